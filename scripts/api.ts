@@ -26,6 +26,7 @@ const entries = [
   ['sinter/onnx', 'src/onnx/index.ts', 'Models in the ONNX format, in and out.'],
   ['sinter/train', 'src/train/index.ts', 'Trainings as a whole.'],
   ['sinter/ir', 'src/ir/index.ts', 'Graphs as text and data: build, parse, print, verify, interpret.'],
+  ['sinter/notation', 'src/notation/index.ts', 'Kernels written by what each element is.'],
   [
     'sinter/runtime',
     'src/interop/index.ts',

@@ -1,5 +1,5 @@
 // Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/ops.md with docs/ops/, what
-// the examples of README.md and of the guides to models and training print, and in README.md the budget table. A test compares them with
+// the examples of README.md and of the guides to models, training and transforms print, and in README.md the budget table. A test compares them with
 // what the code says now.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,12 @@ export function withSection(text: string, name: string, content: string): string
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(place('docs/figures/softmax.svg'), softmaxFigure());
   writeFileSync(place('docs/api.md'), apiReference());
-  for (const path of ['docs/nn.md', 'docs/training.md']) {
+  for (const path of [
+    'docs/nn.md',
+    'docs/training.md',
+    'docs/functions/transforms.md',
+    'docs/functions/control-flow.md',
+  ]) {
     const guide = readFileSync(place(path), 'utf8');
     writeFileSync(place(path), withOutputs(guide, await runExamples(examplesOf(guide))));
   }

@@ -3,16 +3,15 @@
 
 import { assemble, storedBytes } from './codegen/lower/assemble.ts';
 import { emitterOf } from './codegen/emit/emit.ts';
-import { batching, lowerKernel, type LoopCache, type LoweredKernel } from './codegen/lower/kernel.ts';
+import { lowerTurns, type Lowered, type Turns } from './codegen/lower/iteration.ts';
+import { batching, lowerKernel, type LoopCache } from './codegen/lower/kernel.ts';
 import type { PinnedTilings } from './codegen/template/contract/strategies.ts';
-
 import { verifyRanges } from './codegen/loop/verify-ranges.ts';
 import { observerOf, type Observer } from './dump/stages.ts';
 import type { DType } from './ir/dtype.ts';
 import { countUses, topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
 import { tracePass } from './ir/passes/trace.ts';
-import { sameShape } from './ir/shape.ts';
 import { storedType } from './ir/stored.ts';
 import { hostArray, packBytes, unpackBytes } from './ir/value.ts';
 import { NotLoaded } from './lazy.ts';
@@ -20,9 +19,11 @@ import { interpreter, verifiers } from './parts.ts';
 import type { HostFunctions } from './runtime/device.ts';
 import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from './runtime/program.ts';
 import { withMovedBytes } from './schedule/cost.ts';
-import { pairDonations } from './schedule/memory/donate.ts';
-import { nameKernels, orderKernels } from './schedule/memory/order.ts';
-import { unsharedMemory, planMemory, type MemoryPlan } from './schedule/memory/memory.ts';
+import { offeredIn, pairDonations } from './schedule/memory/donate.ts';
+import { nameKernels, withPrefix } from './schedule/memory/names.ts';
+import { orderKernels, planMemory } from './schedule/memory/assembly.ts';
+import { unsharedMemory, type MemoryPlan } from './schedule/memory/plan.ts';
+import type { Kernel } from './schedule/kernel.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { settle } from './schedule/settle.ts';
 import { checkElements } from './schedule/sizes.ts';
@@ -61,6 +62,11 @@ export interface KernelSummary {
   readonly writes: readonly string[];
   readonly flops: number;
   readonly bytes: number;
+  /** How often a run has it run: more than once in a loop. */
+  readonly times: number;
+  /** Which of the program's kernels it is, and of the schedule's, of which those of loops are none. */
+  readonly pipeline: number;
+  readonly place: number | undefined;
   /** How it is spread over the machine, in words. */
   readonly schedule: string;
   readonly source: string;
@@ -147,17 +153,7 @@ function generated(
   const single = singleInputs(graph, scalarIndices);
   const scalars = [...scalarNodes, ...single];
   const slots = new Map<Node, number>(scalars.map((node, slot) => [node as Node, slot]));
-  const outputs = new Set(graph.outputs);
-  const offered = new Map<Node, Node>();
-  for (const [parameter, output] of options.donate ?? []) {
-    const [from, to] = [graph.parameters[parameter]! as Node, graph.outputs[output]!];
-    const fits =
-      from.dtype === to.dtype &&
-      sameShape(from.shape, to.shape) &&
-      !outputs.has(from) &&
-      to.op !== 'parameter';
-    if (fits) offered.set(to, from);
-  }
+  const offered = offeredIn(graph, options.donate ?? new Map());
   const { schedule, memory, lowered, loops } = lowerGraph(
     graph,
     target,
@@ -165,6 +161,7 @@ function generated(
     pairDonations(offered),
     options.schedules,
     observe,
+    { prefix: '', mayPack: true, check: options.check === true },
   );
   const stored = lowered.flatMap(({ kernel }) => [...kernel.reads, ...kernel.writes.map(({ node }) => node)]);
   checkElements(stored, target.name);
@@ -174,7 +171,7 @@ function generated(
     for (const loop of loops.values()) verifyLoop(loop, target.limits);
   }
   const emit = emitterOf(target.id);
-  const { program, sources } = assemble({
+  const { program, described } = assemble({
     target: target.id,
     inputs,
     outputs: graph.outputs,
@@ -188,19 +185,30 @@ function generated(
     memory,
     emit: (loop) => emit(loop, { scalarSlots: scalars.length, relaxedSimd: target.relaxedSimd === true }),
   });
-  observe?.({ kind: 'program', program, sources });
-  const summaries = lowered.map(({ kernel, loop }, i) => ({
-    name: kernel.name,
-    kind: kernel.kind,
-    reads: kernel.reads.map((node) => showType(node)),
-    writes: kernel.writes.map((write) => showType(write.node)),
-    flops: kernel.flops,
-    bytes: kernel.bytes,
-    schedule: loop.header[0] ?? '',
-    get source() {
-      return sources[i]!();
-    },
-  }));
+  observe?.({
+    kind: 'program',
+    program,
+    sources: described.filter((one) => lowered.includes(one.lowered)).map(({ source }) => source),
+  });
+  const summaries = described.map(({ lowered: one, index, source, times }) => {
+    const { kernel, loop } = one;
+    const place = lowered.indexOf(one);
+    return {
+      name: kernel.name,
+      kind: kernel.kind,
+      reads: kernel.reads.map((node) => showType(node)),
+      writes: kernel.writes.map((write) => showType(write.node)),
+      flops: kernel.flops,
+      bytes: kernel.bytes,
+      times,
+      pipeline: index,
+      place: place < 0 ? undefined : place,
+      schedule: loop.header[0] ?? '',
+      get source() {
+        return source();
+      },
+    };
+  });
   const compiled = { program, kernels: summaries, live: memory.live };
   return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;
 }
@@ -232,8 +240,9 @@ export function scheduleKernels(
   slots: ReadonlyMap<Node, number>,
   donations: ReadonlyMap<Node, Node>,
   loops: LoopCache = new Map(),
+  mayPack = true,
 ): Schedule {
-  const schedule = scheduleGraph(graph, target, slots, donations);
+  const schedule = scheduleGraph(graph, target, slots, donations, mayPack);
   if (schedule.kernels.length < 2) return schedule;
   const { packs } = schedule;
   const { batchDispatches, groupShape } = batching.value;
@@ -255,18 +264,37 @@ export function lowerGraph(
   donations: ReadonlyMap<Node, Node>,
   pinned?: PinnedTilings,
   observe?: Observer,
-): { schedule: Schedule; memory: MemoryPlan; lowered: readonly LoweredKernel[]; loops: LoopCache } {
+  within: Within = { prefix: '', mayPack: true, check: false },
+): { schedule: Schedule; memory: MemoryPlan; lowered: readonly Lowered[]; loops: LoopCache } {
   const outputs = new Set(graph.outputs);
   const { bufferBytes: largestArena, storageBuffers } = target.limits;
   const known: LoopCache = new Map();
   return settle('donations', donations, (offered) => {
-    const schedule = scheduleKernels(graph, target, slots, offered, known);
-    const { kernels, packs } = schedule;
+    const made = scheduleKernels(graph, target, slots, offered, known, within.mayPack);
+    const kernels = made.kernels.map((kernel) => withPrefix(kernel, within.prefix));
+    const schedule = { ...made, kernels };
+    const { packs } = schedule;
     observe?.({ kind: 'schedule', graph, schedule });
-    const demand = { outputs, donations: offered, bytesOf: storedBytes, largestArena };
+    const turns = new Map<Kernel, Turns>();
+    for (const kernel of kernels) {
+      const made = turnsOf(kernel, target, pinned, within.check);
+      if (made !== undefined) turns.set(kernel, made);
+    }
+    const loopDemands = new Map(
+      Array.from(turns, ([kernel, { held, memory: own }]) => [kernel, { held, arenas: own.arenas }] as const),
+    );
+    const demand = {
+      outputs,
+      donations: offered,
+      bytesOf: storedBytes,
+      largestArena,
+      loops: loopDemands,
+    };
     const memory = planMemory(kernels, packs, demand);
     const loops: LoopCache = new Map();
-    const lowered = kernels.map((kernel, place) => {
+    const lowered = kernels.map((kernel, place): Lowered => {
+      const looped = turns.get(kernel);
+      if (looped !== undefined) return { kernel, turns: looped };
       const moved = withMovedBytes(kernel, memory.overwrites);
       const made = lowerKernel(moved, target, memory, loops, pinned, known);
       observe?.({ kind: 'loop', place, count: kernels.length, kernel, loop: made.loop });
@@ -274,9 +302,44 @@ export function lowerGraph(
     });
     for (const loop of loops.values()) verifyRanges(loop);
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
-    const fits = lowered.every(({ bound }) => bound.length <= storageBuffers);
+    const fits = lowered.every((one) => 'turns' in one || one.bound.length <= storageBuffers);
     if (fits || taken.size === offered.size) return { settled: { schedule, memory, lowered, loops } };
     return { revised: taken };
+  });
+}
+
+/** What a graph is lowered for: names begin with `prefix`, and turns of loops have no packs. */
+interface Within {
+  readonly prefix: string;
+  readonly mayPack: boolean;
+  readonly check: boolean;
+}
+
+/** The turns of a loop, by the same pipeline. */
+function turnsOf(
+  kernel: Kernel,
+  target: Target,
+  pinned: PinnedTilings | undefined,
+  check: boolean,
+): Turns | undefined {
+  return lowerTurns(kernel, (recorded, pairs) => {
+    const graph = optimise(recorded, target, check);
+    const within = { prefix: `${kernel.name}_`, mayPack: false, check };
+    const offered = offeredIn(graph, pairs);
+    const { memory, lowered, schedule, loops } = lowerGraph(
+      graph,
+      target,
+      new Map(),
+      offered,
+      pinned,
+      undefined,
+      within,
+    );
+    if (check) {
+      for (const turned of schedule.kernels) verifiers.value.verifyKernel(turned);
+      for (const loop of loops.values()) verifiers.value.verifyLoop(loop, target.limits);
+    }
+    return { graph, memory, lowered };
   });
 }
 

@@ -44,6 +44,12 @@ export class TensorError extends SinterError {
   }
 }
 
+/** The same mistake, as one of the operation that was called; whatever else it is stays. */
+export function ofCaller(error: unknown, op: string): unknown {
+  if (!(error instanceof TensorError) || error.op === op) return error;
+  return new TensorError(error.code, op, error.message.slice(error.op.length + 2), undefined, '');
+}
+
 /** Malformed text or bytes: IR text, einsum notation, safetensors, npy, idx. */
 export class ParseError extends SinterError {
   override name: string = 'ParseError';

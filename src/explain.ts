@@ -6,6 +6,8 @@ import { SinterError } from './errors.ts';
 import type { Stage } from './dump/stages.ts';
 import { describe } from './explain/describe.ts';
 import { Explanation } from './explain/explanation.ts';
+import { explanationText } from './explain/text.ts';
+import { texts } from './explain/text-part.ts';
 import { Origins } from './explain/origins.ts';
 import { passReport, type PassReport } from './explain/passes.ts';
 import * as arg from './ir/arguments.ts';
@@ -21,19 +23,9 @@ import { traceFlat, type Traced } from './tensor/compile/trace-function.ts';
 import { flatten } from './tensor/tree.ts';
 
 export { Explanation } from './explain/explanation.ts';
-export type { TextOptions } from './explain/text.ts';
-export type {
-  CostModel,
-  Explained,
-  ExplainedAccess,
-  ExplainedKernel,
-  ExplainedNode,
-  ExplainedReason,
-  ExplainedSeparation,
-  ExplainedSource,
-  MemoryUse,
-  Totals,
-} from './explain/types.ts';
+export type { ExplainedKernel, ExplainedNode, ExplainedSeparation } from './explain/types.ts';
+
+texts.supply(explanationText);
 
 /**
  * What computing `subject` would run: a function, traced on `args` (trees of tensors and numbers; only their shapes count), or

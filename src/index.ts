@@ -1,74 +1,23 @@
-// Sinter's public names, listed one by one. Subpaths have their own: `sinter/ir`, `sinter/nn`, `sinter/optim`, `sinter/io`.
+// Sinter's public names. Subpaths have their own: `sinter/ir`, `sinter/nn`, `sinter/optim`, `sinter/io`. Bundled pages get
+// page/index.ts in its stead, which has the same names.
 
 import './explain/whole.ts';
 import './tensor/methods.ts';
 
-// Tensors
-export { Tensor, type BackwardOptions, type TensorLike } from './tensor/tensor.ts';
-export type { NestedArray } from './tensor/nest.ts';
-export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
-export type { ComplexDType, DType, FloatDType, IntegerDType } from './ir/dtype.ts';
-export type { DataOf, Floated, ItemOf, Promoted, Summed } from './tensor/inferred.ts';
-export type { HostData } from './ir/value.ts';
+export * from './basics.ts';
 
-// Derivatives
+// Functions of functions
+export { hvp, jvp, linearize } from './tensor/derivative/forward.ts';
 export {
-  customVjp,
-  enableGrad,
-  grad,
-  gradients,
-  noGrad,
-  valueAndGrad,
-  vjp,
-  type GradientOf,
-  type GradOptions,
-} from './tensor/derivative/transform.ts';
+  hessian,
+  jacfwd,
+  jacrev,
+  type JacobianOf,
+  type JacobianOptions,
+} from './tensor/derivative/jacobian.ts';
+export { vmap, type MappedAxes, type VmapOptions } from './tensor/derivative/vmap.ts';
 
-// Mixed precision
-export { autocast, withAutocast, type AutocastOptions, type AutocastType } from './tensor/autocast.ts';
-
-// Compiling
-export { compile, type CompileFunctionOptions } from './tensor/compile/compile.ts';
-export { type Schedules } from './tune/book.ts';
-export { measuredSchedules } from './tune/measured.ts';
-export type { TuneOptions } from './tune/tune.ts';
-export { loadCompiler } from './lazy.ts';
-
-// Looking inside
-export { explain, lower } from './explain/lazy.ts';
-export { Explanation } from './explain/explanation.ts';
-export type { TextOptions } from './explain/text.ts';
-export type {
-  CostModel,
-  Explained,
-  ExplainedAccess,
-  ExplainedKernel,
-  ExplainedNode,
-  ExplainedReason,
-  ExplainedSeparation,
-  ExplainedSource,
-  MemoryUse,
-  Totals,
-} from './explain/types.ts';
-export type { LoweredSource, LowerOptions } from './explain.ts';
-
-// Devices and memory
-export { setDebug } from './tensor/debug.ts';
-export { close, devices, setDevice, synchronize } from './tensor/storage/device.ts';
-
-// Looking at what happens
-export { detectAnomaly } from './tensor/anomaly/watch.ts';
-export { profile, type Profile, type ProfiledKernel } from './tensor/report/profile.ts';
-export type { CompileEvent } from './tensor/report/compiles.ts';
-export { stats, type Stats } from './tensor/report/stats.ts';
-export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
-export type { DeviceReport } from './runtime/registry.ts';
-export { setRetainedMemoryLimit } from './tensor/storage/memory.ts';
-export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
-
-// Errors
-export { CompilerBug, DeviceError, ParseError, SinterError, TensorError, type ErrorCode } from './errors.ts';
-
+// Operations
 export * from './operations.ts';
 export * from './tensor/ops/special/public.ts';
 export * from './layer-operations.ts';

@@ -1,6 +1,7 @@
-// What a page loads when it is first needed: templates, emitters, passes for rare operations. Compiling is a synchronous
-// function over what is loaded; where something is not, it throws NotLoaded, and who waits for a result loads that and
-// compiles again. Elsewhere than in a bundled page all is there from the start (whole.ts).
+// What a page loads when it is first needed: templates, emitters, passes for rare operations, operations that are not
+// everybody's (page/). Compiling is a synchronous function over what is loaded; where something is not, it throws NotLoaded,
+// and who waits for a result loads that and compiles again. Elsewhere than in a bundled page all is there from the start
+// (whole.ts).
 
 import { SinterError } from './errors.ts';
 
@@ -37,7 +38,10 @@ export class Lazy<T> {
   load(): Promise<void> {
     if (this.#value !== undefined) return Promise.resolve();
     this.#coming ??= this.#import().then(
-      (value) => this.supply(value),
+      (value) => {
+        this.supply(value);
+        arrived();
+      },
       (cause: unknown) => {
         this.#coming = undefined;
         const problem = `sinter: its part '${this.name}' does not load: ${String(cause)}`;
@@ -50,14 +54,20 @@ export class Lazy<T> {
 }
 
 const everything: Lazy<unknown>[] = [];
+let arrived: () => void = () => undefined;
 
-/** A part of Sinter that the work at hand needs has not been loaded. */
+/** Calls `listener` after a part has come, before anything that waits for it goes on. */
+export function onArrival(listener: () => void): void {
+  arrived = listener;
+}
+
+/** A part of Sinter that the work at hand needs has not been loaded; `lack` is what cannot be had without it. */
 export class NotLoaded extends SinterError {
   override name: string = 'NotLoaded';
   readonly part: Lazy<unknown>;
-  constructor(part: Lazy<unknown>) {
-    const problem = `sinter: its part '${part.name}' is not loaded in this page yet`;
-    super('E_STATE', `${problem}\n  try: await loadCompiler() before what compiles without waiting`);
+  constructor(part: Lazy<unknown>, lack: string = '') {
+    const problem = `sinter: its part '${part.name}' is not loaded in this page yet${lack}`;
+    super('E_STATE', `${problem}\n  try: await loadCompiler() before what cannot wait`);
     this.part = part;
   }
 }
@@ -80,8 +90,9 @@ export async function whenLoaded<T>(work: () => T): Promise<T> {
 }
 
 /**
- * Loads all of the compiler. A page loads it bit by bit otherwise, as it is needed where results are awaited; `explain` and
- * `lower` compile without waiting, and throw E_STATE where something of it is not there.
+ * Loads all of the compiler, and all operations. A page loads them bit by bit otherwise, as they are needed where results are
+ * awaited; what cannot wait (`explain`, `lower`, the shape of what an operation gives that has not come) throws E_STATE where
+ * something is not there.
  */
 export async function loadCompiler(): Promise<void> {
   // A part may bring parts of its own.

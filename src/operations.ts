@@ -53,7 +53,6 @@ export {
   cos,
   cosh,
   erf,
-  erfc,
   exp,
   exp2,
   expm1,
@@ -78,6 +77,7 @@ export {
   trunc,
   type NanToNumOptions,
 } from './tensor/ops/elementwise/elementwise.ts';
+export { erfc } from './tensor/ops/elementwise/erfc.ts';
 export {
   add,
   addScaled,
@@ -228,6 +228,7 @@ export {
   type UniqueResult,
 } from './tensor/ops/select/unique.ts';
 export { indexFill, indexPut, indexReduce, put, type PutOptions } from './tensor/ops/select/write.ts';
+export { addAt, maxAt, minAt, mulAt, setAt } from './tensor/ops/select/write-at.ts';
 
 // Statistics
 export {
@@ -446,3 +447,7 @@ export * as linalg from './tensor/ops/linalg/linalg.ts';
 
 // Linear algebra
 export * from './tensor/ops/linalg/public.ts';
+
+// Loops, recorded once and run as often as they turn
+export { associativeScan, type AssociativeScanOptions } from './tensor/ops/control/associative.ts';
+export { foriLoop, map, scan, type LoopOptions, type ScanLoopOptions } from './tensor/ops/control/scan.ts';

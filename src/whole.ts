@@ -5,7 +5,8 @@ import { emitCuda } from './codegen/emit/cuda/emit.ts';
 import { languages } from './codegen/emit/emit.ts';
 import { emitWasm } from './codegen/emit/wasm/emit.ts';
 import { expandMath } from './codegen/emit/wasm/math/math.ts';
-import { functionsOfWasm, modulePrinter } from './codegen/emit/wasm/needed.ts';
+import { functionsOfWasm, halver, modulePrinter } from './codegen/emit/wasm/needed.ts';
+import { halveVectors } from './codegen/emit/wasm/rewrite/halves.ts';
 import { printModule } from './codegen/emit/wasm/module/wat.ts';
 import { emitWgsl } from './codegen/emit/wgsl/emit.ts';
 import { mathFunctions } from './codegen/emit/wgsl/prelude-math.ts';
@@ -15,6 +16,8 @@ import { functionsOfWgsl } from './codegen/emit/wgsl/prelude.ts';
 import { batchedDispatchLoop, groupShape } from './codegen/lower/batched-dispatch.ts';
 import { batching } from './codegen/lower/kernel.ts';
 import { templates } from './codegen/lower/templates.ts';
+import { printLoop, printStmt, printValue } from './codegen/loop/print.ts';
+import { printer } from './codegen/loop/printer.ts';
 import { verifyLoop } from './codegen/loop/verify.ts';
 import { attentionLoop } from './codegen/template/attention/attention.ts';
 import { contractLoop } from './codegen/template/contract/contract.ts';
@@ -22,6 +25,9 @@ import { factorLoop } from './codegen/template/factor/factor.ts';
 import { fftLoop } from './codegen/template/fft/fft.ts';
 import { completeRowsLoop } from './codegen/template/linalg/complete.ts';
 import { jacobiRowsLoop } from './codegen/template/linalg/jacobi.ts';
+import { blocksOf, computeBlock } from './codegen/template/map/block.ts';
+import { computeRow, rowsOf } from './codegen/template/map/cpu/rows.ts';
+import { orders } from './codegen/template/map/order.ts';
 import { rowReductionLoop } from './codegen/template/row-reduction/row-reduction.ts';
 import { scanLoop } from './codegen/template/scan/scan.ts';
 import { scatterAddAtomicLoop } from './codegen/template/scatter/scatter-add-atomic.ts';
@@ -31,12 +37,14 @@ import { radixRankLoop } from './codegen/template/sort/radix-rank.ts';
 import { searchSortedLoop } from './codegen/template/sort/search-sorted.ts';
 import { sortLoop } from './codegen/template/sort/sort.ts';
 import { interpret } from './ir/interpret/interpret.ts';
+import { foldConstants } from './ir/passes/fold.ts';
 import { lowerComplex } from './ir/passes/lower-complex.ts';
 import { verify } from './ir/verify.ts';
 import type { Lazy } from './lazy.ts';
 import { interpreter, verifiers } from './parts.ts';
 import { attentionBody } from './schedule/body/attention.ts';
-import { attentionBuilder } from './schedule/body/body.ts';
+import { anchorBody, attentionBuilder, permuteScatterWrites } from './schedule/body/anchor.ts';
+import { anchorBodies } from './schedule/body/body.ts';
 import { findAttention } from './schedule/cluster/attention.ts';
 import { attentionFinder } from './schedule/cluster/group-order.ts';
 import { batchDispatches } from './schedule/merge/batched-dispatch.ts';
@@ -45,10 +53,14 @@ import { spreadOverParts } from './schedule/passes/concat.ts';
 import { splitFactors } from './schedule/passes/factor.ts';
 import { splitTransforms } from './schedule/passes/fft.ts';
 import { rarePasses } from './schedule/passes/pipeline.ts';
+import { settleLoops } from './schedule/passes/loops.ts';
 import { splitScatters } from './schedule/passes/scatter.ts';
 import { packSmallIntegers } from './schedule/passes/small-integers.ts';
 import { splitSorts } from './schedule/passes/sort.ts';
 import { splitFolds } from './schedule/passes/split.ts';
+import { shareMemory } from './schedule/memory/memory.ts';
+import { orderKernels } from './schedule/memory/order.ts';
+import { assembly } from './schedule/memory/assembly.ts';
 import { merger } from './schedule/schedule.ts';
 import { verifyKernel } from './schedule/verify.ts';
 
@@ -81,7 +93,9 @@ fill(languages, { wgsl: emitWgsl, cuda: emitCuda, wasm: emitWasm });
 
 fill(rarePasses, {
   lowerComplex,
+  foldConstants,
   packSmallIntegers,
+  settleLoops,
   splitTransforms,
   splitFactors,
   splitScatters,
@@ -90,12 +104,17 @@ fill(rarePasses, {
   spreadOverParts,
 });
 
+orders.supply({ blocksOf, computeBlock, rowsOf, computeRow });
+printer.supply({ printLoop, printStmt, printValue });
 functionsOfWasm.supply(expandMath);
 modulePrinter.supply(printModule);
+halver.supply(halveVectors);
 functionsOfWgsl.supply({ mathFunctions, memoryFunctions, wideFunctions });
 batching.supply({ batchDispatches, batchedDispatchLoop, groupShape });
 attentionFinder.supply(findAttention);
+anchorBodies.supply({ anchorBody, permuteScatterWrites });
 attentionBuilder.supply(attentionBody);
+assembly.supply({ shareMemory, orderKernels });
 merger.supply(mergeMaps);
 interpreter.supply(interpret);
 verifiers.supply({ verify, verifyKernel, verifyLoop });

@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { idea } from '../examples/00-idea.ts';
 import { charTransformer } from '../examples/char-transformer.ts';
 import { mnist, type MnistSettings } from '../examples/mnist-mlp.ts';
+import { notation } from '../examples/notation.ts';
 import { setDevice } from '../src/index.ts';
 import { essay } from '../src/workloads/essay.ts';
 
@@ -24,6 +25,12 @@ test('the idea: a line is found, and its step is explained before it runs', asyn
   expect(after).toBeLessThan(0.02);
   expect(said[0]).toMatch(/^graph \{/);
   expect(said[0]).toMatch(/\d kernels for wgsl/);
+});
+
+test('kernels in index notation give what the operations give', async () => {
+  const differences = await notation(say);
+  for (const difference of differences) expect(difference).toBeLessThan(1e-4);
+  expect(said).toHaveLength(3);
 });
 
 test('the character transformer learns, and writes in its alphabet', async () => {

@@ -36,24 +36,28 @@ def signs(*shape):
     return torch.randint(2, shape).double() * 2 - 1
 
 
-def case(layer, inputs, *args, name=None, train=True, options=None, grads=1, theirs=None):
-    """`grads`: how many leading inputs have gradients; `theirs`: PyTorch's options, where they are others."""
+def case(layer, inputs, *args, name=None, train=True, options=None, grads=1, theirs=None, method='forward', member=None):
+    """`grads`: how many leading inputs have gradients; `theirs`: PyTorch's options, where they are others; `method` is called,
+    and `member` of what it gives is the output."""
     layer = layer.double().train(train)
     options = options or {}
     state = {k: tensor(v) for k, v in layer.state_dict().items() if not k.endswith('num_batches_tracked')}
     inputs = [x.clone().requires_grad_() if i < grads else x for i, x in enumerate(inputs)]
     keywords = {'offsets': 'offsets', 'perSampleWeights': 'per_sample_weights'}
     theirs = theirs or {keywords[k]: v for k, v in options.items()}
-    output = layer(*inputs, **theirs)
+    output = getattr(layer, method)(*inputs, **theirs)
+    output = output if member is None else getattr(output, member)
     weight = torch.rand_like(output) - 0.5
     wanted = {**{f'input{i}': x for i, x in enumerate(inputs[:grads])}, **dict(layer.named_parameters())}
-    found = torch.autograd.grad((output * weight).sum(), list(wanted.values()))
+    found = torch.autograd.grad((output * weight).sum(), list(wanted.values()), allow_unused=True) if wanted else []
+    found = [torch.zeros_like(x) if g is None else g for x, g in zip(wanted.values(), found)]
     after = {k: tensor(v) for k, v in layer.state_dict().items() if 'running' in k}
     cases.append({
         'kind': name or type(layer).__name__, 'args': list(args), 'state': state, 'train': train,
         'inputs': [tensor(x) for x in inputs], 'options': {k: tensor(v) for k, v in options.items()},
         'output': tensor(output), 'weight': tensor(weight),
         'grads': {k: tensor(g) for k, g in zip(wanted, found)}, 'after': after,
+        **({} if method == 'forward' else {'method': method}), **({} if member is None else {'member': member}),
     })
 
 
@@ -138,7 +142,6 @@ def layers():
     case(nn.RReLU(0.1, 0.4), [rand(3, 4)], {'lower': 0.1, 'upper': 0.4}, train=False)
     case(nn.Softmax2d(), [rand(2, 3, 2, 2)])
     case(nn.Softmax2d(), [rand(3, 2, 2)])
-    # Of positive elements: PyTorch's odd powers keep signs, and its roots of what is negative are NaN.
     case(nn.LPPool1d(3, 2), [rand(2, 3, 8).abs()], 2, {'p': 3})
     case(nn.LPPool2d(2, (2, 3), stride=(1, 2)), [rand(1, 2, 4, 7)], [2, 3], {'stride': [1, 2]})
     for axes, shape in {1: (1, 2, 6), 2: (1, 2, 4, 4), 3: (1, 1, 2, 4, 2)}.items():
@@ -179,12 +182,42 @@ def transformers():
              theirs={'tgt_mask': ~causal, 'src_key_padding_mask': ~seen, 'memory_key_padding_mask': ~seen})
 
 
+def more():
+    for axes, shape in {1: (4, 3), 2: (2, 3, 3, 2), 3: (2, 3, 2, 2, 3)}.items():
+        for train in [True, False]:
+            layer = getattr(nn, f'BatchNorm{axes}d')(3, momentum=0.3, eps=1e-3)
+            nn.init.normal_(layer.running_mean)
+            nn.init.uniform_(layer.running_var, 0.5, 2)
+            case(layer, [rand(*shape)], 3, {'momentum': 0.3, 'eps': 1e-3, **F64}, train=train)
+    # Of more channels PyTorch never takes the first one out of its windows again; its gradient is one of
+    # an even size alone (gradcheck).
+    for size, channels in [(3, 2), (4, 2), (5, 3), (7, 4)]:
+        told = {'alpha': 0.5, 'beta': 0.6, 'k': 2}
+        case(nn.CrossMapLRN2d(size, **told), [rand(2, channels, 2, 3)], size, told, grads=int(size == 4))
+    # Odd powers keep signs; windows whose sums are negative have no root.
+    mixed = torch.tensor([[[1.5, -0.7, 2.0, -1.1, 0.4, 0.9, -0.2, 0.8]]], dtype=torch.float64)
+    case(nn.LPPool1d(3, 2), [mixed], 2, {'p': 3})
+    case(nn.LPPool1d(1, 2, stride=1), [mixed], 2, {'p': 1, 'stride': 1})
+    case(nn.LPPool1d(4, 3), [rand(2, 2, 9)], 3, {'p': 4})
+    case(nn.LPPool2d(3, 2), [mixed.reshape(1, 2, 4).abs() - 0.1], 2, {'p': 3})
+    for bias in [False, True]:
+        told = {'divValue': 2, 'headBias': bias, **F64}
+        given = [8, 9, [2, 5], told]
+        labels = torch.tensor([0, 8, 3, 4, 1, 5])
+        for member in ['output', 'loss']:
+            layer = nn.AdaptiveLogSoftmaxWithLoss(8, 9, [2, 5], div_value=2, head_bias=bias)
+            case(layer, [rand(6, 8), labels], *given, member=member)
+        case(layer, [rand(8), labels[1]], *given, member='output')
+        case(layer, [rand(6, 8)], *given, method='log_prob')
+
+
 if __name__ == '__main__':
     torch.manual_seed(7)
     losses()
     pads()
     layers()
     transformers()
+    more()
     path = pathlib.Path(__file__).resolve().parents[2] / 'test/fixtures/layers.json'
     path.write_text('[\n' + ',\n'.join(json.dumps(one, ensure_ascii=False) for one in cases) + '\n]\n')
     print(len(cases), 'cases')

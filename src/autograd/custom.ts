@@ -1,13 +1,17 @@
 // Derivatives given by the user. A `customVjp` node is its first input, `value`, on the way
 // forward; on the way back nothing flows into `value`, and the registered rule gives the cotangents
-// of the other inputs, the arguments. Nodes hold plain data only, so they name the rule by number;
-// a function is registered once however many nodes use it.
+// of the other inputs, the arguments. A function with several results has a node for each of them,
+// with all values behind the arguments, so that one call of the rule serves all. Nodes hold plain
+// data only, so they name the rule by number; it is registered once however many nodes use it.
 
 import { TensorError } from '../errors.ts';
+import { fullLike } from '../ir/build.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showType } from '../ir/infer.ts';
-import type { GraphBuilder, Node } from '../ir/graph.ts';
+import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
 import type { Rule } from './cotangent.ts';
+
+type Some = readonly (Node | undefined)[];
 
 /**
  * Cotangents of `args` from the cotangent `g` of the result: one node of the argument's dtype and
@@ -20,33 +24,102 @@ export type CustomRule = (
   value: Node,
   g: Node,
   wanted: readonly boolean[],
-) => readonly (Node | undefined)[];
+) => Some;
 
-const registered: CustomRule[] = [];
-const numbers = new WeakMap<CustomRule, number>();
+/** A derivative of a function with one or more results. */
+export interface Custom {
+  /** How many results there are. */
+  readonly results: number;
+  /** Cotangents of the arguments from those of all results, as `CustomRule`. */
+  readonly pull: (
+    b: GraphBuilder,
+    args: readonly Node[],
+    values: readonly Node[],
+    gs: readonly Node[],
+    wanted: readonly boolean[],
+  ) => Some;
+  /**
+   * Tangents of the results from those of the arguments, at least one of which is there; without
+   * it tangents are those of `pull`, transposed.
+   */
+  readonly push?: (b: GraphBuilder, args: readonly Node[], values: readonly Node[], tangents: Some) => Some;
+}
+
+/** What a number stands for: a result of a function. */
+export interface Entry {
+  readonly custom: Custom;
+  readonly result: number;
+  /** The numbers of all results. */
+  readonly numbers: readonly number[];
+}
+
+const registered: Entry[] = [];
+const known = new WeakMap<CustomRule, number>();
+
+/** The numbers under which the nodes of each result name this derivative. */
+export function registerCustom(custom: Custom): readonly number[] {
+  const numbers = Array.from({ length: custom.results }, (_, i) => registered.length + i);
+  for (const result of numbers.keys()) registered.push({ custom, result, numbers });
+  return numbers;
+}
 
 /**
  * The number under which customVjp nodes name this rule; the same function always has the same one.
  */
 export function registerRule(rule: CustomRule): number {
-  const known = numbers.get(rule);
-  if (known !== undefined) return known;
-  const number = registered.push(rule) - 1;
-  numbers.set(rule, number);
+  const before = known.get(rule);
+  if (before !== undefined) return before;
+  const pull: Custom['pull'] = (b, args, [value], [g], wanted) => rule(b, args, value!, g!, wanted);
+  const [number] = registerCustom({ results: 1, pull }) as readonly [number];
+  known.set(rule, number);
   return number;
 }
 
-/** The rule of this number. Throws E_GRAD when there is none, as for a graph read from a file. */
-export function ruleOf(number: number): CustomRule {
-  const rule = registered[number];
-  if (rule !== undefined) return rule;
+/** What this number stands for. Throws E_GRAD when there is nothing, as for a graph read from a file. */
+export function customOf(number: number): Entry {
+  const entry = registered[number];
+  if (entry !== undefined) return entry;
   throw new TensorError('E_GRAD', 'customVjp', `no rule ${number} is registered in this process`);
 }
 
-/** The rule of customVjp nodes: the user's, with what it gives checked. */
-export const customRule: Rule<'customVjp'> = (b, node, g, wanted) => {
-  const args = node.inputs.slice(1);
-  const given = ruleOf(node.attrs.rule)(b, args, node as Node, g, wanted.slice(1));
+/** The inputs of nodes for results with these values, and the place of the arguments in them. */
+export function customInputs(value: Node, args: readonly Node[], values: readonly Node[]): readonly Node[] {
+  return values.length === 1 ? [value, ...args] : [value, ...args, ...values];
+}
+
+/** How many of the inputs behind the value are arguments. */
+export function argumentCount({ inputs, attrs }: NodeOf<'customVjp'>): number {
+  const { results } = customOf(attrs.rule).custom;
+  return inputs.length - 1 - (results === 1 ? 0 : results);
+}
+
+/** The nodes of all results of the function that a node is one of. */
+export function siblings(b: GraphBuilder, node: NodeOf<'customVjp'>): readonly Node[] {
+  const { custom, numbers } = customOf(node.attrs.rule);
+  if (custom.results === 1) return [node as Node];
+  const rest = node.inputs.slice(1);
+  return numbers.map((rule, i) => {
+    const value = rest[rest.length - custom.results + i]!;
+    return b.add('customVjp', [value, ...rest], { rule }) as Node;
+  });
+}
+
+/**
+ * Cotangents of the inputs of a node, from those of all results of its function: the user's, with
+ * what it gives checked.
+ */
+export function pullCustom(
+  b: GraphBuilder,
+  node: NodeOf<'customVjp'>,
+  cotangents: Some,
+  wanted: readonly boolean[],
+): Some {
+  const count = argumentCount(node);
+  const args = node.inputs.slice(1, 1 + count);
+  const { custom } = customOf(node.attrs.rule);
+  const values = siblings(b, node);
+  const gs = values.map((value, i) => cotangents[i] ?? fullLike(b, value, 0));
+  const given = custom.pull(b, args, values, gs, wanted.slice(1, 1 + count));
   if (given.length !== args.length) {
     throw new TensorError(
       'E_GRAD',
@@ -62,5 +135,12 @@ export const customRule: Rule<'customVjp'> = (b, node, g, wanted) => {
       throw new TensorError('E_GRAD', 'customVjp', problem);
     }
   });
-  return [undefined, ...given];
+  return [undefined, ...given, ...node.inputs.slice(1 + count).map(() => undefined)];
+}
+
+/** The rule of customVjp nodes, for a cotangent of this result alone. */
+export const customRule: Rule<'customVjp'> = (b, node, g, wanted) => {
+  const { custom, result } = customOf(node.attrs.rule);
+  const gs = Array.from({ length: custom.results }, (_, i) => (i === result ? g : undefined));
+  return pullCustom(b, node, gs, wanted);
 };

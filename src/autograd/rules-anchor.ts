@@ -71,7 +71,7 @@ function reduceRule(b: GraphBuilder, node: NodeOf<'reduce'>, g: Node): Node | un
  * For each element the product of the others over `axes`: what comes before it times what comes
  * after.
  */
-function productOfOthers(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
+export function productOfOthers(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const shape = dims(x);
   const outer = [...shape.keys()].filter((axis) => !axes.includes(axis));
   const order = [...outer, ...axes];

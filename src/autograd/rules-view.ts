@@ -52,8 +52,16 @@ function resize(b: GraphBuilder, x: Node, axis: number, size: number): Node {
 }
 
 function sliceRule(b: GraphBuilder, node: NodeOf<'slice'>, g: Node): Node {
-  const { start, size, step } = node.attrs;
-  const shape = dims(node.inputs[0]!);
+  return placeSlice(b, g, dims(node.inputs[0]!), node.attrs);
+}
+
+/** `g` where a slice of this shape read its elements, and zeros elsewhere. */
+export function placeSlice(
+  b: GraphBuilder,
+  g: Node,
+  shape: readonly number[],
+  { start, size, step }: Pick<NodeOf<'slice'>['attrs'], 'start' | 'size' | 'step'>,
+): Node {
   const turned = step.flatMap((s, axis) => (s < 0 ? [axis] : []));
   const stride = step.map((s, axis) => (size[axis]! > 1 ? Math.abs(s) : 1));
   const reach = size.map((n, axis) => (n === 0 ? 0 : (n - 1) * stride[axis]! + 1));

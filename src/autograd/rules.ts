@@ -11,6 +11,7 @@ import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
 import { factorRule } from './rules-factor.ts';
+import { loopRule } from './rules-loop.ts';
 import { viewRules } from './rules-view.ts';
 
 /**
@@ -23,6 +24,7 @@ export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
   ...anchorRules,
   ...contractionRules,
   factor: factorRule,
+  iterate: loopRule,
   ...complexRules,
   parameter: 'flat',
   constant: 'flat',

@@ -5,12 +5,15 @@
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { full, fullLike } from '../ir/build.ts';
+import { siblingKey } from '../ir/control/iterate.ts';
 import { isComplex, isFloat, isInexact } from '../ir/dtype.ts';
 import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { showType, type TensorType } from '../ir/infer.ts';
 import { onBehalf } from '../ir/origin.ts';
 import { fixedShape, sameShape, sizeOf } from '../ir/shape.ts';
 import { foldUniform, plus } from './cotangent.ts';
+import { argumentCount, customOf, pullCustom } from './custom.ts';
+import { loopCotangents } from './rules-loop.ts';
 import { ruleFor } from './rules.ts';
 
 /** Checks that `loss` can be differentiated without a seed: one float element. Throws E_GRAD. */
@@ -70,14 +73,24 @@ export function cotangents(
   outputs.forEach((output, i) => {
     if (active.has(output)) flow(output, seeds[i]!);
   });
+  const groups = resultGroups(order);
   for (let i = order.length - 1; i >= 0; i--) {
     const node = order[i]!;
-    const g = sums.get(node);
-    if (g === undefined) continue;
+    const group = groups.get(node);
+    // The results of one function, or of one loop, go back together when the oldest of them comes:
+    // by then whatever reads any of them has been.
+    if (group !== undefined && group.first !== node) continue;
+    const gs = group?.results.map((result) => result && sums.get(result)) ?? [sums.get(node)];
+    if (gs.every((each) => each === undefined)) continue;
     const wanted = wantedInputs(node, active);
     const rule = ruleFor(node);
     if (rule === 'flat' || !wanted.includes(true)) continue;
-    onBehalf('gradient', node, () => rule(builder, node as never, g, wanted)).forEach((cotangent, k) => {
+    const pulled = onBehalf('gradient', node, () => {
+      if (node.op === 'iterate') return loopCotangents(builder, node, gs, wanted, cotangents);
+      if (group !== undefined) return pullCustom(builder, node as NodeOf<'customVjp'>, gs, wanted);
+      return rule(builder, node as never, gs[0]!, wanted);
+    });
+    pulled.forEach((cotangent, k) => {
       const input = node.inputs[k]!;
       if (cotangent === undefined || wanted[k] !== true) return;
       if (cotangent.dtype !== input.dtype || !sameShape(cotangent.shape, input.shape)) {
@@ -111,9 +124,47 @@ function checkSeeds(outputs: readonly Node[], seeds: readonly Node[]): void {
   });
 }
 
-/** Which inputs a cotangent can flow to. Nothing ever flows into the value of a customVjp. */
+/** Which inputs a cotangent can flow to. Nothing ever flows into the values of a customVjp. */
 function wantedInputs(node: Node, active: ReadonlySet<Node>): boolean[] {
-  return node.inputs.map((input, i) => active.has(input) && !(node.op === 'customVjp' && i === 0));
+  if (node.op !== 'customVjp') return node.inputs.map((input) => active.has(input));
+  const count = argumentCount(node);
+  return node.inputs.map((input, i) => i >= 1 && i <= count && active.has(input));
+}
+
+/** The nodes of one function's results, or of one loop's, that a walk meets. */
+interface ResultGroup {
+  /** The oldest: what reads any of them is younger than this one. */
+  readonly first: Node;
+  /** By number of the result. */
+  readonly results: (Node | undefined)[];
+}
+
+/** Of results that go back together, what they share, which of them a node is, and how many there are. */
+function sharedBy(node: Node): readonly [key: string, result: number, count: number] | undefined {
+  if (node.op === 'iterate') {
+    const { result, body } = node.attrs;
+    return [siblingKey(node), result, body.graph.outputs.length];
+  }
+  if (node.op !== 'customVjp') return undefined;
+  const { custom, result, numbers } = customOf(node.attrs.rule);
+  if (custom.results === 1) return undefined;
+  const inputs = node.inputs.slice(1).map(({ id }) => id);
+  return [[numbers[0], ...inputs].join(), result, numbers.length];
+}
+
+function resultGroups(order: readonly Node[]): Map<Node, ResultGroup> {
+  const byKey = new Map<string, ResultGroup>();
+  const groups = new Map<Node, ResultGroup>();
+  for (const node of order) {
+    const shared = sharedBy(node);
+    if (shared === undefined) continue;
+    const [key, result, count] = shared;
+    const group = byKey.get(key) ?? { first: node, results: Array.from({ length: count }, () => undefined) };
+    byKey.set(key, group);
+    group.results[result] = node;
+    groups.set(node, group);
+  }
+  return groups;
 }
 
 function carries(node: Node, active: ReadonlySet<Node>): boolean {

@@ -15,9 +15,9 @@ import { Graph } from '../runtime/cuda/graph.ts';
 import { Images } from '../runtime/cuda/modules/images.ts';
 import { Marshal } from '../runtime/cuda/api/marshal.ts';
 import { Modules } from '../runtime/cuda/modules/modules.ts';
-import { operationsOf, queueOperations } from '../runtime/cuda/operations.ts';
+import { inTurn, operationsOf, queueOperations } from '../runtime/cuda/operations.ts';
 import { overlaps, type Range } from '../runtime/cuda/ranges.ts';
-import { dependenciesOf, inOrder, recipeOf, slotsOf } from '../runtime/cuda/recipe.ts';
+import { dependenciesOf, inOrder, isFlat, recipeOf, slotsOf } from '../runtime/cuda/recipe.ts';
 import { Scalars } from '../runtime/cuda/scalars.ts';
 import { DeviceMemory } from '../runtime/cuda/source.ts';
 import { Staging } from '../runtime/cuda/staging.ts';
@@ -102,7 +102,9 @@ class Cuda implements Machine<number> {
       context: this.#context,
       tileMaps: this.#tileMaps,
     });
-    const dependencies = overlaps(program, ranges) ? inOrder(recipe) : dependenciesOf(program, recipe);
+    const isGraph = !this.#isSynchronous && operations.length > 1 && isFlat(recipe);
+    const dependencies =
+      !isGraph || overlaps(program, ranges) ? inOrder(recipe) : dependenciesOf(program, recipe);
     const upload = operations.find(({ kind }) => kind === 'upload');
     const scalars =
       upload?.kind === 'upload' ? new Scalars(this.#staging, this.#fences, upload.bytes / 4) : undefined;
@@ -125,9 +127,9 @@ class Cuda implements Machine<number> {
         const source = scalars?.place(words) ?? 0;
         try {
           copy(before);
-          if (this.#isSynchronous || operations.length < 2) queueOperations(queue, operations, source);
+          if (!isGraph) queueOperations(queue, operations, source);
           else {
-            graph ??= new Graph(this.#context, this.#marshal, operations, dependencies, source);
+            graph ??= new Graph(this.#context, this.#marshal, inTurn(operations), dependencies, source);
             graph.launch(source);
           }
           copy(after);

@@ -3,6 +3,7 @@
 
 import { DeviceError } from '../errors.ts';
 import { cutsOf, type Cut } from '../runtime/wasm/cut.ts';
+import type { ProgramStep } from '../runtime/program.ts';
 import { withSharedMemory } from '../runtime/wasm/imports.ts';
 import type { Code, Kernel } from '../runtime/wasm/modules.ts';
 import { Pool, type Job } from '../runtime/wasm/pool.ts';
@@ -78,7 +79,13 @@ class Wasm implements Machine<number> {
     );
     const copies = (list: readonly Copy<number>[]): (() => void)[] =>
       list.map(({ from, to, bytes }) => this.#copy(addressOf(from), addressOf(to), bytes));
-    const steps = program.steps.map((step, i): (() => void) => {
+    const stepOf = (step: ProgramStep): (() => void) => {
+      if (step.kind === 'repeat') {
+        const turn = step.steps.map(stepOf);
+        return () => {
+          for (let time = 0; time < step.times; time++) for (const each of turn) each();
+        };
+      }
       if (step.kind === 'copy')
         return this.#copy(address(step.from), address(step.to), program.buffers[step.from]!.bytes);
       if (step.kind === 'clear') {
@@ -96,8 +103,9 @@ class Wasm implements Machine<number> {
         args,
         ...(bytes > 0 && { scratch: { address: scratch, bytes } }),
       };
-      return this.#dispatch(work, kernels[step.kernel]!, cuts[i]);
-    });
+      return this.#dispatch(work, kernels[step.kernel]!, cuts.get(step));
+    };
+    const steps = program.steps.map(stepOf);
     const all = [...copies(before), ...single, ...steps, ...copies(after)];
     return (words, wanted) => {
       this.#bytes().set(new Uint8Array(words.buffer), block);

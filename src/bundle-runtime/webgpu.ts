@@ -2,6 +2,7 @@
 // command buffer a call.
 
 import { DeviceError } from '../errors.ts';
+import type { ProgramStep } from '../runtime/program.ts';
 import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
 
 type GpuPlace = Place<GPUBuffer>;
@@ -14,11 +15,14 @@ type Step =
       readonly grid: readonly [number, number, number];
     }
   | { readonly copy: GpuCopy }
-  | { readonly clear: GpuPlace; readonly bytes: number };
+  | { readonly clear: GpuPlace; readonly bytes: number }
+  | { readonly times: number; readonly steps: readonly Step[] };
 
 /** GPUBufferUsage: MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE. Node has no such global. */
 const [mapRead, copySource, copyTarget, uniform, storage] = [1, 4, 8, 64, 128] as const;
 const compute = 4;
+/** Steps in one command buffer; loops of many turns take several. */
+const commandLimit = 4096;
 const text = new TextDecoder();
 
 /**
@@ -137,8 +141,10 @@ class WebGpu implements Machine<GPUBuffer> {
       pipeline.catch(() => undefined);
       return { name, usesScalars, layout, pipeline };
     });
-    const groups = program.steps.map((step) => {
-      if (step.kind !== 'dispatch') return undefined;
+    const groups = new Map<ProgramStep, GPUBindGroup>();
+    const bind = (step: ProgramStep): void => {
+      if (step.kind === 'repeat') step.steps.forEach(bind);
+      if (step.kind !== 'dispatch') return;
       const { name, usesScalars, layout } = kernels[step.kernel]!;
       const entries: GPUBindGroupEntry[] = step.buffers.map((index, at) => {
         const { memory, offset } = placeOf(index);
@@ -147,8 +153,9 @@ class WebGpu implements Machine<GPUBuffer> {
         return { binding: at, resource: { buffer: memory, offset, size } };
       });
       if (usesScalars) entries.push({ binding: entries.length, resource: { buffer: block } });
-      return gpu.createBindGroup({ label: name, layout, entries });
-    });
+      groups.set(step, gpu.createBindGroup({ label: name, layout, entries }));
+    };
+    program.steps.forEach(bind);
     const pipelines: GPUComputePipeline[] = [];
     for (const { name, pipeline } of kernels) {
       try {
@@ -165,7 +172,8 @@ class WebGpu implements Machine<GPUBuffer> {
       return [{ from: placeOf(program.inputs[input]!), to: { memory: block, offset: 4 * slot }, bytes: 4 }];
     });
     const copies = (list: readonly GpuCopy[]): Step[] => list.flatMap((copy) => this.#copy(copy));
-    const steps = program.steps.flatMap((step, i): Step[] => {
+    const stepsOf = (step: ProgramStep): Step[] => {
+      if (step.kind === 'repeat') return [{ times: step.times, steps: step.steps.flatMap(stepsOf) }];
       if (step.kind === 'clear')
         return [{ clear: placeOf(step.buffer), bytes: program.buffers[step.buffer]!.bytes }];
       if (step.kind === 'copy')
@@ -175,8 +183,9 @@ class WebGpu implements Machine<GPUBuffer> {
           bytes: program.buffers[step.from]!.bytes,
         });
       if (step.kind !== 'dispatch' || step.grid.includes(0)) return [];
-      return [{ pipeline: pipelines[step.kernel]!, group: groups[i]!, grid: step.grid }];
-    });
+      return [{ pipeline: pipelines[step.kernel]!, group: groups.get(step)!, grid: step.grid }];
+    };
+    const steps = program.steps.flatMap(stepsOf);
     return { all: [...copies([...before, ...single]), ...steps, ...copies(after)], block };
   }
 
@@ -194,21 +203,35 @@ class WebGpu implements Machine<GPUBuffer> {
   ): Promise<Uint8Array[]> {
     this.#assertAlive();
     const gpu = this.#gpu;
-    const encoder = gpu.createCommandEncoder();
+    let encoder = gpu.createCommandEncoder();
     let pass: GPUComputePassEncoder | undefined;
-    for (const step of steps) {
+    let encoded = 0;
+    const encode = (step: Step): void => {
+      if ('times' in step) {
+        for (let time = 0; time < step.times; time++) step.steps.forEach(encode);
+        return;
+      }
+      encoded += 1;
+      if (encoded > commandLimit) {
+        pass?.end();
+        pass = undefined;
+        gpu.queue.submit([encoder.finish()]);
+        encoder = gpu.createCommandEncoder();
+        encoded = 1;
+      }
       if ('pipeline' in step) {
         pass ??= encoder.beginComputePass();
         pass.setPipeline(step.pipeline);
         pass.setBindGroup(0, step.group);
         pass.dispatchWorkgroups(...step.grid);
-        continue;
+        return;
       }
       pass?.end();
       pass = undefined;
       if ('clear' in step) encoder.clearBuffer(step.clear.memory, step.clear.offset, step.bytes);
       else copyBuffer(encoder, step.copy);
-    }
+    };
+    steps.forEach(encode);
     pass?.end();
     let size = 0;
     const parts = wanted.map(({ place, bytes }) => {

@@ -43,19 +43,23 @@ export function describe(subject: Subject): Explained {
   const { inside, program } = compiled;
   const list = new NodeList(subject, inside);
   const bounds = lowerBound(graph, scalars);
-  const raw = compiled.kernels.map((summary) => modelledTime(summary, target));
+  const raw = compiled.kernels.map((summary) => {
+    const { time, bound } = modelledTime(summary, target);
+    return { time: summary.times * time, bound };
+  });
   const time = raw.reduce((sum, kernel) => sum + kernel.time, 0);
-  const dispatches = program.steps.filter((step) => step.kind === 'dispatch');
   const scheduled = inside?.schedule.kernels.map((kernel) => unpacked(kernel, inside.schedule.packs));
   const kernels = compiled.kernels.map((summary, i): ExplainedKernel => {
-    const kernel = scheduled?.[i];
+    const kernel = summary.place === undefined ? undefined : scheduled?.[summary.place];
     const { time: own, bound } = raw[i]!;
-    const { name, kind, flops, bytes, schedule, source } = summary;
+    const { name, kind, times, schedule, pipeline, source } = summary;
+    const [flops, bytes] = [times * summary.flops, times * summary.bytes];
     return {
       name,
       kind,
       schedule,
-      pipeline: dispatches[i]?.kernel ?? -1,
+      times,
+      pipeline,
       ...rolesOf(kernel, list),
       reads: (kernel?.reads ?? []).map((node) => list.access(node)),
       writes: (kernel?.writes ?? []).map(({ node }) => list.access(node)),
@@ -230,13 +234,13 @@ function totalsOf(
   time: number,
   target: Target,
 ): Totals {
-  const flops = kernels.reduce((sum, kernel) => sum + kernel.flops, 0);
+  const flops = kernels.reduce((sum, kernel) => sum + kernel.times * kernel.flops, 0);
   return {
     kernels: kernels.length,
     pipelines: program.kernels.length,
-    dispatches: program.steps.filter((step) => step.kind === 'dispatch').length,
+    dispatches: kernels.reduce((sum, kernel) => sum + kernel.times, 0),
     flops,
-    bytes: kernels.reduce((sum, kernel) => sum + kernel.bytes, 0),
+    bytes: kernels.reduce((sum, kernel) => sum + kernel.times * kernel.bytes, 0),
     lowerBoundBytes,
     time,
     lowerBoundTime: kernels.length === 0 ? 0 : modelledTime({ flops, bytes: lowerBoundBytes }, target).time,

@@ -2,7 +2,8 @@
 // nothing else. The page is made by `sinter/explain`, which draws.
 
 import * as arg from '../ir/arguments.ts';
-import { explanationText, type TextOptions } from './text.ts';
+import type { TextOptions } from './text.ts';
+import { texts } from './text-part.ts';
 import type {
   CostModel,
   Explained,
@@ -54,13 +55,13 @@ export class Explanation implements Explained {
    * fields and `toText`.
    */
   toString(): string {
-    return explanationText(this, { graph: true });
+    return texts.value(this, { graph: true });
   }
 
   /** As text: choose the parts, and how wide lines may be. */
   toText(options: TextOptions = {}): string {
     if (!textOptions.accepts(options)) textOptions.refuse('toText', 'options', options);
-    return explanationText(this, options);
+    return texts.value(this, options);
   }
 
   /** Plain data for `JSON.stringify`, version 1 of the schema of `Explained`. */

@@ -83,6 +83,8 @@ export interface ExplainedKernel {
   readonly kind: string;
   /** How it is spread over the machine, in words. */
   readonly schedule: string;
+  /** How often a run has it run: more than once in a loop. Flops, bytes and time are of all of them. */
+  readonly times: number;
   /** Kernels with equal source share a pipeline. */
   readonly pipeline: number;
   /**

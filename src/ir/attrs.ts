@@ -2,6 +2,7 @@
 // that is total by type. The verifier checks nodes against the forms and the parser text. Relations
 // between attributes and the shapes of inputs are checked by infer.ts.
 
+import { Region } from './control/region.ts';
 import { isDType, type DType } from './dtype.ts';
 import { factorNames, type FactorKind } from './factor.ts';
 import type { Shape } from './shape.ts';
@@ -17,7 +18,8 @@ type NoAttrs = Readonly<Record<never, never>>;
 type Ints = readonly number[];
 
 /**
- * Attributes of the ops that have any. Plain data: numbers, bigints, strings and arrays of them.
+ * Attributes of the ops that have any. Plain data: numbers, bigints, strings and arrays of them;
+ * and regions, which are compared by their texts.
  */
 interface OwnAttrs {
   /**
@@ -182,8 +184,23 @@ interface OwnAttrs {
    */
   readonly completeRows: { readonly parts: number };
   /**
-   * Inputs: value, then the arguments that the rule returns cotangents for. `rule` names an entry
-   * of autograd's registry.
+   * A loop of `trips` turns over `body` (control/iterate.ts): inputs are `carries` first values,
+   * `stacked` stacks of slices and invariants; the result is the last value of a carry, or, behind
+   * these, the stack of a slice that each turn gives. `reverse` counts from the last slice down;
+   * with `recompute` a derivative keeps of each turn its carries alone.
+   */
+  readonly iterate: {
+    readonly body: Region;
+    readonly carries: number;
+    readonly stacked: number;
+    readonly trips: number;
+    readonly reverse: boolean;
+    readonly recompute: boolean;
+    readonly result: number;
+  };
+  /**
+   * Inputs: value, then the arguments that the rule returns cotangents for, then, of a function
+   * with several results, the values of all of them. `rule` names an entry of autograd's registry.
    */
   readonly customVjp: { readonly rule: number };
 }
@@ -217,6 +234,7 @@ const oneOf = (words: readonly string[]): Form => ({
   accepts: (value) => typeof value === 'string' && words.includes(value),
 });
 const monoid: Form = oneOf(monoids);
+const region: Form = { is: 'a body', accepts: (value) => value instanceof Region };
 
 function isListOf(value: unknown, accepts: (item: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(accepts);
@@ -261,6 +279,15 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   jacobiRows: { width: int, parts: int },
   factor: { kind: oneOf(factorNames) },
   completeRows: { parts: int },
+  iterate: {
+    body: region,
+    carries: int,
+    stacked: int,
+    trips: int,
+    reverse: flag,
+    recompute: flag,
+    result: int,
+  },
   customVjp: { rule: int },
 };
 

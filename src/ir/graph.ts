@@ -1,6 +1,7 @@
 // Graph IR: immutable nodes in SSA form, hash-consed by a builder, so that equal expressions are
 // one node. Every walk here is iterative: a graph of 100,000 nodes must not overflow the stack.
 
+import { Region } from './control/region.ts';
 import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
 import { isFloat, isWide, type DType } from './dtype.ts';
@@ -208,6 +209,7 @@ export function hashValue(hash: number, value: unknown): number {
     for (const item of value) out = hashValue(out, item);
     return out;
   }
+  if (value instanceof Region) return mix(hash, value.hash);
   let out = hash;
   for (const field of Object.values(value as object)) out = hashValue(out, field);
   return out;
@@ -230,6 +232,7 @@ function sameTypes(a: readonly Node[], b: readonly Node[]): boolean {
 export function sameAttrs(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (a instanceof Region) return b instanceof Region && a.key === b.key;
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
   return keys.every((key) =>

@@ -15,6 +15,7 @@ import {
 import { sameShape } from './shape.ts';
 import { fail, type Rule, type RulesOf, type TensorType } from './typing/check.ts';
 import { complexes } from './typing/complex.ts';
+import { iterateType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
 import { transforms } from './typing/fft.ts';
@@ -78,6 +79,7 @@ const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
   ...indexed,
   ...factors,
   ...complexes,
+  iterate: iterateType,
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
 };
@@ -85,7 +87,7 @@ const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
 /** The type of a node. Throws TensorError when the inputs or attributes do not fit the op. */
 export function infer<K extends Op>(op: K, inputs: readonly TensorType[], attrs: Attrs<K>): TensorType {
   const { arity, class: kind } = facts(op);
-  if (arity === 'variadic' ? inputs.length === 0 : inputs.length !== arity) {
+  if (arity === 'variadic' ? inputs.length === 0 && op !== 'iterate' : inputs.length !== arity) {
     fail(op, 'E_VALUE', `expects ${arity} input(s), got ${inputs.length}`, inputs);
   }
   if (kind === 'unary' || kind === 'binary' || kind === 'ternary')

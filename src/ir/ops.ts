@@ -244,7 +244,8 @@ export type AnchorOp =
   | 'scatterAddAtomic'
   | 'jacobiRows'
   | 'factor'
-  | 'completeRows';
+  | 'completeRows'
+  | 'iterate';
 /** Markers that are the identity on values and mean something to autograd only. */
 export type MarkerOp = 'stopGradient' | 'customVjp';
 /** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
@@ -320,6 +321,8 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   jacobiRows: anchor(1, 64),
   factor: anchor('variadic', 1),
   completeRows: anchor(2, 4),
+  // Counted from the body.
+  iterate: anchor('variadic', 0),
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
   complex: complex(2),

@@ -4,6 +4,7 @@
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { attrProblem } from './attrs.ts';
+import { Region } from './control/region.ts';
 import { integerRange, isFloat, isWide } from './dtype.ts';
 import { topological, type Graph, type Node } from './graph.ts';
 import { infer, showType } from './infer.ts';
@@ -14,8 +15,12 @@ import { fromReal } from './value.ts';
 
 /** Throws CompilerBug, naming `pass`, when the graph breaks an invariant of the IR. */
 export function verify(graph: Graph, pass = 'verify'): void {
-  const problem = parametersProblem(graph) ?? nodesProblem(graph);
+  const problem = graphProblem(graph);
   if (problem !== undefined) throw new CompilerBug(pass, problem, print(graph));
+}
+
+function graphProblem(graph: Graph): string | undefined {
+  return parametersProblem(graph) ?? nodesProblem(graph);
 }
 
 function parametersProblem(graph: Graph): string | undefined {
@@ -44,6 +49,10 @@ function nodeProblem(node: Node, own: ReadonlySet<Node>): string | undefined {
   const wrong = attrProblem(node.op, node.attrs);
   if (wrong !== undefined) return wrong.problem;
   if (node.op === 'constant' && !isRepresentable(node.attrs)) return `${node.dtype} cannot hold the value`;
+  for (const value of Object.values(node.attrs)) {
+    const inside = value instanceof Region ? graphProblem(value.graph as Graph) : undefined;
+    if (inside !== undefined) return `in its body: ${inside}`;
+  }
   return typeProblem(node);
 }
 

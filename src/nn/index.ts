@@ -74,10 +74,20 @@ export {
   MaxPool2d,
   MaxPool3d,
 } from './pool.ts';
-export { ChannelShuffle, LocalResponseNorm, PixelShuffle, PixelUnshuffle, Upsample } from './resize.ts';
+export {
+  ChannelShuffle,
+  CrossMapLRN2d,
+  LocalResponseNorm,
+  PixelShuffle,
+  PixelUnshuffle,
+  Upsample,
+} from './resize.ts';
 export { evalMode, Module, train, type Layer } from './module.ts';
 export {
   BatchNorm,
+  BatchNorm1d,
+  BatchNorm2d,
+  BatchNorm3d,
   GroupNorm,
   LayerNorm,
   RMSNorm,
@@ -131,6 +141,7 @@ export {
 export type { AttentionCache, LayerCache } from './transformers/cache.ts';
 export { loadTorchStateDict, torchStateDict } from './torch-names.ts';
 // Models
+export { functionalCall } from './model/functional-call.ts';
 export { ModuleDict, ModuleList, ParameterDict, ParameterList } from './model/containers.ts';
 export {
   apply,
@@ -180,6 +191,11 @@ export {
   MultiMarginLoss,
   NLLLoss,
 } from './loss/classes.ts';
+export {
+  AdaptiveLogSoftmaxWithLoss,
+  type AdaptiveLogSoftmaxOptions,
+  type AdaptiveLoss,
+} from './loss/adaptive.ts';
 export {
   CosineEmbeddingLoss,
   CosineSimilarity,

@@ -2,6 +2,7 @@
 // tensor/ops/reduce/norm.ts.
 
 import * as arg from '../ir/arguments.ts';
+import { checkRank } from '../tensor/ops/operand.ts';
 import { ones, tensor, zeros } from '../tensor/ops/creation/creation.ts';
 import { batchNorm, batchNormUpdate, groupNorm, layerNorm, rmsNorm } from '../tensor/ops/reduce/norm.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
@@ -145,11 +146,8 @@ const takesBatchNorm = arg.takes<typeof BatchNorm>(
   ],
 );
 
-/**
- * Standardises each channel of [N, C, …] over the batch (Ioffe and Szegedy, 2015): in training by
- * its own statistics, which running ones follow (the variance unbiased), else by those.
- */
-export class BatchNorm extends Module {
+/** What norms by statistics of batches share: a scale, a shift, and running statistics. */
+export abstract class RunningNorm extends Module {
   weight: Tensor | undefined;
   bias: Tensor | undefined;
   runningMean: Tensor | undefined = undefined;
@@ -157,8 +155,7 @@ export class BatchNorm extends Module {
   readonly eps: number;
   readonly momentum: number;
 
-  constructor(channels: number, options: BatchNormLayerOptions = {}) {
-    takesBatchNorm('BatchNorm', channels, options);
+  protected constructor(channels: number, options: BatchNormLayerOptions) {
     super();
     this.eps = options.eps ?? 1e-5;
     this.momentum = options.momentum ?? 0.1;
@@ -176,18 +173,72 @@ export class BatchNorm extends Module {
     return ['runningMean', 'runningVar'];
   }
 
+  /** The running statistics follow those of a batch of `count` elements a channel, where there are any. */
+  protected follow(count: number, statistics: () => readonly [mean: Tensor, variance: Tensor]): void {
+    const { runningMean, runningVar, momentum } = this;
+    if (runningMean === undefined || runningVar === undefined) return;
+    noGrad(() => {
+      const running = [runningMean, runningVar] as const;
+      const next = batchNormUpdate(running, statistics(), count, momentum);
+      running.forEach((old, i) => old.assign(next[i]!));
+    });
+  }
+}
+
+/**
+ * Standardises each channel of [N, C, …] over the batch (Ioffe and Szegedy, 2015): in training by
+ * its own statistics, which running ones follow (the variance unbiased), else by those.
+ */
+export class BatchNorm extends RunningNorm {
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    takesBatchNorm('BatchNorm', channels, options);
+    super(channels, options);
+  }
+
   forward(x: Tensor): Tensor {
     const { runningMean, runningVar, training } = this;
     const settings = { eps: this.eps, training: training || runningMean === undefined };
     const [y, mean, variance] = batchNorm(x, runningMean, runningVar, this.weight, this.bias, settings);
-    if (training && runningMean !== undefined && runningVar !== undefined) {
-      const count = x.size / x.shape[1]!;
-      noGrad(() => {
-        const running = [runningMean, runningVar] as const;
-        const next = batchNormUpdate(running, [mean, variance], count, this.momentum);
-        running.forEach((old, i) => old.assign(next[i]!));
-      });
-    }
+    if (training) this.follow(x.size / x.shape[1]!, () => [mean, variance]);
     return y;
+  }
+}
+
+/** `BatchNorm` of [N, C] or [N, C, L]. */
+export class BatchNorm1d extends BatchNorm {
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    takesBatchNorm('BatchNorm1d', channels, options);
+    super(channels, options);
+  }
+
+  override forward(x: Tensor): Tensor {
+    checkRank('BatchNorm1d', 'x', x, 2, 3);
+    return super.forward(x);
+  }
+}
+
+/** `BatchNorm` of [N, C, H, W]. */
+export class BatchNorm2d extends BatchNorm {
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    takesBatchNorm('BatchNorm2d', channels, options);
+    super(channels, options);
+  }
+
+  override forward(x: Tensor): Tensor {
+    checkRank('BatchNorm2d', 'x', x, 4);
+    return super.forward(x);
+  }
+}
+
+/** `BatchNorm` of [N, C, D, H, W]. */
+export class BatchNorm3d extends BatchNorm {
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    takesBatchNorm('BatchNorm3d', channels, options);
+    super(channels, options);
+  }
+
+  override forward(x: Tensor): Tensor {
+    checkRank('BatchNorm3d', 'x', x, 5);
+    return super.forward(x);
   }
 }

@@ -156,14 +156,14 @@ abstract class Recurrent extends Module {
         // The input's part of all steps is one product.
         const projected = linear(from, this[`weight_ih_${ending}`]!, this[`bias_ih_${ending}`]);
         const { outputs, state } = overTime(
-          steps,
+          projected,
           start,
-          (time, states) => this.step(select(projected, 0, time), states, ending),
+          (part, states) => this.step(part, states, ending),
           lengths,
           isReverse,
         );
         finals.push(state);
-        return stack(outputs, 0);
+        return outputs;
       });
       at = sides.length === 1 ? sides[0]! : cat(sides, -1);
     }

@@ -3,6 +3,7 @@
 import * as arg from '../ir/arguments.ts';
 import { interpolate, interpolateOptions, type InterpolateOptions } from '../tensor/ops/image/interpolate.ts';
 import { channelShuffle, pixelShuffle, pixelUnshuffle } from '../tensor/ops/image/shuffle.ts';
+import { checkRank } from '../tensor/ops/operand.ts';
 import { localResponseNorm, type LocalResponseOptions } from '../tensor/ops/reduce/norm.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { Module } from './module.ts';
@@ -97,5 +98,29 @@ export class LocalResponseNorm extends Module {
 
   forward(x: Tensor): Tensor {
     return localResponseNorm(x, this.size, this.options);
+  }
+}
+
+/**
+ * As `LocalResponseNorm`, of [N, C, H, W] and as Torch 7 had it: of an even `size` the window has one
+ * channel less, so that it is centred, and the mean still divides by `size`. PyTorch's class of this
+ * name keeps the first channel in every window, which its gradient does not; not so here.
+ */
+export class CrossMapLRN2d extends Module {
+  readonly size: number;
+  readonly options: LocalResponseOptions;
+
+  constructor(size: number, options: LocalResponseOptions = {}) {
+    takesLocalResponseNorm('CrossMapLRN2d', size, options);
+    super();
+    this.size = size;
+    this.options = options;
+  }
+
+  forward(x: Tensor): Tensor {
+    checkRank('CrossMapLRN2d', 'x', x, 4);
+    const { alpha = 1e-4, ...rest } = this.options;
+    const window = this.size % 2 === 0 ? this.size - 1 : this.size;
+    return localResponseNorm(x, window, { ...rest, alpha: (alpha * window) / this.size });
   }
 }

@@ -3,7 +3,7 @@
 // programs also come from files.
 
 import { DeviceError } from '../errors.ts';
-import { strideProblem } from './program.ts';
+import { everyStep, strideProblem } from './program.ts';
 import type { ProgramBuffer, ProgramOutline, ProgramStep, ProgramTileMap, TargetId } from './program.ts';
 
 /**
@@ -53,7 +53,7 @@ export function checkProgram(program: ProgramOutline, target: TargetId, device: 
     ...program.outputs,
     ...program.packs.map(({ buffer }) => buffer),
   ]);
-  program.steps.forEach((step, position) => {
+  [...everyStep(program.steps)].forEach((step, position) => {
     const { kernel, uses } = usesOf(step, program, position, invalid);
     for (const index of uses) {
       const buffer = buffers[index];
@@ -139,6 +139,11 @@ function usesOf(
     }
     case 'clear':
       return { uses: [step.buffer] };
+    case 'repeat': {
+      if (!(Number.isInteger(step.times) && step.times >= 0))
+        invalid(`step ${position} is repeated ${step.times} times`);
+      return { uses: [] };
+    }
     case 'host':
       return { uses: [...step.reads, ...step.writes] };
     default:

@@ -3,7 +3,7 @@
 // whole slabs). Buffers that lie elsewhere are moved when the program is run: handles get new
 // places, and their bytes are copied in the order of the device. In a loop that happens once.
 
-import type { Program } from './program.ts';
+import { everyStep, type Program } from './program.ts';
 import type { Failures } from './failures.ts';
 import type { GpuBuffer, Memory, Place } from './memory.ts';
 import type { Timeline } from './timeline.ts';
@@ -165,7 +165,7 @@ function unitsOf(program: Program): { readonly packs: readonly Unit[]; readonly 
     if (!positions.has(buffer)) positions.set(buffer, i);
   });
   const written = new Set<number>();
-  for (const step of steps) {
+  for (const step of everyStep(steps)) {
     if (step.kind !== 'dispatch') continue;
     step.buffers.forEach((buffer, i) => {
       if (kernels[step.kernel]!.bindings[i] === 'read_write') written.add(buffer);
@@ -216,7 +216,7 @@ function separatePairs(
     if (known === undefined) pairs.set(one, new Set([other]));
     else known.add(other);
   };
-  for (const step of steps) {
+  for (const step of everyStep(steps)) {
     if (step.kind === 'copy') add(unitOf(step.from), unitOf(step.to));
     if (step.kind !== 'dispatch') continue;
     const { bindings } = kernels[step.kernel]!;

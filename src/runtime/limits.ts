@@ -2,7 +2,7 @@
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceFacts } from './device.ts';
-import { mostElements, type Program, type ProgramOutline } from './program.ts';
+import { everyStep, mostElements, type Program, type ProgramOutline } from './program.ts';
 
 const inParts = 'compute it in parts: split a batch, heads or rows, and take one part after another';
 const smaller = `${inParts}; hold it in f16 or bf16; or take a device that binds more (cuda, wasm)`;
@@ -32,7 +32,7 @@ export function checkLimits(
     exceed('the workgroup size', invocations, limits.workgroupInvocations, kernel.name);
     exceed('the shared memory', kernel.sharedBytes ?? 0, limits.workgroupBytes, kernel.name);
   }
-  for (const step of program.steps) {
+  for (const step of everyStep(program.steps)) {
     if (step.kind === 'host') {
       throw new DeviceError('E_UNSUPPORTED', name, `host step ${step.run}: only the interpreter runs these`);
     }

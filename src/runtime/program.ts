@@ -146,6 +146,8 @@ export type ProgramStep =
   | { readonly kind: 'copy'; readonly from: number; readonly to: number }
   /** Every byte of a buffer becomes 0. */
   | { readonly kind: 'clear'; readonly buffer: number }
+  /** Steps that run so many times, one time after the other. */
+  | { readonly kind: 'repeat'; readonly times: number; readonly steps: readonly ProgramStep[] }
   /**
    * Interpreter target only: a function of the host, looked up in the table given when the program
    * is loaded.
@@ -156,6 +158,14 @@ export type ProgramStep =
       readonly reads: readonly number[];
       readonly writes: readonly number[];
     };
+
+/** Every step, those of loops too, each once. */
+export function* everyStep(steps: readonly ProgramStep[]): Generator<ProgramStep> {
+  for (const step of steps) {
+    yield step;
+    if (step.kind === 'repeat') yield* everyStep(step.steps);
+  }
+}
 
 /**
  * A number supplied at each run: a learning rate, a step count, a word of random state. With

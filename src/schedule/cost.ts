@@ -3,7 +3,8 @@
 
 import { dtypeBytes } from '../ir/dtype.ts';
 import { factorRow, type Size } from '../ir/factor.ts';
-import { dims, type Node } from '../ir/graph.ts';
+import { graphOf } from '../ir/control/iterate.ts';
+import { dims, topological, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { Body, Kernel } from './kernel.ts';
@@ -33,6 +34,10 @@ export function nodeFlops(node: Node): number {
     case 'factor': {
       const sizes = node.inputs.map((input) => dims(input).slice(1) as unknown as Size);
       return dims(node)[0]! * factorRow(node.attrs.kind).flops(...sizes);
+    }
+    case 'iterate': {
+      const { trips, body } = node.attrs;
+      return trips * topological(graphOf(body).outputs).reduce((sum, inside) => sum + nodeFlops(inside), 0);
     }
     case 'scatter':
     case 'segmentReduce':

@@ -25,7 +25,8 @@ export type KernelKind =
   | 'scatter-add-atomic'
   | 'jacobi-rows'
   | 'factor'
-  | 'complete-rows';
+  | 'complete-rows'
+  | 'iterate';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -316,6 +317,12 @@ export type Body =
       readonly node: NodeOf<'factor'>;
       readonly batch: Axis;
       readonly operands: readonly MatrixOperand[];
+    }
+  /** A loop: kernels of its own, which run again and again. `results` are those of its siblings. */
+  | {
+      readonly kind: 'iterate';
+      readonly node: NodeOf<'iterate'>;
+      readonly results: readonly Node[];
     };
 
 export interface Kernel {

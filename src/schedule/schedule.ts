@@ -6,15 +6,18 @@ import { CompilerBug } from '../errors.ts';
 import { dims, type Graph, type Node } from '../ir/graph.ts';
 import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { buildBody, permuteScatterWrites } from './body/body.ts';
+import { loopKernel } from './body/iterate.ts';
+import { anchorBodies, buildBody } from './body/body.ts';
 import { clusterNodes, type Clustering } from './cluster/cluster.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
+import { sliceBytes } from './slices.ts';
 import type { Evaluator } from './body/evaluate.ts';
 import { Lazy } from '../lazy.ts';
 import type { mergeMaps } from './merge/multi-tensor.ts';
 import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './merge/maps.ts';
-import { nameKernels, orderKernels } from './memory/order.ts';
+import { nameKernels } from './memory/names.ts';
+import { orderKernels } from './memory/assembly.ts';
 import { bindingsOf, type Donations } from './cluster/overflow.ts';
 import type { Packs } from './merge/pack.ts';
 import { keyOf } from './cluster/place.ts';
@@ -43,12 +46,14 @@ export interface Schedule {
 /**
  * Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as
  * numbers at each run, by slot; `donations` name results that may be written over a parameter.
+ * Without `mayPack` every tensor lies for itself, as those of a loop's turns have to.
  */
 export function scheduleGraph(
   graph: Graph,
   target: Target,
   scalars: ReadonlyMap<Node, number>,
   donations: Donations = new Map(),
+  mayPack = true,
 ): Schedule {
   const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()), donations);
   const inMemory = (node: Node): boolean =>
@@ -70,7 +75,7 @@ export function scheduleGraph(
   const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
   const ends = { outputs: new Set(graph.outputs), donations };
   const { kernels, packs } =
-    maps.length < 2 ? { kernels: built, packs: new Map() } : merger.value(built, ends, target);
+    maps.length < 2 || !mayPack ? { kernels: built, packs: new Map() } : merger.value(built, ends, target);
   return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, clustering, storage };
 }
 
@@ -89,6 +94,7 @@ function settleStorage(
     const clustering = clusterNodes(graph, target, scalars, strict, donations);
     const storage = chooseStorage(graph, clustering, target, strict);
     const overflowing = [...storage.clusterWrites].flatMap(([cluster, writes]) => {
+      if (cluster.kind === 'iterate') return [];
       const bound = bindingsOf(cluster.reads, writes.keys(), donations);
       return bound > target.limits.storageBuffers ? [keyOf(cluster)] : [];
     });
@@ -110,6 +116,8 @@ function buildKernel(
   donations: Donations,
   target: Target,
 ): Kernel {
+  const [anchor] = plan.cluster?.anchors ?? [];
+  if (anchor?.op === 'iterate') return loopKernel(anchor, [...plan.writes.keys()]);
   const room = target.limits.storageBuffers;
   const attempt = (
     recomputed: ReadonlySet<Node>,
@@ -150,7 +158,9 @@ function attemptKernel(
   const writes = writesOf(plan, body, evaluator);
   const written = [...plan.writes.keys(), ...plan.pieces.map(({ part }) => part)];
   const nodes = [...new Set([...evaluator.computed, ...written])];
-  const bytes = [...reads, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
+  const slices = sliceBytes(evaluator.pool);
+  const bytesOf = (node: Node): number => slices.get(node) ?? nodeBytes(node);
+  const bytes = [...reads, ...written].reduce((sum, node) => sum + bytesOf(node), 0);
   const kernel: Kernel = {
     name: '',
     kind: plan.cluster?.kind ?? 'map',
@@ -181,7 +191,7 @@ function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'factor')
     return [{ node: body.node as Node, index: constantIndex(0), value: body.operands.at(-1)!.value }];
   if (plan.cluster?.kind === 'permute-scatter')
-    return permuteScatterWrites(plan.writes.keys(), plan.cluster, evaluator);
+    return anchorBodies.value.permuteScatterWrites(plan.writes.keys(), plan.cluster, evaluator);
   const writes = Array.from(plan.writes, ([node, at]): Write => ({
     node,
     index: linearize(at, dims(node)),

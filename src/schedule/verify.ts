@@ -35,6 +35,7 @@ const bodyOf: Readonly<Record<KernelKind, Body['kind']>> = {
   'jacobi-rows': 'jacobi-rows',
   factor: 'factor',
   'complete-rows': 'complete-rows',
+  iterate: 'iterate',
 };
 
 /** Throws CompilerBug, naming `pass`, when a kernel is not well-formed. */
@@ -98,6 +99,7 @@ function ownProblem(kernel: Kernel, body: OwnBody): string | undefined {
     (body.kind === 'radix-rank' ||
     body.kind === 'jacobi-rows' ||
     body.kind === 'complete-rows' ||
+    body.kind === 'iterate' ||
     body.kind === 'factor'
       ? undefined
       : writes.map(writeProblem).find((problem) => problem !== undefined))

@@ -130,6 +130,7 @@ export function watchRange(
 
 /** Watches floats that must lie in [0, 1]; NaN is for `detectAnomaly`. */
 export function watchShares(op: string, what: string, x: Tensor): void {
+  if (x.dtype === 'bool') return;
   watch(
     op,
     'E_VALUE',

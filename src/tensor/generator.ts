@@ -1,12 +1,13 @@
 // The random generator: a seed and a counter of Philox 4x32-10 (Salmon et al., 2011). A draw of n
 // elements takes ⌈n/4⌉ counts when it is recorded, so neither laziness nor dead code changes what
 // later draws give. Inside a compiled function the words become run-time scalars, supplied anew at
-// each call.
+// each call. Inside of `withKey` (keys.ts) a tensor is the seed, and counts start from 0 there.
 
 import { showValue, TensorError } from '../errors.ts';
-import type { Node } from '../ir/graph.ts';
-import type { RandomWords } from './recording/handle.ts';
-import { builder, currentTrace } from './recording/recording.ts';
+import { reshape } from '../ir/build.ts';
+import type { GraphBuilder, Node } from '../ir/graph.ts';
+import type { Handle, MappingScope, RandomWords, TraceScope } from './recording/handle.ts';
+import { builder, currentMapping, currentTrace, nodeFor } from './recording/recording.ts';
 
 /** A snapshot of the generator; JSON-serialisable. */
 export interface RngState {
@@ -18,6 +19,12 @@ export interface RngState {
 
 let seed = entropy();
 let counter = 0n;
+let beforeUse: () => void = () => undefined;
+
+/** Calls `check` before the generator's state is read or changed; it throws where the state is not known yet. */
+export function onGeneratorUse(check: () => void): void {
+  beforeUse = check;
+}
 
 /** A start that differs from process to process. */
 function entropy(): bigint {
@@ -33,12 +40,14 @@ export function manualSeed(value: number | bigint): void {
   if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
     throw new TensorError('E_VALUE', 'manualSeed', `expects an integer, got ${showValue(value)}`);
   }
+  beforeUse();
   seed = BigInt.asUintN(64, BigInt(value));
   counter = 0n;
 }
 
 /** The generator's state, for `restoreRngState`. */
 export function saveRngState(): RngState {
+  beforeUse();
   return { seed: String(seed), counter: String(counter) };
 }
 
@@ -52,24 +61,96 @@ export function restoreRngState(state: RngState): void {
     if (/^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n) return BigInt(text);
     throw new TensorError('E_VALUE', 'restoreRngState', `${name} is no 64-bit unsigned integer: ${text}`);
   };
+  beforeUse();
   [seed, counter] = [word('seed'), word('counter')];
 }
 
-/** The words for a draw of `n` elements; advances the generator. */
+/** A tensor of two words that draws take the place of the seed from, and how far they have come. */
+interface Keyed {
+  readonly key: Handle;
+  /** Functions that are traced inside draw by the generator's rules: they outlive the key. */
+  readonly trace: TraceScope | undefined;
+  /** The function that was being mapped where the key came into use. */
+  readonly mapping: MappingScope | undefined;
+  counter: bigint;
+}
+
+let keyed: Keyed | undefined;
+
+/** The key that draws are made by here. */
+function currentKey(): Keyed | undefined {
+  return keyed?.trace === currentTrace() ? keyed : undefined;
+}
+
+/** Whether what is recorded now draws by a key. */
+export function isDrawingByKey(): boolean {
+  return currentKey() !== undefined;
+}
+
+/** Runs `fn` with draws by this key (u32, [2]) from count 0 on, whatever the generator's state. */
+export function drawingBy<T>(key: Handle, fn: () => T): T {
+  const before = keyed;
+  keyed = { key, trace: currentTrace(), mapping: currentMapping(), counter: 0n };
+  try {
+    return fn();
+  } finally {
+    keyed = before;
+  }
+}
+
+/** The words for a draw of `n` elements; advances the generator, or the count of the key in use. */
 export function drawCounter(n: number): RandomWords {
   const groups = BigInt(Math.ceil(n / 4));
+  const mapping = currentMapping();
+  const own = currentKey();
+  // The innermost says: a key inside of a function that is mapped, or that around its key.
+  if (mapping !== undefined && own?.mapping !== mapping) return mapping.draw(n);
+  if (own !== undefined) {
+    const at = own.counter;
+    own.counter += groups;
+    return keyedWords(builder(), nodeFor(own.key), split(at));
+  }
   const trace = currentTrace();
   if (trace !== undefined) return trace.draw(groups);
   const at = takeCounts(groups);
-  const words = [...split(seed), ...split(at)];
   const b = builder();
-  return words.map(
-    (value) => b.add('constant', [], { value, dtype: 'u32' }) as Node,
-  ) as unknown as RandomWords;
+  const [low, high] = split(seed);
+  const [atLow, atHigh] = split(at);
+  return [constantWord(b, low), constantWord(b, high), constantWord(b, atLow), constantWord(b, atHigh)];
+}
+
+/** The words of a key (u32, [2]) at a count. */
+export function keyedWords(
+  b: GraphBuilder,
+  key: Node,
+  [low, high]: readonly [low: number | Node, high: number],
+): RandomWords {
+  const word = (at: number): Node =>
+    reshape(b, b.add('slice', [key], { start: [at], size: [1], step: [1] }) as Node, []);
+  const lowWord = typeof low === 'number' ? constantWord(b, low) : low;
+  return [word(0), word(1), lowWord, constantWord(b, high)];
+}
+
+function constantWord(b: GraphBuilder, value: number): Node {
+  return b.add('constant', [], { value, dtype: 'u32' }) as Node;
+}
+
+/**
+ * The count at which a compiled function draws so many groups. Throws E_STATE inside of `withKey`:
+ * its draws are by the generator.
+ */
+export function takeCompiledCounts(groups: bigint): bigint {
+  if (groups > 0n && currentKey() !== undefined) {
+    const problem = 'a compiled function draws by the generator, not by the key of a withKey around it';
+    const hint = 'compile((key, …) => withKey(key, () => …)), and give the key at each call';
+    throw new TensorError('E_STATE', 'withKey', problem, hint);
+  }
+  return takeCounts(groups);
 }
 
 /** Advances the counter; gives where it was. */
 export function takeCounts(groups: bigint): bigint {
+  beforeUse();
   const at = counter;
   counter = BigInt.asUintN(64, counter + groups);
   return at;

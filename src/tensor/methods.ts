@@ -4,8 +4,8 @@
 import type { DType } from '../ir/dtype.ts';
 import type { Each, Unknown } from './inferred.ts';
 import type { Methods } from './method-types.ts';
+import { installMethods } from './install.ts';
 import * as ops from './ops/all.ts';
-import { Tensor } from './tensor.ts';
 
 const names = [
   // elementwise
@@ -220,6 +220,7 @@ const names = [
   'take',
   'takeAlongAxis',
   // selection, writing and statistics
+  'addAt',
   'aminmax',
   'diagonalScatter',
   'indexFill',
@@ -228,10 +229,13 @@ const names = [
   'kthvalue',
   'maskedScatter',
   'maskedSelect',
+  'maxAt',
   'median',
   'medianWithIndices',
+  'minAt',
   'mode',
   'msort',
+  'mulAt',
   'nanmean',
   'nanmedian',
   'nansum',
@@ -239,6 +243,7 @@ const names = [
   'put',
   'quantile',
   'selectScatter',
+  'setAt',
   'sliceScatter',
   'sliceWrite',
   'takeAlongDim',
@@ -359,30 +364,4 @@ declare module './tensor.ts' {
 
 const operations: Pick<typeof ops, MethodName> = ops;
 
-for (const name of names) {
-  const operation = operations[name] as (first: Tensor, ...rest: readonly unknown[]) => unknown;
-  Object.defineProperty(Tensor.prototype, name, {
-    configurable: true,
-    writable: true,
-    value(this: Tensor, ...rest: readonly unknown[]): unknown {
-      return operation(this, ...rest);
-    },
-  });
-}
-
-Object.defineProperty(Tensor.prototype, 'T', {
-  configurable: true,
-  get(this: Tensor): Tensor {
-    return ops.permute(
-      this,
-      this.shape.map((_, axis) => this.rank - 1 - axis),
-    );
-  },
-});
-
-Object.defineProperty(Tensor.prototype, 'mT', {
-  configurable: true,
-  get(this: Tensor): Tensor {
-    return ops.transpose(this);
-  },
-});
+installMethods(Object.fromEntries(names.map((name) => [name, operations[name]])));

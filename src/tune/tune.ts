@@ -14,7 +14,7 @@ import { whenLoaded } from '../lazy.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import type { Program, ProgramScalar } from '../runtime/program.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import { unsharedMemory } from '../schedule/memory/memory.ts';
+import { unsharedMemory } from '../schedule/memory/plan.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
 import type { Book } from './book.ts';
 import { scheduleKey } from './key.ts';

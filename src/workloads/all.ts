@@ -24,6 +24,8 @@ export const workloads: readonly Workload[] = [
   operations.topkRouting,
   models.adam100,
   models.mlpTrainAdam,
+  models.vmapPerSampleGrad,
   models.gptBlockForward,
   models.gptBlockTrain,
+  models.rnnScan,
 ];

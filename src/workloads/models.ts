@@ -58,6 +58,19 @@ export const mlpTrainAdam: Workload = workload(
   ],
 );
 
+/** The loss of one example: an image and its label. */
+function exampleLoss(params: Perceptron, image: Tensor, label: Tensor): Tensor {
+  return sn.crossEntropy(perceptron(image.unsqueeze(0), params), label.unsqueeze(0));
+}
+
+export const vmapPerSampleGrad: Workload = workload(
+  'vmapPerSampleGrad',
+  'the gradient of each of 64 examples, by vmap, of a perceptron 784-256-10, cross-entropy',
+  (params: Perceptron, images: Tensor, labels: Tensor) =>
+    sn.vmap(sn.grad(exampleLoss), { inAxes: [null, 0, 0] })(params, images, labels),
+  () => [initPerceptron(), sn.zeros([64, 784]), sn.zeros([64], { dtype: 'i32' })],
+);
+
 const [width, heads, hidden] = [256, 4, 1024];
 
 /** What enters a layer: batch 4, 128 positions. */
@@ -84,4 +97,30 @@ export const gptBlockTrain: Workload = workload(
     sn.zeros(activations),
     sn.zeros(activations),
   ],
+);
+
+/** Weights of an LSTM in PyTorch's order: [4H, I], [4H, H], [4H], [4H]. */
+type Recurrence = readonly [input: Tensor, state: Tensor, inputBias: Tensor, stateBias: Tensor];
+
+function initRecurrence(): Recurrence {
+  return [sn.zeros([512, 64]), sn.zeros([512, 128]), sn.zeros([512]), sn.zeros([512])];
+}
+
+export const rnnScan: Workload = workload(
+  'rnnScan',
+  'an LSTM of 128 steps over [128, 16, 64], 128 wide, forward and gradient',
+  (weights: Recurrence, xs: Tensor) =>
+    sn.valueAndGrad((own: Recurrence) => {
+      const zero = sn.zeros([16, 128]);
+      const [, outputs] = sn.scan(
+        (state: readonly [Tensor, Tensor], x: Tensor): [readonly [Tensor, Tensor], Tensor] => {
+          const next = sn.lstmCell(x, state, ...own);
+          return [next, next[0]];
+        },
+        [zero, zero] as const,
+        xs,
+      );
+      return outputs.square().mean() as Tensor;
+    })(weights),
+  () => [initRecurrence(), sn.zeros([128, 16, 64])],
 );

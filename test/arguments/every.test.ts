@@ -10,10 +10,11 @@ import * as runtime from '../../src/interop/index.ts';
 import * as ir from '../../src/ir/index.ts';
 import * as io from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
+import * as notation from '../../src/notation/index.ts';
 import * as onnx from '../../src/onnx/index.ts';
 import * as optim from '../../src/optim/index.ts';
 import * as training from '../../src/train/index.ts';
-import { callRows, explainRows, onnxRows, tensorMethods } from './rows/call.ts';
+import { callRows, explainRows, notationRows, onnxRows, tensorMethods } from './rows/call.ts';
 import { dataRows, metricRows } from './rows/data.ts';
 import { fftRows } from './rows/fft.ts';
 import { ioRows, trainRows } from './rows/file.ts';
@@ -58,6 +59,7 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
   ['sinter', sn, { ...operationRows, ...callRows }],
   ['sinter, linalg', sn.linalg, { ...linalgRows, ...linalgSpectralRows }],
   ['sinter/nn', nn, nnRows],
+  ['sinter/notation', notation, notationRows],
   ['sinter/optim', optim, optimRows],
   ['sinter/io', io, ioRows],
   ['sinter/train', training, trainRows],

@@ -306,6 +306,7 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
   searchSorted: notFloat,
   radixRank: notFloat,
   jacobiRows: 'what is made of it has rules of its own',
+  iterate: 'loop.test.ts has its derivatives',
   completeRows: 'what is made of it has rules of its own',
   scan: trial(someShape, (outer, random) => {
     const monoid = pick(random, floatMonoids);

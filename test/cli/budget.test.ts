@@ -27,8 +27,11 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   topkRouting: [5, 1.2],
   adam100: [1, 1],
   mlpTrainAdam: [9, 1.3],
+  vmapPerSampleGrad: [7, 1.02],
   gptBlockForward: [7, 4],
   gptBlockTrain: [22, 4],
+  // What each of 128 turns reads and writes counts, weights too.
+  rnnScan: [26, 222],
 };
 
 const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [line.workload, line]));

@@ -46,6 +46,17 @@ function expectWhole(report: Report, least: number): void {
   expect(report.ok).toBeGreaterThan(report.cells / 3);
 }
 
+test('what a dtype is refused for is said of the function that was called', async () => {
+  // Nothing runs: whatever is refused is refused while it is recorded.
+  const report = await coverage({
+    devices: ['interpreter'],
+    modes: [],
+    dtypes: ['bool', 'u8', 'f16', 'c64'],
+  });
+  expect(report.failures).toEqual([]);
+  expect(report.refused).toBeGreaterThan(700);
+});
+
 test('what every operation gives is what the interpreter gives', async () => {
   expectWhole(await spread(1 / 60, ['compiled']), 200);
   expectWhole(await spread(1 / 60, ['eager'], ['interpreter', 'wasm']), 100);

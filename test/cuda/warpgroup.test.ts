@@ -12,7 +12,7 @@ import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { packBytes, unpackBytes, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { deviceBytes } from '../../src/runtime/program.ts';
-import { unsharedMemory } from '../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../src/schedule/target.ts';
 import '../../src/whole.ts';

@@ -70,7 +70,7 @@ const argmax = (list: readonly number[]): number => list.indexOf(Math.max(...lis
 const best = (list: readonly number[], k: number): number[] =>
   [...list.keys()].sort((a, b) => list[b]! - list[a]! || a - b).slice(0, k);
 
-describe.each(['interpreter', 'wasm:1'])('on %s', (device) => {
+describe.each(['interpreter', 'wasm:1', 'webgpu:software'])('on %s', (device) => {
   const check = (
     law: (list: Item[], of: (make: () => unknown) => Promise<number | number[]>) => Promise<void>,
     runs = 4,

@@ -145,12 +145,6 @@ const greedy: Readonly<Record<string, () => Uint8Array>> = {
       [float('z', [], [0])],
       [port('x', 1, [50_000])],
     ),
-  'a layer over 20,000 steps': () =>
-    fileOf(
-      [node('LSTM', ['x', 'w', 'r'], ['y'], [integer('hidden_size', 1n)])],
-      [float('w', [1, 4, 2], new Array<number>(8).fill(0)), float('r', [1, 4, 1], [0, 0, 0, 0])],
-      [port('x', 1, [20_000, 1, 2])],
-    ),
   'five million empty nodes': () => {
     const sound = fileOf([node('Neg', ['x'], ['y'])]);
     // A Graph (field 7 of Model) of Nodes (field 1 of Graph) of no bytes.

@@ -42,6 +42,7 @@ const unspelled: readonly Op[] = [
   'jacobiRows',
   'factor',
   'completeRows',
+  'iterate',
 ];
 
 /** The constants of a transform. */
@@ -302,6 +303,7 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'jacobiRows':
     case 'factor':
     case 'completeRows':
+    case 'iterate':
       return [];
     default: {
       const [x, y] = pairs(dtype);

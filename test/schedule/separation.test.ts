@@ -123,6 +123,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'permute-scatter',
         'scatter-add-atomic',
         'factor',
+        'iterate',
       ]).toContain(first.kind);
     case 'alignment':
       // Aligned nodes are what a kernel of the first's kind could have taken in.
@@ -158,6 +159,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
         'scatterAddAtomic',
         'segmentReduce',
         'factor',
+        'iterate',
       ]).toContain(reason.node.op);
     case 'no-rows':
       return expect(reason.loops.kind).not.toBe('row-reduction');

@@ -56,8 +56,13 @@ describe('README.md', () => {
   });
 });
 
-describe('the guides to models and training', () => {
-  const guides = ['docs/nn.md', 'docs/training.md'].map((path) => readText(path));
+describe('the guides to models, training, transforms and loops', () => {
+  const guides = [
+    'docs/nn.md',
+    'docs/training.md',
+    'docs/functions/transforms.md',
+    'docs/functions/control-flow.md',
+  ].map((path) => readText(path));
   const examples = guides.flatMap(examplesOf);
 
   test('have examples that print what stands under them', async () => {

@@ -7,11 +7,19 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesUnder, readText, root, sources } from './source.ts';
 
+/** What of the package stands behind one of its names. */
+interface Entry {
+  readonly types: string;
+  /** What bundled pages get in its stead. */
+  readonly browser?: string;
+  readonly default: string;
+}
+
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
   readonly browser: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
-  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly exports: Readonly<Record<string, Entry>>;
   readonly files: readonly string[];
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
@@ -29,7 +37,7 @@ function sourceOf(built: string): string {
 describe('package.json', () => {
   test('names only built files that have a source', () => {
     const named = [
-      ...Object.values(manifest.exports).flatMap((entry) => [entry.types, entry.default]),
+      ...Object.values(manifest.exports).flatMap((entry) => Object.values<string>({ ...entry })),
       ...Object.values(manifest.bin),
       ...Object.keys(manifest.browser),
       ...manifest.sideEffects,
@@ -100,6 +108,8 @@ function exportsOf(path: string): Map<string, string> {
     }
   }
   for (const [, name] of text.matchAll(declaration)) found.set(name!, path);
+  for (const [, from] of text.matchAll(/^export \* from '([^']+)';/gm))
+    for (const [name, at] of exportsOf(join(path, '..', from!))) found.set(name, at);
   return found;
 }
 

@@ -91,7 +91,9 @@ export function runLoops(
   optimised.parameters.forEach((parameter, i) =>
     store(parameter as Node).set(asStored(inputs[i]!, parameter).data as never),
   );
-  for (const { loop: made, bound } of lowered) {
+  for (const one of lowered) {
+    if ('turns' in one) throw new Error('runLoops runs no loops of programs: compile them for a device');
+    const { loop: made, bound } = one;
     const loop = instead(made);
     verifyLoop(loop, target.limits);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));

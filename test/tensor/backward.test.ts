@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
 import { fromHost } from '../../src/tensor/recording/record.ts';
-import {
-  customVjp,
-  grad,
-  gradients,
-  noGrad,
-  valueAndGrad,
-  vjp,
-} from '../../src/tensor/derivative/transform.ts';
+import { grad, gradients, noGrad, valueAndGrad, vjp } from '../../src/tensor/derivative/transform.ts';
+import { customVjp } from '../../src/tensor/derivative/custom.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { add, exp, fill, less, mul, spyDevice, sub, sum, vec } from './support.ts';
 

@@ -187,7 +187,7 @@ describe('how work is cut', () => {
   /** The cut of a program's only step. */
   function cutOf(kernel: Partial<ProgramKernel>, groups: number, threads: number): Cut | undefined {
     const program = programOf('any', groups, '');
-    return cutsOf({ ...program, kernels: [{ ...program.kernels[0]!, ...kernel }] }, threads)[0];
+    return [...cutsOf({ ...program, kernels: [{ ...program.kernels[0]!, ...kernel }] }, threads).values()][0];
   }
 
   test('small work stays on the thread that asks', () => {

@@ -14,9 +14,10 @@ import {
   type ProgramStep,
   type TargetId,
 } from '../../runtime/program.ts';
-import type { MemoryPlan } from '../../schedule/memory/memory.ts';
+import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Pack, Packs } from '../../schedule/merge/pack.ts';
 import type { Emitted } from '../emit/emit.ts';
+import { loopSteps, type Lowered, type LoweredIteration } from './iteration.ts';
 import type { LoweredKernel } from './kernel.ts';
 import type { Loop } from '../loop/loop.ts';
 
@@ -25,7 +26,7 @@ export interface Assembly {
   readonly inputs: readonly Node[];
   readonly outputs: readonly Node[];
   readonly scalars: readonly ProgramScalar[];
-  readonly kernels: readonly LoweredKernel[];
+  readonly kernels: readonly Lowered[];
   readonly packs: Packs;
   readonly memory: MemoryPlan;
   /** Spells a Loop. */
@@ -37,101 +38,175 @@ export function storedBytes(node: Node): number {
   return deviceBytes(dtypeBytes(node.dtype), sizeOf(dims(node)));
 }
 
-/** Builds the Program, and gives the source of each step's kernel in step order. */
-export function assemble(parts: Assembly): { program: Program; sources: readonly (() => string)[] } {
-  const buffers: ProgramBuffer[] = [];
-  const placeOf = new Map<Node, number>();
-  const add = (node: Node, role: BufferRole, name: string): number => {
-    const place = parts.memory.placeOf.get(node);
+/** A kernel of a program for reports: its source, to be read, and how often a run has it run. */
+export interface Described {
+  readonly lowered: LoweredKernel;
+  /** Which of the program's kernels it is. */
+  readonly index: number;
+  readonly source: () => string;
+  readonly times: number;
+}
+
+/** Builds the Program, and describes its kernels in the order of their steps. */
+export function assemble(parts: Assembly): { program: Program; described: readonly Described[] } {
+  const assembler = new Assembler(parts);
+  return { program: assembler.program(), described: assembler.described };
+}
+
+/** Where the nodes of one graph lie: those of a turn are bound anew for each phase of a loop. */
+interface Scope {
+  readonly memory: MemoryPlan;
+  /** The program's arenas that the memory plan's are. */
+  readonly arenas: readonly number[];
+  readonly placeOf: Map<Node, number>;
+  /** Buffers of nodes that stand for others in this phase. */
+  readonly bound?: ReadonlyMap<Node, number>;
+  /** How often a run comes by; undefined where that was told before. */
+  readonly times: number | undefined;
+}
+
+class Assembler {
+  readonly described: Described[] = [];
+  readonly #parts: Assembly;
+  readonly #buffers: ProgramBuffer[] = [];
+  readonly #kernels: ProgramKernel[] = [];
+  readonly #indexOf = new Map<Loop, number>();
+  readonly #bySource = new Map<string, number>();
+  /** Of kernels, to be read. */
+  readonly #texts: (() => string)[] = [];
+
+  constructor(parts: Assembly) {
+    this.#parts = parts;
+  }
+
+  program(): Program {
+    const parts = this.#parts;
+    const { memory } = parts;
+    const placeOf = new Map<Node, number>();
+    const scope: Scope = { memory, arenas: [...memory.arenas.keys()], placeOf, times: 1 };
+    const add = (node: Node, role: BufferRole, name: string): number => this.#add(node, role, name, scope);
+    const inputs = parts.inputs.map((node) =>
+      add(node, 'input', node.op === 'parameter' ? node.attrs.name : node.op),
+    );
+    const donated: { output: number; input: number }[] = [];
+    const outputs = parts.outputs.map((node, output) => {
+      const known = placeOf.get(node);
+      if (known !== undefined) return known;
+      const parameter = memory.overwrites.get(node);
+      if (parameter === undefined) return add(node, 'output', `out${output}`);
+      const input = parts.inputs.indexOf(parameter);
+      donated.push({ output, input });
+      placeOf.set(node, inputs[input]!);
+      return inputs[input]!;
+    });
+    const packs: ProgramPack[] = [];
+    const addPack = (pack: Pack, name: string): void => {
+      const members = pack.members.map(({ node, offset }) => {
+        return { buffer: placeOf.get(node)!, offset: offset * dtypeBytes(node.dtype) };
+      });
+      const { role } = this.#buffers[members[0]!.buffer]!;
+      packs.push({ buffer: add(pack.node, role, name), members });
+    };
+    for (const pack of parts.packs.values()) {
+      if (memory.placeOf.has(pack.node)) add(pack.node, 'scratch', `pack${placeOf.size}`);
+      else if (!memory.overwrites.has(pack.node)) addPack(pack, `pack${packs.length}`);
+    }
+    for (const [result, host] of memory.overwrites) {
+      if (parts.packs.has(result)) placeOf.set(result, placeOf.get(host)!);
+    }
+    const steps = this.#steps(parts.kernels, scope);
+    return {
+      version: 1,
+      target: parts.target,
+      kernels: this.#kernels,
+      buffers: this.#buffers,
+      packs,
+      arenas: memory.arenas,
+      steps,
+      inputs,
+      outputs,
+      donated,
+      scalars: parts.scalars,
+    };
+  }
+
+  #add(node: Node, role: BufferRole, name: string, { memory, arenas, placeOf }: Scope): number {
+    const place = memory.placeOf.get(node);
     const entry = { name, role, bytes: storedBytes(node), dtype: lowered(node.dtype), shape: dims(node) };
-    const index = buffers.push(place === undefined ? entry : { ...entry, ...place }) - 1;
+    const placed = place === undefined ? entry : { ...entry, ...place, arena: arenas[place.arena]! };
+    const index = this.#buffers.push(placed) - 1;
     placeOf.set(node, index);
     return index;
-  };
-  const inputs = parts.inputs.map((node) =>
-    add(node, 'input', node.op === 'parameter' ? node.attrs.name : node.op),
-  );
-  const donated: { output: number; input: number }[] = [];
-  const outputs = parts.outputs.map((node, output) => {
-    const known = placeOf.get(node);
-    if (known !== undefined) return known;
-    const parameter = parts.memory.overwrites.get(node);
-    if (parameter === undefined) return add(node, 'output', `out${output}`);
-    const input = parts.inputs.indexOf(parameter);
-    donated.push({ output, input });
-    placeOf.set(node, inputs[input]!);
-    return inputs[input]!;
-  });
-  const packs: ProgramPack[] = [];
-  const addPack = (pack: Pack, name: string): void => {
-    const members = pack.members.map(({ node, offset }) => {
-      return { buffer: placeOf.get(node)!, offset: offset * dtypeBytes(node.dtype) };
+  }
+
+  /** The buffer of a node, made where it is met first. */
+  #bufferOf(node: Node, name: string, scope: Scope): number {
+    return scope.bound?.get(node) ?? scope.placeOf.get(node) ?? this.#add(node, 'scratch', name, scope);
+  }
+
+  #steps(all: readonly Lowered[], scope: Scope): ProgramStep[] {
+    return all.flatMap((one) => ('turns' in one ? this.#loop(one, scope) : this.#dispatch(one, scope)));
+  }
+
+  /** A loop, and its results to where they are wanted, if that is elsewhere. */
+  #loop({ kernel, turns }: LoweredIteration, scope: Scope): ProgramStep[] {
+    const { homes, arenas } = scope.memory.loops.get(kernel)!;
+    const placeOf = new Map<Node, number>();
+    const own = { memory: turns.memory, arenas: arenas.map((arena) => scope.arenas[arena]!), placeOf };
+    let times = scope.times === undefined ? undefined : scope.times * turns.trips;
+    const bufferOf = (node: Node): number => this.#bufferOf(node, kernel.name, scope);
+    const steps = loopSteps(turns, {
+      home: (_, place) => bufferOf(homes[place]!),
+      bufferOf,
+      turn: (bound) => {
+        const made = this.#steps(turns.lowered, { ...own, bound, times });
+        times = undefined;
+        return made;
+      },
     });
-    const { role } = buffers[members[0]!.buffer]!;
-    packs.push({ buffer: add(pack.node, role, name), members });
-  };
-  for (const pack of parts.packs.values()) {
-    if (parts.memory.placeOf.has(pack.node)) add(pack.node, 'scratch', `pack${placeOf.size}`);
-    else if (!parts.memory.overwrites.has(pack.node)) addPack(pack, `pack${packs.length}`);
+    const moved = turns.held.flatMap(({ result }, place): ProgramStep[] => {
+      if (result === undefined || homes[place] === result) return [];
+      return [{ kind: 'copy', from: bufferOf(homes[place]!), to: bufferOf(result) }];
+    });
+    return [...steps, ...moved];
   }
-  for (const [result, host] of parts.memory.overwrites) {
-    if (parts.packs.has(result)) placeOf.set(result, placeOf.get(host)!);
-  }
-  const kernels: ProgramKernel[] = [];
-  const indexOf = new Map<Loop, number>();
-  const bySource = new Map<string, number>();
-  const sources: (() => string)[] = [];
-  /** Of kernels, to be read. */
-  const texts: (() => string)[] = [];
-  const steps = parts.kernels.flatMap((lowered): ProgramStep[] => {
-    const { loop, kernel, bound } = lowered;
-    for (const node of bound.flatMap(({ nodes }) => nodes)) {
-      if (!placeOf.has(node)) add(node, 'scratch', kernel.name);
-    }
-    let index = indexOf.get(loop);
-    if (index === undefined) {
-      const { source, text = () => source, ...needs } = parts.emit(loop);
-      // The name is the only difference between equal kernels: compare without it.
-      const key = source.replaceAll(loop.name, 'kernel') + JSON.stringify(needs.tileMaps ?? []);
-      index = bySource.get(key) ?? kernels.length;
-      bySource.set(key, index);
-      indexOf.set(loop, index);
-      if (index === kernels.length) {
-        texts.push(text);
-        kernels.push({
-          name: loop.name,
-          kind: kernel.kind,
-          source,
-          workgroup: loop.workgroup,
-          bindings: bound.map((buffer) => buffer.access),
-          usesScalars: loop.usesScalars,
-          ...needs,
-          flops: kernel.flops,
-          bytes: kernel.bytes,
-        });
-      }
-    }
-    sources.push(texts[index]!);
-    const bindings = bound.map(({ nodes }) => placeOf.get(nodes.at(-1)!)!);
-    const dispatch: ProgramStep = { kind: 'dispatch', kernel: index, buffers: bindings, grid: loop.grid };
+
+  #dispatch(one: LoweredKernel, scope: Scope): ProgramStep[] {
+    const { loop, kernel, bound } = one;
+    const index = this.#kernel(one);
+    if (scope.times !== undefined)
+      this.described.push({ lowered: one, index, source: this.#texts[index]!, times: scope.times });
+    const buffers = bound.map(({ nodes }) => this.#bufferOf(nodes.at(-1)!, kernel.name, scope));
+    const dispatch: ProgramStep = { kind: 'dispatch', kernel: index, buffers, grid: loop.grid };
     // What is added to must begin somewhere.
     const { body } = kernel;
     if (body.kind !== 'scatter-add-atomic') return [dispatch];
-    return [{ kind: 'clear', buffer: placeOf.get(body.node as Node)! }, dispatch];
-  });
-  const { arenas } = parts.memory;
-  const program: Program = {
-    version: 1,
-    target: parts.target,
-    kernels,
-    buffers,
-    packs,
-    arenas,
-    steps,
-    inputs,
-    outputs,
-    donated,
-    scalars: parts.scalars,
-  };
-  return { program, sources };
+    return [{ kind: 'clear', buffer: this.#bufferOf(body.node as Node, kernel.name, scope) }, dispatch];
+  }
+
+  /** The program's kernel for a lowered one. */
+  #kernel({ loop, kernel, bound }: LoweredKernel): number {
+    const known = this.#indexOf.get(loop);
+    if (known !== undefined) return known;
+    const { source, text = () => source, ...needs } = this.#parts.emit(loop);
+    // The name is the only difference between equal kernels: compare without it.
+    const key = source.replaceAll(loop.name, 'kernel') + JSON.stringify(needs.tileMaps ?? []);
+    const index = this.#bySource.get(key) ?? this.#kernels.length;
+    this.#bySource.set(key, index);
+    this.#indexOf.set(loop, index);
+    if (index < this.#kernels.length) return index;
+    this.#texts.push(text);
+    this.#kernels.push({
+      name: loop.name,
+      kind: kernel.kind,
+      source,
+      workgroup: loop.workgroup,
+      bindings: bound.map((buffer) => buffer.access),
+      usesScalars: loop.usesScalars,
+      ...needs,
+      flops: kernel.flops,
+      bytes: kernel.bytes,
+    });
+    return index;
+  }
 }

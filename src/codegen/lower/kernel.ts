@@ -4,7 +4,7 @@ import { CompilerBug } from '../../errors.ts';
 import { Lazy } from '../../lazy.ts';
 import type { Kernel } from '../../schedule/kernel.ts';
 import type { batchDispatches } from '../../schedule/merge/batched-dispatch.ts';
-import type { MemoryPlan } from '../../schedule/memory/memory.ts';
+import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { Loop } from '../loop/loop.ts';
 import { signatureOf } from './signature.ts';
@@ -119,6 +119,8 @@ function fillTemplate(frame: Frame, pinned: PinnedTilings): Loop {
   switch (kind) {
     case 'batched-dispatch':
       throw new CompilerBug('lower', 'kernels in one dispatch have no template of their own');
+    case 'iterate':
+      throw new CompilerBug('lower', 'a loop of the program has no template');
     case 'map':
       return mapLoop(frame);
     default:

@@ -10,7 +10,7 @@ import type { Frame } from '../template/shared/frame.ts';
 export type Template = (frame: Frame, pinned: PinnedTilings) => Loop;
 
 /** Kinds of kernels whose templates are loaded when they are met. */
-export type RareKind = Exclude<Body['kind'], 'map' | 'batched-dispatch'>;
+export type RareKind = Exclude<Body['kind'], 'map' | 'batched-dispatch' | 'iterate'>;
 
 function lazy(name: RareKind, importing: () => Promise<Template>): Lazy<Template> {
   return new Lazy(`the template ${name}`, importing);

@@ -5,11 +5,13 @@
 
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
-import { countUses, dims, topological, type Graph, type Node } from '../graph.ts';
+import { siblingKey } from '../control/iterate.ts';
+import { countUses, dims, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { evaluateComplex, touchesComplex } from './complex.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
 import { fft, fftPart } from './fft.ts';
+import { runIteration } from './iterate.ts';
 import { argReduce, reduce, scan } from './fold.ts';
 import { permuteScatter, segmentReduce, gather, scatter } from './index.ts';
 import { completeRows, jacobiRows } from './jacobi.ts';
@@ -40,10 +42,11 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
   // Arrays go as soon as their last reader has run: a long graph needs only what is live at one
   // time.
   const readers = countUses(graph);
+  const loops = new Map<string, readonly HostArray[]>();
   for (const node of topological(graph.outputs)) {
     if (!values.has(node)) {
       const read = node.inputs.map((input) => values.get(input)!);
-      values.set(node, evaluateNode(node, read));
+      values.set(node, node.op === 'iterate' ? resultOf(node, read, loops) : evaluateNode(node, read));
     }
     for (const input of node.inputs) {
       const left = readers.get(input)! - 1;
@@ -52,6 +55,18 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
     }
   }
   return graph.outputs.map((output) => values.get(output)!);
+}
+
+/** One result of a loop, all of which are computed at once. */
+function resultOf(
+  node: NodeOf<'iterate'>,
+  inputs: readonly HostArray[],
+  known: Map<string, readonly HostArray[]>,
+): HostArray {
+  const key = siblingKey(node);
+  const results = known.get(key) ?? runIteration(inputs, node.attrs, interpret);
+  known.set(key, results);
+  return results[node.attrs.result]!;
 }
 
 /** The value of one node from its inputs' values, as constant folding needs it. */
@@ -124,6 +139,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return segmentReduce(first, inputs[1]!, inputs[2]!, inputs[3]!, node.attrs);
     case 'factor':
       return factor(inputs, node.attrs.kind);
+    case 'iterate':
+      return runIteration(inputs, node.attrs, interpret)[node.attrs.result]!;
     case 'stopGradient':
     case 'customVjp':
       return first;

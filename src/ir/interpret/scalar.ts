@@ -4,8 +4,9 @@
 // width; bool is a one-bit integer. A missing row is a type error.
 
 import { CompilerBug } from '../../errors.ts';
-import { dtypeBytes, integerRange, isFloat, isWide, type DType } from '../dtype.ts';
+import { dtypeBytes, isFloat, isWide, type DType } from '../dtype.ts';
 import { erf } from './erf.ts';
+import { identityOf } from './identity.ts';
 import { givesBool, type ElementwiseOp, type Monoid } from '../ops.ts';
 import { highProduct } from './random.ts';
 import {
@@ -185,23 +186,6 @@ const combiningOp = {
  */
 export function combineMonoid(monoid: Monoid, dtype: DType): ScalarMonoid {
   return { identity: identityOf(monoid, dtype), combine: compileScalar(combiningOp[monoid], dtype, dtype) };
-}
-
-function identityOf(monoid: Monoid, dtype: DType): Scalar {
-  const element = (x: bigint): Scalar => (isWide(dtype) ? x : Number(x));
-  switch (monoid) {
-    case 'sum':
-    case 'or':
-      return element(0n);
-    case 'prod':
-      return element(1n);
-    case 'and':
-      return dtype === 'bool' ? 1 : fromInteger(dtype)(-1);
-    case 'min':
-      return isFloat(dtype) ? Infinity : element(integerRange(dtype)[1]);
-    case 'max':
-      return isFloat(dtype) ? -Infinity : element(integerRange(dtype)[0]);
-  }
 }
 
 /**

@@ -3,12 +3,11 @@
 // 0: it differs from x at −0.
 
 import { add, broadcast, reduce, reshape } from '../build.ts';
-import { isFloat, type DType } from '../dtype.ts';
+import { isFloat } from '../dtype.ts';
 import { dims, type Node } from '../graph.ts';
 import type { Monoid } from '../ops.ts';
-import { combineMonoid } from '../interpret/scalar.ts';
+import { identityOf } from '../interpret/identity.ts';
 import { sameShape, type FixedShape } from '../shape.ts';
-import type { Scalar } from '../value.ts';
 import { isConstant, knownShape, spreadConstant } from './pattern.ts';
 import { rule, type Rule } from './rules.ts';
 
@@ -80,8 +79,6 @@ export const axisRules: readonly Rule[] = [
     node.inputs[0]!.shape[node.attrs.axis] === 1 ? spreadConstant(b, 0, node.dtype, node.shape) : undefined,
   ),
 ];
-
-const identityOf = (monoid: Monoid, dtype: DType): Scalar => combineMonoid(monoid, dtype).identity;
 
 /** Whether the mask selects the extremum of x along the axis, and which extremum. */
 function extremumAt({ inputs }: Node, x: Node, axis: number): 'min' | 'max' | undefined {

@@ -6,7 +6,7 @@
 import { add, binary, mul, neg, sub, unary, where } from '../build.ts';
 import { dtypeKind, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
 import type { Graph, GraphBuilder, Node } from '../graph.ts';
-import { combineMonoid } from '../interpret/scalar.ts';
+import { identityOf } from '../interpret/identity.ts';
 import { fromInteger } from '../value.ts';
 import { constantOf, held, isAllOnes, isConstant, isNeverMinusZero, spreadConstant } from './pattern.ts';
 import { rule, rulePass, type Rule } from './rules.ts';
@@ -89,7 +89,7 @@ const neutral: readonly Rule[] = [
     ['min', 'max'],
     (node) => {
       const [x, c] = operandsOf(node);
-      const { identity } = combineMonoid(node.op, node.dtype);
+      const identity = identityOf(node.op, node.dtype);
       return Object.is(constantOf(c), identity) ? x : undefined;
     },
   ),

@@ -7,9 +7,10 @@
 export const irGrammar: string = String.raw`
   SinterGraph {
     Header    = "graph" "{"
-    Statement = Return | Node
+    Statement = Open | Return | Node
     Close     = "}"
 
+    Open       = region "=" "body" "{"
     Return     = "return" (ref ("," ref)*)?
     Node       = ref "=" name Inputs? Attributes? ":" Type
     Inputs     = "(" (ref ("," ref)*)? ")"
@@ -19,10 +20,11 @@ export const irGrammar: string = String.raw`
     Dim        = dimName ":" size ".." size  -- symbolic
                | size                        -- fixed
 
-    Value (a value) = List | bigint | number | string | flag
+    Value (a value) = List | region | bigint | number | string | flag
     List  = "[" (Value ("," Value)*)? "]"
 
     ref    (a node such as %0)  = "%" "0".."9"+
+    region (a body such as @0)  = "@" "0".."9"+
     name   (a name)             = first rest*
     dimName                     = name | string
     size   (a size)             = "0".."9"+

@@ -1,7 +1,7 @@
-// A notation for text that is read line by line: a grammar of ohm-js and what each of its rules is
-// read as. In: a line and the rule it must match. Out: what the line means, or a ParseError
-// (E_PARSE) that names line and column. The texts of all levels (graphs, kernels, loops) are read
-// with it, so this is the one file of the compiler that needs ohm-js.
+// A notation for text that is read line by line, or as a whole: a grammar of ohm-js and what each of
+// its rules is read as. In: a line and the rule it must match. Out: what the line means, or a
+// ParseError (E_PARSE) that names line and column. The texts of all levels (graphs, kernels, loops)
+// and index notation are read with it, so this is the one file that needs ohm-js.
 
 import { grammar, type FailedMatchResult, type Grammar, type Node as Tree, type Semantics } from 'ohm-js';
 
@@ -63,15 +63,32 @@ export class Notation {
 
   /** What a line means as `rule`. Throws ParseError where it does not match. */
   readLine<T>(line: string, number: number, rule: string): T {
+    return this.#read<T>(line, rule, 'line', (at, problem) => this.fail(number, at + 1, problem));
+  }
+
+  /**
+   * What a text of any number of lines means as `rule`. Where it does not match, `fail` gets the place
+   * (characters from 0) and the problem.
+   */
+  readText<T>(text: string, rule: string, fail: (at: number, problem: string) => never): T {
+    return this.#read<T>(text, rule, 'text', fail);
+  }
+
+  #read<T>(
+    text: string,
+    rule: string,
+    what: 'line' | 'text',
+    fail: (at: number, problem: string) => never,
+  ): T {
     const { grammar: rules, semantics } = this.#compile();
-    const match = rules.match(line, rule);
+    const match = rules.match(text, rule);
     if (match.succeeded()) return read<T>(semantics(match) as unknown as Tree);
     const failed = match as FailedMatchResult;
     const at = failed.getRightmostFailurePosition();
-    const found = /^(\w+|.)/u.exec(line.slice(at).trimStart())?.[0];
-    const expected = failed.getExpectedText().replace('end of input', 'end of line');
-    const instead = found === undefined ? 'but the line ends' : `found ${found}`;
-    return this.fail(number, at + 1, `expected ${expected}, ${instead}`);
+    const found = /^(\w+|.)/u.exec(text.slice(at).trimStart())?.[0];
+    const expected = failed.getExpectedText().replace('end of input', `end of ${what}`);
+    const instead = found === undefined ? `but the ${what} ends` : `found ${found}`;
+    return fail(at, `expected ${expected}, ${instead}`);
   }
 
   fail(line: number, column: number, problem: string): never {

@@ -3,6 +3,8 @@
 
 import { TensorError } from '../../errors.ts';
 import { attrProblem } from '../attrs.ts';
+import { regionOf } from '../control/iterate.ts';
+import { Region } from '../control/region.ts';
 import { isDType, type DType } from '../dtype.ts';
 import { irGrammar } from './grammar.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../graph.ts';
@@ -25,6 +27,20 @@ interface NodeTree {
   readonly attributes: readonly AttributeTree[];
   readonly dtype: Word;
   readonly shape: Shape;
+}
+
+interface OpenTree {
+  readonly kind: 'open';
+  readonly name: Word;
+}
+
+/** A region that an attribute names. */
+class RegionName {
+  readonly word: Word;
+
+  constructor(name: Word) {
+    this.word = name;
+  }
 }
 
 interface ReturnTree {
@@ -50,25 +66,53 @@ function fail(line: number, column: number, problem: string): never {
 }
 
 class GraphReader {
-  #expects: 'Header' | 'Statement' | 'Close' | 'end' = 'Header';
+  #expects: 'Header' | 'Statement' | 'Close' | 'end';
   readonly #nodes = new Map<string, Node>();
   readonly #parameters: { readonly node: NodeOf<'parameter'>; readonly line: number }[] = [];
   #outputs: readonly Node[] = [];
+  readonly #regions = new Map<string, Region>();
+  /** The region whose lines are being read. */
+  #inner: { readonly name: string; readonly reader: GraphReader } | undefined = undefined;
+
+  constructor(expects: 'Header' | 'Statement' = 'Header') {
+    this.#expects = expects;
+  }
+
+  get isComplete(): boolean {
+    return this.#expects === 'end';
+  }
 
   readLine(line: string, number: number): void {
+    if (this.#inner !== undefined) {
+      const { name, reader } = this.#inner;
+      reader.readLine(line, number);
+      if (!reader.isComplete) return;
+      this.#regions.set(name, regionOf(reader.finish(number)));
+      this.#inner = undefined;
+      return;
+    }
     if (this.#expects === 'end') fail(number, firstColumn(line), 'expected nothing after the graph');
     const tree = notation.readLine(line, number, this.#expects);
     if (this.#expects === 'Header') this.#expects = 'Statement';
     else if (this.#expects === 'Close') this.#expects = 'end';
-    else if ((tree as NodeTree | ReturnTree).kind === 'node') this.#define(tree as NodeTree, number);
-    else {
-      this.#outputs = (tree as ReturnTree).outputs.map((output) => this.#find(output, number));
+    else this.#state(tree as OpenTree | NodeTree | ReturnTree, number);
+  }
+
+  #state(tree: OpenTree | NodeTree | ReturnTree, number: number): void {
+    if (tree.kind === 'node') this.#define(tree, number);
+    else if (tree.kind === 'open') {
+      const { text, column } = tree.name;
+      if (this.#regions.has(text)) fail(number, column, `${text} is defined twice`);
+      this.#inner = { name: text, reader: new GraphReader('Statement') };
+    } else {
+      this.#outputs = tree.outputs.map((output) => this.#find(output, number));
       this.#expects = 'Close';
     }
   }
 
   finish(lastLine: number): Graph {
     if (this.#expects !== 'end') {
+      if (this.#inner !== undefined) this.#inner.reader.finish(lastLine);
       const missing = { Header: '"graph {"', Statement: 'a node or "return"', Close: '"}"' }[this.#expects];
       fail(lastLine, 1, `expected ${missing}, but the text ends`);
     }
@@ -85,13 +129,24 @@ class GraphReader {
     return this.#nodes.get(name.text) ?? fail(line, name.column, `${name.text} is not defined above`);
   }
 
+  /** Names of regions give way to the regions. */
+  #withRegions(tree: NodeTree, line: number): NodeTree {
+    const attributes = tree.attributes.map((attribute) => {
+      if (!(attribute.value instanceof RegionName)) return attribute;
+      const { text, column } = attribute.value.word;
+      const value = this.#regions.get(text) ?? fail(line, column, `${text} is not defined above`);
+      return { ...attribute, value };
+    });
+    return { ...tree, attributes };
+  }
+
   #define(tree: NodeTree, line: number): void {
     const { name, op, dtype, shape } = tree;
     if (this.#nodes.has(name.text)) fail(line, name.column, `${name.text} is defined twice`);
     if (!isOp(op.text)) fail(line, op.column, `${op.text} is no operation`);
     const inputs = tree.inputs.map((input) => this.#find(input, line));
     if (!isDType(dtype.text)) fail(line, dtype.column, `${dtype.text} is no dtype`);
-    const attrs = readAttrs(tree, op.text, dtype.text, line);
+    const attrs = readAttrs(this.#withRegions(tree, line), op.text, dtype.text, line);
     const node = addNode(op.text, inputs, attrs, line, op.column);
     if (node.dtype !== dtype.text || !sameShape(node.shape, shape)) {
       const stated = showType({ dtype: dtype.text, shape });
@@ -139,6 +194,10 @@ const notation = new Notation('IR text', irGrammar, {
   Header: (_graph, _open) => undefined,
   Close: (_close) => undefined,
   Statement: (statement) => read(statement),
+  Open: (name, _equals, _body, _open): OpenTree => ({ kind: 'open', name: word(name) }),
+  region(_at, _digits) {
+    return new RegionName(word(this));
+  },
   Return: (_return, first, _commas, rest): ReturnTree => ({
     kind: 'return',
     outputs: listed(first, rest, word),

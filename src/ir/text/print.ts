@@ -1,19 +1,33 @@
 // A graph as text, one node a line: `%3 = mul(%0, %2) : f32[2,3]`. Nodes are numbered in printing
 // order: the parameters, then everything an output needs, inputs first. `parse` reads the text back
 // to an equal graph. The attributes `dtype` and `shape` are the node's type, so they are printed as
-// the type only.
+// the type only. Regions, which nodes hold, stand before the nodes, each once: `@0 = body {`, their
+// own lines, `}`.
 
 import type { TensorType } from '../infer.ts';
 import { topological, type Graph, type Node } from '../graph.ts';
 import { facts, isOp } from '../ops.ts';
+import { Region } from '../control/region.ts';
 import type { Dim } from '../shape.ts';
 
 /** The text of a graph; `parse` gives an equal graph back. */
 export function print(graph: Graph): string {
   const names = nodeNames(graph);
   const name = (node: Node): string => names.get(node) ?? '%?';
+  const regions = new Map<string, { readonly name: string; readonly region: Region }>();
+  for (const node of names.keys())
+    for (const value of Object.values(node.attrs as Readonly<Record<string, unknown>>))
+      if (value instanceof Region && !regions.has(value.key))
+        regions.set(value.key, { name: `@${regions.size}`, region: value });
   const lines = ['graph {'];
-  for (const node of names.keys()) lines.push(`  ${printNode(node, name)}`);
+  for (const { name: called, region } of regions.values()) {
+    const [, ...inside] = print(region.graph as Graph)
+      .trimEnd()
+      .split('\n');
+    lines.push(`  ${called} = body {`, ...inside.map((line) => `  ${line}`));
+  }
+  const regionName = ({ key }: Region): string => regions.get(key)?.name ?? '@?';
+  for (const node of names.keys()) lines.push(`  ${printNode(node, name, regionName)}`);
   lines.push(`  ${['return', graph.outputs.map(name).join(', ')].join(' ').trimEnd()}`, '}', '');
   return lines.join('\n');
 }
@@ -27,9 +41,13 @@ export function nodeNames(graph: Graph): Map<Node, string> {
 }
 
 /** One node on one line, for messages; without `name`, nodes are called by their id. */
-export function printNode(node: Node, name: (node: Node) => string = (node) => `%${node.id}`): string {
+export function printNode(
+  node: Node,
+  name: (node: Node) => string = (node) => `%${node.id}`,
+  regionName: (region: Region) => string = ({ graph }) => `@(${graph.outputs.length} results)`,
+): string {
   const inputs = node.inputs.length === 0 ? '' : `(${node.inputs.map(name).join(', ')})`;
-  return `${name(node)} = ${node.op}${inputs}${printAttrs(node)} : ${printType(node)}`;
+  return `${name(node)} = ${node.op}${inputs}${printAttrs(node, regionName)} : ${printType(node)}`;
 }
 
 /** A type as it stands in IR text: `f32[seq:1..2048,64]`. */
@@ -42,21 +60,22 @@ export function inType(attr: string): boolean {
   return attr === 'dtype' || attr === 'shape';
 }
 
-function printAttrs(node: Node): string {
+function printAttrs(node: Node, regionName: (region: Region) => string): string {
   let text = '';
   const attrs = node.attrs as Readonly<Record<string, unknown>>;
   // The text of a broken graph is what its bug report shows, so even an unknown op must print.
   for (const attr of isOp(node.op) ? facts(node.op).attrs : Object.keys(attrs)) {
-    if (!inType(attr)) text += `${text === '' ? ' {' : ', '}${attr}: ${printValue(attrs[attr])}`;
+    if (!inType(attr)) text += `${text === '' ? ' {' : ', '}${attr}: ${printValue(attrs[attr], regionName)}`;
   }
   return text === '' ? '' : `${text}}`;
 }
 
-function printValue(value: unknown): string {
+function printValue(value: unknown, regionName: (region: Region) => string): string {
+  if (value instanceof Region) return regionName(value);
   if (typeof value === 'number') return printNumber(value);
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'string') return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(printValue).join(',')}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => printValue(item, regionName)).join(',')}]`;
   return String(value);
 }
 

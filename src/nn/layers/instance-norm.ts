@@ -2,17 +2,14 @@
 
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
-import { noGrad } from '../../tensor/derivative/transform.ts';
 import { expectTensor } from '../../tensor/expect.ts';
-import { ones, tensor, zeros } from '../../tensor/ops/creation/creation.ts';
 import { show } from '../../tensor/ops/operand.ts';
-import { batchNorm, batchNormUpdate, instanceNorm } from '../../tensor/ops/reduce/norm.ts';
+import { batchNorm, instanceNorm } from '../../tensor/ops/reduce/norm.ts';
 import { mean, varMean } from '../../tensor/ops/reduce/reduce.ts';
 import { squeeze, unsqueeze } from '../../tensor/ops/shape/view.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { initOptions, typeOf, type InitOptions } from '../init.ts';
-import { Module } from '../module.ts';
-import { parameter } from '../parameters.ts';
+import { initOptions, type InitOptions } from '../init.ts';
+import { RunningNorm } from '../norm.ts';
 
 export interface InstanceNormLayerOptions extends InitOptions {
   /** Added to the variance under the root; 1e-5 by default. */
@@ -39,35 +36,15 @@ const takesInstanceNorm = arg.takes<typeof InstanceNorm1d>(
   ],
 );
 
-abstract class InstanceNorm extends Module {
-  weight: Tensor | undefined;
-  bias: Tensor | undefined;
-  runningMean: Tensor | undefined = undefined;
-  runningVar: Tensor | undefined = undefined;
-  readonly eps: number;
-  readonly momentum: number;
+abstract class InstanceNorm extends RunningNorm {
   readonly channels: number;
   readonly spatial: number;
 
   protected constructor(name: string, spatial: number, channels: number, options: InstanceNormLayerOptions) {
     takesInstanceNorm(name, channels, options);
-    super();
-    const { eps = 1e-5, momentum = 0.1, affine = false, trackRunningStats = false } = options;
-    this.eps = eps;
-    this.momentum = momentum;
+    super(channels, { affine: false, trackRunningStats: false, ...options });
     this.channels = channels;
     this.spatial = spatial;
-    this.weight = affine ? parameter(ones([channels], typeOf(options))) : undefined;
-    this.bias = affine ? parameter(zeros([channels], typeOf(options))) : undefined;
-    if (!trackRunningStats) return;
-    // Host data, as in `BatchNorm`: every training step has one structure.
-    const values = options.dtype === 'f64' ? new Float64Array(channels) : new Float32Array(channels);
-    this.runningMean = tensor(values);
-    this.runningVar = tensor(values.fill(1));
-  }
-
-  override buffers(): readonly string[] {
-    return ['runningMean', 'runningVar'];
   }
 
   forward(x: Tensor): Tensor {
@@ -86,19 +63,13 @@ abstract class InstanceNorm extends Module {
     const { weight, bias, runningMean, runningVar, eps, training } = this;
     if (!training && runningMean !== undefined)
       return batchNorm(x, runningMean, runningVar, weight, bias, { eps })[0];
-    const y = instanceNorm(x, weight, bias, { eps });
-    if (runningMean !== undefined && runningVar !== undefined) {
-      noGrad(() => {
-        const places = x.shape.map((_, axis) => axis).slice(2);
-        const [variance, centre] = varMean(x, places, { correction: 0 });
-        const count = places.reduce((size, axis) => size * x.shape[axis]!, 1);
-        const running = [runningMean, runningVar] as const;
-        const batch = [mean(centre, 0), mean(variance, 0)] as const;
-        const next = batchNormUpdate(running, batch, count, this.momentum);
-        running.forEach((old, i) => old.assign(next[i]!));
-      });
-    }
-    return y;
+    const places = x.shape.map((_, axis) => axis).slice(2);
+    const count = places.reduce((size, axis) => size * x.shape[axis]!, 1);
+    this.follow(count, () => {
+      const [variance, centre] = varMean(x, places, { correction: 0 });
+      return [mean(centre, 0), mean(variance, 0)];
+    });
+    return instanceNorm(x, weight, bias, { eps });
   }
 }
 

@@ -5,7 +5,7 @@
 import { showValue, TensorError } from '../../errors.ts';
 import { isComplex, isInexact, promote, type DType } from '../../ir/dtype.ts';
 import { sameShape, sizeOf } from '../../ir/shape.ts';
-import { customVjp } from '../../tensor/derivative/transform.ts';
+import { customVjp } from '../../tensor/derivative/custom.ts';
 import type { Surrounding } from '../../tensor/layer/hooks.ts';
 import { real } from '../../tensor/ops/complex/complex.ts';
 import { cast } from '../../tensor/ops/elementwise/cast.ts';

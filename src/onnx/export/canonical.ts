@@ -1,15 +1,37 @@
 // The form in which graphs are spelled and patterns are looked for: what the compiler's own first
 // passes make of a graph.
 
-import type { Graph } from '../../ir/graph.ts';
+import { graphOf } from '../../ir/control/iterate.ts';
+import { topological, type Graph, type NodeOf } from '../../ir/graph.ts';
 import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
 import { dropMarkers } from '../../ir/passes/drop-markers.ts';
 import { foldConstants } from '../../ir/passes/fold.ts';
 import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
+import { writeOutLoops } from '../../ir/passes/write-out-loops.ts';
 
-const passes = [lowerComplex, dropMarkers, canonicalise, foldConstants, simplify, shareSubexpressions];
+/** Nodes that the turns of one loop may become; longer loops are refused by their spelling. */
+const mostNodes = 100_000;
+
+function isShort({ attrs }: NodeOf<'iterate'>): boolean {
+  return attrs.trips * topological(graphOf(attrs.body).outputs).length <= mostNodes;
+}
+
+/** Models have no loops yet: turns follow each other. */
+function withoutLoops(graph: Graph): Graph {
+  return writeOutLoops(graph, isShort);
+}
+
+const passes = [
+  withoutLoops,
+  lowerComplex,
+  dropMarkers,
+  canonicalise,
+  foldConstants,
+  simplify,
+  shareSubexpressions,
+];
 
 /** The graph in canonical form; its meaning is the same to the bit. */
 export function canonical(graph: Graph): Graph {

@@ -60,6 +60,9 @@ const rows: { readonly [K in Op]: Row<K> } = {
   radixRank: unspelled(ofPasses),
   jacobiRows: unspelled(ofMatrices),
   completeRows: unspelled(ofMatrices),
+  iterate: unspelled(
+    'a loop of so many turns would be too long a file: its turns are written out one by one',
+  ),
   segmentReduce: unspelled('the format folds no segments of neighbours: scatterReduce by segment ids does'),
   factor: (_, { attrs }) => {
     throw new Unspelled(`the format has no ${factorWords[attrs.kind]}`);

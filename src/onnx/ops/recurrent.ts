@@ -164,20 +164,13 @@ function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[
       given === undefined ? sn.zeros([batch, hidden], { dtype: x.dtype }) : sn.select(turned(given), 0, d),
     );
     const isReverse = direction === 'reverse' || d === 1;
-    const steps = x.shape[0]!;
-    // A cell is a dozen operations.
-    currentBudget().spend(12 * steps, 'a recurrent layer');
-    return overTime(
-      steps,
-      start,
-      (time, state) => cell(sn.select(x, 0, time), state, at),
-      lengths,
-      isReverse,
-    );
+    // A cell is a dozen operations, however often it is run.
+    currentBudget().spend(12, 'a recurrent layer');
+    return overTime(x, start, (part, state) => cell(part, state, at), lengths, isReverse);
   });
   // [time, directions, batch, hidden], or batch first of all.
   const outputs = sn.stack(
-    results.map((result) => sn.stack([...result.outputs])),
+    results.map(({ outputs: given }) => given),
     1,
   );
   const last = Array.from({ length: states }, (_, k) =>

@@ -3,7 +3,7 @@
 // a graph are updated in place; launches that are in flight keep the old ones.
 
 import type { Context } from './api/context.ts';
-import type { Marshal, Operation } from './api/marshal.ts';
+import type { Marshal, Single } from './api/marshal.ts';
 
 /** For each operation the earlier ones that it must wait for. */
 export type Dependencies = readonly (readonly number[])[];
@@ -11,7 +11,7 @@ export type Dependencies = readonly (readonly number[])[];
 export class Graph {
   readonly #context: Context;
   readonly #marshal: Marshal;
-  #operations: readonly Operation[];
+  #operations: readonly Single[];
   /** Handles of the nodes belong to the graph that the executable one was made from. */
   readonly #template: number;
   readonly #nodes: number[] = [];
@@ -23,7 +23,7 @@ export class Graph {
   constructor(
     context: Context,
     marshal: Marshal,
-    operations: readonly Operation[],
+    operations: readonly Single[],
     dependencies: Dependencies,
     source: number,
   ) {
@@ -60,7 +60,7 @@ export class Graph {
   }
 
   /** Replaces the operations from the next launch on; only addresses may differ. */
-  update(operations: readonly Operation[]): void {
+  update(operations: readonly Single[]): void {
     const before = this.#operations;
     this.#operations = operations;
     operations.forEach((operation, i) => {
@@ -76,7 +76,7 @@ export class Graph {
     cu.cuGraphDestroy(this.#template);
   }
 
-  #add(operation: Operation, after: readonly number[]): void {
+  #add(operation: Single, after: readonly number[]): void {
     const { driver, handle } = this.#context;
     const { cu, cell } = driver;
     const handles = new Uint8Array(BigUint64Array.from(after, (i) => BigInt(this.#nodes[i]!)).buffer);
@@ -111,7 +111,7 @@ export class Graph {
     this.#nodes.push(cell.number());
   }
 
-  #change(operation: Operation, node: number): void {
+  #change(operation: Single, node: number): void {
     const { driver, handle } = this.#context;
     const { cu } = driver;
     const exec = this.#exec;
@@ -140,7 +140,7 @@ export class Graph {
     }
   }
 
-  #copy(operation: Extract<Operation, { readonly kind: 'copy' | 'upload' }>): number {
+  #copy(operation: Extract<Single, { readonly kind: 'copy' | 'upload' }>): number {
     const { to, bytes } = operation;
     return operation.kind === 'copy'
       ? this.#marshal.copy(operation.from, to, bytes, false)
@@ -149,7 +149,7 @@ export class Graph {
 }
 
 /** Whether two operations of one place are the same. */
-function isSame(one: Operation, other: Operation): boolean {
+function isSame(one: Single, other: Single): boolean {
   switch (one.kind) {
     case 'launch':
       return other.kind === 'launch' && one.args.every((arg, i) => arg === other.args[i]);

@@ -20,9 +20,9 @@ import type { Fences } from './fences.ts';
 import { Graph, type Dependencies } from './graph.ts';
 import type { Marshal, Operation } from './api/marshal.ts';
 import type { Compiled, Modules } from './modules/modules.ts';
-import { operationsOf, queueOperations } from './operations.ts';
+import { inTurn, operationsOf, queueOperations } from './operations.ts';
 import { overlaps, type Range } from './ranges.ts';
-import { dependenciesOf, inOrder, recipeOf, slotsOf, type RecipeStep } from './recipe.ts';
+import { dependenciesOf, inOrder, isFlat, recipeOf, slotsOf, type RecipeStep } from './recipe.ts';
 import { Scalars } from './scalars.ts';
 import type { Staging } from './staging.ts';
 import type { TileMaps } from './tile-maps.ts';
@@ -151,7 +151,8 @@ class CudaProgram implements LoadedProgram {
     context.flying.add(this.program);
     try {
       // One operation is one call either way.
-      if (known !== undefined && plan.graph === undefined && plan.operations.length > 1 && !isSynchronous) {
+      const mayGraph = plan.operations.length > 1 && isFlat(plan.form.recipe) && !isSynchronous;
+      if (known !== undefined && plan.graph === undefined && mayGraph) {
         plan.graph = this.#graph(plan, source);
       }
       if (plan.graph === undefined) queueOperations(this.#engine, plan.operations, source);
@@ -165,7 +166,13 @@ class CudaProgram implements LoadedProgram {
   #graph({ form, operations }: Plan, source: number): Graph {
     const { recipe, isEntangled } = form;
     form.dependencies ??= isEntangled ? inOrder(recipe) : dependenciesOf(this.program, recipe);
-    return new Graph(this.#engine.context, this.#engine.marshal, operations, form.dependencies, source);
+    return new Graph(
+      this.#engine.context,
+      this.#engine.marshal,
+      inTurn(operations),
+      form.dependencies,
+      source,
+    );
   }
 
   #checkCompiled(): void {
@@ -189,7 +196,7 @@ class CudaProgram implements LoadedProgram {
     const last = this.#plans.add(plan);
     if (last?.graph === undefined) return plan;
     if (last.form === form) {
-      last.graph.update(operations);
+      last.graph.update(inTurn(operations));
       plan.graph = last.graph;
     } else last.graph.destroy();
     return plan;

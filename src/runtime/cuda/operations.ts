@@ -3,7 +3,7 @@
 
 import type { KernelOutline, ProgramOutline } from '../program.ts';
 import type { Context } from './api/context.ts';
-import type { Marshal, Operation } from './api/marshal.ts';
+import type { Marshal, Operation, Single } from './api/marshal.ts';
 import { checkAliasing, type Range } from './ranges.ts';
 import { slotsOf, type RecipeStep } from './recipe.ts';
 import type { TileMaps } from './tile-maps.ts';
@@ -35,6 +35,10 @@ function operationOf(step: RecipeStep, addressing: Addressing): Operation {
       return { kind: 'copy', from: at(step.from), to: at(step.to), bytes: step.bytes };
     case 'clear':
       return { kind: 'clear', at: at(step.slot), bytes: step.bytes };
+    case 'repeat': {
+      const { times, recipe } = step;
+      return { kind: 'repeat', times, operations: operationsOf(recipe, addressing) };
+    }
     case 'upload':
       return { kind: 'upload', to: at(scalars), bytes: step.bytes };
     case 'scalar':
@@ -62,6 +66,15 @@ function allowShared(context: Context, func: number, { name, sharedBytes = 0 }: 
   const MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
   const result = context.driver.cu.cuFuncSetAttribute(func, MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes);
   context.check(result, 'cuFuncSetAttribute', `giving it ${sharedBytes} bytes of shared memory`, name);
+}
+
+/** Operations with those of loops as often as they run. */
+export function inTurn(operations: readonly Operation[]): Single[] {
+  return operations.flatMap((operation) => {
+    if (operation.kind !== 'repeat') return [operation];
+    const turn = inTurn(operation.operations);
+    return Array.from({ length: operation.times }, () => turn).flat();
+  });
 }
 
 /** What queues operations. */
@@ -105,6 +118,10 @@ export function queueOperations(
         context.check(cu.cuMemsetD32Async(at, 0, bytes / 4, stream), 'cuMemsetD32Async', doing);
         break;
       }
+      case 'repeat':
+        for (let time = 0; time < operation.times; time++)
+          queueOperations({ context, marshal, isSynchronous }, operation.operations, source);
+        continue;
       default:
         operation satisfies never;
     }

@@ -3,7 +3,7 @@
 // buffers: both are correct only while different buffers do not overlap.
 
 import { DeviceError } from '../../errors.ts';
-import type { KernelOutline, ProgramOutline } from '../program.ts';
+import { everyStep, type KernelOutline, type ProgramOutline } from '../program.ts';
 
 export interface Range {
   readonly start: number;
@@ -47,7 +47,7 @@ export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, Ra
     if (from !== to) for (const slot of [to, ...outputs]) if (rootOf(slot) === to) roots.set(slot, from);
   }
   const written = new Set<number>();
-  for (const step of steps) {
+  for (const step of everyStep(steps)) {
     if (step.kind === 'copy') written.add(rootOf(step.to));
     if (step.kind === 'clear') written.add(rootOf(step.buffer));
     if (step.kind !== 'dispatch') continue;

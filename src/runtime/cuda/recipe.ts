@@ -3,7 +3,8 @@
 // must wait for which. In: a program; out: steps and dependencies, the same for every set of
 // buffers.
 
-import type { ProgramOutline } from '../program.ts';
+import { DeviceError } from '../../errors.ts';
+import type { ProgramOutline, ProgramStep } from '../program.ts';
 import type { Dependencies } from './graph.ts';
 
 /** A slot is a number: a buffer of the program, or one of those that `Slots` names. */
@@ -16,6 +17,8 @@ export type RecipeStep =
     }
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
   | { readonly kind: 'clear'; readonly slot: number; readonly bytes: number }
+  /** Steps that run so many times; taken apart where there are few. */
+  | { readonly kind: 'repeat'; readonly times: number; readonly recipe: readonly RecipeStep[] }
   /** Scalars given by the caller go to the scalar block. */
   | { readonly kind: 'upload'; readonly bytes: number }
   /** A scalar that is the element of an input. */
@@ -32,6 +35,14 @@ export function slotsOf({ buffers }: ProgramOutline): Slots {
   return { scalars: buffers.length, output: (i) => buffers.length + 1 + i };
 }
 
+/** Steps of a loop that a graph may hold: each waits for some of those before it. */
+const longest = 2048;
+
+/** Whether the steps can be one graph: none runs again and again. */
+export function isFlat(recipe: readonly RecipeStep[]): boolean {
+  return recipe.every(({ kind }) => kind !== 'repeat');
+}
+
 /** The steps of a run; `isCopied` says which outputs lie elsewhere than the buffers they repeat. */
 export function recipeOf(program: ProgramOutline, isCopied: readonly boolean[]): RecipeStep[] {
   const { buffers, inputs, outputs, scalars, steps, kernels } = program;
@@ -44,27 +55,32 @@ export function recipeOf(program: ProgramOutline, isCopied: readonly boolean[]):
       if (input !== undefined) recipe.push({ kind: 'scalar', from: inputs[input]!, word });
     });
   }
-  for (const step of steps) {
+  const stepsOf = (step: ProgramStep): RecipeStep[] => {
     switch (step.kind) {
-      case 'dispatch':
-        if (!step.grid.includes(0)) {
-          const { kernel, grid, buffers: bound } = step;
-          const extra = kernels[kernel]!.usesScalars ? [slots.scalars] : [];
-          recipe.push({ kind: 'launch', kernel, grid, slots: [...bound, ...extra] });
-        }
-        break;
+      case 'dispatch': {
+        if (step.grid.includes(0)) return [];
+        const { kernel, grid, buffers: bound } = step;
+        const extra = kernels[kernel]!.usesScalars ? [slots.scalars] : [];
+        return [{ kind: 'launch', kernel, grid, slots: [...bound, ...extra] }];
+      }
       case 'copy':
-        recipe.push({ kind: 'copy', from: step.from, to: step.to, bytes: buffers[step.from]!.bytes });
-        break;
+        return [{ kind: 'copy', from: step.from, to: step.to, bytes: buffers[step.from]!.bytes }];
       case 'clear':
-        recipe.push({ kind: 'clear', slot: step.buffer, bytes: buffers[step.buffer]!.bytes });
-        break;
+        return [{ kind: 'clear', slot: step.buffer, bytes: buffers[step.buffer]!.bytes }];
+      case 'repeat': {
+        const { times } = step;
+        const turn = step.steps.flatMap(stepsOf);
+        if (times * turn.length > longest || turn.some(({ kind }) => kind === 'repeat'))
+          return [{ kind: 'repeat', times, recipe: turn }];
+        return Array.from({ length: times }, () => turn).flat();
+      }
       case 'host':
-        break;
+        return [];
       default:
-        step satisfies never;
+        return step satisfies never;
     }
-  }
+  };
+  recipe.push(...steps.flatMap(stepsOf));
   outputs.forEach((buffer, i) => {
     if (!isCopied[i]) return;
     recipe.push({ kind: 'copy', from: buffer, to: slots.output(i), bytes: buffers[buffer]!.bytes });
@@ -141,6 +157,8 @@ function accesses(
       return { reads: [step.from], writes: [step.to] };
     case 'clear':
       return { reads: [], writes: [step.slot] };
+    case 'repeat':
+      throw new DeviceError('E_STATE', 'cuda', 'a graph holds no loops');
     case 'upload':
       return { reads: [], writes: [scalars] };
     case 'scalar':

@@ -5,8 +5,8 @@
 import { DeviceError } from '../../errors.ts';
 import type { DeviceBuffer } from '../device.ts';
 import type { Move } from '../layout.ts';
-import { GpuBuffer, type Place } from '../memory.ts';
-import type { NativeDevice, NativeMemory, Sharing } from '../sharing.ts';
+import { GpuSharing } from '../gpu-sharing.ts';
+import type { NativeMemory } from '../sharing.ts';
 import type { Engine } from './load.ts';
 
 /** CUpointer_attribute's numbers. */
@@ -14,20 +14,17 @@ const attributes = { memoryType: 2, deviceOrdinal: 9, rangeStart: 11, rangeSize:
 /** CU_MEMORYTYPE_DEVICE. */
 const onDevice = 2;
 
-export class CudaSharing implements Sharing {
-  readonly native: NativeDevice;
-  /** What the driver aligns allocations to, and kernels count on. */
-  readonly alignment = 256;
-  readonly queues = 1;
+export class CudaSharing extends GpuSharing<number> {
   readonly #engine: Engine;
 
   constructor(engine: Engine) {
+    const { device, handle, stream, failures } = engine.context;
+    const { memory, timeline } = engine;
+    super({ api: 'cuda', ordinal: device, context: handle, stream }, { memory, timeline, failures });
     this.#engine = engine;
-    const { device, handle, stream } = engine.context;
-    this.native = { api: 'cuda', ordinal: device, context: handle, stream };
   }
 
-  async wrap(given: NativeMemory, ended: () => void): Promise<DeviceBuffer> {
+  override async wrap(given: NativeMemory, ended: () => void): Promise<DeviceBuffer> {
     const { context, memory, fences } = this.#engine;
     context.failures.assertAlive();
     if (given.api !== 'cuda') throw memory.misuse(`memory of ${given.api} is none of this device`);
@@ -45,28 +42,19 @@ export class CudaSharing implements Sharing {
     return memory.wrap(pointer, size, { offset: 0, bytes: size }, last);
   }
 
-  part(buffer: DeviceBuffer, offset: number, bytes: number): DeviceBuffer {
-    return this.#own(buffer).part(this.#engine.memory, offset, bytes);
-  }
-
-  place(buffer: DeviceBuffer): NativeMemory {
-    const { slab, offset } = this.#placeOf(buffer);
+  override place(buffer: DeviceBuffer): NativeMemory {
+    const { slab, offset } = this.placeOf(buffer);
     return { api: 'cuda', pointer: slab.gpu + offset, size: buffer.bytes };
   }
 
-  room(buffer: DeviceBuffer): number {
-    const { slab, offset } = this.#placeOf(buffer);
-    return slab.bytes - offset;
-  }
-
-  writeProblem(): string | undefined {
+  override writeProblem(): string | undefined {
     return undefined;
   }
 
-  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
+  override copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
     const { context, memory, timeline, mover } = this.#engine;
     context.failures.assertAlive();
-    const [source, target] = [this.#placeOf(from), this.#placeOf(to)];
+    const [source, target] = [this.placeOf(from), this.placeOf(to)];
     const start = source.slab.gpu + source.offset;
     const end = target.slab.gpu + target.offset;
     if (start === end) return;
@@ -85,19 +73,6 @@ export class CudaSharing implements Sharing {
       memory.recycle(slab);
       return undefined;
     });
-  }
-
-  submitted(): Promise<void> {
-    this.#engine.context.failures.assertAlive();
-    return this.#engine.timeline.drained();
-  }
-
-  trim(keep: number): void {
-    this.#engine.memory.shrink(keep);
-  }
-
-  keepAtMost(bytes: number): void {
-    this.#engine.memory.keepAtMost(bytes);
   }
 
   /** Whether a live allocation of this device holds these bytes. */
@@ -134,16 +109,5 @@ export class CudaSharing implements Sharing {
     return attribute === attributes.rangeStart || attribute === attributes.rangeSize
       ? cell.number()
       : cell.int();
-  }
-
-  #own(buffer: DeviceBuffer): GpuBuffer<number> {
-    const { context, memory } = this.#engine;
-    context.failures.assertAlive();
-    if (buffer instanceof GpuBuffer) return buffer as GpuBuffer<number>;
-    throw memory.misuse('a buffer of another device was used');
-  }
-
-  #placeOf(buffer: DeviceBuffer): Place<number> {
-    return this.#own(buffer).place(this.#engine.memory);
   }
 }

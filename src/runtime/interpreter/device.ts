@@ -5,7 +5,7 @@
 import { DeviceError, SinterError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, HostFunctions, LoadedProgram } from '../device.ts';
-import type { Program } from '../program.ts';
+import { everyStep, type Program, type ProgramStep } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
 import { Turns } from '../turns.ts';
 
@@ -124,7 +124,7 @@ class InterpreterDevice implements Device {
   load(program: Program, host: HostFunctions = {}): LoadedProgram {
     this.assertAlive();
     checkProgram(program, NAME, NAME);
-    for (const step of program.steps) {
+    for (const step of everyStep(program.steps)) {
       if (step.kind === 'dispatch') {
         const kernel = program.kernels[step.kernel]!.name;
         throw new DeviceError('E_UNSUPPORTED', NAME, 'the interpreter runs host steps, not dispatches', {
@@ -232,12 +232,14 @@ class InterpretedProgram implements LoadedProgram {
       return arenas[arena!]!.subarray(offset!, offset! + bytes);
     };
     try {
-      for (const step of program.steps) {
+      const take = (step: ProgramStep): void => {
         if (step.kind === 'copy') memoryOf(step.to).set(memoryOf(step.from));
         if (step.kind === 'clear') memoryOf(step.buffer).fill(0);
         if (step.kind === 'host')
           this.#call(step.run, step.reads.map(memoryOf), step.writes.map(memoryOf), scalars);
-      }
+        if (step.kind === 'repeat') for (let time = 0; time < step.times; time++) step.steps.forEach(take);
+      };
+      program.steps.forEach(take);
       program.outputs.forEach((index, i) => {
         if (given[i] !== memoryOf(index)) given[i]!.set(memoryOf(index));
       });

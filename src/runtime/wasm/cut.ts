@@ -41,26 +41,32 @@ interface Kernels {
 }
 
 /**
- * How the workgroups of each step are spread over threads; undefined where one thread is faster.
+ * How the workgroups of each step are spread over threads: none where one thread is faster. Steps of
+ * loops are counted as often as they run.
  */
 export function cutsOf(
   { kernels, steps }: Kernels,
   threads: number,
   grain: Grain = usualGrain,
-): readonly (Cut | undefined)[] {
+): ReadonlyMap<ProgramStep, Cut> {
+  const cuts = new Map<ProgramStep, Cut>();
   let shared = 0;
-  const cuts = steps.map((step) => {
-    if (step.kind !== 'dispatch') return undefined;
-    const kernel = kernels[step.kernel]!;
-    const groups = step.grid[0] * step.grid[1] * step.grid[2];
-    if (threads === 1 || groups < 2 || kernel.serial === true) return undefined;
-    const time = Math.max(kernel.bytes / bandwidth, kernel.flops / arithmetic, 1e-3);
-    if (time < grain.dispatch) return undefined;
-    shared += time;
-    const used = Math.min(threads, groups, Math.max(2, Math.floor(time / grain.share)));
-    const wished = Math.min(mostPieces, Math.ceil(time / used / grain.piece));
-    const share = Math.max(1, Math.min(wished, Math.floor(groups / used)));
-    return { pieces: used * share, share, time: time / (used * share) };
-  });
-  return shared < grain.program ? cuts.map(() => undefined) : cuts;
+  const spread = (list: readonly ProgramStep[], times: number): void => {
+    for (const step of list) {
+      if (step.kind === 'repeat') spread(step.steps, times * step.times);
+      if (step.kind !== 'dispatch') continue;
+      const kernel = kernels[step.kernel]!;
+      const groups = step.grid[0] * step.grid[1] * step.grid[2];
+      if (threads === 1 || groups < 2 || kernel.serial === true) continue;
+      const time = Math.max(kernel.bytes / bandwidth, kernel.flops / arithmetic, 1e-3);
+      if (time < grain.dispatch) continue;
+      shared += times * time;
+      const used = Math.min(threads, groups, Math.max(2, Math.floor(time / grain.share)));
+      const wished = Math.min(mostPieces, Math.ceil(time / used / grain.piece));
+      const share = Math.max(1, Math.min(wished, Math.floor(groups / used)));
+      cuts.set(step, { pieces: used * share, share, time: time / (used * share) });
+    }
+  };
+  spread(steps, 1);
+  return shared < grain.program ? new Map() : cuts;
 }

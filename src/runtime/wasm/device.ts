@@ -15,8 +15,9 @@ import { Heap, heapBytes } from './heap.ts';
 import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
 import type { Grain } from './cut.ts';
-import { mostBuffers, onDeath, Pool } from './pool.ts';
-import { threading, threadsFromEnvironment, type Spawn } from './threads.ts';
+import { mostBuffers } from './names.ts';
+import type { Pool } from './pool.ts';
+import { threadingBy, threadsFromEnvironment, type Spawn } from './threading.ts';
 
 const limits: DeviceFacts['limits'] = {
   storageBuffers: mostBuffers,
@@ -78,18 +79,20 @@ export class WasmDevice implements Device {
     const modules = new Modules(heap, name, pool !== undefined);
     const lose = (error: DeviceError): void => void this.#end(error);
     this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
-    if (pool !== undefined) onDeath(pool, (reason) => void this.#end(reason));
   }
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
   static async open(name: string, options: WasmOptions = {}): Promise<WasmDevice> {
-    const chosen = threading(options.threads ?? threadsFromEnvironment());
+    const chosen = threadingBy(spawnLater, options.threads ?? threadsFromEnvironment());
     if (chosen.spawn === undefined) return new WasmDevice(name, new Heap(name, false), undefined, chosen.why);
     const heap = new Heap(name, true);
     const { spawn = chosen.spawn, patience, grain } = options;
     try {
-      const pool = await Pool.open(name, chosen.count, heap.memory, spawn, patience);
-      return new WasmDevice(name, heap, pool, undefined, grain);
+      const { onDeath, Pool: Threads } = await import('./pool.ts');
+      const pool = await Threads.open(name, chosen.count, heap.memory, spawn, patience);
+      const device = new WasmDevice(name, heap, pool, undefined, grain);
+      onDeath(pool, (reason) => void device.#end(reason));
+      return device;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       return new WasmDevice(name, new Heap(name, false), undefined, `no worker starts here (${reason})`);
@@ -186,6 +189,9 @@ export class WasmDevice implements Device {
     throw memory.misuse('a buffer of another device was used');
   }
 }
+
+/** Most pages have one thread, and do not load what starts others. */
+const spawnLater: Spawn = async (layout, seat) => (await import('./threads.ts')).spawn(layout, seat);
 
 /** What of WebAssembly this engine has, that kernels may use. */
 function featuresHere(): readonly string[] {

@@ -12,7 +12,7 @@ import { checkLimits, encodeScalars } from '../limits.ts';
 import type { GpuBuffer, Memory, Place } from '../memory.ts';
 import type { Slab } from '../slabs.ts';
 import { Plans, type Fitted } from '../plans.ts';
-import type { Program, ProgramKernel } from '../program.ts';
+import type { Program, ProgramKernel, ProgramStep } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { cutsOf, type Cut, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
@@ -40,7 +40,8 @@ type Operation =
   | { readonly kind: 'run'; readonly name: string; readonly kernel: Kernel; readonly args: readonly number[] }
   | { readonly kind: 'share'; readonly pool: Pool; readonly job: Job }
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
-  | { readonly kind: 'clear'; readonly at: number; readonly bytes: number };
+  | { readonly kind: 'clear'; readonly at: number; readonly bytes: number }
+  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly Operation[] };
 
 /** The steps over one set of places, and one of arenas. */
 interface Plan extends Fitted<number> {
@@ -60,7 +61,7 @@ class WasmProgram implements LoadedProgram {
   readonly #kernels: readonly Kernel[];
   readonly #arenas: readonly number[];
   /** How each step is spread over threads. */
-  readonly #cuts: readonly (Cut | undefined)[];
+  readonly #cuts: ReadonlyMap<ProgramStep, Cut>;
   readonly #block: Slab<number> | undefined;
   readonly #layout: Layout<number>;
   readonly #plans: Plans<number, Plan>;
@@ -91,19 +92,32 @@ class WasmProgram implements LoadedProgram {
     const at = failures.tick();
     const plan = this.#planFor(given);
     if (this.#block !== undefined) heap.bytes.set(new Uint8Array(words.buffer), this.#block.gpu);
-    for (const operation of plan.operations) {
+    const failure = this.#doAll(plan.operations);
+    if (failure === undefined) return;
+    if (failure.code === 'E_DEVICE_LOST') this.#engine.lose(failure);
+    failures.record(at, failure);
+  }
+
+  /** Runs operations in order up to the first that fails, and gives its failure. */
+  #doAll(operations: readonly Operation[]): DeviceError | undefined {
+    for (const operation of operations) {
+      if (operation.kind === 'repeat') {
+        for (let time = 0; time < operation.times; time++) {
+          const failure = this.#doAll(operation.operations);
+          if (failure !== undefined) return failure;
+        }
+        continue;
+      }
       try {
         this.#do(operation);
       } catch (error) {
-        const failure = asDeviceError(error, operation, facts.name);
-        if (failure.code === 'E_DEVICE_LOST') this.#engine.lose(failure);
-        failures.record(at, failure);
-        return;
+        return asDeviceError(error, operation, this.#engine.facts.name);
       }
     }
+    return undefined;
   }
 
-  #do(operation: Operation): void {
+  #do(operation: Exclude<Operation, { readonly kind: 'repeat' }>): void {
     const { heap } = this.#engine;
     switch (operation.kind) {
       case 'run':
@@ -165,31 +179,40 @@ class WasmProgram implements LoadedProgram {
       const { role, arena, offset } = buffers[index]!;
       return role === 'scratch' ? arenas[arena!]!.gpu + offset! : external.get(index)!;
     };
-    const operations: Operation[] = [];
-    const copy = (from: number, to: number, bytes: number): void => {
-      if (from !== to) operations.push({ kind: 'copy', from, to, bytes });
-    };
+    const copy = (from: number, to: number, bytes: number): Operation[] =>
+      from === to ? [] : [{ kind: 'copy', from, to, bytes }];
     const block = this.#block?.gpu ?? 0;
-    scalars.forEach(({ input }, slot) => {
-      if (input !== undefined && block !== 0) copy(address(inputs[input]!), block + 4 * slot, 4);
-    });
-    steps.forEach((step, i) => {
-      if (step.kind === 'copy') copy(address(step.from), address(step.to), buffers[step.from]!.bytes);
-      if (step.kind === 'clear')
-        operations.push({ kind: 'clear', at: address(step.buffer), bytes: buffers[step.buffer]!.bytes });
-      if (step.kind !== 'dispatch') return;
-      const groups = step.grid[0] * step.grid[1] * step.grid[2];
-      if (groups === 0) return;
-      const args = step.buffers.map(address);
-      if (kernels[step.kernel]!.usesScalars) args.push(block);
-      operations.push(this.#dispatch(step.kernel, groups, args, this.#cuts[i], arenas.at(-1)?.gpu ?? 0));
-    });
+    const single = scalars.flatMap(({ input }, slot) =>
+      input !== undefined && block !== 0 ? copy(address(inputs[input]!), block + 4 * slot, 4) : [],
+    );
+    const operationsOf = (step: ProgramStep): Operation[] => {
+      switch (step.kind) {
+        case 'copy':
+          return copy(address(step.from), address(step.to), buffers[step.from]!.bytes);
+        case 'clear':
+          return [{ kind: 'clear', at: address(step.buffer), bytes: buffers[step.buffer]!.bytes }];
+        case 'repeat':
+          return [{ kind: 'repeat', times: step.times, operations: step.steps.flatMap(operationsOf) }];
+        case 'dispatch': {
+          const groups = step.grid[0] * step.grid[1] * step.grid[2];
+          if (groups === 0) return [];
+          const args = step.buffers.map(address);
+          if (kernels[step.kernel]!.usesScalars) args.push(block);
+          const cut = this.#cuts.get(step);
+          return [this.#dispatch(step.kernel, groups, args, cut, arenas.at(-1)?.gpu ?? 0)];
+        }
+        case 'host':
+          return [];
+        default:
+          return step satisfies never;
+      }
+    };
     // An output that is an input passed through, or another output once more, is copied unless it
     // is the same buffer.
-    outputs.forEach((index, i) => {
-      copy(address(index), addressOf(places[inputs.length + i]!), buffers[index]!.bytes);
-    });
-    return operations;
+    const repeats = outputs.flatMap((index, i) =>
+      copy(address(index), addressOf(places[inputs.length + i]!), buffers[index]!.bytes),
+    );
+    return [...single, ...steps.flatMap(operationsOf), ...repeats];
   }
 
   /** `scratch`: where that of the threads begins. */

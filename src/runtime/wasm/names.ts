@@ -8,3 +8,6 @@ export function threadsOfName(name: string): number | undefined {
   const count = Number(/^wasm:([1-9]\d?)$/.exec(name)?.[1]);
   return count <= threadLimit ? count : undefined;
 }
+
+/** Buffers that a kernel may bind. */
+export const mostBuffers = 256;

@@ -6,7 +6,8 @@
 import { DeviceError } from '../../errors.ts';
 import type { Cut } from './cut.ts';
 import type { Code, Kernel } from './modules.ts';
-import type { Spawn, Thread } from './threads.ts';
+import { mostBuffers } from './names.ts';
+import type { Spawn, Thread } from './threading.ts';
 import { takePieces, type Layout, type Seat } from './worker.ts';
 
 /** A kernel's workgroups, cut into pieces. */
@@ -23,8 +24,6 @@ export interface Job {
   readonly cut: Cut;
 }
 
-/** Buffers that a kernel may bind. */
-export const mostBuffers = 256;
 /** Addresses that a piece is called with: those of the buffers, and that of the scalars. */
 const mostArgs = mostBuffers + 1;
 const mostLetters = 256;

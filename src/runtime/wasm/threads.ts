@@ -1,69 +1,23 @@
-// How many threads a device has, and how they are started: `worker_threads` in Node, workers in a
-// page. Where memory cannot be shared there is one thread.
+// How threads are started: `worker_threads` in Node, workers in a page.
 
-import { DeviceError } from '../../errors.ts';
-import { threadLimit } from './names.ts';
+import { threadingBy, workerThreads, type Spawn, type Thread, type Threading } from './threading.ts';
 import { serve, takePieces, type Layout, type Seat } from './worker.ts';
 
-/**
- * More threads speed kernels up little: memory bandwidth is exhausted, and hyperthreads count as
- * cores.
- */
-const mostByDefault = 8;
 /** Time limit for the start of a worker, which takes 20 ms on an idle machine. */
 const startMs = 10_000;
 
-/** A worker that serves. */
-export interface Thread {
-  /** Calls back once it has ended, however it did, with the reason. */
-  onEnd(ended: (reason: string) => void): void;
-  /** Ends it; resolves when it is gone. */
-  end(): Promise<void>;
-}
-
-/** Starts a worker; rejects with the reason where there is none to be had. */
-export type Spawn = (layout: Layout, seat: Seat) => Promise<Thread>;
-
-/** How a device gets its threads, or the reason why there is one. */
-export type Threading =
-  | { readonly spawn: Spawn; readonly count: number }
-  | { readonly spawn?: undefined; readonly why?: string };
-
-/**
- * What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no
- * number of threads.
- */
-export function threadsFromEnvironment(): number | undefined {
-  const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
-  if (text === undefined || text === '') return undefined;
-  if (/^[1-9]\d*$/.test(text) && Number(text) <= threadLimit) return Number(text);
-  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${threadLimit}`, {
-    hint: 'leave it out for as many threads as there are cores',
-  });
-}
+export type { Spawn, Thread } from './threading.ts';
 
 /** Threads for a device: as many as are asked for, or as there are cores (8 at most). */
 export function threading(asked: number | undefined): Threading {
-  const count = asked ?? Math.min(coreCount(), mostByDefault);
-  if (count === 1) return {};
-  if (globalThis.crossOriginIsolated === false) return { why: 'the page is not cross-origin isolated' };
-  if (typeof SharedArrayBuffer === 'undefined') return { why: 'memory is not shared here' };
+  return threadingBy(spawn, asked);
+}
+
+/** Starts a worker. */
+export const spawn: Spawn = (layout, seat) => {
   const node = workerThreads();
-  if (node === undefined && typeof Worker === 'undefined') return { why: 'there are no workers here' };
-  return {
-    count,
-    spawn: node === undefined ? spawnInPage : (layout, seat) => spawnInNode(node, layout, seat),
-  };
-}
-
-function workerThreads(): typeof import('node:worker_threads') | undefined {
-  return globalThis.process?.getBuiltinModule?.('node:worker_threads');
-}
-
-function coreCount(): number {
-  const os = globalThis.process?.getBuiltinModule?.('node:os');
-  return os?.availableParallelism() ?? globalThis.navigator?.hardwareConcurrency ?? 1;
-}
+  return node === undefined ? spawnInPage(layout, seat) : spawnInNode(node, layout, seat);
+};
 
 /** A call of `serve`, as source text; `seat` is the name of its variable there. */
 function serving(layout: Layout, seat: string): string {

@@ -10,7 +10,8 @@ import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Layout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import { Plans, type Fitted } from '../plans.ts';
-import type { Program } from '../program.ts';
+import { everyStep, type Program, type ProgramStep } from '../program.ts';
+import { bounceBytes } from './bounce.ts';
 import { sizeClass } from '../slabs.ts';
 import type { Describe, GpuFailures } from './failures.ts';
 import type { GpuMemory, GpuPlace, GpuSlab } from './memory.ts';
@@ -39,7 +40,8 @@ type Operation =
       readonly grid: readonly [number, number, number];
     }
   | { readonly kind: 'copy'; readonly from: Region; readonly to: Region }
-  | { readonly kind: 'clear'; readonly region: Region };
+  | { readonly kind: 'clear'; readonly region: Region }
+  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly Operation[] };
 
 interface Region extends GpuPlace {
   readonly bytes: number;
@@ -61,6 +63,12 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
   checkLimits(program, engine.facts);
   return new WebGpuProgram(engine, program);
 }
+
+/**
+ * Operations in one command buffer: loops of many turns take several, so that the GPU begins while
+ * the rest is encoded, and none runs as long as drivers allow one to.
+ */
+const commandLimit = 4096;
 
 class WebGpuProgram implements LoadedProgram {
   readonly program: Program;
@@ -164,15 +172,28 @@ class WebGpuProgram implements LoadedProgram {
     const { gpu } = this.#engine;
     this.#writeScalars(words);
 
-    const encoder = gpu.createCommandEncoder();
+    let encoder = gpu.createCommandEncoder();
     let pass: GPUComputePassEncoder | undefined;
     let current: Compiled | undefined;
-    for (const operation of plan.operations) {
+    let encoded = 0;
+    const encode = (operation: Operation): void => {
+      if (operation.kind === 'repeat') {
+        for (let time = 0; time < operation.times; time++) operation.operations.forEach(encode);
+        return;
+      }
+      encoded += 1;
+      if (encoded > commandLimit) {
+        pass?.end();
+        pass = current = undefined;
+        gpu.queue.submit([encoder.finish()]);
+        encoder = gpu.createCommandEncoder();
+        encoded = 1;
+      }
       if (operation.kind !== 'dispatch') {
         pass?.end();
         pass = current = undefined;
         encodeTransfer(encoder, operation);
-        continue;
+        return;
       }
       pass ??= encoder.beginComputePass(this.#engine.stopwatch.pass);
       if (operation.compiled !== current) {
@@ -181,7 +202,8 @@ class WebGpuProgram implements LoadedProgram {
       }
       pass.setBindGroup(0, operation.group);
       dispatch(pass, operation.grid);
-    }
+    };
+    plan.operations.forEach(encode);
     pass?.end();
     gpu.queue.submit([encoder.finish()]);
   }
@@ -223,26 +245,32 @@ class WebGpuProgram implements LoadedProgram {
         : { ...external.get(index)!, bytes };
     };
 
-    const operations: Operation[] = [];
-    const copy = (from: Region, to: Region): void => {
-      if (from.slab !== to.slab) operations.push({ kind: 'copy', from, to });
-      else if (from.offset !== to.offset) {
-        // WebGPU forbids copies within one buffer.
-        const between = { slab: arenas.at(-1)!, offset: 0, bytes: from.bytes };
-        operations.push({ kind: 'copy', from, to: between }, { kind: 'copy', from: between, to });
-      }
+    const copy = (from: Region, to: Region): Operation[] => {
+      if (from.slab !== to.slab) return [{ kind: 'copy', from, to }];
+      if (from.offset === to.offset) return [];
+      // WebGPU forbids copies within one buffer.
+      const between = { slab: arenas.at(-1)!, offset: 0, bytes: from.bytes };
+      return [
+        { kind: 'copy', from, to: between },
+        { kind: 'copy', from: between, to },
+      ];
     };
     const uniform = this.#uniform;
-    scalars.forEach(({ input }, slot) => {
-      if (input === undefined || uniform === undefined) return;
+    const single = scalars.flatMap(({ input }, slot): Operation[] => {
+      if (input === undefined || uniform === undefined) return [];
       const to = { slab: uniform, offset: 4 * slot, bytes: 4 };
-      operations.push({ kind: 'copy', from: { ...region(inputs[input]!), bytes: 4 }, to });
+      return [{ kind: 'copy', from: { ...region(inputs[input]!), bytes: 4 }, to }];
     });
-    if (this.#groups.size > 16 * steps.length) this.#groups.clear();
-    steps.forEach((step, position) => {
-      if (step.kind === 'copy') copy(region(step.from), region(step.to));
-      if (step.kind === 'clear') operations.push({ kind: 'clear', region: region(step.buffer) });
-      if (step.kind !== 'dispatch' || step.grid.includes(0)) return;
+    const count = [...everyStep(steps)].length;
+    if (this.#groups.size > 16 * count) this.#groups.clear();
+    let position = 0;
+    const operationsOf = (step: ProgramStep): Operation[] => {
+      position += 1;
+      if (step.kind === 'copy') return copy(region(step.from), region(step.to));
+      if (step.kind === 'clear') return [{ kind: 'clear', region: region(step.buffer) }];
+      if (step.kind === 'repeat')
+        return [{ kind: 'repeat', times: step.times, operations: step.steps.flatMap(operationsOf) }];
+      if (step.kind !== 'dispatch' || step.grid.includes(0)) return [];
       const compiled = this.#compiled[step.kernel]!;
       const regions = step.buffers.map(region);
       const key = `${position}:${regions.map(({ slab, offset }) => `${slab.id}+${offset}`).join()}`;
@@ -252,14 +280,15 @@ class WebGpuProgram implements LoadedProgram {
         group = this.#group(kernels[step.kernel]!, compiled, regions);
         this.#groups.set(key, group);
       }
-      operations.push({ kind: 'dispatch', compiled, group, grid: step.grid });
-    });
+      return [{ kind: 'dispatch', compiled, group, grid: step.grid }];
+    };
+    const made = steps.flatMap(operationsOf);
     // An output that is an input passed through, or another output once more, is copied unless it
     // is the same buffer.
-    outputs.forEach((index, i) => {
-      copy(region(index), { ...places[inputs.length + i]!, bytes: buffers[index]!.bytes });
-    });
-    return operations;
+    const repeats = outputs.flatMap((index, i) =>
+      copy(region(index), { ...places[inputs.length + i]!, bytes: buffers[index]!.bytes }),
+    );
+    return [...single, ...made, ...repeats];
   }
 
   #group(
@@ -339,7 +368,7 @@ function dispatch(pass: GPUComputePassEncoder, [x, y, z]: readonly [number, numb
 /** Copies and clears are encoded outside of compute passes. */
 function encodeTransfer(
   encoder: GPUCommandEncoder,
-  operation: Exclude<Operation, { readonly kind: 'dispatch' }>,
+  operation: Exclude<Operation, { readonly kind: 'dispatch' | 'repeat' }>,
 ): void {
   if (operation.kind === 'copy') {
     const { from, to } = operation;
@@ -348,19 +377,6 @@ function encodeTransfer(
     const { slab, offset, bytes } = operation.region;
     encoder.clearBuffer(slab.gpu, offset, bytes);
   }
-}
-
-/** The largest copy between two scratch buffers of one arena. */
-function bounceBytes({ steps, buffers }: Program): number {
-  let largest = 0;
-  for (const step of steps) {
-    if (step.kind !== 'copy') continue;
-    const from = buffers[step.from]!;
-    const to = buffers[step.to]!;
-    const within = from.role === 'scratch' && to.role === 'scratch' && from.arena === to.arena;
-    if (within && from.offset !== to.offset) largest = Math.max(largest, from.bytes);
-  }
-  return largest;
 }
 
 /**

@@ -4,8 +4,8 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { DeviceBuffer } from '../device.ts';
-import { GpuBuffer } from '../memory.ts';
-import type { NativeDevice, NativeMemory, Sharing } from '../sharing.ts';
+import { GpuSharing } from '../gpu-sharing.ts';
+import type { NativeMemory } from '../sharing.ts';
 import { tidy } from './failures.ts';
 import type { Engine } from './load.ts';
 import type { GpuPlace } from './memory.ts';
@@ -13,19 +13,15 @@ import type { GpuPlace } from './memory.ts';
 /** GPUBufferUsage's numbers; Node has no such global. */
 const usages = { COPY_SRC: 4, COPY_DST: 8, STORAGE: 128 } as const;
 
-export class WebGpuSharing implements Sharing {
-  readonly native: NativeDevice;
-  /** Of bindings (`minStorageBufferOffsetAlignment` is 256 at most), and of slabs. */
-  readonly alignment = 256;
-  readonly queues = 1;
+export class WebGpuSharing extends GpuSharing<GPUBuffer> {
   readonly #engine: Engine;
 
   constructor(engine: Engine) {
+    super({ api: 'webgpu', device: engine.gpu, queue: engine.gpu.queue }, engine);
     this.#engine = engine;
-    this.native = { api: 'webgpu', device: engine.gpu, queue: engine.gpu.queue };
   }
 
-  async wrap(given: NativeMemory, ended: () => void): Promise<DeviceBuffer> {
+  override async wrap(given: NativeMemory, ended: () => void): Promise<DeviceBuffer> {
     const { failures, memory } = this.#engine;
     failures.assertAlive();
     if (given.api !== 'webgpu') throw memory.misuse(`memory of ${given.api} is none of this device`);
@@ -37,29 +33,20 @@ export class WebGpuSharing implements Sharing {
     return memory.wrap(buffer, whole, { offset, bytes: size }, ended);
   }
 
-  part(buffer: DeviceBuffer, offset: number, bytes: number): DeviceBuffer {
-    return this.#own(buffer).part(this.#engine.memory, offset, bytes);
-  }
-
-  place(buffer: DeviceBuffer): NativeMemory {
-    const { slab, offset } = this.#placeOf(buffer);
+  override place(buffer: DeviceBuffer): NativeMemory {
+    const { slab, offset } = this.placeOf(buffer);
     return { api: 'webgpu', buffer: slab.gpu, offset, size: buffer.bytes };
   }
 
-  room(buffer: DeviceBuffer): number {
-    const { slab, offset } = this.#placeOf(buffer);
-    return slab.bytes - offset;
-  }
-
-  writeProblem(buffer: DeviceBuffer): string | undefined {
-    const { usage } = this.#placeOf(buffer).slab.gpu;
+  override writeProblem(buffer: DeviceBuffer): string | undefined {
+    const { usage } = this.placeOf(buffer).slab.gpu;
     return (usage & usages.COPY_DST) === 0 ? 'the GPUBuffer has no usage COPY_DST' : undefined;
   }
 
-  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
+  override copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
     const { gpu, failures, memory, timeline } = this.#engine;
     failures.assertAlive();
-    const [source, target] = [this.#placeOf(from), this.#placeOf(to)];
+    const [source, target] = [this.placeOf(from), this.placeOf(to)];
     if (source.slab === target.slab && source.offset === target.offset) return;
     const at = failures.tick();
     timeline.push(() => {
@@ -78,19 +65,6 @@ export class WebGpuSharing implements Sharing {
         gpu.queue.submit([encoder.finish()]);
       });
     });
-  }
-
-  submitted(): Promise<void> {
-    this.#engine.failures.assertAlive();
-    return this.#engine.timeline.drained();
-  }
-
-  trim(keep: number): void {
-    this.#engine.memory.shrink(keep);
-  }
-
-  keepAtMost(bytes: number): void {
-    this.#engine.memory.keepAtMost(bytes);
   }
 
   /** What a GPUBuffer says of itself. */
@@ -140,16 +114,5 @@ export class WebGpuSharing implements Sharing {
     throw new DeviceError('E_VALIDATION', facts.name, `the device refuses the GPUBuffer: ${tidy(problem)}`, {
       hint: 'a buffer of the GPUDevice that Sinter computes on, not destroyed',
     });
-  }
-
-  #own(buffer: DeviceBuffer): GpuBuffer<GPUBuffer> {
-    const { failures, memory } = this.#engine;
-    failures.assertAlive();
-    if (buffer instanceof GpuBuffer) return buffer as GpuBuffer<GPUBuffer>;
-    throw memory.misuse('a buffer of another device was used');
-  }
-
-  #placeOf(buffer: DeviceBuffer): GpuPlace {
-    return this.#own(buffer).place(this.#engine.memory);
   }
 }

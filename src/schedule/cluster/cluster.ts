@@ -10,6 +10,7 @@
 // on a member of rank r has rank r + ½.
 
 import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
+import { boundaryOf } from '../body/iterate.ts';
 import { ClusterPass } from './walk.ts';
 import { recomputingKernels, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
 import { overflowCut, type Cut, type Donations } from './overflow.ts';
@@ -52,7 +53,7 @@ export function clusterNodes(
 ): Clustering {
   const order = topological(graph.outputs);
   const users = usersOf(order);
-  const outputs = new Set(graph.outputs);
+  const outputs = boundaryOf(graph, order);
   const none: Assumptions = {
     cuts: new Map(),
     split: new Map(),
@@ -61,7 +62,7 @@ export function clusterNodes(
   };
   return settle('clusters', none, (assumed) => {
     const { cuts, split, grouped, unshared } = assumed;
-    const pass = new ClusterPass(graph, target, scalars, cuts, grouped.home, users, unshared);
+    const pass = new ClusterPass(outputs, target, scalars, cuts, grouped.home, users, unshared);
     for (const node of grouped.order) pass.visit(node);
     if (unshared.size === 0 && pass.updates.size > separateUpdates)
       return { revised: { ...assumed, unshared: pass.updates } };
@@ -69,6 +70,7 @@ export function clusterNodes(
     const tooLarge: AttentionGroup[] = [];
     const more = new Map(cuts);
     for (const cluster of pass.clusters) {
+      if (cluster.kind === 'iterate') continue;
       const cut = overflowCut(
         cluster,
         users,

@@ -4,15 +4,17 @@
 // our own. Compilers for the CPU allow 50,000 registers in one function, and a plain operation
 // takes some dozens of them.
 
-import { isFloat, type DType } from '../../ir/dtype.ts';
+import { isFloat, isWide, type DType } from '../../ir/dtype.ts';
 import { facts, type Op } from '../../ir/ops.ts';
 
 /**
  * The code that an operation becomes, in plain operations: long ones take four times as much in
- * f64, quotients of integers four.
+ * f64, quotients of integers four. Those of 64 bits, and remainders, are a loop over the bits where
+ * integers have words.
  */
 export function codeSize(op: Op, dtype: DType): number {
   const { flops, codeSize: size = 1 } = facts(op);
+  if (isWide(dtype) && (op === 'div' || op === 'mod')) return 32;
   if (op === 'div') return isFloat(dtype) ? 1 : 4;
   return dtype === 'f64' && flops > 4 ? 4 * size : size;
 }

@@ -220,7 +220,7 @@ function scatterDomain(node: Node): Domain {
  * Anchors that share loops with others, or that are computed inside of others' loops; `fft` is taken
  * apart before.
  */
-type WithoutOwn = 'fft' | 'reduce' | 'argReduce' | 'gather' | 'permuteScatter';
+type WithoutOwn = 'fft' | 'reduce' | 'argReduce' | 'gather' | 'permuteScatter' | 'iterate';
 
 /** The loops of a node that none but itself can open, and that it always opens. */
 export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly domain: Domain } | undefined {
@@ -255,4 +255,12 @@ export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly doma
       node.op satisfies Exclude<Op, AnchorOp> | WithoutOwn;
       return undefined;
   }
+}
+
+/** How many of the latest row clusters over one shape and axes a new reduction may join. */
+export const siblings: number = 4;
+
+/** Equal for reductions over one shape and axes. */
+export function rowKey(shape: readonly number[], axes: readonly number[]): string {
+  return `${shape.join(',')}/${axes.join(',')}`;
 }

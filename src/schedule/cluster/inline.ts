@@ -7,7 +7,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';
 import { isElementwise } from '../../ir/ops.ts';
 import { codeSize } from './code-size.ts';
-import { Evaluator } from '../body/evaluate.ts';
+import { Evaluator, weightOf, type Indices } from '../body/evaluate.ts';
 import { ExprPool } from '../body/expr.ts';
 import { isThroughView, type Inline, type Place } from './place.ts';
 import type { Overflow } from './refusal.ts';
@@ -143,4 +143,24 @@ export function withExactDivisions(node: Node, inline: Inline, placed: Placed): 
     dims(node).map((size, axis) => (size === 1 ? constantIndex(0) : axisIndex(`axis${axis}`, size))),
   );
   return { ...inline, divisions: Math.min(inline.divisions, evaluator.heaviest) };
+}
+
+/** The place of a node that takes no work wherever it is read. */
+export const nothing: Inline = {
+  kind: 'free',
+  rank: 0,
+  closure: new Set(),
+  reads: new Set(),
+  contexts: 0,
+  here: new Map(),
+  work: 0,
+  divisions: 0,
+};
+
+/** Divisions in a member's indices or, if more, in those of reading through a member view. */
+export function divisionsOfMember(node: Node, at: Indices, placed: Placed): number {
+  const own = weightOf(at);
+  if (!isThroughView(node)) return own;
+  const below = divisionsBelow(node.inputs[0]!, placed) + divisionsOf(node);
+  return Math.max(own, withExactDivisions(node, { ...nothing, divisions: below }, placed).divisions);
 }

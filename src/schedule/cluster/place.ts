@@ -133,7 +133,8 @@ export function movesElements(kind: AnchorKind): boolean {
     kind === 'complete-rows' ||
     kind === 'permute-scatter' ||
     kind === 'scatter-add-atomic' ||
-    kind === 'factor'
+    kind === 'factor' ||
+    kind === 'iterate'
   );
 }
 

@@ -1,19 +1,29 @@
 // The walk of clustering (see cluster/cluster.ts): takes nodes in topological order and gives each
 // a place, which depends on the places of its inputs.
 
-import { dims, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import { siblingKey } from '../../ir/control/iterate.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
-import { permuteScatterDomain, ownLoops, reducedAxes, rowDomain, type Domain } from './domain.ts';
-import { weightOf, type Indices } from '../body/evaluate.ts';
+import {
+  permuteScatterDomain,
+  ownLoops,
+  reducedAxes,
+  rowDomain,
+  rowKey,
+  siblings,
+  type Domain,
+} from './domain.ts';
+import type { Indices } from '../body/evaluate.ts';
+import { readsOfLoop } from '../body/iterate.ts';
 import { isExact } from '../store/exact.ts';
 import {
   divisionLimit,
-  divisionsBelow,
-  divisionsOf,
+  divisionsOfMember,
   inlineOf,
   kernelNodeLimit,
+  nothing,
   overflowOf,
   withExactDivisions,
   type Placed,
@@ -34,21 +44,6 @@ import {
 } from './place.ts';
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
 import type { Target } from '../target.ts';
-
-/** How many of the latest row clusters over one shape and axes a new reduction may join. */
-const siblings = 4;
-
-/** The place of a node that takes no work wherever it is read. */
-const nothing: Inline = {
-  kind: 'free',
-  rank: 0,
-  closure: new Set(),
-  reads: new Set(),
-  contexts: 0,
-  here: new Map(),
-  work: 0,
-  divisions: 0,
-};
 
 /** One walk over the nodes; `cuts` forbid what overflowed a kernel in an earlier walk. */
 export class ClusterPass {
@@ -78,7 +73,7 @@ export class ClusterPass {
   readonly #placed: Placed;
 
   constructor(
-    graph: Graph,
+    outputs: ReadonlySet<Node>,
     target: Target,
     scalars: ReadonlySet<Node>,
     cuts: ReadonlyMap<Node, Cut>,
@@ -88,7 +83,7 @@ export class ClusterPass {
   ) {
     this.#target = target;
     this.#scalars = scalars;
-    this.#outputs = new Set(graph.outputs);
+    this.#outputs = outputs;
     this.#cuts = cuts;
     this.#home = home;
     this.#users = users;
@@ -114,6 +109,7 @@ export class ClusterPass {
     if (node.op === 'radixRank') this.#storeInexact(node.inputs[0]!);
     if (node.op === 'permuteScatter' || node.op === 'fftPart')
       return this.#joinCompanion(node) ?? this.#openCompanion(node);
+    if (node.op === 'iterate') return this.#placeLoop(node);
     const own = ownLoops(node);
     if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
@@ -233,7 +229,7 @@ export class ClusterPass {
     if (movesElements(best.kind)) return this.#refuse(node, best, { rule: 'scatter' });
     const at = align(node, best);
     if (at === undefined) return this.#refuse(node, best, { rule: 'alignment' });
-    const divisions = this.#divisionsOfMember(node, at);
+    const divisions = divisionsOfMember(node, at, this.#placed);
     if (divisions > divisionLimit)
       return this.#refuse(node, best, { rule: 'divisions', count: divisions, limit: divisionLimit });
     const isUpdatedLater = best.anchors.some((anchor) => this.#updatedLater.has(anchor));
@@ -244,18 +240,6 @@ export class ClusterPass {
     best.members.set(node, at);
     if (divisions > 0 && isThroughView(node)) best.divisions.set(node, divisions);
     return { kind: 'member', cluster: best };
-  }
-
-  /** Divisions in a member's indices or, if more, in those of reading through a member view. */
-  #divisionsOfMember(node: Node, at: Indices): number {
-    const own = weightOf(at);
-    if (!isThroughView(node)) return own;
-    const read = withExactDivisions(
-      node,
-      { ...nothing, divisions: divisionsBelow(node.inputs[0]!, this.#placed) + divisionsOf(node) },
-      this.#placed,
-    );
-    return Math.max(own, read.divisions);
   }
 
   /** Whether it combines row results with parameters of that size, as optimizers do for a bias. */
@@ -333,6 +317,22 @@ export class ClusterPass {
     return cluster;
   }
 
+  /** A result of a loop: siblings are one cluster, which reads whole buffers. */
+  #placeLoop(node: NodeOf<'iterate'>): Place {
+    const key = siblingKey(node);
+    const known = this.#companions.get(key);
+    if (known !== undefined) {
+      known.anchors.push(node as Node);
+      known.members.set(node as Node, []);
+      return { kind: 'member', cluster: known };
+    }
+    const place = this.#open(node as Node, 'iterate', { axes: {}, at: [] });
+    place.cluster.reads.clear();
+    for (const read of readsOfLoop(node)) place.cluster.reads.add(read);
+    this.#companions.set(key, place.cluster);
+    return place;
+  }
+
   #openRow(node: Node): Place {
     const domain = rowDomain(node);
     const place = this.#open(node, 'row-reduction', domain, domain.full);
@@ -393,8 +393,4 @@ export class ClusterPass {
     const shared = [...this.readsOf(input)].some((read) => cluster.reads.has(read) && sizeOf(dims(read)) > 1);
     return shared ? undefined : { rule: 'unshared' };
   }
-}
-
-function rowKey(shape: readonly number[], axes: readonly number[]): string {
-  return `${shape.join(',')}/${axes.join(',')}`;
 }

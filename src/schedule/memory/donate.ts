@@ -2,9 +2,26 @@
 // model have few types: here each result goes to the input that it updates, one that it is an
 // elementwise function of or scatters into, so that it can be written in place.
 
-import type { Node } from '../../ir/graph.ts';
+import type { Graph, Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
 import { isElementwise } from '../../ir/ops.ts';
+import { sameShape } from '../../ir/shape.ts';
+
+/** Results that may be written over a parameter: those of pairs (parameter → output) that fit. */
+export function offeredIn(graph: Graph, pairs: ReadonlyMap<number, number>): Map<Node, Node> {
+  const outputs = new Set(graph.outputs);
+  const offered = new Map<Node, Node>();
+  for (const [parameter, output] of pairs) {
+    const [from, to] = [graph.parameters[parameter]! as Node, graph.outputs[output]!];
+    const fits =
+      from.dtype === to.dtype &&
+      sameShape(from.shape, to.shape) &&
+      !outputs.has(from) &&
+      to.op !== 'parameter';
+    if (fits && !offered.has(to)) offered.set(to, from);
+  }
+  return offered;
+}
 
 /** Pairs the same results and inputs anew: result → input. */
 export function pairDonations(offered: ReadonlyMap<Node, Node>): Map<Node, Node> {
@@ -44,8 +61,8 @@ export function pairDonations(offered: ReadonlyMap<Node, Node>): Map<Node, Node>
 }
 
 /**
- * The donors of its type that a result is an elementwise function of, or scatters into, nearest
- * first.
+ * The donors of its type that a result is an elementwise function of, scatters into, or is a loop's
+ * last value of, nearest first.
  */
 function updatedBy(result: Node, donors: ReadonlySet<Node>): Node[] {
   const type = showType(result);
@@ -54,6 +71,8 @@ function updatedBy(result: Node, donors: ReadonlySet<Node>): Node[] {
   for (const node of seen) {
     if (donors.has(node) && showType(node) === type) found.push(node);
     if (node.op === 'scatter') seen.add(node.inputs[0]!);
+    if (node.op === 'iterate' && node.attrs.result < node.attrs.carries)
+      seen.add(node.inputs[node.attrs.result]!);
     if (!isElementwise(node.op)) continue;
     for (const input of node.inputs) seen.add(input);
   }

@@ -5,59 +5,22 @@
 // written into the buffer of the parameter that was donated for it.
 
 import { dtypeBytes } from '../../ir/dtype.ts';
-import { dims, type Node } from '../../ir/graph.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, coefficientOf } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
+import { Solos, type LoopPlaces } from './loops.ts';
 import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
 import type { Expr } from '../body/expr.ts';
 import { argsOf } from '../body/expr.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
 import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from '../merge/pack.ts';
-
-export interface MemoryPlan {
-  /** Where each intermediate lies, packs and their members included. */
-  readonly placeOf: ReadonlyMap<Node, { readonly arena: number; readonly offset: number }>;
-  /** Bytes of each arena. */
-  readonly arenas: readonly number[];
-  /**
-   * Most bytes of intermediates that are needed at once: no plan for this order of kernels takes
-   * less.
-   */
-  readonly live: number;
-  /**
-   * Values that live in the memory of another: a parameter donated for them, or an intermediate
-   * that no later kernel reads.
-   */
-  readonly overwrites: ReadonlyMap<Node, Node>;
-  /** Stands for the device buffer that holds a value: an arena, a pack, or the value alone. */
-  readonly homeOf: (node: Node) => Node | number;
-}
-
-/** Every value in a buffer of its own. */
-export const unsharedMemory: MemoryPlan = {
-  placeOf: new Map(),
-  arenas: [],
-  live: 0,
-  overwrites: new Map(),
-  homeOf: (node) => node,
-};
-
-/** The inputs, outputs and limits that a memory plan depends on. */
-export interface MemoryDemand {
-  readonly outputs: ReadonlySet<Node>;
-  /** Pairs an output with the parameter offered for it. */
-  readonly donations: ReadonlyMap<Node, Node>;
-  /** Device bytes of a value. */
-  readonly bytesOf: (node: Node) => number;
-  /** Bytes of the largest arena. */
-  readonly largestArena: number;
-}
+import type { MemoryDemand, MemoryPlan } from './plan.ts';
 
 /** What the offset of a binding is a multiple of. */
 const alignment = 256;
 
 /** Plans memory for kernels in the order in which they run. */
-export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
+export function shareMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
   const { outputs, bytesOf } = demand;
   const slots = slotsOf(packs);
   const lastRead = new Map<Node, number>();
@@ -67,11 +30,28 @@ export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: Mem
   const overwrites = overDonated(kernels, packs, slots, lastRead, demand.donations);
   const blocks = new Map<Pack | Chain, Extent[]>();
   const chainOf = new Map<Node, Chain>();
+  const solos = new Solos();
+  const homes = new Map<Kernel, readonly Node[]>();
   kernels.forEach((kernel, i) => {
+    const loop = demand.loops.get(kernel);
+    if (loop !== undefined) {
+      homes.set(
+        kernel,
+        loop.held.map(({ result, spare, other }) => {
+          if (other !== undefined) solos.add(other, aligned(bytesOf(other)), i, i);
+          const isPacked = result !== undefined && slots.has(result);
+          const home = result === undefined || isPacked ? spare : result;
+          const to = home === result ? Math.max(i, lastRead.get(home) ?? i) : i;
+          if (!outputs.has(home)) solos.add(home, aligned(bytesOf(home)), i, to);
+          return home;
+        }),
+      );
+      loop.arenas.forEach((bytes, arena) => solos.add(`${i}:${arena}`, bytes, i, i));
+    }
     const taken = new Set<Node>();
     for (const node of new Set(kernel.writes.flatMap((write) => membersOf(write.node, packs)))) {
       // A value that several kernels write in parts lies where the first of them placed it.
-      if (outputs.has(node) || chainOf.has(node)) continue;
+      if (outputs.has(node) || chainOf.has(node) || solos.has(node)) continue;
       const to = Math.max(i, lastRead.get(node) ?? i);
       const slot = slots.get(node);
       if (slot !== undefined) {
@@ -111,8 +91,8 @@ export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: Mem
   const holderOf = (node: Node): Pack | Chain | undefined =>
     chainOf.get(node) ?? packs.get(node) ?? slots.get(node)?.pack;
   const colours = colourHolders(kernels, holderOf, holders);
-  const live = mostLive(demands);
-  const { places, sizes } = chooseArenas(demands, colours, demand.largestArena, live);
+  const live = mostLive([...demands, ...solos.blocks]);
+  const { places, sizes: common } = chooseArenas(demands, colours, demand.largestArena, live);
   const placeOf = new Map<Node, { readonly arena: number; readonly offset: number }>();
   holders.forEach((holder, i) => {
     const place = places[i]!;
@@ -122,13 +102,23 @@ export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: Mem
         placeOf.set(node, { ...place, offset: place.offset + slots.get(node)!.offset });
     } else for (const node of holder.nodes) placeOf.set(node, place);
   });
+  const { sizes, arenaOf } = solos.place(common);
+  const loops = new Map<Kernel, LoopPlaces>();
+  kernels.forEach((kernel, i) => {
+    const own = homes.get(kernel);
+    if (own === undefined) return;
+    const arenas = demand.loops.get(kernel)!.arenas.map((_, arena) => arenaOf(`${i}:${arena}`));
+    loops.set(kernel, { homes: own, arenas });
+  });
+  for (const key of solos.keys)
+    if (typeof key === 'object') placeOf.set(key, { arena: arenaOf(key), offset: 0 });
   const homeOf = (node: Node): Node | number => {
     const place = placeOf.get(node);
     if (place !== undefined) return place.arena;
     const host = overwrites.get(node) ?? node;
     return slots.get(host)?.pack.node ?? host;
   };
-  return { placeOf, arenas: sizes, live, overwrites, homeOf };
+  return { placeOf, arenas: sizes, live, overwrites, loops, homeOf };
 }
 
 /** Values of which each is written over the one before; the newest is last. */
@@ -251,6 +241,12 @@ function overDonated(
  */
 function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean {
   const { body } = kernel;
+  if (body.kind === 'iterate') {
+    // A loop takes its first values before its last turn writes its results.
+    const { inputs, attrs } = body.node;
+    const at = (result as NodeOf<'iterate'>).attrs.result;
+    return at < attrs.carries && inputs[at] === old && inputs.indexOf(old) === inputs.lastIndexOf(old);
+  }
   if (body.kind === 'batched-dispatch') {
     const [reader, ...others] = body.parts.filter((part) => part.reads.includes(old));
     return reader !== undefined && others.length === 0 && readsOnlyWhereWritten(reader, old, result);
@@ -332,6 +328,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     case 'segment-reduce':
     case 'scatter-add-atomic':
     case 'factor':
+    case 'iterate':
       return undefined;
     default:
       return body satisfies never;

@@ -1,9 +1,8 @@
-// The order kernels run in, and their names.
+// The order kernels run in.
 
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
-import type { Op } from '../../ir/ops.ts';
-import type { Kernel, KernelKind } from '../kernel.ts';
+import type { Kernel } from '../kernel.ts';
 import { membersOf, type Packs } from '../merge/pack.ts';
 
 /**
@@ -73,36 +72,4 @@ export function orderKernels(
     throw new CompilerBug('schedule', 'kernels depend on each other in a cycle');
   }
   return ordered;
-}
-
-/** The op that a kernel of this kind always computes, which its name need not repeat. */
-const plainOps: Partial<Record<KernelKind, Op>> = {
-  'row-reduction': 'reduce',
-  fft: 'fftPart',
-  sort: 'argSort',
-  'radix-rank': 'radixRank',
-  'jacobi-rows': 'jacobiRows',
-  'complete-rows': 'completeRows',
-  'search-sorted': 'searchSorted',
-  'segment-reduce': 'segmentReduce',
-};
-
-/**
- * Names tell what a kernel computes: its anchor, of how many tensors at once, the op of its first
- * result, then its place in the program.
- */
-export function nameKernels(kernels: readonly Kernel[], packs: Packs = new Map()): Kernel[] {
-  return kernels.map((kernel, i) => {
-    const [{ node, value }] = kernel.writes as [Kernel['writes'][0]];
-    const pack = packs.get(node);
-    const op = pack === undefined ? node.op : value.kind === 'op' ? value.op : value.kind;
-    const roles = kernel.writes.filter((write) => write.node === node).length;
-    const count = pack === undefined ? '' : `_x${pack.members.length / roles}`;
-    const tail = op === kernel.kind || op === plainOps[kernel.kind] ? '' : `_${op}`;
-    // Names are identifiers of every target's language, which have no hyphens.
-    const name = `${kernel.kind}${count}${tail}_${i}`.toLowerCase().replaceAll('-', '_');
-    if (kernel.body.kind !== 'batched-dispatch') return { ...kernel, name };
-    const parts = kernel.body.parts.map((part, p) => ({ ...part, name: `${name}_${p}` }));
-    return { ...kernel, name, body: { kind: 'batched-dispatch' as const, parts } };
-  });
 }

@@ -19,6 +19,9 @@ import { sizeOf } from '../../ir/shape.ts';
 /** Rows whose columns lie a page apart, and in few sets of a cache. */
 const longRow = 512;
 
+/** Rows whose columns lie together then: two lines of a cache. */
+const blockRows = 32;
+
 /** Real and imaginary parts of one shape. */
 interface Pair {
   readonly re: Node;
@@ -110,8 +113,8 @@ function splitTransform(
     reshape(b, permute(b, reshape(b, part, [lines, c, r]), [0, 2, 1]), [lines * r, c]),
   );
   // Stored as it is computed: neighbours that were read are neighbours, and so are the columns of
-  // sixteen of them where a whole row is longer than a page: [lines, block, column, row of a block].
-  const size = r % 16 === 0 && r >= longRow ? 16 : r;
+  // some of them where a whole row is longer than a page: [lines, block, column, row of a block].
+  const size = r >= longRow ? ([blockRows, blockRows / 2].find((rows) => r % rows === 0) ?? r) : r;
   const blocks = r / size;
   const first = both(transform(b, turned, entries(b, table, starts.columns, columns.size), columns), (part) =>
     permute(b, reshape(b, part, [lines, blocks, size, c]), [0, 1, 3, 2]),

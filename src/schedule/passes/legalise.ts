@@ -6,7 +6,7 @@ import { binary, cast, full } from '../../ir/build.ts';
 import { dtypeBytes, dtypeKind, dtypes, integerRange, isSmallInteger, type DType } from '../../ir/dtype.ts';
 import { dims, rewrite, topological, type Graph, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import { combineMonoid } from '../../ir/interpret/scalar.ts';
+import { identityOf } from '../../ir/interpret/identity.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { shortBitcast } from './bitcast.ts';
 import type { Target } from '../target.ts';
@@ -46,7 +46,7 @@ function withoutEmptyAxes(node: Node, inputs: readonly Node[], b: GraphBuilder):
   switch (node.op) {
     case 'reduce': {
       if (!empty(inputs[0]!)) return undefined;
-      return full(b, dims(node), combineMonoid(node.attrs.monoid, node.dtype).identity, node.dtype);
+      return full(b, dims(node), identityOf(node.attrs.monoid, node.dtype), node.dtype);
     }
     case 'dot':
     case 'conv':

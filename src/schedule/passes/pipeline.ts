@@ -8,7 +8,7 @@ import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
 import { removeDeadCode } from '../../ir/passes/dead-code.ts';
 import { dropMarkers } from '../../ir/passes/drop-markers.ts';
-import { foldConstants } from '../../ir/passes/fold.ts';
+import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { Lazy } from '../../lazy.ts';
 import type { Target } from '../target.ts';
@@ -27,8 +27,10 @@ export interface Pass {
 /** Passes for some graphs only. */
 type RareName =
   | 'lowerComplex'
+  | 'foldConstants'
   | 'packSmallIntegers'
   | 'splitTransforms'
+  | 'settleLoops'
   | 'splitFactors'
   | 'splitScatters'
   | 'splitSorts'
@@ -43,10 +45,12 @@ export const rarePasses: Readonly<Record<RareName, Lazy<Run>>> = {
   lowerComplex: lazy('lowerComplex', async () => {
     return (await import('../../ir/passes/lower-complex.ts')).lowerComplex;
   }),
+  foldConstants: lazy('foldConstants', async () => (await import('../../ir/passes/fold.ts')).foldConstants),
   packSmallIntegers: lazy('packSmallIntegers', async () => {
     return (await import('./small-integers.ts')).packSmallIntegers;
   }),
   splitTransforms: lazy('splitTransforms', async () => (await import('./fft.ts')).splitTransforms),
+  settleLoops: lazy('settleLoops', async () => (await import('./loops.ts')).settleLoops),
   splitFactors: lazy('splitFactors', async () => (await import('./factor.ts')).splitFactors),
   splitScatters: lazy('splitScatters', async () => (await import('./scatter.ts')).splitScatters),
   splitSorts: lazy('splitSorts', async () => (await import('./sort.ts')).splitSorts),
@@ -73,6 +77,7 @@ function isOneOf(...ops: readonly Op[]): (node: Node) => boolean {
 
 /** Every pass, in order. Each is pure and keeps the meaning of the graph. */
 export const passes: readonly Pass[] = [
+  rare('settleLoops', 'loops of equal turns are one', isOneOf('iterate')),
   rare('lowerComplex', 'no complex numbers: pairs of their parts', ({ dtype }) => isComplex(dtype)),
   { name: 'dropMarkers', guarantees: 'no stopGradient or customVjp', run: dropMarkers },
   rare(
@@ -81,7 +86,7 @@ export const passes: readonly Pass[] = [
     ({ dtype }, { dtypes }) => isSmallInteger(dtype) && !dtypes.includes(dtype),
   ),
   { name: 'canonicalise', guarantees: 'constants on the right, views merged', run: canonicalise },
-  { name: 'foldConstants', guarantees: 'no operation on constants alone', run: foldConstants },
+  rare('foldConstants', 'no operation on constants alone', isFoldable),
   { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },
   rare('splitTransforms', 'no transform but parts that one kernel computes', isOneOf('fft')),
   { name: 'shareSubexpressions', guarantees: 'equal nodes are one node', run: shareSubexpressions },

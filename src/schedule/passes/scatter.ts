@@ -27,6 +27,8 @@ export function splitScatters(graph: Graph, target: Target): Graph {
     const chunks = mode === 'set' ? 0 : chunkCount(sizes, target);
     const direct = directTime(sizes, target);
     const chunked = chunks < 2 ? Infinity : chunkedTime(sizes, chunks, target);
+    // One update a line: in place, it is all that is moved.
+    if (sizes.updates <= 1) return undefined;
     const sorted = sortedTime(sizes, target);
     if (direct <= worthwhile * Math.min(chunked, sorted)) return undefined;
     return chunked <= worthwhile * sorted

@@ -14,6 +14,7 @@ import { isThroughView, keyOf, type Cluster, type Piece, type Place } from '../c
 import type { Keeping } from '../cluster/refusal.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Target } from '../target.ts';
+import { boundaryOf } from '../body/iterate.ts';
 import { Escapes } from './escape.ts';
 import { sourcesOf, type Sources } from './rematerialise.ts';
 import { storingCost } from './storing-cost.ts';
@@ -90,7 +91,7 @@ class StorageChoice {
     this.#clustering = clustering;
     this.#target = target;
     this.#strict = strict;
-    this.#outputs = new Set(graph.outputs);
+    this.#outputs = boundaryOf(graph, clustering.order);
     this.#escapes = new Escapes(clustering, this.#outputs, this.#assembled);
     const { clusters } = clustering;
     this.#clusterWrites = new Map(clusters.map((cluster) => [cluster, new Map()]));

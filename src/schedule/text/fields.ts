@@ -175,6 +175,7 @@ export const bodyFields: {
     last: 'expr',
     update: 'expr',
   },
+  iterate: { node: 'node', results: { list: 'node' } },
   factor: { node: 'node', batch: 'axis', operands: { list: { fields: matrix } } },
 };
 

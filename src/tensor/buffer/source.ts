@@ -16,6 +16,11 @@ import { handleOf, type Tensor } from '../tensor.ts';
 import { bytesOf, DeviceBuffer, someElements } from './buffer.ts';
 import { aFormat, elemSize, isQ8, packedBytes, q8BlockStride, showFormat, type Format } from './format.ts';
 import { freshCore, roomOf } from './claim.ts';
+import { fromBuffer } from './from-buffer.ts';
+import { adopting } from './part.ts';
+
+// Who has a buffer can make a tensor of it without waiting.
+adopting.supply(fromBuffer);
 
 export interface BufferOptions {
   /** f32 by default. */

@@ -12,7 +12,7 @@ import type { FindSchedules } from '../realise/executable.ts';
 import { following } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
 import { asTensor } from '../recording/record.ts';
-import { currentTrace } from '../recording/recording.ts';
+import { currentMapping, currentTrace } from '../recording/recording.ts';
 import { Specialisations } from './specialisations.ts';
 import type { CalledWith, Traceable } from './traceable.ts';
 import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
@@ -94,7 +94,7 @@ export function compile<A extends unknown[], R>(
         throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
     }
     // While anomalies are looked for, every operation is recorded where it is called.
-    if (currentTrace() !== undefined || following()) {
+    if (currentTrace() !== undefined || currentMapping() !== undefined || following()) {
       const flat = flatten(args, 'compile');
       handlesOf(flat.leaves);
       return inlined(callable, flat) as R;

@@ -8,7 +8,7 @@ import { showShape } from '../../ir/shape.ts';
 import { takeValue } from '../recording/assign.ts';
 import { Executable, type FindSchedules } from '../realise/executable.ts';
 import { execute } from '../realise/execute.ts';
-import { currentSeed, split, takeCounts } from '../generator.ts';
+import { currentSeed, split, takeCompiledCounts } from '../generator.ts';
 import type { Handle } from '../recording/handle.ts';
 import { freshParameter } from '../recording/leaf.ts';
 import { neededByPending, reclaimSoon } from '../storage/memory.ts';
@@ -118,7 +118,7 @@ export class Compiled {
     const promised = executable.graph.outputs.map(({ dtype, shape }) =>
       Storage.promised(dtype, shape as readonly number[]),
     );
-    const counter = takeCounts(traced.counts);
+    const counter = takeCompiledCounts(traced.counts);
     const scalars = traced.scalars.map((origin) => scalarValue(origin, leaves, counter));
     const count = traced.graph.parameters.length - traced.scalarIndices.size;
 

@@ -76,6 +76,7 @@ class TraceBuilder extends GraphBuilder {
 
 export class Trace implements TraceScope {
   readonly builder: GraphBuilder;
+  readonly around: undefined = undefined;
   readonly slots: Slot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
   readonly #ofOutside = new Map<Handle, Slot>();
@@ -101,6 +102,11 @@ export class Trace implements TraceScope {
   /** Groups of random words that one call draws. */
   get counts(): bigint {
     return this.#counts;
+  }
+
+  /** Only what no function made is from outside. */
+  encloses(trace: TraceScope | undefined): boolean {
+    return trace === undefined;
   }
 
   /** The stand-in of a value from outside that the function captured. */

@@ -1,36 +1,28 @@
-// Functional derivatives: `grad`, `valueAndGrad`, `vjp`, `gradients`, `customVjp`, `noGrad`. A
-// function is differentiated by calling it on its arguments under nodes of their own, in the same
-// recording: so derivatives nest, work inside `compile`, and see captured tensors as constants.
+// Functional derivatives backwards: `grad`, `valueAndGrad`, `vjp`, `gradients`, and `noGrad`.
+// Those forwards are in forward.ts.
 
 import * as arg from '../../ir/arguments.ts';
-import { registerRule } from '../../autograd/custom.ts';
 import { cotangents } from '../../autograd/vjp.ts';
 import { showValue, TensorError } from '../../errors.ts';
-import { add, distinct, full } from '../../ir/build.ts';
-import { isInexact } from '../../ir/dtype.ts';
+import { add, full } from '../../ir/build.ts';
 import type { Node } from '../../ir/graph.ts';
-import { checkAlive, cut, leavesOf, seedNode } from './backward.ts';
-import { showHandle, type Handle } from '../recording/handle.ts';
+import { checkAlive, leavesOf, seedNode } from './backward.ts';
+import { showHandle } from '../recording/handle.ts';
 import { expectFunction, expectSynchronous, expectTensor } from '../expect.ts';
-import { isOpen, walkGradient, withOpen } from '../recording/history.ts';
-import { asTensor, nodeOf } from '../recording/record.ts';
+import { nodeOf } from '../recording/record.ts';
 import {
   builder,
-  currentTrace,
-  dropPending,
-  gradEnabled,
-  isFree,
-  leafOf,
-  unscheduledHandle,
-  nodeFor,
-  recordedHandle,
   currentHandleUnchecked,
+  dropPending,
+  leafOf,
+  nodeFor,
   withGrad,
 } from '../recording/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import type { WithTensors } from '../compile/traceable.ts';
-import { trainedLeaves } from './trainable.ts';
-import { callOnCopies, checkSameStructure, flatten, unflatten, type Flat } from '../tree.ts';
+import { checkSameStructure, flatten, unflatten } from '../tree.ts';
+import { closed, result, tensorAt } from './result.ts';
+import { callOpen, checkArgnums, treeLike, variablesOf, type Argnums } from './variables.ts';
 
 export { traceFunction } from '../compile/trace-function.ts';
 
@@ -52,18 +44,23 @@ function scoped<T>(op: string, on: boolean, fn: () => T): T {
   return result;
 }
 
-/** Which arguments to differentiate: one by its place, or a list of places. */
-type Argnums = number | readonly number[];
-
 export interface GradOptions<N extends Argnums = Argnums> {
   /** Which arguments to differentiate; default 0. With a list, the gradients come as a list. */
   readonly argnums?: N;
+  /**
+   * The function gives `[loss, aux]`: what comes with the loss, a tree, is handed out beside the
+   * gradient.
+   */
+  readonly hasAux?: boolean;
 }
+
+/** Options of a function that gives something besides its loss. */
+type WithAux<N extends Argnums> = GradOptions<N> & { readonly hasAux: true };
 
 const takesGrad = arg.takes<(fn: unknown, options?: GradOptions) => unknown>(
   ['the function', arg.callable<unknown>()],
   // Which arguments there are shows when the function is called.
-  ['options', arg.options<GradOptions>({ argnums: arg.inside() })],
+  ['options', arg.options<GradOptions>({ argnums: arg.inside(), hasAux: arg.flag })],
 );
 
 /**
@@ -77,56 +74,82 @@ export type GradientOf<A extends readonly unknown[], N extends Argnums = 0> = N 
 /**
  * A function that gives the gradient of `fn` (one float element) with respect to an argument: a
  * tree like that argument. Of a module what requires gradients is differentiated; its other tensors
- * (frozen, constant, of integers or booleans) have gradient 0.
+ * (frozen, constant, of integers or booleans) have gradient 0. With `hasAux` it gives
+ * `{ grad, aux }`.
  */
+export function grad<A extends unknown[], X, const N extends Argnums = 0>(
+  fn: (...args: A) => readonly [Tensor, X],
+  options: WithAux<N>,
+): (...args: A) => { grad: GradientOf<A, N>; aux: X };
 export function grad<A extends unknown[], const N extends Argnums = 0>(
   fn: (...args: A) => Tensor,
-  options: GradOptions<N> = {},
-): (...args: A) => GradientOf<A, N> {
+  options?: GradOptions<N>,
+): (...args: A) => GradientOf<A, N>;
+export function grad<A extends unknown[]>(
+  fn: (...args: A) => unknown,
+  options: GradOptions = {},
+): (...args: A) => unknown {
   takesGrad('grad', fn, options);
   return (...args) => {
-    const { value, gradient } = differentiate('grad', fn, args, options);
+    const { value, gradient, aux } = differentiate('grad', fn, args, options);
     // Only the gradient is wanted; the value is computed where it serves the gradient.
     const unread = handleOf(value);
     if (!unread.keep) dropPending(unread);
-    return gradient as GradientOf<A, N>;
+    return options.hasAux === true ? { grad: gradient, aux } : gradient;
   };
 }
 
-/** As `grad`, giving the value as well. */
+/** As `grad`, giving the value as well; with `hasAux`, `{ value, grad, aux }`. */
+export function valueAndGrad<A extends unknown[], X, const N extends Argnums = 0>(
+  fn: (...args: A) => readonly [Tensor, X],
+  options: WithAux<N>,
+): (...args: A) => { value: Tensor; grad: GradientOf<A, N>; aux: X };
 export function valueAndGrad<A extends unknown[], const N extends Argnums = 0>(
   fn: (...args: A) => Tensor,
-  options: GradOptions<N> = {},
-): (...args: A) => { value: Tensor; grad: GradientOf<A, N> } {
+  options?: GradOptions<N>,
+): (...args: A) => { value: Tensor; grad: GradientOf<A, N> };
+export function valueAndGrad<A extends unknown[]>(
+  fn: (...args: A) => unknown,
+  options: GradOptions = {},
+): (...args: A) => unknown {
   takesGrad('valueAndGrad', fn, options);
   return (...args) => {
-    const { value, gradient } = differentiate('valueAndGrad', fn, args, options);
-    return { value, grad: gradient as GradientOf<A, N> };
+    const { value, gradient, aux } = differentiate('valueAndGrad', fn, args, options);
+    return options.hasAux === true ? { value, grad: gradient, aux } : { value, grad: gradient };
   };
 }
 
 function differentiate<A extends unknown[]>(
   op: string,
-  fn: (...args: A) => Tensor,
+  fn: (...args: A) => unknown,
   args: A,
-  options: GradOptions,
-): { value: Tensor; gradient: unknown } {
-  const { argnums = 0 } = options;
-  const chosen = typeof argnums === 'number' ? [argnums] : argnums;
-  for (const index of Array.isArray(chosen) ? chosen : [chosen]) {
-    if (typeof index === 'number' && index in args) continue;
-    throw new TensorError(
-      'E_VALUE',
-      op,
-      `there is no argument ${showValue(index)}: the call has ${args.length}`,
-    );
+  { argnums = 0, hasAux = false }: GradOptions,
+): { value: Tensor; gradient: unknown; aux: unknown } {
+  const { output, pull } = pullback(op, fn, args, checkArgnums(op, argnums, args));
+  const [loss, aux] = hasAux ? withAux(op, output) : [output, undefined];
+  if (!(loss instanceof Tensor)) {
+    const hint =
+      Array.isArray(loss) && loss[0] instanceof Tensor ? '{ hasAux: true } for [loss, aux]' : undefined;
+    throw new TensorError('E_VALUE', op, `the function must return one tensor, got ${showValue(loss)}`, hint);
   }
-  const { output, pull } = pullback(op, fn, args, chosen);
-  if (!(output instanceof Tensor)) {
-    throw new TensorError('E_VALUE', op, `the function must return one tensor, got ${showValue(output)}`);
-  }
-  const gradients = pull([nodeOf(output)], [seedNode(op, handleOf(output), undefined)]);
-  return { value: closed(output), gradient: typeof argnums === 'number' ? gradients[0] : gradients };
+  const gradients = pull([nodeOf(loss)], [seedNode(op, handleOf(loss), undefined)]);
+  const gradient = typeof argnums === 'number' ? gradients[0] : gradients;
+  return { value: closed(loss), gradient, aux: hasAux ? closedTree(op, aux) : undefined };
+}
+
+function withAux(op: string, output: unknown): readonly [loss: unknown, aux: unknown] {
+  if (Array.isArray(output) && output.length === 2) return [output[0], output[1]];
+  const problem = `with hasAux the function must return [loss, aux], got ${showValue(output)}`;
+  throw new TensorError('E_VALUE', op, problem, 'return [loss, aux]');
+}
+
+/** What leaves the function beside its loss; what is no tensor stays as it is. */
+function closedTree(op: string, tree: unknown): unknown {
+  const { leaves, structure } = flatten(tree, op);
+  return unflatten(
+    structure,
+    leaves.map((leaf) => (leaf instanceof Tensor ? closed(leaf) : leaf)),
+  );
 }
 
 /**
@@ -210,159 +233,26 @@ export function gradients(
   });
 }
 
-/**
- * The result of a derivative: differentiable again as far as it depends on what is being
- * differentiated. `untracked` gathers nodes found to lead nowhere, for the results that share them.
- */
-function result(node: Node, untracked: Set<Node>): Tensor {
-  const tracked = isTracked(node, untracked);
-  if (!tracked || !gradEnabled()) return new Tensor(recordedHandle(tracked ? cut(node) : node, false));
-  return new Tensor(recordedHandle(node, true));
-}
-
-/** Whether gradients of the node lead anywhere: to a leaf or to a derivative being taken. */
-function isTracked(root: Node, untracked: Set<Node> = new Set()): boolean {
-  const visited: Node[] = [];
-  const trace = currentTrace();
-  let found = false;
-  walkGradient([root], (node) => {
-    found ||= leafOf(node) !== undefined || isOpen(node) || trace?.isInput(node) === true;
-    if (found || untracked.has(node)) return false;
-    visited.push(node);
-    return true;
-  });
-  if (!found) for (const node of visited) untracked.add(node);
-  return found;
-}
-
-/** A value that leaves the function being differentiated. */
-function closed(output: Tensor): Tensor {
-  const handle = handleOf(output);
-  if (!handle.requiresGrad) return output;
-  const node = nodeFor(handle);
-  if (isTracked(node) && gradEnabled()) return output;
-  dropPending(handle);
-  return new Tensor(recordedHandle(cut(node), false));
-}
-
 interface Pullback {
   readonly output: unknown;
   /** Cotangents of the chosen arguments, as trees like them. */
   readonly pull: (outputs: readonly Node[], seeds: readonly Node[]) => unknown[];
 }
 
-/** An argument that derivatives are taken for. */
-interface Chosen {
-  readonly flat: Flat;
-  /**
-   * Where each leaf stands among the nodes to differentiate with respect to; undefined for what is
-   * not differentiated.
-   */
-  readonly places: readonly (number | undefined)[];
-}
-
 /** Calls `fn` with the tensors of the chosen arguments replaced by distinct nodes for them. */
-function pullback<A extends unknown[]>(
+export function pullback<A extends unknown[]>(
   op: string,
   fn: (...args: A) => unknown,
   args: A,
-  chosen: readonly number[],
+  places: readonly number[],
 ): Pullback {
-  const trace = currentTrace();
-  if (trace !== undefined) trace.differentiates = true;
-  const wrt: Node[] = [];
-  const taken = new Map<number, Chosen>();
-  const called = args.map((arg, i) => {
-    if (!chosen.includes(i)) return arg;
-    const flat = flatten(arg, op);
-    const trained = trainedLeaves(op, `argument ${i}`, flat);
-    const places: (number | undefined)[] = [];
-    const leaves = flat.leaves.map((leaf, k) => {
-      places.push(undefined);
-      if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
-      const tensor = asTensor(leaf, 'f32');
-      if (!isInexact(tensor.dtype) && flat.owned[k] === false) {
-        const at = flat.paths[k] === '' ? '' : ` at ${flat.paths[k]}`;
-        throw new TensorError(
-          'E_GRAD',
-          op,
-          `argument ${i}${at} is ${showHandle(handleOf(tensor))}: only floats have gradients`,
-          'pass it as another argument',
-        );
-      }
-      if (leaf instanceof Tensor && trained[k] === false) return leaf;
-      const node = distinct(nodeOf(tensor));
-      places[k] = wrt.push(node) - 1;
-      const handle = unscheduledHandle(node, true);
-      handle.weak = tensor.weak;
-      return new Tensor(handle);
-    });
-    taken.set(i, { flat, places });
-    return unflatten(flat.structure, leaves);
-  });
-  const output = withOpen(wrt, () => withGrad(true, () => callOnCopies(op, () => fn(...(called as A)))));
-  expectSynchronous(op, output);
+  const variables = variablesOf(op, args, places, 'gradients');
+  const { nodes, chosen } = variables;
+  const output = callOpen(op, fn as (...args: never[]) => unknown, variables);
   const pull: Pullback['pull'] = (outputs, seeds) => {
-    const found = cotangents(builder(), outputs, seeds, wrt);
+    const found = cotangents(builder(), outputs, seeds, nodes);
     const untracked = new Set<Node>();
-    return chosen.map((i) => {
-      const { flat, places } = taken.get(i)!;
-      const leaves = flat.leaves.map((leaf, k) => {
-        if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
-        const { shape, dtype } = leaf instanceof Tensor ? leaf : wrt[places[k]!]!;
-        const node = places[k] === undefined ? undefined : found[places[k]];
-        return result(node ?? full(builder(), shape as readonly number[], 0, dtype), untracked);
-      });
-      return unflatten(flat.structure, leaves);
-    });
+    return chosen.map((each) => treeLike(each, nodes, found, untracked));
   };
   return { output, pull };
-}
-
-function tensorAt(op: string, what: string, value: unknown, path: string): Tensor {
-  if (value instanceof Tensor) return value;
-  throw new TensorError(
-    'E_VALUE',
-    op,
-    `the ${what}${path === '' ? '' : ` at ${path}`} must be a tensor, got ${showValue(value)}`,
-  );
-}
-
-/**
- * `fn` with a derivative of the user's: `rule(g, args, value)` gives the cotangent of each argument
- * from the cotangent `g` of the result, or undefined for none. It is made of tensor operations, so
- * second derivatives follow from it.
- */
-export function customVjp(
-  fn: (...args: Tensor[]) => Tensor,
-  rule: (g: Tensor, args: readonly Tensor[], value: Tensor) => readonly (Tensor | undefined)[],
-): (...args: Tensor[]) => Tensor {
-  expectFunction('customVjp', fn);
-  expectFunction('customVjp', rule);
-  // The rule may differentiate with respect to what it is given: a constant gets a node of its own,
-  // apart from equal ones.
-  const face = (node: Node): Tensor =>
-    new Tensor(unscheduledHandle(isFree(node) ? distinct(node) : node, isInexact(node.dtype)));
-  const number = registerRule((_, args, value, g) =>
-    withGrad(true, () => {
-      const given = rule(face(g), args.map(face), face(value));
-      expectSynchronous('customVjp', given);
-      if (Array.isArray(given)) {
-        return given.map((cotangent: Tensor | undefined) =>
-          cotangent === undefined ? undefined : nodeOf(cotangent),
-        );
-      }
-      const problem = `the rule must give one cotangent per argument in an array, got ${showValue(given)}`;
-      throw new TensorError('E_VALUE', 'customVjp', problem, 'undefined stands for none');
-    }),
-  );
-  return (...args) => {
-    const value = scoped('customVjp', false, () => fn(...args));
-    const nodes = [value, ...args].map(nodeOf);
-    const node = builder().add('customVjp', nodes, { rule: number }) as Node;
-    const tracked = gradEnabled() && args.some((arg) => currentHandleUnchecked(handleOf(arg)).requiresGrad);
-    const inner: Handle = handleOf(value);
-    dropPending(inner);
-    return new Tensor(recordedHandle(tracked ? node : cut(node), tracked));
-  };
 }

@@ -11,6 +11,7 @@ export * from './product/conv.ts';
 export * from './creation/creation.ts';
 export * from './product/einsum.ts';
 export * from './elementwise/elementwise.ts';
+export * from './elementwise/erfc.ts';
 export {
   embedding,
   gather,
@@ -52,7 +53,8 @@ export * from './select/region.ts';
 export * from './select/search.ts';
 export { segmentReduce, type SegmentReduce, type SegmentReduceOptions } from './select/segment.ts';
 export * from './select/unique.ts';
-export * from './select/write.ts';
+export { indexFill, indexPut, indexReduce, put, type PutOptions } from './select/write.ts';
+export * from './select/write-at.ts';
 export * from './statistics/histogram.ts';
 export * from './statistics/moments.ts';
 export * from './statistics/order.ts';

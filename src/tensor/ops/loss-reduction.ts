@@ -5,6 +5,7 @@ import { binary, div, fullLike, reduce, reshape, where } from '../../ir/build.ts
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import * as formula from './elementwise/formula.ts';
 
+/** How the losses of elements become one: their mean, their sum, or not at all. */
 export type Reduction = 'mean' | 'sum' | 'none';
 
 export interface LossOptions {

@@ -23,8 +23,7 @@ function elementwise(
   make: (b: GraphBuilder, x: Node, target: Node) => Node,
 ): Tensor {
   const reduction = options.reduction ?? 'mean';
-  const dtype = operandType(op, [x, target], 'float');
-  checkNotComplex(op, dtype, x, target);
+  const dtype = operandType(op, [x, target], 'realFloat');
   return fit(
     op,
     [x, target],
@@ -127,6 +126,7 @@ const takesBce = arg.takes<typeof bceLoss>(
  */
 export function bceLoss(x: Tensor, target: TensorLike, options: BceOptions = {}): Tensor<FloatDType> {
   takesBce('bceLoss', x, target, options);
+  checkNotComplex('bceLoss', x, target);
   watchShares('bceLoss', 'x', x);
   if (target instanceof Tensor) watchShares('bceLoss', 'the target', target);
   const { weight } = options;
@@ -141,7 +141,7 @@ function weighted(
   options: LossOptions,
   make: (b: GraphBuilder, x: Node, target: Node, ...more: readonly Node[]) => Node,
 ): Tensor {
-  const dtype = operandType(op, [x, target], 'float');
+  const dtype = operandType(op, [x, target], 'realFloat');
   return fit(
     op,
     [x, target, weight, ...more],
@@ -177,7 +177,7 @@ export function bceWithLogits(
     return weighted(op, [x, target, weight, ...more], options, logitEntropy);
   }
   if (posWeight === undefined) return elementwise(op, x, target, options, logitEntropy);
-  const dtype = operandType(op, [x, target], 'float');
+  const dtype = operandType(op, [x, target], 'realFloat');
   return fit(
     op,
     [x, target, posWeight],
@@ -209,7 +209,7 @@ export function klDiv(x: Tensor, target: Tensor, options: KlDivOptions = {}): Te
   takesKlDiv('klDiv', x, target, options);
   const op = 'klDiv';
   const { reduction = 'mean', logTarget = false } = options;
-  const dtype = operandType(op, [x, target], 'float');
+  const dtype = operandType(op, [x, target], 'realFloat');
   return fit(
     op,
     [x, target],

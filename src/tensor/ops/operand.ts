@@ -4,7 +4,7 @@
 // number, unless the weaker one is of a higher kind (bool < integer < float <
 // complex).
 
-import { showValue, TensorError } from '../../errors.ts';
+import { ofCaller, showValue, TensorError } from '../../errors.ts';
 import {
   complexType,
   dtypeKind,
@@ -96,31 +96,50 @@ function plainType(value: number | boolean): DType {
 }
 
 /**
- * Which operand dtypes an operation computes in: as they are, no bool, neither bool nor complex
- * numbers, or floats (integers and bool become f32, complex numbers stay).
+ * Which operand dtypes an operation computes in: as they are, no complex numbers, no bool, neither
+ * of both, floats (integers and bool become f32, complex numbers stay), or floats alone.
  */
-export type Domain = 'any' | 'number' | 'real' | 'float';
+export type Domain = 'any' | 'ordered' | 'number' | 'real' | 'float' | 'realFloat';
 
 /** The common dtype of the operands, brought into the operation's domain. */
 export function operandType(op: string, values: readonly TensorLike[], domain: Domain): DType {
   for (const value of values) expectOperand(op, value);
   const common = castedType(op, resultType(values));
-  if (domain === 'float' && !isInexact(common)) return 'f32';
-  if (domain === 'real') checkNotComplex(op, common, ...values);
-  if ((domain === 'number' || domain === 'real') && common === 'bool') {
-    throw new TensorError(
-      'E_DTYPE',
-      op,
-      `expects numbers, not bool: ${show(...values)}`,
-      ".cast('i32') first",
-    );
-  }
+  if (domain === 'ordered' || domain === 'real' || domain === 'realFloat') checkNotComplex(op, ...values);
+  if ((domain === 'float' || domain === 'realFloat') && !isInexact(common)) return 'f32';
+  if ((domain === 'number' || domain === 'real') && common === 'bool') refuseBool(op, ...values);
   return common;
 }
 
+function refuseBool(op: string, ...values: readonly TensorLike[]): never {
+  throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(...values)}`, ".cast('i32') first");
+}
+
+/** Refuses bool and complex numbers. */
+export function checkReal(op: string, x: Tensor): void {
+  checkNotComplex(op, x);
+  if (x.dtype === 'bool') refuseBool(op, x);
+}
+
+/** Runs other public operations as parts of `op`: what they refuse is said of `op`. */
+export function calledAs<T>(op: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw ofCaller(error, op);
+  }
+}
+
+/** Refuses what `cast` does: a real dtype for complex numbers. */
+export function checkImaginaryKept(op: string, x: Tensor, dtype: DType): void {
+  if (!isComplex(x.dtype) || isComplex(dtype)) return;
+  const problem = `${dtype} would lose the imaginary part: ${show(x)}`;
+  throw new TensorError('E_DTYPE', op, problem, 'real(x), imag(x), or abs(x)');
+}
+
 /** Refuses complex numbers, for operations that order or round. */
-export function checkNotComplex(op: string, dtype: DType, ...values: readonly TensorLike[]): void {
-  if (!isComplex(dtype)) return;
+export function checkNotComplex(op: string, ...values: readonly TensorLike[]): void {
+  if (!values.some((value) => value instanceof Tensor && isComplex(value.dtype))) return;
   throw new TensorError(
     'E_DTYPE',
     op,
@@ -282,12 +301,22 @@ export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Nod
   };
 }
 
+/** As `floatFormula`, of a function that complex numbers have no values of. */
+export function realFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): FloatUnary {
+  const real = floatFormula(op, make);
+  return (x) => {
+    takesOne(op, x);
+    checkNotComplex(op, x);
+    return real(x);
+  };
+}
+
 /** Requires a float tensor, for operations whose result would be senseless in integers. */
 export function checkFloat(op: string, ...operands: readonly (Tensor | undefined)[]): void {
   for (const x of operands) {
     if (x !== undefined) expectTensor(op, 'an operand', x);
     if (x !== undefined && !isFloat(x.dtype)) {
-      checkNotComplex(op, x.dtype, x);
+      checkNotComplex(op, x);
       throw new TensorError('E_DTYPE', op, `expects floats: ${show(x)}`, ".cast('f32')");
     }
   }

@@ -11,7 +11,7 @@ import { isWatched, watch } from '../anomaly/watch.ts';
 import { entryFor } from './cache.ts';
 import { execute } from './execute.ts';
 import { showHandle, type Handle } from '../recording/handle.ts';
-import { bindStorage, storageOf } from '../recording/leaf.ts';
+import { bindStorage, isExample, storageOf } from '../recording/leaf.ts';
 import { reclaim } from '../storage/memory.ts';
 import {
   builder,
@@ -210,32 +210,37 @@ function withoutDoomed(handles: readonly Handle[], region: Region): Handle[] {
   return handles.filter((handle) => !attachIfComputed(handle));
 }
 
-function bindFailure(handle: Handle, lost: string): void {
+function bindFailure(handle: Handle, lost: Lost): void {
   const storage = Storage.promised(handle.dtype, handle.shape);
   storage.fail(
-    new TensorError(
-      'E_STATE',
-      'data',
-      `${showHandle(handle)} was computed from ${lost}`,
-      'read it before that, or keep a copy of the value it needs',
-    ),
+    new TensorError('E_STATE', 'data', `${showHandle(handle)} was computed from ${lost.what}`, lost.hint),
   );
   bindStorage(canonical(handle.node), storage);
   attachIfComputed(handle);
 }
 
-/** Words for the first lost leaf under a node, e.g. `t3 f32[4], which was donated`. */
-function lostLeaf(root: Node): string {
+/** Why a value cannot be computed, and what to do. */
+interface Lost {
+  readonly what: string;
+  readonly hint: string;
+}
+
+/** The first lost leaf under a node, e.g. `t3 f32[4], which was donated`. */
+function lostLeaf(root: Node): Lost {
+  const hint = 'read it before that, or keep a copy of the value it needs';
   const seen = new Set<Node>([root]);
   for (const node of seen) {
     const storage = storageOf(node);
-    if (storage?.lost !== undefined && node.op === 'parameter') {
-      return `${node.attrs.name} ${showType(node)}, which was ${storage.lost}`;
+    if (isExample(node)) {
+      const what = `one example, ${showType(node)}, which exists only inside the function that vmap maps`;
+      return { what, hint: 'return it from that function, and read the result' };
     }
+    if (storage?.lost !== undefined && node.op === 'parameter')
+      return { what: `${node.attrs.name} ${showType(node)}, which was ${storage.lost}`, hint };
     if (storage === undefined || storage.lost !== undefined)
       for (const input of node.inputs) seen.add(canonical(input));
   }
-  return 'a value that is gone';
+  return { what: 'a value that is gone', hint };
 }
 
 /** Where the walk over pending nodes ends: the value, if it is there to be read. */

@@ -14,6 +14,7 @@ import {
   addPending,
   bindLeaf,
   builder,
+  checkOwn,
   gradEnabled,
   currentHandle,
   currentTrace,
@@ -26,6 +27,7 @@ import type { Storage } from '../storage/storage.ts';
 export function assignHandle(handle: Handle, value: Handle): void {
   const at = currentHandle(handle, 'assign');
   const source = currentHandle(value, 'assign');
+  checkOwn(at, 'assign');
   if (at.dtype !== source.dtype || !sameShape(at.shape, source.shape)) {
     const code = at.dtype === source.dtype ? 'E_SHAPE' : 'E_DTYPE';
     throw new TensorError(code, 'assign', `${showHandle(at)} cannot take ${showHandle(source)}`);

@@ -27,6 +27,10 @@ export interface Structure {
 /** A function that is being traced (compile/trace.ts), as seen by values and by the recording. */
 export interface TraceScope {
   readonly builder: GraphBuilder;
+  /** The trace around it, of a body within a traced function. */
+  readonly around: TraceScope | undefined;
+  /** Whether values of that trace (or of none) are from outside of this one. */
+  encloses(trace: TraceScope | undefined): boolean;
   /** What it has read of objects that it captured. */
   readonly readings: Readings;
   /** The function takes gradients itself. */
@@ -53,6 +57,24 @@ export interface TraceScope {
   readGrad(standIn: Handle): void;
   /** The gradient slot of a stand-in is about to be replaced. */
   writeGrad(standIn: Handle): void;
+}
+
+/** What a handle waits for that stands for the result of a call whose code has not come (waiting.ts). */
+export interface Waiting {
+  /** The part of Sinter that is missing. */
+  readonly part: string;
+  /** Resolves when the call is recorded; rejects with the error that it then throws. */
+  ready(): Promise<void>;
+  /** The result is not wanted any more. */
+  abandon(): void;
+}
+
+/** A function that is being mapped over examples (derivative/vmap.ts), as seen by the recording. */
+export interface MappingScope {
+  /** Values made inside of it. */
+  readonly own: WeakSet<Handle>;
+  /** The words for a random draw of so many elements. */
+  draw(count: number): RandomWords;
 }
 
 export class Handle {
@@ -104,6 +126,11 @@ export class Handle {
     this.shape = Object.freeze(isComputed ? value.shape : dims(value));
     this.trace = trace;
     this.storage = isComputed ? value : undefined;
+  }
+
+  /** Nothing, but for what stands in for the handle of a call that waits. */
+  get waiting(): Waiting | undefined {
+    return undefined;
   }
 
   /** Stands for the value in recorded graphs. */

@@ -14,6 +14,11 @@ export function isOpen(node: Node): boolean {
   return open.has(node);
 }
 
+/** Whether a derivative is being taken right now. */
+export function isDifferentiating(): boolean {
+  return open.size > 0;
+}
+
 /** Runs `fn` while a derivative is taken with respect to these nodes. */
 export function withOpen<T>(nodes: readonly Node[], fn: () => T): T {
   for (const node of nodes) open.add(node);

@@ -26,6 +26,20 @@ export function freshParameter({ dtype, shape }: Typed, storage?: Storage): Node
   return node;
 }
 
+const examples = new WeakSet<Node>();
+
+/** A parameter node that stands for one example of what `vmap` maps over, and never has a value. */
+export function exampleParameter(type: Typed): Node {
+  const node = freshParameter(type);
+  examples.add(node);
+  return node;
+}
+
+/** Whether the node stands for one example of what `vmap` maps over. */
+export function isExample(node: Node): boolean {
+  return examples.has(node);
+}
+
 /** The computed value of a node, if some flush materialised it. */
 export function storageOf(node: Node): Storage | undefined {
   return storages.get(node);

@@ -7,7 +7,7 @@ import { isDistinct } from '../../ir/build.ts';
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { isView } from '../../ir/ops.ts';
 import { takeBack } from '../realise/aside.ts';
-import { Handle, showHandle, type TraceScope } from './handle.ts';
+import { Handle, showHandle, type MappingScope, type TraceScope } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
 import type { Storage } from '../storage/storage.ts';
 
@@ -21,6 +21,10 @@ interface Recording {
   gradEnabled: boolean;
   /** The function being traced by `compile`, if one is. */
   trace: TraceScope | undefined;
+  /** The function being mapped by `vmap`, if one is. */
+  mapping: MappingScope | undefined;
+  /** Whether values are recorded that no flush need compute on their own. */
+  scratch: boolean;
 }
 
 const state: Recording = {
@@ -28,6 +32,8 @@ const state: Recording = {
   pending: new Set(),
   gradEnabled: true,
   trace: undefined,
+  mapping: undefined,
+  scratch: false,
 };
 
 const leaves = new WeakMap<Node, Handle>();
@@ -48,8 +54,9 @@ export function pendingHandles(): ReadonlySet<Handle> {
   return state.pending;
 }
 
-/** Adds a value that waits for a flush. */
+/** Adds a value that waits for a flush; one example of what is mapped never does. */
 export function addPending(handle: Handle): void {
+  if (state.mapping?.own.has(handle) === true) return;
   takeBack(handle);
   state.pending.add(handle);
 }
@@ -98,6 +105,47 @@ export function withTrace<T>(trace: TraceScope, fn: () => T): T {
   }
 }
 
+export function currentMapping(): MappingScope | undefined {
+  return state.mapping;
+}
+
+/** Runs `fn` as the function that is mapped (or none), or as part of the one around it. */
+export function withMapping<T>(mapping: MappingScope | undefined, fn: () => T): T {
+  const outer = state.mapping;
+  state.mapping = mapping;
+  try {
+    return fn();
+  } finally {
+    state.mapping = outer;
+  }
+}
+
+/** Runs `fn`: what it records is computed only where something else asks for it. */
+export function inScratch<T>(fn: () => T): T {
+  const outer = state.scratch;
+  state.scratch = true;
+  try {
+    return fn();
+  } finally {
+    state.scratch = outer;
+  }
+}
+
+/**
+ * Throws E_STATE where a function that is mapped is about to change a value from outside: it stands
+ * for one example, of which there are many.
+ */
+export function checkOwn(handle: Handle, op: string): void {
+  const { mapping } = state;
+  if (mapping === undefined || mapping.own.has(handle)) return;
+  throw new TensorError(
+    'E_STATE',
+    op,
+    `the function that vmap maps cannot change ${showHandle(handle)}, which is outside of it`,
+    'return the new value from the function, and assign it outside',
+  );
+}
+
 export function gradEnabled(): boolean {
   return state.gradEnabled;
 }
@@ -137,6 +185,7 @@ export function isSpent(node: Node): boolean {
 /** A realised value that operations can read. */
 export function leafHandle(storage: Storage): Handle {
   const handle = new Handle(storage, undefined);
+  state.mapping?.own.add(handle);
   attach(handle, storage);
   return handle;
 }
@@ -145,7 +194,8 @@ export function leafHandle(storage: Storage): Handle {
 export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
   const handle = new Handle(node, state.trace);
   handle.requiresGrad = requiresGrad;
-  if (state.trace === undefined && !attachIfComputed(handle) && !isFree(canonical(node)))
+  state.mapping?.own.add(handle);
+  if (state.trace === undefined && !attachIfComputed(handle) && !state.scratch && !isFree(canonical(node)))
     state.pending.add(handle);
   return handle;
 }
@@ -196,7 +246,8 @@ export function checkUsable(handle: Handle, op: string): void {
 /** As `currentHandle`, without asking whether the value can be used. */
 export function currentHandleUnchecked(handle: Handle): Handle {
   const { trace } = state;
-  return trace === undefined || handle.trace !== undefined ? handle : trace.standIn(handle);
+  if (trace === undefined || handle.trace === trace || !trace.encloses(handle.trace)) return handle;
+  return trace.standIn(handle);
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   bindLeaf,
   builder,
   canonical,
+  checkOwn,
   currentHandle,
   attachIfComputed,
   currentHandleUnchecked,
@@ -30,6 +31,7 @@ export function requiresGrad(handle: Handle): boolean {
 export function requireGrad(handle: Handle, on: boolean): void {
   const at = currentHandle(handle, 'requiresGrad_');
   if (on === requiresGrad(at)) return;
+  checkOwn(at, 'requiresGrad_');
   at.trace?.asksLeaf(at);
   if (!on) {
     at.requiresGrad = false;
@@ -72,6 +74,7 @@ export function setGrad(handle: Handle, grad: Handle | undefined): void {
       `the gradient of ${showHandle(at)} cannot be ${showHandle(grad)}`,
     );
   }
+  checkOwn(at, 'grad');
   at.trace?.writeGrad(at);
   at.grad = grad === undefined ? undefined : currentHandle(grad, 'grad');
 }

@@ -39,6 +39,24 @@ const argumentsOf = meaning(
   'nothing',
 );
 
+/** An axis, null, or any tree of these. */
+const mappedAxes = meaning(
+  () => 0,
+  'number',
+  'negative',
+  'nothing',
+  'null',
+  'object',
+  'bare',
+  'numbers',
+  'nested',
+  'emptyList',
+  'emptyObject',
+);
+
+/** Arguments, and what is given for each of them: how many there are depends on the function. */
+const listOfOne = meaning(() => [sn.ones([2])], 'tensors');
+
 export const callRows: Rows = {
   fromBuffer: [
     aBuffer,
@@ -53,6 +71,7 @@ export const callRows: Rows = {
       schedules: meaning(() => ({ version: 1, entries: {} })),
     }),
   ],
+  customJvp: [fn, fn],
   customVjp: [fn, fn],
   detectAnomaly: [meaning(() => () => 1, 'function', 'asynchronous', 'true')],
   devices: [],
@@ -64,15 +83,50 @@ export const callRows: Rows = {
   withAutocast: [fn, options({ dtype: word('f16'), enabled: flag })],
   noGrad: [like(fn, () => () => 1)],
   explain: [traced, anything],
-  grad: [fn, options({ argnums: anything })],
-  valueAndGrad: [fn, options({ argnums: anything })],
+  grad: [fn, options({ argnums: anything, hasAux: flag })],
+  valueAndGrad: [fn, options({ argnums: anything, hasAux: flag })],
+  jvp: [like(fn, () => double), listOfOne, listOfOne],
+  hvp: [like(fn, () => (x: Tensor) => sn.sum(double(x))), listOfOne, listOfOne],
+  stopGradient: [anything],
+  linearize: [like(fn, () => double), like(anything, () => sn.ones([2]))],
+  jacfwd: [fn, options({ argnums: anything })],
+  jacrev: [fn, options({ argnums: anything })],
+  hessian: [fn, options({ argnums: anything })],
+  vmap: [fn, options({ inAxes: mappedAxes, outAxes: mappedAxes, randomness: word('different', 'same') })],
   gradients: [
     meaning(() => gradientOf()[0], 'tensor', 'bool', 'integers', 'tensors', 'emptyList'),
     meaning(() => gradientOf()[1], 'tensors', 'emptyList'),
     meaning(() => undefined, 'tensors', 'nothing', 'emptyList'),
   ],
+  scan: [
+    like(fn, () => (c: Tensor) => [c, undefined]),
+    like(anything, () => sn.ones([2])),
+    like(anything, () => sn.ones([2])),
+    options({
+      reverse: flag,
+      length: meaning(() => 2, 'number'),
+      checkpoint: meaning(() => 2, 'number'),
+    }),
+  ],
+  foriLoop: [
+    meaning(() => 0, 'number', 'negative'),
+    meaning(() => 2, 'number', 'negative'),
+    like(fn, () => (_: Tensor, c: Tensor) => c),
+    like(anything, () => sn.ones([2])),
+    options({ checkpoint: meaning(() => 2, 'number') }),
+  ],
+  map: [like(fn, () => double), like(anything, () => sn.ones([2]))],
+  associativeScan: [
+    like(fn, () => (a: Tensor, b: Tensor) => a.add(b)),
+    like(anything, () => sn.ones([2])),
+    options({ axis: meaning(() => 0, 'number'), reverse: flag }),
+  ],
   vjp: [like(fn, () => double), like(anything, () => sn.ones([2]))],
   lower: [traced, argumentsOf, options({ target: word('wgsl'), software: flag })],
+  key: [meaning(() => 1, 'bigint', 'number', 'negative')],
+  splitKey: [like(anything, () => sn.key(1)), meaning(() => 2, 'number', 'nothing')],
+  foldIn: [like(anything, () => sn.key(1)), meaning(() => 2, 'number', 'tensor')],
+  withKey: [like(anything, () => sn.key(1)), like(fn, () => () => 1)],
   manualSeed: [meaning(() => 1, 'bigint', 'number', 'negative')],
   matmulPrecision: [],
   loadCompiler: [],
@@ -96,6 +150,8 @@ function gradientOf(): [Tensor, Tensor[]] {
   }
   return made;
 }
+
+export const notationRows: Rows = { kernel: [text('y[i < 2] = i')] };
 
 export const onnxRows: Rows = {
   exportOnnx: [

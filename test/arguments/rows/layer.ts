@@ -86,6 +86,12 @@ const feed = { ...init, hidden: count, activation: layer, bias: flag };
 const named = (what: string): Meaning => meaning(() => what, 'text', 'empty');
 const normed = meaning(() => new nn.BatchNorm(2), ...model.accepts);
 
+class Still extends nn.Module {
+  override forward(): Tensor {
+    return ones([2]);
+  }
+}
+
 /** Walks, containers and conversions. */
 const modelRows: Rows = {
   ModuleList: [maybe(meaning(() => [new nn.ReLU()], 'emptyList'))],
@@ -95,6 +101,8 @@ const modelRows: Rows = {
   apply: [model, meaning(() => (): void => undefined, 'function', 'asynchronous')],
   buffers: [model],
   children: [model],
+  // What `forward` takes is its own.
+  functionalCall: [meaning(() => new Still()), meaning(() => ({}), 'emptyObject')],
   getBuffer: [normed, named('runningMean')],
   getParameter: [model, named('weight')],
   getSubmodule: [model, named('')],
@@ -118,7 +126,12 @@ const modelRows: Rows = {
 
 export const nnRows: Rows = {
   AvgPool2d: [window, options({ ...windows, countIncludePad: flag, divisorOverride: divisor })],
-  BatchNorm: [count, options({ ...norm, momentum: number, trackRunningStats: flag })],
+  ...Object.fromEntries(
+    ['BatchNorm', 'BatchNorm1d', 'BatchNorm2d', 'BatchNorm3d'].map((name) => [
+      name,
+      [count, options({ ...norm, momentum: number, trackRunningStats: flag })],
+    ]),
+  ),
   ...Object.fromEntries(
     ['Conv1d', 'Conv2d', 'Conv3d'].map((name) => [name, [count, count, window, options(conv)]]),
   ),
@@ -192,7 +205,12 @@ export const nnRows: Rows = {
   PixelShuffle: [count],
   PixelUnshuffle: [count],
   ChannelShuffle: [count],
-  LocalResponseNorm: [count, options({ alpha: number, beta: number, k: number })],
+  ...Object.fromEntries(
+    ['LocalResponseNorm', 'CrossMapLRN2d'].map((name) => [
+      name,
+      [count, options({ alpha: number, beta: number, k: number })],
+    ]),
+  ),
   Sequential: [layer, layer],
   SiLU: [],
   Sigmoid: [],
@@ -258,6 +276,7 @@ const forwards: readonly (readonly [
 ])[] = [
   ['avgPool2d', () => new nn.AvgPool2d(1), [t(1, 2, 4, 4)]],
   ['batchNorm', () => new nn.BatchNorm(2), [t(1, 2, 4, 4)]],
+  ['BatchNorm2d', () => new nn.BatchNorm2d(2), [t(1, 2, 4, 4)]],
   ['conv1d', () => new nn.Conv1d(2, 2, 1), [t(1, 2, 4)]],
   ['conv2d', () => new nn.Conv2d(2, 2, 1), [t(1, 2, 4, 4)]],
   ['conv3d', () => new nn.Conv3d(2, 2, 1), [t(1, 2, 2, 2, 2)]],
@@ -321,6 +340,7 @@ const forwards: readonly (readonly [
   ['pixelUnshuffle', () => new nn.PixelUnshuffle(2), [t(1, 2, 2)]],
   ['channelShuffle', () => new nn.ChannelShuffle(2), [t(1, 4)]],
   ['localResponseNorm', () => new nn.LocalResponseNorm(2), [t(1, 4)]],
+  ['CrossMapLRN2d', () => new nn.CrossMapLRN2d(2), [t(1, 4, 2, 2)]],
   ['Sequential', () => new nn.Sequential(new nn.ReLU()), [t(2)]],
   ['silu', () => new nn.SiLU(), [t(2)]],
   ['sigmoid', () => new nn.Sigmoid(), [t(2)]],

@@ -103,6 +103,12 @@ export const moduleRows: Rows = {
   PReLU: [maybe(count), options({ dtype, init: number })],
   RReLU: [options({ lower: finite, upper: finite })],
   Softmax2d: [],
+  AdaptiveLogSoftmaxWithLoss: [
+    like(count, () => 32),
+    like(count, () => 4),
+    meaning(() => [1, 2]),
+    options({ dtype, divValue: like(positive, () => 1), headBias: flag }),
+  ],
   ...each('TransformerEncoderLayer TransformerDecoderLayer', [
     count,
     like(count, () => 1),
@@ -117,7 +123,7 @@ export const moduleRows: Rows = {
     options({ norm: layer }),
   ],
   Transformer: [
-    like(count, () => 8),
+    like(count, () => 32),
     options({
       ...transformer,
       heads: count,
@@ -185,6 +191,11 @@ export const moduleForwards: readonly (readonly [
   ['prelu', () => new nn.PReLU(), [t(1, 2)]],
   ['rrelu', () => new nn.RReLU(), [t(1, 2)]],
   ['Softmax2d', () => new nn.Softmax2d(), [t(1, 2, 2, 2)]],
+  [
+    'AdaptiveLogSoftmaxWithLoss',
+    () => new nn.AdaptiveLogSoftmaxWithLoss(2, 4, [2], { divValue: 2 }),
+    [t(2, 2), ints(2)],
+  ],
   [
     'TransformerEncoderLayer',
     () => new nn.TransformerEncoderLayer(2, 1, { hidden: 2 }),

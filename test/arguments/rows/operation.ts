@@ -1,8 +1,9 @@
 // What every operation of tensors takes. A new export without a row fails the test.
 
-import { complex, sparse, sparse24, tensor, zeros, type Tensor } from '../../../src/index.ts';
+import { complex, key as keyOf, sparse, sparse24, tensor, zeros, type Tensor } from '../../../src/index.ts';
 import { signalRows } from './fft.ts';
 import {
+  anything,
   axes,
   axis,
   bools,
@@ -45,6 +46,8 @@ function rows(names: string, ...places: readonly Meaning[]): Rows {
 
 const x = t(2, 3);
 const create = options({ dtype });
+const key: Meaning = like(anything, () => keyOf(1));
+const draw = options({ dtype, key });
 const reduce = options({ keepdim: flag });
 const sum = options({ keepdim: flag, dtype });
 const reduction = word('mean', 'sum');
@@ -75,9 +78,10 @@ const elementwise: Rows = {
   ...rows(
     'abs acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 neg reciprocal ' +
       'rsqrt sign sin sinh sqrt square tan tanh trunc hardsigmoid hardswish logSigmoid mish relu relu6 selu sigmoid ' +
-      'silu softsign tanhshrink isFinite isInf isNan logicalNot toBool toFloat toHalf toInt hasInfNan bernoulli clone t ',
+      'silu softsign tanhshrink isFinite isInf isNan logicalNot toBool toFloat toHalf toInt hasInfNan clone t ',
     x,
   ),
+  bernoulli: [x, options({ key })],
   ...rows('add sub', operand, operand, options({ alpha: number })),
   // Complex numbers
   ...rows('complex polar', operand, operand),
@@ -151,8 +155,8 @@ const folds: Rows = {
   normalize: [x, axes, options({ p: number, eps: number })],
   ...rows('sort argsort', x, maybe(axis), options({ descending: flag, stable: flag })),
   topk: [x, count, maybe(axis), options({ largest: flag, sorted: flag })],
-  multinomial: [x, count, options({ replacement: flag })],
-  dropout: [x, maybe(share), options({ training: flag, seed: like(count, () => 0) })],
+  multinomial: [x, count, options({ replacement: flag, key })],
+  dropout: [x, maybe(share), options({ training: flag, seed: like(count, () => 0), key })],
 };
 
 const products: Rows = {
@@ -330,6 +334,12 @@ const selected: Rows = {
     t(2, 3),
     options({ accumulate: flag }),
   ],
+  ...rows(
+    'setAt addAt mulAt minAt maxAt',
+    x,
+    meaning(() => [0], 'emptyList', 'tensors', 'numbers'),
+    like(operand, () => 2),
+  ),
   takeAlongDim: [x, ints(2, 3), wholeAxis],
   ...rows('bucketize', operand, t(3), options({ right: flag })),
   msort: [x],
@@ -392,12 +402,12 @@ const made: Rows = {
   arange: [finite, maybe(like(finite, () => 3)), maybe(like(finite, () => 1)), create],
   linspace: [finite, finite, count, create],
   eye: [count, maybeCount, create],
-  ...rows('rand randn', shape(2), create),
-  ...rows('randLike randnLike', x, create),
-  uniform: [shape(2), options({ dtype, low: finite, high: finite })],
-  normal: [shape(2), options({ dtype, mean: finite, std: like(positive, () => 1) })],
-  randint: [integer, like(integer, () => 3), shape(2), create],
-  randperm: [count],
+  ...rows('rand randn', shape(2), draw),
+  ...rows('randLike randnLike', x, draw),
+  uniform: [shape(2), options({ dtype, key, low: finite, high: finite })],
+  normal: [shape(2), options({ dtype, key, mean: finite, std: like(positive, () => 1) })],
+  randint: [integer, like(integer, () => 3), shape(2), draw],
+  randperm: [count, options({ key })],
 };
 
 const volume = t(1, 2, 3, 3, 3);

@@ -4,6 +4,7 @@ import { add, mul } from '../../../src/tensor/ops/elementwise/arithmetic.ts';
 import { sum } from '../../../src/tensor/ops/reduce/reduce.ts';
 import { ones, zeros } from '../../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
+import { hvp, jvp, linearize } from '../../../src/tensor/derivative/forward.ts';
 import { grad, gradients, vjp } from '../../../src/tensor/derivative/transform.ts';
 
 type Many = readonly Tensor[];
@@ -70,6 +71,30 @@ export const transposedOrders: Readonly<Record<string, Derive>> = {
     const pulled = (u: Many): Many => vjp((at: Many) => byGrad(f)(at), xs).vjp(u as never)[0];
     return byGrad((u) => inner(pulled(u), d))(d.map((each) => zeros(each.shape, { dtype: each.dtype })));
   },
+};
+
+/** dᵀ∇f, forwards: one number. */
+export const slopes: Readonly<Record<string, Derive>> = {
+  jvp: (f, xs, d) => [jvp(f, [xs], [d]).tangent],
+  linearize: (f, xs, d) => [linearize(f, xs).jvp(d)],
+};
+
+/** H·d, where forwards and backwards meet: equal to the others where the function is smooth. */
+export const forwardOrders: Readonly<Record<string, Derive>> = {
+  'jvp of grad': (f, xs, d) => jvp((at: Many) => byGrad(f)(at), [xs], [d]).tangent,
+  'grad of jvp': (f, xs, d) => byGrad((at) => jvp(f, [at], [d]).tangent)(xs),
+  'linearize of vjp': (f, xs, d) => linearize((at: Many) => byVjp(f)(at), xs).jvp(d),
+  hvp: (f, xs, d) => hvp(f, [xs], [d]).hvp[0] as Many,
+};
+
+/** ∇(dᵀHd) = ∂/∂d of H·d, likewise. */
+export const forwardThirdOrders: Readonly<Record<string, Derive>> = {
+  'jvp of jvp of grad': (f, xs, d) =>
+    jvp((at: Many) => jvp((other: Many) => byGrad(f)(other), [at], [d]).tangent, [xs], [d]).tangent,
+  'jvp of grad of jvp': (f, xs, d) =>
+    jvp((at: Many) => byGrad((other) => jvp(f, [other], [d]).tangent)(at), [xs], [d]).tangent,
+  'grad of jvp of jvp': (f, xs, d) =>
+    byGrad((at) => jvp((other: Many) => jvp(f, [other], [d]).tangent, [at], [d]).tangent)(xs),
 };
 
 /** ∇(dᵀHd). */

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { emitCuda } from '../../../src/codegen/emit/cuda/emit.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
 import { lower } from '../../../src/explain.ts';
-import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { cudaTarget, type Target } from '../../../src/schedule/target.ts';
 import { workloads } from '../../../src/workloads/all.ts';

@@ -5,6 +5,7 @@ import loadWabt from 'wabt';
 import { compileGraph } from '../../../src/compile.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
 import { foldBody } from '../../../src/codegen/emit/wasm/module/fold.ts';
+import { everyStep } from '../../../src/runtime/program.ts';
 import { wasmTarget } from '../../../src/schedule/target.ts';
 import { workloads } from '../../../src/workloads/all.ts';
 import { traceFunction } from '../../../src/tensor/compile/trace-function.ts';
@@ -26,7 +27,7 @@ beforeAll(async () => {
 
 function expectSame(graph: Graph): void {
   const { program, kernels } = compileGraph(graph, wasmTarget);
-  const dispatches = program.steps.filter((step) => step.kind === 'dispatch');
+  const dispatches = [...everyStep(program.steps)].filter((step) => step.kind === 'dispatch');
   expect(dispatches.length).toBe(kernels.length);
   dispatches.forEach(({ kernel }, i) => {
     const { name, source } = kernels[i]!;

@@ -8,7 +8,7 @@ import { optimise, scheduleKernels } from '../../../src/compile.ts';
 import * as sn from '../../../src/index.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import {
   attentionRun,

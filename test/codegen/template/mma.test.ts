@@ -12,7 +12,7 @@ import type { ContractTiling } from '../../../src/codegen/template/contract/stra
 import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { emptyData, type HostArray } from '../../../src/ir/value.ts';
-import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import '../../../src/whole.ts';

@@ -16,7 +16,7 @@ import { binary, slice } from '../../../src/ir/build.ts';
 import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { emptyData, type HostArray } from '../../../src/ir/value.ts';
-import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import '../../../src/whole.ts';

@@ -18,7 +18,7 @@ import { rowsOf } from '../../../src/runtime/cuda/api/marshal.ts';
 import { openNvrtc, type Nvrtc } from '../../../src/runtime/cuda/api/nvrtc.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { deviceBytes } from '../../../src/runtime/program.ts';
-import { unsharedMemory } from '../../../src/schedule/memory/memory.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../../src/schedule/target.ts';
 import { Sketch } from '../../codegen/cases.ts';

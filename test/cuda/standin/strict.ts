@@ -5,7 +5,7 @@
 import { DeviceError } from '../../../src/errors.ts';
 import { checkProgram } from '../../../src/runtime/check.ts';
 import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../../../src/runtime/device.ts';
-import type { Program, ProgramTileMap } from '../../../src/runtime/program.ts';
+import type { Program, ProgramStep, ProgramTileMap } from '../../../src/runtime/program.ts';
 import { Driver, type Address, type Parameter } from './driver.ts';
 import { orders, type Order } from './standin.ts';
 
@@ -176,8 +176,11 @@ function runProgram(
   const at = (index: number): Address => places.get(index)!;
   writeScalars(driver, program, block, scalars, (input) => at(program.inputs[input]!));
 
-  for (const step of program.steps) {
+  const perform = (step: ProgramStep): void => {
     switch (step.kind) {
+      case 'repeat':
+        for (let time = 0; time < step.times; time++) step.steps.forEach(perform);
+        break;
       case 'dispatch': {
         const kernel = program.kernels[step.kernel]!;
         const maps = (kernel.tileMaps ?? []).map((map) =>
@@ -207,7 +210,8 @@ function runProgram(
       default:
         step satisfies never;
     }
-  }
+  };
+  program.steps.forEach(perform);
   driver.call('cuCtxSynchronize', []);
   // What lay elsewhere while the program ran goes to where it was asked for.
   for (const [i, index] of program.outputs.entries())

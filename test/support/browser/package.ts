@@ -41,9 +41,14 @@ export interface Bundle {
 
 /**
  * Bundles entries (name to path) for browsers. Sources that import `src/index.ts`, or the index of a folder under `src`, get
- * the package staged in `folder` in its stead.
+ * the package staged in `folder` in its stead. Entries export what their sources do, or with `signatures: false` whatever suits
+ * the bundler, as Vite has it for a page.
  */
-export async function bundle(folder: string, entries: Readonly<Record<string, string>>): Promise<Bundle> {
+export async function bundle(
+  folder: string,
+  entries: Readonly<Record<string, string>>,
+  signatures: 'strict' | false = 'strict',
+): Promise<Bundle> {
   const result = await build({
     root: folder,
     configFile: false,
@@ -58,7 +63,7 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
       reportCompressedSize: false,
       rolldownOptions: {
         input: { ...entries },
-        preserveEntrySignatures: 'strict',
+        preserveEntrySignatures: signatures,
         output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
       },
     },

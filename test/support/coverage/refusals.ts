@@ -41,6 +41,11 @@ export const refusedModes: readonly RefusedMode[] = [
   },
   {
     mode: 'differentiated',
+    rows: /^linalg\.ldlFactor(?:Ex)?$/,
+    reason: 'its factors have no derivative: `solve` has one',
+  },
+  {
+    mode: 'differentiated',
     rows: /^(?:igammac?|special\.(?:gammaincc?|zeta))$/,
     reason: 'there is none by the first argument',
   },

@@ -67,6 +67,25 @@ export function missingRows(): string[] {
 /** Whether a message names a dtype. */
 const namesDtype = (message: string): boolean => (message.match(/\b[a-z]+\d*\b/g) ?? []).some(isDType);
 
+/** The member of the package at a path: `linalg.svd`. */
+const memberOf = (path: string): unknown =>
+  path.split('.').reduce<unknown>((at, name) => (at as Readonly<Record<string, unknown>>)[name], sn);
+
+/** The public names of each function that has several: `gammaln` is `lgamma`. */
+const names = new Map<unknown, string[]>();
+for (const path of [...Object.keys(sn), ...allRows.map(({ name }) => operationOf(name))]) {
+  const found = memberOf(path);
+  if (typeof found !== 'function') continue;
+  names.set(found, [...(names.get(found) ?? []), path.split('.').at(-1)!]);
+}
+
+/** Whether a refusal begins with the name of a function that the call has in its text, or another name of it. */
+function namesCalled({ name, call }: Row, message: string): boolean {
+  const told = message.slice(0, message.indexOf(':')).split('.').at(-1)!;
+  const written = [...call.matchAll(/\.(\w+)\(/g)].map(([, word]) => word!);
+  return written.includes(told) || (names.get(memberOf(operationOf(name))) ?? []).includes(told);
+}
+
 /** Why a refusal is none that is documented; undefined where it is. */
 function undocumented(
   row: Row,
@@ -82,6 +101,7 @@ function undocumented(
     const isKnown = deviations.some((one) => one.rows.includes(row.name) && one.dtypes.includes(dtype));
     if (wanted && !isKnown) return `the catalogue asks for it: ${told}`;
     if (!namesDtype(message) && !message.includes('complex')) return `the refusal names no dtype: ${told}`;
+    if (!namesCalled(row, message)) return `the refusal does not name what was called: ${told}`;
     return undefined;
   }
   if (refusedModes.some((one) => one.mode === mode && one.rows.test(row.name))) return undefined;

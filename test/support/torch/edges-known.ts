@@ -111,7 +111,6 @@ export const known: readonly Known[] = [
     when: (d) => size(d) === 3,
   },
   { why: 'smoothL1Loss with beta 0 is l1Loss', calls: /smoothL1Loss\(.*beta: 0/, parts: isGradient },
-  { why: 'lpPool folds |x|', calls: /sn\.lpPool2d\(a, 2, \{ p: 1 \}\)/, parts: isGradient },
   {
     why: 'powers of −0 and −∞',
     calls: /sn\.pow\(a, (-0\.5|1\.5)\)/,

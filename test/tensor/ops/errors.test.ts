@@ -301,6 +301,50 @@ const dtypes: readonly Case[] = [
   ],
 ];
 
+const none = 'has no meaning on complex numbers';
+/** Operations made of others, and what they refuse: under their own name. */
+const composed: readonly (readonly [name: string, run: () => unknown, said: string])[] = [
+  ['relu', () => sn.relu(of('c64', 2)), `${none}: c64[2]`],
+  ['gt', () => sn.gt(of('c64', 2), 1), `${none}: c64[2], 1`],
+  ['logaddexp', () => sn.logaddexp(f(2), of('c64', 2)), `${none}: f32[2], c64[2]`],
+  ['argmax', () => sn.argmax(of('c128', 2, 3)), `${none}: c128[2,3]`],
+  ['topk', () => sn.topk(of('c64', 2, 3), 1), `${none}: c64[2,3]`],
+  ['maxPool2d', () => sn.maxPool2d(of('c64', 1, 4, 4), 2), `${none}: c64[1,4,4]`],
+  ['poissonNllLoss', () => sn.poissonNllLoss(of('c64', 2), f(2)), `${none}: c64[2], f32[2]`],
+  [
+    'scatterReduce',
+    () => sn.scatterReduce(of('c64', 2), 0, of('i32', 2), of('c64', 2), 'amax'),
+    `${none}: c64[2]`,
+  ],
+  ['sum', () => sn.sum(of('c64', 2), 0, { dtype: 'i64' }), 'i64 would lose the imaginary part: c64[2]'],
+  [
+    'div',
+    () => sn.div(of('bool', 2), of('bool', 2), { rounding: 'floor' }),
+    'expects numbers, not bool: bool[2], bool[2]',
+  ],
+  ['rsub', () => sn.rsub(of('bool', 2), of('bool', 2)), 'expects numbers, not bool: bool[2], bool[2]'],
+  ['inner', () => sn.inner(of('bool', 2, 3), of('bool', 4, 3)), 'bool has no product: bool[2,3], bool[4,3]'],
+  [
+    'addmm',
+    () => sn.addmm(f(2, 2), of('bool', 2, 3), of('bool', 3, 2)),
+    'bool has no product: bool[2,3], bool[3,2]',
+  ],
+  ['stft', () => sn.stft(of('f16', 16), 4), 'transforms no 16-bit floats: f16[16]'],
+  ['prelu', () => sn.prelu(f(2), of('f64')), 'both must have one dtype: f32[2], f64[]'],
+];
+
+test.each(composed)('%s refuses a dtype in its own name', (name, run, said) => {
+  let found: unknown;
+  try {
+    run();
+  } catch (error) {
+    found = error;
+  }
+  expect(found).toBeInstanceOf(SinterError);
+  const { code, message } = found as SinterError;
+  expect([code, message.split('\n')[0]]).toEqual(['E_DTYPE', `${name}: ${said}`]);
+});
+
 const axes: readonly Case[] = [
   ['sum', () => sn.sum(f(2, 3), 2), 'E_AXIS', /^sum: axis 2 is out of range for rank 2/],
   ['sum twice', () => sn.sum(f(2, 3), [0, -2]), 'E_AXIS', /^sum: an axis is named twice: \[0,0\]/],

@@ -189,6 +189,8 @@ describe.each(everyDevice)('on %s', (device) => {
       asked.map((at) => !others.slice(0, 9).includes(at)),
     );
     expect(await sn.isin(sn.tensor([NaN, 1]), sn.tensor([NaN, 1])).array()).toEqual([false, true]);
+    const turned = (values: readonly number[]): sn.Tensor => sn.complex(vector(values), vector(values).neg());
+    expect(await sn.isin(turned(asked), turned(others)).array()).toEqual(expected);
   });
 
   test('scatterReduce folds with and without what is there', async () => {

@@ -6,20 +6,19 @@
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
-import { printStmt } from '../../loop/print.ts';
+import { printer } from '../../loop/printer.ts';
 import { isNonnegative, rangesOf, withShifts, type Ranges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
 import { foldAtomically, isSerial } from './atomic.ts';
 import type { Emitter } from './emitter.ts';
 import { encodeModule, type WasmModule } from './module/encode.ts';
 import type { FunctionBuilder } from './function.ts';
-import { halveVectors } from './rewrite/halves.ts';
 import { emitFor, stepCounter } from './loops.ts';
 import { outlinedLoops, type Captured, type For } from './rewrite/outline.ts';
 import { definitionsOf, type Access, type Definitions } from './rewrite/pointers.ts';
 import { outerScope, type Scope } from './scope.ts';
 import { routines, type RoutineName } from './routines.ts';
-import { callsFunctions, functionsOfWasm, modulePrinter } from './needed.ts';
+import { callsFunctions, functionsOfWasm, halver, hasWideVectors, modulePrinter } from './needed.ts';
 import { isLong, laneShape, numberType, valueType, wordsOf } from './registers.ts';
 import { spell } from './spelling.ts';
 import { anyLaneOf } from './math/any-lane.ts';
@@ -40,7 +39,7 @@ export interface WasmKernel {
  * 0.
  */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
-  const halved = halveVectors(loop);
+  const halved = hasWideVectors(loop) ? halver.value(loop) : loop;
   const expanded = callsFunctions(halved) ? functionsOfWasm.value(halved, options.relaxedSimd) : halved;
   const { module, names, sharedBytes } = new KernelEmitter(expanded).module();
   const text = (): string => modulePrinter.value(module, loop.header, names);
@@ -263,7 +262,7 @@ class KernelEmitter implements Emitter {
         foldAtomically(this, stmt);
         return;
       default:
-        throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${printStmt(stmt)}`);
+        throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${printer.value.printStmt(stmt)}`);
     }
   }
 

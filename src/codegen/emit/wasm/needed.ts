@@ -8,6 +8,8 @@ import type { Loop, LoopOp, Value } from '../../loop/loop.ts';
 import { someStatement, valuesOf } from '../../loop/walk.ts';
 import type { printModule } from './module/wat.ts';
 import type { expandMath } from './math/math.ts';
+import { needsHalving } from './registers.ts';
+import type { halveVectors } from './rewrite/halves.ts';
 
 /** What expands them. */
 export const functionsOfWasm: Lazy<typeof expandMath> = new Lazy('functions for WebAssembly', async () => {
@@ -18,6 +20,16 @@ export const functionsOfWasm: Lazy<typeof expandMath> = new Lazy('functions for 
 export const modulePrinter: Lazy<typeof printModule> = new Lazy('the text of WebAssembly', async () => {
   return (await import('./module/wat.ts')).printModule;
 });
+
+/** What splits vectors of 64-bit lanes. */
+export const halver: Lazy<typeof halveVectors> = new Lazy('vectors of 64 bits', async () => {
+  return (await import('./rewrite/halves.ts')).halveVectors;
+});
+
+/** Whether `halveVectors` may change a Loop. */
+export function hasWideVectors(loop: Loop): boolean {
+  return someStatement(loop.body, (stmt) => valuesOf(stmt).some(needsHalving));
+}
 
 /** Those that are no instructions on some types, by no word of their rows. */
 const others: ReadonlySet<LoopOp> = new Set<LoopOp>(['fma', 'mod', 'mulhi', 'sign', 'roundF16', 'roundBf16']);

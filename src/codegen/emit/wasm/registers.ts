@@ -2,6 +2,7 @@
 // Lanes of 64 bits come in pairs (rewrite/halves.ts). A bool is 0 or 1, and in vectors a mask of 32
 // bits a lane, whatever the lanes beside it have.
 
+import { operandsOf } from '../../loop/builder.ts';
 import type { RegisterType, Value } from '../../loop/loop.ts';
 import type { ValueType } from './module/instructions.ts';
 
@@ -71,4 +72,14 @@ export function wordsOf({ value, exact, type }: Extract<Value, { kind: 'constant
   }
   const low = view.getUint32(0, true);
   return isLong(type) ? [low, view.getUint32(4, true)] : [low];
+}
+
+/** Whether a v128 does not hold a value. */
+export function isTooWide({ type, width }: Value): boolean {
+  return width === 4 && isLong(type);
+}
+
+/** Whether a value, or a part of it, fits no v128. */
+export function needsHalving(value: Value): boolean {
+  return isTooWide(value) || operandsOf(value).some(needsHalving);
 }

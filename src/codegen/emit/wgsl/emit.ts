@@ -7,7 +7,7 @@ import { dtypeBytes, isWide } from '../../../ir/dtype.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
-import { printStmt } from '../../loop/print.ts';
+import { printer } from '../../loop/printer.ts';
 import { splitWideVectors } from './lanes.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
@@ -142,7 +142,10 @@ class Emitter extends CTextEmitter implements Scribe {
       case 'wgmmaCommit':
       case 'wgmmaWait':
       case 'setRegisters':
-        throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
+        throw new CompilerBug(
+          'emit-wgsl',
+          `WGSL has no ${stmt.kind}\n  in: ${printer.value.printStmt(stmt)}`,
+        );
       default:
         stmt satisfies never;
     }

@@ -2,9 +2,14 @@
 // blocks (ir/passes/blocks.ts), so that most of the arithmetic is in products.
 
 import { CompilerBug } from '../../../errors.ts';
-import type { FactorKind } from '../../../ir/factor.ts';
+import type { FactorKind, Size } from '../../../ir/factor.ts';
 import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
+import { goesByPanels } from '../../../schedule/factor-panels.ts';
+import { choleskyByPanels } from './cpu/cholesky.ts';
+import { luByPanels } from './cpu/lu.ts';
+import { householderByPanels, qrByPanels } from './cpu/reflections.ts';
+import { solveByPanels } from './cpu/solve.ts';
 import { choleskyLoop } from './cholesky.ts';
 import { householderLoop } from './householder.ts';
 import { householderOfPairsLoop } from './householder-pairs.ts';
@@ -32,9 +37,24 @@ const templates: { readonly [K in FactorKind]: (frame: Frame, body: FactorBody) 
   },
 };
 
+/** Those of whole matrices on a core. */
+const templatesByPanels: { readonly [K in FactorKind]?: (frame: Frame, body: FactorBody) => Loop } = {
+  cholesky: choleskyByPanels,
+  lowerSolve: (frame, body) => solveByPanels(frame, body, false),
+  unitLowerSolve: (frame, body) => solveByPanels(frame, body, true),
+  lu: luByPanels,
+  householder: householderByPanels,
+  qr: qrByPanels,
+};
+
 /** The Loop of a matrix algorithm. */
 export function factorLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
   if (body.kind !== 'factor') throw new CompilerBug('factor template', `got a ${body.kind} kernel`);
-  return templates[body.node.attrs.kind](frame, body);
+  const { kind } = body.node.attrs;
+  const sizes = body.operands.map(({ row, column }): Size => [row.extent, column.extent]);
+  const wanted = goesByPanels(kind, sizes, body.node.dtype, frame.target)
+    ? templatesByPanels[kind]
+    : undefined;
+  return (wanted ?? templates[kind])(frame, body);
 }

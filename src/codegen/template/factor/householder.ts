@@ -20,7 +20,7 @@ export function householderLoop(frame: Frame, body: FactorBody): Loop {
   panel.wait();
   b.for('j', first, constant(Math.min(m, n)), 1, (j) => {
     const next = b.let(addInts(j, constant(1)), 'next');
-    const { beta, tau, divisor } = reflector(panel, j, next, rows);
+    const { beta, tau, divisor } = reflector(panel, (i) => panel.at(i, j), j, next, rows);
     panel.wait();
     panel.each('i', next, rows, (i) => panel.put(i, j, operation('div', [panel.at(i, j), divisor], type)));
     panel.once(() => {
@@ -79,9 +79,10 @@ function reflectedTogether(panel: Panel, n: number, j: Value, next: Value, rows:
   });
 }
 
-/** What makes the elements of column `j` below the diagonal zeros. */
-function reflector(
+/** What makes the elements of a column, from row `next` up to `rows`, zeros; the one before them is row `j`. */
+export function reflector(
   panel: Panel,
+  at: (row: Value) => Value,
   j: Value,
   next: Value,
   rows: Value,
@@ -94,19 +95,19 @@ function reflector(
     operation('where', [condition, yes, no], type);
   const greatest = b.var('greatest', zero);
   panel.each('i', next, rows, (i) =>
-    b.assign(greatest, op('max', greatest, operation('abs', [panel.at(i, j)], type))),
+    b.assign(greatest, op('max', greatest, operation('abs', [at(i)], type))),
   );
   const scale = panel.combined('max', b.let(greatest, 'own'));
   const nothing = b.let(operation('eq', [scale, zero], 'bool'), 'nothing');
   const unit = b.let(either(nothing, one, scale), 'unit');
   const squares = b.var('squares', zero);
   panel.each('i', next, rows, (i) => {
-    const part = b.let(op('div', panel.at(i, j), unit), 'part');
+    const part = b.let(op('div', at(i), unit), 'part');
     b.assign(squares, operation('fma', [part, part, squares], type));
   });
   const total = panel.combined('add', b.let(squares, 'own'));
   const rest = b.let(op('mul', unit, operation('sqrt', [total], type)), 'rest');
-  const alpha = panel.at(j, j);
+  const alpha = at(j);
   const size = b.let(operation('abs', [alpha], type), 'size');
   const [large, small] = [b.let(op('max', size, rest), 'large'), b.let(op('min', size, rest), 'small')];
   const ratio = b.let(op('div', small, either(nothing, one, large)), 'ratio');

@@ -19,6 +19,7 @@ import {
 } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, RegisterType, Value, Width } from '../../loop/loop.ts';
 import { laneAtom, Lowering, registerOf } from '../../lower/expressions.ts';
+import { divideInts } from '../contract/tile.ts';
 import {
   bufferName,
   finish,
@@ -51,38 +52,57 @@ export class Panel {
   readonly #base: Value;
   readonly #item: Value;
   readonly #shared: readonly LoopBuffer[];
+  /** Which of the parts of its matrix a workgroup works on. */
+  readonly part: Value;
 
-  /** `parallel`: how many of a step's units of work may be done side by side. */
-  constructor(frame: Frame, body: FactorBody, parallel: number) {
+  /**
+   * `parallel`: how many of a step's units of work may be done side by side. `memory`: elements that a
+   * workgroup of one invocation keeps, by name. `parts`: workgroups that a matrix is divided among.
+   */
+  constructor(
+    frame: Frame,
+    body: FactorBody,
+    parallel: number,
+    {
+      memory = {},
+      parts = 1,
+    }: { readonly memory?: Readonly<Record<string, number>>; readonly parts?: number } = {},
+  ) {
     const [, rows, columns] = dims(body.node as Node) as [number, number, number];
     const { target } = frame;
     const most = Math.min(mostShared, target.limits.workgroupInvocations);
     this.type = registerOf(body.node.dtype);
     this.team = sharesWork(target) ? Math.min(most, 2 ** Math.ceil(Math.log2(Math.max(1, parallel)))) : 1;
     this.width = this.team === 1 ? 4 : 1;
-    const memory = (name: string, dtype: LoopBuffer['dtype']): LoopBuffer => ({
+    const shared = (name: string, dtype: LoopBuffer['dtype'], size: number): LoopBuffer => ({
       name,
       space: 'workgroup',
       dtype,
-      size: this.team,
+      size,
       access: 'read_write',
     });
-    this.#shared = this.team === 1 ? [] : [memory('parts', body.node.dtype), memory('places', 'i32')];
+    this.#shared =
+      this.team === 1
+        ? Object.entries(memory).map(([name, size]) => shared(name, body.node.dtype, size))
+        : [shared('parts', body.node.dtype, this.team), shared('places', 'i32', this.team)];
     this.b = openBuilder(
       frame,
       this.#shared.map(({ name }) => name),
     );
     [this.#frame, this.#body, this.rows, this.columns] = [frame, body, rows, columns];
     this.#out = bufferName(frame)(body.node as Node);
-    this.#grid = foldGrid(body.batch.extent, target);
+    const groups = body.batch.extent * parts;
+    this.#grid = foldGrid(groups, target);
     this.#item = builtin('local', 0);
-    const group = groupNumber(this.#grid);
-    // Workgroups past the last matrix repeat it: they write what is there already.
-    const exact = this.#grid[0] * this.#grid[1] === body.batch.extent;
-    this.#batch = this.b.let(
-      exact ? group : operation('min', [group, constant(body.batch.extent - 1)], 'i32'),
-      'matrix',
+    const number = groupNumber(this.#grid);
+    // Workgroups past the last one repeat it: they write what is there already.
+    const exact = this.#grid[0] * this.#grid[1] === groups;
+    const group = this.b.let(
+      exact ? number : operation('min', [number, constant(groups - 1)], 'i32'),
+      parts === 1 ? 'matrix' : 'group',
     );
+    [this.#batch, this.part] =
+      parts === 1 ? [group, constant(0)] : divideInts(this.b, group, parts, ['matrix', 'part']);
     this.#base = this.b.let(mulInts(this.#batch, constant(rows * columns)), 'base');
   }
 
@@ -108,6 +128,17 @@ export class Panel {
     const index = this.b.let(this.#place(row, column), 'at');
     const load = { kind: 'load', buffer: this.#out, index, aligned: width === 1 } as const;
     return this.b.let({ ...load, type: this.type, width }, 'y');
+  }
+
+  /** Elements of the workgroup's own memory. */
+  held(buffer: string, index: Value, width: Width = 1): Value {
+    const at = this.b.let(index, 'held_at');
+    const load = { kind: 'load', buffer, index: at, aligned: width === 1 } as const;
+    return this.b.let({ ...load, type: this.type, width }, buffer);
+  }
+
+  keep(buffer: string, index: Value, value: Value): void {
+    this.b.store(buffer, this.b.let(index, 'held_at'), value, true);
   }
 
   put(row: Value, column: Value, value: Value): void {

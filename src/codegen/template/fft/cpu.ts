@@ -21,12 +21,12 @@ import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { butterfly, type Complex } from './butterfly.ts';
 import { bodyOf, neighboursAlong, planOf, Points, stagesOf, type FftBody } from './points.ts';
-import { transposed } from './transpose.ts';
+import { transposed } from '../shared/transpose.ts';
 
 type Lanes = 'line' | 'position' | 'none';
 
 /** Bytes of thread memory that lines are transformed in together. */
-const mostBytes = 2 ** 18;
+const mostBytes = 2 ** 19;
 /** Bytes that a cache of a core holds at the least. */
 const cacheBytes = 2 ** 21;
 
@@ -76,7 +76,8 @@ function turnsOf({ kernel }: Frame, body: FftBody, lanes: Lanes): Turns {
     after,
     isFar,
     copied: isFar && !before && all(read, line) > 0,
-    seats: meets === 0 ? 1 : isFar ? 4 : 2,
+    // From afar, what lies within a few lines of a cache comes together.
+    seats: meets === 0 ? 1 : isFar ? 8 : 2,
   };
 }
 
@@ -99,7 +100,7 @@ export function serialFftLoop(frame: Frame): Loop {
   const seats =
     stages.length === 1 && !before && !after && !copied
       ? 1
-      : ([4, 2].find(
+      : ([8, 4, 2].find(
           (count) => count <= wanted && line.extent % (4 * count) === 0 && 64 * n * count <= mostBytes,
         ) ?? 1);
   const fromMemory = (s: number): boolean => s > 0 || before || copied;

@@ -17,9 +17,10 @@ import {
   type Frame,
   type Grid,
 } from '../shared/frame.ts';
-import { blocksOf, computeBlock, type Blocks } from './block.ts';
-import { computeRow, rowsOf, type MapRows } from './cpu/rows.ts';
+import type { Blocks } from './block.ts';
+import type { MapRows } from './cpu/rows.ts';
 import { longTurns, singleTurns, type Turns } from './cpu/turn.ts';
+import { isStraight, orders } from './order.ts';
 import { storeAt } from '../shared/store-value.ts';
 
 /** The result of a way of visiting all elements. */
@@ -49,8 +50,10 @@ export function mapLoop(frame: Frame): Loop {
       whole.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, axis));
     }
   };
-  const blocks = blocksOf(kernel, axis, whole, target);
-  const rows = blocks === undefined ? rowsOf(kernel, axis, whole, target, shape) : undefined;
+  const isPlain = isStraight(kernel, axis, whole);
+  const blocks = isPlain ? undefined : orders.value.blocksOf(kernel, axis, whole, target);
+  const rows =
+    isPlain || blocks !== undefined ? undefined : orders.value.rowsOf(kernel, axis, whole, target, shape);
   const { grid, note } =
     blocks !== undefined
       ? inBlocks(blocks)
@@ -58,12 +61,12 @@ export function mapLoop(frame: Frame): Loop {
         ? inRows(rows)
         : inOrder(singleTurns(axis), longTurns(kernel, axis, whole, target.serial));
   function inBlocks(cut: Blocks): Visited {
-    const visit = (block: Value): void => computeBlock(b, frame, axis, whole, cut, block);
+    const visit = (block: Value): void => orders.value.computeBlock(b, frame, axis, whole, cut, block);
     const units = forUnits(b, target, cut.count, 'block', visit);
     return { grid: units.grid, note: `${units.perInvocation} x 4 x 4 elements` };
   }
   function inRows(cut: MapRows): Visited {
-    const visit = (row: Value): void => computeRow(b, frame, axis, whole, cut, row);
+    const visit = (row: Value): void => orders.value.computeRow(b, frame, axis, whole, cut, row);
     const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4));
     const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';
     return { grid: units.grid, note: `${units.perInvocation} x ${cut.width} elements${pieces}` };

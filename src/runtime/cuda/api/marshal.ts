@@ -7,6 +7,12 @@ import type { Block } from './library.ts';
 
 /** One operation of the stream, with its addresses. */
 export type Operation =
+  | Single
+  /** Operations that run so many times; never in a graph. */
+  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly Operation[] };
+
+/** An operation that is one call of the driver. */
+export type Single =
   | {
       readonly kind: 'launch';
       readonly kernel: string;

@@ -22,15 +22,14 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { anOperand } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { isNan } from '../elementwise/formula.ts';
-import { apply, checkNotComplex, combine, operandType, show, takesOne, type Unary } from '../operand.ts';
+import { apply, combine, show, takesOne, type Unary } from '../operand.ts';
 
 const takesParts = arg.takes<typeof complex>(['the real part', anOperand], ['the imaginary part', anOperand]);
 
 /** re + im·i: c128 of f64, c64 of all others. */
 export function complex(re: TensorLike, im: TensorLike): Tensor {
   takesParts('complex', re, im);
-  checkNotComplex('complex', operandType('complex', [re, im], 'float'), re, im);
-  return combine('complex', [re, im], 'float', (b, x, y) => join(b, widePart(b, x), widePart(b, y)));
+  return combine('complex', [re, im], 'realFloat', (b, x, y) => join(b, widePart(b, x), widePart(b, y)));
 }
 
 /** 16-bit floats as f32, which complex numbers are made of. */
@@ -43,8 +42,7 @@ const takesPolar = arg.takes<typeof polar>(['the modulus', anOperand], ['the ang
 /** modulus·(cos angle + i·sin angle). */
 export function polar(modulus: TensorLike, angle: TensorLike): Tensor {
   takesPolar('polar', modulus, angle);
-  checkNotComplex('polar', operandType('polar', [modulus, angle], 'float'), modulus, angle);
-  return combine('polar', [modulus, angle], 'float', (b, x, y) => {
+  return combine('polar', [modulus, angle], 'realFloat', (b, x, y) => {
     const [size, turn] = [widePart(b, x), widePart(b, y)];
     return join(b, mul(b, size, unary(b, 'cos', turn)), mul(b, size, unary(b, 'sin', turn)));
   });

@@ -318,7 +318,8 @@ export function arange<T extends DType = 'i32' | 'f32'>(
   }
   const dtype = options.dtype ?? ([from, to, step].every(Number.isInteger) ? 'i32' : 'f32');
   return record([], (b) => {
-    if (dtype === 'bool') throw new TensorError('E_DTYPE', 'arange', 'bool cannot count');
+    if (dtype === 'bool' || isComplex(dtype))
+      throw new TensorError('E_DTYPE', 'arange', `${dtype} cannot count`, "dtype: 'f32'");
     // Narrow integers wrap around, so that they count through negative numbers.
     const counted = isSmallInteger(dtype) ? 'i32' : wideType(dtype);
     if ((counted === 'i32' || counted === 'u32') && count - 1 > integerRange(counted)[1])

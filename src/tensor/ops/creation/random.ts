@@ -10,13 +10,25 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { toShape } from '../../../ir/shape.ts';
 import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
+import { drawnBy } from '../../keys.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { createOptions, type CreateOptions } from './creation.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, show, takesOne } from '../operand.ts';
+import { apply, checkFloat, show } from '../operand.ts';
 import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
 import { sliceAxis } from '../shape/layout.ts';
+
+/** By what a draw is made. */
+export interface KeyOption {
+  /** A key (see `key`): the numbers depend on it alone, and the generator stays where it is. */
+  readonly key?: Tensor;
+}
+
+export interface DrawOptions<T extends DType = DType> extends CreateOptions<T>, KeyOption {}
+
+const keyOption: arg.Table<KeyOption> = { key: aTensor };
+const drawOptions: arg.Table<DrawOptions> = { ...createOptions, ...keyOption };
 
 function floatType(op: string, options: CreateOptions): DType {
   const dtype = options.dtype ?? 'f32';
@@ -27,57 +39,57 @@ function floatType(op: string, options: CreateOptions): DType {
 
 const takesRand = arg.takes<typeof rand>(
   ['the shape', arg.inside()],
-  ['options', arg.options<CreateOptions>(createOptions)],
+  ['options', arg.options<DrawOptions>(drawOptions)],
 );
 
 /** Uniform in [0, 1). */
 export function rand<T extends DType = 'f32'>(
   shape: readonly number[],
-  options: CreateOptions<T> = {},
+  options: DrawOptions<T> = {},
 ): Tensor<NoInfer<T>> {
   takesRand('rand', shape, options);
   const to = toShape('rand', shape);
   const dtype = floatType('rand', options);
-  return record([], (b) => uniformOf(b, to, dtype));
+  return drawnBy('rand', options.key, () => record([], (b) => uniformOf(b, to, dtype)));
 }
 
 /** Normal with mean 0 and variance 1. */
 export function randn<T extends DType = 'f32'>(
   shape: readonly number[],
-  options: CreateOptions<T> = {},
+  options: DrawOptions<T> = {},
 ): Tensor<NoInfer<T>> {
   takesRand('randn', shape, options);
   const to = toShape('randn', shape);
   const dtype = floatType('randn', options);
-  return record([], (b) => normalOf(b, to, dtype));
+  return drawnBy('randn', options.key, () => record([], (b) => normalOf(b, to, dtype)));
 }
 
 const takesRandLike = arg.takes<typeof randLike>(
   ['the operand', aTensor],
-  ['options', arg.options<CreateOptions>(createOptions)],
+  ['options', arg.options<DrawOptions>(drawOptions)],
 );
 
 /** Uniform in [0, 1), in x's shape and dtype. */
 export function randLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
-  options: CreateOptions<T> = {},
+  options: DrawOptions<T> = {},
 ): Tensor<NoInfer<T>> {
   takesRandLike('randLike', x, options);
   const dtype = floatType('randLike', { dtype: options.dtype ?? x.dtype });
-  return record([], (b) => uniformOf(b, x.shape, dtype));
+  return drawnBy('randLike', options.key, () => record([], (b) => uniformOf(b, x.shape, dtype)));
 }
 
 /** Normal with mean 0 and variance 1, in x's shape and dtype. */
 export function randnLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
-  options: CreateOptions<T> = {},
+  options: DrawOptions<T> = {},
 ): Tensor<NoInfer<T>> {
   takesRandLike('randnLike', x, options);
   const dtype = floatType('randnLike', { dtype: options.dtype ?? x.dtype });
-  return record([], (b) => normalOf(b, x.shape, dtype));
+  return drawnBy('randnLike', options.key, () => record([], (b) => normalOf(b, x.shape, dtype)));
 }
 
-export interface UniformOptions<T extends DType = DType> extends CreateOptions<T> {
+export interface UniformOptions<T extends DType = DType> extends DrawOptions<T> {
   /** 0 by default. */
   readonly low?: number;
   /** 1 by default; itself excluded but for rounding. */
@@ -86,7 +98,7 @@ export interface UniformOptions<T extends DType = DType> extends CreateOptions<T
 
 const takesUniform = arg.takes<typeof uniform>(
   ['the shape', arg.inside()],
-  ['options', arg.options<UniformOptions>({ ...createOptions, low: arg.finite, high: arg.finite })],
+  ['options', arg.options<UniformOptions>({ ...drawOptions, low: arg.finite, high: arg.finite })],
 );
 
 /** Uniform in [low, high). */
@@ -98,20 +110,22 @@ export function uniform<T extends DType = 'f32'>(
   const { low = 0, high = 1 } = options;
   const to = toShape('uniform', shape);
   const dtype = floatType('uniform', options);
-  return record([], (b) => {
-    const unit = uniformOf(b, to, formula.wideType(dtype));
-    return cast(b, add(b, mul(b, unit, high - low), low), dtype);
-  });
+  return drawnBy('uniform', options.key, () =>
+    record([], (b) => {
+      const unit = uniformOf(b, to, formula.wideType(dtype));
+      return cast(b, add(b, mul(b, unit, high - low), low), dtype);
+    }),
+  );
 }
 
-export interface NormalOptions<T extends DType = DType> extends CreateOptions<T> {
+export interface NormalOptions<T extends DType = DType> extends DrawOptions<T> {
   readonly mean?: number;
   readonly std?: number;
 }
 
 const takesNormal = arg.takes<typeof normal>(
   ['the shape', arg.inside()],
-  ['options', arg.options<NormalOptions>({ ...createOptions, mean: arg.finite, std: arg.notNegative })],
+  ['options', arg.options<NormalOptions>({ ...drawOptions, mean: arg.finite, std: arg.notNegative })],
 );
 
 /** Normal with the given mean and standard deviation (0 and 1 by default). */
@@ -123,17 +137,19 @@ export function normal<T extends DType = 'f32'>(
   const { mean = 0, std = 1 } = options;
   const to = toShape('normal', shape);
   const dtype = floatType('normal', options);
-  return record([], (b) => {
-    const standard = normalOf(b, to, formula.wideType(dtype));
-    return cast(b, add(b, mul(b, standard, std), mean), dtype);
-  });
+  return drawnBy('normal', options.key, () =>
+    record([], (b) => {
+      const standard = normalOf(b, to, formula.wideType(dtype));
+      return cast(b, add(b, mul(b, standard, std), mean), dtype);
+    }),
+  );
 }
 
 const takesRandint = arg.takes<typeof randint>(
   ['low', arg.integer],
   ['high', arg.integer],
   ['the shape', arg.inside()],
-  ['options', arg.options<CreateOptions>(createOptions)],
+  ['options', arg.options<DrawOptions>(drawOptions)],
 );
 
 /**
@@ -144,7 +160,7 @@ export function randint(
   low: number,
   high: number,
   shape: readonly number[],
-  options: CreateOptions = {},
+  options: DrawOptions = {},
 ): Tensor {
   takesRandint('randint', low, high, shape, options);
   const to = toShape('randint', shape);
@@ -153,25 +169,37 @@ export function randint(
   if (!inside || !Number.isInteger(range) || range < 1 || range > 2 ** 32) {
     throw new TensorError('E_VALUE', 'randint', `[${low}, ${high}) holds no 32-bit integers`);
   }
-  return record([], (b) => {
-    const bits = words(b, to);
-    const below = range === 2 ** 32 ? bits : binary(b, 'mulhi', bits, range);
-    if (low >= 0) return cast(b, add(b, below, low), options.dtype ?? 'i32');
-    return cast(b, add(b, cast(b, below, 'i32'), low), options.dtype ?? 'i32');
-  });
+  return drawnBy('randint', options.key, () =>
+    record([], (b) => {
+      const bits = words(b, to);
+      const below = range === 2 ** 32 ? bits : binary(b, 'mulhi', bits, range);
+      if (low >= 0) return cast(b, add(b, below, low), options.dtype ?? 'i32');
+      return cast(b, add(b, cast(b, below, 'i32'), low), options.dtype ?? 'i32');
+    }),
+  );
 }
 
-const takesRandperm = arg.takes<typeof randperm>(['n', arg.count(0)]);
+const takesRandperm = arg.takes<typeof randperm>(
+  ['n', arg.count(0)],
+  ['options', arg.options<KeyOption>(keyOption)],
+);
 
 /** 0 … n−1 in random order (i32): a sort of as many random words. */
-export function randperm(n: number): Tensor<'i32'> {
-  takesRandperm('randperm', n);
-  return record([], (b) => formula.orderOf(b, words(b, [n]), 0, false));
+export function randperm(n: number, options: KeyOption = {}): Tensor<'i32'> {
+  takesRandperm('randperm', n, options);
+  return drawnBy('randperm', options.key, () =>
+    record([], (b) => formula.orderOf(b, words(b, [n]), 0, false)),
+  );
 }
 
+const takesBernoulli = arg.takes<typeof bernoulli>(
+  ['the operand', aTensor],
+  ['options', arg.options<KeyOption>(keyOption)],
+);
+
 /** 1 with the probability that the element gives, else 0. */
-export function bernoulli<D extends DType>(x: Tensor<D>): Tensor<D> {
-  takesOne('bernoulli', x);
+export function bernoulli<D extends DType>(x: Tensor<D>, options: KeyOption = {}): Tensor<D> {
+  takesBernoulli('bernoulli', x, options);
   checkFloat('bernoulli', x);
   watch(
     'bernoulli',
@@ -184,10 +212,12 @@ export function bernoulli<D extends DType>(x: Tensor<D>): Tensor<D> {
     ([low, high]) =>
       low! >= 0 && high! <= 1 ? undefined : `probabilities must be in [0, 1]: ${low! >= 0 ? high : low}`,
   );
-  return apply([x], (b, p) => {
-    const compute = formula.wideType(x.dtype);
-    return cast(b, binary(b, 'lt', uniformOf(b, x.shape, compute), cast(b, p, compute)), x.dtype);
-  });
+  return drawnBy('bernoulli', options.key, () =>
+    apply([x], (b, p) => {
+      const compute = formula.wideType(x.dtype);
+      return cast(b, binary(b, 'lt', uniformOf(b, x.shape, compute), cast(b, p, compute)), x.dtype);
+    }),
+  );
 }
 
 export interface DropoutOptions {
@@ -195,7 +225,7 @@ export interface DropoutOptions {
   readonly training?: boolean;
 }
 
-export interface SeededDropoutOptions extends DropoutOptions {
+export interface SeededDropoutOptions extends DropoutOptions, KeyOption {
   /**
    * An integer in [0, 2³²) that decides the mask by itself: the same seed zeroes the same elements, and
    * the generator stays where it is.
@@ -211,7 +241,7 @@ const seedOf32: arg.Kind<number> = arg.kind(
 const takesDropout = arg.takes<typeof dropout>(
   ['the operand', aTensor],
   ['p', arg.optional(arg.share)],
-  ['options', arg.options<SeededDropoutOptions>({ training: arg.flag, seed: seedOf32 })],
+  ['options', arg.options<SeededDropoutOptions>({ training: arg.flag, seed: seedOf32, ...keyOption })],
 );
 
 /**
@@ -225,11 +255,13 @@ export function dropout<D extends DType>(
 ): Tensor<D> {
   takesDropout('dropout', x, p, options);
   checkFloat('dropout', x);
+  if (options.seed !== undefined && options.key !== undefined)
+    throw new TensorError('E_VALUE', 'dropout', 'the mask is decided by a seed or by a key, not by both');
   if (options.training === false || p === 0) return x;
-  return apply([x], (b, node) => dropoutOf(b, node, p, options.seed));
+  return drawnBy('dropout', options.key, () => apply([x], (b, node) => dropoutOf(b, node, p, options.seed)));
 }
 
-export interface MultinomialOptions {
+export interface MultinomialOptions extends KeyOption {
   /** Draws one after another from the same weights; false (all different) by default. */
   readonly replacement?: boolean;
 }
@@ -237,7 +269,7 @@ export interface MultinomialOptions {
 const takesMultinomial = arg.takes<typeof multinomial>(
   ['the weights', aTensor],
   ['the count', arg.count(1)],
-  ['options', arg.options<MultinomialOptions>({ replacement: arg.flag })],
+  ['options', arg.options<MultinomialOptions>({ replacement: arg.flag, ...keyOption })],
 );
 
 /**
@@ -278,14 +310,16 @@ export function multinomial(weights: Tensor, count: number, options: Multinomial
     },
   );
   const lead = weights.shape.slice(0, -1);
-  return apply([weights], (b, node) => {
-    const wide = formula.stopGradient(b, cast(b, node, formula.wideType(weights.dtype)));
-    if (options.replacement === true) return cumulativeDraw(b, wide, [...lead, count]);
-    const unit = add(b, uniformOf(b, weights.shape, wide.dtype), 2 ** -25);
-    const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
-    const order = formula.orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
-    return sliceAxis(b, order, last, 0, count);
-  });
+  return drawnBy('multinomial', options.key, () =>
+    apply([weights], (b, node) => {
+      const wide = formula.stopGradient(b, cast(b, node, formula.wideType(weights.dtype)));
+      if (options.replacement === true) return cumulativeDraw(b, wide, [...lead, count]);
+      const unit = add(b, uniformOf(b, weights.shape, wide.dtype), 2 ** -25);
+      const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
+      const order = formula.orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
+      return sliceAxis(b, order, last, 0, count);
+    }),
+  );
 }
 
 /** How many running sums each uniform number has reached: [.., count] from weights [.., n]. */

@@ -178,7 +178,7 @@ export const beta: OfTwo = (first = 1, second = 1) => {
     },
     isSmooth: false,
     logProb(x) {
-      const powers = add(xlogy(sub(a, 1), x), xlog1py(sub(b, 1), mul(x, -1)));
+      const powers = add(xlogy(sub(a, 1), x), xlog1py(sub(b, 1), neg(floats(x, a))));
       return sub(add(powers, lgamma(total)), add(lgamma(a), lgamma(b)));
     },
   });

@@ -4,12 +4,11 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isFloat, type DType } from '../../../ir/dtype.ts';
 import { toShape } from '../../../ir/shape.ts';
 import { anOperand } from '../../expect.ts';
 import { asTensor } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { commonShape, operandType } from '../operand.ts';
+import { checkNotComplex, commonShape, operandType } from '../operand.ts';
 import { broadcastTo } from '../shape/view.ts';
 
 /** A distribution, or several of them: one for each element of its parameters. */
@@ -48,14 +47,9 @@ const takesPoint = arg.takes<(x: TensorLike) => Tensor>(['the operand', anOperan
 
 /** The parameters as float tensors of one dtype and shape. */
 export function parameters(op: string, values: readonly TensorLike[]): Tensor[] {
-  const dtype = floatOf(op, values);
+  const dtype = operandType(op, values, 'realFloat');
   const shape = commonShape(op, values);
   return values.map((value) => broadcastTo(asTensor(value, dtype, op).cast(dtype), shape));
-}
-
-function floatOf(op: string, values: readonly TensorLike[]): DType {
-  const dtype = operandType(op, values, 'float');
-  return isFloat(dtype) ? dtype : 'f32';
 }
 
 /** The distribution called `op` of these parts; `event` last axes of a sample belong together. */
@@ -75,6 +69,7 @@ export function distribution(op: string, shape: readonly number[], parts: Parts)
     },
     logProb(x) {
       takesPoint(`${op}.logProb`, x);
+      checkNotComplex(`${op}.logProb`, x);
       return parts.logProb(x);
     },
   };

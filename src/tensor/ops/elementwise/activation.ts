@@ -15,7 +15,18 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from './formula.ts';
 import { sliceAxis } from '../shape/layout.ts';
-import { apply, casted, checkHeld, floatFormula, show, takesOne, type FloatUnary } from '../operand.ts';
+import {
+  apply,
+  casted,
+  checkHeld,
+  checkNotComplex,
+  checkReal,
+  floatFormula,
+  realFormula,
+  show,
+  takesOne,
+  type FloatUnary,
+} from '../operand.ts';
 
 /** 1 / (1 + e⁻ˣ). */
 export const sigmoid: FloatUnary = floatFormula('sigmoid', (b, x) =>
@@ -24,14 +35,14 @@ export const sigmoid: FloatUnary = floatFormula('sigmoid', (b, x) =>
 );
 
 /** log σ(x) = −softplus(−x). */
-export const logSigmoid: FloatUnary = floatFormula('logSigmoid', (b, x) =>
+export const logSigmoid: FloatUnary = realFormula('logSigmoid', (b, x) =>
   neg(b, formula.softplus(b, neg(b, x))),
 );
 
 /** max(x, 0): NaN stays NaN, the derivative at 0 is 0. */
 export function relu<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('relu', x);
-  if (x.dtype === 'bool') throw new TensorError('E_DTYPE', 'relu', `expects numbers, not bool: ${show(x)}`);
+  checkReal('relu', x);
   return apply([x], (b, node) => {
     const zero = fullLike(b, node, 0);
     return where(b, binary(b, 'le', node, zero), zero, node);
@@ -64,7 +75,8 @@ export function relu6<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
 /** x within its limits: integers stay so, bool is no number. */
 function clamped(op: string, x: Tensor, low: number, high: number): Tensor {
   if (isFloat(x.dtype) || x.dtype === 'bool')
-    return floatFormula(op, (b, wide) => hardClamp(b, wide, low, high))(x);
+    return realFormula(op, (b, wide) => hardClamp(b, wide, low, high))(x);
+  checkNotComplex(op, x);
   checkHeld(op, low, x.dtype);
   checkHeld(op, high, x.dtype);
   return apply([x], (b, node) => binary(b, 'min', binary(b, 'max', node, low), high));
@@ -75,7 +87,7 @@ const takesSlope = arg.takes<typeof leakyRelu>(['x', aTensor], ['slope', arg.opt
 /** x above 0, slope·x below; slope is 0.01 by default. */
 export function leakyRelu<D extends DType>(x: Tensor<D>, slope = 0.01): Tensor<Floated<D>> {
   takesSlope('leakyRelu', x, slope);
-  return floatFormula('leakyRelu', (b, wide) =>
+  return realFormula('leakyRelu', (b, wide) =>
     where(b, binary(b, 'lt', fullLike(b, wide, 0), wide), wide, mul(b, wide, slope)),
   )(x);
 }
@@ -89,6 +101,9 @@ export function prelu(x: Tensor, weight: Tensor): Tensor {
   if (weight.rank > 1 || (weight.size !== 1 && weight.size !== channels)) {
     throw new TensorError('E_SHAPE', 'prelu', `expects 1 or ${channels} weights: ${show(x, weight)}`);
   }
+  checkReal('prelu', x);
+  if (x.dtype !== weight.dtype)
+    throw new TensorError('E_DTYPE', 'prelu', `both must have one dtype: ${show(x, weight)}`);
   return apply([casted('prelu', x), casted('prelu', weight)], (b, p, w) => {
     const slope = w.shape.length === 0 || x.rank < 2 ? w : formula.alongAxis(b, w, x.rank, 1);
     const below = mul(b, formula.spreadTo(b, slope, p), p);
@@ -108,18 +123,18 @@ const takesAlpha = arg.takes<typeof elu>(['x', aTensor], ['alpha', arg.optional(
 /** x above 0, alpha·(eˣ − 1) below; alpha is 1 by default. */
 export function elu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>> {
   takesAlpha('elu', x, alpha);
-  return floatFormula('elu', (b, wide) => eluOf(b, wide, alpha))(x);
+  return realFormula('elu', (b, wide) => eluOf(b, wide, alpha))(x);
 }
 
 /** x above 0, alpha·(e^(x/alpha) − 1) below: elu with derivative 1 at 0 for every alpha. */
 export function celu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>> {
   takesAlpha('celu', x, alpha);
   if (alpha === 0) throw new TensorError('E_VALUE', 'celu', 'alpha must not be 0');
-  return floatFormula('celu', (b, wide) => mul(b, eluOf(b, div(b, wide, alpha), 1), alpha))(x);
+  return realFormula('celu', (b, wide) => mul(b, eluOf(b, div(b, wide, alpha), 1), alpha))(x);
 }
 
 /** Scaled elu whose outputs keep mean 0 and variance 1 (Klambauer et al., 2017). */
-export const selu: FloatUnary = floatFormula('selu', (b, x) =>
+export const selu: FloatUnary = realFormula('selu', (b, x) =>
   mul(b, eluOf(b, x, 1.6732632423543772), 1.0507009873554805),
 );
 
@@ -145,7 +160,7 @@ export function gelu<D extends DType>(x: Tensor<D>, options: GeluOptions = {}): 
   const form = options.approximate ?? 'none';
   switch (form) {
     case 'none':
-      return floatFormula('gelu', (b, wide) => {
+      return realFormula('gelu', (b, wide) => {
         const twice = add(b, unary(b, 'erf', mul(b, wide, Math.SQRT1_2)), 1);
         return mul(b, mul(b, wide, 0.5), twice);
       })(x);
@@ -175,7 +190,7 @@ const siluRule: CustomRule = (b, [x], _value, g) => {
 };
 
 /** x·tanh(softplus(x)). */
-export const mish: FloatUnary = floatFormula('mish', (b, x) =>
+export const mish: FloatUnary = realFormula('mish', (b, x) =>
   formula.withRule(b, mul(b, x, unary(b, 'tanh', formula.softplus(b, x))), [x], mishRule),
 );
 
@@ -200,8 +215,8 @@ const takesSoftplus = arg.takes<typeof softplus>(
 export function softplus<D extends DType>(x: Tensor<D>, options: SoftplusOptions = {}): Tensor<Floated<D>> {
   takesSoftplus('softplus', x, options);
   const { beta = 1 } = options;
-  if (beta === 1) return floatFormula('softplus', formula.softplus)(x);
-  return floatFormula('softplus', (b, wide) => {
+  if (beta === 1) return realFormula('softplus', formula.softplus)(x);
+  return realFormula('softplus', (b, wide) => {
     // max(x, 0) for itself, since beta·x may overflow where x does not.
     const scaled = mul(b, wide, beta);
     const tail = unary(b, 'log1p', unary(b, 'exp', formula.negativeAbs(b, scaled)));
@@ -243,10 +258,10 @@ function hardGate(b: GraphBuilder, x: Node): Node {
 }
 
 /** x / 6 + ½, limited to [0, 1]. */
-export const hardsigmoid: FloatUnary = floatFormula('hardsigmoid', hardGate);
+export const hardsigmoid: FloatUnary = realFormula('hardsigmoid', hardGate);
 
 /** x·hardsigmoid(x). */
-export const hardswish: FloatUnary = floatFormula('hardswish', (b, x) => mul(b, x, hardGate(b, x)));
+export const hardswish: FloatUnary = realFormula('hardswish', (b, x) => mul(b, x, hardGate(b, x)));
 
 /** The first half of an axis (the last by default) gated by the second: a·σ(b). */
 export function glu(x: Tensor, axis = -1): Tensor {

@@ -102,7 +102,7 @@ export function div<X extends TensorLike, Y extends TensorLike>(
 ): Tensor<Common<X, Y> | Floated<Common<X, Y>>> {
   takesDiv('div', x, y, options);
   if (options.rounding === undefined) return combine('div', [x, y], 'float', (b, p, q) => over(b, p, q));
-  if (options.rounding === 'floor') return floorDivide(x, y);
+  if (options.rounding === 'floor') return quotient('div', x, y, formula.floorDivide);
   return quotient('div', x, y, (b, p, q) =>
     isFloat(p.dtype) ? unary(b, 'trunc', over(b, p, q)) : over(b, p, q),
   );
@@ -144,7 +144,7 @@ function quotient(
 
 function pairwise(name: string, op: BinaryOp, onBool?: BinaryOp): Binary {
   return (x, y) =>
-    combine(name, [x, y], 'any', (b, p, q) =>
+    combine(name, [x, y], 'ordered', (b, p, q) =>
       binary(b, p.dtype === 'bool' && onBool !== undefined ? onBool : op, p, q),
     );
 }
@@ -156,7 +156,7 @@ export const minimum: Binary = pairwise('minimum', 'min', 'and');
 
 /** The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x). */
 export function atan2<X extends TensorLike, Y extends TensorLike>(y: Y, x: X): Tensor<Floated<Common<X, Y>>> {
-  return combine('atan2', [y, x], 'float', (b, p, q) => binary(b, 'atan2', p, q));
+  return combine('atan2', [y, x], 'realFloat', (b, p, q) => binary(b, 'atan2', p, q));
 }
 
 /**

@@ -23,11 +23,11 @@ import {
 } from '../operand.ts';
 
 function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): Comparison {
+  const isOrdered = op === 'lt' || op === 'le';
   return (x, y) =>
-    combine(name, [x, y], 'any', (b, p, q) => {
-      const ordered = op === 'lt' || op === 'le';
+    combine(name, [x, y], isOrdered ? 'ordered' : 'any', (b, p, q) => {
       const [left, right] = [p, q].map((node) =>
-        ordered && node.dtype === 'bool' ? cast(b, node, 'i32') : node,
+        isOrdered && node.dtype === 'bool' ? cast(b, node, 'i32') : node,
       ) as [Node, Node];
       return swap ? binary(b, op, right, left) : binary(b, op, left, right);
     });

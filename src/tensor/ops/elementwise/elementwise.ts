@@ -27,8 +27,6 @@ import type { UnaryOp } from '../../../ir/ops.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { aTensor, expectTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { erfc as erfcOf } from '../../formula/special/erfc.ts';
-import { ofNode } from '../../formula/special/function.ts';
 import * as formula from './formula.ts';
 import {
   apply,
@@ -59,7 +57,7 @@ function primitive(op: PlainUnary, name: string = op): FloatUnary {
 function rounding(op: PlainUnary): Unary {
   return (x) => {
     takesOne(op, x);
-    checkNotComplex(op, x.dtype, x);
+    checkNotComplex(op, x);
     return apply([x], (b, node) => (isFloat(node.dtype) ? unary(b, op, node) : node));
   };
 }
@@ -71,7 +69,7 @@ function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
     if (x.dtype === 'bool' && op === 'sign') return apply([x], (_, node) => node);
     if (x.dtype === 'bool')
       throw new TensorError('E_DTYPE', name, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
-    if (op === 'sign') checkNotComplex(name, x.dtype, x);
+    if (op === 'sign') checkNotComplex(name, x);
     return apply([x], (b, node) => unary(b, op, node));
   };
 }
@@ -150,8 +148,6 @@ export const cosh: FloatUnary = primitive('cosh');
 export const tanh: FloatUnary = primitive('tanh');
 /** The error function. */
 export const erf: FloatUnary = primitive('erf');
-/** 1 − erf(x), with all its digits where that is small: erfc(10) is 2.1e-45. */
-export const erfc: FloatUnary = floatFormula('erfc', ofNode(erfcOf));
 /** √x; NaN below 0. */
 export const sqrt: FloatUnary = primitive('sqrt');
 /** 1 / √x. */

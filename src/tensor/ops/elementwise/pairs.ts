@@ -12,7 +12,7 @@ import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { checkNotComplex, combine, fit, operandType, resultType, show, type Binary } from '../operand.ts';
+import { calledAs, checkNotComplex, combine, fit, resultType, show, type Binary } from '../operand.ts';
 import { add as sum, sub as difference, mul as product, div as quotient, pow } from './arithmetic.ts';
 import { clamp } from './elementwise.ts';
 import { maximum, minimum } from './arithmetic.ts';
@@ -38,6 +38,7 @@ function chosen(
   y: TensorLike,
   takesFirst: (b: GraphBuilder, p: Node, q: Node) => Node,
 ): Tensor {
+  checkNotComplex(op, x, y);
   const dtype = resultType([x, y]);
   if (!isFloat(dtype)) return op === 'fmax' ? maximum(x, y) : minimum(x, y);
   return combine(op, [x, y], 'any', (b, p, q) =>
@@ -48,8 +49,7 @@ function chosen(
 /** √(x² + y²), also where the squares are out of range. */
 export function hypot<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Floated<Common<X, Y>>> {
   takesPair('hypot', x, y);
-  checkNotComplex('hypot', operandType('hypot', [x, y], 'float'), x, y);
-  return combine('hypot', [x, y], 'float', (b, p, q) => formula.widened2(b, p, q, hypotOf));
+  return combine('hypot', [x, y], 'realFloat', (b, p, q) => formula.widened2(b, p, q, hypotOf));
 }
 
 function hypotOf(b: GraphBuilder, p: Node, q: Node): Node {
@@ -74,7 +74,7 @@ export function logaddexp<X extends TensorLike, Y extends TensorLike>(
   y: Y,
 ): Tensor<Floated<Common<X, Y>>> {
   takesPair('logaddexp', x, y);
-  return combine('logaddexp', [x, y], 'float', (b, p, q) =>
+  return combine('logaddexp', [x, y], 'realFloat', (b, p, q) =>
     formula.widened2(b, p, q, (c, wideP, wideQ) => {
       const decay = unary(c, 'exp', negativeDistance(c, wideP, wideQ));
       const value = logSum(c, wideP, wideQ, unary(c, 'log1p', decay));
@@ -89,7 +89,7 @@ export function logaddexp2<X extends TensorLike, Y extends TensorLike>(
   y: Y,
 ): Tensor<Floated<Common<X, Y>>> {
   takesPair('logaddexp2', x, y);
-  return combine('logaddexp2', [x, y], 'float', (b, p, q) =>
+  return combine('logaddexp2', [x, y], 'realFloat', (b, p, q) =>
     formula.widened2(b, p, q, (c, wideP, wideQ) => {
       const decay = unary(c, 'exp2', negativeDistance(c, wideP, wideQ));
       const value = logSum(c, wideP, wideQ, mul(c, unary(c, 'log1p', decay), Math.LOG2E));
@@ -122,7 +122,7 @@ const logaddexp2Rule: CustomRule = (b, [x, y], _value, g) => {
 /** 0 below 0, 1 above, and `values` at 0; NaN gives 0. */
 export function heaviside<X extends TensorLike, Y extends TensorLike>(x: X, values: Y): Tensor<Common<X, Y>> {
   takesPair('heaviside', x, values);
-  return combine('heaviside', [x, values], 'any', (b, p, q) => {
+  return combine('heaviside', [x, values], 'ordered', (b, p, q) => {
     const numbers = p.dtype === 'bool' ? cast(b, p, 'i32') : p;
     const above = cast(b, binary(b, 'lt', 0, numbers), p.dtype);
     return where(b, binary(b, 'eq', numbers, 0), q, above);
@@ -138,7 +138,7 @@ export function rsub<X extends TensorLike, Y extends TensorLike>(
   takesRsub('rsub', x, y, options);
   const left: TensorLike = y;
   const right: TensorLike = x;
-  return difference(left, right, options);
+  return calledAs('rsub', () => difference(left, right, options));
 }
 
 const takesRsub = arg.takes<typeof rsub>(
@@ -191,7 +191,7 @@ export function addcmul(
   options: ScaledOptions = {},
 ): Tensor {
   takesScaled('addcmul', x, first, second, options);
-  return sum(x, product(first, second), { alpha: options.value ?? 1 });
+  return calledAs('addcmul', () => sum(x, product(first, second), { alpha: options.value ?? 1 }));
 }
 
 /** x + value·first/second, of floats. */
@@ -204,7 +204,7 @@ export function addcdiv(
   takesScaled('addcdiv', x, first, second, options);
   if (!isInexact(resultType([x, first, second])))
     throw new TensorError('E_DTYPE', 'addcdiv', `expects floats: ${show(x, first, second)}`, ".cast('f32')");
-  return sum(x, quotient(first, second), { alpha: options.value ?? 1 });
+  return calledAs('addcdiv', () => sum(x, quotient(first, second), { alpha: options.value ?? 1 }));
 }
 
 const takesLimit = arg.takes<typeof clampMin>(['x', aTensor], ['the limit', anOperand]);
@@ -212,13 +212,15 @@ const takesLimit = arg.takes<typeof clampMin>(['x', aTensor], ['the limit', anOp
 /** At least `low`; NaN stays. */
 export function clampMin(x: Tensor, low: TensorLike): Tensor {
   takesLimit('clampMin', x, low);
-  return resultType([x, low]) === 'bool' ? maximum(x, low) : clamp(x, low);
+  return calledAs('clampMin', () => (resultType([x, low]) === 'bool' ? maximum(x, low) : clamp(x, low)));
 }
 
 /** At most `high`; NaN stays. */
 export function clampMax(x: Tensor, high: TensorLike): Tensor {
   takesLimit('clampMax', x, high);
-  return resultType([x, high]) === 'bool' ? minimum(x, high) : clamp(x, undefined, high);
+  return calledAs('clampMax', () =>
+    resultType([x, high]) === 'bool' ? minimum(x, high) : clamp(x, undefined, high),
+  );
 }
 
 export interface CloseOptions {

@@ -13,17 +13,7 @@ import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import {
-  apply,
-  checkFloat,
-  checkNotComplex,
-  combine,
-  operandType,
-  resultType,
-  show,
-  takesOne,
-  type Predicate,
-} from '../operand.ts';
+import { apply, checkFloat, combine, resultType, show, takesOne, type Predicate } from '../operand.ts';
 import { mul as product, pow, sub as difference } from './arithmetic.ts';
 import { exp2, trunc } from './elementwise.ts';
 import * as formula from './formula.ts';
@@ -86,8 +76,7 @@ export function copysign<X extends TensorLike, Y extends TensorLike>(
   y: Y,
 ): Tensor<Floated<Common<X, Y>>> {
   takesPair('copysign', x, y);
-  checkNotComplex('copysign', operandType('copysign', [x, y], 'float'), x, y);
-  return combine('copysign', [x, y], 'float', (b, p, q) => {
+  return combine('copysign', [x, y], 'realFloat', (b, p, q) => {
     const size = unary(b, 'abs', p);
     const value = where(b, signBit(b, q), unary(b, 'neg', size), size);
     return formula.withRule(b, value, [p], copysignRule);

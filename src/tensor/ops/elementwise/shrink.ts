@@ -10,14 +10,14 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { uniformOf } from '../creation/noise.ts';
 import * as formula from './formula.ts';
-import { apply, checkFloat, checkHeld, floatFormula, show } from '../operand.ts';
+import { apply, checkFloat, checkHeld, checkReal, floatFormula, realFormula } from '../operand.ts';
 
 const takesLambda = arg.takes<typeof softshrink>(['x', aTensor], ['lambda', arg.optional(arg.notNegative)]);
 
 /** x moved towards 0 by `lambda` (½ by default), 0 within it. */
 export function softshrink(x: Tensor, lambda = 0.5): Tensor {
   takesLambda('softshrink', x, lambda);
-  return floatFormula('softshrink', (b, wide) => {
+  return realFormula('softshrink', (b, wide) => {
     const zero = fullLike(b, wide, 0);
     const above = binary(b, 'lt', fullLike(b, wide, lambda), wide);
     const below = binary(b, 'lt', wide, -lambda);
@@ -31,7 +31,7 @@ export function softshrink(x: Tensor, lambda = 0.5): Tensor {
 /** x where |x| is above `lambda` (½ by default), else 0. */
 export function hardshrink(x: Tensor, lambda = 0.5): Tensor {
   takesLambda('hardshrink', x, lambda);
-  return floatFormula('hardshrink', (b, wide) => {
+  return realFormula('hardshrink', (b, wide) => {
     const zero = fullLike(b, wide, 0);
     const inside = binary(
       b,
@@ -52,8 +52,7 @@ const takesThreshold = arg.takes<typeof threshold>(
 /** x where it is above the threshold (or NaN), else the value. */
 export function threshold(x: Tensor, at: number, value: number): Tensor {
   takesThreshold('threshold', x, at, value);
-  if (x.dtype === 'bool')
-    throw new TensorError('E_DTYPE', 'threshold', `expects numbers, not bool: ${show(x)}`, ".cast('f32')");
+  checkReal('threshold', x);
   checkHeld('threshold', value, x.dtype);
   return apply([x], (b, node) => {
     const bound = isFloat(x.dtype) ? at : Math.floor(at);
@@ -86,7 +85,7 @@ export function rrelu(x: Tensor, options: RreluOptions = {}): Tensor {
   const { lower = 1 / 8, upper = 1 / 3, training = false } = options;
   if (lower > upper)
     throw new TensorError('E_VALUE', 'rrelu', `lower ${lower} must not be above upper ${upper}`);
-  return floatFormula('rrelu', (b, wide) => {
+  return realFormula('rrelu', (b, wide) => {
     const isPositive = binary(b, 'lt', fullLike(b, wide, 0), wide);
     const slope = training
       ? add(b, mul(b, uniformOf(b, dims(wide), wide.dtype), upper - lower), lower)

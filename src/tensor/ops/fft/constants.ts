@@ -1,12 +1,14 @@
 // Tables that transforms take, as tensors: computed once for a length, and kept while lengths come
 // back. They are leaves like any other tensor, so that devices, compiled functions and bundles have
-// them once.
+// them once. And the dtype that transforms are computed in, which is that of their tables.
 
 import { fftTable } from '../../../ir/fft/table.ts';
 import { root } from '../../../ir/fft/roots.ts';
-import type { DType } from '../../../ir/dtype.ts';
+import { TensorError } from '../../../errors.ts';
+import { complexType, partType, type DType } from '../../../ir/dtype.ts';
 import { tensor } from '../creation/creation.ts';
 import type { Tensor } from '../../tensor.ts';
+import { show } from '../operand.ts';
 
 /** Tables kept: those of the lengths used last. */
 const most = 32;
@@ -37,4 +39,11 @@ export function halfRoots(n: number, dtype: DType): Tensor {
     for (let k = 0; k < count; k++) [data[k], data[count + k]] = root(k, n) as [number, number];
     return data;
   });
+}
+
+/** Floats that are transformed: f32, or f64; integers and bool as f32. */
+export function partsType(op: string, x: Tensor): DType {
+  if (x.dtype === 'f16' || x.dtype === 'bf16')
+    throw new TensorError('E_DTYPE', op, `transforms no 16-bit floats: ${show(x)}`, ".cast('f32')");
+  return partType(complexType(x.dtype));
 }

@@ -9,7 +9,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { conj } from '../complex/complex.ts';
 import { mul } from '../elementwise/arithmetic.ts';
-import { show } from '../operand.ts';
+import { calledAs, show } from '../operand.ts';
 import { narrow } from '../shape/indexing.ts';
 import { flip } from '../shape/movement.ts';
 import { fftn, ifftn, irfftn, rfftn } from './transform.ts';
@@ -59,10 +59,11 @@ function convolved(op: string, x: Tensor, y: Tensor, options: ConvolveOptions): 
   const full = left.map((size, i) => size + right[i]! - 1);
   const s = full.map(nextSmooth);
   const how = { s, dim: axes };
-  const product =
+  const product = calledAs(op, () =>
     isComplex(x.dtype) || isComplex(y.dtype)
       ? ifftn(mul(fftn(x, how), fftn(y, how)), { dim: axes })
-      : irfftn(mul(rfftn(x, how), rfftn(y, how)), how);
+      : irfftn(mul(rfftn(x, how), rfftn(y, how)), how),
+  );
   return axes.reduce((result, axis, i) => {
     const size = {
       full: full[i]!,

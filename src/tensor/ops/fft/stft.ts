@@ -12,6 +12,7 @@ import { sum } from '../reduce/reduce.ts';
 import { narrow } from '../shape/indexing.ts';
 import { pad } from '../shape/movement.ts';
 import { broadcastTo, reshape, transpose, unfold } from '../shape/view.ts';
+import { partsType } from './constants.ts';
 import { fft, ifft, irfft, rfft, type FftNorm } from './transform.ts';
 
 interface FrameOptions {
@@ -96,6 +97,7 @@ export function stft(x: Tensor, n: number, options: StftOptions = {}): Tensor {
     const problem = `expects a signal or a batch of them: ${show(x)}`;
     throw new TensorError('E_SHAPE', 'stft', problem, 'reshape(x, [-1, x.shape.at(-1)])');
   }
+  partsType('stft', x);
   const { hop, window } = framesOf('stft', n, options);
   const half = Math.floor(n / 2);
   const signal = center ? pad(x, [[half, half]], { mode: padMode }) : x;

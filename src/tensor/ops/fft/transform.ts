@@ -4,13 +4,13 @@
 import { showValue, TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { cast, complex, conj, fullLike, imag, mul, real } from '../../../ir/build.ts';
-import { complexType, isComplex, partType, type DType } from '../../../ir/dtype.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
-import { halfRoots, tableOf } from './constants.ts';
+import { halfRoots, partsType, tableOf } from './constants.ts';
 import {
   complexTransform,
   eachPart,
@@ -62,13 +62,6 @@ interface Step {
 function scaleOf(n: number, inverse: boolean, by: FftNorm = 'backward'): number {
   if (by === 'ortho') return 1 / Math.sqrt(n);
   return (by === 'backward') === inverse ? 1 / n : 1;
-}
-
-/** Floats that are transformed: f32, or f64; integers and bool as f32. */
-function partsType(op: string, x: Tensor): DType {
-  if (x.dtype === 'f16' || x.dtype === 'bf16')
-    throw new TensorError('E_DTYPE', op, `transforms no 16-bit floats: ${show(x)}`, ".cast('f32')");
-  return partType(complexType(x.dtype));
 }
 
 /** Records steps one after another, and scales their result. */

@@ -8,6 +8,7 @@ import type { DType } from '../../../ir/dtype.ts';
 import { tensor } from '../creation/creation.ts';
 import type { Tensor } from '../../tensor.ts';
 
+/** Which elements a window has, and of what dtype. */
 export interface WindowShape {
   /** One element of the next period is left out; true by default. */
   readonly periodic?: boolean;

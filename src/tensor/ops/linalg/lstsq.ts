@@ -20,6 +20,7 @@ import { svdvals } from '../spectral/svd.ts';
 import { orthogonal } from './formula.ts';
 import { checkMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
 
+/** What `linalg.lstsq` gives. */
 export interface LeastSquares {
   /** X with the least ‖A·X − B‖, n×k; the shortest such X where A has fewer rows than columns. */
   readonly solution: Tensor;

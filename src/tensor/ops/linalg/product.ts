@@ -10,7 +10,7 @@ import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor, tensors } from '../../expect.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import { apply, show } from '../operand.ts';
+import { apply, calledAs, show } from '../operand.ts';
 import { matmul } from '../product/matmul.ts';
 import { inverseOf, singularPivot, solvedSystem } from './formula.ts';
 import { watchInfo } from './info.ts';
@@ -80,7 +80,7 @@ export function multiDot(matrices: readonly Tensor[]): Tensor {
     const at = splits[from]![to]!;
     return matmul(multiply(from, at), multiply(at + 1, to));
   };
-  return multiply(0, matrices.length - 1);
+  return calledAs(op, () => multiply(0, matrices.length - 1));
 }
 
 /** Where each run of a product is split (Cormen et al., "Introduction to Algorithms", 14.2). */

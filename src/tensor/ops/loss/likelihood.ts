@@ -45,8 +45,8 @@ export function gaussianNllLoss(
   takesGaussianNll('gaussianNllLoss', x, target, variance, options);
   const op = 'gaussianNllLoss';
   const { full = false, eps = 1e-6, reduction = 'mean' } = options;
+  const dtype = operandType(op, [x, target, variance], 'realFloat');
   if (variance instanceof Tensor) watchVariance(op, variance);
-  const dtype = operandType(op, [x, target, variance], 'float');
   return fit(
     op,
     [x, target, spreadVariance(op, x, variance)],
@@ -120,7 +120,7 @@ export function poissonNllLoss(
 ): Tensor<FloatDType> {
   takesPoissonNll('poissonNllLoss', x, target, options);
   const { logInput = true, full = false, eps = 1e-8, reduction = 'mean' } = options;
-  const dtype = operandType('poissonNllLoss', [x, target], 'float');
+  const dtype = operandType('poissonNllLoss', [x, target], 'realFloat');
   return fit(
     'poissonNllLoss',
     [x, target],

@@ -34,7 +34,7 @@ const takesSoftMargin = arg.takes<typeof softMarginLoss>(
 /** log(1 + e^(−target·x)) for targets 1 and −1. */
 export function softMarginLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor<FloatDType> {
   takesSoftMargin('softMarginLoss', x, target, options);
-  const dtype = operandType('softMarginLoss', [x, target], 'float');
+  const dtype = operandType('softMarginLoss', [x, target], 'realFloat');
   return fit(
     'softMarginLoss',
     [x, target],
@@ -192,7 +192,7 @@ export function multilabelSoftMarginLoss(
   const op = 'multilabelSoftMarginLoss';
   if (x.rank === 0) throw new TensorError('E_SHAPE', op, `expects [..,C]: ${show(x)}`);
   const { weight = 1, reduction = 'mean' } = options;
-  const dtype = operandType(op, [x, target], 'float');
+  const dtype = operandType(op, [x, target], 'realFloat');
   return fit(
     op,
     [x, target, weight],

@@ -22,7 +22,7 @@ import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { hinge, lossOptions, reduced, type LossOptions } from '../loss-reduction.ts';
-import { fit, operandType, resultType, show } from '../operand.ts';
+import { checkNotComplex, fit, operandType, resultType, show } from '../operand.ts';
 import { pairwiseDistance } from '../spectral/distance.ts';
 import { toInt } from '../elementwise/cast.ts';
 import { unsqueeze } from '../shape/view.ts';
@@ -76,7 +76,7 @@ export function marginRankingLoss(
 ): Tensor<FloatDType> {
   takesMarginRanking('marginRankingLoss', x, y, target, options);
   const { margin = 0, reduction = 'mean' } = options;
-  const dtype = operandType('marginRankingLoss', [x, y, target], 'float');
+  const dtype = operandType('marginRankingLoss', [x, y, target], 'realFloat');
   return fit(
     'marginRankingLoss',
     [x, y, target],
@@ -113,6 +113,7 @@ export function cosineEmbeddingLoss(
   takesCosineEmbedding('cosineEmbeddingLoss', x, y, target, options);
   const op = 'cosineEmbeddingLoss';
   const { margin = 0, reduction = 'mean' } = options;
+  checkNotComplex(op, x, y, target);
   if (x.rank !== y.rank || (x.rank !== 1 && x.rank !== 2) || target.rank !== x.rank - 1)
     throw new TensorError('E_SHAPE', op, `expects [N,D], [N,D] and [N]: ${show(x, y, target)}`);
   // bool has no products.
@@ -223,6 +224,7 @@ export function tripletMarginWithDistanceLoss(
   takesTripletDistance('tripletMarginWithDistanceLoss', anchor, positive, negative, options);
   const op = 'tripletMarginWithDistanceLoss';
   const { margin = 1, swap = false, reduction = 'mean', distance = pairwiseDistance } = options;
+  if (options.distance === undefined) operandType(op, [anchor, positive, negative], 'number');
   const near = distance(anchor, positive);
   if (!aTensor.accepts(near)) aTensor.refuse(op, 'the distance', near);
   const far = distance(anchor, negative);

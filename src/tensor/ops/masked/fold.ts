@@ -9,7 +9,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkNotEmpty } from '../operand.ts';
+import { apply, checkFloat, checkNotComplex, checkNotEmpty } from '../operand.ts';
 import type { Axes } from '../reduce/axes.ts';
 import { nanmedian } from '../statistics/order.ts';
 import {
@@ -57,6 +57,7 @@ function extremum(
   axes: Axes | undefined,
   options: MaskedReduceOptions,
 ): Tensor {
+  checkNotComplex(op, x);
   const dtype = options.dtype ?? x.dtype;
   return maskedFold(op, x, axes, options, dtype, (b, node, mask, list) => {
     if (list.some((axis) => x.shape[axis] === 0)) checkNotEmpty(op, x, list);
@@ -91,6 +92,7 @@ function place(
   axis: number | undefined,
   options: MaskedReduceOptions,
 ): Tensor {
+  checkNotComplex(op, x);
   checkMask(op, x, options.mask);
   const isWhole = axis === undefined || x.rank === 0;
   const at = axis === undefined ? 0 : normalizeAxis(op, axis, Math.max(1, x.rank));
@@ -209,6 +211,7 @@ export function median(x: Tensor, axis = -1, options: MaskedReduceOptions = {}):
 /** log Σ eˣ of the elements where the mask is true; −∞ over nothing. */
 export function logsumexp(x: Tensor, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesMaskedReduce('masked.logsumexp', x, axes, options);
+  checkNotComplex('masked.logsumexp', x);
   return maskedFold('masked.logsumexp', x, axes, options, floatOf(x, options), (b, node, mask, list) =>
     formula.logSumExp(b, keptOr(b, node, mask, -Infinity), list),
   );

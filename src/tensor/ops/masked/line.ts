@@ -11,7 +11,7 @@ import { aTensor } from '../../expect.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkInexact, show } from '../operand.ts';
+import { apply, checkFloat, checkImaginaryKept, checkInexact, show } from '../operand.ts';
 import { checkMask, floatOf, keptOr, maskOptions, normNode, type MaskOptions } from './masks.ts';
 
 const takesLine = arg.takes<(x: Tensor, axis: number, options?: MaskOptions) => Tensor>(
@@ -29,6 +29,7 @@ function overLine(
   make: (b: GraphBuilder, x: Node, mask: Node | undefined, axis: number) => Node,
 ): Tensor {
   checkMask(op, x, options.mask);
+  checkImaginaryKept(op, x, options.dtype ?? dtype);
   const at = normalizeAxis(op, axis, Math.max(1, x.rank));
   const line = x.rank === 0 ? [1] : x.shape;
   return apply([x, options.mask], (b, node, mask) => {

@@ -9,7 +9,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { normOf, wideType } from '../elementwise/formula.ts';
-import { apply, checkMaskType, commonShape, show } from '../operand.ts';
+import { apply, checkImaginaryKept, checkMaskType, commonShape, show } from '../operand.ts';
 import { axesOf, dropKeptAxes, type Axes, type ReduceOptions, reduceOptions } from '../reduce/axes.ts';
 
 export interface MaskOptions {
@@ -65,6 +65,7 @@ export function maskedFold(
   make: (b: GraphBuilder, x: Node, mask: Node | undefined, axes: readonly number[]) => Node,
 ): Tensor {
   checkMask(op, x, options.mask);
+  checkImaginaryKept(op, x, dtype);
   const list = axesOf(op, axes, x);
   return apply([x, options.mask], (b, node, mask) => {
     const kept = make(b, cast(b, node, wideType(dtype)), mask, list);

@@ -6,7 +6,7 @@ import { isInexact } from '../../../ir/dtype.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { add, mul } from '../elementwise/arithmetic.ts';
-import { casted, resultType, show } from '../operand.ts';
+import { calledAs, casted, resultType, show } from '../operand.ts';
 import { sum } from '../reduce/reduce.ts';
 import { expand } from '../shape/view.ts';
 import { bmm, mm, mv, outer } from './matmul.ts';
@@ -32,7 +32,7 @@ function affine(op: string, product: (first: Tensor, second: Tensor) => Tensor):
     takesAffine(op, given, first, second, options);
     const x = casted(op, given);
     const { beta = 1, alpha = 1 } = options;
-    const made = product(casted(op, first), casted(op, second));
+    const made = calledAs(op, () => product(casted(op, first), casted(op, second)));
     const dtype = resultType([x, made]);
     const factor = (value: TensorLike): TensorLike =>
       isInexact(dtype) || typeof value === 'object' ? value : Math.trunc(Number(value));

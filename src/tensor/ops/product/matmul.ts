@@ -8,7 +8,7 @@ import { type DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { apply, checkRank, show, takesOne } from '../operand.ts';
+import { apply, checkRank, operandType, show, takesOne } from '../operand.ts';
 import { productType, leadingAxes, matmulNodes, contract } from './contract.ts';
 import { diagonalOf } from '../shape/layout.ts';
 
@@ -178,5 +178,6 @@ export function linear<A extends DType, B extends DType>(
 export function trace(x: Tensor): Tensor {
   takesOne('trace', x);
   checkRank('trace', 'the operand', x, 2);
+  operandType('trace', [x], 'number');
   return apply([x], (b, node) => reduce(b, 'sum', diagonalOf(b, node, 0, 1, 0), [0]));
 }

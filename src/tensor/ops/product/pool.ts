@@ -2,7 +2,18 @@
 // reduction.
 
 import { TensorError } from '../../../errors.ts';
-import { add, binary, cast, div, fullLike, mul, reduce, reshape, where } from '../../../ir/build.ts';
+import {
+  add,
+  binary,
+  cast,
+  div,
+  fullLike,
+  mul,
+  reduce,
+  reduceKeep,
+  reshape,
+  where,
+} from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { dtypeBytes, integerRange, isFloat } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
@@ -10,7 +21,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, show, takesOne, type PerAxis } from '../operand.ts';
+import { apply, checkFloat, checkReal, operandType, show, takesOne, type PerAxis } from '../operand.ts';
 import {
   startOf,
   tapsBetween,
@@ -43,7 +54,7 @@ export const avgPoolOptions: arg.Table<AvgPoolOptions> = {
 };
 
 export interface LpPoolOptions extends WindowOptions {
-  /** Which norm, 2 by default. */
+  /** The exponent, 2 by default. */
   readonly p?: number;
 }
 
@@ -72,12 +83,6 @@ function firstOf(b: GraphBuilder, x: Node, windows: Windows, padding: number): [
   return [reduce(b, 'sum', chosen, [last]), place];
 }
 
-/** Pools of numbers, not of bool. */
-function checkNumber(op: string, x: Tensor): void {
-  if (x.dtype === 'bool')
-    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('f32')");
-}
-
 function maxPool(
   op: string,
   spatial: number,
@@ -85,7 +90,7 @@ function maxPool(
   kernelSize: PerAxis,
   options: MaxPoolOptions,
 ): Tensor {
-  checkNumber(op, x);
+  checkReal(op, x);
   const windows = windowsOf(op, spatial, x, kernelSize, options);
   return apply([x], (b, node) => firstMaximum(b, node, windows)[0]);
 }
@@ -122,7 +127,7 @@ function maxPoolWithIndices(
   kernelSize: PerAxis,
   options: MaxPoolOptions,
 ): [values: Tensor, indices: Tensor] {
-  checkNumber(op, x);
+  checkReal(op, x);
   const windows = windowsOf(op, spatial, x, kernelSize, options);
   const [values, indices] = recordMany([x], (b, [node]) => {
     const [value, place] = firstMaximum(b, node!, windows);
@@ -179,7 +184,7 @@ function avgPool(
   kernelSize: PerAxis,
   options: AvgPoolOptions,
 ): Tensor {
-  checkNumber(op, x);
+  operandType(op, [x], 'number');
   const windows = windowsOf(op, spatial, x, kernelSize, options);
   const { axes, kernel, stride, low, high, dilation, counts } = windows;
   const padded = options.countIncludePad !== false;
@@ -241,9 +246,23 @@ function lpPool(op: string, spatial: number, x: Tensor, kernelSize: PerAxis, opt
     formula.widened(b, node, (wide) => {
       const open = unfolded(b, wide, windows, 0);
       const inWindow = windows.axes.map((_, i) => x.rank + i);
-      return reshape(b, formula.normOf(b, open, options.p ?? 2, inWindow), dims(open).slice(0, x.rank));
+      return reshape(b, powerSum(b, open, options.p ?? 2, inWindow), dims(open).slice(0, x.rank));
     }),
   );
+}
+
+/**
+ * (Σ xᵖ)^(1/p) over axes, kept: PyTorch's, without a modulus, so that of odd powers negative sums
+ * give NaN. The derivative where the sum is 0 is 0.
+ */
+function powerSum(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
+  if (p <= 0 || !Number.isFinite(p) || p % 2 === 0) return formula.normOf(b, x, p, axes);
+  const power = (node: Node, exponent: number): Node =>
+    exponent === 1 ? node : binary(b, 'pow', node, fullLike(b, node, exponent));
+  const sum = reduceKeep(b, 'sum', power(x, p), axes);
+  const nothing = binary(b, 'eq', sum, 0);
+  const root = power(where(b, nothing, fullLike(b, sum, 1), sum), 1 / p);
+  return where(b, nothing, fullLike(b, sum, 0), root);
 }
 
 export const lpPoolOptions: arg.Table<LpPoolOptions> = { ...windowOptions, p: arg.number };
@@ -253,19 +272,19 @@ const takesLpPool1d = arg.takes<typeof lpPool1d>(
   ['options', arg.options<LpPoolOptions>(lpPoolOptions)],
 );
 
-/** The p-norm of each window of the last axis. */
+/** (Σ xᵖ)^(1/p) over each window of the last axis; NaN where an odd power leaves a sum below 0. */
 export function lpPool1d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
   takesLpPool1d('lpPool1d', x, kernelSize, options);
   return lpPool('lpPool1d', 1, x, kernelSize, options);
 }
 
-/** The p-norm of each window of the last two axes. */
+/** (Σ xᵖ)^(1/p) over each window of the last two axes; NaN where an odd power leaves a sum below 0. */
 export function lpPool2d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
   takesLpPool1d('lpPool2d', x, kernelSize, options);
   return lpPool('lpPool2d', 2, x, kernelSize, options);
 }
 
-/** The p-norm of each window of the last three axes. */
+/** (Σ xᵖ)^(1/p) over each window of the last three axes; NaN where an odd power leaves a sum below 0. */
 export function lpPool3d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
   takesLpPool1d('lpPool3d', x, kernelSize, options);
   return lpPool('lpPool3d', 3, x, kernelSize, options);

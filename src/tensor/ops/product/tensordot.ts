@@ -9,7 +9,8 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { conj } from '../complex/complex.ts';
 import { mul } from '../elementwise/arithmetic.ts';
-import { show } from '../operand.ts';
+import { calledAs, show } from '../operand.ts';
+import { productType } from './contract.ts';
 import { permute, reshape } from '../shape/view.ts';
 import { dot, matmul } from './matmul.ts';
 
@@ -29,6 +30,15 @@ export function tensordot(
   axes: number | readonly [readonly number[], readonly number[]] = 2,
 ): Tensor {
   takesTensordot('tensordot', x, y, axes);
+  return overPairs('tensordot', x, y, axes);
+}
+
+function overPairs(
+  op: string,
+  x: Tensor,
+  y: Tensor,
+  axes: number | readonly [readonly number[], readonly number[]],
+): Tensor {
   const [left, right] = pairsOf(x, y, axes);
   const fits = left.length === right.length && left.every((axis, i) => x.shape[axis] === y.shape[right[i]!]);
   if (!fits || new Set(left).size !== left.length || new Set(right).size !== right.length) {
@@ -40,6 +50,7 @@ export function tensordot(
   const [rows, columns] = [kept(x, left), kept(y, right)];
   const inner = sizeOf(left.map((axis) => x.shape[axis]!));
   const [rowSizes, columnSizes] = [rows.map((axis) => x.shape[axis]!), columns.map((axis) => y.shape[axis]!)];
+  productType(op, x, y);
   const product = matmul(
     reshape(permute(x, [...rows, ...left]), [sizeOf(rowSizes), inner]),
     reshape(permute(y, [...right, ...columns]), [inner, sizeOf(columnSizes)]),
@@ -82,13 +93,13 @@ export function inner<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<
   if (x.rank === 0 || y.rank === 0) return mul(x, y);
   if (x.shape.at(-1) !== y.shape.at(-1))
     throw new TensorError('E_SHAPE', 'inner', `last axes differ: ${show(x, y)}`);
-  return tensordot(x, y, [[-1], [-1]]);
+  return overPairs('inner', x, y, [[-1], [-1]]);
 }
 
 /** The inner product of two vectors; of complex ones, with the first conjugated. */
 export function vdot<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesPair('vdot', x, y);
-  return dot(conj(x), y);
+  return calledAs('vdot', () => dot(conj(x), y));
 }
 
 /** Every element of x times all of y, as blocks: the Kronecker product. */

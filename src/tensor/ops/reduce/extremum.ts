@@ -11,7 +11,15 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkMaskType, checkNotEmpty, commonShape, show } from '../operand.ts';
+import {
+  apply,
+  checkMaskType,
+  checkNotComplex,
+  checkNotEmpty,
+  checkReal,
+  commonShape,
+  show,
+} from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -29,6 +37,7 @@ function extremum(
   axes: Axes | undefined,
   options: ReduceOptions,
 ): Tensor {
+  checkNotComplex(op, x);
   const list = axesOf(op, axes, x);
   checkNotEmpty(op, x, list);
   return reduction(op, x, axes, options, (b, node) =>
@@ -57,8 +66,7 @@ function maskedExtremum(
   options: ReduceOptions,
 ): Tensor {
   checkMaskType(op, mask);
-  if (x.dtype === 'bool')
-    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('i32')");
+  checkReal(op, x);
   if (commonShape(op, [x, mask]).some((dim, axis) => dim !== x.shape[axis])) {
     throw new TensorError('E_SHAPE', op, `the mask must broadcast to x: ${show(x, mask)}`);
   }
@@ -130,6 +138,7 @@ function place(
   axis: number | undefined,
   keepdim: boolean,
 ): Tensor {
+  checkNotComplex(op, x);
   const at = axis === undefined ? undefined : normalizeAxis(op, axis, Math.max(1, x.rank));
   checkNotEmpty(op, x, at === undefined || x.rank === 0 ? normalizeAxes(op, undefined, x.rank) : [at]);
   return apply([x], (b, node) => {
@@ -185,6 +194,7 @@ function withIndices(
   axis: number,
   options: ReduceOptions,
 ): [Tensor, Tensor] {
+  checkNotComplex(op, x);
   const at = normalizeAxis(op, axis, Math.max(1, x.rank));
   checkNotEmpty(op, x, [at]);
   const sizes = x.rank === 0 ? [1] : x.shape;

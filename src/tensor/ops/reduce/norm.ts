@@ -17,7 +17,7 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import { isFloat, type DType } from '../../../ir/dtype.ts';
+import { isComplex, isFloat, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, sameShape } from '../../../ir/shape.ts';
@@ -339,7 +339,7 @@ const takesLocalResponseNorm = arg.takes<typeof localResponseNorm>(
 export function localResponseNorm(x: Tensor, size: number, options: LocalResponseOptions = {}): Tensor {
   takesLocalResponseNorm('localResponseNorm', x, size, options);
   const { alpha = 1e-4, beta = 0.75, k = 1 } = options;
-  if (x.dtype === 'bool') checkFloat('localResponseNorm', x);
+  if (x.dtype === 'bool' || isComplex(x.dtype)) checkFloat('localResponseNorm', x);
   checkChannels('localResponseNorm', x, 2);
   const ends = (n: number): number[] => x.shape.map((_, axis) => (axis === 1 ? n : 0));
   const power = (b: GraphBuilder, mean: Node): Node => {

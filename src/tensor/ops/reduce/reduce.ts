@@ -14,7 +14,7 @@ import { aTensor, expectDType, expectTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, casted, checkInexact, takesOne } from '../operand.ts';
+import { apply, casted, checkImaginaryKept, checkInexact, checkNotComplex, takesOne } from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -48,6 +48,7 @@ function fold(
   expectDType(op, target);
   if (target === 'bool')
     throw new TensorError('E_DTYPE', op, 'cannot accumulate in bool', "dtype: 'i32', or any()");
+  checkImaginaryKept(op, x, target);
   return reduction(op, x, axes, options, (b, node, list) => {
     const wide = cast(b, node, formula.wideType(target));
     return cast(b, reduceKeep(b, monoid, wide, list), target);
@@ -95,6 +96,7 @@ export function mean<D extends DType, T extends DType = Floated<D>>(
   const { dtype } = options;
   if (dtype === undefined) checkInexact('mean', x);
   else if (!isInexact(dtype)) arg.floatDType.refuse('mean', 'dtype', dtype);
+  else checkImaginaryKept('mean', x, dtype);
   return reduction('mean', x, axes, options, (b, node, list) => {
     const target = dtype ?? node.dtype;
     const wide = cast(b, node, formula.wideType(target));
@@ -206,6 +208,7 @@ export function logsumexp<D extends DType>(
   options: ReduceOptions = {},
 ): Tensor<Floated<D>> {
   takesReduce('logsumexp', x, axes, options);
+  checkNotComplex('logsumexp', x);
   return reduction('logsumexp', x, axes, options, (b, node, list) => {
     const numbers = isFloat(node.dtype) ? node : cast(b, node, 'f32');
     return formula.widened(b, numbers, (wide) => formula.logSumExp(b, wide, list));

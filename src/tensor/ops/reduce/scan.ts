@@ -14,7 +14,7 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { runningLogSum } from '../../formula/running-log-sum.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, casted, checkFloat, show } from '../operand.ts';
+import { apply, casted, checkFloat, checkImaginaryKept, checkNotComplex, show } from '../operand.ts';
 
 export interface ScanOptions<T extends DType = DType> {
   /** From the last element to the first. */
@@ -39,6 +39,7 @@ function cumulate(op: string, monoid: 'sum' | 'prod', x: Tensor, axis: number, o
   const target = options.dtype ?? (x.dtype === 'bool' ? 'i32' : x.dtype);
   if (target === 'bool')
     throw new TensorError('E_DTYPE', op, `cannot accumulate in bool: ${show(x)}`, "dtype: 'i32'");
+  checkImaginaryKept(op, x, target);
   return apply([x], (b, node) => {
     const wide = cast(b, node, formula.wideType(target));
     // Rank 0 is scanned as one element.
@@ -78,6 +79,7 @@ export function cumprod<D extends DType, T extends DType = Counted<D>>(
  * once met, stays. The place is the last one so far whose element equals the running extremum.
  */
 function runningExtremum(op: string, monoid: 'min' | 'max', x: Tensor, axis: number): [Tensor, Tensor] {
+  checkNotComplex(op, x);
   const at = normalizeAxis(op, axis, Math.max(1, x.rank));
   const line = x.rank === 0 ? [1] : x.shape;
   const [values, places] = recordMany([x], (b, [given]) => {

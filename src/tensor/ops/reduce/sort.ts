@@ -11,7 +11,7 @@ import { anOperand, aTensor } from '../../expect.ts';
 import { asTensor, recordMany } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkInteger, checkRank, show } from '../operand.ts';
+import { apply, checkInteger, checkNotComplex, checkRank, show } from '../operand.ts';
 import { sliceAxis } from '../shape/layout.ts';
 
 export interface SortOptions {
@@ -48,6 +48,7 @@ export function sort<D extends DType>(
 /** The i32 positions of the elements along an axis in order. */
 export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor<'i32'> {
   takesSort('argsort', x, axis, options);
+  checkNotComplex('argsort', x);
   const at = normalizeAxis('argsort', axis, Math.max(1, x.rank));
   return apply([x], (b, node) => {
     const order = formula.orderOf(b, reshape(b, node, row(x)), at, options.descending === true);
@@ -99,6 +100,7 @@ function sorted(
   descending: boolean,
   count: number | undefined,
 ): [values: Tensor, indices: Tensor] {
+  checkNotComplex(op, x);
   const at = normalizeAxis(op, axis, Math.max(1, x.rank));
   const [values, indices] = recordMany([x], (b, [node]) => {
     const line = reshape(b, node!, row(x));
@@ -173,6 +175,7 @@ export function bucketize(x: TensorLike, boundaries: Tensor, options: BucketizeO
 }
 
 function searched(op: string, boundaries: Tensor, given: TensorLike, right: boolean): Tensor {
+  checkNotComplex(op, boundaries, given);
   const values = asTensor(given, boundaries.dtype, op);
   const lead = boundaries.shape.slice(0, -1);
   const isShared = boundaries.rank === 1;

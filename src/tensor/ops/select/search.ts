@@ -3,6 +3,7 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { binary, broadcast, cast, reduce, reshape, unary } from '../../../ir/build.ts';
+import { isComplex } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { sizeOf, toShape } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
@@ -26,7 +27,7 @@ const takesIsin = arg.takes<typeof isin>(
   ['options', arg.options<IsinOptions>({ invert: arg.flag, assumeUnique: arg.flag })],
 );
 
-/** Up to so many others each element is compared with all of them. */
+/** Up to so many others each element is compared with all of them; complex numbers, which have no order, always. */
 const fewOthers = 64;
 
 /** true for each element that is among the test elements; NaN is among none. */
@@ -42,7 +43,8 @@ export function isin(
   return record([x!, others!], (b, [node, among]) => {
     const line = flattened(b, cast(b, node!, dtype));
     const rest = flattened(b, cast(b, among!, dtype));
-    const found = others!.size <= fewOthers ? compared(b, line, rest) : searched(b, line, rest);
+    const found =
+      others!.size <= fewOthers || isComplex(dtype) ? compared(b, line, rest) : searched(b, line, rest);
     return reshape(b, options.invert === true ? unary(b, 'not', found) : found, x!.shape);
   });
 }

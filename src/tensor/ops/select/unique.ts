@@ -11,6 +11,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { iota, orderOf } from '../elementwise/formula.ts';
+import { checkNotComplex } from '../operand.ts';
 import { selectRows } from '../shape/gather.ts';
 import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
 import { checkReadable, readCount, runningCount, sizeOption, truePlaces } from './count.ts';
@@ -213,6 +214,7 @@ export function unique<const O extends UniqueOptions = UniqueOptions>(
   options?: O,
 ): UniqueResult<O> {
   takesUnique('unique', x, options);
+  checkNotComplex('unique', x);
   return distinct('unique', x, options ?? {}, sortedRuns) as UniqueResult<O>;
 }
 

@@ -4,9 +4,10 @@
 import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { add, broadcast, cast, full, permute, reshape, sub, where } from '../../../ir/build.ts';
+import { add, binary, broadcast, cast, full, mul, permute, reshape, sub, where } from '../../../ir/build.ts';
 import { partType } from '../../../ir/dtype.ts';
-import type { GraphBuilder, Node } from '../../../ir/graph.ts';
+import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
+import type { ScatterMode } from '../../../ir/ops.ts';
 import { normalizeAxis, sizeOf } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
 import { anOperand, aTensor } from '../../expect.ts';
@@ -18,6 +19,7 @@ import { fromEnd, selectRows } from '../shape/gather.ts';
 import { flatPosition, mergedAxes } from '../shape/indexing.ts';
 import { lineShape } from '../shape/places.ts';
 import {
+  checkFolded,
   checkSameType,
   reduceAt,
   scatterNode,
@@ -82,6 +84,7 @@ export function indexReduce(
   options: ScatterReduceOptions = {},
 ): Tensor {
   takesIndexReduce('indexReduce', x, axis, index, source, reduction, options);
+  checkFolded('indexReduce', reduction, x);
   return writeRows('indexReduce', x, axis, index, source, (b, node, places, values, at) =>
     reduceAt(b, node, places, values, at, reduction, options),
   );
@@ -171,56 +174,83 @@ export function indexPut(
   }
   const tensors = given.map(({ index }) => index);
   const common = commonShape('indexPut', tensors);
-  const merged = mergedAxes(
-    x.rank,
-    given.map(({ axis }) => axis),
-  );
-  const sizes = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis]!);
-  const [before, after] = [sizes(merged.before), sizes(merged.after)];
-  checkSpread(values, [...before, ...common, ...after]);
-  const count = sizeOf(common);
-  const order = [...merged.before, ...merged.axes, ...merged.after];
+  const axes = given.map(({ axis }) => axis);
+  checkSpread('indexPut', values, writtenShape(x.shape, axes, common));
   return record([x, values, ...tensors], (b, [node, source, ...indexNodes]) => {
-    const flat = flatPosition(
-      b,
-      sizes(merged.axes),
-      indexNodes.map((index) => broadcast(b, cast(b, narrowIndex(b, index), 'i32'), common)),
-    );
-    const along = reshape(b, flat, [...before.map(() => 1), count, ...after.map(() => 1)]);
-    const table = reshape(b, permute(b, node!, order), [...before, sizeOf(sizes(merged.axes)), ...after]);
-    const spread = [...before, count, ...after];
-    const written = scatterNode(
-      b,
-      table,
-      broadcast(b, along, spread),
-      reshape(b, broadcast(b, source!, [...before, ...common, ...after]), spread),
-      before.length,
-      options.accumulate === true ? 'add' : 'set',
-    );
-    return permute(
-      b,
-      reshape(b, written, sizes(order)),
-      order.map((_, axis) => order.indexOf(axis)),
-    );
+    const places = indexNodes.map((index) => broadcast(b, cast(b, narrowIndex(b, index), 'i32'), common));
+    return writeAxes(b, node!, axes, places, source!, options.accumulate === true ? 'add' : 'set');
   });
 }
 
-function checkSpread(values: Tensor, shape: readonly number[]): void {
+/** The shape of what is read, or written, at positions of this common shape on these axes. */
+export function writtenShape(
+  shape: readonly number[],
+  axes: readonly number[],
+  common: readonly number[],
+): number[] {
+  const { before, after } = mergedAxes(shape.length, axes);
+  return [...before.map((axis) => shape[axis]!), ...common, ...after.map((axis) => shape[axis]!)];
+}
+
+/**
+ * x with the source, which broadcasts to what is read there, folded in at positions of equal shapes
+ * on these axes.
+ */
+export function writeAxes(
+  b: GraphBuilder,
+  x: Node,
+  axes: readonly number[],
+  places: readonly Node[],
+  source: Node,
+  mode: ScatterMode,
+): Node {
+  const shape = dims(x);
+  const merged = mergedAxes(shape.length, axes);
+  const sizes = (list: readonly number[]): number[] => list.map((axis) => shape[axis]!);
+  const [before, after] = [sizes(merged.before), sizes(merged.after)];
+  const common = dims(places[0]!);
+  const count = sizeOf(common);
+  const order = [...merged.before, ...merged.axes, ...merged.after];
+  const flat = flatPosition(b, sizes(merged.axes), places);
+  const along = reshape(b, flat, [...before.map(() => 1), count, ...after.map(() => 1)]);
+  const table = reshape(b, permute(b, x, order), [...before, sizeOf(sizes(merged.axes)), ...after]);
+  const spread = [...before, count, ...after];
+  const written = scatterNode(
+    b,
+    table,
+    broadcast(b, along, spread),
+    reshape(b, broadcast(b, source, [...before, ...common, ...after]), spread),
+    before.length,
+    mode,
+  );
+  return permute(
+    b,
+    reshape(b, written, sizes(order)),
+    order.map((_, axis) => order.indexOf(axis)),
+  );
+}
+
+/** The values must broadcast to this shape. */
+export function checkSpread(op: string, values: Tensor, shape: readonly number[]): void {
   const offset = shape.length - values.rank;
   if (offset >= 0 && values.shape.every((dim, i) => dim === 1 || dim === shape[offset + i])) return;
   const problem = `the values must broadcast to [${shape.join(',')}]: ${show(values)}`;
-  throw new TensorError('E_SHAPE', 'indexPut', problem);
+  throw new TensorError('E_SHAPE', op, problem);
+}
+
+/** A mask must cover leading axes of x. */
+export function checkMask(op: string, x: Tensor, mask: Tensor): void {
+  if (mask.rank <= x.rank && mask.shape.every((dim, axis) => dim === x.shape[axis])) return;
+  throw new TensorError('E_SHAPE', op, `the mask must cover x's leading axes: ${show(x, mask)}`);
 }
 
 /** The r-th of the values, or the only one, where a mask over leading axes is true for the r-th time. */
 function putByMask(x: Tensor, mask: Tensor, values: Tensor, accumulate: boolean): Tensor {
-  if (mask.rank > x.rank || mask.shape.some((dim, axis) => dim !== x.shape[axis])) {
-    throw new TensorError('E_SHAPE', 'indexPut', `the mask must cover x's leading axes: ${show(x, mask)}`);
-  }
+  checkMask('indexPut', x, mask);
   const rest = x.shape.slice(mask.rank);
   const isListed = values.rank === rest.length + 1 && values.shape[0] !== 1;
   const count = isListed ? values.shape[0]! : 1;
-  checkSpread(values, values.rank > rest.length ? [count, ...rest] : rest);
+  checkSpread('indexPut', values, values.rank > rest.length ? [count, ...rest] : rest);
   return apply([x, mask, values], (b, node, kept, source) => {
     const flat = flattened(b, kept);
     const full = [mask.size, ...rest];
@@ -229,10 +259,21 @@ function putByMask(x: Tensor, mask: Tensor, values: Tensor, accumulate: boolean)
       : broadcast(b, source, full);
     const own = reshape(b, node, full);
     const hit = broadcast(b, reshape(b, flat, [mask.size, ...rest.map(() => 1)]), full);
-    return reshape(b, where(b, hit, accumulate ? sum(b, own, rows) : rows, own), x.shape);
+    return reshape(b, where(b, hit, folded(b, own, rows, accumulate ? 'add' : 'set'), own), x.shape);
   });
 }
 
-function sum(b: GraphBuilder, x: Node, y: Node): Node {
-  return x.dtype === 'bool' ? (b.add('or', [x, y], {}) as Node) : add(b, x, y);
+/** What an element and the value that meets it become. */
+export function folded(b: GraphBuilder, x: Node, value: Node, mode: ScatterMode): Node {
+  switch (mode) {
+    case 'set':
+      return value;
+    case 'add':
+      return x.dtype === 'bool' ? binary(b, 'or', x, value) : add(b, x, value);
+    case 'mul':
+      return x.dtype === 'bool' ? binary(b, 'and', x, value) : mul(b, x, value);
+    case 'min':
+    case 'max':
+      return binary(b, mode, x, value);
+  }
 }

@@ -185,15 +185,17 @@ export function select<D extends DType>(x: Tensor<D>, axis: number, index: numbe
  * What an index does to x: one slice, then a shape without selected and with new axes, then tensors
  * on axes of that.
  */
-interface Plan {
+export interface Plan {
   readonly start: number[];
   readonly size: number[];
   readonly step: number[];
   readonly shape: number[];
   readonly gathers: { readonly axis: number; readonly index: Tensor }[];
+  /** What the tensors broadcast to. */
+  readonly common: readonly number[];
 }
 
-function checkIndex(entry: Index): void {
+function checkIndex(op: string, entry: Index): void {
   const isFine =
     entry === null ||
     entry === ':' ||
@@ -204,7 +206,7 @@ function checkIndex(entry: Index): void {
     (arg.isPlainObject(entry) && Object.keys(entry).every((key) => ['start', 'stop', 'step'].includes(key)));
   if (isFine) return;
   const known = "a number, { start, stop, step }, ':', '...', null, a list or a tensor of integers";
-  throw new TensorError('E_INDEX', 'at', `${showValue(entry)} is no index`, known);
+  throw new TensorError('E_INDEX', op, `${showValue(entry)} is no index`, known);
 }
 
 function isRange(entry: Index): entry is Range {
@@ -212,20 +214,21 @@ function isRange(entry: Index): entry is Range {
 }
 
 /** The entries with `'...'` written out, and with whole axes for those not named. */
-function spell(x: Tensor, indices: readonly Index[]): Index[] {
-  indices.forEach(checkIndex);
+function spell(op: string, x: Tensor, indices: readonly Index[]): Index[] {
+  for (const entry of indices) checkIndex(op, entry);
   const dots = indices.filter((entry) => entry === '...').length;
-  if (dots > 1) throw new TensorError('E_INDEX', 'at', "'...' stands for all other axes: it can appear once");
+  if (dots > 1) throw new TensorError('E_INDEX', op, "'...' stands for all other axes: it can appear once");
   const used = indices.filter((entry) => entry !== null && entry !== '...').length;
-  if (used > x.rank) throw new TensorError('E_INDEX', 'at', `${used} indices for ${show(x)}`);
+  if (used > x.rank) throw new TensorError('E_INDEX', op, `${used} indices for ${show(x)}`);
   const rest = new Array<Index>(x.rank - used).fill(':');
   const spelled = indices.flatMap((entry) => (entry === '...' ? rest : [entry]));
   return dots === 1 ? spelled : [...spelled, ...rest];
 }
 
-function plan(x: Tensor, indices: readonly Index[]): Plan {
-  const out: Plan = { start: [], size: [], step: [], shape: [], gathers: [] };
-  for (const entry of spell(x, indices)) {
+/** What an index of the operation `op` reads, or writes, of x. */
+export function plan(op: string, x: Tensor, indices: readonly Index[]): Plan {
+  const out: Omit<Plan, 'common'> = { start: [], size: [], step: [], shape: [], gathers: [] };
+  for (const entry of spell(op, x, indices)) {
     if (entry === null) {
       out.shape.push(1);
       continue;
@@ -234,59 +237,79 @@ function plan(x: Tensor, indices: readonly Index[]): Plan {
     const size = x.shape[axis]!;
     const [start, length, step] =
       typeof entry === 'number'
-        ? [resolvePosition('at', entry, size, axis, x), 1, 1]
-        : resolveRange('at', isRange(entry) ? entry : {}, size);
+        ? [resolvePosition(op, entry, size, axis, x), 1, 1]
+        : resolveRange(op, isRange(entry) ? entry : {}, size);
     out.start.push(length === 0 ? 0 : start);
     out.size.push(length);
     out.step.push(step);
     if (entry instanceof Tensor || Array.isArray(entry)) {
       out.gathers.push({
         axis: out.shape.length,
-        index: positions(entry as Tensor | readonly number[], size, axis, x),
+        index: positions(op, entry as Tensor | readonly number[], size, axis, x),
       });
     }
     if (typeof entry !== 'number') out.shape.push(length);
   }
-  return out;
+  const tensors = out.gathers.map(({ index }) => index);
+  return { ...out, common: commonShape(op, tensors) };
 }
 
-function positions(entry: Tensor | readonly number[], size: number, axis: number, x: Tensor): Tensor {
+function positions(
+  op: string,
+  entry: Tensor | readonly number[],
+  size: number,
+  axis: number,
+  x: Tensor,
+): Tensor {
   if (!(entry instanceof Tensor)) {
-    const list = Array.from(entry, (position) => resolvePosition('at', position, size, axis, x));
+    const list = Array.from(entry, (position) => resolvePosition(op, position, size, axis, x));
     return fromHost(Int32Array.from(list), [list.length], 'i32');
   }
   if (entry.dtype === 'bool') {
     throw new TensorError(
       'E_INDEX',
-      'at',
+      op,
       `a mask selects a number of elements that only its data knows: ${show(entry)}`,
       'await maskedAt(x, mask), where(mask, x, 0), or maskedFill',
     );
   }
-  checkInteger('at', 'an index', entry);
+  checkInteger(op, 'an index', entry);
   return entry;
 }
 
 /** Elements, slices and gathers of x, one entry per axis; see `Index`. */
 export function at<D extends DType>(x: Tensor<D>, ...indices: Index[]): Tensor<D> {
   takesOne('at', x);
-  const { start, size, step, shape, gathers } = plan(x, indices);
-  const tensors = gathers.map(({ index }) => index);
+  const planned = plan('at', x, indices);
+  watchPlan('at', x, planned);
+  return record([x, ...planned.gathers.map(({ index }) => index)], (b, [node, ...places]) =>
+    readPlan(b, node!, places, planned),
+  );
+}
+
+/** Positions on the device are watched. */
+export function watchPlan(op: string, x: Tensor, { shape, gathers }: Plan): void {
   for (const { axis, index } of gathers) {
     const size = shape[axis]!;
-    watchRange('at', 'index', index, -size, size, `an axis of ${size} of ${show(x)}`);
+    watchRange(op, 'index', index, -size, size, `an axis of ${size} of ${show(x)}`);
   }
-  const common = commonShape('at', tensors);
-  return record([x, ...tensors], (b, [node, ...places]) => {
-    const basic = reshape(b, cut(b, node!, start, size, step), shape);
-    if (places.length === 0) return basic;
-    return gatherAxes(
-      b,
-      basic,
-      gathers.map(({ axis }) => axis),
-      places.map((place) => broadcast(b, cast(b, narrowIndex(b, place), 'i32'), common)),
-    );
-  });
+}
+
+/** What the plan reads of a node in the shape that it was made for; `places` are its tensors. */
+export function readPlan(
+  b: GraphBuilder,
+  x: Node,
+  places: readonly Node[],
+  { start, size, step, shape, gathers, common }: Plan,
+): Node {
+  const basic = reshape(b, cut(b, x, start, size, step), shape);
+  if (places.length === 0) return basic;
+  return gatherAxes(
+    b,
+    basic,
+    gathers.map(({ axis }) => axis),
+    places.map((place) => broadcast(b, cast(b, narrowIndex(b, place), 'i32'), common)),
+  );
 }
 
 /** Some axes of a shape brought together as one, and where it stands among the others. */

@@ -13,7 +13,7 @@ import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkHeld, checkInteger, checkRank, show } from '../operand.ts';
+import { apply, checkHeld, checkInteger, checkNotComplex, checkRank, show } from '../operand.ts';
 import { checkIndex, lineShape, watchAxis } from './places.ts';
 import { padConstant } from './layout.ts';
 
@@ -95,6 +95,13 @@ function identityOf(reduce: ScatterReduce, dtype: DType): number | bigint {
   return integerRange(dtype)[isLeast ? 0 : 1];
 }
 
+/** Complex numbers have sums and products, and no order. */
+export function checkFolded(op: string, reduce: ScatterReduce, x: Tensor): void {
+  if (reduce === 'amax' || reduce === 'amin') checkNotComplex(op, x);
+  if (reduce === 'mean' && x.dtype === 'bool')
+    throw new TensorError('E_DTYPE', op, `bool has no mean: ${show(x)}`, ".cast('f32')");
+}
+
 /** x with the source folded in at the index's places. */
 export function reduceAt(
   b: GraphBuilder,
@@ -105,9 +112,6 @@ export function reduceAt(
   reduce: ScatterReduce,
   { includeSelf = true }: ScatterReduceOptions,
 ): Node {
-  if (reduce === 'mean' && x.dtype === 'bool') {
-    throw new TensorError('E_DTYPE', 'scatterReduce', 'bool has no mean', ".cast('f32')");
-  }
   const wide = formula.wideType(x.dtype);
   if (reduce === 'mean' && wide !== x.dtype) {
     const mean = reduceAt(b, cast(b, x, wide), index, cast(b, source, wide), axis, reduce, { includeSelf });
@@ -236,6 +240,7 @@ export function scatterReduce(
   options: ScatterReduceOptions = {},
 ): Tensor {
   takesScatterReduce('scatterReduce', x, axis, index, source, reduce, options);
+  checkFolded('scatterReduce', reduce, x);
   return scatterWith('scatterReduce', x, axis, index, source, (b, node, places, values, at) =>
     reduceAt(b, node, places, values, at, reduce, options),
   );

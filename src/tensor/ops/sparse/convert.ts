@@ -11,7 +11,7 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { iota, orderOf, truth, wideType } from '../elementwise/formula.ts';
 import { mul as multiply } from '../elementwise/arithmetic.ts';
-import { apply, checkRank, show } from '../operand.ts';
+import { apply, checkRank, operandType, show } from '../operand.ts';
 import {
   checkReadable,
   countTrue,
@@ -215,6 +215,7 @@ export function coalesce(matrix: CooMatrix, options: Sized | Unsized = {}): CooM
   takesCoalesce('coalesce', matrix, options);
   if (!(matrix instanceof CooMatrix))
     throw new TensorError('E_VALUE', 'coalesce', 'compressed formats have an order', 'toCoo(matrix)');
+  operandType('coalesce', [matrix.values], 'number');
   const { size } = options;
   if (size !== undefined) return merged(matrix, size);
   if (matrix.values.size === 0) return Promise.resolve(matrix);

@@ -15,16 +15,11 @@ import { div, mul } from '../elementwise/arithmetic.ts';
 import { eq, where } from '../elementwise/compare.ts';
 import { sin } from '../elementwise/elementwise.ts';
 import type { Tensor } from '../../tensor.ts';
-import { checkNotComplex, floatFormula, takesOne, type FloatUnary } from '../operand.ts';
+import { realFormula, takesOne, type FloatUnary } from '../operand.ts';
 
 /** An operation of a formula of real numbers. */
 export function of(name: string, formula: RealFormula): FloatUnary {
-  const real = floatFormula(name, ofNode(formula));
-  return (x) => {
-    takesOne(name, x);
-    checkNotComplex(name, x.dtype, x);
-    return real(x);
-  };
+  return realFormula(name, ofNode(formula));
 }
 
 /** log |Γ(x)|; ∞ at 0 and the negative whole numbers. */

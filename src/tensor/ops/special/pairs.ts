@@ -12,7 +12,7 @@ import { zeta as zetaOf } from '../../formula/special/zeta.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { wideType } from '../elementwise/formula.ts';
-import { checkNotComplex, combine, resultType, type FloatBinary } from '../operand.ts';
+import { combine, type FloatBinary } from '../operand.ts';
 
 const takesTwo = arg.takes<FloatBinary>(['the first operand', anOperand], ['the second operand', anOperand]);
 
@@ -20,8 +20,7 @@ const takesTwo = arg.takes<FloatBinary>(['the first operand', anOperand], ['the 
 function pair(name: string, formula: (x: Real, y: Real) => Real): FloatBinary {
   return (x, y) => {
     takesTwo(name, x, y);
-    checkNotComplex(name, resultType([x, y]), x, y);
-    return combine(name, [x, y], 'float', (b, p, q) => {
+    return combine(name, [x, y], 'realFloat', (b, p, q) => {
       const [first, second] = [p, q].map((node) => new Real(b, cast(b, node, wideType(node.dtype))));
       return cast(b, formula(first!, second!).node, p.dtype);
     });

@@ -7,7 +7,7 @@ import { Real } from '../../formula/special/real.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
 import { wideType } from '../elementwise/formula.ts';
-import { checkNotComplex, combine, resultType } from '../operand.ts';
+import { combine } from '../operand.ts';
 
 export interface OrderOptions {
   /** The greatest order where orders are a tensor: 32 by default. Those above it give NaN. */
@@ -40,17 +40,16 @@ const takesOrders = arg.takes<Polynomial>(
 function of(name: string, family: Family, isShifted = false): Polynomial {
   return (x, n, options = {}) => {
     takesOrders(name, x, n, options);
-    checkNotComplex(name, resultType([x, n]), x, n);
     const { maxOrder: greatest = 32 } = options;
     const at = (real: Real): Real => (isShifted ? real.mul(2).sub(1) : real);
     if (!(n instanceof Tensor)) {
       const whole = Math.trunc(Number(n));
-      return combine(name, [x], 'float', (b, p) => {
+      return combine(name, [x], 'realFloat', (b, p) => {
         const wide = new Real(b, cast(b, p, wideType(p.dtype)));
         return cast(b, ofOrder(family, at(wide), whole).node, p.dtype);
       });
     }
-    return combine(name, [x, n], 'float', (b, p, q) => {
+    return combine(name, [x, n], 'realFloat', (b, p, q) => {
       const [wide, each] = [p, q].map((node) => new Real(b, cast(b, node, wideType(node.dtype))));
       return cast(b, ofOrders(family, at(wide!), each!, greatest).node, p.dtype);
     });

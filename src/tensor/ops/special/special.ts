@@ -2,7 +2,8 @@
 // names they have in mathematics.
 
 // The error function and the normal distribution
-export { erf, erfc } from '../elementwise/elementwise.ts';
+export { erf } from '../elementwise/elementwise.ts';
+export { erfc } from '../elementwise/erfc.ts';
 export { entr, erfcx, erfinv, logNdtr, ndtr, ndtri } from './functions.ts';
 
 // The gamma function and what comes of it

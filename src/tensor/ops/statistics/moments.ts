@@ -29,7 +29,7 @@ import { aTensor, expectDType } from '../../expect.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { applyFloat, checkFloat, checkInteger, show } from '../operand.ts';
+import { applyFloat, checkFloat, checkInteger, checkNotComplex, show } from '../operand.ts';
 import { contract } from '../product/contract.ts';
 import { reduction, type Axes, type ReduceOptions, reduceOptions } from '../reduce/axes.ts';
 import { amax, amin } from '../reduce/extremum.ts';
@@ -87,6 +87,7 @@ const takesAminmax = arg.takes<typeof aminmax>(
 /** The smallest and the largest elements, of all or along an axis. */
 export function aminmax(x: Tensor, axis?: number, options: ReduceOptions = {}): [min: Tensor, max: Tensor] {
   takesAminmax('aminmax', x, axis, options);
+  checkNotComplex('aminmax', x);
   if (x.size === 0 && (axis === undefined || x.shape[normalizeAxis('aminmax', axis, x.rank)] === 0))
     throw new TensorError('E_SHAPE', 'aminmax', `nothing to choose from: ${show(x)}`);
   // A line of one element keeps its axis, as PyTorch has it.

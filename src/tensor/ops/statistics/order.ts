@@ -29,7 +29,7 @@ import { aTensor } from '../../expect.ts';
 import { asTensor, record, recordMany } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, checkNotEmpty, show } from '../operand.ts';
+import { apply, checkFloat, checkNotComplex, checkNotEmpty, show } from '../operand.ts';
 import { reduceOptions, type ReduceOptions } from '../reduce/axes.ts';
 import { concat, sliceAxis } from '../shape/layout.ts';
 
@@ -42,6 +42,7 @@ interface Lines {
 
 /** The lines along an axis; rank 0 is a line of one element. */
 function linesOf(op: string, x: Tensor, axis: number, keepdim: boolean): Lines {
+  checkNotComplex(op, x);
   const shape = x.rank === 0 ? [1] : x.shape;
   const at = normalizeAxis(op, axis, shape.length);
   if (shape[at] === 0) checkNotEmpty(op, x, [at]);
@@ -117,7 +118,8 @@ function medians(
 }
 
 /** The median of all elements, whose gradient equal elements share. */
-function medianOfAll(x: Tensor, ignoring: boolean): Tensor {
+function medianOfAll(op: string, x: Tensor, ignoring: boolean): Tensor {
+  checkNotComplex(op, x);
   if (x.size === 0) return apply([x], (b) => constant(b, isFloat(x.dtype) ? NaN : 0, x.dtype));
   return apply([x], (b, node) => {
     const line = reshape(b, node, [x.size]);
@@ -151,7 +153,7 @@ const takesMedianWithIndices = arg.takes<typeof medianWithIndices>(
 /** The lower of the middle elements, along an axis or of all; NaN where there is one. */
 export function median<D extends DType>(x: Tensor<D>, axis?: number, options: ReduceOptions = {}): Tensor<D> {
   takesMedian('median', x, axis, options);
-  return axis === undefined ? medianOfAll(x, false) : medians('median', x, axis, options, false)[0];
+  return axis === undefined ? medianOfAll('median', x, false) : medians('median', x, axis, options, false)[0];
 }
 
 /** The lower of the middle elements along an axis, and their i32 places. */
@@ -167,7 +169,7 @@ export function medianWithIndices<D extends DType>(
 /** As `median`, of the elements that are no NaN. */
 export function nanmedian(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
   takesMedian('nanmedian', x, axis, options);
-  if (axis === undefined) return medianOfAll(x, true);
+  if (axis === undefined) return medianOfAll('nanmedian', x, true);
   return medians('nanmedian', x, axis, options, true)[0];
 }
 

@@ -24,7 +24,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkFloat, show } from '../operand.ts';
+import { apply, checkFloat, checkReal, show } from '../operand.ts';
 import { weightedAxis } from './weighted.ts';
 
 /** One size for all spatial axes, or one each; null keeps the axis as it is. */
@@ -174,8 +174,7 @@ function adaptiveMax(
   x: Tensor,
   outputSize: OutputSize,
 ): [values: Tensor, indices: Tensor] {
-  if (x.dtype === 'bool')
-    throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(x)}`, ".cast('f32')");
+  checkReal(op, x);
   const counts = sizesOf(op, x, spatial, outputSize);
   const [values, indices] = recordMany([x], (b, [node]) => {
     const windows = counts.map((count, i): Starts => {

@@ -1,6 +1,7 @@
 // Calls of PyTorch's operators as ours: special functions.
 
-import { erf, erfc } from '../../../../src/tensor/ops/elementwise/elementwise.ts';
+import { erf } from '../../../../src/tensor/ops/elementwise/elementwise.ts';
+import { erfc } from '../../../../src/tensor/ops/elementwise/erfc.ts';
 import * as one from '../../../../src/tensor/ops/special/functions.ts';
 import * as two from '../../../../src/tensor/ops/special/pairs.ts';
 import * as polynomials from '../../../../src/tensor/ops/special/polynomials.ts';

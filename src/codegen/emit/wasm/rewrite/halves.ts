@@ -4,17 +4,10 @@
 
 import { addInts, constant, operandsOf, withOperands } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value, Width } from '../../../loop/loop.ts';
-import { isLong } from '../registers.ts';
+import { isTooWide, needsHalving } from '../registers.ts';
 import { statementsIn } from '../../../loop/walk.ts';
 
 type Halves = readonly [low: Value, high: Value];
-
-const isTooWide = ({ type, width }: Value): boolean => width === 4 && isLong(type);
-
-/** Whether a value, or a part of it, fits no v128. */
-function needsHalving(value: Value): boolean {
-  return isTooWide(value) || operandsOf(value).some(needsHalving);
-}
 
 /** The Loop without vectors of four lanes of 64 bits. */
 export function halveVectors(loop: Loop): Loop {

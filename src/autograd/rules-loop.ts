@@ -1,0 +1,245 @@
+// The derivative of a loop: a loop that runs the other way. Its carries are the cotangents of the
+// carries, and of the invariants, which every turn adds to; it reads what the forward loop kept of
+// each turn. That is what the derivative needs and would be dear to compute again: carries, and
+// results of anchors; the rest is computed again from them. (Chen et al., Training Deep Nets with
+// Sublinear Memory Cost, 2016, is the same with carries alone, which `recompute` asks for.)
+
+import { CompilerBug } from '../errors.ts';
+import { add, cast, full, fullLike } from '../ir/build.ts';
+import { graphOf, inputsOf, iterate, regionOf, type Iteration } from '../ir/control/iterate.ts';
+import { Parameters } from '../ir/control/parameters.ts';
+import { isInexact, type DType } from '../ir/dtype.ts';
+import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import { facts } from '../ir/ops.ts';
+import type { Rule } from './cotangent.ts';
+import { sumOfTurns, termsOf } from './sinking.ts';
+
+/** Loops are differentiated with all of their results at once, by the walk over the graph. */
+export const loopRule: Rule<'iterate'> = () => {
+  throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
+};
+
+/** Cotangents of nodes, as vjp.ts finds them. */
+export type Cotangents = (
+  b: GraphBuilder,
+  outputs: readonly Node[],
+  seeds: readonly Node[],
+  wrt: readonly Node[],
+) => (Node | undefined)[];
+
+/**
+ * Cotangents of a loop's inputs from those of its results, by their places; of inputs that are not
+ * wanted there is none.
+ */
+export function loopCotangents(
+  b: GraphBuilder,
+  node: NodeOf<'iterate'>,
+  given: readonly (Node | undefined)[],
+  wanted: readonly boolean[],
+  cotangents: Cotangents,
+): (Node | undefined)[] {
+  const { attrs } = node;
+  const { body, carries, stacked, trips, reverse } = attrs;
+  const { parameters, outputs } = graphOf(body);
+  const active = activeInputs(graphOf(body), carries, wanted);
+  const isActive = (place: number): boolean => active.has(place);
+  const places = node.inputs.map((_, place) => place);
+  const movedCarries = places.slice(0, carries).filter(isActive);
+  const wantedStacks = places.slice(carries, carries + stacked).filter((place) => wanted[place]);
+  const wantedInvariants = places.slice(carries + stacked).filter((place) => wanted[place]);
+  const slices = outputs.map((_, result) => result).slice(carries);
+  const seeded = slices.filter((result) => given[result] !== undefined);
+
+  // The derivative of one turn, over parameters for all that a turn knows: the cotangents first.
+  const inner = new GraphBuilder();
+  const draft = new Parameters(inner);
+  const forward = parameters.map((parameter) => draft.like(parameter as Node, parameter.attrs.name));
+  const barOf = new Map(movedCarries.map((place) => [place, draft.like(outputs[place]!, `bar${place}`)]));
+  const seedOf = new Map(seeded.map((result) => [result, draft.like(outputs[result]!, `seed${result}`)]));
+  const inside = new Map(parameters.map((parameter, i) => [parameter as Node, forward[i]!]));
+  const results = rewrite({ parameters: [], outputs }, (old) => inside.get(old), inner).outputs;
+  const ends = [...barOf.keys(), ...seedOf.keys()].filter((result) => isInexact(outputs[result]!.dtype));
+  const wrt = [...movedCarries, ...wantedStacks, ...wantedInvariants];
+  const found = cotangents(
+    inner,
+    ends.map((result) => results[result]!),
+    ends.map((result) => (barOf.get(result) ?? seedOf.get(result))!),
+    wrt.map((place) => forward[place + 1]!),
+  );
+  const turned = new Map(wrt.map((place, i) => [place, found[i] ?? fullLike(inner, forward[place + 1]!, 0)]));
+
+  // What is added to the cotangents of invariants: in part summed behind the loop, in part carried.
+  const turning = turningNodes([...turned.values()], forward.slice(carries + stacked + 1));
+  const terms = new Map(
+    wantedInvariants.map((place) => {
+      const added = turned.get(place)!;
+      const all = attrs.recompute ? { sunk: [], rest: [added] } : termsOf(added, (at) => turning.has(at));
+      return [place, all] as const;
+    }),
+  );
+  const carriedSums = wantedInvariants.filter((place) => terms.get(place)!.rest.length > 0);
+  const operands = new Set(
+    [...terms.values()].flatMap(({ sunk }) => sunk.flatMap(({ source }) => [...source.inputs])),
+  );
+
+  // What it needs of the forward turn: of the counter, stacks and invariants nothing has to be kept.
+  const cotangentParameters = new Set([...barOf.values(), ...seedOf.values()]);
+  const handed = [...movedCarries, ...wantedStacks].map((place) => turned.get(place)!);
+  const rests = carriedSums.map((place) => terms.get(place)!.rest.reduce((x, y) => add(inner, x, y)));
+  const roots = [...handed, ...rests, ...operands];
+  const kept = keptOf(roots, cotangentParameters, forward.slice(1, carries + 1), attrs.recompute);
+  const saved = savedBy(b, node, kept, forward);
+
+  // The turn again, over its own inputs: carries, stacks, invariants.
+  const turn = new GraphBuilder();
+  const own = new Parameters(turn);
+  const made = new Map<Node, Node>();
+  made.set(forward[0]!, own.add('count', 'i32', []));
+  for (const place of movedCarries) made.set(barOf.get(place)!, own.like(barOf.get(place)!, `bar${place}`));
+  const sums = carriedSums.map((place) => {
+    const { dtype } = forward[place + 1]!;
+    return own.add(`sum${place}`, sumType(dtype), dims(forward[place + 1]!));
+  });
+  const { stacks, invariants } = inputsOf(node);
+  const stackInputs: Node[] = [];
+  const stackOf = new Map<Node, Node>();
+  const slice = (of: Node, stack: Node, name: string): void => {
+    stackOf.set(of, stack);
+    made.set(of, own.like(of, name));
+    stackInputs.push(stack);
+  };
+  const needed = new Set(topological(roots, (at) => kept.includes(at)));
+  kept.forEach((value, i) => slice(value, saved[i]!, `kept${i}`));
+  stacks.forEach((stack, i) => {
+    const parameter = forward[carries + 1 + i]!;
+    if (needed.has(parameter)) slice(parameter, stack, `x${i}`);
+  });
+  for (const [result, seed] of seedOf) slice(seed, given[result]!, `seed${result}`);
+  const read = invariants.flatMap((invariant, i) => {
+    const parameter = forward[carries + stacked + 1 + i]!;
+    if (!needed.has(parameter)) return [];
+    made.set(parameter, own.like(parameter, `w${i}`));
+    return [invariant];
+  });
+  // Operands that are slices of stacks already need not be given again.
+  const givenOperands = [...operands].filter((operand) => !stackOf.has(operand));
+  const wantedRoots = [...handed, ...rests, ...givenOperands];
+  const again = rewrite({ parameters: [], outputs: wantedRoots }, (old) => made.get(old), turn).outputs;
+  const [ofCarries, ofStacks] = [movedCarries.length, handed.length];
+  const region = regionOf({
+    parameters: own.list,
+    outputs: [
+      ...again.slice(0, ofCarries),
+      ...sums.map((sum, i) => add(turn, sum, cast(turn, again[ofStacks + i]!, sum.dtype))),
+      ...again.slice(ofCarries, ofStacks),
+      ...again.slice(ofStacks + sums.length),
+    ],
+  });
+  const starts = [
+    ...movedCarries.map((place) => given[place] ?? fullLike(b, node.inputs[place]!, 0)),
+    ...carriedSums.map((place) => {
+      const input = node.inputs[place]!;
+      return full(b, dims(input), 0, sumType(input.dtype));
+    }),
+  ];
+  const backward: Iteration = {
+    body: region,
+    carries: starts.length,
+    stacked: stackInputs.length,
+    trips,
+    reverse: !reverse,
+    recompute: attrs.recompute,
+  };
+  const ended = iterate(b, [...starts, ...stackInputs, ...read], backward);
+  const all = [...movedCarries, ...carriedSums, ...wantedStacks];
+  givenOperands.forEach((operand, i) => stackOf.set(operand, ended[all.length + i]!));
+  return places.map((place) => {
+    if (wanted[place] !== true) return undefined;
+    const { dtype } = node.inputs[place]!;
+    const at = all.indexOf(place);
+    const behind = (terms.get(place)?.sunk ?? []).map((term) => {
+      const stacked = term.source.inputs.map((operand) => stackOf.get(operand)!);
+      return cast(b, sumOfTurns(b, term, stacked), dtype);
+    });
+    const parts = at < 0 ? behind : [cast(b, ended[at]!, dtype), ...behind];
+    return parts.length === 0 ? undefined : parts.reduce((x, y) => add(b, x, y));
+  });
+}
+
+/** What differs from turn to turn: all that is not made of invariants alone. */
+function turningNodes(roots: readonly Node[], invariants: readonly Node[]): Set<Node> {
+  const turning = new Set<Node>();
+  for (const node of topological(roots)) {
+    const isTurning =
+      node.op === 'parameter' ? !invariants.includes(node) : node.inputs.some((input) => turning.has(input));
+    if (isTurning) turning.add(node);
+  }
+  return turning;
+}
+
+/** Sums over turns of 16-bit floats are kept in f32. */
+function sumType(dtype: DType): DType {
+  return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
+}
+
+/** Places of inputs that cotangents flow to: wanted ones, and carries that depend on them. */
+export function activeInputs(
+  { parameters, outputs }: Graph,
+  carries: number,
+  wanted: readonly boolean[],
+): Set<number> {
+  const active = new Set(wanted.flatMap((isWanted, place) => (isWanted ? [place] : [])));
+  for (let before = -1; before !== active.size;) {
+    before = active.size;
+    const sources = new Set(Array.from(active, (place) => parameters[place + 1] as Node));
+    const reached = new Set<Node>();
+    for (const node of topological(outputs.slice(0, carries)))
+      if (sources.has(node) || node.inputs.some((input) => reached.has(input))) reached.add(node);
+    outputs.slice(0, carries).forEach((output, place) => {
+      if (isInexact(output.dtype) && reached.has(output)) active.add(place);
+    });
+  }
+  return active;
+}
+
+/**
+ * Forward values that `roots` are computed from and that each turn keeps: carries, and, unless they
+ * are to be computed again, results of anchors.
+ */
+function keptOf(
+  roots: readonly Node[],
+  cotangents: ReadonlySet<Node>,
+  carried: readonly Node[],
+  recompute: boolean,
+): Node[] {
+  const late = new Set<Node>();
+  for (const node of topological(roots))
+    if (cotangents.has(node) || node.inputs.some((input) => late.has(input))) late.add(node);
+  const isDear = ({ op }: Node): boolean => facts(op).class === 'anchor' && op !== 'gather';
+  const isKept = (node: Node): boolean =>
+    !late.has(node) && (carried.includes(node) || (!recompute && isDear(node)));
+  return topological(roots, isKept).filter(isKept);
+}
+
+/**
+ * The stacks of these values of the turns (nodes of another graph, in which `forward` are the
+ * parameters): results of the loop with more to give.
+ */
+function savedBy(
+  b: GraphBuilder,
+  node: NodeOf<'iterate'>,
+  kept: readonly Node[],
+  forward: readonly Node[],
+): Node[] {
+  if (kept.length === 0) return [];
+  const { result: _, ...attrs } = node.attrs;
+  const { parameters, outputs } = graphOf(attrs.body);
+  const outer = new Map(forward.map((parameter, i) => [parameter, parameters[i] as Node]));
+  const extra = rewrite(
+    { parameters: [], outputs: kept },
+    (old) => outer.get(old),
+    new GraphBuilder(),
+  ).outputs;
+  const body = regionOf({ parameters, outputs: [...outputs, ...extra] });
+  return iterate(b, node.inputs, { ...attrs, body }).slice(outputs.length);
+}

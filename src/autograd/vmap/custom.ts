@@ -1,0 +1,113 @@
+// Nodes with a derivative of their own, for a batch. Their rule is for one example, so what it gives
+// is batched in turn, when a derivative is taken; the batched node names that as its rule.
+
+import { mul, reduce } from '../../ir/build.ts';
+import { isInexact } from '../../ir/dtype.ts';
+import type { GraphBuilder, Node, NodeOf } from '../../ir/graph.ts';
+import { argumentCount, customOf, registerCustom, type Custom } from '../custom.ts';
+import { variable } from '../variable.ts';
+import { lead, type Batch, type Operand } from './rule.ts';
+
+/** Makes nodes of one example nodes of all (vmap.ts). */
+type Batching = (
+  b: GraphBuilder,
+  nodes: readonly Node[],
+  standIns: ReadonlyMap<Node, Node>,
+  size: number,
+) => readonly (Node | undefined)[];
+
+/** The node for a batch. */
+export function customOnBatch(
+  batch: Batch,
+  node: NodeOf<'customVjp'>,
+  operands: readonly Operand[],
+  batching: Batching,
+): Node {
+  const count = argumentCount(node);
+  const [value, ...rest] = operands;
+  const args = rest.slice(0, count);
+  const mapped = args.map(({ isMapped }) => isMapped);
+  // Values lead, so that those of all results go with one rule.
+  const values = rest.slice(count).map((each) => lead(batch, each));
+  const inputs = [lead(batch, value!), ...args.map(({ node: arg }) => arg), ...values];
+  return batch.b.add('customVjp', inputs, {
+    rule: batchedRule(node.attrs.rule, batch.size, mapped, batching),
+  }) as Node;
+}
+
+const known = new Map<string, readonly number[]>();
+
+/** The number of the rule for a batch, where some of the arguments are mapped. */
+function batchedRule(rule: number, size: number, mapped: readonly boolean[], batching: Batching): number {
+  const { custom, result, numbers } = customOf(rule);
+  const key = `${numbers[0]} ${size} ${mapped.map(Number).join('')}`;
+  const before = known.get(key);
+  if (before !== undefined) return before[result]!;
+  const made = registerCustom(onBatch(custom, size, mapped, batching));
+  known.set(key, made);
+  return made[result]!;
+}
+
+/** The derivative of a batch, from that of one example. */
+function onBatch(
+  { results, pull, push }: Custom,
+  size: number,
+  mapped: readonly boolean[],
+  batching: Batching,
+): Custom {
+  /** Calls a rule on one example of each value. */
+  const each = (
+    b: GraphBuilder,
+    call: (example: (node: Node) => Node) => readonly (Node | undefined)[],
+  ): (Operand | undefined)[] => {
+    const standIns = new Map<Node, Node>();
+    const given = call((node) => {
+      const one = variable({ dtype: node.dtype, shape: node.shape.slice(1) });
+      standIns.set(one, node);
+      return one;
+    });
+    const present = given.filter((node) => node !== undefined);
+    const wholes = batching(b, present, standIns, size);
+    let next = 0;
+    return given.map((node) => {
+      if (node === undefined) return undefined;
+      const whole = wholes[next++];
+      return { node: whole ?? node, isMapped: whole !== undefined };
+    });
+  };
+  const whole: Custom = {
+    results,
+    pull: (b, args, values, gs, wanted) =>
+      each(b, (example) =>
+        pull(
+          b,
+          args.map((node, i) => (mapped[i] === true ? example(node) : node)),
+          values.map(example),
+          gs.map(example),
+          wanted,
+        ),
+      ).map((found, i) => {
+        if (found === undefined) return undefined;
+        return mapped[i] === true ? lead({ b, size }, found) : summed(b, found, size);
+      }),
+  };
+  if (push === undefined) return whole;
+  return {
+    ...whole,
+    push: (b, args, values, tangents) =>
+      each(b, (example) =>
+        push(
+          b,
+          args.map((node, i) => (mapped[i] === true ? example(node) : node)),
+          values.map(example),
+          tangents.map((node, i) => (node === undefined || mapped[i] !== true ? node : example(node))),
+        ),
+      ).map((found) => found && lead({ b, size }, found)),
+  };
+}
+
+/** What an argument that all examples share gets from all of them. */
+function summed(b: GraphBuilder, { node, isMapped }: Operand, size: number): Node {
+  if (isMapped) return reduce(b, 'sum', node, [0]);
+  return isInexact(node.dtype) ? mul(b, node, size) : node;
+}

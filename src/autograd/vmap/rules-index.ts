@@ -1,0 +1,52 @@
+// Reading and writing at indices, for a batch, and sorted searches. What all examples read from
+// stays one: their indices are laid behind one another along the axis.
+
+import { reshape } from '../../ir/build.ts';
+import type { Node } from '../../ir/graph.ts';
+import { foldInto, lead, unfoldFrom, type BatchRule } from './rule.ts';
+
+export const gatherRule: BatchRule<'gather'> = (batch, { attrs: { axis } }, [operand, indices]) => {
+  const { b, size } = batch;
+  if (operand!.isMapped)
+    return b.add('gather', [operand!.node, lead(batch, indices!)], { axis: axis + 1 }) as Node;
+  const found = b.add('gather', [operand!.node, foldInto(b, indices!.node, axis)], { axis });
+  return unfoldFrom(b, found as Node, axis, size);
+};
+
+export const searchRule: BatchRule<'searchSorted'> = (batch, { attrs }, [boundaries, values]) => {
+  const { b, size } = batch;
+  if (boundaries!.isMapped)
+    return b.add('searchSorted', [boundaries!.node, lead(batch, values!)], attrs) as Node;
+  const last = values!.node.shape.length - 2;
+  const found = b.add('searchSorted', [boundaries!.node, foldInto(b, values!.node, last)], attrs);
+  return unfoldFrom(b, found as Node, last, size);
+};
+
+/** A triangle that all examples share is solved for all their right-hand sides at once. */
+export const factorRule: BatchRule<'factor'> = (batch, { attrs }, operands) => {
+  const { b, size } = batch;
+  const [first, second] = operands;
+  if (second !== undefined && !first!.isMapped) {
+    const solved = b.add('factor', [first!.node, foldInto(b, second.node, 2)], attrs);
+    return unfoldFrom(b, solved as Node, 2, size);
+  }
+  return onLines(batch, operands, (nodes) => b.add('factor', nodes, attrs) as Node);
+};
+
+/** An op on stacks whose first axis counts lines, with the batch folded into it. */
+export function onLines(
+  batch: Parameters<BatchRule>[0],
+  operands: Parameters<BatchRule>[2],
+  make: (nodes: readonly Node[]) => Node,
+): Node {
+  const { b, size } = batch;
+  const folded = operands.map((operand) => {
+    const whole = lead(batch, operand);
+    const [, lines, ...rest] = whole.shape as readonly number[];
+    return reshape(b, whole, [size * lines!, ...rest]);
+  });
+  const lines = folded[0]!.shape[0] as number;
+  const result = make(folded);
+  const [, ...rest] = result.shape as readonly number[];
+  return reshape(b, result, [size, size === 0 ? 0 : lines / size, ...rest]);
+}

@@ -1,0 +1,152 @@
+// A loop, lowered: the kernels of one turn, with a memory plan of their own, and how each value that
+// turns hand on is kept. What a turn writes becomes what the next one reads by exchanging two
+// buffers, so a second turn is the same kernels over exchanged buffers; a value that a turn
+// overwrites in place has one buffer.
+
+import { isZero } from '../../ir/build.ts';
+import { turnOf, type Carried } from '../../ir/control/turn.ts';
+import { dims, GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import type { Kernel } from '../../schedule/kernel.ts';
+import type { MemoryPlan } from '../../schedule/memory/plan.ts';
+import type { ProgramStep } from '../../runtime/program.ts';
+import type { LoweredKernel } from './kernel.ts';
+
+/**
+ * How a value is handed on: unchanged, overwritten where it lies, by exchanging two buffers, or by
+ * a copy into the second of them (of another carry, or of another one's next value).
+ */
+export type Handing = 'unchanged' | 'in-place' | 'exchanged' | 'copied';
+
+/** A value that turns hand on, and the keys of its buffers in the memory plan around the loop. */
+export interface Held {
+  readonly handing: Handing;
+  /** Where it begins: zeros, anything, or the value of a node. */
+  readonly start: 'zeros' | 'anything' | Node;
+  /** The wanted result that it ends as. */
+  readonly result: Node | undefined;
+  /** Stands for its buffer where no result does. */
+  readonly spare: Node;
+  /** Stands for the second buffer, of those that are exchanged. */
+  readonly other: Node | undefined;
+}
+
+export interface Turns {
+  readonly trips: number;
+  /** One turn; its first parameters and its outputs are what is held, in order. */
+  readonly graph: Graph;
+  readonly memory: MemoryPlan;
+  readonly lowered: readonly Lowered[];
+  readonly held: readonly Held[];
+  /** The nodes outside that the further parameters stand for. */
+  readonly read: readonly Node[];
+}
+
+/** A loop of the program, with the kernels of its turns. */
+export interface LoweredIteration {
+  readonly kernel: Kernel;
+  readonly turns: Turns;
+}
+
+export type Lowered = LoweredKernel | LoweredIteration;
+
+/** Lowers the graph of one turn; `donations` pair its outputs with parameters. */
+export type LowerTurn = (
+  graph: Graph,
+  donations: ReadonlyMap<number, number>,
+) => { readonly graph: Graph; readonly memory: MemoryPlan; readonly lowered: readonly Lowered[] };
+
+/** A loop's turns, and how they hand on what they hand on. */
+export function lowerTurns({ body }: Kernel, lower: LowerTurn): Turns | undefined {
+  if (body.kind !== 'iterate') return undefined;
+  const { node, results } = body;
+  const resultOf = new Map(results.map((result) => [(result as NodeOf<'iterate'>).attrs.result, result]));
+  const turn = turnOf(node.attrs, new Set(resultOf.keys()));
+  const donations = new Map(turn.carried.map((_, i) => [i, i]));
+  const { graph, memory, lowered } = lower(turn.graph, donations);
+  const fresh = (like: Node, name: string): Node => {
+    const { dtype, shape } = like;
+    // In a builder of its own: two buffers are two nodes.
+    return new GraphBuilder().add('parameter', [], { index: 0, name, dtype, shape }) as Node;
+  };
+  const startOf = ({ start }: Carried): Held['start'] => {
+    if (typeof start !== 'number') return start;
+    const input = node.inputs[start]!;
+    return isZero(input) || sizeOf(dims(input)) === 0 ? 'zeros' : input;
+  };
+  const seen = new Set<Node>();
+  const held = turn.carried.map((carried, i): Held => {
+    const parameter = graph.parameters[i]! as Node;
+    const output = graph.outputs[i]!;
+    const isCopied = output.op === 'parameter' || seen.has(output);
+    seen.add(output);
+    const handing: Handing =
+      output === parameter
+        ? 'unchanged'
+        : isCopied
+          ? 'copied'
+          : memory.overwrites.get(output) === parameter
+            ? 'in-place'
+            : 'exchanged';
+    return {
+      handing,
+      start: startOf(carried),
+      result: carried.result === undefined ? undefined : resultOf.get(carried.result),
+      spare: fresh(parameter, 'carry'),
+      other: handing === 'exchanged' || handing === 'copied' ? fresh(parameter, 'next') : undefined,
+    };
+  });
+  const read = turn.read.map((place) => node.inputs[place]!);
+  return { trips: node.attrs.trips, graph, memory, lowered, held, read };
+}
+
+/** What the steps of a loop are made with: buffers of the program, by number. */
+export interface TurnFrame {
+  /** The buffer of what is held, of its second buffer, of where it begins, of what a turn reads. */
+  readonly home: (held: Held, place: number) => number;
+  readonly bufferOf: (node: Node) => number;
+  /** The steps of one turn over these buffers of its parameters and outputs. */
+  readonly turn: (buffers: ReadonlyMap<Node, number>) => readonly ProgramStep[];
+}
+
+/** The steps of a loop: how values begin, its turns, two at a time where buffers are exchanged. */
+export function loopSteps({ trips, graph, held, read }: Turns, frame: TurnFrame): ProgramStep[] {
+  const isOdd = trips % 2 === 1;
+  const pairs = held.map((value, i): readonly [number, number] => {
+    const home = frame.home(value, i);
+    if (value.other === undefined) return [home, home];
+    const other = frame.bufferOf(value.other);
+    // The last turn writes the home.
+    return isOdd ? [other, home] : [home, other];
+  });
+  const steps = held.flatMap((value, i): ProgramStep[] => {
+    const [first] = pairs[i]!;
+    const { start, handing } = value;
+    if (start === 'anything' && handing === 'in-place') return [];
+    if (typeof start === 'string') return [{ kind: 'clear', buffer: first }];
+    const from = frame.bufferOf(start);
+    return from === first ? [] : [{ kind: 'copy', from, to: first }];
+  });
+  const phase = (now: 0 | 1): ProgramStep[] => {
+    const buffers = new Map<Node, number>();
+    read.forEach((node, i) => buffers.set(graph.parameters[held.length + i]! as Node, frame.bufferOf(node)));
+    held.forEach((_, i) => buffers.set(graph.parameters[i]! as Node, pairs[i]![now]));
+    held.forEach(({ handing }, i) => {
+      if (handing === 'in-place' || handing === 'exchanged')
+        buffers.set(graph.outputs[i]!, pairs[i]![1 - now]!);
+    });
+    const copies = held.flatMap(({ handing }, i): ProgramStep[] => {
+      if (handing !== 'copied') return [];
+      return [{ kind: 'copy', from: buffers.get(graph.outputs[i]!)!, to: pairs[i]![1 - now]! }];
+    });
+    return [...frame.turn(buffers), ...copies];
+  };
+  if (held.every(({ other }) => other === undefined)) return [...steps, ...repeated(trips, phase(0))];
+  const [even, odd] = [phase(0), trips > 1 ? phase(1) : []];
+  return [...steps, ...repeated(Math.floor(trips / 2), [...even, ...odd]), ...(isOdd ? even : [])];
+}
+
+function repeated(times: number, steps: readonly ProgramStep[]): readonly ProgramStep[] {
+  if (times === 0 || steps.length === 0) return [];
+  return times === 1 ? steps : [{ kind: 'repeat', times, steps }];
+}

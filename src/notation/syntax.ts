@@ -1,0 +1,155 @@
+// Index notation as a tree: what the grammar's rules are read as. Places are characters from the
+// start of the text, so that later errors point at what was written.
+
+import { ParseError, TensorError } from '../errors.ts';
+import { Notation, read, type Tree } from '../ir/text/notation.ts';
+import { indexGrammar } from './grammar.ts';
+
+/** An index as it is introduced, with its size where that is written. */
+export interface Binder {
+  readonly name: string;
+  readonly size: number | undefined;
+  readonly at: number;
+}
+
+export type BinaryOp =
+  | '||'
+  | '&&'
+  | '=='
+  | '!='
+  | '<='
+  | '>='
+  | '<'
+  | '>'
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '//'
+  | '%'
+  | '**';
+
+export type Expr = { readonly at: number } & (
+  | { readonly kind: 'number'; readonly value: number }
+  /** An index, or a tensor of rank 0. */
+  | { readonly kind: 'name'; readonly name: string }
+  | { readonly kind: 'access'; readonly name: string; readonly indices: readonly Expr[] }
+  | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expr[] }
+  | {
+      readonly kind: 'reduction';
+      readonly name: string;
+      readonly over: readonly Binder[];
+      readonly body: Expr;
+    }
+  | { readonly kind: 'unary'; readonly op: '-' | '!'; readonly x: Expr }
+  | { readonly kind: 'binary'; readonly op: BinaryOp; readonly x: Expr; readonly y: Expr }
+  | { readonly kind: 'choice'; readonly test: Expr; readonly yes: Expr; readonly no: Expr }
+);
+
+export interface Statement {
+  readonly name: string;
+  readonly over: readonly Binder[];
+  readonly value: Expr;
+  readonly at: number;
+}
+
+/** The text that errors quote. */
+export type Source = string;
+
+/** Line and column of a place, from 1, and the line with a caret under the place. */
+function locate(source: Source, at: number): { line: number; column: number; quoted: string } {
+  const before = source.slice(0, at).split('\n');
+  const [line, column] = [before.length, before.at(-1)!.length + 1];
+  const text = source.split('\n')[line - 1]!;
+  return { line, column, quoted: `\n  ${text}\n  ${' '.repeat(column - 1)}^` };
+}
+
+/** Throws ParseError (E_PARSE) that quotes the line. */
+export function failParse(source: Source, at: number, problem: string): never {
+  const { line, column, quoted } = locate(source, at);
+  throw new ParseError('E_PARSE', 'kernel', `${problem}${quoted}`, { line, column });
+}
+
+/** Throws a TensorError that quotes the line. */
+export function failAt(
+  source: Source,
+  at: number,
+  code: 'E_SHAPE' | 'E_INDEX' | 'E_VALUE' | 'E_DTYPE',
+  problem: string,
+): never {
+  const { line, column, quoted } = locate(source, at);
+  throw new TensorError(code, 'kernel', `line ${line}, column ${column}: ${problem}${quoted}`);
+}
+
+const place = (tree: Tree): number => tree.source.startIdx;
+const list = (tree: Tree): Tree[] => tree.asIteration().children;
+
+/** A rule `x op y`. */
+const binary = (x: Tree, op: Tree, y: Tree): Expr => ({
+  kind: 'binary',
+  op: op.sourceString as BinaryOp,
+  x: read(x),
+  y: read(y),
+  at: place(x),
+});
+
+const notation = new Notation('kernel', indexGrammar, {
+  Program: (first, _, rest, _end): Statement[] => [first, ...rest.children].map((tree) => read(tree)),
+  Statement: (name, _open, over, _close, _is, value): Statement => ({
+    name: name.sourceString,
+    over: list(over).map((tree) => read(tree)),
+    value: read(value),
+    at: place(name),
+  }),
+  Binder: (name, _less, size): Binder => ({
+    name: name.sourceString,
+    size: size.children[0] === undefined ? undefined : Number(size.children[0].sourceString),
+    at: place(name),
+  }),
+  Expr_choice: (test, _then, yes, _else, no): Expr => ({
+    kind: 'choice',
+    test: read(test),
+    yes: read(yes),
+    no: read(no),
+    at: place(test),
+  }),
+  Or_binary: binary,
+  And_binary: binary,
+  Compare_binary: binary,
+  Sum_binary: binary,
+  Product_binary: binary,
+  Power_binary: binary,
+  Sign_unary: (op, x): Expr => ({
+    kind: 'unary',
+    op: op.sourceString as '-' | '!',
+    x: read(x),
+    at: place(op),
+  }),
+  Primary_reduction: (name, _open, over, _colon, body, _close): Expr => ({
+    kind: 'reduction',
+    name: name.sourceString,
+    over: list(over).map((tree) => read(tree)),
+    body: read(body),
+    at: place(name),
+  }),
+  Primary_call: (name, _open, args, _close): Expr => ({
+    kind: 'call',
+    name: name.sourceString,
+    args: list(args).map((tree) => read(tree)),
+    at: place(name),
+  }),
+  Primary_access: (name, _open, indices, _close): Expr => ({
+    kind: 'access',
+    name: name.sourceString,
+    indices: list(indices).map((tree) => read(tree)),
+    at: place(name),
+  }),
+  Primary_group: (_open, value, _close): Expr => read(value),
+  Primary_number: (value): Expr => ({ kind: 'number', value: Number(value.sourceString), at: place(value) }),
+  Primary_name: (name): Expr => ({ kind: 'name', name: name.sourceString, at: place(name) }),
+});
+
+/** The statements of a text. Throws ParseError (E_PARSE) where it is no index notation. */
+export function parseNotation(source: Source): readonly Statement[] {
+  return notation.readText(source, 'Program', (at, problem) => failParse(source, at, problem));
+}

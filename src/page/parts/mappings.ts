@@ -1,0 +1,9 @@
+// Functions of functions, as a page loads them: tangents, Jacobians, batches, loops.
+
+import '../methods.ts';
+
+export { hvp, jvp, linearize } from '../../tensor/derivative/forward.ts';
+export { hessian, jacfwd, jacrev } from '../../tensor/derivative/jacobian.ts';
+export { vmap } from '../../tensor/derivative/vmap.ts';
+export { associativeScan } from '../../tensor/ops/control/associative.ts';
+export { foriLoop, map, scan } from '../../tensor/ops/control/scan.ts';

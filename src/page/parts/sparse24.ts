@@ -1,0 +1,5 @@
+// The namespace, as a page loads it.
+
+import '../methods.ts';
+
+export * from '../../tensor/ops/sparse/structured.ts';

@@ -1,0 +1,61 @@
+// How many threads a device has: workers of Node or of a page. Where memory cannot be shared there is one thread.
+
+import { DeviceError } from '../../errors.ts';
+import { threadLimit } from './names.ts';
+import type { Layout, Seat } from './worker.ts';
+
+/**
+ * More threads speed kernels up little: memory bandwidth is exhausted, and hyperthreads count as
+ * cores.
+ */
+const mostByDefault = 8;
+
+/** A worker that serves. */
+export interface Thread {
+  /** Calls back once it has ended, however it did, with the reason. */
+  onEnd(ended: (reason: string) => void): void;
+  /** Ends it; resolves when it is gone. */
+  end(): Promise<void>;
+}
+
+/** Starts a worker; rejects with the reason where there is none to be had. */
+export type Spawn = (layout: Layout, seat: Seat) => Promise<Thread>;
+
+/** How a device gets its threads, or the reason why there is one. */
+export type Threading =
+  | { readonly spawn: Spawn; readonly count: number }
+  | { readonly spawn?: undefined; readonly why?: string };
+
+/**
+ * What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no
+ * number of threads.
+ */
+export function threadsFromEnvironment(): number | undefined {
+  const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
+  if (text === undefined || text === '') return undefined;
+  if (/^[1-9]\d*$/.test(text) && Number(text) <= threadLimit) return Number(text);
+  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${threadLimit}`, {
+    hint: 'leave it out for as many threads as there are cores',
+  });
+}
+
+/** Threads for a device, which `spawn` starts: as many as are asked for, or as there are cores (8 at most). */
+export function threadingBy(spawn: Spawn, asked: number | undefined): Threading {
+  const count = asked ?? Math.min(coreCount(), mostByDefault);
+  if (count === 1) return {};
+  if (globalThis.crossOriginIsolated === false) return { why: 'the page is not cross-origin isolated' };
+  if (typeof SharedArrayBuffer === 'undefined') return { why: 'memory is not shared here' };
+  if (workerThreads() === undefined && typeof Worker === 'undefined')
+    return { why: 'there are no workers here' };
+  return { count, spawn };
+}
+
+/** Node's module of threads, where there is one. */
+export function workerThreads(): typeof import('node:worker_threads') | undefined {
+  return globalThis.process?.getBuiltinModule?.('node:worker_threads');
+}
+
+function coreCount(): number {
+  const os = globalThis.process?.getBuiltinModule?.('node:os');
+  return os?.availableParallelism() ?? globalThis.navigator?.hardwareConcurrency ?? 1;
+}

@@ -1,0 +1,199 @@
+// Loops over trees of tensors as loops of the graph: the body is called once, on stand-ins, and what
+// it recorded becomes a region. What it computes of nothing but the world outside is computed there,
+// once.
+
+import { add, cast, complex, constant, imag, mul, real, reshape } from '../../ir/build.ts';
+import { iterate, regionOf } from '../../ir/control/iterate.ts';
+import { Parameters } from '../../ir/control/parameters.ts';
+import { isComplex, partType, type DType } from '../../ir/dtype.ts';
+import { dims, GraphBuilder, rewrite, topological, type Node, type NodeOf } from '../../ir/graph.ts';
+import { isView } from '../../ir/ops.ts';
+import { isCarried } from '../../ir/typing/control.ts';
+import { concat, sliceAxis } from '../ops/shape/layout.ts';
+
+/** The dtype in which a loop keeps values of this one. */
+function keptAs(dtype: DType): DType {
+  return isCarried(dtype) || isComplex(dtype) ? dtype : 'i32';
+}
+
+/** A value as a loop keeps it: complex numbers as pairs along a last axis, small integers as i32. */
+export function kept(b: GraphBuilder, x: Node): Node {
+  if (!isComplex(x.dtype)) return cast(b, x, keptAs(x.dtype));
+  const shape = [...dims(x), 1];
+  const parts = [real(b, x), imag(b, x)].map((part) => reshape(b, part, shape));
+  return concat(b, parts, shape.length - 1);
+}
+
+/** The value of this dtype that a loop keeps as `x`. */
+export function unkept(b: GraphBuilder, x: Node, dtype: DType): Node {
+  if (!isComplex(dtype)) return cast(b, x, dtype);
+  const shape = dims(x).slice(0, -1);
+  const part = (i: number): Node => reshape(b, sliceAxis(b, x, shape.length, i, 1), shape);
+  return complex(b, cast(b, part(0), partType(dtype)), cast(b, part(1), partType(dtype)));
+}
+
+/** What the body of a loop recorded, in a builder of its own. */
+export interface Body {
+  readonly count: Node;
+  readonly carries: readonly Node[];
+  readonly slices: readonly Node[];
+  /** Parameters for values from outside. */
+  readonly captured: readonly Node[];
+  /** The next carries, and the slices that are stacked. */
+  readonly next: readonly Node[];
+  readonly given: readonly Node[];
+}
+
+export interface LoopInputs {
+  readonly carries: readonly Node[];
+  readonly stacks: readonly Node[];
+  readonly captured: readonly Node[];
+}
+
+export interface LoopForm {
+  readonly trips: number;
+  readonly reverse: boolean;
+  /** Turns in a segment of which a derivative keeps only the first carries; 0: it keeps every turn. */
+  readonly segment: number;
+}
+
+/** Nodes for all results of a loop: the last carries, then the stacks. */
+export function loopNodes(b: GraphBuilder, body: Body, inputs: LoopInputs, form: LoopForm): Node[] {
+  const inner = new GraphBuilder();
+  const parameters = new Parameters(inner);
+  const keptLike = (node: Node, name: string): Node => {
+    const shape = isComplex(node.dtype) ? [...dims(node), 2] : dims(node);
+    return parameters.add(name, isComplex(node.dtype) ? partType(node.dtype) : keptAs(node.dtype), shape);
+  };
+  const inside = new Map<Node, Node>([[body.count, parameters.add('count', 'i32', [])]]);
+  const stand = (list: readonly Node[], name: string): void =>
+    list.forEach((node, i) => {
+      inside.set(node, unkept(inner, keptLike(node, `${name}${i}`), node.dtype));
+    });
+  stand(body.carries, 'carry');
+  stand(body.slices, 'x');
+  const results = [...body.next, ...body.given];
+  const outer = hoisted(b, body, results, inputs.captured);
+  const read: Node[] = [];
+  for (const [node, value] of outer) {
+    if (inside.has(node)) continue;
+    inside.set(node, unkept(inner, keptLike(node, `w${read.length}`), node.dtype));
+    read.push(kept(b, value));
+  }
+  const outputs = rewrite({ parameters: [], outputs: results }, (node) => inside.get(node), inner).outputs;
+  const region = { parameters: parameters.list, outputs: outputs.map((node) => kept(inner, node)) };
+  const carries = inputs.carries.map((node) => kept(b, node));
+  const stacks = inputs.stacks.map((node) => kept(b, node));
+  const made = segmented(b, region, { carries, stacks, captured: read }, form);
+  return made.map((node, i) => unkept(b, node, results[i]!.dtype));
+}
+
+/**
+ * What the body takes from outside: values that do not depend on the turn, computed there. Views
+ * and constants stay inside, where they cost nothing.
+ */
+function hoisted(
+  b: GraphBuilder,
+  body: Body,
+  results: readonly Node[],
+  captured: readonly Node[],
+): Map<Node, Node> {
+  const turning = new Set<Node>([body.count, ...body.carries, ...body.slices]);
+  // Ids grow: what was made before the body began is a value from outside as it stands.
+  const isOutside = (node: Node): boolean => node.id < body.count.id;
+  const order = topological(results, isOutside);
+  for (const node of order) if (node.inputs.some((input) => turning.has(input))) turning.add(node);
+  const wanted = new Set<Node>();
+  const visited = new Set<Node>();
+  const visit = (node: Node): void => {
+    if (turning.has(node) || visited.has(node)) return;
+    visited.add(node);
+    const isInside = node.op === 'constant' || node.op === 'iota' || (isView(node.op) && !isOutside(node));
+    if (!isInside) wanted.add(node);
+    else node.inputs.forEach(visit);
+  };
+  for (const node of order) if (turning.has(node)) node.inputs.forEach(visit);
+  results.forEach(visit);
+  const list = [...wanted];
+  const outside = new Map(body.captured.map((node, i) => [node, captured[i]!]));
+  const values = rewrite(
+    { parameters: [], outputs: list },
+    (node) => outside.get(node) ?? (isOutside(node) ? node : undefined),
+    b,
+  ).outputs;
+  return new Map(list.map((node, i) => [node, values[i]!]));
+}
+
+interface Plain {
+  readonly parameters: readonly NodeOf<'parameter'>[];
+  readonly outputs: readonly Node[];
+}
+
+/** A loop, or segments of it one after the other as turns of a loop around them. */
+function segmented(
+  b: GraphBuilder,
+  region: Plain,
+  { carries, stacks, captured }: LoopInputs,
+  { trips, reverse, segment }: LoopForm,
+): Node[] {
+  const whole = { carries: carries.length, stacked: stacks.length, reverse, recompute: false };
+  const inputs = [...carries, ...stacks, ...captured];
+  if (segment <= 1 || segment >= trips)
+    return iterate(b, inputs, { body: regionOf(region), ...whole, trips });
+  const shifted = regionOf(withBase(region));
+  const parts = Math.floor(trips / segment);
+  const inSegments = parts * segment;
+  const part = (held: readonly Node[]): Node[] => {
+    const inner = new GraphBuilder();
+    const parameters = new Parameters(inner);
+    const count = parameters.add('part', 'i32', []);
+    const ownCarries = held.map((node, i) => parameters.like(node, `carry${i}`));
+    const ownStacks = stacks.map((node, i) =>
+      parameters.add(`x${i}`, node.dtype, [segment, ...dims(node).slice(1)]),
+    );
+    const ownCaptured = captured.map((node, i) => parameters.like(node, `w${i}`));
+    const base = mul(inner, count, segment);
+    const outputs = iterate(inner, [...ownCarries, ...ownStacks, ...ownCaptured, base], {
+      body: shifted,
+      ...whole,
+      trips: segment,
+    });
+    const cutStacks = stacks.map((node) => {
+      const [, ...shape] = dims(node);
+      return reshape(b, sliceAxis(b, node, 0, 0, inSegments), [parts, segment, ...shape]);
+    });
+    return iterate(b, [...held, ...cutStacks, ...captured], {
+      body: regionOf({ parameters: parameters.list, outputs }),
+      ...whole,
+      recompute: true,
+      trips: parts,
+    }).map((node, i) => {
+      if (i < carries.length) return node;
+      const [, , ...shape] = dims(node);
+      return reshape(b, node, [inSegments, ...shape]);
+    });
+  };
+  const rest = trips - inSegments;
+  const tail = (held: readonly Node[]): Node[] => {
+    const ends = stacks.map((node) => sliceAxis(b, node, 0, inSegments, rest));
+    const base = constant(b, inSegments, 'i32');
+    return iterate(b, [...held, ...ends, ...captured, base], { body: shifted, ...whole, trips: rest });
+  };
+  if (rest === 0) return part(carries);
+  const first = reverse ? tail(carries) : part(carries);
+  const second = (reverse ? part : tail)(first.slice(0, carries.length));
+  const [low, high] = reverse ? [second, first] : [first, second];
+  return second.map((node, i) => (i < carries.length ? node : concat(b, [low[i]!, high[i]!], 0)));
+}
+
+/** The region with a last parameter, which is added to the counter. */
+function withBase({ parameters, outputs }: Plain): Plain {
+  const b = new GraphBuilder();
+  const own = parameters.map((node) => b.copy(node as Node, []) as NodeOf<'parameter'>);
+  const attrs = { index: own.length, name: 'base', dtype: 'i32', shape: [] } as const;
+  const base = b.add('parameter', [], attrs);
+  const inside = new Map(parameters.map((node, i) => [node as Node, own[i]! as Node]));
+  inside.set(parameters[0]! as Node, add(b, own[0]! as Node, base as Node));
+  const made = rewrite({ parameters: [], outputs }, (node) => inside.get(node), b).outputs;
+  return { parameters: [...own, base], outputs: made };
+}

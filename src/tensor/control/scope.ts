@@ -1,0 +1,125 @@
+// The scope in which the body of a loop is recorded: a trace of its own, within whatever is being
+// recorded around it. What the body reads of the world outside becomes an input of the loop.
+
+import { TensorError } from '../../errors.ts';
+import { isInexact } from '../../ir/dtype.ts';
+import { GraphBuilder, type Node } from '../../ir/graph.ts';
+import { Readings } from '../compile/readings.ts';
+import { Handle, showHandle, type RandomWords, type TraceScope } from '../recording/handle.ts';
+import { freshParameter } from '../recording/leaf.ts';
+import { currentTrace } from '../recording/recording.ts';
+import { Tensor } from '../tensor.ts';
+import { handleOf } from '../tensor.ts';
+
+/** A value from outside that the body reads, and the parameter that stands for it there. */
+export interface Captured {
+  readonly outside: Handle;
+  readonly parameter: Node;
+}
+
+export class LoopScope implements TraceScope {
+  readonly builder: GraphBuilder = new GraphBuilder();
+  readonly readings: Readings;
+  readonly around: TraceScope | undefined;
+  readonly captured: Captured[] = [];
+  readonly #op: string;
+  readonly #standIns = new Map<Handle, Handle>();
+  readonly #parameters = new Set<Node>();
+
+  /** `op`: the operation that the body is given to, for messages. */
+  constructor(op: string) {
+    this.#op = op;
+    this.around = currentTrace();
+    this.readings = this.around?.readings ?? new Readings();
+  }
+
+  get differentiates(): boolean {
+    return this.around?.differentiates ?? false;
+  }
+
+  set differentiates(on: boolean) {
+    if (this.around !== undefined) this.around.differentiates = on;
+  }
+
+  /** A parameter of the body, as a value inside. */
+  parameter(like: Pick<Handle, 'dtype' | 'shape'>): Tensor {
+    return new Tensor(this.#inside(freshParameter(like)));
+  }
+
+  #inside(node: Node): Handle {
+    const handle = new Handle(node, this);
+    handle.requiresGrad = isInexact(node.dtype);
+    this.#parameters.add(node);
+    return handle;
+  }
+
+  standIn(outside: Handle): Handle {
+    const known = this.#standIns.get(outside);
+    if (known !== undefined) return known;
+    const parameter = freshParameter(outside);
+    const standIn = this.#inside(parameter);
+    standIn.weak = outside.weak;
+    this.captured.push({ outside, parameter });
+    this.#standIns.set(outside, standIn);
+    return standIn;
+  }
+
+  met(outside: Handle): Handle | undefined {
+    return this.#standIns.get(outside);
+  }
+
+  /** Values of scopes around this one are from outside. */
+  encloses(trace: TraceScope | undefined): boolean {
+    for (let at = this.around; at !== undefined; at = at.around) if (at === trace) return true;
+    return trace === undefined;
+  }
+
+  draw(): RandomWords {
+    throw new TensorError(
+      'E_STATE',
+      this.#op,
+      'the body draws random numbers, which would be the same in every turn',
+      'draw them before, with an axis for the turns, and pass them as slices; or draw with a key that the turns hand on',
+    );
+  }
+
+  isOwn(value: unknown): boolean {
+    return value instanceof Tensor && handleOf(value).trace === this;
+  }
+
+  isInput(node: Node): boolean {
+    return this.#parameters.has(node);
+  }
+
+  requiresGrad(value: Handle): boolean {
+    return value.requiresGrad;
+  }
+
+  goesBack(): void {
+    throw new TensorError(
+      'E_STATE',
+      this.#op,
+      'the body calls backward(), whose gradients would be added to in every turn',
+      'take gradients with sn.grad, or of the loop as a whole',
+    );
+  }
+
+  /** The body may ask whether a value is a leaf: none is. */
+  asksLeaf(standIn: Handle): void {
+    if (!this.#parameters.has(standIn.node)) return;
+    throw new TensorError(
+      'E_STATE',
+      this.#op,
+      `the body assigns to ${showHandle(standIn)}, or makes it a leaf: it has no effects but its results`,
+      'hand the value on from turn to turn',
+    );
+  }
+
+  readGrad(): void {
+    throw new TensorError('E_STATE', this.#op, 'the body reads .grad of a tensor', 'pass gradients in');
+  }
+
+  writeGrad(): void {
+    throw new TensorError('E_STATE', this.#op, 'the body sets .grad of a tensor', 'return gradients');
+  }
+}

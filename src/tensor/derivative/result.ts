@@ -1,0 +1,60 @@
+// What leaves a function that is transformed: results of derivatives, and values of the function.
+
+import { showValue, TensorError } from '../../errors.ts';
+import type { Node } from '../../ir/graph.ts';
+import { cut } from './backward.ts';
+import { isOpen, walkGradient } from '../recording/history.ts';
+import {
+  currentTrace,
+  dropPending,
+  gradEnabled,
+  leafOf,
+  nodeFor,
+  recordedHandle,
+} from '../recording/recording.ts';
+import { handleOf, Tensor } from '../tensor.ts';
+
+/**
+ * The result of a derivative: differentiable again as far as it depends on what is being
+ * differentiated. `untracked` gathers nodes found to lead nowhere, for the results that share them.
+ */
+export function result(node: Node, untracked: Set<Node> = new Set()): Tensor {
+  const tracked = isTracked(node, untracked);
+  if (!tracked || !gradEnabled()) return new Tensor(recordedHandle(tracked ? cut(node) : node, false));
+  return new Tensor(recordedHandle(node, true));
+}
+
+/** Whether gradients of the node lead anywhere: to a leaf or to a derivative being taken. */
+function isTracked(root: Node, untracked: Set<Node> = new Set()): boolean {
+  const visited: Node[] = [];
+  const trace = currentTrace();
+  let found = false;
+  walkGradient([root], (node) => {
+    found ||= leafOf(node) !== undefined || isOpen(node) || trace?.isInput(node) === true;
+    if (found || untracked.has(node)) return false;
+    visited.push(node);
+    return true;
+  });
+  if (!found) for (const node of visited) untracked.add(node);
+  return found;
+}
+
+/** A value that leaves the function being differentiated. */
+export function closed(output: Tensor): Tensor {
+  const handle = handleOf(output);
+  if (!handle.requiresGrad) return output;
+  const node = nodeFor(handle);
+  if (isTracked(node) && gradEnabled()) return output;
+  dropPending(handle);
+  return new Tensor(recordedHandle(cut(node), false));
+}
+
+/** Requires a tensor at a place of a tree. */
+export function tensorAt(op: string, what: string, value: unknown, path: string): Tensor {
+  if (value instanceof Tensor) return value;
+  throw new TensorError(
+    'E_VALUE',
+    op,
+    `the ${what}${path === '' ? '' : ` at ${path}`} must be a tensor, got ${showValue(value)}`,
+  );
+}

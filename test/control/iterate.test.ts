@@ -1,0 +1,85 @@
+// Loops of the Graph IR: what they mean, on every target, as text, and their derivatives.
+
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import { tangentGraph } from '../../src/autograd/jvp/jvp.ts';
+import { gradientGraph } from '../../src/autograd/vjp.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
+import { parse } from '../../src/ir/text/parse.ts';
+import { print } from '../../src/ir/text/print.ts';
+import type { HostArray } from '../../src/ir/value.ts';
+import { verify } from '../../src/ir/verify.ts';
+import { checkLaw } from '../support/property.ts';
+import { writeOutLoops } from '../../src/ir/passes/write-out-loops.ts';
+import { distance, randomLoop } from '../support/random/loop.ts';
+
+const seeds = fc.integer({ min: 0, max: 2 ** 31 - 1 });
+
+describe('a loop in a graph', () => {
+  test('means its turns written out', () => {
+    checkLaw(200, seeds, (seed) => {
+      const { graph, inputs } = randomLoop(seed);
+      verify(graph);
+      expect(
+        distance(
+          interpret(graph, inputs),
+          interpret(
+            writeOutLoops(graph, () => true),
+            inputs,
+          ),
+        ),
+      ).toBeLessThan(1e-6);
+    });
+  });
+
+  test('is read back from its text as it was', () => {
+    checkLaw(100, seeds, (seed) => {
+      const { graph, inputs } = randomLoop(seed, 2);
+      const text = print(graph);
+      const again = parse(text);
+      expect(print(again)).toBe(text);
+      expect(distance(interpret(again, inputs), interpret(graph, inputs))).toBe(0);
+    });
+  });
+
+  test('has the tangents of its turns written out', () => {
+    checkLaw(150, seeds, (seed) => {
+      const { graph, inputs } = randomLoop(seed);
+      const wrt = [...graph.parameters.keys()].filter((i) => i % 2 === seed % 2);
+      if (wrt.length === 0) return;
+      const looped = tangentGraph(graph, wrt);
+      verify(looped);
+      const all = [...inputs, ...wrt.map((i) => inputs[i]!)];
+      const expected = interpret(
+        tangentGraph(
+          writeOutLoops(graph, () => true),
+          wrt,
+        ),
+        all,
+      );
+      expect(distance(interpret(looped, all), expected)).toBeLessThan(2e-5);
+    });
+  });
+
+  test('has the gradients of its turns written out', () => {
+    checkLaw(200, seeds, (seed) => {
+      const { graph, inputs } = randomLoop(seed);
+      const wrt = [...graph.parameters.keys()];
+      const looped = gradientGraph(graph, wrt, { seedAll: true });
+      verify(looped);
+      const flat = gradientGraph(
+        writeOutLoops(graph, () => true),
+        wrt,
+        { seedAll: true },
+      );
+      const seedsOf = looped.parameters.slice(inputs.length).map((parameter): HostArray => {
+        const shape = parameter.shape as readonly number[];
+        const size = shape.reduce((a, c) => a * c, 1);
+        return { dtype: 'f32', shape, data: Float32Array.from({ length: size }, (_, i) => Math.sin(i + 1)) };
+      });
+      const all = [...inputs, ...seedsOf];
+      expect(distance(interpret(looped, all), interpret(flat, all))).toBeLessThan(2e-5);
+    });
+  });
+});

@@ -1,0 +1,153 @@
+// Derivatives of the user's, both ways, with one or several results, and under every other transform.
+
+import { beforeAll, describe, expect, test } from 'vitest';
+import * as sn from '../../../src/index.ts';
+
+beforeAll(() => sn.setDevice('interpreter'));
+
+type T = sn.Tensor;
+const x = (): T => sn.tensor([1, 2]);
+
+describe('customJvp', () => {
+  // d(2x) is said to be 3·dx, so that the rule shows.
+  const tripled = sn.customJvp(
+    (y) => y.mul(2),
+    (_, [t], value) => t!.mul(3).add(value.mul(0)),
+  );
+
+  test('goes forwards, and backwards by its transpose', async () => {
+    expect(await tripled(x()).array()).toEqual([2, 4]);
+    expect(await sn.jvp(tripled, [x()], [sn.tensor([1, 10])]).tangent.array()).toEqual([3, 30]);
+    expect(
+      await sn
+        .grad((y: T) => tripled(y).sum())(x())
+        .array(),
+    ).toEqual([3, 3]);
+    const leaf = x().requiresGrad_();
+    tripled(leaf).sum().backward();
+    expect(await leaf.grad!.array()).toEqual([3, 3]);
+  });
+
+  test('goes further forwards and backwards: f of its value and arguments', async () => {
+    // y = x² with dy = 2·x·dx
+    const square = sn.customJvp(
+      (y) => y.mul(y),
+      ([y], [t]) => y!.mul(t!).mul(2),
+    );
+    const f = (y: T): T => square(y).mul(y).sum();
+    expect(await sn.hessian(f)(x()).array()).toEqual([
+      [6, 0],
+      [0, 12],
+    ]);
+    expect(
+      await sn
+        .grad((y: T) => sn.grad(f)(y).sum())(x())
+        .array(),
+    ).toEqual([6, 12]);
+    const each = sn.vmap(sn.grad(f))(sn.stack([x(), x().mul(2)]));
+    expect(await each.array()).toEqual([
+      [3, 12],
+      [12, 48],
+    ]);
+    const outer = sn.grad((y: T) => sn.vmap(square)(y).sum())(sn.stack([x(), x()]));
+    expect(await outer.array()).toEqual([
+      [2, 4],
+      [2, 4],
+    ]);
+    const along = sn.jvp((y: T) => sn.vmap(square)(y), [sn.stack([x(), x()])], [sn.ones([2, 2])]);
+    expect(await along.tangent.array()).toEqual([
+      [2, 4],
+      [2, 4],
+    ]);
+  });
+
+  test('takes several arguments, and gives several results', async () => {
+    const both = sn.customJvp(
+      (a, b) => ({ product: a.mul(b), rest: [a] }),
+      ([a, b], [da, db]) => ({ product: a!.mul(db!).add(da!.mul(b!)).mul(10), rest: [da!.mul(5)] }),
+    );
+    const { tangent } = sn.jvp(both, [x(), x()], [sn.ones([2]), sn.zeros([2])]);
+    expect(await tangent.product.array()).toEqual([10, 20]);
+    expect(await tangent.rest[0]!.array()).toEqual([5, 5]);
+    const g = sn.grad((a: T, b: T) => both(a, b).product.add(both(a, b).rest[0]!).sum(), { argnums: [0, 1] });
+    const [da, db] = g(x(), sn.tensor([3, 4]));
+    expect([await da.array(), await db.array()]).toEqual([
+      [35, 45],
+      [10, 20],
+    ]);
+  });
+
+  test('refuses what is not linear, and tangents unlike the result', () => {
+    const bent = sn.customJvp(
+      (y) => y,
+      (_, [t]) => t!.mul(t!),
+    );
+    expect(() => sn.grad((y: T) => bent(y).sum())(x())).toThrow(/not linear in the tangents/);
+    const short = sn.customJvp(
+      (y) => y,
+      (_, [t]) => t!.sum(),
+    );
+    expect(() => sn.jvp(short, [x()], [x()])).toThrow(/the result is f32\[2\], but its tangent f32\[\]/);
+  });
+});
+
+describe('customVjp with several results', () => {
+  let calls = 0;
+  const parts = sn.customVjp(
+    (y) => [y.mul(2), { sum: y.sum() }] as const,
+    ([g, { sum }], [y], [, value]) => {
+      calls += 1;
+      // Joint: the norm of both cotangents, which no sum of single ones gives.
+      return [
+        sn
+          .sqrt(g.pow(2).sum().add(sum.pow(2)))
+          .mul(y!)
+          .add(value.sum.mul(0)),
+      ];
+    },
+  );
+
+  test('calls the rule once, with the cotangents of all of them', async () => {
+    const f = (y: T): T => {
+      const [twice, { sum }] = parts(y);
+      return twice.select(0, 0).mul(3).add(sum.mul(4));
+    };
+    calls = 0;
+    expect(await sn.grad(f)(x()).array()).toEqual([5, 10]);
+    expect(calls).toBe(1);
+    const leaf = x().requiresGrad_();
+    f(leaf).backward();
+    expect(await leaf.grad!.array()).toEqual([5, 10]);
+    expect(
+      await sn
+        .compile((y: T) => sn.grad(f)(y))(x())
+        .array(),
+    ).toEqual([5, 10]);
+  });
+
+  test('has cotangent 0 where a result is not used', async () => {
+    expect(
+      await sn
+        .grad((y: T) => parts(y)[1].sum.mul(2))(x())
+        .array(),
+    ).toEqual([2, 4]);
+  });
+
+  test('is mapped, and its gradient', async () => {
+    const f = (y: T): T => {
+      const [twice, { sum }] = parts(y);
+      return twice.select(0, 0).mul(3).add(sum.mul(4));
+    };
+    const batch = sn.stack([x(), x().mul(2)]);
+    const expected = [
+      [5, 10],
+      [10, 20],
+    ];
+    expect(await sn.vmap(sn.grad(f))(batch).array()).toEqual(expected);
+    expect(
+      await sn
+        .grad((y: T) => sn.vmap(f)(y).sum())(batch)
+        .array(),
+    ).toEqual(expected);
+  });
+});
