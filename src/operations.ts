@@ -208,6 +208,7 @@ export {
   type Counted,
 } from './tensor/ops/select/nonzero.ts';
 export type { Sized, Unsized } from './tensor/ops/select/count.ts';
+export { dynamicSlice, dynamicUpdateSlice, type SliceStarts } from './tensor/ops/select/dynamic.ts';
 export {
   asStrided,
   asStridedScatter,

@@ -236,6 +236,8 @@ installMethods({
   selectScatter: rare.selectScatter,
   sliceScatter: rare.sliceScatter,
   sliceWrite: rare.sliceWrite,
+  dynamicSlice: rare.dynamicSlice,
+  dynamicUpdateSlice: rare.dynamicUpdateSlice,
   takeAlongDim: rare.takeAlongDim,
   unique: rare.unique,
   addbmm: rare.addbmm,

@@ -98,6 +98,8 @@ export type Keeping =
   | 'maxAt'
   | 'minAt'
   | 'mulAt'
+  | 'dynamicSlice'
+  | 'dynamicUpdateSlice'
   | 'put'
   | 'scatter'
   | 'scatterAdd'

@@ -246,6 +246,8 @@ const names = [
   'setAt',
   'sliceScatter',
   'sliceWrite',
+  'dynamicSlice',
+  'dynamicUpdateSlice',
   'takeAlongDim',
   'unique',
   // more of PyTorch's elementwise operations, products, views and reductions

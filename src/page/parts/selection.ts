@@ -2,6 +2,7 @@
 
 import '../methods.ts';
 
+export { dynamicSlice, dynamicUpdateSlice } from '../../tensor/ops/select/dynamic.ts';
 export {
   argwhere,
   expandByMask,

@@ -49,6 +49,7 @@ export {
   type Counted,
 } from './select/nonzero.ts';
 export type { Sized, Unsized } from './select/count.ts';
+export { dynamicSlice, dynamicUpdateSlice } from './select/dynamic.ts';
 export * from './select/region.ts';
 export * from './select/search.ts';
 export { segmentReduce, type SegmentReduce, type SegmentReduceOptions } from './select/segment.ts';

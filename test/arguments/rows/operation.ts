@@ -58,6 +58,7 @@ const value = meaning(() => 1, ...aScalar, 'true', 'bigint');
 const rangeEnd = maybe(meaning(() => 1, 'null', 'negative', 'large', 'number'));
 const source: Meaning = meaning(() => zeros([2, 3]), 'tensor', 'bool', 'integers', ...aScalar);
 const sizes = maybe(meaning(() => ({}), 'emptyObject'));
+const sliceStarts: Meaning = meaning(() => [0, 0], 'integers');
 const padding: Meaning = meaning(() => 0, 'number', 'bytes', 'emptyList');
 const pool = { stride: window, padding, dilation: window, ceilMode: flag };
 const avgPool = {
@@ -308,6 +309,8 @@ const selected: Rows = {
     maybeCount,
   ],
   diagonalScatter: [x, t(2), options({ offset: like(integer, () => 0), axis1: integer, axis2: integer })],
+  dynamicSlice: [x, sliceStarts, shape(1, 2)],
+  dynamicUpdateSlice: [x, t(1, 2), sliceStarts],
   sliceWrite: [x, axis, like(but(operand, 'true', 'nan', 'infinity', 'fraction'), () => 0), t(1, 3)],
   asStrided: [x, shape(2, 2), shape(1, 2), maybe(integer)],
   asStridedScatter: [x, t(2, 2), shape(2, 2), shape(1, 2), maybe(integer)],

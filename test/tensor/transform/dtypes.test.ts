@@ -211,6 +211,8 @@ const calls: {
     selectScatter: (x) => [x, x.select(0, 0), 0, 1],
     sliceScatter: (x) => [x, x, 0],
     sliceWrite: (x) => [x, 0, 0, x],
+    dynamicSlice: (x) => [x, x.shape.map(() => 0), x.shape],
+    dynamicUpdateSlice: (x) => [x, x, x.shape.map(() => 0)],
     take: (x) => [x, places],
     takeAlongAxis: (x) => [x, index, 0],
     takeAlongDim: (x) => [x, index, 0],

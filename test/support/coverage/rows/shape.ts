@@ -144,6 +144,8 @@ export const indexing: Family = {
     sliceScatter: 'sn.sliceScatter(x, column, 1, 1, 2)',
     diagonalScatter: 'sn.diagonalScatter(x, v.slice(0, 0, 2))',
     sliceWrite: 'sn.sliceWrite(x, 1, 2, column)',
+    dynamicSlice: 'sn.dynamicSlice(x, [i.select(0, 0), 1], [1, 2])',
+    dynamicUpdateSlice: 'sn.dynamicUpdateSlice(x, column, [0, i.select(0, 1)])',
     asStridedScatter: 'sn.asStridedScatter(x, s, [2, 2], [3, 1])',
     maskedSelect: { call: 'sn.maskedSelect(x, mask)', sized: 'sn.maskedSelect(x, mask, { size: 4 })' },
     maskedScatter: 'sn.maskedScatter(x, mask, v)',
