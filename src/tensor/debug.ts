@@ -13,7 +13,14 @@ import { isReference } from './storage/device.ts';
 import type { Handle } from './recording/handle.ts';
 import { onRead, realise } from './realise/realise.ts';
 import { record } from './recording/record.ts';
-import { currentTrace, leafHandle, withGrad } from './recording/recording.ts';
+import {
+  currentMapping,
+  currentTrace,
+  leafHandle,
+  nodeFor,
+  recordedHandle,
+  withGrad,
+} from './recording/recording.ts';
 import { Storage } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 
@@ -59,6 +66,8 @@ interface Watch {
   readonly code: ErrorCode;
   readonly place: string;
   readonly judge: Judge;
+  /** How many facts there are of one example; a function that is mapped has more examples. */
+  readonly count: number;
 }
 
 /** Watches outside of compiled functions, to be judged once. */
@@ -82,16 +91,27 @@ export function watch(
   { always = false }: { readonly always?: boolean } = {},
 ): void {
   if (!always && !isWatching()) return;
-  const isTraced = currentTrace() !== undefined;
-  if ((isTraced && !isCompiling) || operands.some(({ size }) => size === 0)) return;
+  const trace = currentTrace();
+  // What a loop's turns hand on is all that leaves them.
+  const isHidden = trace !== undefined && (!isCompiling || trace.around !== undefined);
+  if (isHidden || operands.some(({ size }) => size === 0)) return;
   const facts = withGrad(false, () =>
     record(operands, (b, nodes) => {
       const parts = make(b, nodes).map((fact) => reshape(b, fact, [1]));
       return parts.length === 1 ? parts[0]! : b.add('concat', parts, { axis: 0 });
     }),
   );
-  const known = { op, code, place: userLocation(), judge };
-  if (!isTraced) {
+  keep({ op, code, place: userLocation(), judge, count: facts.size }, facts);
+}
+
+/** Keeps facts of one example, or of all of them, until they are judged. */
+function keep(known: Watch, facts: Tensor): void {
+  const mapping = currentMapping();
+  if (mapping !== undefined) {
+    mapping.watch(nodeFor(handleOf(facts)), (whole) => keep(known, new Tensor(recordedHandle(whole, false))));
+    return;
+  }
+  if (currentTrace() === undefined) {
     waiting.push({ ...known, facts: handleOf(facts) });
     return;
   }
@@ -163,11 +183,16 @@ async function judgeAll(): Promise<void> {
     one.seen = facts.version;
     now.push({ ...one, facts });
   }
-  for (const { facts, judge, code, op, place } of now) {
+  for (const { facts, judge, code, op, place, count } of now) {
     const { dtype, shape } = facts;
     const { data } = unpackBytes(await realise(facts).read(), dtype, shape);
-    const problem = judge([...data]);
-    if (problem !== undefined) throw new TensorError(code, op, problem, undefined, place);
+    const all = [...data];
+    for (let at = 0; at < all.length; at += count) {
+      const problem = judge(all.slice(at, at + count));
+      if (problem === undefined) continue;
+      const example = all.length === count ? '' : `example ${at / count}: `;
+      throw new TensorError(code, op, example + problem, undefined, place);
+    }
   }
 }
 

@@ -44,7 +44,12 @@ export function mapOver(
 ): Mapped[] {
   const draws = new Draws(size, randomness);
   const standIns = new Map<Node, Node>();
-  const scope: MappingScope = { own: new WeakSet(), draw: (count) => draws.take(count) };
+  const watched: { readonly node: Node; readonly tell: (whole: Node) => void }[] = [];
+  const scope: MappingScope = {
+    own: new WeakSet(),
+    draw: (count) => draws.take(count),
+    watch: (node, tell) => watched.push({ node, tell }),
+  };
   const open: Node[] = [];
   const nodes = withMapping(scope, () => {
     const examples = wholes.map(({ node, tracked }) => {
@@ -59,10 +64,13 @@ export function mapOver(
   });
   const b = builder();
   const words = draws.finish(standIns);
-  return batched(b, nodes, standIns, size, words).map((node, i) => ({
-    node: node ?? nodes[i]!,
+  const all = [...nodes, ...watched.map(({ node }) => node)];
+  const mapped = batched(b, all, standIns, size, words).map((node, i) => ({
+    node: node ?? all[i]!,
     isMapped: node !== undefined,
   }));
+  watched.forEach(({ tell }, i) => tell(mapped[nodes.length + i]!.node));
+  return mapped.slice(0, nodes.length);
 }
 
 /** The nodes with the batch in front; what is the same for all examples is repeated. */

@@ -75,6 +75,8 @@ export interface MappingScope {
   readonly own: WeakSet<Handle>;
   /** The words for a random draw of so many elements. */
   draw(count: number): RandomWords;
+  /** Computes the node for all examples, and gives it, the batch leading, to `tell` once the function is mapped. */
+  watch(node: Node, tell: (whole: Node) => void): void;
 }
 
 export class Handle {

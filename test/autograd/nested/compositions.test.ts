@@ -1,30 +1,19 @@
 // Transforms in any order, up to three of them, on random programs at special points: each sequence equals the one in which every
-// `vmap` is a loop and every `jvp` two passes backwards; and where the outermost transform is a derivative and the function smooth,
+// `vmap` and every `scan` is a loop and every `jvp` two passes backwards; and where the outermost transform is a derivative and the function smooth,
 // differences of what it is the derivative of. `SINTER_NESTED_RUNS=5000` looks further than CI does.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
-import * as sn from '../../../src/index.ts';
-import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { seed } from '../../support/property.ts';
 import { randomNumbers } from '../differences.ts';
 import { slopeOf } from './check.ts';
-import { onArrays, specialPoint, type OnArrays, type Random } from './sample.ts';
+import { onArrays, type OnArrays, type Random } from './sample.ts';
 import { programSamples } from './samples.ts';
+import { orderOf, transforms, weighed, type Fn, type Many, type Stage } from './transforms.ts';
 
-const runs = Number(process.env['SINTER_NESTED_RUNS'] ?? 40) * 2;
-
-type Many = readonly Tensor[];
-type Fn = (xs: Many) => Many;
-
-/** A function, the same by other means, and where it is evaluated. */
-interface Stage {
-  readonly fn: Fn;
-  readonly other: Fn;
-  readonly points: readonly HostArray[];
-}
+const runs = Number(process.env['SINTER_NESTED_RUNS'] ?? 40) * 20;
 
 /** Numbers for every element, from its position alone. */
 function fixedNumbers({ shape }: { readonly shape: readonly number[] }, salt: number): HostArray {
@@ -34,110 +23,6 @@ function fixedNumbers({ shape }: { readonly shape: readonly number[] }, salt: nu
     shape,
     Array.from({ length: sizeOf(shape) }, () => 2 * random() - 1),
   );
-}
-
-/** One number of many, bent so that second derivatives are there. */
-function weighed(ys: Many): Tensor {
-  const parts = ys.map((y, k) =>
-    y
-      .mul(y.add(1))
-      .mul(numbersLike(y, k + 1))
-      .sum(),
-  );
-  return parts.reduce((a, b) => a.add(b));
-}
-
-const directionsFor = (xs: Many): Many => xs.map((x) => numbersLike(x, 0.3));
-
-/** Numbers for every element, made by operations: what is traced captures nothing. */
-function numbersLike({ shape }: Tensor, from: number): Tensor {
-  return sn
-    .arange(sizeOf(shape))
-    .cast('f64')
-    .mul(1.7)
-    .add(from)
-    .sin()
-    .reshape([...shape]);
-}
-
-const transforms: Readonly<Record<string, (stage: Stage, random: Random) => Stage>> = {
-  vmap: ({ fn, other, points }, random) => {
-    const size = 1 + Math.floor(random() * 3);
-    // Each input is mapped along an axis of its own, or is the same for all examples.
-    const axes = points.map(({ shape }, i) =>
-      i > 0 && random() < 0.3 ? null : Math.floor(random() * (shape.length + 1)),
-    );
-    const stackedPoints = points.map((point, i) => {
-      const axis = axes[i]!;
-      if (axis === null) return point;
-      const examples = Array.from({ length: size }, (_, k) =>
-        k === 0 ? point : specialPoint(point.shape, random),
-      );
-      return stackAlong(examples, axis);
-    });
-    const outAxis = random() < 0.5 ? 0 : -1;
-    return {
-      fn: (xs) => sn.vmap((...ys: Tensor[]) => fn(ys), { inAxes: axes, outAxes: outAxis })(...xs),
-      other: (xs) => {
-        const results = Array.from({ length: size }, (_, k) =>
-          other(
-            xs.map((x, i) => {
-              const axis = axes[i]!;
-              return axis === null ? x : x.select(axis, k);
-            }),
-          ),
-        );
-        return results[0]!.map((_, k) =>
-          sn.stack(
-            results.map((each) => each[k]!),
-            outAxis,
-          ),
-        );
-      },
-      points: stackedPoints,
-    };
-  },
-  grad: ({ fn, other, points }) => ({
-    fn: (xs) => sn.grad((ys: Many) => weighed(fn(ys)))(xs),
-    other: (xs) => {
-      const { value, vjp } = sn.vjp((ys: Many) => weighed(other(ys)), xs);
-      return vjp(sn.ones(value.shape, { dtype: 'f64' }))[0];
-    },
-    points,
-  }),
-  jvp: ({ fn, other, points }) => ({
-    fn: (xs) => sn.jvp(fn, [xs], [directionsFor(xs)]).tangent,
-    // ⟨u, J·d⟩ = ⟨Jᵀ·u, d⟩ for all u: the derivative of Jᵀ·u along d, with respect to u.
-    other: (xs) => {
-      const pulled = (us: Many): Many => sn.vjp(other, xs).vjp(us)[0];
-      const zeros = other(xs).map((y) => sn.zeros(y.shape, { dtype: 'f64' }));
-      return sn.vjp(pulled, zeros).vjp(directionsFor(xs))[0];
-    },
-    points,
-  }),
-  linearize: ({ fn, other, points }) => ({
-    fn: (xs) => sn.linearize(fn, xs).jvp(directionsFor(xs)),
-    other: (xs) => sn.jvp(other, [xs], [directionsFor(xs)]).tangent,
-    points,
-  }),
-  hvp: ({ fn, other, points }) => ({
-    fn: (xs) => sn.hvp((ys: Many) => weighed(fn(ys)), [xs], [directionsFor(xs)]).hvp[0] as Many,
-    other: (xs) =>
-      sn.vjp((ys: Many) => sn.grad((zs: Many) => weighed(other(zs)))(ys), xs).vjp(directionsFor(xs))[0],
-    points,
-  }),
-};
-
-/** Examples of one shape joined along a new axis. */
-function stackAlong(examples: readonly HostArray[], axis: number): HostArray {
-  const { shape } = examples[0]!;
-  const inner = sizeOf(shape.slice(axis));
-  const outer = sizeOf(shape.slice(0, axis));
-  const data: number[] = [];
-  for (let i = 0; i < outer; i++) {
-    for (const each of examples) data.push(...(each.data as Float64Array).slice(i * inner, (i + 1) * inner));
-  }
-  return hostArray('f64', shape.toSpliced(axis, 0, examples.length), data);
 }
 
 /** Inputs of the program that stay, in the trace at hand. */
@@ -225,8 +110,10 @@ function checkDifferences(
 test(`${runs} random compositions of transforms on random programs`, { timeout: 3_600_000 }, () => {
   const names = fc.array(fc.constantFrom(...Object.keys(transforms)), { minLength: 1, maxLength: 3 });
   fc.assert(
-    fc.property(programSamples, names, ({ sample, random }, chosen) => {
+    fc.property(programSamples, names, ({ sample, random, ops }, chosen) => {
       if (sample === undefined || sample.chosen === true) return;
+      // The second derivative of 0^p by both is infinite: each way has its own finite part of it.
+      if (ops.includes('pow') && orderOf(chosen) > 1) return;
       const { inputs, wrt, call } = sample;
       const fn: Fn = (xs) => {
         const given = inputs.map((_, i) => (wrt.includes(i) ? xs[wrt.indexOf(i)]! : others[i]!));

@@ -341,3 +341,66 @@ describe('Jacobians', () => {
     expect(() => sn.jacfwd(f, { argnums: 3 })(x())).toThrow(/there is no argument 3/);
   });
 });
+
+describe('what operations watch', () => {
+  const table = (): T => sn.arange(4);
+  const rows = (last: number): T =>
+    sn.tensor(
+      [
+        [0, 1],
+        [2, last],
+      ],
+      { dtype: 'i32' },
+    );
+  const take = (i: T): T => sn.indexSelect(table(), 0, i);
+
+  test('is watched for each example: indices outside of their axis name the example', async () => {
+    expect(await sn.vmap(take)(rows(3)).array()).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
+    await expect(sn.vmap(take)(rows(9)).array()).rejects.toThrow(
+      /indexSelect: example 1: index 9 is outside/,
+    );
+    const one = (i: T): T => sn.indexSelect(table(), 0, i.reshape([1]));
+    await expect(sn.vmap(sn.vmap(one))(rows(9)).array()).rejects.toThrow(/example 3: index 9/);
+  });
+
+  test('is watched in compiled functions, and in what all examples share', async () => {
+    const compiled = sn.compile((i: T) => sn.vmap(take)(i));
+    await expect(compiled(rows(9)).array()).rejects.toThrow(/example 1: index 9/);
+    expect(await compiled(rows(3)).array()).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
+    const shared = sn.compile((x: T) =>
+      sn.vmap((v: T) => sn.indexSelect(v, 0, sn.tensor([1, 0], { dtype: 'i32' })))(x),
+    );
+    expect(await shared(x()).array()).toEqual([
+      [2, 1],
+      [4, 3],
+      [6, 5],
+    ]);
+  });
+
+  test('refuses the matrix of an example that has no factor', async () => {
+    const matrices = sn.tensor([
+      [
+        [1, 0],
+        [0, 1],
+      ],
+      [
+        [1, 2],
+        [2, 1],
+      ],
+    ]);
+    const refused = /cholesky: example 1: the matrix is not positive definite/;
+    await expect(
+      sn
+        .vmap((m: T) => sn.linalg.cholesky(m))(matrices)
+        .array(),
+    ).rejects.toThrow(refused);
+    const gradients = sn.vmap(sn.grad((m: T) => sn.linalg.cholesky(m).sum()));
+    await expect(gradients(matrices).array()).rejects.toThrow(refused);
+  });
+});
