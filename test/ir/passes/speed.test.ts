@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { add, broadcast, mul, permute, reduceKeep, unary } from '../../../src/ir/build.ts';
-import { GraphBuilder, topological, type Graph, type Node } from '../../../src/ir/graph.ts';
+import { topological, type Graph } from '../../../src/ir/graph.ts';
 import { canonicalise } from '../../../src/ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../../src/ir/passes/cse.ts';
 import { removeDeadCode } from '../../../src/ir/passes/dead-code.ts';
@@ -11,18 +10,7 @@ import { simplify } from '../../../src/ir/passes/simplify.ts';
 import { print } from '../../../src/ir/text/print.ts';
 import { verify } from '../../../src/ir/verify.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
-
-/** A deep chain of scalings, row sums and activations. */
-function deepGraph(size: number): Graph {
-  const b = new GraphBuilder();
-  const parameter = b.add('parameter', [], { index: 0, name: 'x', dtype: 'f32', shape: [8, 16] });
-  let x: Node = parameter as Node;
-  for (let layer = 1; b.size < size; layer++) {
-    const sums = broadcast(b, reduceKeep(b, 'sum', mul(b, x, layer + 0.5), [1]), [8, 16]);
-    x = add(b, sums, unary(b, 'tanh', permute(b, permute(b, x, [1, 0]), [1, 0])));
-  }
-  return { parameters: [parameter], outputs: [x] };
-}
+import { deepGraph } from '../../support/deep-graph.ts';
 
 const walks: Readonly<Record<string, (graph: Graph) => unknown>> = {
   canonicalise,
