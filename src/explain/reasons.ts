@@ -95,6 +95,8 @@ export function keptText(kept: Keeping, value: Node, name: NameOf): string {
       return `inline, ${what} would take ${kept.count} operations, at all points together, limit ${kept.limit}`;
     case 'divisions':
       return `inline, ${what} would be read at indices of ${kept.count} divisions, limit ${kept.limit}`;
+    case 'windows':
+      return `a product packs ${what} once for each window that sees it, so it is laid out for that`;
     case 'agreement':
       return `several kernels of a sort compute from ${what} and must agree on every bit of it`;
     default:

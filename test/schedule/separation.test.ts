@@ -96,6 +96,8 @@ function checkKept(kept: Keeping, value: Node, graph: Graph, target: Target): vo
     case 'expressions':
     case 'divisions':
       return expect(kept.count).toBeGreaterThan(kept.limit);
+    case 'windows':
+      return expect(['permute', 'pad', 'slice']).toContain(value.op);
     case 'agreement':
       return expect(isExact(value)).toBe(false);
     default:

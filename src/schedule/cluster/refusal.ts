@@ -89,4 +89,6 @@ export type Keeping =
       readonly stored: number;
       readonly kernels: number;
     }
+  /** A product packs it once for each of the windows that see it, from its own layout. */
+  | { readonly rule: 'windows' }
   | Overflow;

@@ -9,6 +9,8 @@ import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } 
 import type { Monoid } from '../../ir/ops.ts';
 import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sizeOf } from '../../ir/shape.ts';
+import { convAsDot } from './conv-as-dot.ts';
+import { convByPhases } from './conv-phases.ts';
 import { splitConv, splitDot } from './split-contraction.ts';
 import { invocationsToFill, invocationsToLoad, sharesWork, walkersToFill } from '../machine.ts';
 import type { Target } from '../target.ts';
@@ -19,7 +21,13 @@ export function splitFolds(graph: Graph, target: Target): Graph {
     if (node.op === 'reduce') return splitReduce(node, inputs[0]!, b, target);
     if (node.op === 'scan') return splitScan(node, inputs[0]!, b, target);
     if (node.op === 'dot') return splitDot(node, inputs, b, target);
-    if (node.op === 'conv') return splitConv(node, inputs, b, target);
+    if (node.op === 'conv') {
+      return (
+        convAsDot(node, inputs, b, target) ??
+        convByPhases(node, inputs, b, target) ??
+        splitConv(node, inputs, b, target)
+      );
+    }
     return undefined;
   });
 }

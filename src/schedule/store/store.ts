@@ -18,6 +18,7 @@ import { boundaryOf } from '../body/iterate.ts';
 import { Escapes } from './escape.ts';
 import { sourcesOf, type Sources } from './rematerialise.ts';
 import { storingCost } from './storing-cost.ts';
+import { isLaidOut } from './turned.ts';
 import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts';
 
 export interface Storage {
@@ -239,6 +240,7 @@ class StorageChoice {
   #keepingOfFree(node: Node, place: Place, uses: Uses): Keeping | undefined {
     if (place.kind !== 'free') return this.#clustering.overflows.get(node) ?? { rule: 'output' };
     if (this.#outputs.has(node)) return { rule: 'output' };
+    if (isLaidOut(node, this.#usersOf(node), this.#target)) return { rule: 'windows' };
     const { inline, store } = storingCost(node, place, uses, this.#target);
     return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: uses.size } : undefined;
   }
