@@ -7,6 +7,12 @@ import './tensor/methods.ts';
 export * from './basics.ts';
 
 // Functions of functions
+export {
+  checkpoint,
+  checkpointName,
+  type CheckpointOptions,
+  type CheckpointPolicy,
+} from './tensor/derivative/checkpoint.ts';
 export { hvp, jvp, linearize } from './tensor/derivative/forward.ts';
 export {
   hessian,

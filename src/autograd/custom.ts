@@ -43,6 +43,8 @@ export interface Custom {
    * it tangents are those of `pull`, transposed.
    */
   readonly push?: (b: GraphBuilder, args: readonly Node[], values: readonly Node[], tangents: Some) => Some;
+  /** It is read off the graph of the values, and so serves a batch of them as it is. */
+  readonly isOfGraph?: true;
 }
 
 /** What a number stands for: a result of a function. */

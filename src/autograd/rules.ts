@@ -32,6 +32,7 @@ export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
   randomBits: 'flat',
   stopGradient: 'flat',
   customVjp: customRule,
+  barrier: (_, __, g) => [g, undefined],
 };
 
 /** The rule of a node, for walks that do not know which op they meet. */

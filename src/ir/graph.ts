@@ -168,11 +168,16 @@ export function rebuild(node: Node, inputs: readonly Node[], builder: GraphBuild
   return builder.copy(node, inputs);
 }
 
+/** The inputs whose values a node reads: a barrier only waits for its second. */
+export function readInputs({ op, inputs }: Node): readonly Node[] {
+  return op === 'barrier' ? inputs.slice(0, 1) : inputs;
+}
+
 /** The nodes that read each node of a list. */
 export function usersOf(order: readonly Node[]): Map<Node, Node[]> {
   const users = new Map<Node, Node[]>();
   for (const node of order) {
-    for (const input of new Set(node.inputs)) {
+    for (const input of new Set(readInputs(node))) {
       const list = users.get(input);
       if (list === undefined) users.set(input, [node]);
       else list.push(node);

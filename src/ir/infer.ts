@@ -82,6 +82,7 @@ const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
   iterate: iterateType,
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
+  barrier: (inputs) => inputs[0]!,
 };
 
 /** The type of a node. Throws TensorError when the inputs or attributes do not fit the op. */

@@ -246,8 +246,12 @@ export type AnchorOp =
   | 'factor'
   | 'completeRows'
   | 'iterate';
-/** Markers that are the identity on values and mean something to autograd only. */
-export type MarkerOp = 'stopGradient' | 'customVjp';
+/**
+ * Markers that are the identity on values: `stopGradient` and `customVjp` mean something to autograd
+ * only; a `barrier` is its first input, and what is computed from it is neither shared with what is
+ * computed from that input itself nor computed before the second input is.
+ */
+export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier';
 /** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
 export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
 /** Every primitive. */
@@ -325,6 +329,7 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   iterate: anchor('variadic', 0),
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
+  barrier: marker(2, 0),
   complex: complex(2),
   real: complex(1),
   imag: complex(1),

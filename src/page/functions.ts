@@ -23,9 +23,12 @@ function making(name: keyof Mappings): Operation {
 
 export type { AssociativeScanOptions } from '../tensor/ops/control/associative.ts';
 export type { LoopOptions, ScanLoopOptions } from '../tensor/ops/control/scan.ts';
+export type { CheckpointOptions, CheckpointPolicy } from '../tensor/derivative/checkpoint.ts';
 export type { JacobianOf, JacobianOptions } from '../tensor/derivative/jacobian.ts';
 export type { MappedAxes, VmapOptions } from '../tensor/derivative/vmap.ts';
 
+export const checkpoint: Operation = /* @__PURE__ */ making('checkpoint');
+export const checkpointName: Operation = /* @__PURE__ */ calling('checkpointName');
 export const hvp: Operation = /* @__PURE__ */ calling('hvp');
 export const jvp: Operation = /* @__PURE__ */ calling('jvp');
 export const linearize: Operation = /* @__PURE__ */ calling('linearize');

@@ -442,6 +442,10 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
   imag: throughComplex((b, z) => imag(b, unary(b, 'sin', z))),
   conj: throughComplex((b, z) => imag(b, mul(b, conj(b, z), unary(b, 'exp', z)))),
   stopGradient: 'that is what it is for',
+  barrier: trial(anyShape, (shape, random) => ({
+    inputs: [values(shape, random), values(shape, random)],
+    build: (b, inputs) => node(b, 'barrier', inputs, {}),
+  })),
   customVjp: trial(anyShape, (shape, random) => ({
     inputs: [values(shape, random)],
     build: (b, [x]) => {

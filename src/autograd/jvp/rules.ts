@@ -138,6 +138,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
   iterate: 'loop',
   stopGradient: 'flat',
   customVjp: customRow,
+  barrier: (_, __, [t]) => t,
   complex: (b, { inputs: [x, y] }, [re, im]) => complex(b, orZeros(b, re, x!), orZeros(b, im, y!)),
   real: (b, _, [t]) => real(b, t!),
   imag: (b, _, [t]) => imag(b, t!),

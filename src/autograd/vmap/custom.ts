@@ -30,8 +30,10 @@ export function customOnBatch(
   // Values lead, so that those of all results go with one rule.
   const values = rest.slice(count).map((each) => lead(batch, each));
   const inputs = [lead(batch, value!), ...args.map(({ node: arg }) => arg), ...values];
+  const { rule } = node.attrs;
+  const isOfGraph = customOf(rule).custom.isOfGraph === true;
   return batch.b.add('customVjp', inputs, {
-    rule: batchedRule(node.attrs.rule, batch.size, mapped, batching),
+    rule: isOfGraph ? rule : batchedRule(rule, batch.size, mapped, batching),
   }) as Node;
 }
 

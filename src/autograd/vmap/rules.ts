@@ -67,6 +67,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
   factor: factorRule,
   completeRows: 'lines',
   stopGradient: 'elementwise',
+  barrier: (batch, _, [x, event]) => batch.b.add('barrier', [lead(batch, x!), event!.node], {}) as Node,
   customVjp: 'custom',
   iterate: 'loop',
   complex: 'elementwise',

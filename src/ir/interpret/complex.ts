@@ -55,6 +55,7 @@ export function evaluateComplex(node: Node, inputs: readonly HostArray[], evalua
     }
     case 'stopGradient':
     case 'customVjp':
+    case 'barrier':
       return first;
     case 'cast':
       return castArray(first, node.dtype);

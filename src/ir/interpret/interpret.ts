@@ -143,6 +143,7 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return runIteration(inputs, node.attrs, interpret)[node.attrs.result]!;
     case 'stopGradient':
     case 'customVjp':
+    case 'barrier':
       return first;
     case 'complex':
     case 'real':

@@ -1,11 +1,17 @@
 // Takes out the ops that only autograd looks at: once gradients are derived, `stopGradient` and
 // `customVjp` are the identity on their first input, and what only a custom rule wanted is no
-// longer needed.
+// longer needed. Barriers stay: the scheduler looks at them.
 
 import { rewrite, type Graph } from '../graph.ts';
-import { facts } from '../ops.ts';
 
 /** Replaces markers by the values they mark. */
 export function dropMarkers(graph: Graph): Graph {
-  return rewrite(graph, (node, inputs) => (facts(node.op).class === 'marker' ? inputs[0] : undefined));
+  return rewrite(graph, ({ op }, inputs) =>
+    op === 'stopGradient' || op === 'customVjp' ? inputs[0] : undefined,
+  );
+}
+
+/** Replaces barriers by the values behind them, for what knows no order of its own. */
+export function dropBarriers(graph: Graph): Graph {
+  return rewrite(graph, ({ op }, inputs) => (op === 'barrier' ? inputs[0] : undefined));
 }

@@ -34,6 +34,11 @@ function pairOf(node: Node): Pair {
   return pair(node.inputs[0]!, node.inputs[1]!);
 }
 
+/** A real value that is computed with this one. */
+function realOf(node: Node): Node {
+  return isComplex(node.dtype) ? pairOf(node).re : node;
+}
+
 type Lower = (b: GraphBuilder, x: Pair, y: Pair, z: Pair) => Pair | Node;
 
 /** Ops on pairs that give a pair, or one real node. `cast` and `where` also take others. */
@@ -125,6 +130,12 @@ function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair | Nod
       return factorOfPairs(b, node, inputs.map(pairOf));
     case 'customVjp':
       return isComplex(first.dtype) ? pairOf(first) : first;
+    case 'barrier': {
+      const behind = (part: Node): Node => b.add('barrier', [part, realOf(inputs[1]!)], {}) as Node;
+      if (!isComplex(first.dtype)) return behind(first);
+      const { re, im } = pairOf(first);
+      return pair(behind(re), behind(im));
+    }
     default: {
       if (!takesComplex(node.op))
         throw new CompilerBug('lowerComplex', `${node.op} has no meaning on complex numbers`);

@@ -5,7 +5,7 @@ import { graphOf } from '../../ir/control/iterate.ts';
 import { topological, type Graph, type NodeOf } from '../../ir/graph.ts';
 import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
-import { dropMarkers } from '../../ir/passes/drop-markers.ts';
+import { dropBarriers, dropMarkers } from '../../ir/passes/drop-markers.ts';
 import { foldConstants } from '../../ir/passes/fold.ts';
 import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
@@ -27,6 +27,7 @@ const passes = [
   withoutLoops,
   lowerComplex,
   dropMarkers,
+  dropBarriers,
   canonicalise,
   foldConstants,
   simplify,

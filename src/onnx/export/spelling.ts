@@ -69,6 +69,7 @@ const rows: { readonly [K in Op]: Row<K> } = {
   },
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
+  barrier: ({ compact }, { inputs }) => compact(inputs[0]!),
   complex: unspelled(complexNumbers),
   real: unspelled(complexNumbers),
   imag: unspelled(complexNumbers),

@@ -2,6 +2,7 @@
 
 import '../methods.ts';
 
+export { checkpoint, checkpointName } from '../../tensor/derivative/checkpoint.ts';
 export { hvp, jvp, linearize } from '../../tensor/derivative/forward.ts';
 export { hessian, jacfwd, jacrev } from '../../tensor/derivative/jacobian.ts';
 export { vmap } from '../../tensor/derivative/vmap.ts';

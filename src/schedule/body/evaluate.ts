@@ -92,6 +92,7 @@ export class Evaluator {
         return this.#gather(node, node.attrs.axis, at);
       case 'stopGradient':
       case 'customVjp':
+      case 'barrier':
         return this.value(node.inputs[0]!, at);
       default: {
         if (isElementwise(node.op)) {

@@ -3,7 +3,7 @@
 // in the indices of views of views. Each is bounded, and where a bound is exceeded some value is
 // stored: without bounds, kernels grow exponentially with the length of a chain of operations.
 
-import { dims, type Node } from '../../ir/graph.ts';
+import { dims, readInputs, type Node } from '../../ir/graph.ts';
 import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';
 import { isElementwise } from '../../ir/ops.ts';
 import { codeSize } from './code-size.ts';
@@ -45,14 +45,18 @@ export function inlineOf(node: Node, placed: Placed): Inline {
   const isHere = isElementwise(node.op);
   let [rank, divisions, elsewhere] = [0, 0, codeSize(node.op, node.dtype)];
   let [pointwise, viewed] = [isHere ? 1 : 0, 0];
-  const closure = new Set<Node>([node]);
+  // Reading through a barrier computes nothing.
+  const closure = new Set<Node>(node.op === 'barrier' ? [] : [node]);
   const reads = new Set<Node>();
   const here = new Map<Node, number>();
+  const own = readInputs(node);
   // Each part of a concatenation is evaluated at a point of its own, also if two parts are one
   // node.
   for (const input of node.op === 'concat' ? node.inputs : new Set(node.inputs)) {
     const place = placed.places.get(input)!;
     rank = Math.max(rank, place.kind === 'member' ? place.cluster.rank + 0.5 : placed.rankOf(input));
+    // A barrier reads its first input, and comes after the kernels of both.
+    if (!own.includes(input)) continue;
     divisions = Math.max(divisions, divisionsBelow(input, placed));
     for (const read of placed.readsOf(input)) reads.add(read);
     elsewhere += place.kind === 'free' ? place.work : 1;

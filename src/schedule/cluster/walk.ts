@@ -120,6 +120,9 @@ export class ClusterPass {
         return this.#joinRow(node) ?? this.#openRow(node);
       case 'concat':
         return this.#assemble(node) ?? this.#free(node);
+      case 'barrier':
+        // What lies behind it is kept apart from the kernel that computes what lies before it.
+        return this.#inline(node);
       default:
         return this.#join(node) ?? this.#free(node);
     }

@@ -5,6 +5,7 @@
 import type { Node } from '../../ir/graph.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Kernel } from '../kernel.ts';
+import { isBehindBarrier } from '../memory/barrier.ts';
 import { membersOf, type Packs } from './pack.ts';
 import type { Target } from '../target.ts';
 
@@ -60,8 +61,9 @@ export function batchDispatches(
   return [...alone, ...shared.map((group) => together(group.map((i) => kernels[i]!)))];
 }
 
-function isSmall({ kind, bytes, flops }: Kernel, target: Target): boolean {
-  if (kind !== 'map' && kind !== 'row-reduction') return false;
+function isSmall(kernel: Kernel, target: Target): boolean {
+  const { kind, bytes, flops } = kernel;
+  if ((kind !== 'map' && kind !== 'row-reduction') || isBehindBarrier(kernel)) return false;
   return bytes / target.bandwidth + flops / target.arithmetic <= smallLaunches * target.launch;
 }
 

@@ -7,6 +7,7 @@ import type { Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
 import { argsOf, type Expr, type ExprPool } from '../body/expr.ts';
 import type { Kernel, Write } from '../kernel.ts';
+import { isBehindBarrier } from '../memory/barrier.ts';
 import { elementsOf } from './pack.ts';
 
 export interface Instance {
@@ -20,12 +21,12 @@ export interface Instance {
   readonly key: string;
 }
 
-/** The kernels' instances; kernels that hold anything else are left out. */
+/** The kernels' instances; kernels that hold anything else, or are to run late, are left out. */
 export function instancesOf(kernels: readonly Kernel[]): Instance[] {
   const shared = sharedScalars(kernels);
   const forms = new Forms();
   return kernels.flatMap((kernel) => {
-    if (kernel.body.kind !== 'map') return [];
+    if (kernel.body.kind !== 'map' || isBehindBarrier(kernel)) return [];
     const { axis } = kernel.body;
     const isWhole = (read: Read): boolean =>
       read.index === axis.atom && elementsOf(read.node) === axis.extent && !shared.has(read.node);

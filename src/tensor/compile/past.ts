@@ -9,7 +9,7 @@
 import { cotangents } from '../../autograd/vjp.ts';
 import { distinct, isDistinct } from '../../ir/build.ts';
 import { isInexact } from '../../ir/dtype.ts';
-import { dims, GraphBuilder, topological, type Graph, type Node } from '../../ir/graph.ts';
+import { dims, GraphBuilder, readInputs, topological, type Graph, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { facts } from '../../ir/ops.ts';
 import { walkGradient } from '../recording/history.ts';
@@ -74,7 +74,7 @@ function wanted({ trace, outputs, inputs }: Recorded, reach: Reach): Node[] {
   for (const node of seen) {
     const value = canonical(node);
     if (forward.has(node) && (given.has(value) || (isExpensive(value) && kept.add(value)))) continue;
-    for (const input of node.inputs) seen.add(input);
+    for (const input of readInputs(node)) seen.add(input);
   }
   return [...kept];
 }

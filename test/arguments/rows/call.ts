@@ -71,6 +71,8 @@ export const callRows: Rows = {
       schedules: meaning(() => ({ version: 1, entries: {} })),
     }),
   ],
+  checkpoint: [fn, options({ policy: meaning(() => 'products', 'emptyList', 'function') })],
+  checkpointName: [t(2), text('scores')],
   customJvp: [fn, fn],
   customVjp: [fn, fn],
   detectAnomaly: [meaning(() => () => 1, 'function', 'asynchronous', 'true')],

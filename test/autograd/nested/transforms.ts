@@ -125,6 +125,16 @@ export const transforms: Readonly<Record<string, (stage: Stage, random: Random) 
       points: stackedPoints,
     };
   },
+  checkpoint: ({ fn, other, points }, random) => {
+    const policy = ([undefined, 'products', 'unbatchedProducts', everyOther] as const)[
+      Math.floor(random() * 4)
+    ];
+    return {
+      fn: sn.checkpoint(fn, policy === undefined ? {} : { policy }),
+      other,
+      points,
+    };
+  },
   grad: ({ fn, other, points }) => ({
     fn: (xs) => sn.grad((ys: Many) => weighed(fn(ys)))(xs),
     other: (xs) => {
@@ -156,6 +166,9 @@ export const transforms: Readonly<Record<string, (stage: Stage, random: Random) 
   }),
 };
 
+/** Which results a derivative keeps, where it is not one of the words: some of them. */
+const everyOther = ({ id }: { readonly id: number }): boolean => id % 2 === 0;
+
 /** Another point of the same type. */
 function another({ dtype, shape }: HostArray, random: Random): HostArray {
   const { data } = specialPoint(shape, random);
@@ -178,7 +191,7 @@ function stackAlong(examples: readonly HostArray[], axis: number): HostArray {
 /** How often derivatives are taken. */
 export function orderOf(names: readonly string[]): number {
   return names.reduce(
-    (order, name) => order + (name === 'hvp' ? 2 : name === 'vmap' || name === 'scan' ? 0 : 1),
+    (order, name) => order + (name === 'hvp' ? 2 : ['vmap', 'scan', 'checkpoint'].includes(name) ? 0 : 1),
     0,
   );
 }
