@@ -8,8 +8,7 @@ import { batching, lowerKernel, type LoopCache } from './codegen/lower/kernel.ts
 import type { PinnedTilings } from './codegen/template/contract/strategies.ts';
 import { verifyRanges } from './codegen/loop/verify-ranges.ts';
 import { observerOf, type Observer } from './dump/stages.ts';
-import type { DType } from './ir/dtype.ts';
-import { countUses, topological, type Graph, type Node } from './ir/graph.ts';
+import { topological, type Graph, type Node } from './ir/graph.ts';
 import { showType } from './ir/infer.ts';
 import { tracePass } from './ir/passes/trace.ts';
 import { storedType } from './ir/stored.ts';
@@ -25,6 +24,8 @@ import { orderKernels, planMemory } from './schedule/memory/assembly.ts';
 import { unsharedMemory, type MemoryPlan } from './schedule/memory/plan.ts';
 import type { Kernel } from './schedule/kernel.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
+import { budgeting, type Fitted, type Fitting } from './schedule/recompute/budget.ts';
+import { runInputs } from './schedule/run-inputs.ts';
 import { settle } from './schedule/settle.ts';
 import { checkElements } from './schedule/sizes.ts';
 import { passes, type Pass } from './schedule/passes/pipeline.ts';
@@ -46,6 +47,8 @@ export interface CompileOptions {
   readonly schedules?: PinnedTilings;
   /** Verify after every pass and every lowered kernel. */
   readonly check?: boolean;
+  /** Bytes that a run may take; values are computed again until it does. Throws E_LIMIT. */
+  readonly memory?: number;
   /** Hand out the schedule as well. */
   readonly inspect?: boolean;
   /** What is compiled, in a few words, for those who look at its stages. */
@@ -83,6 +86,8 @@ export interface Compiled {
   readonly inside?: Inside;
   /** Most bytes of intermediates that are needed at once, which no memory plan can do without. */
   readonly live: number;
+  /** With `memory`, what that has done. */
+  readonly fitting?: Fitting;
 }
 
 /** What lies between graph and program. */
@@ -135,9 +140,6 @@ export function compileGraph(graph: Graph, target: Target, options: CompileOptio
   }
 }
 
-/** Rank-0 inputs that are passed as scalars. */
-const singleLimit = 8;
-
 /** Generated kernels: optimise, schedule, plan memory, lower, spell. */
 function generated(
   recorded: Graph,
@@ -146,13 +148,10 @@ function generated(
   observe: Observer | undefined,
 ): Compiled {
   checkElements([...recorded.parameters, ...recorded.outputs] as readonly Node[], target.name);
-  const graph = optimise(recorded, target, options.check, observe);
-  const scalarIndices = options.scalars ?? new Set<number>();
-  const inputs: Node[] = graph.parameters.filter((_, i) => !scalarIndices.has(i)) as Node[];
-  const scalarNodes = graph.parameters.filter((_, i) => scalarIndices.has(i));
-  const single = singleInputs(graph, scalarIndices);
-  const scalars = [...scalarNodes, ...single];
-  const slots = new Map<Node, number>(scalars.map((node, slot) => [node as Node, slot]));
+  const whole = optimise(recorded, target, options.check, observe);
+  const fitted = options.memory === undefined ? undefined : fit(whole, target, options, options.memory);
+  const graph = fitted?.graph ?? whole;
+  const { inputs, single, scalars, slots } = runInputs(graph, options.scalars);
   const offered = offeredIn(graph, options.donate ?? new Map());
   const { schedule, memory, lowered, loops } = lowerGraph(
     graph,
@@ -209,25 +208,24 @@ function generated(
       },
     };
   });
-  const compiled = { program, kernels: summaries, live: memory.live };
+  const compiled = {
+    program,
+    kernels: summaries,
+    live: memory.live,
+    ...(fitted && { fitting: fitted.fitting }),
+  };
   return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;
 }
 
-/**
- * Rank-0 inputs that kernels read: as scalars they take no binding. A few, for they are copied at
- * each run.
- */
-function singleInputs(graph: Graph, scalars: ReadonlySet<number>): Graph['parameters'] {
-  const dtypes: ReadonlySet<DType> = new Set<DType>(['f32', 'i32', 'u32']);
-  const uses = countUses(graph);
-  const single = graph.parameters.filter(
-    (node, i) =>
-      !scalars.has(i) &&
-      dtypes.has(node.dtype) &&
-      node.shape.length === 0 &&
-      (uses.get(node as Node) ?? 0) > 0,
-  );
-  return single.slice(0, singleLimit);
+/** The graph with so much computed again that a run takes no more bytes. */
+function fit(whole: Graph, target: Target, options: CompileOptions, bytes: number): Fitted {
+  const { fitMemory, plannedOf } = budgeting.value;
+  return fitMemory(whole, bytes, (graph) => {
+    const { inputs, slots } = runInputs(graph, options.scalars);
+    const offered = pairDonations(offeredIn(graph, options.donate ?? new Map()));
+    const { schedule, memory } = lowerGraph(graph, target, slots, offered, options.schedules);
+    return plannedOf(graph, inputs, schedule, memory, storedBytes);
+  });
 }
 
 /**

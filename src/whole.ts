@@ -61,6 +61,9 @@ import { splitFolds } from './schedule/passes/split.ts';
 import { shareMemory } from './schedule/memory/memory.ts';
 import { orderKernels } from './schedule/memory/order.ts';
 import { assembly } from './schedule/memory/assembly.ts';
+import { budgeting } from './schedule/recompute/budget.ts';
+import { fitMemory } from './schedule/recompute/fit.ts';
+import { plannedOf } from './schedule/recompute/timeline.ts';
 import { merger } from './schedule/schedule.ts';
 import { verifyKernel } from './schedule/verify.ts';
 
@@ -116,5 +119,6 @@ anchorBodies.supply({ anchorBody, permuteScatterWrites });
 attentionBuilder.supply(attentionBody);
 assembly.supply({ shareMemory, orderKernels });
 merger.supply(mergeMaps);
+budgeting.supply({ fitMemory, plannedOf });
 interpreter.supply(interpret);
 verifiers.supply({ verify, verifyKernel, verifyLoop });

@@ -1,0 +1,43 @@
+// What a budget of memory does, and where a page gets that from.
+
+import type { Graph } from '../../ir/graph.ts';
+import { Lazy } from '../../lazy.ts';
+import type { fitMemory } from './fit.ts';
+import type { plannedOf } from './timeline.ts';
+
+/** A value that is computed again. */
+export interface Recomputed {
+  /** Its dtype and shape. */
+  readonly type: string;
+  readonly op: string;
+  readonly bytes: number;
+}
+
+/** What a budget of memory has done. */
+export interface Fitting {
+  /** Bytes that a run may take. */
+  readonly budget: number;
+  /** Bytes that a run takes without anything computed again, and with. */
+  readonly plain: number;
+  readonly bytes: number;
+  /** Arithmetic that is added. */
+  readonly flops: number;
+  /** Values that are computed again instead of being kept, in the order of the way forward. */
+  readonly values: readonly Recomputed[];
+}
+
+export interface Fitted {
+  readonly graph: Graph;
+  readonly fitting: Fitting;
+}
+
+/** What fits programs into memory. */
+export interface Budgeting {
+  readonly fitMemory: typeof fitMemory;
+  readonly plannedOf: typeof plannedOf;
+}
+
+export const budgeting: Lazy<Budgeting> = new Lazy('memory budgets', async () => {
+  const [fit, timeline] = await Promise.all([import('./fit.ts'), import('./timeline.ts')]);
+  return { fitMemory: fit.fitMemory, plannedOf: timeline.plannedOf };
+});
