@@ -451,4 +451,5 @@ export * from './tensor/ops/linalg/public.ts';
 
 // Loops, recorded once and run as often as they turn
 export { associativeScan, type AssociativeScanOptions } from './tensor/ops/control/associative.ts';
+export { cond, switchCase, whileLoop, type WhileLoopOptions } from './tensor/ops/control/branch.ts';
 export { foriLoop, map, scan, type LoopOptions, type ScanLoopOptions } from './tensor/ops/control/scan.ts';

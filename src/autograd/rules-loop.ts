@@ -4,8 +4,8 @@
 // results of anchors; the rest is computed again from them. (Chen et al., Training Deep Nets with
 // Sublinear Memory Cost, 2016, is the same with carries alone, which `recompute` asks for.)
 
-import { CompilerBug } from '../errors.ts';
-import { add, cast, full, fullLike } from '../ir/build.ts';
+import { CompilerBug, TensorError } from '../errors.ts';
+import { add, cast, constant, full, fullLike } from '../ir/build.ts';
 import { graphOf, inputsOf, iterate, regionOf, type Iteration } from '../ir/control/iterate.ts';
 import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
@@ -39,7 +39,8 @@ export function loopCotangents(
   cotangents: Cotangents,
 ): (Node | undefined)[] {
   const { attrs } = node;
-  const { body, carries, stacked, trips, reverse } = attrs;
+  const { body, carries, stacked, trips, guard, reverse } = attrs;
+  if (guard >= 0 && trips > 1) refuseOpenEnd();
   const { parameters, outputs } = graphOf(body);
   const active = activeInputs(graphOf(body), carries, wanted);
   const isActive = (place: number): boolean => active.has(place);
@@ -73,7 +74,8 @@ export function loopCotangents(
   const terms = new Map(
     wantedInvariants.map((place) => {
       const added = turned.get(place)!;
-      const all = attrs.recompute ? { sunk: [], rest: [added] } : termsOf(added, (at) => turning.has(at));
+      const isWhole = attrs.recompute || guard >= 0;
+      const all = isWhole ? { sunk: [], rest: [added] } : termsOf(added, (at) => turning.has(at));
       return [place, all] as const;
     }),
   );
@@ -95,6 +97,8 @@ export function loopCotangents(
   const own = new Parameters(turn);
   const made = new Map<Node, Node>();
   made.set(forward[0]!, own.add('count', 'i32', []));
+  // A turn that was not made is not made backwards: its cotangents pass.
+  const going = guard < 0 ? [] : [own.add('going', 'i32', [])];
   for (const place of movedCarries) made.set(barOf.get(place)!, own.like(barOf.get(place)!, `bar${place}`));
   const sums = carriedSums.map((place) => {
     const { dtype } = forward[place + 1]!;
@@ -129,6 +133,7 @@ export function loopCotangents(
   const region = regionOf({
     parameters: own.list,
     outputs: [
+      ...going.map(() => constant(turn, 0, 'i32')),
       ...again.slice(0, ofCarries),
       ...sums.map((sum, i) => add(turn, sum, cast(turn, again[ofStacks + i]!, sum.dtype))),
       ...again.slice(ofCarries, ofStacks),
@@ -136,6 +141,7 @@ export function loopCotangents(
     ],
   });
   const starts = [
+    ...going.map(() => node.inputs[guard]!),
     ...movedCarries.map((place) => given[place] ?? fullLike(b, node.inputs[place]!, 0)),
     ...carriedSums.map((place) => {
       const input = node.inputs[place]!;
@@ -149,8 +155,9 @@ export function loopCotangents(
     trips,
     reverse: !reverse,
     recompute: attrs.recompute,
+    guard: guard < 0 ? -1 : 0,
   };
-  const ended = iterate(b, [...starts, ...stackInputs, ...read], backward);
+  const ended = iterate(b, [...starts, ...stackInputs, ...read], backward).slice(going.length);
   const all = [...movedCarries, ...carriedSums, ...wantedStacks];
   givenOperands.forEach((operand, i) => stackOf.set(operand, ended[all.length + i]!));
   return places.map((place) => {
@@ -164,6 +171,16 @@ export function loopCotangents(
     const parts = at < 0 ? behind : [cast(b, ended[at]!, dtype), ...behind];
     return parts.length === 0 ? undefined : parts.reduce((x, y) => add(b, x, y));
   });
+}
+
+/** Backwards a loop has to know how many turns it makes, to keep what each of them needs. */
+function refuseOpenEnd(): never {
+  throw new TensorError(
+    'E_GRAD',
+    'whileLoop',
+    'a loop that ends by its condition has no gradient backwards: how many turns to keep is not known',
+    'scan or foriLoop with the most turns that there may be, whose function keeps what is finished by where; or jvp',
+  );
 }
 
 /** What differs from turn to turn: all that is not made of invariants alone. */

@@ -108,7 +108,12 @@ class Cuda implements Machine<number> {
     const upload = operations.find(({ kind }) => kind === 'upload');
     const scalars =
       upload?.kind === 'upload' ? new Scalars(this.#staging, this.#fences, upload.bytes / 4) : undefined;
-    const queue = { context: this.#context, marshal: this.#marshal, isSynchronous: this.#isSynchronous };
+    const queue = {
+      context: this.#context,
+      marshal: this.#marshal,
+      staging: this.#staging,
+      isSynchronous: this.#isSynchronous,
+    };
     const copy = (list: readonly Copy<number>[]): void =>
       queueOperations(
         queue,

@@ -80,10 +80,13 @@ class Wasm implements Machine<number> {
     const copies = (list: readonly Copy<number>[]): (() => void)[] =>
       list.map(({ from, to, bytes }) => this.#copy(addressOf(from), addressOf(to), bytes));
     const stepOf = (step: ProgramStep): (() => void) => {
-      if (step.kind === 'repeat') {
+      if (step.kind === 'repeat' || step.kind === 'while') {
         const turn = step.steps.map(stepOf);
+        const guard = step.kind === 'while' ? address(step.guard) : undefined;
+        const goesOn = (): boolean =>
+          guard === undefined || this.#bytes().subarray(guard, guard + 4).some((byte) => byte !== 0);
         return () => {
-          for (let time = 0; time < step.times; time++) for (const each of turn) each();
+          for (let time = 0; time < step.times && goesOn(); time++) for (const each of turn) each();
         };
       }
       if (step.kind === 'copy')

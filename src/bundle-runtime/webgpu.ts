@@ -7,6 +7,7 @@ import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
 
 type GpuPlace = Place<GPUBuffer>;
 type GpuCopy = Copy<GPUBuffer>;
+type Wanted = readonly { readonly place: GpuPlace; readonly bytes: number }[];
 
 type Step =
   | {
@@ -16,7 +17,8 @@ type Step =
     }
   | { readonly copy: GpuCopy }
   | { readonly clear: GpuPlace; readonly bytes: number }
-  | { readonly times: number; readonly steps: readonly Step[] };
+  /** With a guard: as long as the i32 there is not 0 before a turn. */
+  | { readonly times: number; readonly steps: readonly Step[]; readonly guard?: GpuPlace };
 
 /** GPUBufferUsage: MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE. Node has no such global. */
 const [mapRead, copySource, copyTarget, uniform, storage] = [1, 4, 8, 64, 128] as const;
@@ -54,6 +56,8 @@ class WebGpu implements Machine<GPUBuffer> {
   readonly #isOurs: boolean;
   readonly #buffers: GPUBuffer[] = [];
   #lost: string | undefined;
+  /** A run that the host steers, as long as it takes. */
+  #steering: Promise<void> | undefined;
 
   constructor(gpu: GPUDevice, isOurs: boolean) {
     this.#gpu = gpu;
@@ -73,7 +77,7 @@ class WebGpu implements Machine<GPUBuffer> {
   }
 
   async read(place: GpuPlace, bytes: number): Promise<Uint8Array> {
-    const [found] = await this.#submit([], [{ place, bytes }]);
+    const [found] = await this.#inTurn(() => this.#submit([], [{ place, bytes }]), false);
     return found!;
   }
 
@@ -91,7 +95,7 @@ class WebGpu implements Machine<GPUBuffer> {
     const { block } = steps;
     return (words, wanted) => {
       if (words.length > 0) gpu.queue.writeBuffer(block, 0, words);
-      return this.#submit(steps.all, wanted);
+      return this.#inTurn(() => this.#steered(steps.all, wanted), steps.all.some(isSteered));
     };
   }
 
@@ -143,7 +147,7 @@ class WebGpu implements Machine<GPUBuffer> {
     });
     const groups = new Map<ProgramStep, GPUBindGroup>();
     const bind = (step: ProgramStep): void => {
-      if (step.kind === 'repeat') step.steps.forEach(bind);
+      if (step.kind === 'repeat' || step.kind === 'while') step.steps.forEach(bind);
       if (step.kind !== 'dispatch') return;
       const { name, usesScalars, layout } = kernels[step.kernel]!;
       const entries: GPUBindGroupEntry[] = step.buffers.map((index, at) => {
@@ -174,6 +178,10 @@ class WebGpu implements Machine<GPUBuffer> {
     const copies = (list: readonly GpuCopy[]): Step[] => list.flatMap((copy) => this.#copy(copy));
     const stepsOf = (step: ProgramStep): Step[] => {
       if (step.kind === 'repeat') return [{ times: step.times, steps: step.steps.flatMap(stepsOf) }];
+      if (step.kind === 'while') {
+        const guard = placeOf(step.guard);
+        return [{ times: step.times, guard, steps: step.steps.flatMap(stepsOf) }];
+      }
       if (step.kind === 'clear')
         return [{ clear: placeOf(step.buffer), bytes: program.buffers[step.buffer]!.bytes }];
       if (step.kind === 'copy')
@@ -197,9 +205,52 @@ class WebGpu implements Machine<GPUBuffer> {
     return [{ copy: { from, to: between, bytes } }, { copy: { from: between, to, bytes } }];
   }
 
+  /**
+   * Calls `work` at once, or behind a run that the host steers: while that waits for what it reads,
+   * nothing else may be submitted.
+   */
+  async #inTurn<T>(work: () => Promise<T>, isSteered: boolean): Promise<T> {
+    const before = this.#steering;
+    const result = before === undefined ? work() : before.then(work);
+    if (isSteered) {
+      const turn = result.then(
+        () => undefined,
+        () => undefined,
+      );
+      this.#steering = turn;
+      void turn.then(() => {
+        if (this.#steering === turn) this.#steering = undefined;
+      });
+    }
+    return result;
+  }
+
+  /** Submits steps in parts, between which it reads the guards of loops. */
+  async #steered(steps: readonly Step[], wanted: Wanted): Promise<Uint8Array[]> {
+    let waiting: Step[] = [];
+    for (const step of steps) {
+      if (!('times' in step && isSteered(step))) {
+        waiting.push(step);
+        continue;
+      }
+      const { guard, times } = step;
+      for (let time = 0; time < times; time++) {
+        if (guard !== undefined) {
+          const [word] = await this.#submit(waiting, [{ place: guard, bytes: 4 }]);
+          waiting = [];
+          if (word!.every((byte) => byte === 0)) break;
+        }
+        if (waiting.length > 0) await this.#submit(waiting, []);
+        waiting = [];
+        await this.#steered(step.steps, []);
+      }
+    }
+    return this.#submit(waiting, wanted);
+  }
+
   async #submit(
     steps: readonly Step[],
-    wanted: readonly { readonly place: GpuPlace; readonly bytes: number }[],
+    wanted: Wanted,
   ): Promise<Uint8Array[]> {
     this.#assertAlive();
     const gpu = this.#gpu;
@@ -264,6 +315,11 @@ class WebGpu implements Machine<GPUBuffer> {
       staging.destroy();
     }
   }
+}
+
+/** Whether the host has to read something before it is known how a step goes on. */
+function isSteered(step: Step): boolean {
+  return 'times' in step && (step.guard !== undefined || step.steps.some(isSteered));
 }
 
 function copyBuffer(encoder: GPUCommandEncoder, { from, to, bytes }: GpuCopy): void {

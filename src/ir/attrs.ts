@@ -187,7 +187,9 @@ interface OwnAttrs {
    * A loop of `trips` turns over `body` (control/iterate.ts): inputs are `carries` first values,
    * `stacked` stacks of slices and invariants; the result is the last value of a carry, or, behind
    * these, the stack of a slice that each turn gives. `reverse` counts from the last slice down;
-   * with `recompute` a derivative keeps of each turn its carries alone.
+   * with `recompute` a derivative keeps of each turn its carries alone. `guard` is the place of a
+   * carry, i32[], or -1: where that carry is 0 before a turn, neither that turn nor any behind it is
+   * made, and slices of stacks that no turn gave are zeros.
    */
   readonly iterate: {
     readonly body: Region;
@@ -196,6 +198,7 @@ interface OwnAttrs {
     readonly trips: number;
     readonly reverse: boolean;
     readonly recompute: boolean;
+    readonly guard: number;
     readonly result: number;
   };
   /**
@@ -286,6 +289,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
     trips: int,
     reverse: flag,
     recompute: flag,
+    guard: int,
     result: int,
   },
   customVjp: { rule: int },

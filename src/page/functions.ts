@@ -38,6 +38,9 @@ export const jacrev: Operation = /* @__PURE__ */ making('jacrev');
 export const vmap: Operation = /* @__PURE__ */ making('vmap');
 
 export const associativeScan: Operation = /* @__PURE__ */ calling('associativeScan');
+export const cond: Operation = /* @__PURE__ */ calling('cond');
 export const foriLoop: Operation = /* @__PURE__ */ calling('foriLoop');
 export const map: Operation = /* @__PURE__ */ calling('map');
 export const scan: Operation = /* @__PURE__ */ calling('scan');
+export const switchCase: Operation = /* @__PURE__ */ calling('switchCase');
+export const whileLoop: Operation = /* @__PURE__ */ calling('whileLoop');

@@ -144,6 +144,13 @@ function usesOf(
         invalid(`step ${position} is repeated ${step.times} times`);
       return { uses: [] };
     }
+    case 'while': {
+      if (!(Number.isInteger(step.times) && step.times >= 0))
+        invalid(`step ${position} is repeated ${step.times} times`);
+      const dtype = program.buffers[step.guard]?.dtype ?? 'i32';
+      if (dtype !== 'i32') invalid(`step ${position} is guarded by ${dtype}`);
+      return { uses: [step.guard] };
+    }
     case 'host':
       return { uses: [...step.reads, ...step.writes] };
     default:

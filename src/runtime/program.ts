@@ -149,6 +149,16 @@ export type ProgramStep =
   /** Steps that run so many times, one time after the other. */
   | { readonly kind: 'repeat'; readonly times: number; readonly steps: readonly ProgramStep[] }
   /**
+   * Steps that run as long as the first element of a buffer, an i32, is not 0 before them, so many
+   * times at most. The host reads it.
+   */
+  | {
+      readonly kind: 'while';
+      readonly guard: number;
+      readonly times: number;
+      readonly steps: readonly ProgramStep[];
+    }
+  /**
    * Interpreter target only: a function of the host, looked up in the table given when the program
    * is loaded.
    */
@@ -163,7 +173,7 @@ export type ProgramStep =
 export function* everyStep(steps: readonly ProgramStep[]): Generator<ProgramStep> {
   for (const step of steps) {
     yield step;
-    if (step.kind === 'repeat') yield* everyStep(step.steps);
+    if (step.kind === 'repeat' || step.kind === 'while') yield* everyStep(step.steps);
   }
 }
 

@@ -22,8 +22,11 @@ export function gateOf(gates: readonly Gate[]): Gate {
   return gate;
 }
 
+/** What is done at once; later work waits for a promise that it gives. It must not throw, nor reject. */
+export type Work = () => unknown;
+
 interface Task {
-  readonly work: () => void;
+  readonly work: Work;
   readonly gate: Gate | undefined;
 }
 
@@ -40,10 +43,11 @@ export class Timeline {
     return !this.#draining;
   }
 
-  /** Runs `work` after all earlier work and once `gate` is open; `work` must not throw. */
-  push(work: () => void, gate?: Gate): void {
+  /** Runs `work` after all earlier work and once `gate` is open. */
+  push(work: Work, gate?: Gate): void {
     if (!this.#draining && (gate === undefined || gate.open)) {
-      work();
+      const rest = work();
+      if (rest instanceof Promise) void this.#drain(rest);
       return;
     }
     this.#waiting.push({ work, gate });
@@ -56,13 +60,15 @@ export class Timeline {
     await new Promise<void>((resolve) => this.push(resolve));
   }
 
-  async #drain(): Promise<void> {
+  async #drain(first?: Promise<unknown>): Promise<void> {
     this.#draining = true;
+    await first;
     // Work may push more while it runs, so the list can grow under the loop.
     for (let next = 0; next < this.#waiting.length; next++) {
       const { work, gate } = this.#waiting[next]!;
       if (gate !== undefined && !gate.open) await gate.opened;
-      work();
+      const rest = work();
+      if (rest instanceof Promise) await rest;
     }
     this.#waiting = [];
     this.#draining = false;

@@ -36,8 +36,9 @@ export function nodeFlops(node: Node): number {
       return dims(node)[0]! * factorRow(node.attrs.kind).flops(...sizes);
     }
     case 'iterate': {
-      const { trips, body } = node.attrs;
-      return trips * topological(graphOf(body).outputs).reduce((sum, inside) => sum + nodeFlops(inside), 0);
+      const { trips, body, guard } = node.attrs;
+      // How many turns a guard lets through is not known: one is counted.
+      return (guard < 0 ? trips : Math.min(1, trips)) * topological(graphOf(body).outputs).reduce((sum, inside) => sum + nodeFlops(inside), 0);
     }
     case 'scatter':
     case 'segmentReduce':

@@ -4,6 +4,7 @@
 import { TensorError } from '../../errors.ts';
 import { graphOf, iterate, regionOf } from '../../ir/control/iterate.ts';
 import { dims, GraphBuilder, rewrite, type Node, type NodeOf } from '../../ir/graph.ts';
+import { anyGuard, guardedRegion } from './guarded.ts';
 import { lead, moveAxis, type Batch, type Operand } from './rule.ts';
 
 /** Nodes for all examples, as vmap.ts finds them. */
@@ -22,11 +23,20 @@ export function loopOnBatch(
   batching: Batching,
 ): Node {
   const { result, ...attrs } = node.attrs;
-  const { carries, stacked } = attrs;
+  const { carries, stacked, guard } = attrs;
   operands.forEach((operand, place) => checkWhole(batch, operand, node.inputs[place]!));
   const mapped = operands.map(({ isMapped }) => isMapped);
+  // What is known to end at different turns differs.
+  const ends = (): boolean => guard >= 0 && mapped[guard] === true;
   for (;;) {
     const { parameters, outputs, found } = regionOnBatch(batch, node, mapped, batching);
+    if (ends()) {
+      const same = mapped.findIndex((isMapped, place) => place < carries && !isMapped);
+      if (same >= 0) {
+        mapped.fill(true, 0, carries);
+        continue;
+      }
+    }
     const differs = found.findIndex(
       (whole, at) => at < carries && whole !== undefined && mapped[at] !== true,
     );
@@ -39,7 +49,7 @@ export function loopOnBatch(
       return { node: whole ?? one, isMapped: whole !== undefined };
     });
     const inner = results.map((each, at) =>
-      at < carries && mapped[at] === true ? lead({ b: parameters.b, size: batch.size }, each) : each.node,
+      (at < carries && mapped[at] === true) || ends() ? lead({ b: parameters.b, size: batch.size }, each) : each.node,
     );
     const inputs = operands.map((operand, place) => {
       if (mapped[place] !== true) return operand.node;
@@ -48,6 +58,13 @@ export function loopOnBatch(
       return isStack ? moveAxis(batch.b, whole, 0, 1) : whole;
     });
     const graph = { parameters: parameters.list, outputs: inner };
+    if (ends()) {
+      const own = guardedRegion(graph, carries, guard);
+      const first = anyGuard(batch.b, inputs[guard]!);
+      const form = { ...attrs, body: regionOf(own), carries: carries + 1, guard: 0 };
+      const one = iterate(batch.b, [first, ...inputs], form)[result + 1]!;
+      return result < carries ? one : moveAxis(batch.b, one, 1, 0);
+    }
     const one = iterate(batch.b, inputs, { ...attrs, body: regionOf(graph) })[result]!;
     const isMapped = result < carries ? mapped[result] === true : results[result]!.isMapped;
     if (!isMapped) return lead(batch, { node: one, isMapped });

@@ -33,6 +33,8 @@ export interface Held {
 
 export interface Turns {
   readonly trips: number;
+  /** The place in `held` of what must not be 0 before a turn, in a loop that may end early. */
+  readonly guard: number | undefined;
   /** One turn; its first parameters and its outputs are what is held, in order. */
   readonly graph: Graph;
   readonly memory: MemoryPlan;
@@ -97,7 +99,9 @@ export function lowerTurns({ body }: Kernel, lower: LowerTurn): Turns | undefine
     };
   });
   const read = turn.read.map((place) => node.inputs[place]!);
-  return { trips: node.attrs.trips, graph, memory, lowered, held, read };
+  const { trips, guard } = node.attrs;
+  const guarded = turn.carried.findIndex(({ result }) => result === guard);
+  return { trips, guard: guarded < 0 ? undefined : guarded, graph, memory, lowered, held, read };
 }
 
 /** What the steps of a loop are made with: buffers of the program, by number. */
@@ -110,8 +114,9 @@ export interface TurnFrame {
 }
 
 /** The steps of a loop: how values begin, its turns, two at a time where buffers are exchanged. */
-export function loopSteps({ trips, graph, held, read }: Turns, frame: TurnFrame): ProgramStep[] {
-  const isOdd = trips % 2 === 1;
+export function loopSteps({ trips, guard, graph, held, read }: Turns, frame: TurnFrame): ProgramStep[] {
+  // After which turn a guarded loop ends is not known: every turn begins at the home.
+  const isOdd = guard === undefined && trips % 2 === 1;
   const pairs = held.map((value, i): readonly [number, number] => {
     const home = frame.home(value, i);
     if (value.other === undefined) return [home, home];
@@ -141,6 +146,12 @@ export function loopSteps({ trips, graph, held, read }: Turns, frame: TurnFrame)
     });
     return [...frame.turn(buffers), ...copies];
   };
+  if (guard !== undefined) {
+    const back = pairs.flatMap(([home, other]): ProgramStep[] =>
+      home === other ? [] : [{ kind: 'copy', from: other, to: home }],
+    );
+    return [...steps, { kind: 'while', guard: pairs[guard]![0], times: trips, steps: [...phase(0), ...back] }];
+  }
   if (held.every(({ other }) => other === undefined)) return [...steps, ...repeated(trips, phase(0))];
   const [even, odd] = [phase(0), trips > 1 ? phase(1) : []];
   return [...steps, ...repeated(Math.floor(trips / 2), [...even, ...odd]), ...(isOdd ? even : [])];

@@ -1,4 +1,4 @@
-// `iterate`: a loop that runs a region a fixed number of times. Its inputs are the first carries,
+// `iterate`: a loop that runs a region a number of times, or as long as a carry says (its guard). Its inputs are the first carries,
 // then stacks of which each turn reads one slice, then what is the same in every turn (invariants).
 // The region's parameters are a counter (i32), the carries, a slice of each stack, the invariants;
 // its outputs are the next carries, then slices that are stacked. A node stands for one result:
@@ -55,8 +55,8 @@ export function areSiblings(a: Node, b: Node): boolean {
 
 /** Equal for siblings, within one graph. */
 export function siblingKey({ inputs, attrs }: NodeOf<'iterate'>): string {
-  const { body, carries, stacked, trips, reverse, recompute } = attrs;
+  const { body, carries, stacked, trips, guard, reverse, recompute } = attrs;
   const flags = [reverse, recompute].map(Number);
-  const numbers = [body.hash, body.key.length, carries, stacked, trips, ...flags];
+  const numbers = [body.hash, body.key.length, carries, stacked, trips, guard, ...flags];
   return `iterate:${numbers.join()}:${inputs.map(({ id }) => id).join()}`;
 }

@@ -33,9 +33,9 @@ export interface Turn {
 
 /** One turn of a loop of which these results are wanted. */
 export function turnOf(attrs: Attrs<'iterate'>, wanted: ReadonlySet<number>): Turn {
-  const { body, carries, stacked, trips, reverse } = attrs;
+  const { body, carries, stacked, trips, guard, reverse } = attrs;
   const { parameters, outputs } = graphOf(body);
-  const kept = keptResults(graphOf(body), carries, wanted);
+  const kept = keptResults(graphOf(body), carries, guard < 0 ? wanted : new Set([...wanted, guard]));
   const roots = kept.map((result) => outputs[result]!);
   const needed = new Set(topological(roots));
 
@@ -49,7 +49,7 @@ export function turnOf(attrs: Attrs<'iterate'>, wanted: ReadonlySet<number>): Tu
   for (const result of kept) {
     const { dtype } = outputs[result]!;
     const shape = dims(outputs[result]!);
-    carried.push({ start: result < carries ? result : 'anything', result });
+    carried.push({ start: result < carries ? result : guard < 0 ? 'anything' : 'zeros', result });
     if (result < carries)
       inside.set(parameters[result + 1] as Node, made.add(`carry${result}`, dtype, shape));
     else stacks.set(result, made.add(`stack${result}`, dtype, [trips, ...shape]));

@@ -1,4 +1,4 @@
-// What a loop means: its region is interpreted once a turn.
+// What a loop means: its region is interpreted once a turn, as long as the guard is not 0.
 
 import { graphOf } from '../control/iterate.ts';
 import type { Graph } from '../graph.ts';
@@ -9,7 +9,7 @@ import { emptyData, hostArray, type HostArray } from '../value.ts';
 /** All results of a loop: the last carries, then the stacked slices. */
 export function runIteration(
   inputs: readonly HostArray[],
-  { body, carries, stacked, trips, reverse }: Attrs<'iterate'>,
+  { body, carries, stacked, trips, guard, reverse }: Attrs<'iterate'>,
   run: (graph: Graph, inputs: readonly HostArray[]) => HostArray[],
 ): HostArray[] {
   let held = inputs.slice(0, carries);
@@ -19,7 +19,7 @@ export function runIteration(
     const whole = [trips, ...(shape as FixedShape)];
     return { dtype, shape: whole, data: emptyData(dtype, sizeOf(whole)) };
   });
-  for (let turn = 0; turn < trips; turn++) {
+  for (let turn = 0; turn < trips && (guard < 0 || held[guard]!.data[0] !== 0); turn++) {
     const at = reverse ? trips - 1 - turn : turn;
     const slices = stacks.map(({ dtype, shape, data }): HostArray => {
       const size = sizeOf(shape.slice(1));

@@ -15,7 +15,7 @@ export function isCarried(dtype: DType): boolean {
 
 /** The type of one result. Throws TensorError where the region does not fit the inputs. */
 export function iterateType(inputs: readonly TensorType[], attrs: Attrs<'iterate'>): TensorType {
-  const { body, carries, stacked, trips, result } = attrs;
+  const { body, carries, stacked, trips, guard, result } = attrs;
   const { parameters, outputs } = body.graph;
   const refuse = (problem: string): never => fail('iterate', 'E_SHAPE', problem, inputs);
   if (trips < 0 || carries < 0 || stacked < 0) refuse('counts are at least 0');
@@ -38,6 +38,9 @@ export function iterateType(inputs: readonly TensorType[], attrs: Attrs<'iterate
     if (!sameType(before, after))
       refuse(`carry ${i} is ${showType(before)} before a turn and ${showType(after)} after it`);
   }
+  if (guard < -1 || guard >= carries) refuse(`the guard ${guard} is no carry`);
+  if (guard >= 0 && !sameType(outputs[guard]!, { dtype: 'i32', shape: [] }))
+    refuse('the guard must be a carry of i32[]');
   const found = outputs[result] ?? refuse(`the body has no result ${result}`);
   if (!isCarried(found.dtype)) refuse(`a loop keeps no ${found.dtype}`);
   return { dtype: found.dtype, shape: result < carries ? found.shape : [trips, ...found.shape] };

@@ -6,6 +6,7 @@ import type { Context } from './api/context.ts';
 import type { Marshal, Operation, Single } from './api/marshal.ts';
 import { checkAliasing, type Range } from './ranges.ts';
 import { slotsOf, type RecipeStep } from './recipe.ts';
+import type { Staging } from './staging.ts';
 import type { TileMaps } from './tile-maps.ts';
 
 /** Where functions and slots lie: the addresses for the steps. */
@@ -35,9 +36,11 @@ function operationOf(step: RecipeStep, addressing: Addressing): Operation {
       return { kind: 'copy', from: at(step.from), to: at(step.to), bytes: step.bytes };
     case 'clear':
       return { kind: 'clear', at: at(step.slot), bytes: step.bytes };
-    case 'repeat': {
+    case 'repeat':
+    case 'while': {
       const { times, recipe } = step;
-      return { kind: 'repeat', times, operations: operationsOf(recipe, addressing) };
+      const guard = step.kind === 'while' ? at(step.guard) : undefined;
+      return { kind: 'repeat', times, guard, operations: operationsOf(recipe, addressing) };
     }
     case 'upload':
       return { kind: 'upload', to: at(scalars), bytes: step.bytes };
@@ -81,16 +84,18 @@ export function inTurn(operations: readonly Operation[]): Single[] {
 export interface Queue {
   readonly context: Context;
   readonly marshal: Marshal;
+  readonly staging: Staging;
   /** Waits for each kernel, so that an error names the one that failed. */
   readonly isSynchronous: boolean;
 }
 
 /** Queues operations one by one; uploads come from `source`. */
 export function queueOperations(
-  { context, marshal, isSynchronous }: Queue,
+  queue: Queue,
   operations: readonly Operation[],
   source: number,
 ): void {
+  const { context, marshal, isSynchronous } = queue;
   const { driver, stream } = context;
   const { cu } = driver;
   const doing = `running a program of ${operations.length} steps`;
@@ -119,8 +124,8 @@ export function queueOperations(
         break;
       }
       case 'repeat':
-        for (let time = 0; time < operation.times; time++)
-          queueOperations({ context, marshal, isSynchronous }, operation.operations, source);
+        for (let time = 0; time < operation.times && goesOn(queue, operation.guard); time++)
+          queueOperations(queue, operation.operations, source);
         continue;
       default:
         operation satisfies never;
@@ -129,4 +134,13 @@ export function queueOperations(
     const kernel = operation.kind === 'launch' ? operation.kernel : undefined;
     context.check(cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', 'running it', kernel);
   }
+}
+
+/** Whether another turn is made: waits for the stream where a guard says so. */
+function goesOn({ context, staging }: Queue, guard: number | undefined): boolean {
+  if (guard === undefined) return true;
+  const { driver, stream } = context;
+  const word = staging.download(guard, 4);
+  context.check(driver.cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', 'reading a guard');
+  return word().some((byte) => byte !== 0);
 }

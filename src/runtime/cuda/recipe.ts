@@ -19,6 +19,13 @@ export type RecipeStep =
   | { readonly kind: 'clear'; readonly slot: number; readonly bytes: number }
   /** Steps that run so many times; taken apart where there are few. */
   | { readonly kind: 'repeat'; readonly times: number; readonly recipe: readonly RecipeStep[] }
+  /** Steps that run while the first i32 of a slot is not 0, so many times at most. */
+  | {
+      readonly kind: 'while';
+      readonly guard: number;
+      readonly times: number;
+      readonly recipe: readonly RecipeStep[];
+    }
   /** Scalars given by the caller go to the scalar block. */
   | { readonly kind: 'upload'; readonly bytes: number }
   /** A scalar that is the element of an input. */
@@ -40,7 +47,7 @@ const longest = 2048;
 
 /** Whether the steps can be one graph: none runs again and again. */
 export function isFlat(recipe: readonly RecipeStep[]): boolean {
-  return recipe.every(({ kind }) => kind !== 'repeat');
+  return recipe.every(({ kind }) => kind !== 'repeat' && kind !== 'while');
 }
 
 /** The steps of a run; `isCopied` says which outputs lie elsewhere than the buffers they repeat. */
@@ -70,10 +77,14 @@ export function recipeOf(program: ProgramOutline, isCopied: readonly boolean[]):
       case 'repeat': {
         const { times } = step;
         const turn = step.steps.flatMap(stepsOf);
-        if (times * turn.length > longest || turn.some(({ kind }) => kind === 'repeat'))
+        if (times * turn.length > longest || !isFlat(turn))
           return [{ kind: 'repeat', times, recipe: turn }];
         return Array.from({ length: times }, () => turn).flat();
       }
+      case 'while':
+        return [
+          { kind: 'while', guard: step.guard, times: step.times, recipe: step.steps.flatMap(stepsOf) },
+        ];
       case 'host':
         return [];
       default:
@@ -158,6 +169,7 @@ function accesses(
     case 'clear':
       return { reads: [], writes: [step.slot] };
     case 'repeat':
+    case 'while':
       throw new DeviceError('E_STATE', 'cuda', 'a graph holds no loops');
     case 'upload':
       return { reads: [], writes: [scalars] };

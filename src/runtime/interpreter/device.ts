@@ -238,6 +238,8 @@ class InterpretedProgram implements LoadedProgram {
         if (step.kind === 'host')
           this.#call(step.run, step.reads.map(memoryOf), step.writes.map(memoryOf), scalars);
         if (step.kind === 'repeat') for (let time = 0; time < step.times; time++) step.steps.forEach(take);
+        if (step.kind === 'while')
+          for (let time = 0; time < step.times && isSet(memoryOf(step.guard)); time++) step.steps.forEach(take);
       };
       program.steps.forEach(take);
       program.outputs.forEach((index, i) => {
@@ -322,4 +324,9 @@ function failure(
   cause?: unknown,
 ): DeviceError {
   return new DeviceError(code, NAME, problem, { cause });
+}
+
+/** Whether the i32 at the start of this memory is not 0. */
+function isSet(memory: Uint8Array): boolean {
+  return memory.subarray(0, 4).some((byte) => byte !== 0);
 }

@@ -54,6 +54,8 @@ export function cutsOf(
   const spread = (list: readonly ProgramStep[], times: number): void => {
     for (const step of list) {
       if (step.kind === 'repeat') spread(step.steps, times * step.times);
+      // How many turns a guard lets through is not known: one is counted.
+      if (step.kind === 'while') spread(step.steps, times);
       if (step.kind !== 'dispatch') continue;
       const kernel = kernels[step.kernel]!;
       const groups = step.grid[0] * step.grid[1] * step.grid[2];

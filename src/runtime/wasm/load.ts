@@ -41,7 +41,13 @@ type Operation =
   | { readonly kind: 'share'; readonly pool: Pool; readonly job: Job }
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
   | { readonly kind: 'clear'; readonly at: number; readonly bytes: number }
-  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly Operation[] };
+  | {
+      readonly kind: 'repeat';
+      readonly times: number;
+      /** Where the i32 is that must not be 0 before a turn, if one must not. */
+      readonly guard: number | undefined;
+      readonly operations: readonly Operation[];
+    };
 
 /** The steps over one set of places, and one of arenas. */
 interface Plan extends Fitted<number> {
@@ -102,7 +108,7 @@ class WasmProgram implements LoadedProgram {
   #doAll(operations: readonly Operation[]): DeviceError | undefined {
     for (const operation of operations) {
       if (operation.kind === 'repeat') {
-        for (let time = 0; time < operation.times; time++) {
+        for (let time = 0; time < operation.times && this.#goesOn(operation.guard); time++) {
           const failure = this.#doAll(operation.operations);
           if (failure !== undefined) return failure;
         }
@@ -115,6 +121,11 @@ class WasmProgram implements LoadedProgram {
       }
     }
     return undefined;
+  }
+
+  #goesOn(guard: number | undefined): boolean {
+    if (guard === undefined) return true;
+    return this.#engine.heap.bytes.subarray(guard, guard + 4).some((byte) => byte !== 0);
   }
 
   #do(operation: Exclude<Operation, { readonly kind: 'repeat' }>): void {
@@ -192,7 +203,10 @@ class WasmProgram implements LoadedProgram {
         case 'clear':
           return [{ kind: 'clear', at: address(step.buffer), bytes: buffers[step.buffer]!.bytes }];
         case 'repeat':
-          return [{ kind: 'repeat', times: step.times, operations: step.steps.flatMap(operationsOf) }];
+        case 'while': {
+          const guard = step.kind === 'while' ? address(step.guard) : undefined;
+          return [{ kind: 'repeat', times: step.times, guard, operations: step.steps.flatMap(operationsOf) }];
+        }
         case 'dispatch': {
           const groups = step.grid[0] * step.grid[1] * step.grid[2];
           if (groups === 0) return [];

@@ -7,7 +7,8 @@ import { GpuBuffer } from '../memory.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
 import { GpuFailures } from './failures.ts';
-import { loadProgram, type Engine } from './load.ts';
+import type { Engine, Wait } from './engine.ts';
+import { loadProgram } from './load.ts';
 import { GpuMemory, type GpuPlace, type GpuSlab } from './memory.ts';
 import { Pipelines } from './pipelines.ts';
 import { Scratch } from '../scratch.ts';
@@ -16,9 +17,6 @@ import { Timeline } from '../timeline.ts';
 
 /** GPUMapMode.READ; Node has no such global. */
 const MAP_READ = 1;
-
-/** How to wait for the GPU: resolves as the given promise does. */
-export type Wait = <T>(promise: Promise<T>) => Promise<T>;
 
 /**
  * Wraps a GPUDevice; it must have been made with the limits that `facts` name. One that is shared
@@ -49,7 +47,7 @@ export class WebGpuDevice implements Device {
     const scratch = new Scratch(memory);
     const pipelines = new Pipelines(gpu, name, failures);
     const stopwatch = new Stopwatch(gpu, timeline);
-    this.#engine = { gpu, facts, timeline, failures, memory, scratch, pipelines, stopwatch };
+    this.#engine = { gpu, facts, timeline, failures, memory, scratch, pipelines, stopwatch, wait };
   }
 
   get lost(): boolean {

@@ -1,51 +1,25 @@
 // A Program made ready on a WebGPU device. `run` only queues: when its turn comes, all steps go
-// into one command buffer, with dispatches in as few passes as the copies allow, and one submit.
+// into one command buffer, and one submit; where the host steers, into several, and what was queued
+// behind the run waits for it.
 // Bind groups are kept by the places they bind, so a loop over the same buffers replays without
 // building anything.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
-import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import type { DeviceBuffer, LoadedProgram } from '../device.ts';
 import { Layout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import { Plans, type Fitted } from '../plans.ts';
 import { everyStep, type Program, type ProgramStep } from '../program.ts';
 import { bounceBytes } from './bounce.ts';
 import { sizeClass } from '../slabs.ts';
-import type { Describe, GpuFailures } from './failures.ts';
-import type { GpuMemory, GpuPlace, GpuSlab } from './memory.ts';
-import type { Compiled, Pipelines } from './pipelines.ts';
-import type { Scratch } from '../scratch.ts';
-import type { Stopwatch } from './stopwatch.ts';
-import { gateOf, type Gate, type Timeline } from '../timeline.ts';
-
-/** The parts of a device that its programs work with. */
-export interface Engine {
-  readonly gpu: GPUDevice;
-  readonly facts: DeviceFacts;
-  readonly timeline: Timeline;
-  readonly failures: GpuFailures;
-  readonly memory: GpuMemory;
-  readonly scratch: Scratch<GPUBuffer>;
-  readonly pipelines: Pipelines;
-  readonly stopwatch: Stopwatch;
-}
-
-type Operation =
-  | {
-      readonly kind: 'dispatch';
-      readonly compiled: Compiled;
-      readonly group: GPUBindGroup;
-      readonly grid: readonly [number, number, number];
-    }
-  | { readonly kind: 'copy'; readonly from: Region; readonly to: Region }
-  | { readonly kind: 'clear'; readonly region: Region }
-  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly Operation[] };
-
-interface Region extends GpuPlace {
-  readonly bytes: number;
-}
+import type { Engine } from './engine.ts';
+import type { Describe } from './failures.ts';
+import type { GpuPlace, GpuSlab } from './memory.ts';
+import type { Compiled } from './pipelines.ts';
+import { isSteered, steerOperations, submitOperations, type Operation, type Region } from './operations.ts';
+import { gateOf, type Gate } from '../timeline.ts';
 
 /** The steps bound to one set of places, and one of arenas. */
 interface Plan extends Fitted<GPUBuffer> {
@@ -64,12 +38,6 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
   return new WebGpuProgram(engine, program);
 }
 
-/**
- * Operations in one command buffer: loops of many turns take several, so that the GPU begins while
- * the rest is encoded, and none runs as long as drivers allow one to.
- */
-const commandLimit = 4096;
-
 class WebGpuProgram implements LoadedProgram {
   readonly program: Program;
   readonly #engine: Engine;
@@ -87,11 +55,13 @@ class WebGpuProgram implements LoadedProgram {
   readonly #groups = new Map<string, GPUBindGroup>();
   readonly #layout: Layout<GPUBuffer>;
   readonly #describe: Describe;
+  readonly #isSteered: boolean;
   #destroyed = false;
 
   constructor(engine: Engine, program: Program) {
     this.program = program;
     this.#engine = engine;
+    this.#isSteered = isSteered(program);
     const bounce = bounceBytes(program);
     this.#arenas = (bounce > 0 ? [...program.arenas, bounce] : program.arenas).map((b) => Math.max(b, 4));
     engine.scratch.claim(this.#arenas);
@@ -117,9 +87,10 @@ class WebGpuProgram implements LoadedProgram {
     const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
     const words = encodeScalars(this.program, scalars, this.#engine.facts.name);
     const at = failures.tick();
-    timeline.push(() => {
-      if (!failures.lost) this.#replay(arrangement, words, at);
-    }, this.#gate);
+    timeline.push(
+      () => (failures.lost ? undefined : this.#replay(arrangement, words, at)),
+      this.#gate,
+    );
   }
 
   destroy(): void {
@@ -142,12 +113,18 @@ class WebGpuProgram implements LoadedProgram {
     return outputBuffers(this.program, memory);
   }
 
-  #replay(arrangement: Arrangement<GPUBuffer>, words: Int32Array<ArrayBuffer>, at: number): void {
+  /** Gives a promise where the host has to steer: what comes after waits for it. */
+  #replay(
+    arrangement: Arrangement<GPUBuffer>,
+    words: Int32Array<ArrayBuffer>,
+    at: number,
+  ): Promise<void> | undefined {
     const { failures } = this.#engine;
     const known = this.#plans.known(arrangement);
+    if (this.#isSteered) return this.#steer(known, arrangement, words, at);
     if (known?.isProven === true) {
       failures.attempt(at, this.#describe, () => this.#submit(known, words));
-      return;
+      return undefined;
     }
     let plan = known;
     const work = (): void => {
@@ -158,6 +135,25 @@ class WebGpuProgram implements LoadedProgram {
     void failures.guard(at, this.#describe, work).then((isSound) => {
       if (plan !== undefined) plan.isProven = isSound && !failures.isShared;
     });
+    return undefined;
+  }
+
+  /** Operations in parts, with what is read between them; ends at the first failure. */
+  async #steer(
+    known: Plan | undefined,
+    arrangement: Arrangement<GPUBuffer>,
+    words: Int32Array<ArrayBuffer>,
+    at: number,
+  ): Promise<void> {
+    const { failures } = this.#engine;
+    let plan = known;
+    const part = (work: () => void): Promise<boolean> => failures.guard(at, this.#describe, work);
+    const isReady = await part(() => {
+      this.#checkCompiled();
+      plan ??= this.#plan(arrangement);
+      this.#writeScalars(words);
+    });
+    if (isReady && plan !== undefined) await steerOperations(this.#engine, plan.operations, part);
   }
 
   #checkCompiled(): void {
@@ -169,43 +165,8 @@ class WebGpuProgram implements LoadedProgram {
   }
 
   #submit(plan: Plan, words: Int32Array<ArrayBuffer>): void {
-    const { gpu } = this.#engine;
     this.#writeScalars(words);
-
-    let encoder = gpu.createCommandEncoder();
-    let pass: GPUComputePassEncoder | undefined;
-    let current: Compiled | undefined;
-    let encoded = 0;
-    const encode = (operation: Operation): void => {
-      if (operation.kind === 'repeat') {
-        for (let time = 0; time < operation.times; time++) operation.operations.forEach(encode);
-        return;
-      }
-      encoded += 1;
-      if (encoded > commandLimit) {
-        pass?.end();
-        pass = current = undefined;
-        gpu.queue.submit([encoder.finish()]);
-        encoder = gpu.createCommandEncoder();
-        encoded = 1;
-      }
-      if (operation.kind !== 'dispatch') {
-        pass?.end();
-        pass = current = undefined;
-        encodeTransfer(encoder, operation);
-        return;
-      }
-      pass ??= encoder.beginComputePass(this.#engine.stopwatch.pass);
-      if (operation.compiled !== current) {
-        current = operation.compiled;
-        pass.setPipeline(current.pipeline!);
-      }
-      pass.setBindGroup(0, operation.group);
-      dispatch(pass, operation.grid);
-    };
-    plan.operations.forEach(encode);
-    pass?.end();
-    gpu.queue.submit([encoder.finish()]);
+    submitOperations(this.#engine, plan.operations);
   }
 
   #writeScalars(words: Int32Array<ArrayBuffer>): void {
@@ -270,6 +231,8 @@ class WebGpuProgram implements LoadedProgram {
       if (step.kind === 'clear') return [{ kind: 'clear', region: region(step.buffer) }];
       if (step.kind === 'repeat')
         return [{ kind: 'repeat', times: step.times, operations: step.steps.flatMap(operationsOf) }];
+      if (step.kind === 'while')
+        return [{ ...step, guard: region(step.guard), operations: step.steps.flatMap(operationsOf) }];
       if (step.kind !== 'dispatch' || step.grid.includes(0)) return [];
       const compiled = this.#compiled[step.kernel]!;
       const regions = step.buffers.map(region);
@@ -353,30 +316,6 @@ function moverOf({ gpu, timeline, failures, memory }: Engine): Mover<GPUBuffer> 
         gpu.queue.submit([encoder.finish()]);
       }),
   };
-}
-
-/**
- * Arguments with default values are left out, because each argument costs time in a call into
- * native code.
- */
-function dispatch(pass: GPUComputePassEncoder, [x, y, z]: readonly [number, number, number]): void {
-  if (z !== 1) pass.dispatchWorkgroups(x, y, z);
-  else if (y !== 1) pass.dispatchWorkgroups(x, y);
-  else pass.dispatchWorkgroups(x);
-}
-
-/** Copies and clears are encoded outside of compute passes. */
-function encodeTransfer(
-  encoder: GPUCommandEncoder,
-  operation: Exclude<Operation, { readonly kind: 'dispatch' | 'repeat' }>,
-): void {
-  if (operation.kind === 'copy') {
-    const { from, to } = operation;
-    encoder.copyBufferToBuffer(from.slab.gpu, from.offset, to.slab.gpu, to.offset, from.bytes);
-  } else {
-    const { slab, offset, bytes } = operation.region;
-    encoder.clearBuffer(slab.gpu, offset, bytes);
-  }
 }
 
 /**

@@ -7,7 +7,7 @@ import type { DeviceBuffer } from '../device.ts';
 import { GpuSharing } from '../gpu-sharing.ts';
 import type { NativeMemory } from '../sharing.ts';
 import { tidy } from './failures.ts';
-import type { Engine } from './load.ts';
+import type { Engine } from './engine.ts';
 import type { GpuPlace } from './memory.ts';
 
 /** GPUBufferUsage's numbers; Node has no such global. */

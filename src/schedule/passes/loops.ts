@@ -21,8 +21,8 @@ import { writeOutLoops } from '../../ir/passes/write-out-loops.ts';
 
 /** Equal for loops that may be one, if their turns hand on the same. */
 function sourceKey({ inputs, attrs }: NodeOf<'iterate'>): string {
-  const { carries, stacked, trips, reverse } = attrs;
-  return `${[carries, stacked, trips, Number(reverse)].join()}:${inputs.map(({ id }) => id).join()}`;
+  const { carries, stacked, trips, guard, reverse } = attrs;
+  return `${[carries, stacked, trips, guard, Number(reverse)].join()}:${inputs.map(({ id }) => id).join()}`;
 }
 
 /** A region with the results of several, and where theirs are among its own. */
@@ -67,9 +67,21 @@ function storedAs(dtype: DType): DType {
   return dtype === 'bool' ? 'i32' : 'f32';
 }
 
+/** Loops of one turn whose guard is known are made without asking, or not made. */
+function decided(graph: Graph): Graph {
+  return rewrite(graph, (node, inputs, b) => {
+    if (node.op !== 'iterate' || node.attrs.guard < 0) return undefined;
+    const { guard, trips } = node.attrs;
+    const going = inputs[guard]!;
+    if (going.op !== 'constant') return undefined;
+    if (going.attrs.value === 0) return b.add('iterate', inputs, { ...node.attrs, guard: -1, trips: 0 }) as Node;
+    return trips === 1 ? (b.add('iterate', inputs, { ...node.attrs, guard: -1 }) as Node) : undefined;
+  });
+}
+
 /** Puts loops into the form in which they are scheduled. */
 export function settleLoops(recorded: Graph): Graph {
-  const graph = writeOutLoops(recorded, ({ attrs }) => attrs.trips === 1);
+  const graph = writeOutLoops(decided(recorded), ({ attrs }) => attrs.trips === 1 && attrs.guard < 0);
   const groups = new Map<string, Map<string, Region>>();
   for (const node of topological(graph.outputs)) {
     if (node.op !== 'iterate') continue;

@@ -55,6 +55,10 @@ export interface LoopForm {
   readonly reverse: boolean;
   /** Turns in a segment of which a derivative keeps only the first carries; 0: it keeps every turn. */
   readonly segment: number;
+  /** The carry that says whether another turn is made, or -1. */
+  readonly guard: number;
+  /** Whether what does not depend on the turn is computed outside, made or not. */
+  readonly hoists: boolean;
 }
 
 /** Nodes for all results of a loop: the last carries, then the stacks. */
@@ -73,7 +77,7 @@ export function loopNodes(b: GraphBuilder, body: Body, inputs: LoopInputs, form:
   stand(body.carries, 'carry');
   stand(body.slices, 'x');
   const results = [...body.next, ...body.given];
-  const outer = hoisted(b, body, results, inputs.captured);
+  const outer = hoisted(b, body, results, inputs.captured, form.hoists);
   const read: Node[] = [];
   for (const [node, value] of outer) {
     if (inside.has(node)) continue;
@@ -97,6 +101,7 @@ function hoisted(
   body: Body,
   results: readonly Node[],
   captured: readonly Node[],
+  hoists: boolean,
 ): Map<Node, Node> {
   const turning = new Set<Node>([body.count, ...body.carries, ...body.slices]);
   // Ids grow: what was made before the body began is a value from outside as it stands.
@@ -104,11 +109,14 @@ function hoisted(
   const order = topological(results, isOutside);
   for (const node of order) if (node.inputs.some((input) => turning.has(input))) turning.add(node);
   const wanted = new Set<Node>();
+  const given = new Set(body.captured);
   const visited = new Set<Node>();
   const visit = (node: Node): void => {
     if (turning.has(node) || visited.has(node)) return;
     visited.add(node);
-    const isInside = node.op === 'constant' || node.op === 'iota' || (isView(node.op) && !isOutside(node));
+    const isOwn = !isOutside(node) && !given.has(node);
+    const isFree = node.op === 'constant' || node.op === 'iota' || (isView(node.op) && isOwn);
+    const isInside = isFree || (isOwn && !hoists);
     if (!isInside) wanted.add(node);
     else node.inputs.forEach(visit);
   };
@@ -134,9 +142,9 @@ function segmented(
   b: GraphBuilder,
   region: Plain,
   { carries, stacks, captured }: LoopInputs,
-  { trips, reverse, segment }: LoopForm,
+  { trips, reverse, segment, guard }: LoopForm,
 ): Node[] {
-  const whole = { carries: carries.length, stacked: stacks.length, reverse, recompute: false };
+  const whole = { carries: carries.length, stacked: stacks.length, reverse, recompute: false, guard };
   const inputs = [...carries, ...stacks, ...captured];
   if (segment <= 1 || segment >= trips)
     return iterate(b, inputs, { body: regionOf(region), ...whole, trips });

@@ -23,12 +23,14 @@ export class LoopScope implements TraceScope {
   readonly around: TraceScope | undefined;
   readonly captured: Captured[] = [];
   readonly #op: string;
+  readonly #what: 'body' | 'branch';
   readonly #standIns = new Map<Handle, Handle>();
   readonly #parameters = new Set<Node>();
 
-  /** `op`: the operation that the body is given to, for messages. */
-  constructor(op: string) {
+  /** `op`: the operation that the body, or branch, is given to, for messages. */
+  constructor(op: string, what: 'body' | 'branch' = 'body') {
     this.#op = op;
+    this.#what = what;
     this.around = currentTrace();
     this.readings = this.around?.readings ?? new Readings();
   }
@@ -78,8 +80,12 @@ export class LoopScope implements TraceScope {
     throw new TensorError(
       'E_STATE',
       this.#op,
-      'the body draws random numbers, which would be the same in every turn',
-      'draw them before, with an axis for the turns, and pass them as slices; or draw with a key that the turns hand on',
+      this.#what === 'body'
+        ? 'the body draws random numbers, which would be the same in every turn'
+        : 'a branch draws random numbers: how many were drawn would depend on data',
+      this.#what === 'body'
+        ? 'draw them before, with an axis for the turns, and pass them as slices; or draw with a key that the turns hand on'
+        : 'draw them before, and pass them as operands; or draw with a key',
     );
   }
 
@@ -99,7 +105,7 @@ export class LoopScope implements TraceScope {
     throw new TensorError(
       'E_STATE',
       this.#op,
-      'the body calls backward(), whose gradients would be added to in every turn',
+      `the ${this.#what} calls backward(), whose gradients would be added to in every turn`,
       'take gradients with sn.grad, or of the loop as a whole',
     );
   }
@@ -110,16 +116,16 @@ export class LoopScope implements TraceScope {
     throw new TensorError(
       'E_STATE',
       this.#op,
-      `the body assigns to ${showHandle(standIn)}, or makes it a leaf: it has no effects but its results`,
+      `the ${this.#what} assigns to ${showHandle(standIn)}, or makes it a leaf: it has no effects but its results`,
       'hand the value on from turn to turn',
     );
   }
 
   readGrad(): void {
-    throw new TensorError('E_STATE', this.#op, 'the body reads .grad of a tensor', 'pass gradients in');
+    throw new TensorError('E_STATE', this.#op, `the ${this.#what} reads .grad of a tensor`, 'pass gradients in');
   }
 
   writeGrad(): void {
-    throw new TensorError('E_STATE', this.#op, 'the body sets .grad of a tensor', 'return gradients');
+    throw new TensorError('E_STATE', this.#op, `the ${this.#what} sets .grad of a tensor`, 'return gradients');
   }
 }

@@ -117,6 +117,23 @@ export const callRows: Rows = {
     like(anything, () => sn.ones([2])),
     options({ checkpoint: meaning(() => 2, 'number') }),
   ],
+  cond: [
+    like(anything, () => sn.tensor(true)),
+    like(fn, () => double),
+    like(fn, () => double),
+    like(anything, () => sn.ones([2])),
+  ],
+  switchCase: [
+    like(anything, () => sn.tensor(1, { dtype: 'i32' })),
+    like(anything, () => [double, double]),
+    like(anything, () => sn.ones([2])),
+  ],
+  whileLoop: [
+    like(fn, () => (c: Tensor) => c.sum().lt(9)),
+    like(fn, () => double),
+    like(anything, () => sn.ones([2])),
+    options({ maxTurns: meaning(() => 2, 'number') }),
+  ],
   map: [like(fn, () => double), like(anything, () => sn.ones([2]))],
   associativeScan: [
     like(fn, () => (a: Tensor, b: Tensor) => a.add(b)),

@@ -181,6 +181,15 @@ function runProgram(
       case 'repeat':
         for (let time = 0; time < step.times; time++) step.steps.forEach(perform);
         break;
+      case 'while': {
+        const word = new Int32Array(1);
+        for (let time = 0; time < step.times; time++) {
+          driver.call('cuMemcpyDtoH_v2', ['void *', P, 'size_t'], word, at(step.guard), 4);
+          if (word[0] === 0) break;
+          step.steps.forEach(perform);
+        }
+        break;
+      }
       case 'dispatch': {
         const kernel = program.kernels[step.kernel]!;
         const maps = (kernel.tileMaps ?? []).map((map) =>

@@ -139,6 +139,7 @@ export function randomLoop(seed: number, depth = 1): LoopTrial {
       trips,
       reverse: random() < 0.4,
       recompute: random() < 0.4,
+      guard: -1,
     };
     return { results: iterate(into, inputs, attrs) };
   };

@@ -9,7 +9,13 @@ import type { Block } from './library.ts';
 export type Operation =
   | Single
   /** Operations that run so many times; never in a graph. */
-  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly Operation[] };
+  | {
+      readonly kind: 'repeat';
+      readonly times: number;
+      /** The address of the i32 that must not be 0 before a turn, if one must not. */
+      readonly guard: number | undefined;
+      readonly operations: readonly Operation[];
+    };
 
 /** An operation that is one call of the driver. */
 export type Single =
