@@ -1,6 +1,7 @@
 // The derivative of every primitive, one row per op; the type makes a missing row an error. Rows
 // are written by family in rules-*.ts.
 
+import { below } from '../ir/build.ts';
 import { isComplex } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { isElementwise, type Op } from '../ir/ops.ts';
@@ -33,6 +34,8 @@ export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
   stopGradient: 'flat',
   customVjp: customRule,
   barrier: (_, __, g) => [g, undefined],
+  // Beyond the bound the cotangent may be anything, and nothing depends on what is there.
+  bounded: (b, { inputs, attrs }, g) => [below(b, g, attrs.axis, inputs[1]!)],
 };
 
 /** The rule of a node, for walks that do not know which op they meet. */

@@ -206,6 +206,8 @@ interface OwnAttrs {
    * with several results, the values of all of them. `rule` names an entry of autograd's registry.
    */
   readonly customVjp: { readonly rule: number };
+  /** Inputs: value, and n (i32, rank 0). Beyond the first n elements of the axis nothing is specified. */
+  readonly bounded: { readonly axis: number };
 }
 
 /** The attributes of an op, by its name. */
@@ -293,6 +295,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
     result: int,
   },
   customVjp: { rule: int },
+  bounded: { axis: int },
 };
 
 const none: Readonly<Record<string, Form>> = {};

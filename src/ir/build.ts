@@ -177,3 +177,29 @@ export function slice(
   const whole = dims(x).every((dim, axis) => start[axis] === 0 && size[axis] === dim && steps[axis] === 1);
   return whole ? x : (b.add('slice', [x], { start, size, step: steps }) as Node);
 }
+
+// A program compiled for the most that there can be (a cache of keys with room for a whole text) often uses the first n
+// elements of an axis only, n a number that a run brings. Masks say what lies beyond, the marker that nobody asks for it.
+
+/** Where the index along `axis` is below `n` (i32, rank 0): bool, of `shape`. */
+export function isBelow(b: GraphBuilder, shape: readonly number[], axis: number, n: Node): Node {
+  const place = b.add('iota', [], { shape, axis, dtype: 'i32' }) as Node;
+  return b.add('lt', [place, broadcast(b, n, shape)], {}) as Node;
+}
+
+/**
+ * `x` at the first `n` (i32, rank 0) elements along `axis`, and `fill` at the others, whatever `x`
+ * has there. Before a fold, with what changes nothing (0 under a sum, −∞ under a maximum), it
+ * makes the fold run over n elements.
+ */
+export function below(b: GraphBuilder, x: Node, axis: number, n: Node, fill: number | bigint = 0): Node {
+  return where(b, isBelow(b, dims(x), axis, n), x, fullLike(b, x, fill));
+}
+
+/**
+ * `x` along the first `n` (i32, rank 0; any number) elements of `axis`. What is beyond is
+ * unspecified: kernels neither compute nor write it, so that readers have to select it away.
+ */
+export function bounded(b: GraphBuilder, x: Node, axis: number, n: Node): Node {
+  return b.add('bounded', [x, n], { axis }) as Node;
+}

@@ -15,7 +15,7 @@ import {
 import { sameShape } from './shape.ts';
 import { fail, type Rule, type RulesOf, type TensorType } from './typing/check.ts';
 import { complexes } from './typing/complex.ts';
-import { iterateType } from './typing/control.ts';
+import { boundedType, iterateType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
 import { transforms } from './typing/fft.ts';
@@ -83,6 +83,7 @@ const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
   barrier: (inputs) => inputs[0]!,
+  bounded: boundedType,
 };
 
 /** The type of a node. Throws TensorError when the inputs or attributes do not fit the op. */

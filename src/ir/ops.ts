@@ -248,10 +248,11 @@ export type AnchorOp =
   | 'iterate';
 /**
  * Markers that are the identity on values: `stopGradient` and `customVjp` mean something to autograd
- * only; a `barrier` is its first input, and what is computed from it is neither shared with what is
- * computed from that input itself nor computed before the second input is.
+ * only, and `bounded` says what of a value is used; a `barrier` is its first input, and what is
+ * computed from it is neither shared with what is computed from that input itself nor computed
+ * before the second input is.
  */
-export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier';
+export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded';
 /** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
 export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
 /** Every primitive. */
@@ -330,6 +331,7 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
   barrier: marker(2, 0),
+  bounded: marker(2, 0),
   complex: complex(2),
   real: complex(1),
   imag: complex(1),

@@ -3,7 +3,7 @@
 import { tableNode } from '../support/fft.ts';
 import * as fc from 'fast-check';
 import { registerRule } from '../../src/autograd/custom.ts';
-import { add, cast, complex, conj, imag, mul, real, unary } from '../../src/ir/build.ts';
+import { add, cast, complex, conj, constant, imag, mul, real, unary, bounded } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
 import type { Attrs, Monoid, Op, ScatterMode } from '../../src/ir/ops.ts';
 import { factor, identity, product } from '../../src/ir/matrix.ts';
@@ -453,6 +453,13 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       return node(b, 'customVjp', [value, x!], { rule: sineRule });
     },
   })),
+  bounded: trial(someShape, (shape, random) => {
+    const [axis, n] = [axisOf(shape, random), integer(random, -1, 4)];
+    return {
+      inputs: [values(shape, random)],
+      build: (b, [x]) => bounded(b, mul(b, x!, x!), axis, constant(b, n, 'i32')),
+    };
+  }),
 };
 
 function full(b: GraphBuilder, shape: FixedShape, value: number): Node {

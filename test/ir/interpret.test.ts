@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { add, constant, mul, neg } from '../../src/ir/build.ts';
+import { add, constant, mul, neg, bounded } from '../../src/ir/build.ts';
 import { realDTypes as dtypes } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
 import { evaluateNode, interpret } from '../../src/ir/interpret/interpret.ts';
@@ -133,6 +133,29 @@ describe('elementwise', () => {
       run([x, y], (b, p, q) => b.add('customVjp', [p!, q!], { rule: 0 }) as Node),
       x,
     );
+  });
+
+  test('what is beyond a bound is 0, whatever it is, and bounds may be any number', () => {
+    const x = hostArray('f32', [2, 3], [1, NaN, 3, 4, 5, Infinity]);
+    const at = (axis: number, n: number): HostArray =>
+      run([x, hostArray('i32', [], [n])], (b, p, q) => bounded(b, p!, axis, q!));
+    expectSame(at(1, 2), hostArray('f32', [2, 3], [1, NaN, 0, 4, 5, 0]));
+    expectSame(at(0, 1), hostArray('f32', [2, 3], [1, NaN, 3, 0, 0, 0]));
+    for (const axis of [0, 1]) {
+      for (const n of [0, -1, -2147483648])
+        expectSame(at(axis, n), hostArray('f32', [2, 3], [0, 0, 0, 0, 0, 0]));
+      for (const n of [3, 2147483647]) expectSame(at(axis, n), x);
+    }
+    const z = hostArray('c64', [2], [1, 2, 3, 4]);
+    expectSame(
+      run([z, hostArray('i32', [], [1])], (b, p, q) => bounded(b, p!, 0, q!)),
+      hostArray('c64', [2], [1, 2, 0, 0]),
+    );
+    expect(() => at(2, 1)).toThrow('axis 2 is out of range');
+    expect(() => run([x, hostArray('f32', [], [1])], (b, p, q) => bounded(b, p!, 0, q!))).toThrow(
+      'the bound must be an i32',
+    );
+    expect(() => run([x, hostArray('i32', [1], [1])], (b, p, q) => bounded(b, p!, 0, q!))).toThrow('rank 0');
   });
 
   test('a symbolic size is refused by name', () => {

@@ -291,6 +291,8 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'stopGradient':
     case 'customVjp':
       return op === 'customVjp' ? [of('customVjp', { rule: 0 }, cube)] : [of('stopGradient', {}, cube)];
+    case 'bounded':
+      return [of('bounded', { axis: 1 }, cube, hostArray('i32', [], [100]))];
     case 'complex':
     case 'real':
     case 'imag':

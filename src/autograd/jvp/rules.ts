@@ -17,6 +17,7 @@ import {
   reshape,
   unary,
   where,
+  bounded,
 } from '../../ir/build.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -139,6 +140,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
   stopGradient: 'flat',
   customVjp: customRow,
   barrier: (_, __, [t]) => t,
+  bounded: (b, { inputs, attrs }, [t]) => t && bounded(b, t, attrs.axis, inputs[1]!),
   complex: (b, { inputs: [x, y] }, [re, im]) => complex(b, orZeros(b, re, x!), orZeros(b, im, y!)),
   real: (b, _, [t]) => real(b, t!),
   imag: (b, _, [t]) => imag(b, t!),

@@ -1,8 +1,8 @@
 // Reading and writing at indices, for a batch, and sorted searches. What all examples read from
 // stays one: their indices are laid behind one another along the axis.
 
-import { reshape } from '../../ir/build.ts';
-import type { Node } from '../../ir/graph.ts';
+import { broadcast, constant, reshape, where, bounded } from '../../ir/build.ts';
+import { dims, type Node } from '../../ir/graph.ts';
 import { foldInto, lead, unfoldFrom, type BatchRule } from './rule.ts';
 
 export const gatherRule: BatchRule<'gather'> = (batch, { attrs: { axis } }, [operand, indices]) => {
@@ -50,3 +50,16 @@ export function onLines(
   const [, ...rest] = result.shape as readonly number[];
   return reshape(b, result, [size, size === 0 ? 0 : lines / size, ...rest]);
 }
+
+/** A bound that each example has for itself is a mask: what is beyond the largest is used by none, but no number says so. */
+export const boundedRule: BatchRule<'bounded'> = (batch, { attrs: { axis } }, [value, n]) => {
+  const { b } = batch;
+  if (!n!.isMapped) return bounded(b, value!.node, axis + 1, n!.node);
+  const whole = lead(batch, value!);
+  const shape = dims(whole);
+  const each = reshape(b, n!.node, [batch.size, ...shape.slice(1).map(() => 1)]);
+  const place = b.add('iota', [], { shape, axis: axis + 1, dtype: 'i32' }) as Node;
+  const isKept = b.add('lt', [place, broadcast(b, each, shape)], {}) as Node;
+  const zero = broadcast(b, constant(b, 0, whole.dtype), shape);
+  return where(b, isKept, whole, zero);
+};

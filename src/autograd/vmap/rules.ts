@@ -6,7 +6,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { mapRows, type ElementwiseOp, type Op } from '../../ir/ops.ts';
 import { lead, type BatchRule, type Row } from './rule.ts';
 import { convRule, dotRule } from './rules-contraction.ts';
-import { factorRule, gatherRule, searchRule } from './rules-index.ts';
+import { boundedRule, factorRule, gatherRule, searchRule } from './rules-index.ts';
 import { randomRule } from './rules-random.ts';
 
 const fixed = (shape: unknown): readonly number[] => shape as readonly number[];
@@ -69,6 +69,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
   stopGradient: 'elementwise',
   barrier: (batch, _, [x, event]) => batch.b.add('barrier', [lead(batch, x!), event!.node], {}) as Node,
   customVjp: 'custom',
+  bounded: boundedRule,
   iterate: 'loop',
   complex: 'elementwise',
   real: 'elementwise',

@@ -13,6 +13,7 @@ import { complexScalar, times, type Complex } from './complex-scalar.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
 import { linesAlong } from './fold.ts';
+import { firstAlong } from './index.ts';
 
 type Evaluate = (node: Node, inputs: readonly HostArray[]) => HostArray;
 
@@ -57,6 +58,8 @@ export function evaluateComplex(node: Node, inputs: readonly HostArray[], evalua
     case 'customVjp':
     case 'barrier':
       return first;
+    case 'bounded':
+      return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);
     case 'cast':
       return castArray(first, node.dtype);
     case 'dot':

@@ -6,6 +6,7 @@ import { offsetsOf } from './view.ts';
 import type { Attrs, ScatterMode } from '../ops.ts';
 import { compileScalar } from './scalar.ts';
 import { stridesOf, type FixedShape } from '../shape.ts';
+import { isComplex } from '../dtype.ts';
 import { castArray, emptyData, type HostArray } from '../value.ts';
 
 /** Where each element of `indices` points in an operand of `shape`; −1 when outside the axis. */
@@ -102,4 +103,20 @@ export function segmentReduce(
     }
   }
   return castArray({ dtype, shape, data }, operand.dtype);
+}
+
+/** The first `n` elements along an axis, and zeros beyond. */
+export function firstAlong(x: HostArray, n: number, axis: number): HostArray {
+  const size = x.shape[axis]!;
+  const inner =
+    x.data.length /
+    Math.max(
+      1,
+      x.shape.slice(0, axis + 1).reduce((a, dim) => a * dim, 1),
+    );
+  const kept = Math.min(Math.max(n, 0), size) * inner;
+  const out = emptyData(x.dtype, x.data.length / (isComplex(x.dtype) ? 2 : 1));
+  for (let line = 0; line < x.data.length; line += size * inner)
+    for (let i = line; i < line + kept; i++) out[i] = x.data[i]!;
+  return { ...x, data: out };
 }

@@ -13,7 +13,7 @@ import { factor } from './factor/factor.ts';
 import { fft, fftPart } from './fft.ts';
 import { runIteration } from './iterate.ts';
 import { argReduce, reduce, scan } from './fold.ts';
-import { permuteScatter, segmentReduce, gather, scatter } from './index.ts';
+import { firstAlong, permuteScatter, segmentReduce, gather, scatter } from './index.ts';
 import { completeRows, jacobiRows } from './jacobi.ts';
 import { argSort, radixRank, searchSorted } from './sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
@@ -145,6 +145,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
     case 'customVjp':
     case 'barrier':
       return first;
+    case 'bounded':
+      return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);
     case 'complex':
     case 'real':
     case 'imag':

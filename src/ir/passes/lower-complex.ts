@@ -78,6 +78,7 @@ function isPartwise(node: Node): boolean {
     case 'segmentReduce':
     case 'scatterAddAtomic':
     case 'stopGradient':
+    case 'bounded':
       return true;
     default:
       return false;

@@ -1,9 +1,9 @@
-// Type rules of loops: what a region takes and gives must fit the inputs.
+// Type rules of loops, of which what a region takes and gives must fit the inputs, and of bounds.
 
 import { isComplex, type DType } from '../dtype.ts';
 import type { Attrs } from '../ops.ts';
 import { sameShape } from '../shape.ts';
-import { fail, showType, type TensorType } from './check.ts';
+import { checkAxis, fail, showType, type Rule, type TensorType } from './check.ts';
 
 /**
  * What lies in the memory of a loop: 8 and 16-bit integers and complex numbers have no place there,
@@ -49,3 +49,12 @@ export function iterateType(inputs: readonly TensorType[], attrs: Attrs<'iterate
 function sameType(a: TensorType, b: TensorType): boolean {
   return a.dtype === b.dtype && sameShape(a.shape, b.shape);
 }
+
+/** The value's own type, along one of its axes bounded by a number. */
+export const boundedType: Rule<'bounded'> = (inputs, { axis }, op) => {
+  const [value, n] = [inputs[0]!, inputs[1]!];
+  checkAxis(op, axis, value.shape.length, inputs);
+  if (n.dtype !== 'i32') fail(op, 'E_DTYPE', 'the bound must be an i32', inputs);
+  if (n.shape.length !== 0) fail(op, 'E_SHAPE', 'the bound must be a single number (rank 0)', inputs);
+  return value;
+};

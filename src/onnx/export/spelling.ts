@@ -70,6 +70,8 @@ const rows: { readonly [K in Op]: Row<K> } = {
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
   barrier: ({ compact }, { inputs }) => compact(inputs[0]!),
+  // Nobody asks for what is beyond the bound, so it may be anything.
+  bounded: ({ compact }, { inputs }) => compact(inputs[0]!),
   complex: unspelled(complexNumbers),
   real: unspelled(complexNumbers),
   imag: unspelled(complexNumbers),

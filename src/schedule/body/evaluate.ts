@@ -93,6 +93,7 @@ export class Evaluator {
       case 'stopGradient':
       case 'customVjp':
       case 'barrier':
+      case 'bounded':
         return this.value(node.inputs[0]!, at);
       default: {
         if (isElementwise(node.op)) {

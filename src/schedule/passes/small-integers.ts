@@ -48,7 +48,7 @@ const within: ReadonlySet<Op> = new Set<Op>([
     'slice',
     'concat',
   ] as const),
-  ...(['window', 'gather', 'stopGradient', 'customVjp', 'barrier'] as const),
+  ...(['window', 'gather', 'stopGradient', 'customVjp', 'barrier', 'bounded'] as const),
 ]);
 
 /**

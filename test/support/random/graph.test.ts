@@ -12,10 +12,10 @@ test('random programs use every op', () => {
   const programs = fc.sample(randomProgram({ values: 'special' }), { numRuns: 2500, seed: 1 });
   const used = new Set(programs.flatMap(({ graph }) => topological(graph.outputs).map(({ op }) => op)));
   // A custom derivative is an entry in autograd's registry, which the IR does not know; and sorts and scatters are split into
-  // steps that have a meaning only together. Rotations of rows are one thing only up to signs and ties; complex numbers
-  // and loops have random programs of their own.
+  // steps that have a meaning only together. Rotations of rows are one thing only up to signs and ties; complex numbers,
+  // loops and bounds have random programs of their own.
   const inner = ['fftPart', 'radixRank', 'permuteScatter', 'segmentReduce', 'customVjp'];
-  const elsewhere = ['iterate', 'jacobiRows', 'completeRows', 'complex', 'real', 'imag', 'conj'];
+  const elsewhere = ['iterate', 'bounded', 'jacobiRows', 'completeRows', 'complex', 'real', 'imag', 'conj'];
   const known = new Set([...inner, ...elsewhere]);
   expect(opNames.filter((op) => !used.has(op) && !known.has(op))).toEqual([]);
 });
