@@ -83,6 +83,11 @@ export interface OuterProduct {
 export interface KeyRange {
   readonly first?: number;
   readonly last?: number;
+  /**
+   * How many keys count, where a run says it: in [0, extent]. What it depends on of the row, it
+   * does not decrease with.
+   */
+  readonly end?: Expr;
 }
 
 /** A factor that does not depend on the key, applied once to the finished sum. */
@@ -153,6 +158,8 @@ export type Body =
       readonly row: Axis;
       readonly column: Axis;
       readonly stages: readonly RowStage[];
+      /** How many elements of a row count in the reductions, where a run says it: in [0, extent]. */
+      readonly bound?: Expr;
     }
   /** result[b,m,n] = Σ_k lhs(b,m,k)·rhs(b,k,n); dot and conv. */
   | {
@@ -164,6 +171,8 @@ export type Body =
       readonly k: Axis;
       readonly lhs: Expr;
       readonly rhs: Expr;
+      /** How many steps of k count, where a run says it: in [0, extent]. */
+      readonly bound?: Expr;
       /** conv: what `rhs` looks at. */
       readonly image?: Image;
     }

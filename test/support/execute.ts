@@ -64,15 +64,19 @@ export function runLoops(
   pinned?: PinnedTilings,
   donate: ReadonlyMap<number, number> = new Map(),
   instead: (loop: Loop) => Loop = (loop) => loop,
+  /** Parameters (i32, rank 0) that kernels take as scalars. */
+  asScalars: readonly number[] = [],
 ): HostArray[] {
   const optimised = optimise(graph, target, true);
+  const slots = new Map(asScalars.map((at, slot) => [optimised.parameters[at] as Node, slot]));
+  const scalars = asScalars.map((at) => Number(inputs[at]!.data[0]));
   const donations = new Map<Node, Node>();
   for (const [parameter, output] of donate) {
     const [from, to] = [optimised.parameters[parameter] as Node, optimised.outputs[output]!];
     if (!optimised.outputs.includes(from) && to.op !== 'parameter') donations.set(to, from);
   }
   const paired = pairDonations(donations);
-  const { schedule, memory: plan, lowered } = lowerGraph(optimised, target, new Map(), paired, pinned);
+  const { schedule, memory: plan, lowered } = lowerGraph(optimised, target, slots, paired, pinned);
   const { packs } = schedule;
   const memory = new Map<Node, HostData>();
   const store = (node: Node): HostData => {
@@ -97,7 +101,7 @@ export function runLoops(
     const loop = instead(made);
     verifyLoop(loop, target.limits);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
-    interpretLoop(loop, buffers, [], subgroupsOf(target, loop));
+    interpretLoop(loop, buffers, scalars, subgroupsOf(target, loop));
   }
   return optimised.outputs.map((node, i) => {
     const { dtype } = graph.outputs[i]!;

@@ -23,6 +23,7 @@ import { Lazy } from '../../lazy.ts';
 import type { Cluster } from '../cluster/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
 import { makeAxis } from '../cluster/domain.ts';
+import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr, type ExprPool } from './expr.ts';
 import type { Axis, Body, FftResult, Image, RowStage, Write } from '../kernel.ts';
 
@@ -36,13 +37,14 @@ export function anchorBody(cluster: Cluster, evaluator: Evaluator): Body {
   const axis = (name: string): Axis => cluster.axes[name]!;
   const anchor = cluster.anchors[0]!;
   switch (cluster.kind) {
-    case 'row-reduction':
-      return {
-        kind: 'row-reduction',
-        row: axis('row'),
-        column: axis('column'),
-        stages: rowStages(cluster, evaluator),
-      };
+    case 'row-reduction': {
+      const [row, column] = [axis('row'), axis('column')];
+      const stages = rowStages(cluster, evaluator);
+      const find = new BoundFinder(evaluator.pool, column, stages);
+      const [first, ...others] = stages.map((stage) => find.ofStage(stage));
+      const bound = others.reduce((a, b) => find.either(a, b), first);
+      return { kind: 'row-reduction', row, column, stages, ...(bound && { bound }) };
+    }
     case 'dot':
     case 'conv': {
       const operands =
@@ -50,7 +52,9 @@ export function anchorBody(cluster: Cluster, evaluator: Evaluator): Body {
           ? dotOperands(anchor, cluster, evaluator)
           : convOperands(anchor, cluster, evaluator);
       const [batch, m, n, k] = ['batch', 'm', 'n', 'k'].map(axis);
-      return { kind: 'contract', node: anchor, batch: batch!, m: m!, n: n!, k: k!, ...operands };
+      const bound = new BoundFinder(evaluator.pool, k!).ofProduct(operands.lhs, operands.rhs);
+      const axes = { batch: batch!, m: m!, n: n!, k: k! };
+      return { kind: 'contract', node: anchor, ...axes, ...operands, ...(bound && { bound }) };
     }
     case 'attention': {
       if (cluster.group === undefined) throw new CompilerBug('schedule', 'attention needs its group');

@@ -7,6 +7,7 @@ import { atomsOf, delinearize } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { makeAxis, reducedAxes } from '../cluster/domain.ts';
 import type { Evaluator, Indices } from './evaluate.ts';
+import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr } from './expr.ts';
 import type { Body, InnerProduct, OuterProduct, RowStage } from '../kernel.ts';
 import { keyRange } from '../cluster/key-range.ts';
@@ -27,8 +28,22 @@ export function attentionBody(cluster: Cluster, group: AttentionGroup, evaluator
   });
   const outers = group.outers.map((outer): OuterProduct => outerProduct(outer, cluster, evaluator, passes));
   const online = onlineForm(stages, outers, key, evaluator.pool);
-  const range = keyRange(stages, outers, row, key);
+  const end = keyEnd(new BoundFinder(evaluator.pool, key, stages, { row, lenient: true }), stages, outers);
+  const range = { ...keyRange(stages, outers, row, key), ...(end && { end }) };
   return { kind: 'attention', batch, row, key, inners, stages, outers, range, ...(online && { online }) };
+}
+
+/** The keys from which on none counts, in any stage or product. */
+function keyEnd(
+  find: BoundFinder,
+  stages: readonly RowStage[],
+  outers: readonly OuterProduct[],
+): Expr | undefined {
+  const bounds = [
+    ...stages.map((stage) => find.ofStage(stage)),
+    ...outers.map(({ weight }) => find.vanishing(weight)),
+  ];
+  return bounds.reduce((a, b) => find.either(a, b));
 }
 
 /** Sweeps that must be finished before the expression is known; scores are known in every sweep. */

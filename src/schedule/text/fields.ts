@@ -71,7 +71,11 @@ const outer: Row<OuterProduct> = {
   pass: 'number',
 };
 
-const range: Row<KeyRange> = { first: { maybe: 'number' }, last: { maybe: 'number' } };
+const range: Row<KeyRange> = {
+  first: { maybe: 'number' },
+  last: { maybe: 'number' },
+  end: { maybe: 'expr' },
+};
 
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
 
@@ -88,7 +92,12 @@ export const bodyFields: {
   readonly [K in OwnBody['kind']]: Row<Extract<OwnBody, { readonly kind: K }>>;
 } = {
   map: { axis: 'axis', shape: { maybe: { list: 'number' } } },
-  'row-reduction': { row: 'axis', column: 'axis', stages: { list: { fields: stage } } },
+  'row-reduction': {
+    row: 'axis',
+    column: 'axis',
+    stages: { list: { fields: stage } },
+    bound: { maybe: 'expr' },
+  },
   contract: {
     node: 'node',
     batch: 'axis',
@@ -97,6 +106,7 @@ export const bodyFields: {
     k: 'axis',
     lhs: 'expr',
     rhs: 'expr',
+    bound: { maybe: 'expr' },
     image: { maybe: { fields: image } },
   },
   attention: {

@@ -65,12 +65,13 @@ export function rowWork(kernel: Kernel): RowWork {
 export function outlineRow(kernel: Kernel, target: Target): RowOutline {
   if (kernel.body.kind !== 'row-reduction')
     throw new CompilerBug('row-reduction template', `got a ${kernel.body.kind} kernel`);
-  const { column, stages } = kernel.body;
+  const { column, stages, bound } = kernel.body;
   const { facts, passes: plain, perRow, perElement, sweeps } = rowWork(kernel);
   const { spread, keeping } = chooseSpread(kernel, kernel.body, sweeps, facts, target);
   const seats = { ...spread, width: totalWidth(spread.lanes) };
   const left = target.limits.workgroupBytes - (keeping === 'workgroup' ? target.rows.shared : 0);
-  const fuse = keeping === 'stream' && column.extent >= target.rows.fuse;
+  // A mean that is kept with the squares around it counts all elements of the row.
+  const fuse = keeping === 'stream' && column.extent >= target.rows.fuse && bound === undefined;
   return {
     tiling: { ...spread, keeping },
     passes: fuse ? planRow(stages, column.atom, facts, true) : plain,

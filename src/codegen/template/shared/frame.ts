@@ -8,7 +8,8 @@ import type { Kernel } from '../../../schedule/kernel.ts';
 import { invocationsToFill } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { addInts, builtin, constant, less, LoopBuilder, mulInts, operation } from '../../loop/builder.ts';
-import { paddedSize } from '../../lower/expressions.ts';
+import { Lowering, paddedSize } from '../../lower/expressions.ts';
+import type { Expr } from '../../../schedule/body/expr.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 
 /**
@@ -101,6 +102,24 @@ export function forUnits(
     b.for(hint, first, end, size, visit);
   }
   return { grid, perInvocation };
+}
+
+/** Where a loop over an axis ends: behind its last element, or where a run says that nothing counts any more. */
+export function endOf(b: LoopBuilder, frame: Frame, extent: number, bound: Expr | undefined): Value {
+  if (bound === undefined) return constant(extent);
+  const lowering = new Lowering(
+    b,
+    frame.kernel.pool,
+    { substitution: new Map(), atoms: new Map() },
+    bufferName(frame),
+  );
+  return b.let(lowering.value(bound), 'bound');
+}
+
+/** A count rounded up to whole groups, but for what is beyond the last. */
+export function inGroups(b: LoopBuilder, count: Value, size: number, most: number, hint: string): Value {
+  const groups = operation('div', [addInts(count, constant(size - 1)), constant(size)], 'i32');
+  return b.let(operation('min', [groups, constant(most)], 'i32'), hint);
 }
 
 /** A binding as a buffer of the Loop. */

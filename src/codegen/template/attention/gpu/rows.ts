@@ -6,6 +6,7 @@ import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
 import type { Monoid } from '../../../../ir/ops.ts';
 import { maskOf } from '../../../../schedule/cluster/key-range.ts';
+import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Body, RowStage } from '../../../../schedule/kernel.ts';
 import {
   addInts,
@@ -19,7 +20,15 @@ import {
 import type { LoweringOptions } from '../../../lower/binding.ts';
 import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
-import { bufferName, foldGrid, groupNumber, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
+import {
+  bufferName,
+  foldGrid,
+  groupNumber,
+  inGroups,
+  openBuilder,
+  type Frame,
+  type Grid,
+} from '../../shared/frame.ts';
 import { combine } from '../../shared/monoid.ts';
 
 export type Attention = Extract<Body, { kind: 'attention' }>;
@@ -260,7 +269,23 @@ export class AttentionRows {
       const behind = addInts(quadOf(this.#span[1], range.last), constant(1));
       end = b.let(operation('min', [behind, constant(quads)], 'i32'), 'end_quad');
     }
+    if (range.end !== undefined) {
+      const counting = inGroups(b, this.#endOf(range.end), 4, quads, 'end_quad');
+      end = b.let(operation('min', [counting, end], 'i32'), 'end_quad');
+    }
     return [start, end];
+  }
+
+  /** How many keys count for any row of the span. */
+  #endOf(end: Expr): Value {
+    const own = this.#row;
+    const [first, last] = this.#span.map((row) => {
+      this.#row = row;
+      return this.lowering([]).value(end);
+    }) as [Value, Value];
+    this.#row = own;
+    // What does not decrease from row to row may still wrap around between them, beyond all keys.
+    return first === last ? first : operation('max', [first, last], 'i32');
   }
 
   /**

@@ -23,7 +23,7 @@ import { depthRoom, difference, packPanels, sidesOf, type Depth, type Side } fro
 import type { Contract, ContractProblem } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Tile } from '../strategy.ts';
-import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import { endOf, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { accumulators, divideInts, multiplyAdd, place } from '../tile.ts';
 
 /**
@@ -220,15 +220,16 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
       return { first, end, room: depthRoom(blockK, k.extent) };
     };
     const yes = constant(1, 'bool');
+    const last = lastStep(b, frame, body);
     if (!inPieces) {
-      round(depthOf(constant(0), constant(k.extent)), yes, yes);
+      round(depthOf(constant(0), last), yes, yes);
       return;
     }
-    b.for('first_k', constant(0), constant(k.extent), blockK, (first) => {
+    b.for('first_k', constant(0), last, blockK, (first) => {
       const past = addInts(first, constant(blockK));
-      const end = b.let(operation('min', [past, constant(k.extent)], 'i32'), 'end_k');
+      const end = b.let(operation('min', [past, last], 'i32'), 'end_k');
       const isFirst = b.let(operation('eq', [first, constant(0)], 'bool'), 'is_first');
-      const isLast = b.let(operation('eq', [end, constant(k.extent)], 'bool'), 'is_last');
+      const isLast = b.let(operation('eq', [end, last], 'bool'), 'is_last');
       round(depthOf(first, end), isFirst, isLast);
     });
   };
@@ -237,6 +238,16 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
   else b.if(less(number, constant(total)), () => block(number));
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, blocks of ${blockM}x${form.size}, ${blockK} steps of k packed at a time, tiles of ${height}x${width}`;
   return finish(frame, b, grid, [1, 1, 1], note, buffers);
+}
+
+/**
+ * Behind the last step of k that counts. There is one at least: results leave with the last block
+ * of k.
+ */
+function lastStep(b: LoopBuilder, frame: Frame, { k, bound }: Contract): Value {
+  const end = endOf(b, frame, k.extent, bound);
+  if (end.kind === 'constant') return end;
+  return b.let(operation('max', [end, constant(Math.min(1, k.extent))], 'i32'), 'last_k');
 }
 
 /** How much of a block lies inside an axis, in units of `unit`. */

@@ -19,7 +19,15 @@ import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { flippedProblem, type Contract, type ContractProblem } from '../problem.ts';
 import { hasRows, roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
-import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import {
+  endOf,
+  finish,
+  foldGrid,
+  groupNumber,
+  inGroups,
+  openBuilder,
+  type Frame,
+} from '../../shared/frame.ts';
 import { divideInts, laneOf, multiplyAdd, span, TileLowering } from '../tile.ts';
 import { cpu, shared } from './costs.ts';
 
@@ -83,6 +91,8 @@ interface Part {
   /** Of four columns each. */
   readonly firstQuad: Value;
   readonly endQuad: Value;
+  /** Steps of k that count. */
+  readonly end: Value;
 }
 
 function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
@@ -105,16 +115,17 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
   const [group, tileM] =
     batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, tilesM, ['batch', 'tile_m']);
   const first = b.let(mulInts(blockN, constant(quadsEach)), 'first_quad');
-  const end = b.let(
+  const endQuad = b.let(
     operation('min', [addInts(first, constant(quadsEach)), constant(quadsN)], 'i32'),
     'end_quad',
   );
+  const end = endOf(b, frame, k.extent, body.bound);
   const exact = m.extent % height === 0;
   const rows = span(b, mulInts(tileM, constant(height)), height, m.extent, exact, 'm').map(
     ({ index }) => index,
   );
   const points = new TileLowering(b, frame, body, group);
-  const part: Part = { b, body, points, rows, firstQuad: first, endQuad: end };
+  const part: Part = { b, body, points, rows, firstQuad: first, endQuad, end };
   if (along === 'n') addLines(part, sums, columns);
   else sumLines(part);
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, lines along ${along} read once for ${height} rows and ${columns} columns`;
@@ -123,7 +134,7 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
 
 /** sums(row, n) += lhs(row, k)·rhs(k, n), a few k at a time. */
 function addLines(
-  { b, body, points, rows, firstQuad, endQuad }: Part,
+  { b, body, points, rows, firstQuad, endQuad, end }: Part,
   sums: LoopBuffer,
   columns: number,
 ): void {
@@ -150,16 +161,21 @@ function addLines(
       });
     });
   };
-  if (whole > 0) b.for('k', constant(0), constant(whole), linesAtOnce, (step) => add(step, linesAtOnce));
-  if (whole < extent) b.for('k', constant(whole), constant(extent), 1, (step) => add(step, 1));
+  const last = (count: number): Value =>
+    end.kind === 'constant'
+      ? constant(count)
+      : b.let(operation('min', [end, constant(count)], 'i32'), 'end_k');
+  if (whole > 0) b.for('k', constant(0), last(whole), linesAtOnce, (step) => add(step, linesAtOnce));
+  if (whole < extent) b.for('k', constant(whole), last(extent), 1, (step) => add(step, 1));
   eachQuad((quad) => rows.forEach((row, i) => points.write(row, quad, b.let(kept(i, quad), 'sum'))));
 }
 
 /** Four results of a row at a time, each a sum over lines of both sides. */
-function sumLines({ b, body, points, rows, firstQuad, endQuad }: Part): void {
+function sumLines({ b, body, points, rows, firstQuad, endQuad, end }: Part): void {
   const type = registerOf(body.node.dtype);
   const { n, k } = body;
   const whole = Math.floor(k.extent / 4);
+  const wholeEnd = end.kind === 'constant' ? constant(whole) : inGroups(b, end, 4, whole, 'end_quad');
   b.for('quad', firstQuad, endQuad, 1, (quad) => {
     const exact = n.extent % 4 === 0;
     const columns = span(b, mulInts(quad, constant(4)), 4, n.extent, exact, 'n').map(({ index }) => index);
@@ -174,10 +190,9 @@ function sumLines({ b, body, points, rows, firstQuad, endQuad }: Part): void {
         line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
       );
     };
-    b.for('kquad', constant(0), constant(whole), 1, (stepQuad) => round({ stepQuad }, lanes));
+    b.for('kquad', constant(0), wholeEnd, 1, (stepQuad) => round({ stepQuad }, lanes));
     const results = lanes.map((line) => line.map((sum) => b.var('sum', acrossLanes(sum))));
-    if (k.extent % 4 > 0)
-      b.for('k', constant(4 * whole), constant(k.extent), 1, (step) => round({ step }, results));
+    if (k.extent % 4 > 0) b.for('k', constant(4 * whole), end, 1, (step) => round({ step }, results));
     rows.forEach((row, i) =>
       points.write(row, quad, b.let({ kind: 'vector', args: results[i]!, type, width: 4 }, 'sums')),
     );

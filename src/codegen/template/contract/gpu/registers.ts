@@ -9,7 +9,7 @@ import { cpu, shared } from '../cpu/costs.ts';
 import { flipsOf, isSearched, type Contract, type ContractProblem } from '../problem.ts';
 import { fitsRegisters, statements } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
-import { finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
+import { endOf, finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
 import { accumulators, divideInts, multiplyAdd, span, TileLowering } from '../tile.ts';
 import { tileCosts, toCompile } from './costs.ts';
 
@@ -75,7 +75,7 @@ function registerLoop(frame: Frame, body: Contract, tiling: RegisterTiling): Loo
     const quads = span(b, mulInts(tileN, constant(width)), width, quadsN, quadsN % width === 0, 'quad');
     const points = new TileLowering(b, frame, body, group);
     const sums = accumulators(b, body, height, width);
-    b.for('k', constant(0), constant(k.extent), 1, (step) => {
+    b.for('k', constant(0), endOf(b, frame, k.extent, body.bound), 1, (step) => {
       const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));
       // Column by column: a quad of the right side is used up before the next one is read.
       quads.forEach((quad, j) => {

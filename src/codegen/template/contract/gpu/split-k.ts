@@ -10,7 +10,15 @@ import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { flippedProblem, flipsOf, type Contract } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
-import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import {
+  endOf,
+  finish,
+  foldGrid,
+  groupNumber,
+  inGroups,
+  openBuilder,
+  type Frame,
+} from '../../shared/frame.ts';
 import {
   accumulators,
   divideInts,
@@ -124,11 +132,14 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
       return one!;
     });
     const points = new TileLowering(b, frame, body, group);
+    const end = endOf(b, frame, k.extent, body.bound);
+    const quadsK = Math.ceil(k.extent / 4);
+    const endQuad = end.kind === 'constant' ? constant(quadsK) : inGroups(b, end, 4, quadsK, 'end_quad');
     const sums = along === 'k' ? sumAlongK() : sumAlongN();
 
     function sumAlongN(): Value[][] {
       const registers = accumulators(b, body, height, quadsEach);
-      b.for('k', slice, constant(k.extent), slices, (step) => {
+      b.for('k', slice, end, slices, (step) => {
         const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));
         const right = quads.map((quad) => points.at({ quad: quad.index, step }).value(body.rhs));
         registers.forEach((line, i) =>
@@ -145,7 +156,7 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
         const first = mulInts(quad.index, constant(4));
         return span(b, first, 4, n.extent, n.extent % 4 === 0, 'n').map(({ index }) => index);
       });
-      b.for('kquad', slice, constant(Math.ceil(k.extent / 4)), slices, (stepQuad) => {
+      b.for('kquad', slice, endQuad, slices, (stepQuad) => {
         const left = rows.map((row) =>
           whole(points.at({ row: row.index, stepQuad }).value(body.lhs), stepQuad),
         );

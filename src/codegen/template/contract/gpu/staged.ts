@@ -13,7 +13,7 @@ import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import type { Contract } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
-import { finish, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
+import { endOf, finish, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
 import { accumulators, laneOf, multiplyAdd, place, sharedQuad, TileLowering } from '../tile.ts';
 import { tileCosts } from './costs.ts';
 import { TileStager } from './tile-stager.ts';
@@ -101,7 +101,7 @@ function stagedLoop(frame: Frame, body: Contract, tiling: StagedTiling): Loop {
   const right = stage.side('tile_rhs', body.rhs, n, tileN, firstN, left.units);
   const sums = accumulators(b, body, rows, columns / 4);
 
-  b.for('k0', constant(0), constant(k.extent), tileK, (k0) => {
+  b.for('k0', constant(0), endOf(b, frame, k.extent, body.bound), tileK, (k0) => {
     stage.fill(left, k0);
     stage.fill(right, k0);
     b.barrier();

@@ -28,6 +28,15 @@ export interface Blocks {
   readonly close: () => void;
 }
 
+/**
+ * The steps of a row that a run asks for: whole turns of any number of chains, or all that there
+ * are. Steps up to `from` were visited before.
+ */
+export interface Reach {
+  readonly from?: Value;
+  readonly to?: Value;
+}
+
 /** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
 const aloneBlock = 128;
 
@@ -41,11 +50,18 @@ export function alongRow(
   wide: boolean,
   chains: number,
   visit: (places: readonly Place[]) => void,
-  blocks?: Blocks,
+  { blocks, reach }: { readonly blocks?: Blocks; readonly reach?: Reach } = {},
 ): void {
   const { extent } = column;
   const steps = wide ? Math.floor(extent / 4) : extent;
   const turns = Math.floor(steps / chains);
+  const [from, to] = reach === undefined ? [undefined, undefined] : [reach.from, reach.to];
+  /** A run-time number of steps as turns; what does not fill one is left to single steps. */
+  const turnsOf = (value: Value): Value =>
+    b.let(
+      operation('min', [operation('div', [value, constant(chains)], 'i32'), constant(turns)], 'i32'),
+      'turns',
+    );
   const spread = (step: IndexExpr): IndexExpr => (wide ? addIndex(scaleIndex(step, 4), laneAtom) : step);
   const turnAtom = axisIndex('turn', Math.max(1, turns));
   const turn = (value: Value): void =>
@@ -72,13 +88,27 @@ export function alongRow(
       blocks?.close();
     });
   };
-  if (turns === 1) turn(constant(0));
-  else if (turns > 1) range(constant(0), constant(turns), turns);
+  if (turns === 1 && reach === undefined) turn(constant(0));
+  else if (turns > 0)
+    range(
+      from === undefined ? constant(0) : turnsOf(from),
+      to === undefined ? constant(turns) : turnsOf(to),
+      turns,
+    );
   const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', extent);
   const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
   const left = steps - chains * turns;
-  if (left === 1) single(constant(chains * turns));
-  else if (left > 1) b.for('step', constant(chains * turns), constant(steps), 1, single);
-  const behind = wide ? extent - 4 * steps : 0;
+  const firstLeft = constant(chains * turns);
+  if (left === 1 && reach === undefined) single(firstLeft);
+  else if (left > 0)
+    b.for(
+      'step',
+      from === undefined ? firstLeft : b.let(operation('max', [from, firstLeft], 'i32'), 'first_step'),
+      to ?? constant(steps),
+      1,
+      single,
+    );
+  // A few elements, which every sweep visits once.
+  const behind = wide && from === undefined ? extent - 4 * steps : 0;
   for (let i = 0; i < behind; i++) visit([{ column: constantIndex(4 * steps + i), atoms: [] }]);
 }

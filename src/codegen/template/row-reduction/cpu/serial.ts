@@ -15,19 +15,28 @@ import {
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
-import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import type { Binding, LoweringOptions } from '../../../lower/binding.ts';
 import { Lowering } from '../../../lower/expressions.ts';
 import type { Loop, Value, Width } from '../../../loop/loop.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
-import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import {
+  bufferName,
+  endOf,
+  finish,
+  forUnits,
+  groupNumber,
+  inGroups,
+  openBuilder,
+  type Frame,
+} from '../../shared/frame.ts';
 import { rowWork, type RowWork } from '../outline.ts';
 import { foldOnCore, laneOfState, placesOf, type Fold, type State } from '../gpu/fold.ts';
 import { pickedOf } from '../pick.ts';
 import { elementOf, type Pass } from '../plan.ts';
 import { isPoisoned, softmaxInstead } from './softmax.ts';
 import type { Lanes, RowBody } from '../tiling.ts';
-import { alongRow, type Place } from './along.ts';
+import { alongRow, type Place, type Reach } from './along.ts';
 import { serialRows, type RowStretch, type SerialRows } from './stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
 import { storeAt } from '../../shared/store-value.ts';
@@ -154,13 +163,46 @@ class SerialEmitter {
     this.#rowWrites();
     if (perElement.length === 0) return;
     const exprs = perElement.map(({ value }) => value);
-    alongRow(this.#b, this.#column, this.#lanes === 'column', this.#plan.chainsOf(exprs), (at) => {
-      for (const place of at) {
-        const axis =
-          this.#lanes === 'row' ? this.#row : this.#widthAt(place) === 4 ? this.#column : undefined;
-        for (const seat of this.#seats) this.#store(perElement, this.#at(seat, place, exprs), axis);
-      }
-    });
+    const chains = this.#plan.chainsOf(exprs);
+    const reach = this.#reach();
+    const sweep = (along: Reach | undefined, at: (seat: Seat, place: Place) => Lowering): void =>
+      alongRow(
+        this.#b,
+        this.#column,
+        this.#lanes === 'column',
+        chains,
+        (places) => {
+          for (const place of places) {
+            const axis =
+              this.#lanes === 'row' ? this.#row : this.#widthAt(place) === 4 ? this.#column : undefined;
+            for (const seat of this.#seats) this.#store(perElement, at(seat, place), axis);
+          }
+        },
+        along && { reach: along },
+      );
+    sweep(reach, (seat, place) => this.#at(seat, place, exprs));
+    // No earlier sweep has been where nothing counts: no value waits there.
+    if (reach !== undefined) sweep({ from: reach.to }, (seat, place) => this.#bind(seat, place));
+  }
+
+  #options(): { readonly reach?: Reach } {
+    const reach = this.#reach();
+    return reach === undefined ? {} : { reach };
+  }
+
+  /** The steps of a row that count, in whole turns of any sweep. */
+  #reach(): { readonly to: Value } | undefined {
+    const { body } = this.#frame.kernel;
+    if (body.kind !== 'row-reduction' || body.bound === undefined) return undefined;
+    const b = this.#b;
+    const wide = this.#lanes === 'column';
+    const steps = wide ? Math.floor(this.#column.extent / 4) : this.#column.extent;
+    const { unroll } = this.#frame.target.serial ?? { unroll: 1 };
+    const size = unroll * (wide ? 4 : 1);
+    const end = endOf(b, this.#frame, this.#column.extent, body.bound);
+    const turns = inGroups(b, end, size, Math.ceil(steps / unroll), 'most_turns');
+    const to = operation('min', [mulInts(turns, constant(unroll)), constant(steps)], 'i32');
+    return { to: b.let(to, 'reach') };
   }
 
   /**
@@ -181,7 +223,7 @@ class SerialEmitter {
     this.#ahead = { fold, expr, state, tail, end };
     const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
     const take = this.#taking(seat, this.#ahead, state, tail);
-    alongRow(this.#b, this.#column, this.#lanes === 'column', 1, (at) => at.forEach(take));
+    alongRow(this.#b, this.#column, true, 1, (at) => at.forEach(take), this.#options());
   }
 
   /** Folds a row's elements ahead of its turn. */
@@ -284,10 +326,9 @@ class SerialEmitter {
             this.#assign(into, folds[c]![i]!.combine(into, state));
           });
     };
-    alongRow(this.#b, this.#column, this.#lanes === 'column', chains, take, {
-      open: () => levels.push(open()),
-      close: add,
-    });
+    const blocks = { open: (): void => void levels.push(open()), close: add };
+    const wideRow = this.#lanes === 'column';
+    alongRow(this.#b, this.#column, wideRow, chains, take, { blocks, ...this.#options() });
     this.#values.swept(exprs);
     this.#seats.forEach((seat, s) => {
       last.forEach((fold, i) => {

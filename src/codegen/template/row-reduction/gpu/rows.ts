@@ -34,9 +34,11 @@ import type { Loop, Value } from '../../../loop/loop.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import {
   bufferName,
+  endOf,
   finish,
   foldGrid,
   groupNumber,
+  inGroups,
   openBuilder,
   type Frame,
   type Grid,
@@ -74,6 +76,8 @@ class RowEmitter {
   readonly #columnAtom: IndexExpr;
   readonly #part: Value;
   readonly #place: Value;
+  /** Behind the last step that counts. */
+  readonly #end: Value;
   #unit: Value = constant(0);
   #inside: Value = constant(1, 'bool');
 
@@ -100,6 +104,11 @@ class RowEmitter {
     // Declared before the body is built: the builder must know that what is loaded from them
     // changes.
     this.#b = openBuilder(frame, [...joinNames, ...keptNames(plan.kept)]);
+    const end = endOf(this.#b, frame, column.extent, body.bound);
+    const isWhole = end.kind === 'constant' || plan.tiling.keeping === 'registers';
+    this.#end = isWhole
+      ? constant(this.#steps)
+      : inGroups(this.#b, end, lanes === 'column' ? 4 : 1, this.#steps, 'end_step');
     this.#kept = new KeptRows(this.#b, plan.kept, plan.facts);
     this.#join = new Join(this.#b, {
       parts,
@@ -172,12 +181,18 @@ class RowEmitter {
     return this.#bind(this.#columnAtom, new Map());
   }
 
-  /** Lowers values at a step of the row; `exprs` are those that this sweep evaluates. */
-  #at(step: Value, exprs: readonly Expr[]): Lowering {
+  /** Lowers values at a step of the row. */
+  #stepOf(step: Value): Lowering {
     const { lanes } = this.#plan.tiling;
     const column =
       lanes === 'column' ? addIndex(scaleIndex(this.#columnAtom, 4), laneAtom) : this.#columnAtom;
-    const lowering = this.#bind(column, new Map([[this.#columnAtom, step]]));
+    return this.#bind(column, new Map([[this.#columnAtom, step]]));
+  }
+
+  /** As `#stepOf`; `exprs` are those that this sweep evaluates. */
+  #at(step: Value, exprs: readonly Expr[]): Lowering {
+    const { lanes } = this.#plan.tiling;
+    const lowering = this.#stepOf(step);
     const group = groupOf(step, this.#place, this.#plan.tiling.rows);
     this.#kept.exchange(lowering, group, widthOf(lanes), exprs);
     return lowering;
@@ -267,17 +282,18 @@ class RowEmitter {
     const states = open();
     const trips = Math.ceil(this.#steps / stride);
     if (trips <= blockedAbove) {
-      loop(states, this.#part, constant(this.#steps));
+      loop(states, this.#part, this.#end);
       return states;
     }
     // Blocks of about √trips steps, but not fewer than are summed in one go: two short sums instead
     // of one long one.
     const block = stride * blockOf(trips);
-    b.for('block', this.#part, constant(this.#steps), block, (start) => {
+    b.for('block', this.#part, this.#end, block, (start) => {
       const inner = open();
-      if (this.#steps % block === 0) loop(inner, constant(0), constant(block), start);
+      if (this.#steps % block === 0 && this.#end.kind === 'constant')
+        loop(inner, constant(0), constant(block), start);
       else {
-        const end = operation('min', [addInts(start, constant(block)), constant(this.#steps)], 'i32');
+        const end = operation('min', [addInts(start, constant(block)), this.#end], 'i32');
         loop(inner, start, b.let(end, 'stop'));
       }
       folds.forEach((fold, i) => assign(states[i]!, fold.combine(states[i]!, inner[i]!)));
@@ -350,8 +366,16 @@ class RowEmitter {
           b.if(valid ?? constant(1, 'bool'), () => this.#store(perElement, this.#at(step, exprs), axis));
         return;
       }
-      b.for('step', this.#part, constant(this.#steps), parts, (step) =>
+      b.for('step', this.#part, this.#end, parts, (step) =>
         this.#store(perElement, this.#at(step, exprs), axis),
+      );
+      if (this.#end.kind === 'constant') return;
+      // Where nothing counts no sweep has been: what waits between sweeps waits elsewhere.
+      const past = operation('sub', [addInts(this.#end, constant(parts - 1)), this.#part], 'i32');
+      const turns = operation('div', [past, constant(parts)], 'i32');
+      const first = b.let(addInts(this.#part, mulInts(turns, constant(parts))), 'first_left');
+      b.for('step', first, constant(this.#steps), parts, (step) =>
+        this.#store(perElement, this.#stepOf(step), axis),
       );
     });
   }
