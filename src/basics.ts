@@ -27,6 +27,7 @@ export { autocast, withAutocast, type AutocastOptions, type AutocastType } from 
 
 // Compiling
 export { compile, type CompileFunctionOptions } from './tensor/compile/compile.ts';
+export { dim, type Dim, type DimOptions, type DimPattern, type Dims, type DimTree } from './tensor/sizes/dim.ts';
 export { type Schedules } from './tune/book.ts';
 export { measuredSchedules } from './tune/measured.ts';
 export type { TuneOptions } from './tune/tune.ts';

@@ -13,6 +13,7 @@ import { following } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
 import { asTensor } from '../recording/record.ts';
 import { currentMapping, currentTrace } from '../recording/recording.ts';
+import { declaredOf, type Dims } from '../sizes/dim.ts';
 import { Specialisations } from './specialisations.ts';
 import type { CalledWith, Traceable } from './traceable.ts';
 import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
@@ -34,6 +35,13 @@ export interface CompileFunctionOptions {
    * measured on.
    */
   readonly schedules?: Schedules;
+  /**
+   * Sizes of arguments that may vary: `{ x: ['batch', dim('seq', { max: 2048 }), 64] }`, by the names
+   * of parameters or by place. One program, in at most three variants, serves all of them. Within the
+   * function sizes are numbers as ever; it is recorded at a few sizes, and once at each that calls
+   * bring, to see what becomes of them (docs/sizes.md).
+   */
+  readonly dims?: Dims;
 }
 
 const placesOfArguments: arg.Kind<readonly number[]> = {
@@ -70,6 +78,7 @@ const takesCompile = arg.takes<
       donate: placesOfArguments,
       tune: aTune,
       schedules: arg.inside(),
+      dims: arg.inside(),
     }),
   ],
 );
@@ -87,7 +96,8 @@ export function compile<A extends unknown[], R>(
   takesCompile('compile', fn, options);
   const donate = donated(options);
   const callable = fn as unknown as (...args: never[]) => unknown;
-  const known = new Specialisations(callable, donate, findSchedules(options));
+  const declared = options.dims === undefined ? undefined : declaredOf(callable, options.dims);
+  const known = new Specialisations(callable, donate, findSchedules(options), declared);
   return (...args) => {
     for (const index of donate) {
       if (!(index in args))

@@ -22,6 +22,7 @@ import { Storage } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
 import type { Origin, ScalarOrigin } from './trace.ts';
 import type { Input, ResultLeaf, Source, Traced } from './trace-function.ts';
+import type { Bound } from '../sizes/family.ts';
 import { unflatten } from '../tree.ts';
 
 type Handles = readonly (Handle | undefined)[];
@@ -37,6 +38,8 @@ export class Compiled {
   readonly #donated: readonly number[];
   readonly #find: FindSchedules | undefined;
   readonly #about: About | undefined;
+  /** The program is one for many sizes, of which these are some. */
+  readonly #bound: Bound | undefined;
   #reach: Reach | undefined = undefined;
   /** The history of a result has been asked for. */
   #isAsked = false;
@@ -52,11 +55,17 @@ export class Compiled {
     find: FindSchedules | undefined,
     others: readonly Compiled[] = [],
     about?: About,
+    bound?: Bound,
   ) {
     this.traced = traced;
     this.#donated = donated;
     this.#find = find;
     this.#about = about;
+    this.#bound = bound;
+    if (bound !== undefined) {
+      this.executable = bound.executable;
+      return;
+    }
     const options = optionsOf(traced, traced.graph.outputs, donated);
     const same = others.find((other) => runsSame(other, traced, options));
     this.executable = same?.executable ?? new Executable(traced.graph, options, find, about);
@@ -115,7 +124,9 @@ export class Compiled {
     const given = giveUp(this.#donated, handles);
 
     const { executable, kept } = history ?? { executable: this.executable, kept: [] };
-    const promised = executable.graph.outputs.map(({ dtype, shape }) =>
+    const bound = this.#bound;
+    const { outputs } = bound === undefined ? executable.graph : traced.graph;
+    const promised = outputs.map(({ dtype, shape }) =>
       Storage.promised(dtype, shape as readonly number[]),
     );
     const counter = takeCompiledCounts(traced.counts);
@@ -156,8 +167,17 @@ export class Compiled {
     for (const handle of given.keys()) if (handle.storage === undefined) handle.gone = 'donated';
     // Run last, when every value that shares an input's memory is known: the run may overwrite
     // donated values that no other value shares.
-    if (promised.length > 0)
+    if (promised.length > 0 && bound === undefined)
       execute({ executable, inputs: inputs.slice(0, count), outputs: promised, scalars });
+    if (promised.length > 0 && bound !== undefined) {
+      execute({
+        executable,
+        inputs: bound.inputs.map((i) => inputs[i]!),
+        outputs: promised,
+        scalars: [...bound.scalars.map((i) => scalars[i]!), ...bound.sizes],
+        isPartial: true,
+      });
+    }
     for (const storage of given.values()) if (storage.owners <= 0) storage.lose('donated');
     reclaimSoon();
     return unflatten(traced.structure, results);
@@ -176,8 +196,9 @@ export class Compiled {
     if (!reach.some((_, output) => carries(output))) return undefined;
     // A function that takes gradients inside, as a train step does, is rarely differentiated again:
     // until it is, the derivative may rematerialise what it reads from the inputs, and no second
-    // program is compiled.
-    if (traced.recorded.trace.differentiates && !this.#isAsked) {
+    // program is compiled. That of a program for many sizes always does.
+    const isRematerialised = traced.recorded.trace.differentiates && !this.#isAsked;
+    if (isRematerialised || this.#bound !== undefined) {
       return { executable: this.executable, kept: [], carries };
     }
     if (this.#keeping === undefined) {

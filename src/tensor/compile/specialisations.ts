@@ -13,7 +13,11 @@ import { parameterNames } from './parameter-names.ts';
 import { gradEnabled } from '../recording/recording.ts';
 import { about, areCompilesWatched } from '../report/compiles.ts';
 import { differenceOf } from '../report/reason.ts';
-import { traceFlat } from './trace-function.ts';
+import { traceFlat, type Traced } from './trace-function.ts';
+import type { FixedShape } from '../../ir/shape.ts';
+import type { Assignment, Declared } from '../sizes/dim.ts';
+import { Symbolic, type Bound } from '../sizes/symbolic.ts';
+import { handleOf, Tensor } from '../tensor.ts';
 import type { Flat } from '../tree.ts';
 
 /** Beyond so many, those that were not used for longest give way. */
@@ -47,15 +51,22 @@ export class Specialisations {
   readonly #fn: Traceable;
   readonly #donate: ReadonlySet<number>;
   readonly #find: FindSchedules | undefined;
+  readonly #symbolic: Symbolic | undefined;
   /** The most recently used first. */
   readonly #known: Specialisation[] = [];
   #made = 0;
   #hasToldOfNumbers = false;
 
-  constructor(fn: Traceable, donate: ReadonlySet<number>, find: FindSchedules | undefined) {
+  constructor(
+    fn: Traceable,
+    donate: ReadonlySet<number>,
+    find: FindSchedules | undefined,
+    declared?: Declared,
+  ) {
     this.#fn = fn;
     this.#donate = donate;
     this.#find = find;
+    this.#symbolic = declared && new Symbolic(declared, nameOf(fn), find);
   }
 
   /** What these arguments were compiled to, if they were; it becomes the most recently used. */
@@ -84,14 +95,13 @@ export class Specialisations {
     const handles = handlesOf(flat.leaves);
     const face = faceOf(flat, handles);
     const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, this.#donate) ? [leaf] : []));
-    this.#made += 1;
-    const isTold = this.#made === many + 1;
+    const { traced, bound } = this.#trace(flat);
+    if (bound === undefined) this.#made += 1;
+    const isTold = bound === undefined && this.#made === many + 1;
     // As things stand before the trace.
     const why = isTold || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';
-    const traced = compiling(() => traceFlat(this.#fn, flat, 'compile', true));
     const others = this.#known.map((other) => other.compiled);
-    const what = this.#fn.name === '' ? 'a function' : this.#fn.name;
-    const compiled = new Compiled(traced, donated, this.#find, others, about(what, why));
+    const compiled = new Compiled(traced, donated, this.#find, others, about(nameOf(this.#fn), why), bound);
     if (isTold) this.#advise(why);
     this.#tellOfNumbers(flat, compiled);
     this.#known.unshift({
@@ -110,8 +120,32 @@ export class Specialisations {
     return { compiled, leaves: flat.leaves, handles };
   }
 
+  /** The trace of a call, and its program where that is one for many sizes. */
+  #trace(flat: Flat): { readonly traced: Traced; readonly bound: Bound | undefined } {
+    const symbolic = this.#symbolic;
+    const record = (shapes?: ReadonlyMap<number, FixedShape>): Traced =>
+      compiling(() => traceFlat(this.#fn, flat, 'compile', true, shapes));
+    if (symbolic === undefined) return { traced: record(), bound: undefined };
+    const names = namesOf(this.#fn, flat);
+    const { declared } = symbolic;
+    const sizes = declared.sizesOf(flat, (leaf) => names[leaf]!);
+    let traced: Traced;
+    try {
+      traced = record(declared.shapesAt(flat, sizes));
+    } catch (error) {
+      throw symbolic.refusal(sizes, error);
+    }
+    const varying = declared.varyingAxes(flat);
+    const fixed = flat.leaves.flatMap((leaf, i) =>
+      leaf instanceof Tensor ? handleOf(leaf).shape.filter((_, axis) => !varying.has(`${i} ${axis}`)) : [],
+    );
+    const at = (other: Assignment): Traced => record(declared.shapesAt(flat, other));
+    return { traced, bound: symbolic.bind(traced, sizes, { fixed: new Set(fixed), at }) };
+  }
+
   #drop({ compiled }: Specialisation): void {
     const used = new Set<Executable>(this.#known.flatMap((other) => other.compiled.executables()));
+    for (const executable of this.#symbolic?.executables() ?? []) used.add(executable);
     for (const executable of compiled.executables()) if (!used.has(executable)) executable.destroy();
   }
 
@@ -164,6 +198,10 @@ export class Specialisations {
         '  try: where(n.gt(0), a, b); a string or boolean, which are compiled in; or leave the number out',
     );
   }
+}
+
+function nameOf(fn: Traceable): string {
+  return fn.name === '' ? 'a function' : fn.name;
 }
 
 /** Where the leaves lie, as the function calls its parameters: `x`, `model.layers[0].w`. */

@@ -4,9 +4,11 @@
 
 import { counts } from '../report/stats.ts';
 import { SinterError } from '../../errors.ts';
+import { sameShape, type FixedShape } from '../../ir/shape.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
 import { expectSynchronous } from '../expect.ts';
-import type { Handle } from '../recording/handle.ts';
+import { Handle } from '../recording/handle.ts';
+import { freshParameter } from '../recording/leaf.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { currentHandle, withTrace } from '../recording/recording.ts';
 import { graphOf, skeletonOf, type Skeleton } from '../realise/skeleton.ts';
@@ -101,19 +103,22 @@ export function traceFunction(fn: (...args: never[]) => unknown, args: readonly 
 
 /**
  * As `traceFunction`, of arguments already flattened; `op` is the operation that traces, for
- * messages; `exact` numbers keep all their bits.
+ * messages; `exact` numbers keep all their bits. With `shapes` it is a trial at other sizes than the
+ * arguments have: leaves have these shapes.
  */
 export function traceFlat(
   fn: (...args: never[]) => unknown,
   flat: Flat,
   op: string = 'compile',
   exact: boolean = false,
+  shapes: ReadonlyMap<number, FixedShape> | undefined = undefined,
 ): Traced {
   const trace = new Trace(exact);
-  counts.traces += 1;
+  if (shapes === undefined) counts.traces += 1;
+  else counts.sizes += 1;
   return withTrace(trace, () => {
     const standIns = flat.leaves.map((leaf, i) => {
-      if (leaf instanceof Tensor) return new Tensor(trace.argument(i, handleOf(leaf)));
+      if (leaf instanceof Tensor) return new Tensor(trace.argument(i, inShape(handleOf(leaf), shapes?.get(i))));
       return typeof leaf === 'number' ? new Tensor(trace.number(i)) : leaf;
     });
     const copies = unflatten(flat.structure, standIns) as never[];
@@ -121,6 +126,15 @@ export function traceFlat(
     expectSynchronous(op, result);
     return finish(trace, flatten(result, op));
   });
+}
+
+/** What a value is like in another shape. */
+function inShape(handle: Handle, shape: FixedShape | undefined): Handle {
+  if (shape === undefined || sameShape(shape, handle.shape)) return handle;
+  const { dtype, requiresGrad, leaf, weak, grad } = handle;
+  const other = new Handle(freshParameter({ dtype, shape }), undefined);
+  if (grad !== undefined) other.grad = inShape(grad, shape);
+  return Object.assign(other, { requiresGrad, leaf, weak });
 }
 
 /** Gathers what leaves the trace and builds its graph. */

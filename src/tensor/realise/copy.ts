@@ -9,12 +9,15 @@ import { Resident } from '../storage/resident.ts';
 
 const copiers = new WeakMap<Device, Map<number, LoadedProgram>>();
 
-/** Queues a copy of the whole buffer; gives the new one. */
-export function copied(source: Resident): Resident {
+/**
+ * Queues a copy of a buffer's first bytes, by default of all; gives the new one, which may have room
+ * for more.
+ */
+export function copied(source: Resident, bytes: number = source.buffer.bytes, room: number = bytes): Resident {
   const { device, buffer } = source;
-  const fresh = new Resident(device, device.allocate(buffer.bytes));
+  const fresh = new Resident(device, device.allocate(room));
   try {
-    copier(device, buffer.bytes).run([buffer], [fresh.buffer], []);
+    copier(device, bytes).run([buffer], [fresh.buffer], []);
   } catch (error) {
     fresh.release();
     throw error;

@@ -19,6 +19,11 @@ export interface Run {
   /** Promised Storages, one per output of the graph. */
   readonly outputs: readonly Storage[];
   readonly scalars: readonly number[];
+  /**
+   * The program has room for more than these inputs and outputs are: they lie at the beginning of its
+   * buffers.
+   */
+  readonly isPartial?: boolean;
 }
 
 /** Queues one run. Inputs are kept until it has been handed to the device; never throws. */
@@ -68,12 +73,16 @@ class ExecuteJob implements Job {
  * too large, its halves are: what cannot be computed fails alone, and what was recorded beside it
  * does not.
  */
-function compute(device: Device, { executable, inputs, outputs, scalars }: Run): void {
+function compute(device: Device, run: Run): void {
+  const { executable, inputs, outputs, scalars, isPartial = false } = run;
   let problem = inputs.find((input) => input.failure !== undefined)?.failure;
   if (problem === undefined) {
     try {
       const ready = executable.on(device);
-      const residents = orFreed(device, () => dispatch(device, ready, inputs, scalars));
+      const residents = orFreed(device, () => {
+        const made = dispatch(device, ready, inputs, scalars, isPartial);
+        return isPartial ? cut(made, outputs) : made;
+      });
       outputs.forEach((output, i) => output.fulfil(residents[i]!));
       return;
     } catch (error) {
@@ -93,6 +102,7 @@ function compute(device: Device, { executable, inputs, outputs, scalars }: Run):
       inputs: part.inputs.map((i) => inputs[i]!),
       outputs: part.outputs.map((i) => outputs[i]!),
       scalars: part.scalars.map((i) => scalars[i]!),
+      isPartial,
     });
 }
 
@@ -120,6 +130,7 @@ function dispatch(
   { loaded, donated, casts, places, dispatches, moved }: Ready,
   inputs: readonly Storage[],
   scalars: readonly number[],
+  isPartial: boolean,
 ): Resident[] {
   const held: Resident[] = [];
   const fresh: Resident[] = [];
@@ -131,6 +142,13 @@ function dispatch(
       const input = dtype === undefined ? inputs[i]! : inputs[i]!.cast(dtype);
       const memory = input.on(device)!;
       held.push(donated[i]! && !isSole(input, memory) ? copied(memory) : memory.share());
+      if (!isPartial) continue;
+      const { program } = loaded;
+      const room = program.buffers[program.inputs[i]!]!.bytes;
+      const own = held[i]!;
+      if (own.buffer.bytes >= room) continue;
+      held[i] = copied(own, own.buffer.bytes, room);
+      own.release();
     }
     for (const buffer of loaded.allocateOutputs()) fresh.push(new Resident(device, buffer));
     for (const place of places) {
@@ -148,6 +166,17 @@ function dispatch(
     for (const resident of held) resident.release();
   }
   return outputs;
+}
+
+/** What counts of results that lie at the beginning of larger buffers, in buffers of its own. */
+function cut(made: readonly Resident[], outputs: readonly Storage[]): Resident[] {
+  return made.map((resident, i) => {
+    const bytes = outputs[i]!.deviceBytes;
+    if (resident.buffer.bytes <= bytes) return resident;
+    const own = copied(resident, bytes);
+    resident.release();
+    return own;
+  });
 }
 
 /** The same memory for one more value; of memory that others may write to a copy. */

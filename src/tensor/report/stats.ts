@@ -6,6 +6,11 @@ export interface Stats {
   /** Functions traced, by `compile` and everything that is made of traces. */
   readonly traces: number;
   /**
+   * Times that a function with varying sizes (`dims`) was only recorded: at a few sizes to find what
+   * they do, and once at each that calls bring. Nothing is compiled for these.
+   */
+  readonly sizes: number;
+  /**
    * Programs compiled, of traces and of recorded operations; their kernels; and the time that took
    * on the host.
    */
@@ -27,6 +32,7 @@ export interface Stats {
 /** The counts themselves: each place that does one of these things adds to its count. */
 export const counts = {
   traces: 0,
+  sizes: 0,
   programs: 0,
   kernels: 0,
   compileMilliseconds: 0,

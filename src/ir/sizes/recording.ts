@@ -1,0 +1,241 @@
+// Recordings of one function at several sizes as one structure: the same operations over one
+// another, whose numbers (sizes, attributes, constants) may vary.
+
+import type { DType } from '../dtype.ts';
+import { sameAttrs, type Node } from '../graph.ts';
+import type { Op } from '../ops.ts';
+import type { Shape } from '../shape.ts';
+import { isVarying, type Num, type Sizes, type Values } from './size.ts';
+
+/** One node of a recording, as a skeleton has it. */
+export interface RecordedPart {
+  readonly kind: 'leaf' | 'literal' | 'op' | 'moved';
+  readonly node: Node;
+  readonly inputs: readonly number[];
+  readonly number: number;
+}
+
+/** A recording of a function: nodes, inputs before what reads them. */
+export interface Recording {
+  readonly parts: readonly RecordedPart[];
+  readonly literals: readonly number[];
+  readonly outputs: readonly number[];
+}
+
+/** Attributes in which numbers may vary. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** One node of the structure. */
+export interface Part {
+  readonly kind: 'leaf' | 'literal' | 'op';
+  readonly op: Op;
+  readonly dtype: DType;
+  readonly shape: readonly Num[];
+  readonly attrs: Fields;
+  readonly inputs: readonly number[];
+  /** Of a leaf: its number. */
+  readonly leaf: number;
+  /** The node of the first recording, for messages. */
+  readonly node: Node;
+}
+
+export interface Structure {
+  readonly parts: readonly Part[];
+  readonly outputs: readonly number[];
+  readonly leaves: number;
+}
+
+/** Two recordings that are not one structure: the nodes that differ, for messages. */
+export interface Difference {
+  readonly node: Node;
+  readonly other: Node | undefined;
+}
+
+/** What of a node may vary, with what may not. */
+function fieldsOf({ kind, node, number }: RecordedPart, literals: readonly number[]): Fields {
+  if (kind === 'literal') return { value: literals[number]! };
+  return kind === 'leaf' ? {} : (node.attrs as Fields);
+}
+
+/** The structure of recordings that are the same but for numbers, or where they differ. */
+export function generalise(recordings: readonly Recording[], sizes: Sizes): Structure | Difference {
+  const [first, ...others] = recordings as readonly [Recording, ...Recording[]];
+  const parts: Part[] = [];
+  let leaves = 0;
+  for (const [i, { kind, node, inputs, number }] of first.parts.entries()) {
+    const all = recordings.map((recording) => recording.parts[i]);
+    const odd = all.find(
+      (other) =>
+        other === undefined ||
+        plainKind(other.kind) !== plainKind(kind) ||
+        other.node.dtype !== node.dtype ||
+        (kind !== 'leaf' && other.node.op !== node.op) ||
+        other.inputs.length !== inputs.length ||
+        other.inputs.some((input, k) => input !== inputs[k]) ||
+        (kind === 'leaf' && other.number !== number),
+    );
+    const isOdd = all.some((other) => other === undefined) || odd !== undefined;
+    const fields = isOdd
+      ? undefined
+      : vary(
+          all.map((other, k) => fieldsOf(other!, recordings[k]!.literals)),
+          sizes,
+        );
+    const shape = isOdd
+      ? undefined
+      : vary(
+          all.map((other) => other!.node.shape),
+          sizes,
+        );
+    if (fields === undefined || shape === undefined) return { node, other: odd?.node ?? all.at(-1)?.node };
+    if (kind === 'leaf') leaves += 1;
+    parts.push({
+      kind: plainKind(kind),
+      op: node.op,
+      dtype: node.dtype,
+      shape: shape.value as readonly Num[],
+      attrs: fields.value as Fields,
+      inputs,
+      leaf: kind === 'leaf' ? number : -1,
+      node,
+    });
+  }
+  const odd = others.find(
+    ({ parts: theirs, outputs }) =>
+      theirs.length !== first.parts.length ||
+      outputs.length !== first.outputs.length ||
+      outputs.some((output, i) => output !== first.outputs[i]),
+  );
+  if (odd !== undefined) return { node: first.parts.at(-1)!.node, other: odd.parts.at(-1)?.node };
+  return { parts, outputs: first.outputs, leaves };
+}
+
+function plainKind(kind: RecordedPart['kind']): Part['kind'] {
+  return kind === 'moved' ? 'op' : kind;
+}
+
+/** Values that are equal but for numbers as one; undefined where they are not. */
+function vary(values: readonly unknown[], sizes: Sizes): { readonly value: unknown } | undefined {
+  const [first] = values;
+  if (values.every((value) => typeof value === 'number')) return { value: sizes.of(values) };
+  if (values.every((value) => typeof value === 'bigint')) {
+    if (values.every((value) => value === first)) return { value: first };
+    const numbers = values.map(Number);
+    return numbers.every(Number.isSafeInteger) ? { value: sizes.of(numbers) } : undefined;
+  }
+  if (Array.isArray(first)) {
+    if (!values.every((value) => Array.isArray(value) && value.length === first.length)) return undefined;
+    const items = first.map((_, i) =>
+      vary(
+        values.map((value) => (value as readonly unknown[])[i]),
+        sizes,
+      ),
+    );
+    return items.includes(undefined) ? undefined : { value: items.map((item) => item!.value) };
+  }
+  if (typeof first !== 'object' || first === null || Object.getPrototypeOf(first) !== Object.prototype)
+    return values.every((value) => sameAttrs(first, value)) ? { value: first } : undefined;
+  const fields: [string, unknown][] = [];
+  for (const key of Object.keys(first)) {
+    const field = vary(
+      values.map((value) => (value as Fields)[key]),
+      sizes,
+    );
+    if (field === undefined) return undefined;
+    fields.push([key, field.value]);
+  }
+  return { value: Object.fromEntries(fields) };
+}
+
+/** What a recording is to a structure. */
+export interface Matched {
+  readonly values: Values;
+  /** By leaf of the structure: the recording's leaf. */
+  readonly leaves: readonly number[];
+}
+
+/**
+ * Lays a structure over a recording at other sizes: each of its nodes stands for one node of the
+ * recording, with the same operands. At some sizes a recording has fewer nodes, since equal nodes
+ * are one and views that change nothing are left out. Undefined where the recording is another
+ * computation, or its numbers do not agree.
+ */
+export function match(structure: Structure, recording: Recording, sizes: Sizes): Matched | undefined {
+  const { parts } = structure;
+  if (structure.outputs.length !== recording.outputs.length) return undefined;
+  const found = new Array<number | undefined>(parts.length);
+  const leaves = new Array<number>(structure.leaves);
+  const values: Values = new Map();
+  const leftOut: Part[] = [];
+  const bind = (part: number, to: number): boolean => (found[part] ??= to) === to;
+  if (!structure.outputs.every((output, i) => bind(output, recording.outputs[i]!))) return undefined;
+  for (let i = parts.length - 1; i >= 0; i--) {
+    const [part, at] = [parts[i]!, found[i]];
+    if (at === undefined) return undefined;
+    const here = recording.parts[at]!;
+    const said = sayings(part, here, recording.literals, values);
+    if (said !== undefined) {
+      for (const [num, value] of said) values.set(num, value);
+      if (part.kind === 'leaf') leaves[part.leaf] = here.number;
+      if (!part.inputs.every((input, k) => bind(input, here.inputs[k]!))) return undefined;
+    } else if (mayBeLeftOut(part)) {
+      leftOut.push(part);
+      if (!bind(part.inputs[0]!, at)) return undefined;
+    } else return undefined;
+  }
+  const all = sizes.complete(values);
+  if (all === undefined || !leftOut.every((part) => changesNothing(part, parts[part.inputs[0]!]!, all)))
+    return undefined;
+  return { values: all, leaves };
+}
+
+/** The numbers that a node of a recording says, where it is the same operation. */
+function sayings(
+  part: Part,
+  here: RecordedPart,
+  literals: readonly number[],
+  known: Values,
+): Values | undefined {
+  if (part.kind !== plainKind(here.kind) || part.dtype !== here.node.dtype) return undefined;
+  if (part.kind !== 'leaf' && part.op !== here.node.op) return undefined;
+  if (part.inputs.length !== here.inputs.length) return undefined;
+  const said: Values = new Map();
+  const agrees = (pattern: unknown, value: unknown): boolean => {
+    if (isVarying(pattern)) {
+      if (typeof value !== 'number' && typeof value !== 'bigint') return false;
+      const before = known.get(pattern) ?? said.get(pattern);
+      said.set(pattern, Number(value));
+      return before === undefined || Object.is(before, Number(value));
+    }
+    if (Array.isArray(pattern)) {
+      return (
+        Array.isArray(value) &&
+        value.length === pattern.length &&
+        pattern.every((item, i) => agrees(item, value[i]))
+      );
+    }
+    return sameAttrs(pattern, value);
+  };
+  const fields = fieldsOf(here, literals);
+  const names = Object.keys(part.attrs);
+  const isSame =
+    agrees(part.shape, here.node.shape as Shape) && names.every((name) => agrees(part.attrs[name], fields[name]));
+  return isSame ? said : undefined;
+}
+
+function mayBeLeftOut({ kind, op, attrs }: Part): boolean {
+  if (kind !== 'op') return false;
+  if (op === 'reshape' || op === 'broadcast') return true;
+  if (op === 'slice')
+    return ['start', 'step'].every((name, k) => (attrs[name] as readonly Num[]).every((n) => n === k));
+  return false;
+}
+
+/** Whether a view gives its operand back at these sizes. */
+function changesNothing(part: Part, operand: Part, values: Values): boolean {
+  const at = (num: Num): number | undefined => (isVarying(num) ? values.get(num) : num);
+  return (
+    part.shape.length === operand.shape.length &&
+    part.shape.every((num, axis) => at(num) === at(operand.shape[axis]!))
+  );
+}

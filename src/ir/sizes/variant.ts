@@ -1,0 +1,133 @@
+// A structure of varying sizes as an ordinary graph of fixed sizes: the capacities of a variant. The
+// true sizes are run-time scalars. Inputs and outputs lie in memory as tensors of the true sizes do,
+// at the beginning of a buffer that has room for the capacity.
+
+import { cast, constant } from '../build.ts';
+import type { DType } from '../dtype.ts';
+import type { Graph, Node, NodeOf } from '../graph.ts';
+import { onBehalf } from '../origin.ts';
+import { capacityOf, isExact, merged, prefixAxis, type Axis } from './layout.ts';
+import { Lowering, type ScalarDType, type Sized, type SizeScalar } from './lowering.ts';
+import type { Part, Structure } from './recording.ts';
+import { reshaped } from './reshape.ts';
+import { applyRule } from './rules.ts';
+import { isVarying, type Num, type Sizes, type Values, type Varying } from './size.ts';
+
+export interface Variant {
+  /** Leaves are parameters 0, 1, 2…, then come the scalars. */
+  readonly graph: Graph;
+  readonly scalars: readonly SizeScalar[];
+  /** How great each number may be at most. */
+  readonly capacities: ReadonlyMap<Varying, number>;
+}
+
+/**
+ * The graph of a structure for sizes up to some. `samples` are what recordings at sizes that the
+ * variant is for say, the largest first; `names` says what a number is made of. Throws
+ * E_UNSUPPORTED at operations that cannot do with a varying size.
+ */
+export function variantOf(
+  structure: Structure,
+  sizes: Sizes,
+  samples: readonly Values[],
+  names: (num: Varying) => string,
+): Variant {
+  const capacities = new Map<Varying, number>();
+  const capacity = (num: Varying): number => {
+    const known = capacities.get(num);
+    if (known !== undefined) return known;
+    const seen = samples.flatMap((values) => sizes.complete(values, [num])?.get(num) ?? []);
+    const most = Math.max(...seen);
+    capacities.set(num, most);
+    return most;
+  };
+  const ctx = new Lowering(sizes, capacity, names, structure.leaves);
+  const parameters: NodeOf<'parameter'>[] = [];
+  const made: Sized[] = [];
+  for (const part of structure.parts) {
+    made.push(
+      onBehalf('rewrite', part.node, () => {
+        if (part.kind === 'leaf') return leaf(ctx, part, parameters);
+        if (part.kind === 'literal') return literal(ctx, part);
+        return applyRule(
+          ctx,
+          part,
+          part.inputs.map((input) => made[input]!),
+        );
+      }),
+    );
+  }
+  const outputs = structure.outputs.map((output) => inTrueOrder(ctx, made[output]!, structure.parts[output]!));
+  for (const { parameter } of ctx.scalars) parameters[parameter.attrs.index] = parameter;
+  return { graph: { parameters, outputs }, scalars: ctx.scalars, capacities };
+}
+
+/** An input, as it lies in memory. */
+function leaf(ctx: Lowering, part: Part, parameters: NodeOf<'parameter'>[]): Sized {
+  const { shape, dtype, leaf: index, node } = part;
+  const whole = shape.map((size) => prefixAxis(size, ctx.capacity(size)));
+  const axes = liesInOrder(ctx, whole) ? whole : [flatAxis(ctx, shape)];
+  const name = node.op === 'parameter' ? node.attrs.name : `t${index}`;
+  const attrs = { index, name, dtype, shape: axes.map(capacityOf) };
+  const parameter = ctx.b.add('parameter', [], attrs);
+  parameters[index] = parameter;
+  const value = { node: parameter as Node, axes };
+  return axes === whole ? value : reshaped(ctx, value, shape);
+}
+
+function flatAxis(ctx: Lowering, shape: readonly Num[]): Axis {
+  const total = ctx.sizes.total(shape);
+  return prefixAxis(total, ctx.capacity(total));
+}
+
+/** Whether the elements that count lie at the beginning, as those of a tensor of the true sizes do. */
+function liesInOrder(ctx: Lowering, axes: readonly Axis[]): boolean {
+  const varying = axes.findIndex((axis) => !isExact(axis));
+  if (varying < 0) return true;
+  return (
+    axes.every((axis, i) => i === varying || (isExact(axis) && (i > varying || capacityOf(axis) === 1))) &&
+    merged(axes[varying]!, ctx.sizes).length === 1
+  );
+}
+
+function inTrueOrder(ctx: Lowering, x: Sized, { shape }: Part): Node {
+  if (liesInOrder(ctx, x.axes)) return x.node;
+  return ctx.prefixed(reshaped(ctx, x, [ctx.sizes.total(shape)]), 0).node;
+}
+
+/** A constant that kernels know, or a run-time scalar. */
+function literal(ctx: Lowering, { attrs, dtype }: Part): Sized {
+  const { value } = attrs as { readonly value: Num };
+  const node = isVarying(value)
+    ? cast(ctx.b, ctx.scalar(value, scalarOf(dtype)), dtype)
+    : constant(ctx.b, value, dtype);
+  return { node, axes: [] };
+}
+
+/** How a constant that varies travels. */
+function scalarOf(dtype: DType): ScalarDType {
+  switch (dtype) {
+    case 'i32':
+    case 'i16':
+    case 'i8':
+      return 'i32';
+    case 'u32':
+    case 'u16':
+    case 'u8':
+      return 'u32';
+    case 'bool':
+      return 'bool';
+    default:
+      return 'f32';
+  }
+}
+
+/** The value of a run-time scalar, from the numbers of a recording. */
+export function scalarValue({ num, part }: SizeScalar, values: Values): number {
+  const value = values.get(num)!;
+  if (part === 'value') return value;
+  const bytes = new DataView(new ArrayBuffer(8));
+  if (part.endsWith('double')) bytes.setFloat64(0, value);
+  else bytes.setBigInt64(0, BigInt(value));
+  return bytes.getUint32(part.startsWith('high') ? 0 : 4);
+}

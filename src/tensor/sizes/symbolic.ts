@@ -1,0 +1,201 @@
+// The sizes of one compiled function: tries the function at a few sizes, finds what they have to do
+// with one another, and gives each call the program of its sizes. Every size that a call brings for
+// the first time is recorded by itself, and has to be what the structure says it is: a function that
+// does something else at some size gets a program of its own there.
+
+import { SinterError, TensorError } from '../../errors.ts';
+import { generalise, type Structure } from '../../ir/sizes/recording.ts';
+import { Sizes } from '../../ir/sizes/size.ts';
+import type { Traced } from '../compile/trace-function.ts';
+import type { Executable, FindSchedules } from '../realise/executable.ts';
+import { counts } from '../report/stats.ts';
+import type { Assignment, Declared } from './dim.ts';
+import { Family, varies, type Bound, type Recorder } from './family.ts';
+import { jointsOf, leastCommon, unconstrained, witnessesOf, type Constraints } from './witnesses.ts';
+
+export type { Bound } from './family.ts';
+
+/** How often a structure is looked for anew before calls that fit none are compiled as they are. */
+const mostFamilies = 8;
+
+/** A function that is tried at sizes, with what it was called with. */
+export interface Call extends Recorder {
+  /** Sizes of its arguments that do not vary. */
+  readonly fixed: ReadonlySet<number>;
+}
+
+export class Symbolic {
+  readonly declared: Declared;
+  readonly #name: string;
+  readonly #find: FindSchedules | undefined;
+  /** The most recently made first. */
+  readonly #families: Family[] = [];
+  #given = 0;
+
+  constructor(declared: Declared, name: string, find: FindSchedules | undefined) {
+    this.declared = declared;
+    this.#name = name;
+    this.#find = find;
+  }
+
+  executables(): Executable[] {
+    return this.#families.flatMap((family) => family.executables());
+  }
+
+  /** The programs there are, by structure. */
+  get families(): readonly Family[] {
+    return this.#families;
+  }
+
+  /**
+   * Explains why the function cannot be traced at sizes: by what it demands of dims, where that is
+   * known.
+   */
+  refusal(at: Assignment, error: unknown): unknown {
+    if (!(error instanceof SinterError)) return error;
+    for (const { constraints } of this.#families) {
+      const problem = violated(constraints, at);
+      if (problem === undefined) continue;
+      const first = error.message.split('\n')[0]!;
+      return new TensorError('E_SHAPE', 'compile', `${this.#name}: ${problem}: ${first}`);
+    }
+    return error;
+  }
+
+  /** The program for a call; undefined where it is compiled for its own sizes. */
+  bind(traced: Traced, at: Assignment, call: Call): Bound | undefined {
+    const known = this.#bindKnown(traced, at, call);
+    if (known !== undefined) return known;
+    if (this.#given >= mostFamilies) return undefined;
+    this.#given += 1;
+    const family = this.#family(at, call);
+    if (family === undefined) return undefined;
+    const fitted = family.fit(traced);
+    if (fitted === undefined) return undefined;
+    this.#families.unshift(family);
+    counts.traces += 1;
+    return family.bind(traced, fitted, at, call);
+  }
+
+  #bindKnown(traced: Traced, at: Assignment, call: Call): Bound | undefined {
+    for (const family of this.#families) {
+      const fitted = family.fit(traced);
+      const found = fitted && family.bind(traced, fitted, at, call);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Tries the function at sizes until its recordings are one structure. */
+  #family(at: Assignment, call: Call): Family | undefined {
+    const dims = [...this.declared.dims.values()];
+    const constraints = this.#constraints(at, call);
+    let difference: ReturnType<typeof generalise> | undefined;
+    for (let turn = 0; turn < 3; turn++) {
+      const sizes = new Sizes();
+      const joints = jointsOf(dims, constraints);
+      const tried = witnessesOf(joints, call.fixed, turn).map((sizesOf) => ({
+        at: sizesOf,
+        traced: call.at(sizesOf),
+      }));
+      // Of a single size there is nothing to vary.
+      if (tried.length < 2) return undefined;
+      const made = generalise(
+        tried.map((one) => one.traced.skeleton),
+        sizes,
+      );
+      if ('parts' in made) {
+        if (!varies(made)) return undefined;
+        return this.#made(made, sizes, constraints, tried);
+      }
+      difference = made;
+    }
+    const { node, other } = difference as Exclude<typeof difference, Structure | undefined>;
+    const names = dims.map(({ name }) => name).join(', ');
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `compile: ${this.#name} records something else at other sizes of ${names}: ${node.op} at one, ${other?.op ?? 'nothing'} at another\n` +
+        '  try: no condition on a size in the function, or leave the size out of dims',
+    );
+  }
+
+  #made(
+    structure: Structure,
+    sizes: Sizes,
+    constraints: Constraints,
+    tried: readonly { readonly at: Assignment; readonly traced: Traced }[],
+  ): Family {
+    const dims = [...this.declared.dims.values()];
+    return new Family({ structure, sizes, constraints, dims, tried, find: this.#find, name: this.#name });
+  }
+
+  /** What sizes have to do with one another, so that the function can be recorded at all. */
+  #constraints(at: Assignment, call: Call): Constraints {
+    const dims = [...this.declared.dims.values()];
+    const attempt = (constraints: Constraints): unknown => {
+      try {
+        for (const sizes of witnessesOf(jointsOf(dims, constraints), call.fixed, 0)) call.at(sizes);
+        return undefined;
+      } catch (error) {
+        if (error instanceof SinterError) return error;
+        throw error;
+      }
+    };
+    const first = attempt(unconstrained);
+    if (first === undefined) return unconstrained;
+    for (const constraints of hypotheses(at)) if (attempt(constraints) === undefined) return constraints;
+    const names = dims.map(({ name }) => name).join(', ');
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `compile: ${this.#name} cannot be recorded at other sizes of ${names} than ${[...at.values()].join(', ')}: ${(first as Error).message}`,
+      { cause: first },
+    );
+  }
+}
+
+const moduli = [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
+
+/** What may have to hold of sizes, of which these are an example: the weakest first. */
+function* hypotheses(at: Assignment): Generator<Constraints> {
+  const entries = [...at];
+  const bySize = new Map<number, string[]>();
+  for (const [name, size] of entries) bySize.set(size, [...(bySize.get(size) ?? []), name]);
+  const groups = [...bySize.values()].filter((names) => names.length > 1);
+  const equals: (readonly (readonly string[])[])[] = [[]];
+  for (const names of groups) {
+    for (let i = 0; i < names.length; i++)
+      for (let k = i + 1; k < names.length; k++) equals.push([[names[i]!, names[k]!]]);
+    if (names.length > 2) equals.push([names]);
+  }
+  if (groups.length > 1) equals.push(groups);
+  for (const equal of equals.slice(1)) yield { equal, multiples: new Map() };
+  for (const equal of equals) {
+    for (const [name, size] of entries) {
+      for (const by of moduli) if (size % by === 0) yield { equal, multiples: new Map([[name, by]]) };
+    }
+  }
+  for (const [a, sizeA] of entries) {
+    for (const [b, sizeB] of entries) {
+      if (a >= b) continue;
+      for (const by of moduli) {
+        for (const of of moduli) {
+          if (sizeA % by !== 0 || sizeB % of !== 0 || leastCommon(by, of) > 64) continue;
+          yield { equal: [], multiples: new Map([[a, by], [b, of]]) };
+        }
+      }
+    }
+  }
+}
+
+/** Which of the constraints sizes do not keep, in words. */
+function violated({ equal, multiples }: Constraints, at: Assignment): string | undefined {
+  for (const names of equal) {
+    const odd = names.find((name) => at.get(name) !== at.get(names[0]!));
+    if (odd !== undefined)
+      return `${names[0]} === ${odd} has to hold, and they are ${at.get(names[0]!)} and ${at.get(odd)}`;
+  }
+  for (const [name, by] of multiples) {
+    if (at.get(name)! % by !== 0) return `${name} % ${by} === 0 has to hold, and ${name} is ${at.get(name)}`;
+  }
+  return undefined;
+}
