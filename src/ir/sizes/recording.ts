@@ -183,6 +183,15 @@ export function match(structure: Structure, recording: Recording, sizes: Sizes):
       if (!bind(part.inputs[0]!, at)) return undefined;
     } else return undefined;
   }
+  // A view that was left out gives its operand back: so its sizes are the operand's.
+  for (const part of leftOut.reverse()) {
+    const operand = parts[part.inputs[0]!]!;
+    for (const [axis, num] of part.shape.entries()) {
+      const from = operand.shape[axis];
+      const value = isVarying(from) ? values.get(from) : from;
+      if (isVarying(num) && !values.has(num) && value !== undefined) values.set(num, value);
+    }
+  }
   const all = sizes.complete(values);
   if (all === undefined || !leftOut.every((part) => changesNothing(part, parts[part.inputs[0]!]!, all)))
     return undefined;
