@@ -83,7 +83,14 @@ export class Lowering {
 
   /** Refuses a node, naming what its size is made of. */
   refuse(part: Part, problem: string, nums: readonly unknown[] = []): never {
-    const names = [...new Set(nums.flat().filter(isVarying).map((num) => this.#names(num)))];
+    const names = [
+      ...new Set(
+        nums
+          .flat()
+          .filter(isVarying)
+          .map((num) => this.#names(num)),
+      ),
+    ];
     const of = names.length === 0 ? '' : ` (${names.join(', ')})`;
     const { op, node } = part;
     throw new SinterError(
@@ -105,7 +112,11 @@ export class Lowering {
       const size = broadcast(b, this.whole(factors[0]!.size), shape);
       return b.add('lt', [this.count(shape, axis), size], {}) as Node;
     }
-    const split = [...shape.slice(0, axis), ...factors.map(({ capacity }) => capacity), ...shape.slice(axis + 1)];
+    const split = [
+      ...shape.slice(0, axis),
+      ...factors.map(({ capacity }) => capacity),
+      ...shape.slice(axis + 1),
+    ];
     const conditions = factors.flatMap((factor, i) =>
       isVarying(factor.size) ? [this.#counting(split, axis + i, [factor])] : [],
     );

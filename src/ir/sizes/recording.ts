@@ -228,7 +228,8 @@ function sayings(
   const fields = fieldsOf(here, literals);
   const names = Object.keys(part.attrs);
   const isSame =
-    agrees(part.shape, here.node.shape as Shape) && names.every((name) => agrees(part.attrs[name], fields[name]));
+    agrees(part.shape, here.node.shape as Shape) &&
+    names.every((name) => agrees(part.attrs[name], fields[name]));
   return isSame ? said : undefined;
 }
 

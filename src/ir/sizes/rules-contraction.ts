@@ -47,7 +47,10 @@ export const contractions: RulesOf<'dot' | 'conv'> = {
     const to = ctx.shared([x.axes[1]!, w.axes[1]!]);
     if (groups === 1) [x, w] = [ctx.laidOut(x, 1, to), ctx.laidOut(w, 1, to)];
     const zeroed = (value: Sized, first: number): Sized =>
-      value.axes.reduce((at, _, axis) => (axis < first ? at : ctx.boundedTo(ctx.prefixed(at, axis), axis, 0)), value);
+      value.axes.reduce(
+        (at, _, axis) => (axis < first ? at : ctx.boundedTo(ctx.prefixed(at, axis), axis, 0)),
+        value,
+      );
     [x, w] = [zeroed(x, 1), zeroed(w, 1)];
     // How far the end is padded says how many results there are: as many as may count.
     const out = part.shape.slice(2).map((size) => prefixAxis(size, ctx.capacity(size)));

@@ -51,9 +51,7 @@ export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'scan'> = {
   scan: (ctx, part, [x]) => {
     const attrs = part.attrs as { monoid: Monoid; axis: number; reverse: boolean; exclusive: boolean };
     const own = ctx.prefixed(x!, attrs.axis);
-    const bounded = attrs.reverse
-      ? ctx.boundedTo(own, attrs.axis, identity(attrs.monoid, part.dtype))
-      : own;
+    const bounded = attrs.reverse ? ctx.boundedTo(own, attrs.axis, identity(attrs.monoid, part.dtype)) : own;
     const node = ctx.b.add('scan', [bounded.node], attrs) as Node;
     return { node, axes: varied(own.axes, attrs.axis) };
   },

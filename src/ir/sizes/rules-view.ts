@@ -80,15 +80,7 @@ export const views: RulesOf<ViewOp> = {
   },
 };
 
-function sliced(
-  ctx: Lowering,
-  part: Part,
-  x: Sized,
-  axis: number,
-  start: Num,
-  count: Num,
-  step: Num,
-): Sized {
+function sliced(ctx: Lowering, part: Part, x: Sized, axis: number, start: Num, count: Num, step: Num): Sized {
   if (typeof step !== 'number') return ctx.refuse(part, 'its step depends on a size', [step]);
   const from = x.axes[axis]!;
   if (start === 0 && step === 1 && sizeOfAxis(from, ctx.sizes) === count) return x;

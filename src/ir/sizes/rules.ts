@@ -42,7 +42,10 @@ const stacked: Rule = (ctx, part, inputs) => {
   const first = ctx.shared(inputs.map(({ axes }) => axes[0]!));
   const values = inputs.map((x) => ctx.laidOut(x, 0, first));
   const node = made(ctx, part, values);
-  return { node, axes: dims(node).map((size, axis) => (axis === 0 ? { ...first, uniform: false } : fixedAxis(size))) };
+  return {
+    node,
+    axes: dims(node).map((size, axis) => (axis === 0 ? { ...first, uniform: false } : fixedAxis(size))),
+  };
 };
 
 /** Refuses varying attributes, and varying axes that `may` does not allow. */

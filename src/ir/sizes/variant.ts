@@ -57,7 +57,9 @@ export function variantOf(
       }),
     );
   }
-  const outputs = structure.outputs.map((output) => inTrueOrder(ctx, made[output]!, structure.parts[output]!));
+  const outputs = structure.outputs.map((output) =>
+    inTrueOrder(ctx, made[output]!, structure.parts[output]!),
+  );
   for (const { parameter } of ctx.scalars) parameters[parameter.attrs.index] = parameter;
   return { graph: { parameters, outputs }, scalars: ctx.scalars, capacities };
 }

@@ -126,9 +126,7 @@ export class Compiled {
     const { executable, kept } = history ?? { executable: this.executable, kept: [] };
     const bound = this.#bound;
     const { outputs } = bound === undefined ? executable.graph : traced.graph;
-    const promised = outputs.map(({ dtype, shape }) =>
-      Storage.promised(dtype, shape as readonly number[]),
-    );
+    const promised = outputs.map(({ dtype, shape }) => Storage.promised(dtype, shape as readonly number[]));
     const counter = takeCompiledCounts(traced.counts);
     const scalars = traced.scalars.map((origin) => scalarValue(origin, leaves, counter));
     const count = traced.graph.parameters.length - traced.scalarIndices.size;

@@ -118,7 +118,8 @@ export function traceFlat(
   else counts.sizes += 1;
   return withTrace(trace, () => {
     const standIns = flat.leaves.map((leaf, i) => {
-      if (leaf instanceof Tensor) return new Tensor(trace.argument(i, inShape(handleOf(leaf), shapes?.get(i))));
+      if (leaf instanceof Tensor)
+        return new Tensor(trace.argument(i, inShape(handleOf(leaf), shapes?.get(i))));
       return typeof leaf === 'number' ? new Tensor(trace.number(i)) : leaf;
     });
     const copies = unflatten(flat.structure, standIns) as never[];

@@ -13,7 +13,11 @@ const copiers = new WeakMap<Device, Map<number, LoadedProgram>>();
  * Queues a copy of a buffer's first bytes, by default of all; gives the new one, which may have room
  * for more.
  */
-export function copied(source: Resident, bytes: number = source.buffer.bytes, room: number = bytes): Resident {
+export function copied(
+  source: Resident,
+  bytes: number = source.buffer.bytes,
+  room: number = bytes,
+): Resident {
   const { device, buffer } = source;
   const fresh = new Resident(device, device.allocate(room));
   try {

@@ -46,7 +46,9 @@ const takesDim = arg.takes<typeof dim>(
 export function dim(name: string, options: DimOptions = {}): Dim {
   takesDim('dim', name, options);
   const { min = 1, max = 4096, multipleOf = 1 } = options;
-  const [first, last] = [Math.ceil(min / multipleOf), Math.floor(max / multipleOf)].map((k) => k * multipleOf);
+  const [first, last] = [Math.ceil(min / multipleOf), Math.floor(max / multipleOf)].map(
+    (k) => k * multipleOf,
+  );
   if (name === '') throw new TensorError('E_VALUE', 'dim', 'the name is empty', `dim('seq', { max: 2048 })`);
   if (!(first! <= last!)) {
     const of = multipleOf === 1 ? 'size' : `multiple of ${multipleOf}`;
@@ -62,7 +64,12 @@ export function dim(name: string, options: DimOptions = {}): Dim {
 export type DimPattern = readonly (Dim | string | number | null)[];
 
 /** Patterns at the places of tensors within an argument. */
-export type DimTree = DimPattern | readonly DimTree[] | { readonly [key: string]: DimTree } | null | undefined;
+export type DimTree =
+  | DimPattern
+  | readonly DimTree[]
+  | { readonly [key: string]: DimTree }
+  | null
+  | undefined;
 
 /**
  * Which sizes of arguments may vary: patterns by the names of the function's parameters or by their
@@ -128,13 +135,22 @@ export class Declared {
         if (item === null) return;
         const size = shape[axis]!;
         if (typeof item === 'number') {
-          if (size !== item) this.#refuse('E_SHAPE', `axis ${axis} of ${name} is ${size}, declared as ${item}`);
+          if (size !== item)
+            this.#refuse('E_SHAPE', `axis ${axis} of ${name} is ${size}, declared as ${item}`);
           return;
         }
-        const { name: of, min, max, multipleOf } = this.dims.get(typeof item === 'string' ? item : item.name)!;
+        const {
+          name: of,
+          min,
+          max,
+          multipleOf,
+        } = this.dims.get(typeof item === 'string' ? item : item.name)!;
         if (size < min || size > max || size % multipleOf !== 0) {
           const multiple = multipleOf === 1 ? '' : `, a multiple of ${multipleOf}`;
-          this.#refuse('E_SHAPE', `${of} (axis ${axis} of ${name}) is ${size}, declared as ${min} to ${max}${multiple}`);
+          this.#refuse(
+            'E_SHAPE',
+            `${of} (axis ${axis} of ${name}) is ${size}, declared as ${min} to ${max}${multiple}`,
+          );
         }
         const before = found.get(of);
         if (before === undefined) found.set(of, { size, leaf, axis });
@@ -195,11 +211,13 @@ export function declaredOf(fn: (...args: never[]) => unknown, dims: Dims): Decla
     if (tree === undefined || tree === null) return;
     if (isPattern(tree)) patterns.set(path, tree);
     else if (Array.isArray(tree)) tree.forEach((item, i) => walk(item, path + step(i)));
-    else if (arg.isPlainObject(tree)) for (const [key, item] of Object.entries(tree)) walk(item, path + step(key));
+    else if (arg.isPlainObject(tree))
+      for (const [key, item] of Object.entries(tree)) walk(item, path + step(key));
     else refuse(`dims${path} must be a list of sizes and dims, got ${showValue(tree)}`);
   };
   if (Array.isArray(dims)) {
-    if (isPattern(dims) && dims.some((item) => item !== null)) refuse('dims is a list of arguments, each with its own list');
+    if (isPattern(dims) && dims.some((item) => item !== null))
+      refuse('dims is a list of arguments, each with its own list');
     dims.forEach((tree, i) => walk(tree, step(i)));
   } else {
     const names = parameterNames(fn);

@@ -114,7 +114,12 @@ export class Family {
   }
 
   #all(values: Values, { scalars }: Variant): Values {
-    return this.#sizes.complete(values, scalars.map(({ num }) => num)) ?? values;
+    return (
+      this.#sizes.complete(
+        values,
+        scalars.map(({ num }) => num),
+      ) ?? values
+    );
   }
 
   #make(level: number, recorder: Recorder): Ready | undefined {
@@ -125,7 +130,8 @@ export class Family {
     for (const { names, min, multipleOf } of joints) {
       const first = Math.ceil(min / multipleOf) * multipleOf;
       // Sizes of other dims decide as well which variant a call takes: any may be as small as it gets.
-      for (const name of names) least.set(name, joints.length === 1 ? Math.max(first, below?.get(name) ?? 0) : first);
+      for (const name of names)
+        least.set(name, joints.length === 1 ? Math.max(first, below?.get(name) ?? 0) : first);
     }
     const samples = [upTo, least].map((at) => this.#sample(at, recorder));
     if (samples[0] === undefined) return undefined;

@@ -180,7 +180,13 @@ function* hypotheses(at: Assignment): Generator<Constraints> {
       for (const by of moduli) {
         for (const of of moduli) {
           if (sizeA % by !== 0 || sizeB % of !== 0 || leastCommon(by, of) > 64) continue;
-          yield { equal: [], multiples: new Map([[a, by], [b, of]]) };
+          yield {
+            equal: [],
+            multiples: new Map([
+              [a, by],
+              [b, of],
+            ]),
+          };
         }
       }
     }

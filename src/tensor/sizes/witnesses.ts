@@ -25,8 +25,8 @@ export function jointsOf(dims: Iterable<Dim>, { equal, multiples }: Constraints)
   const joints: Joint[] = [];
   for (const own of dims) {
     const multipleOf = leastCommon(own.multipleOf, multiples.get(own.name) ?? 1);
-    const with_ = equal.find((names) => names.includes(own.name));
-    const at = joints.findIndex(({ names }) => with_ !== undefined && with_.includes(names[0]!));
+    const group = equal.find((names) => names.includes(own.name));
+    const at = joints.findIndex(({ names }) => group !== undefined && group.includes(names[0]!));
     const { name, min, max } = own;
     if (at < 0) joints.push({ names: [name], min, max, multipleOf });
     else {
@@ -46,7 +46,11 @@ export function jointsOf(dims: Iterable<Dim>, { equal, multiples }: Constraints)
  * Sizes to try, few of them; `avoid` are fixed sizes of the call. Another `turn` gives others.
  * Where a range has fewer sizes, each comes once.
  */
-export function witnessesOf(joints: readonly Joint[], avoid: ReadonlySet<number>, turn: number): Assignment[] {
+export function witnessesOf(
+  joints: readonly Joint[],
+  avoid: ReadonlySet<number>,
+  turn: number,
+): Assignment[] {
   const out: Assignment[] = [];
   for (let i = 0; i < 4; i++) {
     const taken = new Set(avoid);
@@ -67,8 +71,8 @@ export function witnessesOf(joints: readonly Joint[], avoid: ReadonlySet<number>
 /** An allowed size about so far into the range: a prime number of steps, where there is one. */
 function nearby({ min, max, multipleOf }: Joint, fraction: number, taken: ReadonlySet<number>): number {
   const [first, last] = [Math.ceil(min / multipleOf), Math.floor(max / multipleOf)];
-  // Far into a range that has no end in practice numbers of elements would be no integers any more.
-  const reach = Math.min(last, first + 2000);
+  // Products of sizes far into a range without an end in practice would be no integers any more.
+  const reach = Math.min(last, first + 2 ** 14);
   const start = Math.round(first + (reach - first) * fraction);
   let best: number | undefined;
   for (let away = 0; away <= reach - first; away++) {
