@@ -27,7 +27,15 @@ export { autocast, withAutocast, type AutocastOptions, type AutocastType } from 
 
 // Compiling
 export { compile, type CompileFunctionOptions } from './tensor/compile/compile.ts';
-export { dim, type Dim, type DimOptions, type DimPattern, type Dims, type DimTree } from './tensor/sizes/dim.ts';
+export {
+  dim,
+  type Dim,
+  type DimOptions,
+  type DimPattern,
+  type Dims,
+  type DimTree,
+} from './tensor/sizes/dim.ts';
+export { setAutoDims } from './tensor/sizes/auto.ts';
 export { type Schedules } from './tune/book.ts';
 export { measuredSchedules } from './tune/measured.ts';
 export type { TuneOptions } from './tune/tune.ts';

@@ -18,6 +18,7 @@ import { storageOf } from './tensor/recording/leaf.ts';
 import { canonical } from './tensor/recording/recording.ts';
 import { graphOf, skeletonOf } from './tensor/realise/skeleton.ts';
 import { nodeOf } from './tensor/recording/record.ts';
+import { reportOf } from './tensor/sizes/report.ts';
 import { Tensor } from './tensor/tensor.ts';
 import { traceFlat, type Traced } from './tensor/compile/trace-function.ts';
 import { flatten } from './tensor/tree.ts';
@@ -48,7 +49,8 @@ export function explainFor(
   return origins.during(() => {
     const { graph, scalars } = subjectGraph('explain', subject, args);
     const compiled = compileGraph(graph, target, { scalars, inspect: true, title: () => titleOf(subject) });
-    return new Explanation(describe({ graph, scalars, compiled, origins, target }));
+    const sizes = reportOf(subject)?.variants() ?? [];
+    return new Explanation(describe({ graph, scalars, compiled, origins, target, sizes }));
   });
 }
 
@@ -143,6 +145,8 @@ function subjectGraph(
     return { graph: graphOf(skeleton, skeleton.outputs, () => undefined), scalars: new Set() };
   }
   expectFunction(op, subject);
+  const shared = reportOf(subject)?.programOf(args);
+  if (shared !== undefined) return shared;
   const flat = flatten(args, op);
   const traced = traceFlat(subject, flat, 'explain');
   return { graph: withNames(traced, flat.paths), scalars: traced.scalarIndices };

@@ -330,6 +330,7 @@ describe('an explanation can be shown', () => {
       'separations',
       'totals',
       'memory',
+      'sizes',
     ]);
   });
 });

@@ -35,6 +35,8 @@ export interface Subject {
   readonly compiled: Compiled;
   readonly origins: Origins;
   readonly target: Target;
+  /** The programs of a compiled function with varying sizes. */
+  readonly sizes?: Explained['sizes'];
 }
 
 /** The explanation of a compiled graph, as plain data. */
@@ -85,6 +87,7 @@ export function describe(subject: Subject): Explained {
     separations: inside === undefined ? [] : toldSeparations(inside, target, list),
     totals: totalsOf(compiled.kernels, program, bounds, time, target),
     memory: memoryUse(program, compiled.live),
+    sizes: subject.sizes ?? [],
   };
 }
 

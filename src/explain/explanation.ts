@@ -2,6 +2,7 @@
 // nothing else. The page is made by `sinter/explain`, which draws.
 
 import * as arg from '../ir/arguments.ts';
+import type { SizeVariant } from '../tensor/sizes/report.ts';
 import type { TextOptions } from './text.ts';
 import { texts } from './text-part.ts';
 import type {
@@ -37,6 +38,7 @@ export class Explanation implements Explained {
   readonly separations: readonly ExplainedSeparation[];
   readonly totals: Totals;
   readonly memory: MemoryUse;
+  readonly sizes: readonly SizeVariant[];
 
   constructor(explained: Explained) {
     this.target = explained.target;
@@ -48,6 +50,7 @@ export class Explanation implements Explained {
     this.separations = explained.separations;
     this.totals = explained.totals;
     this.memory = explained.memory;
+    this.sizes = explained.sizes;
   }
 
   /**
@@ -66,7 +69,8 @@ export class Explanation implements Explained {
 
   /** Plain data for `JSON.stringify`, version 1 of the schema of `Explained`. */
   toJSON(): Explained {
-    const { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory } = this;
-    return { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory };
+    const { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory, sizes } =
+      this;
+    return { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory, sizes };
   }
 }

@@ -36,7 +36,17 @@ export function explanationText(explained: Explained, options: TextOptions = {})
     parts.push(separationsText(explained, explained.separations, width));
   if (options.sources === true) for (const { source } of kernels) parts.push(source.trimEnd());
   parts.push(totalsText(explained));
+  if (explained.sizes.length > 0) parts.push(sizesText(explained.sizes));
   return parts.join('\n\n');
+}
+
+/** `sizes: n ≤ 16 (compiled), n ≤ 128, n ≤ 1024`. */
+function sizesText(sizes: Explained['sizes']): string {
+  const shown = sizes.map(({ upTo, compiled }) => {
+    const most = Object.entries(upTo).map(([name, size]) => `${name} ≤ ${size}`);
+    return `${most.join(' and ')}${compiled ? ' (compiled)' : ''}`;
+  });
+  return `sizes: ${shown.join(', ')}`;
 }
 
 /**

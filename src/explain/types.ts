@@ -4,6 +4,7 @@
 
 import type { Keeping } from '../schedule/cluster/refusal.ts';
 import type { Reason } from '../schedule/separation.ts';
+import type { SizeVariant } from '../tensor/sizes/report.ts';
 
 /** Everything an explanation tells. */
 export interface Explained {
@@ -24,6 +25,8 @@ export interface Explained {
   readonly separations: readonly ExplainedSeparation[];
   readonly totals: Totals;
   readonly memory: MemoryUse;
+  /** Of a compiled function with varying sizes: its programs; this is the one for the arguments. */
+  readonly sizes: readonly SizeVariant[];
 }
 
 /** What modelled times follow from. */

@@ -293,6 +293,19 @@ function showOutline({ structure, paths }: Flat): string {
   return walk(structure) ?? '';
 }
 
+/** Whether two structures are the same, settings included. */
+export function sameStructure(a: Structure, b: Structure): boolean {
+  if (a === b) return true;
+  if (a.kind === 'leaf') return b.kind === 'leaf';
+  if (a.kind === 'shared') return b.kind === 'shared' && a.leaf === b.leaf;
+  if (a.kind === 'setting') return b.kind === 'setting' && Object.is(a.value, b.value);
+  if (b.kind !== a.kind || a.items.length !== b.items.length) return false;
+  const isSame =
+    a.kind === 'array' ||
+    (b.kind === 'object' && a.prototype === b.prototype && a.keys.every((key, i) => key === b.keys[i]));
+  return isSame && a.items.every((item, i) => sameStructure(item, b.items[i]!));
+}
+
 /** The tensors of a tree, in order; one that modules share comes once. */
 export function treeLeaves(tree: unknown): Tensor[] {
   return flatten(tree).leaves.filter((value) => value instanceof Tensor);

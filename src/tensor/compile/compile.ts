@@ -14,6 +14,8 @@ import { expectSynchronous } from '../expect.ts';
 import { asTensor } from '../recording/record.ts';
 import { currentMapping, currentTrace } from '../recording/recording.ts';
 import { declaredOf, type Dims } from '../sizes/dim.ts';
+import { noteReport } from '../sizes/report.ts';
+import '../sizes/whole.ts';
 import { Specialisations } from './specialisations.ts';
 import type { CalledWith, Traceable } from './traceable.ts';
 import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
@@ -98,7 +100,7 @@ export function compile<A extends unknown[], R>(
   const callable = fn as unknown as (...args: never[]) => unknown;
   const declared = options.dims === undefined ? undefined : declaredOf(callable, options.dims);
   const known = new Specialisations(callable, donate, findSchedules(options), declared);
-  return (...args) => {
+  const compiled = (...args: Extract<CalledWith<A>, unknown[]>): R => {
     for (const index of donate) {
       if (!(index in args))
         throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
@@ -109,9 +111,17 @@ export function compile<A extends unknown[], R>(
       handlesOf(flat.leaves);
       return inlined(callable, flat) as R;
     }
-    const { compiled, leaves, handles } = known.recall(args) ?? known.add(args, flatten(args, 'compile'));
-    return compiled.call(leaves, handles) as R;
+    const found = known.recall(args) ?? known.add(args, flatten(args, 'compile'));
+    return found.compiled.call(found.leaves, found.handles) as R;
   };
+  noteReport(compiled, {
+    programOf: (args) => {
+      const found = known.recall(args) ?? known.add(args, flatten(args, 'explain'));
+      return found.compiled.shared;
+    },
+    variants: () => known.varying.variants(),
+  });
+  return compiled;
 }
 
 function donated({ donate = [] }: CompileFunctionOptions): Set<number> {

@@ -2,7 +2,7 @@
 // assignments are promised, and the run is queued. Where gradients of the results lead somewhere,
 // the call has a history (compile/past.ts) and its program keeps what the derivative reads.
 
-import type { Node } from '../../ir/graph.ts';
+import type { Graph, Node } from '../../ir/graph.ts';
 import { showValue } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { takeValue } from '../recording/assign.ts';
@@ -67,8 +67,14 @@ export class Compiled {
       return;
     }
     const options = optionsOf(traced, traced.graph.outputs, donated);
-    const same = others.find((other) => runsSame(other, traced, options));
+    const same = others.find((other) => other.#bound === undefined && runsSame(other, traced, options));
     this.executable = same?.executable ?? new Executable(traced.graph, options, find, about);
+  }
+
+  /** The program that it shares with calls of other sizes, if it does. */
+  get shared(): { readonly graph: Graph; readonly scalars: ReadonlySet<number> } | undefined {
+    const { graph, options } = this.executable;
+    return this.#bound && { graph, scalars: options.scalars ?? new Set() };
   }
 
   /** The programs it may run. */

@@ -13,11 +13,9 @@ import { parameterNames } from './parameter-names.ts';
 import { gradEnabled } from '../recording/recording.ts';
 import { about, areCompilesWatched } from '../report/compiles.ts';
 import { differenceOf } from '../report/reason.ts';
-import { traceFlat, type Traced } from './trace-function.ts';
-import type { FixedShape } from '../../ir/shape.ts';
-import type { Assignment, Declared } from '../sizes/dim.ts';
-import { Symbolic, type Bound } from '../sizes/symbolic.ts';
-import { handleOf, Tensor } from '../tensor.ts';
+import { traceFlat } from './trace-function.ts';
+import type { Declared } from '../sizes/dim.ts';
+import { Varying } from '../sizes/varying.ts';
 import type { Flat } from '../tree.ts';
 
 /** Beyond so many, those that were not used for longest give way. */
@@ -51,7 +49,7 @@ export class Specialisations {
   readonly #fn: Traceable;
   readonly #donate: ReadonlySet<number>;
   readonly #find: FindSchedules | undefined;
-  readonly #symbolic: Symbolic | undefined;
+  readonly varying: Varying;
   /** The most recently used first. */
   readonly #known: Specialisation[] = [];
   #made = 0;
@@ -66,7 +64,7 @@ export class Specialisations {
     this.#fn = fn;
     this.#donate = donate;
     this.#find = find;
-    this.#symbolic = declared && new Symbolic(declared, nameOf(fn), find);
+    this.varying = new Varying(nameOf(fn), find, declared, donate.size > 0);
   }
 
   /** What these arguments were compiled to, if they were; it becomes the most recently used. */
@@ -95,11 +93,18 @@ export class Specialisations {
     const handles = handlesOf(flat.leaves);
     const face = faceOf(flat, handles);
     const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, this.#donate) ? [leaf] : []));
-    const { traced, bound } = this.#trace(flat);
-    if (bound === undefined) this.#made += 1;
-    const isTold = bound === undefined && this.#made === many + 1;
+    const mayTell = this.#made === many;
     // As things stand before the trace.
-    const why = isTold || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';
+    const why = mayTell || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';
+    const { traced, bound } = this.varying.trace({
+      flat,
+      face,
+      before: () => this.#known.map((known) => known.face),
+      nameOf: (leaf) => namesOf(this.#fn, flat)[leaf]!,
+      record: (shapes) => compiling(() => traceFlat(this.#fn, flat, 'compile', true, shapes)),
+    });
+    if (bound === undefined) this.#made += 1;
+    const isTold = bound === undefined && mayTell;
     const others = this.#known.map((other) => other.compiled);
     const compiled = new Compiled(traced, donated, this.#find, others, about(nameOf(this.#fn), why), bound);
     if (isTold) this.#advise(why);
@@ -120,32 +125,9 @@ export class Specialisations {
     return { compiled, leaves: flat.leaves, handles };
   }
 
-  /** The trace of a call, and its program where that is one for many sizes. */
-  #trace(flat: Flat): { readonly traced: Traced; readonly bound: Bound | undefined } {
-    const symbolic = this.#symbolic;
-    const record = (shapes?: ReadonlyMap<number, FixedShape>): Traced =>
-      compiling(() => traceFlat(this.#fn, flat, 'compile', true, shapes));
-    if (symbolic === undefined) return { traced: record(), bound: undefined };
-    const names = namesOf(this.#fn, flat);
-    const { declared } = symbolic;
-    const sizes = declared.sizesOf(flat, (leaf) => names[leaf]!);
-    let traced: Traced;
-    try {
-      traced = record(declared.shapesAt(flat, sizes));
-    } catch (error) {
-      throw symbolic.refusal(sizes, error);
-    }
-    const varying = declared.varyingAxes(flat);
-    const fixed = flat.leaves.flatMap((leaf, i) =>
-      leaf instanceof Tensor ? handleOf(leaf).shape.filter((_, axis) => !varying.has(`${i} ${axis}`)) : [],
-    );
-    const at = (other: Assignment): Traced => record(declared.shapesAt(flat, other));
-    return { traced, bound: symbolic.bind(traced, sizes, { fixed: new Set(fixed), at }) };
-  }
-
   #drop({ compiled }: Specialisation): void {
     const used = new Set<Executable>(this.#known.flatMap((other) => other.compiled.executables()));
-    for (const executable of this.#symbolic?.executables() ?? []) used.add(executable);
+    for (const executable of this.varying.executables()) used.add(executable);
     for (const executable of compiled.executables()) if (!used.has(executable)) executable.destroy();
   }
 
@@ -153,7 +135,7 @@ export class Specialisations {
     const name = this.#fn.name === '' ? 'a compiled function' : `the compiled function ${this.#fn.name}`;
     console.warn(
       `sinter: ${name} was traced ${this.#made} times, and each kind of call is a program of its own. The last time: ${why}.\n` +
-        '  try: few shapes (pad, or cut), tensors or numbers for values that change, and the same structure at each call',
+        '  try: few shapes (pad, cut, or declare them with dims), tensors or numbers for values that change, and the same structure at each call',
     );
   }
 

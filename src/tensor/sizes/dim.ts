@@ -163,6 +163,17 @@ export class Declared {
     return new Map([...this.dims.keys()].map((name) => [name, found.get(name)!.size]));
   }
 
+  /** Whether these are arguments of declared sizes. */
+  holds(flat: Flat): boolean {
+    try {
+      this.sizesOf(flat, String);
+      return true;
+    } catch (error) {
+      if (error instanceof TensorError) return false;
+      throw error;
+    }
+  }
+
   /** The shapes of leaves at other sizes, by leaf. */
   shapesAt({ leaves, paths }: Flat, sizes: Assignment): Map<number, FixedShape> {
     const shapes = new Map<number, FixedShape>();

@@ -171,8 +171,12 @@ describe('what is said', () => {
   beforeEach(() => {
     spyDevice();
     warned = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    sn.setAutoDims(false);
   });
-  afterEach(() => warned.mockRestore());
+  afterEach(() => {
+    warned.mockRestore();
+    sn.setAutoDims(true);
+  });
 
   const x = (rows: number, columns = 2): sn.Tensor => sn.zeros([rows, columns]);
   const calls: Readonly<Record<string, readonly [(i: number) => unknown, RegExp]>> = {

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { clearCache } from '../../../src/tensor/realise/cache.ts';
 import { compile } from '../../../src/tensor/compile/compile.ts';
+import { setAutoDims } from '../../../src/tensor/sizes/auto.ts';
 import { setRetainedMemoryLimit } from '../../../src/tensor/storage/memory.ts';
 import { flushAll } from '../../../src/tensor/realise/realise.ts';
 import { assigning, pendingHandles } from '../../../src/tensor/recording/recording.ts';
@@ -41,6 +42,8 @@ describe('memory stays flat without dispose', () => {
     const spy = spyDevice();
     const device = await spy.device;
     const twice = compile((x: Tensor) => mul(x, 2));
+    setAutoDims(false);
+    onTestFinished(() => setAutoDims(true));
     for (let n = 1; n <= 30; n++) {
       const x = mul(vec(...Array.from({ length: n }, () => 1)), 3);
       await x.data();

@@ -1,0 +1,151 @@
+// The traces of a compiled function's calls, and for sizes that vary the programs of many: declared
+// ones (`dims`), or those that calls turn out to differ in.
+
+import { SinterError } from '../../errors.ts';
+import type { FixedShape } from '../../ir/shape.ts';
+import type { Face } from '../compile/argument.ts';
+import type { Traced } from '../compile/trace-function.ts';
+import type { Executable, FindSchedules } from '../realise/executable.ts';
+import { gradEnabled } from '../recording/recording.ts';
+import { counts } from '../report/stats.ts';
+import { handleOf, Tensor } from '../tensor.ts';
+import type { Flat } from '../tree.ts';
+import { autoDims, varyingOf } from './auto.ts';
+import type { Assignment, Declared } from './dim.ts';
+import type { Bound } from './family.ts';
+import { symbolicOrLater } from './lazy.ts';
+import type { SizeVariant } from './report.ts';
+import type { Symbolic } from './symbolic.ts';
+
+/** A trace of a call, and its program where that is one for many sizes. */
+export interface SizedTrace {
+  readonly traced: Traced;
+  readonly bound: Bound | undefined;
+}
+
+/** One call: its arguments, those of earlier calls, and how to trace. */
+export interface TracedCall {
+  readonly flat: Flat;
+  readonly face: Face;
+  readonly before: () => readonly Face[];
+  readonly nameOf: (leaf: number) => string;
+  /** With `shapes` as a trial at sizes, which is counted apart. */
+  readonly record: (shapes?: ReadonlyMap<number, FixedShape>) => Traced;
+}
+
+/** How often sizes that nobody declared are looked at anew. */
+const mostAttempts = 6;
+
+export class Varying {
+  readonly #name: string;
+  readonly #find: FindSchedules | undefined;
+  readonly #declared: Declared | undefined;
+  #symbolic: Symbolic | undefined = undefined;
+  /** Programs of earlier symbolics are still run by calls that they know. */
+  readonly #old: Symbolic[] = [];
+  /** How often undeclared sizes may still be looked for; 0 where they are declared. */
+  #attempts: number;
+
+  constructor(
+    name: string,
+    find: FindSchedules | undefined,
+    declared: Declared | undefined,
+    isDonating: boolean,
+  ) {
+    this.#name = name;
+    this.#find = find;
+    this.#declared = declared;
+    // Programs for many sizes write over nothing that a call gives up.
+    this.#attempts = declared !== undefined || isDonating ? 0 : mostAttempts;
+  }
+
+  executables(): Executable[] {
+    return [...this.#old, ...(this.#symbolic === undefined ? [] : [this.#symbolic])].flatMap((each) =>
+      each.executables(),
+    );
+  }
+
+  variants(): readonly SizeVariant[] {
+    const families = this.#symbolic?.families ?? [];
+    return families.flatMap(({ variants }) =>
+      variants.map(({ upTo, isMade }) => ({ upTo: Object.fromEntries(upTo), compiled: isMade })),
+    );
+  }
+
+  trace(call: TracedCall): SizedTrace {
+    return this.#declared === undefined ? this.#undeclared(call) : this.#traceDeclared(call, this.#declared);
+  }
+
+  #traceDeclared(call: TracedCall, declared: Declared): SizedTrace {
+    const sizes = declared.sizesOf(call.flat, call.nameOf);
+    const Made = symbolicOrLater();
+    if (Made === undefined) return { traced: call.record(), bound: undefined };
+    const symbolic = (this.#symbolic ??= new Made(declared, this.#name, this.#find));
+    let traced: Traced;
+    try {
+      traced = call.record(declared.shapesAt(call.flat, sizes));
+    } catch (error) {
+      throw symbolic.refusal(sizes, error);
+    }
+    return counted(traced, symbolic.bind(traced, sizes, trials(call, declared)));
+  }
+
+  /** Sizes that vary by themselves: where anything stands against them, the call is compiled as it is. */
+  #undeclared(call: TracedCall): SizedTrace {
+    const symbolic = this.#attempts > 0 && autoDims() ? this.#fitting(call) : undefined;
+    if (symbolic === undefined) return { traced: call.record(), bound: undefined };
+    const { declared } = symbolic;
+    const sizes = declared.sizesOf(call.flat, call.nameOf);
+    const traced = call.record(declared.shapesAt(call.flat, sizes));
+    // What carries gradients to the outside keeps values for them, which is worth its own program.
+    const hasHistory = gradEnabled() && traced.inputs.some(({ origin }) => requiresGrad(call.flat, origin));
+    if (hasHistory && !traced.recorded.trace.differentiates) return counted(traced, undefined);
+    try {
+      return counted(traced, symbolic.bind(traced, sizes, trials(call, declared)));
+    } catch (error) {
+      if (!(error instanceof SinterError)) throw error;
+      this.#attempts = 0;
+      return counted(traced, undefined);
+    }
+  }
+
+  /** What is known of the sizes, if the call's are among them, or else what is known by now. */
+  #fitting({ flat, face, before, nameOf }: TracedCall): Symbolic | undefined {
+    const now = this.#symbolic;
+    if (now !== undefined) {
+      if (now.declared.holds(flat)) return now;
+      this.#old.push(now);
+      this.#symbolic = undefined;
+    }
+    const declared = varyingOf(this.#name, flat, face, before(), nameOf);
+    const Made = declared && symbolicOrLater();
+    if (declared === undefined || Made === undefined) return undefined;
+    this.#attempts -= 1;
+    return (this.#symbolic = new Made(declared, this.#name, this.#find));
+  }
+}
+
+function requiresGrad(flat: Flat, origin: Traced['inputs'][number]['origin']): boolean {
+  if (origin.kind === 'captured') return origin.handle.requiresGrad;
+  return handleOf(flat.leaves[origin.leaf] as Tensor).requiresGrad;
+}
+
+/** A trial that became a program of its own was a trace. */
+function counted(traced: Traced, bound: Bound | undefined): SizedTrace {
+  if (bound === undefined) {
+    counts.sizes -= 1;
+    counts.traces += 1;
+  }
+  return { traced, bound };
+}
+
+function trials(
+  { flat, record }: TracedCall,
+  declared: Declared,
+): { readonly fixed: ReadonlySet<number>; readonly at: (sizes: Assignment) => Traced } {
+  const varying = declared.varyingAxes(flat);
+  const fixed = flat.leaves.flatMap((leaf, i) =>
+    leaf instanceof Tensor ? handleOf(leaf).shape.filter((_, axis) => !varying.has(`${i} ${axis}`)) : [],
+  );
+  return { fixed: new Set(fixed), at: (sizes) => record(declared.shapesAt(flat, sizes)) };
+}
