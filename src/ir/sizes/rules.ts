@@ -106,6 +106,14 @@ const table: { readonly [K in Op]: Rule } = {
   conj: elementwise,
   stopGradient: elementwise,
   customVjp: (_, __, inputs) => inputs[0]!,
+  barrier: (ctx, part, inputs) => ({ node: made(ctx, part, inputs), axes: inputs[0]!.axes }),
+  bounded: (ctx, part, inputs) => {
+    const { axis } = part.attrs as { readonly axis: number };
+    const [x, bound] = inputs as readonly [Sized, Sized];
+    const own = ctx.prefixed(x, axis);
+    const axes = own.axes.with(axis, { ...own.axes[axis]!, uniform: false });
+    return { node: made(ctx, part, [own, bound]), axes };
+  },
   fft: (ctx, part, inputs) => {
     const { axis } = part.attrs as { readonly axis: number };
     const last = inputs[0]!.axes.length - 1;
