@@ -55,6 +55,7 @@ export type {
   ExplainedSeparation,
   ExplainedSource,
   MemoryUse,
+  Recomputation,
   Totals,
 } from './explain/types.ts';
 export type { LoweredSource, LowerOptions } from './explain.ts';

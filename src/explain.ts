@@ -13,6 +13,7 @@ import { passReport, type PassReport } from './explain/passes.ts';
 import * as arg from './ir/arguments.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
 import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from './schedule/target.ts';
+import { budgetOf } from './tensor/compile/budget.ts';
 import { expectFunction, expectTensor } from './tensor/expect.ts';
 import { storageOf } from './tensor/recording/leaf.ts';
 import { canonical } from './tensor/recording/recording.ts';
@@ -48,7 +49,12 @@ export function explainFor(
   const origins = new Origins();
   return origins.during(() => {
     const { graph, scalars } = subjectGraph('explain', subject, args);
-    const compiled = compileGraph(graph, target, { scalars, inspect: true, title: () => titleOf(subject) });
+    const compiled = compileGraph(graph, target, {
+      scalars,
+      ...budgetFor(subject),
+      inspect: true,
+      title: () => titleOf(subject),
+    });
     const sizes = reportOf(subject)?.variants() ?? [];
     return new Explanation(describe({ graph, scalars, compiled, origins, target, sizes }));
   });
@@ -65,7 +71,7 @@ export function explainPasses(
   const observe = (stage: Stage): void => {
     if (stage.kind === 'pass') reports.push(passReport(stage));
   };
-  compileGraph(graph, target, { scalars, observe, title: () => titleOf(subject) });
+  compileGraph(graph, target, { scalars, ...budgetFor(subject), observe, title: () => titleOf(subject) });
   return reports;
 }
 
@@ -101,7 +107,7 @@ export function lower(
   takesLower('lower', fn, args, options);
   const target = loweringTarget(options);
   const { graph, scalars } = subjectGraph('lower', fn, args);
-  const { kernels } = compileGraph(graph, target, { scalars, title: () => titleOf(fn) });
+  const { kernels } = compileGraph(graph, target, { scalars, ...budgetFor(fn), title: () => titleOf(fn) });
   return kernels.map(({ name, kind, source }) => ({ name, kind, source }));
 }
 
@@ -123,6 +129,12 @@ export function loweringTarget({ target = 'wgsl', software = false }: LowerOptio
 /** What a subject is called where its stages are shown. */
 function titleOf(subject: Tensor | ((...args: never[]) => unknown)): string {
   return subject instanceof Tensor ? 'tensor' : subject.name || 'function';
+}
+
+/** The budget of memory that the subject was compiled with. */
+function budgetFor(subject: object): { readonly memory?: number } {
+  const memory = budgetOf(subject);
+  return memory === undefined ? {} : { memory };
 }
 
 interface SubjectGraph {

@@ -89,11 +89,9 @@ function regionOf(b: GraphBuilder, args: readonly Node[], values: readonly Node[
   for (const node of topological(inner, (at) => made.has(at))) {
     if (made.has(node)) continue;
     let inputs = node.inputs.map((input) => made.get(input)!);
-    if (node.op === 'randomBits') inputs = apart(inputs, words, standsFor);
-    const isSame = inputs.every((input, i) => input === node.inputs[i]);
-    const next = isSame
-      ? node
-      : onBehalf('rewrite', node, () => b.copy(node, inputs));
+    let isSame = inputs.every((input, i) => input === node.inputs[i]);
+    if (node.op === 'randomBits' && isSame) [inputs, isSame] = [apart(inputs, words, standsFor), false];
+    const next = isSame ? node : onBehalf('rewrite', node, () => b.copy(node, inputs));
     made.set(node, next);
     if (next !== node && keeps(node)) standsFor.set(next, { node, isKept: true });
   }

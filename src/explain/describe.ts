@@ -9,6 +9,7 @@ import { facts } from '../ir/ops.ts';
 import { print } from '../ir/text/print.ts';
 import type { Program } from '../runtime/program.ts';
 import { modelledTime, nodeBytes } from '../schedule/cost.ts';
+import type { Fitting } from '../schedule/recompute/budget.ts';
 import type { Kernel } from '../schedule/kernel.ts';
 import { unpacked } from '../schedule/merge/pack.ts';
 import { separations, type Separation } from '../schedule/separation.ts';
@@ -23,6 +24,7 @@ import type {
   ExplainedSeparation,
   ExplainedSource,
   MemoryUse,
+  Recomputation,
   Totals,
 } from './types.ts';
 
@@ -88,6 +90,7 @@ export function describe(subject: Subject): Explained {
     totals: totalsOf(compiled.kernels, program, bounds, time, target),
     memory: memoryUse(program, compiled.live),
     sizes: subject.sizes ?? [],
+    ...(compiled.fitting && { recomputed: recomputation(compiled.fitting) }),
   };
 }
 
@@ -248,6 +251,10 @@ function totalsOf(
     time,
     lowerBoundTime: kernels.length === 0 ? 0 : modelledTime({ flops, bytes: lowerBoundBytes }, target).time,
   };
+}
+
+function recomputation({ budget, plain, bytes, flops, values }: Fitting): Recomputation {
+  return { budget, plainPeak: plain, savedBytes: plain - bytes, addedFlops: flops, values };
 }
 
 function memoryUse({ buffers, arenas, inputs, outputs }: Program, live: number): MemoryUse {

@@ -12,6 +12,7 @@ import type {
   ExplainedNode,
   ExplainedSeparation,
   MemoryUse,
+  Recomputation,
   Totals,
 } from './types.ts';
 
@@ -39,6 +40,7 @@ export class Explanation implements Explained {
   readonly totals: Totals;
   readonly memory: MemoryUse;
   readonly sizes: readonly SizeVariant[];
+  readonly recomputed?: Recomputation;
 
   constructor(explained: Explained) {
     this.target = explained.target;
@@ -51,6 +53,7 @@ export class Explanation implements Explained {
     this.totals = explained.totals;
     this.memory = explained.memory;
     this.sizes = explained.sizes;
+    if (explained.recomputed !== undefined) this.recomputed = explained.recomputed;
   }
 
   /**
@@ -69,8 +72,21 @@ export class Explanation implements Explained {
 
   /** Plain data for `JSON.stringify`, version 1 of the schema of `Explained`. */
   toJSON(): Explained {
-    const { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory, sizes } =
-      this;
-    return { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory, sizes };
+    const { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory } = this;
+    const { recomputed, sizes } = this;
+    return {
+      version,
+      target,
+      model,
+      graph,
+      nodes,
+      outputs,
+      kernels,
+      separations,
+      totals,
+      memory,
+      sizes,
+      ...(recomputed && { recomputed }),
+    };
   }
 }

@@ -12,5 +12,6 @@ export type {
   ExplainedSeparation,
   ExplainedSource,
   MemoryUse,
+  Recomputation,
   Totals,
 } from './types.ts';

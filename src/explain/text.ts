@@ -9,6 +9,7 @@ import type {
   ExplainedKernel,
   ExplainedSeparation,
   ExplainedSource,
+  Recomputation,
 } from './types.ts';
 
 export interface TextOptions {
@@ -203,7 +204,24 @@ function separationsText(explained: Explained, list: readonly ExplainedSeparatio
   return ['why kernels are separate', ...blocks].join('\n');
 }
 
-function totalsText({ totals, memory, target }: Explained): string {
+/** How many kinds of values are named. */
+const mostKinds = 6;
+
+function recomputedText({ budget, plainPeak, savedBytes, addedFlops, values }: Recomputation): string {
+  const head = `of ${showBytes(budget)} allowed; ${showBytes(plainPeak)} with everything kept`;
+  if (values.length === 0) return `${head}: nothing is computed again`;
+  const kinds = new Map<string, number>();
+  for (const { op, type } of values) kinds.set(`${op} ${type}`, (kinds.get(`${op} ${type}`) ?? 0) + 1);
+  const named = [...kinds]
+    .slice(0, mostKinds)
+    .map(([kind, count]) => (count === 1 ? kind : `${count} × ${kind}`));
+  const rest = kinds.size > mostKinds ? ', …' : '';
+  const flops =
+    addedFlops < 0 ? `${showCount(-addedFlops)} flops fewer` : `${showCount(addedFlops)} flops more`;
+  return `${head}: ${values.length} values computed again save ${showBytes(savedBytes)} for ${flops} (${named.join(', ')}${rest})`;
+}
+
+function totalsText({ totals, memory, target, recomputed }: Explained): string {
   const { kernels, pipelines, dispatches, flops, bytes, lowerBoundBytes, time, lowerBoundTime } = totals;
   const many = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
   const ratio = lowerBoundBytes === 0 ? '' : ` (${digits(bytes / lowerBoundBytes)}×)`;
@@ -214,6 +232,7 @@ function totalsText({ totals, memory, target }: Explained): string {
     `memory ${showBytes(memory.peak)}: inputs ${showBytes(memory.inputs)}, outputs ${showBytes(memory.outputs)}, ` +
       `scratch ${showBytes(memory.scratch)}` +
       (memory.peak === memory.lowerBound ? '' : `; at least ${showBytes(memory.lowerBound)}`),
+    ...(recomputed === undefined ? [] : [recomputedText(recomputed)]),
   ].join('\n');
 }
 

@@ -27,6 +27,8 @@ export interface Explained {
   readonly memory: MemoryUse;
   /** Of a compiled function with varying sizes: its programs; this is the one for the arguments. */
   readonly sizes: readonly SizeVariant[];
+  /** Of a function that was compiled with a budget of memory: what is computed again for it. */
+  readonly recomputed?: Recomputation;
 }
 
 /** What modelled times follow from. */
@@ -154,6 +156,19 @@ export interface Totals {
    * arithmetic.
    */
   readonly lowerBoundTime: number;
+}
+
+/** What a budget of memory (`compile(fn, { memory })`) has done. */
+export interface Recomputation {
+  /** Bytes that a run may take. */
+  readonly budget: number;
+  /** Bytes that it would take with everything kept, and those that are saved. */
+  readonly plainPeak: number;
+  readonly savedBytes: number;
+  /** Arithmetic that is added. */
+  readonly addedFlops: number;
+  /** Values that are computed again instead of being kept, as the way forward makes them. */
+  readonly values: readonly { readonly op: string; readonly type: string; readonly bytes: number }[];
 }
 
 /** Device memory of one run, in bytes. */

@@ -8,6 +8,7 @@ import * as arg from '../../ir/arguments.ts';
 import { readBook, type Schedules } from '../../tune/book.ts';
 import type { TuneOptions } from '../../tune/tune.ts';
 import { handlesOf } from './argument.ts';
+import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../realise/executable.ts';
 import { following } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
@@ -44,6 +45,12 @@ export interface CompileFunctionOptions {
    * bring, to see what becomes of them (docs/sizes.md).
    */
   readonly dims?: Dims;
+  /**
+   * Bytes that a run may take in device memory: inputs, results and what lies between. Where it
+   * takes more, values are computed again instead of being kept, products last, and results are
+   * the same. Throws E_LIMIT where they are read if that is not enough.
+   */
+  readonly memory?: number;
 }
 
 const placesOfArguments: arg.Kind<readonly number[]> = {
@@ -81,6 +88,7 @@ const takesCompile = arg.takes<
       tune: aTune,
       schedules: arg.inside(),
       dims: arg.inside(),
+      memory: aBudget,
     }),
   ],
 );
@@ -98,8 +106,13 @@ export function compile<A extends unknown[], R>(
   takesCompile('compile', fn, options);
   const donate = donated(options);
   const callable = fn as unknown as (...args: never[]) => unknown;
-  const declared = options.dims === undefined ? undefined : declaredOf(callable, options.dims);
-  const known = new Specialisations(callable, donate, findSchedules(options), declared);
+  const { dims, memory } = options;
+  if (dims !== undefined && memory !== undefined) {
+    const problem = 'a budget of memory is for the sizes of one call, and dims let them vary';
+    throw new TensorError('E_VALUE', 'compile', problem, 'memory or dims, not both');
+  }
+  const declared = dims === undefined ? undefined : declaredOf(callable, dims);
+  const known = new Specialisations(callable, donate, findSchedules(options), declared, memory);
   const compiled = (...args: Extract<CalledWith<A>, unknown[]>): R => {
     for (const index of donate) {
       if (!(index in args))
@@ -121,7 +134,7 @@ export function compile<A extends unknown[], R>(
     },
     variants: () => known.varying.variants(),
   });
-  return compiled;
+  return withBudget(compiled, memory);
 }
 
 function donated({ donate = [] }: CompileFunctionOptions): Set<number> {

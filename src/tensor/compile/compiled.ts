@@ -40,13 +40,14 @@ export class Compiled {
   readonly #about: About | undefined;
   /** The program is one for many sizes, of which these are some. */
   readonly #bound: Bound | undefined;
+  readonly #memory: number | undefined;
   #reach: Reach | undefined = undefined;
   /** The history of a result has been asked for. */
   #isAsked = false;
   #keeping: { readonly executable: Executable; readonly kept: readonly Node[] } | undefined = undefined;
 
   /**
-   * `donated` are leaves of the arguments. Where one of `others` runs the same graph, its program
+   * `donated` are leaves of the arguments, `memory` bytes that a run may take. Where one of `others` runs the same graph, its program
    * is shared.
    */
   constructor(
@@ -56,7 +57,9 @@ export class Compiled {
     others: readonly Compiled[] = [],
     about?: About,
     bound?: Bound,
+    memory?: number,
   ) {
+    this.#memory = memory;
     this.traced = traced;
     this.#donated = donated;
     this.#find = find;
@@ -68,7 +71,8 @@ export class Compiled {
     }
     const options = optionsOf(traced, traced.graph.outputs, donated);
     const same = others.find((other) => other.#bound === undefined && runsSame(other, traced, options));
-    this.executable = same?.executable ?? new Executable(traced.graph, options, find, about);
+    this.executable =
+      same?.executable ?? new Executable(traced.graph, withMemory(options, memory), find, about);
   }
 
   /** The program that it shares with calls of other sizes, if it does. */
@@ -209,7 +213,10 @@ export class Compiled {
       const { graph, kept } = keeping(traced.recorded, reach);
       const options = optionsOf(traced, graph.outputs, this.#donated);
       const reason = this.#about && alsoAbout(this.#about, 'it keeps what gradients read');
-      this.#keeping = { executable: new Executable(graph, options, this.#find, reason), kept };
+      this.#keeping = {
+        executable: new Executable(graph, withMemory(options, this.#memory), this.#find, reason),
+        kept,
+      };
     }
     return { ...this.#keeping, carries };
   }
@@ -268,6 +275,13 @@ function runsSame(other: Compiled, traced: Traced, { donate }: ReturnType<typeof
     same([...other.traced.scalarIndices], [...traced.scalarIndices]) &&
     same([...pairs].flat(), [...donate].flat())
   );
+}
+
+function withMemory<O extends object>(
+  options: O,
+  memory: number | undefined,
+): O & { readonly memory?: number } {
+  return memory === undefined ? options : { ...options, memory };
 }
 
 /** Pairs each donated input with an output of its type, each used once. */

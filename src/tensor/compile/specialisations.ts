@@ -50,21 +50,25 @@ export class Specialisations {
   readonly #donate: ReadonlySet<number>;
   readonly #find: FindSchedules | undefined;
   readonly varying: Varying;
+  readonly #memory: number | undefined;
   /** The most recently used first. */
   readonly #known: Specialisation[] = [];
   #made = 0;
   #hasToldOfNumbers = false;
 
+  /** `memory`: bytes that a run may take. */
   constructor(
     fn: Traceable,
     donate: ReadonlySet<number>,
     find: FindSchedules | undefined,
     declared?: Declared,
+    memory?: number,
   ) {
+    this.#memory = memory;
     this.#fn = fn;
     this.#donate = donate;
     this.#find = find;
-    this.varying = new Varying(nameOf(fn), find, declared, donate.size > 0);
+    this.varying = new Varying(nameOf(fn), find, declared, donate.size > 0 || memory !== undefined);
   }
 
   /** What these arguments were compiled to, if they were; it becomes the most recently used. */
@@ -106,7 +110,8 @@ export class Specialisations {
     if (bound === undefined) this.#made += 1;
     const isTold = bound === undefined && mayTell;
     const others = this.#known.map((other) => other.compiled);
-    const compiled = new Compiled(traced, donated, this.#find, others, about(nameOf(this.#fn), why), bound);
+    const what = about(nameOf(this.#fn), why);
+    const compiled = new Compiled(traced, donated, this.#find, others, what, bound, this.#memory);
     if (isTold) this.#advise(why);
     this.#tellOfNumbers(flat, compiled);
     this.#known.unshift({

@@ -50,13 +50,13 @@ export class Varying {
     name: string,
     find: FindSchedules | undefined,
     declared: Declared | undefined,
-    isDonating: boolean,
+    isFixed: boolean,
   ) {
     this.#name = name;
     this.#find = find;
     this.#declared = declared;
-    // Programs for many sizes write over nothing that a call gives up.
-    this.#attempts = declared !== undefined || isDonating ? 0 : mostAttempts;
+    // Programs for many sizes write over nothing that a call gives up, and have no budget of memory.
+    this.#attempts = declared !== undefined || isFixed ? 0 : mostAttempts;
   }
 
   executables(): Executable[] {
