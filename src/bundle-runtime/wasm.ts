@@ -84,7 +84,10 @@ class Wasm implements Machine<number> {
         const turn = step.steps.map(stepOf);
         const guard = step.kind === 'while' ? address(step.guard) : undefined;
         const goesOn = (): boolean =>
-          guard === undefined || this.#bytes().subarray(guard, guard + 4).some((byte) => byte !== 0);
+          guard === undefined ||
+          this.#bytes()
+            .subarray(guard, guard + 4)
+            .some((byte) => byte !== 0);
         return () => {
           for (let time = 0; time < step.times && goesOn(); time++) for (const each of turn) each();
         };

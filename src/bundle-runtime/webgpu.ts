@@ -73,7 +73,14 @@ class WebGpu implements Machine<GPUBuffer> {
 
   write({ memory, offset }: GpuPlace, bytes: Uint8Array): void {
     // Deno ends its process at writes of nothing.
-    if (bytes.length > 0) this.#gpu.queue.writeBuffer(memory, offset, bytes as Uint8Array<ArrayBuffer>);
+    if (bytes.length === 0) return;
+    const upload = (data: Uint8Array): void =>
+      this.#gpu.queue.writeBuffer(memory, offset, data as Uint8Array<ArrayBuffer>);
+    if (this.#steering === undefined) return upload(bytes);
+    const copy = bytes.slice();
+    void this.#steering.then(() => {
+      if (this.#lost === undefined) upload(copy);
+    });
   }
 
   async read(place: GpuPlace, bytes: number): Promise<Uint8Array> {
@@ -94,8 +101,11 @@ class WebGpu implements Machine<GPUBuffer> {
       if (complaint) throw new DeviceError(i === 0 ? 'E_OOM' : 'E_VALIDATION', 'webgpu', complaint.message);
     const { block } = steps;
     return (words, wanted) => {
-      if (words.length > 0) gpu.queue.writeBuffer(block, 0, words);
-      return this.#inTurn(() => this.#steered(steps.all, wanted), steps.all.some(isSteered));
+      const work = (): Promise<Uint8Array[]> => {
+        if (words.length > 0) gpu.queue.writeBuffer(block, 0, words);
+        return this.#steered(steps.all, wanted);
+      };
+      return this.#inTurn(work, steps.all.some(isSteered));
     };
   }
 
@@ -248,10 +258,7 @@ class WebGpu implements Machine<GPUBuffer> {
     return this.#submit(waiting, wanted);
   }
 
-  async #submit(
-    steps: readonly Step[],
-    wanted: Wanted,
-  ): Promise<Uint8Array[]> {
+  async #submit(steps: readonly Step[], wanted: Wanted): Promise<Uint8Array[]> {
     this.#assertAlive();
     const gpu = this.#gpu;
     let encoder = gpu.createCommandEncoder();

@@ -38,7 +38,10 @@ export function nodeFlops(node: Node): number {
     case 'iterate': {
       const { trips, body, guard } = node.attrs;
       // How many turns a guard lets through is not known: one is counted.
-      return (guard < 0 ? trips : Math.min(1, trips)) * topological(graphOf(body).outputs).reduce((sum, inside) => sum + nodeFlops(inside), 0);
+      return (
+        (guard < 0 ? trips : Math.min(1, trips)) *
+        topological(graphOf(body).outputs).reduce((sum, inside) => sum + nodeFlops(inside), 0)
+      );
     }
     case 'scatter':
     case 'segmentReduce':

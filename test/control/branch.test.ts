@@ -128,7 +128,11 @@ describe.each(everyDevice)('branches on %s', (device) => {
     expect(await list(bad(x))).toEqual([2, 4, 6]);
     const { tangent } = sn.jvp(f(true), [x, w], [sn.ones([3]), sn.zeros([3])]);
     close(await list(tangent), [Math.cos(1) - Math.cos(2) + 4 * Math.cos(12)]);
-    const second = sn.grad((v: Tensor) => sn.grad((u: Tensor) => f(true)(u, w))(v).sum())(x);
+    const second = sn.grad((v: Tensor) =>
+      sn
+        .grad((u: Tensor) => f(true)(u, w))(v)
+        .sum(),
+    )(x);
     close(await list(second), [-Math.sin(1), Math.sin(2), -16 * Math.sin(12)]);
   });
 
@@ -191,7 +195,9 @@ describe('what branches refuse', () => {
         () => ({ a: ones }),
         () => ({ a: ones.cast('f16') as unknown as typeof ones }),
       ),
-    ).toThrow(/cond: onTrue gives f32\[3\] at \.a, and onFalse gives f16\[3\][^]*try: return \.cast\('f32'\)/);
+    ).toThrow(
+      /cond: onTrue gives f32\[3\] at \.a, and onFalse gives f16\[3\][^]*try: return \.cast\('f32'\)/,
+    );
     expect(() =>
       sn.cond(
         p,
@@ -199,14 +205,18 @@ describe('what branches refuse', () => {
         () => ones,
       ),
     ).toThrow(/cond: onTrue gives a tree of \{\[0\], \[1\]\}, and onFalse one of \{a tensor\}/);
-    expect(() => sn.switchCase(sn.tensor(0, { dtype: 'i32' }), [() => ones, () => ones, () => sn.tensor(1)])).toThrow(
-      /switchCase: branch 0 gives f32\[3\], and branch 2 gives f32\[\]/,
-    );
+    expect(() =>
+      sn.switchCase(sn.tensor(0, { dtype: 'i32' }), [() => ones, () => ones, () => sn.tensor(1)]),
+    ).toThrow(/switchCase: branch 0 gives f32\[3\], and branch 2 gives f32\[\]/);
   });
   test('predicates and indices of other types', () => {
     const same = (): Tensor => ones;
-    expect(() => sn.cond(sn.tensor(1), same, same)).toThrow(/cond: the predicate must be a bool, got f32\[\]/);
-    expect(() => sn.cond(ones.gt(0), same, same)).toThrow(/cond: the predicate must be of rank 0, got bool\[3\]/);
+    expect(() => sn.cond(sn.tensor(1), same, same)).toThrow(
+      /cond: the predicate must be a bool, got f32\[\]/,
+    );
+    expect(() => sn.cond(ones.gt(0), same, same)).toThrow(
+      /cond: the predicate must be of rank 0, got bool\[3\]/,
+    );
     expect(() => sn.switchCase(sn.tensor(1), [same])).toThrow(/switchCase: the index must be an integer/);
     expect(() => sn.switchCase(0, [])).toThrow(/switchCase: there are no branches/);
   });
@@ -214,6 +224,8 @@ describe('what branches refuse', () => {
     const state = sn.zeros([3]);
     const same = (): Tensor => ones;
     expect(() => sn.cond(p, () => sn.rand([3]), same)).toThrow(/cond: a branch draws random numbers/);
-    expect(() => sn.cond(p, () => (state.assign(ones), ones), same)).toThrow(/cond: the branch assigns to f32\[3\]/);
+    expect(() => sn.cond(p, () => (state.assign(ones), ones), same)).toThrow(
+      /cond: the branch assigns to f32\[3\]/,
+    );
   });
 });

@@ -62,6 +62,54 @@ test('a bundle runs loops on every target', async () => {
   }
 });
 
+/** Turns until a sum is large, of two kinds that data choose. */
+function decided(x: sn.Tensor): Record<string, sn.Tensor> {
+  const { h, turns } = sn.whileLoop(
+    ({ h: at }) => at.sum().lt(20),
+    ({ h: at, turns: n }) => ({
+      h: sn.cond(
+        sn.remainder(n, 3).eq(0),
+        (v) => v.matmul(sn.full([2, 2], 0.75)),
+        (v) => v.add(1),
+        at,
+      ),
+      turns: n.add(1),
+    }),
+    { h: x, turns: sn.tensor(0, { dtype: 'i32' }) },
+  );
+  return { h, turns };
+}
+
+test('a bundle is steered by data on every target, calls at the same time too', async () => {
+  const targets = useStandIn() ? (['cuda', 'webgpu', 'wasm'] as const) : (['webgpu', 'wasm'] as const);
+  const bundle = await built([{ name: 'decided', fn: decided as never, inputs: [sn.zeros([2])] }], {
+    targets,
+  });
+  const { load } = (await import(path.join(written(bundle), 'index.js'))) as {
+    load: (options: LoadOptions) => Promise<{ decided(inputs: object): Promise<Outputs>; dispose(): void }>;
+  };
+  const starts = [
+    [1, 2],
+    [30, 1],
+    [-4, 0.5],
+  ];
+  const expected = await Promise.all(
+    starts.map(async (start) => {
+      const { h, turns } = decided(sn.tensor(start));
+      return [...Array.from(await h!.data(), Number), await turns!.item()];
+    }),
+  );
+  for (const target of targets) {
+    const model = await load(target === 'webgpu' ? { target, device: gpu } : { target });
+    const calls = starts.map((start) => model.decided({ x: Float32Array.from(start) }));
+    (await Promise.all(calls)).forEach((found, i) => {
+      const { h, turns } = found as unknown as { h: Float32Array; turns: Int32Array };
+      expect([...h, ...turns], target).toEqual(expected[i]);
+    });
+    model.dispose();
+  }
+});
+
 test.each([gpuTarget, wasmTarget])('kernels do not depend on the number of turns', (target) => {
   const kernelsOf = (count: number): { kernels: number; kinds: Set<string> } => {
     const { graph } = traceFunction(driven as never, [sn.zeros([count, 2]), sn.zeros([2, 2])]);

@@ -25,7 +25,8 @@ describe.each(everyDevice)('whileLoop on %s', (device) => {
       ),
     );
     const found = [];
-    for (const from of [27, 1, 6]) found.push(...(await list(steps(sn.tensor(from, { dtype: 'i32' })).count)));
+    for (const from of [27, 1, 6])
+      found.push(...(await list(steps(sn.tensor(from, { dtype: 'i32' })).count)));
     expect(found).toEqual([111, 0, 8]);
   });
 
@@ -41,7 +42,12 @@ describe.each(everyDevice)('whileLoop on %s', (device) => {
         { h: sn.ones([1, 2]), last: sn.zeros([1, 2]), first: sn.zeros([1, 2]), still: sn.zeros([1, 2]) },
         { maxTurns: most },
       );
-      let [h, last, first, still] = [[1, 1], [0, 0], [0, 0], [0, 0]];
+      let [h, last, first, still] = [
+        [1, 1],
+        [0, 0],
+        [0, 0],
+        [0, 0],
+      ];
       for (let turn = 0; turn < most && h[0]! + h[1]! < 100; turn++)
         [h, last, first, still] = [[h[0]!, h[0]! + 2 * h[1]!], h, last, first];
       const all = await Promise.all([found.h, found.last, found.first, found.still].map(list));
@@ -56,7 +62,12 @@ describe.each(everyDevice)('whileLoop on %s', (device) => {
         i: i.add(1),
         sum: sn.cond(
           sn.remainder(i, 2).eq(0),
-          (s, n) => sn.whileLoop((x) => x.lt(n.mul(5)), (x) => x.add(2), s),
+          (s, n) =>
+            sn.whileLoop(
+              (x) => x.lt(n.mul(5)),
+              (x) => x.add(2),
+              s,
+            ),
           (s) => s.add(1),
           sum,
           i,
@@ -73,19 +84,26 @@ describe.each(everyDevice)('whileLoop on %s', (device) => {
   });
 
   test('tangents go forwards', async () => {
-    const { value, tangent } = sn.jvp((x: Tensor) => sn.whileLoop(below, (y) => y.mul(x), x), [sn.tensor(3)], [sn.tensor(1)]);
+    const { value, tangent } = sn.jvp(
+      (x: Tensor) => sn.whileLoop(below, (y) => y.mul(x), x),
+      [sn.tensor(3)],
+      [sn.tensor(1)],
+    );
     expect([await list(value), await list(tangent)]).toEqual([[243], [5 * 81]]);
   });
 
   test('in a batch each example ends by itself', async () => {
-    const powers = sn.vmap((n: Tensor) => sn.whileLoop(below, (x) => x.mul(n), n))(sn.tensor([2, 3, 10, 200]));
+    const powers = sn.vmap((n: Tensor) => sn.whileLoop(below, (x) => x.mul(n), n))(
+      sn.tensor([2, 3, 10, 200]),
+    );
     expect(await list(powers)).toEqual([128, 243, 100, 200]);
-    const shared = sn.vmap((x: Tensor) =>
-      sn.whileLoop(
-        ({ i }) => i.lt(3),
-        ({ i, y }) => ({ i: i.add(1), y: y.mul(2) }),
-        { i: sn.tensor(0), y: x },
-      ).y,
+    const shared = sn.vmap(
+      (x: Tensor) =>
+        sn.whileLoop(
+          ({ i }) => i.lt(3),
+          ({ i, y }) => ({ i: i.add(1), y: y.mul(2) }),
+          { i: sn.tensor(0), y: x },
+        ).y,
     )(sn.tensor([1, 2]));
     expect(await list(shared)).toEqual([8, 16]);
     const root = (a: Tensor): Tensor =>
@@ -112,9 +130,13 @@ test('what it refuses', () => {
   expect(() => sn.whileLoop(below, (x) => x.expand([2]), one)).toThrow(
     /whileLoop: the carry is f32\[\] before a turn and f32\[2\] after it/,
   );
-  expect(() => sn.whileLoop(below, (x) => x.cast('i32'), one)).toThrow(/f32\[\] before a turn and i32\[\] after/);
+  expect(() => sn.whileLoop(below, (x) => x.cast('i32'), one)).toThrow(
+    /f32\[\] before a turn and i32\[\] after/,
+  );
   expect(() => sn.whileLoop((x) => x, same, one)).toThrow(
     /whileLoop: the condition must give a bool tensor of rank 0, got f32\[\]/,
   );
-  expect(() => sn.whileLoop(() => true as never, same, one)).toThrow(/must give a bool tensor of rank 0, got true/);
+  expect(() => sn.whileLoop(() => true as never, same, one)).toThrow(
+    /must give a bool tensor of rank 0, got true/,
+  );
 });

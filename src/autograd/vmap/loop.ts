@@ -49,7 +49,9 @@ export function loopOnBatch(
       return { node: whole ?? one, isMapped: whole !== undefined };
     });
     const inner = results.map((each, at) =>
-      (at < carries && mapped[at] === true) || ends() ? lead({ b: parameters.b, size: batch.size }, each) : each.node,
+      (at < carries && mapped[at] === true) || ends()
+        ? lead({ b: parameters.b, size: batch.size }, each)
+        : each.node,
     );
     const inputs = operands.map((operand, place) => {
       if (mapped[place] !== true) return operand.node;

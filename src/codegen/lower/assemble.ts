@@ -153,7 +153,8 @@ class Assembler {
     const { homes, arenas } = scope.memory.loops.get(kernel)!;
     const placeOf = new Map<Node, number>();
     const own = { memory: turns.memory, arenas: arenas.map((arena) => scope.arenas[arena]!), placeOf };
-    let times = scope.times === undefined ? undefined : scope.times * (turns.guard === undefined ? turns.trips : 1);
+    let times =
+      scope.times === undefined ? undefined : scope.times * (turns.guard === undefined ? turns.trips : 1);
     const bufferOf = (node: Node): number => this.#bufferOf(node, kernel.name, scope);
     const steps = loopSteps(turns, {
       home: (_, place) => bufferOf(homes[place]!),

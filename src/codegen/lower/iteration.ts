@@ -150,7 +150,10 @@ export function loopSteps({ trips, guard, graph, held, read }: Turns, frame: Tur
     const back = pairs.flatMap(([home, other]): ProgramStep[] =>
       home === other ? [] : [{ kind: 'copy', from: other, to: home }],
     );
-    return [...steps, { kind: 'while', guard: pairs[guard]![0], times: trips, steps: [...phase(0), ...back] }];
+    return [
+      ...steps,
+      { kind: 'while', guard: pairs[guard]![0], times: trips, steps: [...phase(0), ...back] },
+    ];
   }
   if (held.every(({ other }) => other === undefined)) return [...steps, ...repeated(trips, phase(0))];
   const [even, odd] = [phase(0), trips > 1 ? phase(1) : []];

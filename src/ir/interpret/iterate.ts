@@ -19,7 +19,7 @@ export function runIteration(
     const whole = [trips, ...(shape as FixedShape)];
     return { dtype, shape: whole, data: emptyData(dtype, sizeOf(whole)) };
   });
-  for (let turn = 0; turn < trips && (guard < 0 || held[guard]!.data[0] !== 0); turn++) {
+  for (let turn = 0; turn < trips && held[guard]?.data[0] !== 0; turn++) {
     const at = reverse ? trips - 1 - turn : turn;
     const slices = stacks.map(({ dtype, shape, data }): HostArray => {
       const size = sizeOf(shape.slice(1));

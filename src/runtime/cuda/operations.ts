@@ -90,11 +90,7 @@ export interface Queue {
 }
 
 /** Queues operations one by one; uploads come from `source`. */
-export function queueOperations(
-  queue: Queue,
-  operations: readonly Operation[],
-  source: number,
-): void {
+export function queueOperations(queue: Queue, operations: readonly Operation[], source: number): void {
   const { context, marshal, isSynchronous } = queue;
   const { driver, stream } = context;
   const { cu } = driver;

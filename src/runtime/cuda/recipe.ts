@@ -77,14 +77,11 @@ export function recipeOf(program: ProgramOutline, isCopied: readonly boolean[]):
       case 'repeat': {
         const { times } = step;
         const turn = step.steps.flatMap(stepsOf);
-        if (times * turn.length > longest || !isFlat(turn))
-          return [{ kind: 'repeat', times, recipe: turn }];
+        if (times * turn.length > longest || !isFlat(turn)) return [{ kind: 'repeat', times, recipe: turn }];
         return Array.from({ length: times }, () => turn).flat();
       }
       case 'while':
-        return [
-          { kind: 'while', guard: step.guard, times: step.times, recipe: step.steps.flatMap(stepsOf) },
-        ];
+        return [{ kind: 'while', guard: step.guard, times: step.times, recipe: step.steps.flatMap(stepsOf) }];
       case 'host':
         return [];
       default:

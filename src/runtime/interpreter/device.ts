@@ -239,7 +239,8 @@ class InterpretedProgram implements LoadedProgram {
           this.#call(step.run, step.reads.map(memoryOf), step.writes.map(memoryOf), scalars);
         if (step.kind === 'repeat') for (let time = 0; time < step.times; time++) step.steps.forEach(take);
         if (step.kind === 'while')
-          for (let time = 0; time < step.times && isSet(memoryOf(step.guard)); time++) step.steps.forEach(take);
+          for (let time = 0; time < step.times && isSet(memoryOf(step.guard)); time++)
+            step.steps.forEach(take);
       };
       program.steps.forEach(take);
       program.outputs.forEach((index, i) => {

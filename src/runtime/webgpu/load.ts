@@ -87,10 +87,7 @@ class WebGpuProgram implements LoadedProgram {
     const arrangement = this.#plans.arrangementOf(given) ?? this.#layout.arrange(given);
     const words = encodeScalars(this.program, scalars, this.#engine.facts.name);
     const at = failures.tick();
-    timeline.push(
-      () => (failures.lost ? undefined : this.#replay(arrangement, words, at)),
-      this.#gate,
-    );
+    timeline.push(() => (failures.lost ? undefined : this.#replay(arrangement, words, at)), this.#gate);
   }
 
   destroy(): void {

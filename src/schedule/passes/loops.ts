@@ -74,7 +74,8 @@ function decided(graph: Graph): Graph {
     const { guard, trips } = node.attrs;
     const going = inputs[guard]!;
     if (going.op !== 'constant') return undefined;
-    if (going.attrs.value === 0) return b.add('iterate', inputs, { ...node.attrs, guard: -1, trips: 0 }) as Node;
+    if (going.attrs.value === 0)
+      return b.add('iterate', inputs, { ...node.attrs, guard: -1, trips: 0 }) as Node;
     return trips === 1 ? (b.add('iterate', inputs, { ...node.attrs, guard: -1 }) as Node) : undefined;
   });
 }

@@ -36,7 +36,11 @@ export function valuesOf(op: string, what: string, tree: unknown): Values {
 }
 
 /** What one turn gives: the next carries and slices, from those of the last and where it stands. */
-export type Turn = (index: Tensor, carry: unknown, slice: unknown) => readonly [carry: unknown, given: unknown];
+export type Turn = (
+  index: Tensor,
+  carry: unknown,
+  slice: unknown,
+) => readonly [carry: unknown, given: unknown];
 
 export interface Loop {
   readonly op: string;
@@ -51,7 +55,15 @@ export interface Loop {
 }
 
 /** Records a loop; gives the last carries and the stacked slices. */
-export function recordLoop({ op, init, slices, turn, form, first, condition }: Loop): [carry: unknown, given: unknown] {
+export function recordLoop({
+  op,
+  init,
+  slices,
+  turn,
+  form,
+  first,
+  condition,
+}: Loop): [carry: unknown, given: unknown] {
   const start = valuesOf(op, 'the carry', init);
   const stacks = valuesOf(op, 'the slices', slices);
   return recordTyped(start.tensors, false);
@@ -188,7 +200,6 @@ function nextOf(
     return { tensor: tensor.cast(before.dtype), wider: undefined };
   });
 }
-
 
 /** What a condition gave, as the i32 that a loop is guarded by. */
 export function flagOf(op: string, given: unknown): Tensor {

@@ -122,10 +122,20 @@ export class LoopScope implements TraceScope {
   }
 
   readGrad(): void {
-    throw new TensorError('E_STATE', this.#op, `the ${this.#what} reads .grad of a tensor`, 'pass gradients in');
+    throw new TensorError(
+      'E_STATE',
+      this.#op,
+      `the ${this.#what} reads .grad of a tensor`,
+      'pass gradients in',
+    );
   }
 
   writeGrad(): void {
-    throw new TensorError('E_STATE', this.#op, `the ${this.#what} sets .grad of a tensor`, 'return gradients');
+    throw new TensorError(
+      'E_STATE',
+      this.#op,
+      `the ${this.#what} sets .grad of a tensor`,
+      'return gradients',
+    );
   }
 }

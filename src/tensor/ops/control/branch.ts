@@ -172,10 +172,16 @@ export function cond<const O extends readonly unknown[], R>(
     ['onTrue', onTrue as unknown as Branch],
     ['onFalse', onFalse as unknown as Branch],
   ] as const;
-  if (typeof predicate === 'boolean') return known('cond', branches[predicate ? 0 : 1], operands) as WithTensors<R>;
+  if (typeof predicate === 'boolean')
+    return known('cond', branches[predicate ? 0 : 1], operands) as WithTensors<R>;
   if (!(predicate instanceof Tensor) || predicate.dtype !== 'bool') {
     const found = predicate instanceof Tensor ? showHandle(handleOf(predicate)) : showValue(predicate);
-    throw new TensorError('E_DTYPE', 'cond', `the predicate must be a bool, got ${found}`, 'x.ne(0), x.lt(y)');
+    throw new TensorError(
+      'E_DTYPE',
+      'cond',
+      `the predicate must be a bool, got ${found}`,
+      'x.ne(0), x.lt(y)',
+    );
   }
   oneElement('cond', 'predicate', predicate);
   return choose('cond', branches, predicate, operands, (chosen, place) => (b) => {

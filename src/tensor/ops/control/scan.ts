@@ -100,7 +100,12 @@ export function scan<C, X, Y>(
         (xs === undefined ? undefined : slice) as WithTensors<X>,
         index as Tensor<'i32'>,
       ),
-    form: { trips, reverse: options.reverse === true, segment: segmentOf(options.checkpoint, trips), ...counted },
+    form: {
+      trips,
+      reverse: options.reverse === true,
+      segment: segmentOf(options.checkpoint, trips),
+      ...counted,
+    },
     first: 0,
   });
   return [carry as WithTensors<C>, given as WithTensors<Y>];
