@@ -66,6 +66,11 @@ export class Budget {
     this.limits = limits;
   }
 
+  /** Nodes so far. */
+  get spent(): number {
+    return this.#nodes;
+  }
+
   /** Counts nodes that are about to be made. Throws E_LIMIT where they are too many. */
   spend(nodes: number, what: string): void {
     this.#nodes += nodes;

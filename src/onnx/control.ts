@@ -1,5 +1,6 @@
-// If, Loop and Scan. Conditions and trip counts are numbers when the walk meets them, known or
-// read, so a branch is chosen and loops are written out: each round records the body again.
+// If, Loop and Scan. Where bodies can be recorded once they are branches and loops of the program
+// (steered.ts). Else conditions and trip counts are numbers when the walk meets them, known or read:
+// a branch is chosen and loops are written out, each round recording the body again.
 
 import { SinterError } from '../errors.ts';
 import type { HostArray } from '../ir/value.ts';
@@ -12,10 +13,8 @@ import type { Tensor } from '../tensor/tensor.ts';
 import { currentBudget } from './budget.ts';
 import type { Plan, Step } from './plan.ts';
 import { Scope, type RunPlan, type Walk } from './scope.ts';
+import { mostRounds, recordedIf, recordedLoop, recordedScan } from './steered.ts';
 import { knownData, knownInts, Value } from './value.ts';
-
-/** Rounds after which a loop counts as endless. */
-const mostRounds = 65536;
 
 export function* runControl(
   step: Step,
@@ -26,8 +25,14 @@ export function* runControl(
 ): Walk<readonly (Value | undefined)[]> {
   switch (step.op) {
     case 'If': {
+      const branches = ['then_branch', 'else_branch'].map((name) => bodies.get(name)!);
+      const recorded =
+        inputs[0]!.known === undefined
+          ? recordedIf(inputs[0]!, branches as [Plan, Plan], scope, run)
+          : undefined;
+      if (recorded !== undefined) return recorded;
       const condition = yield* isTrue(step, step.inputs[0]!, inputs[0]!);
-      return yield* run(bodies.get(condition ? 'then_branch' : 'else_branch')!, new Scope(scope));
+      return yield* run(branches[condition ? 0 : 1]!, new Scope(scope));
     }
     case 'Loop':
       return yield* loop(step, bodies.get('body')!, inputs, scope, run);
@@ -73,6 +78,16 @@ function* loop(
   scope: Scope,
   run: RunPlan,
 ): Walk<Value[]> {
+  const limitOf = ({ known }: Value): number | Value | undefined =>
+    known === undefined ? maxTrips : Number(known.data[0]);
+  const recorded = carried.some((value) => value === undefined)
+    ? undefined
+    : recordedLoop(
+        { body, limit: maxTrips && limitOf(maxTrips), condition, carried: carried as Value[] },
+        scope,
+        run,
+      );
+  if (recorded !== undefined) return recorded;
   const limit = maxTrips === undefined ? Infinity : Number((yield* hostOf(step, 0, maxTrips)).data[0]);
   let goesOn = condition === undefined ? true : yield* isTrue(step, step.inputs[1]!, condition);
   let state = carried;
@@ -130,9 +145,18 @@ function* scan(
     const line = moveaxis(tensor, axes[k] ?? 0, 0);
     return Value.of(backwards[k] === 1 ? flip(line, 0) : line, type);
   });
-  const { state, rows } = yield* rounds(body, inputs.slice(0, states), lines, scope, run);
   const outAxes = attributes.ints('scan_output_axes') ?? [];
   const outBackwards = attributes.ints('scan_output_directions') ?? [];
+  const recorded = recordedScan(body, inputs.slice(0, states), lines, scope, run);
+  if (recorded !== undefined) {
+    const placed = recorded.stacks.map(({ tensor, type }, k) => {
+      const line = outBackwards[k] === 1 ? flip(tensor, 0) : tensor;
+      const axis = outAxes[k] ?? 0;
+      return Value.of(moveaxis(line, 0, axis), type);
+    });
+    return [...recorded.state, ...placed];
+  }
+  const { state, rows } = yield* rounds(body, inputs.slice(0, states), lines, scope, run);
   if (rows.length === 0 && outputs > 0) {
     const zeros = lines.map(({ tensor, type }) => Value.of(sizedZeros(tensor), type));
     const sample = yield* round(body, [...state, ...zeros], scope, run);

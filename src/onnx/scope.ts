@@ -3,7 +3,7 @@
 
 import type { HostArray } from '../ir/value.ts';
 import type { Plan, Step } from './plan.ts';
-import type { Value } from './value.ts';
+import { Value } from './value.ts';
 
 /** A value whose elements a row needs, under its name in the graph. */
 export interface Wanted {
@@ -19,13 +19,22 @@ export class Scope {
   readonly #values = new Map<string, Value>();
   readonly #leftOut = new Set<string>();
   readonly #outer: Scope | undefined;
+  readonly #isApart: boolean;
 
-  constructor(outer?: Scope) {
+  /** `isApart`: in a recording of its own, where what is known around it gets tensors of its own. */
+  constructor(outer?: Scope, isApart = false) {
     this.#outer = outer;
+    this.#isApart = isApart;
   }
 
   get(name: string): Value | undefined {
-    return this.#values.get(name) ?? this.#outer?.get(name);
+    const own = this.#values.get(name);
+    if (own !== undefined || this.#outer === undefined) return own;
+    const outside = this.#outer.get(name);
+    if (!this.#isApart || outside?.known === undefined) return outside;
+    const copy = Value.known(outside.type, outside.known);
+    this.#values.set(name, copy);
+    return copy;
   }
 
   /** Whether the graph itself has a value of this name, be there one around it or not. */
