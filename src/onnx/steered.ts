@@ -4,7 +4,6 @@
 // turn (control.ts).
 
 import { SinterError } from '../errors.ts';
-import { NotLoaded } from '../lazy.ts';
 import { cond, whileLoop } from '../tensor/ops/control/branch.ts';
 import { scan } from '../tensor/ops/control/scan.ts';
 import { logicalAnd } from '../tensor/ops/elementwise/compare.ts';
@@ -26,7 +25,7 @@ function attempt<T>(record: () => T): T | undefined {
   } catch (error) {
     if (error instanceof Unsteered) return undefined;
     // What else is wrong shows again when it is walked, and what was spent is spent.
-    if (error instanceof SinterError && error.code !== 'E_LIMIT' && !(error instanceof NotLoaded))
+    if (error instanceof SinterError && error.code !== 'E_LIMIT' && error.name !== 'NotLoaded')
       return undefined;
     throw error;
   }

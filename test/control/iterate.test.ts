@@ -8,7 +8,11 @@ import { gradientGraph } from '../../src/autograd/vjp.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { parse } from '../../src/ir/text/parse.ts';
 import { print } from '../../src/ir/text/print.ts';
-import type { HostArray } from '../../src/ir/value.ts';
+import { hostArray, type HostArray } from '../../src/ir/value.ts';
+import { add, cast, constant, sub } from '../../src/ir/build.ts';
+import { iterate, regionOf } from '../../src/ir/control/iterate.ts';
+import { Parameters } from '../../src/ir/control/parameters.ts';
+import { GraphBuilder } from '../../src/ir/graph.ts';
 import { verify } from '../../src/ir/verify.ts';
 import { checkLaw } from '../support/property.ts';
 import { writeOutLoops } from '../../src/ir/passes/write-out-loops.ts';
@@ -60,6 +64,36 @@ describe('a loop in a graph', () => {
       );
       expect(distance(interpret(looped, all), expected)).toBeLessThan(2e-5);
     });
+  });
+
+  test('ends before the turn at which its guard is 0, and reads back from its text', () => {
+    const inner = new GraphBuilder();
+    const own = new Parameters(inner);
+    const count = own.add('count', 'i32', []);
+    const going = own.add('going', 'i32', []);
+    const x = own.add('x', 'f32', [2]);
+    const next = sub(inner, going, constant(inner, 1, 'i32'));
+    const body = regionOf({
+      parameters: own.list,
+      outputs: [next, add(inner, x, x), cast(inner, count, 'f32')],
+    });
+    const b = new GraphBuilder();
+    const outer = new Parameters(b);
+    const inputs = [outer.add('n', 'i32', []), outer.add('x', 'f32', [2])];
+    const form = { body, carries: 2, stacked: 0, trips: 4, reverse: false, recompute: false };
+    const outputs = iterate(b, inputs, { ...form, guard: 0 });
+    const graph = { parameters: outer.list, outputs };
+    verify(graph);
+    expect(print(parse(print(graph)))).toBe(print(graph));
+    const run = (n: number): number[][] =>
+      interpret(graph, [hostArray('i32', [], [n]), hostArray('f32', [2], [1, 3])]).map(({ data }) =>
+        Array.from(data as Float32Array),
+      );
+    expect(run(0)).toEqual([[0], [1, 3], [0, 0, 0, 0]]);
+    expect(run(3)).toEqual([[0], [8, 24], [0, 1, 2, 0]]);
+    expect(run(-1)).toEqual([[-5], [16, 48], [0, 1, 2, 3]]);
+    expect(() => iterate(b, inputs, { ...form, guard: 1 })).toThrow(/the guard must be a carry of i32\[\]/);
+    expect(() => iterate(b, inputs, { ...form, guard: 2 })).toThrow(/the guard 2 is no carry/);
   });
 
   test('has the gradients of its turns written out', () => {

@@ -2,10 +2,29 @@
 
 import { describe, expect, test } from 'vitest';
 
+import { compileGraph } from '../../src/compile.ts';
 import * as sn from '../../src/index.ts';
+import { wasmTarget } from '../../src/schedule/target.ts';
+import { traceFunction } from '../../src/tensor/derivative/transform.ts';
 import { everyDevice } from '../support/devices.ts';
 
 const list = async (x: sn.Tensor): Promise<number[]> => Array.from(await x.data(), Number);
+
+test('checkpoints keep the carries of every √n-th turn instead of every one', () => {
+  const [width, turns] = [64, 256];
+  const bytesOf = (options: sn.LoopOptions): number => {
+    const slope = sn.grad((w: sn.Tensor, x: sn.Tensor) =>
+      sn.foriLoop(0, turns, (_, h: sn.Tensor) => h.mul(w).tanh(), x, options).sum(),
+    );
+    const { graph } = traceFunction(slope as never, [sn.ones([width]), sn.ones([width])]);
+    return compileGraph(graph, wasmTarget).program.arenas.reduce((sum, bytes) => sum + bytes, 0);
+  };
+  const row = 4 * width;
+  // A stack of all carries, and little else; or one of segments and one of the turns within one.
+  expect(bytesOf({})).toBeGreaterThan(turns * row);
+  expect(bytesOf({ checkpoint: 'sqrt' })).toBeGreaterThan(2 * Math.sqrt(turns) * row);
+  expect(bytesOf({ checkpoint: 'sqrt' })).toBeLessThan(3 * Math.sqrt(turns) * row);
+});
 
 describe.each(everyDevice)('loops on %s', (device) => {
   test('scan hands on a carry and stacks what each turn gives', async () => {
