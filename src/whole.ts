@@ -52,6 +52,7 @@ import { mergeMaps } from './schedule/merge/multi-tensor.ts';
 import { spreadOverParts } from './schedule/passes/concat.ts';
 import { splitFactors } from './schedule/passes/factor.ts';
 import { splitTransforms } from './schedule/passes/fft.ts';
+import { takeBounds } from './ir/passes/take-bounds.ts';
 import { rarePasses } from './schedule/passes/pipeline.ts';
 import { settleLoops } from './schedule/passes/loops.ts';
 import { splitScatters } from './schedule/passes/scatter.ts';
@@ -95,6 +96,7 @@ fill(templates, {
 fill(languages, { wgsl: emitWgsl, cuda: emitCuda, wasm: emitWasm });
 
 fill(rarePasses, {
+  takeBounds,
   lowerComplex,
   foldConstants,
   packSmallIntegers,

@@ -18,6 +18,17 @@ export interface Graph {
   /** In calling order; `attrs.index` counts 0, 1, 2…. */
   readonly parameters: readonly NodeOf<'parameter'>[];
   readonly outputs: readonly Node[];
+  /** What of outputs is asked for, where that is not all; only the last pass says so. */
+  readonly needed?: ReadonlyMap<Node, readonly Need[]>;
+}
+
+/**
+ * Of a value only elements along an axis whose index is below `n + more` of one of these numbers
+ * (i32, rank 0) are asked for.
+ */
+export interface Need {
+  readonly axis: number;
+  readonly ends: readonly { readonly n: Node; readonly more: number }[];
 }
 
 /** The node's shape as numbers; throws E_UNSUPPORTED when a dimension is symbolic. */

@@ -90,6 +90,13 @@ export interface KeyRange {
   readonly end?: Expr;
 }
 
+/** Points of a kernel are needed only where an index of its axes is below a number that a run brings. */
+export interface Needed {
+  readonly at: IndexExpr;
+  /** i32, in [0, the index's own end]. */
+  readonly end: Expr;
+}
+
 /** A factor that does not depend on the key, applied once to the finished sum. */
 export interface Scale {
   readonly op: 'mul' | 'div';
@@ -148,7 +155,12 @@ export type Body =
    * Every write at every point of one flat axis, which `shape` says what it runs over, where that
    * is not the shape of the results.
    */
-  | { readonly kind: 'map'; readonly axis: Axis; readonly shape?: readonly number[] }
+  | {
+      readonly kind: 'map';
+      readonly axis: Axis;
+      readonly shape?: readonly number[];
+      readonly needed?: readonly Needed[];
+    }
   /**
    * For each row: reductions over `column`, later ones may use earlier results; then per-row and
    * per-element writes.
@@ -160,6 +172,7 @@ export type Body =
       readonly stages: readonly RowStage[];
       /** How many elements of a row count in the reductions, where a run says it: in [0, extent]. */
       readonly bound?: Expr;
+      readonly needed?: readonly Needed[];
     }
   /** result[b,m,n] = Σ_k lhs(b,m,k)·rhs(b,k,n); dot and conv. */
   | {
@@ -175,6 +188,7 @@ export type Body =
       readonly bound?: Expr;
       /** conv: what `rhs` looks at. */
       readonly image?: Image;
+      readonly needed?: readonly Needed[];
     }
   /**
    * For each row, streaming over keys: scores, reductions over the keys, and sums of values
@@ -192,6 +206,7 @@ export type Body =
       readonly range: KeyRange;
       /** Present where one sweep over the keys does for all of it. */
       readonly online?: Online;
+      readonly needed?: readonly Needed[];
     }
   /** result[line, position] = running combination of value along `position`. */
   | {

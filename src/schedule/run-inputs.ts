@@ -1,24 +1,22 @@
 // What a run of a program is given: tensors, and numbers as scalars.
 
 import type { DType } from '../ir/dtype.ts';
-import { countUses, type Graph, type Node } from '../ir/graph.ts';
+import { topological, type Graph, type Node } from '../ir/graph.ts';
 
 /** Rank-0 inputs that are passed as scalars. */
 const singleLimit = 8;
 
 /**
- * Rank-0 inputs that kernels read: as scalars they take no binding. A few, for they are copied at
- * each run.
+ * Rank-0 inputs that kernels read, or that say what of an output is needed: as scalars they take no
+ * binding. A few, for they are copied at each run.
  */
 function singleInputs(graph: Graph, scalars: ReadonlySet<number>): Graph['parameters'] {
   const dtypes: ReadonlySet<DType> = new Set<DType>(['f32', 'i32', 'u32']);
-  const uses = countUses(graph);
+  const ends = [...(graph.needed?.values() ?? [])].flat().flatMap((need) => need.ends.map(({ n }) => n));
+  const used = new Set(topological([...graph.outputs, ...ends]));
   const single = graph.parameters.filter(
     (node, i) =>
-      !scalars.has(i) &&
-      dtypes.has(node.dtype) &&
-      node.shape.length === 0 &&
-      (uses.get(node as Node) ?? 0) > 0,
+      !scalars.has(i) && dtypes.has(node.dtype) && node.shape.length === 0 && used.has(node as Node),
   );
   return single.slice(0, singleLimit);
 }

@@ -3,12 +3,14 @@
 // are built, small kernels are merged, and all are put in dependency order.
 
 import { CompilerBug } from '../errors.ts';
-import { dims, type Graph, type Node } from '../ir/graph.ts';
+import { dims, topological, type Graph, type Need, type Node } from '../ir/graph.ts';
 import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.ts';
+import { isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { loopKernel } from './body/iterate.ts';
 import { anchorBodies, buildBody } from './body/body.ts';
 import { clusterNodes, type Clustering } from './cluster/cluster.ts';
+import { withNeeds } from './body/needed.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
 import { sliceBytes } from './slices.ts';
 import type { Evaluator } from './body/evaluate.ts';
@@ -18,6 +20,7 @@ import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './merge/maps.ts';
 import { nameKernels } from './memory/names.ts';
 import { orderKernels } from './memory/assembly.ts';
+import { demandOf } from './demand.ts';
 import { bindingsOf, type Donations } from './cluster/overflow.ts';
 import type { Packs } from './merge/pack.ts';
 import { keyOf } from './cluster/place.ts';
@@ -59,6 +62,11 @@ export function scheduleGraph(
   const inMemory = (node: Node): boolean =>
     (storage.stored.has(node) && !isCheapScalar(node, clustering)) ||
     (node.op === 'parameter' && !scalars.has(node));
+  // What parameters that are scalars are computed to in every kernel.
+  const isKnown = (n: Node): boolean =>
+    topological([n]).every(
+      (node) => scalars.has(node) || node.op === 'constant' || (isElementwise(node.op) && !inMemory(node)),
+    );
   const isFree = (node: Node): boolean => {
     const kind = clustering.places.get(node)?.kind;
     return kind === 'free' || kind === 'stored';
@@ -71,7 +79,8 @@ export function scheduleGraph(
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, clustering, inMemory, scalars, donations, target));
-  const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, scalars, donations, target));
+  const values = { scalars, demand: demandOf(graph, isKnown) };
+  const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, values, donations, target));
   const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
   const ends = { outputs: new Set(graph.outputs), donations };
   const { kernels, packs } =
@@ -103,6 +112,12 @@ function settleStorage(
   });
 }
 
+/** Which parameters are run-time scalars, by slot, and what of values is needed, where that is not all. */
+interface Values {
+  readonly scalars: ReadonlyMap<Node, number>;
+  readonly demand: ReadonlyMap<Node, readonly Need[]>;
+}
+
 /**
  * Builds a kernel. Stored free nodes are read rather than computed, unless that makes the kernel
  * bind more buffers than the target allows: then it computes some of them again, first those that
@@ -112,7 +127,7 @@ function buildKernel(
   plan: Plan,
   inMemory: (node: Node) => boolean,
   isFree: (node: Node) => boolean,
-  scalars: ReadonlyMap<Node, number>,
+  values: Values,
   donations: Donations,
   target: Target,
 ): Kernel {
@@ -122,7 +137,7 @@ function buildKernel(
   const attempt = (
     recomputed: ReadonlySet<Node>,
   ): { kernel: Kernel; bound: number; recomputed: ReadonlySet<Node> } => {
-    const kernel = attemptKernel(plan, (node) => inMemory(node) && !recomputed.has(node), scalars, target);
+    const kernel = attemptKernel(plan, (node) => inMemory(node) && !recomputed.has(node), values, target);
     const written = new Set(kernel.writes.map(({ node }) => node));
     const bound = bindingsOf(new Set(kernel.reads), written, donations);
     return { kernel, bound, recomputed };
@@ -141,7 +156,7 @@ function buildKernel(
 function attemptKernel(
   plan: Plan,
   inMemory: (node: Node) => boolean,
-  scalars: ReadonlyMap<Node, number>,
+  { scalars, demand }: Values,
   target: Target,
 ): Kernel {
   const reads = new Set<Node>();
@@ -154,7 +169,7 @@ function attemptKernel(
     }
     reads.add(node);
   });
-  const body = buildBody(plan, evaluator);
+  const body = withNeeds(buildBody(plan, evaluator), plan, evaluator, demand);
   const writes = writesOf(plan, body, evaluator);
   const written = [...plan.writes.keys(), ...plan.pieces.map(({ part }) => part)];
   const nodes = [...new Set([...evaluator.computed, ...written])];

@@ -7,7 +7,7 @@ import type { Loop } from '../../src/codegen/loop/loop.ts';
 import { paddedSize } from '../../src/codegen/lower/expressions.ts';
 import type { PinnedTilings } from '../../src/codegen/template/contract/strategies.ts';
 import { verifyLoop } from '../../src/codegen/loop/verify.ts';
-import { dtypeBytes } from '../../src/ir/dtype.ts';
+import { dtypeBytes, isFloat } from '../../src/ir/dtype.ts';
 import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
 import type { TensorType } from '../../src/ir/infer.ts';
 import { fixedShape, sizeOf } from '../../src/ir/shape.ts';
@@ -84,6 +84,8 @@ export function runLoops(
     const known = memory.get(node) ?? (host === undefined ? undefined : store(host));
     if (known !== undefined) return known;
     const fresh = emptyData(node.dtype, paddedSize(node));
+    // What no kernel writes may be anything.
+    if (asScalars.length > 0 && isFloat(node.dtype)) (fresh as Float32Array).fill(NaN);
     memory.set(node, fresh);
     return fresh;
   };

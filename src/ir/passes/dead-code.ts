@@ -5,15 +5,7 @@
 // latest of what that is computed from and something else reads.
 
 import { slice } from '../build.ts';
-import {
-  dims,
-  GraphBuilder,
-  readInputs,
-  topological,
-  type Graph,
-  type Node,
-  type NodeOf,
-} from '../graph.ts';
+import { dims, GraphBuilder, readInputs, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { onBehalf } from '../origin.ts';
 import { held, spreadConstant } from './pattern.ts';
 import { rule, rulePass, type Rule } from './rules.ts';
@@ -101,7 +93,12 @@ function awaitLive(graph: Graph): Graph {
     const inputs = node.op === 'barrier' ? [value, latest.get(event) ?? value] : node.inputs;
     made.set(
       node,
-      onBehalf('rewrite', node, () => b.copy(node, inputs.map((input) => made.get(input)!))),
+      onBehalf('rewrite', node, () =>
+        b.copy(
+          node,
+          inputs.map((input) => made.get(input)!),
+        ),
+      ),
     );
   }
   return {

@@ -1,15 +1,52 @@
-// Takes out the ops that only autograd looks at: once gradients are derived, `stopGradient` and
-// `customVjp` are the identity on their first input, and what only a custom rule wanted is no
-// longer needed. Barriers stay: the scheduler looks at them.
+// Takes out the markers. Once gradients are derived, `stopGradient` and `customVjp` are the identity
+// on their first input, and what only a custom rule wanted is no longer needed. `bounded` stays at
+// outputs, until the last pass makes what it says a part of the graph; elsewhere what readers select
+// says it. Barriers stay: the scheduler looks at them.
 
-import { below } from '../build.ts';
-import { rewrite, type Graph } from '../graph.ts';
+import { GraphBuilder, rewrite, type Graph, type Need, type Node } from '../graph.ts';
 
-/** Replaces markers by the values they mark; what is beyond a bound is 0, as in the interpreter. */
+/** Whether a node is its first input, for kernels as well. */
+export const isMarker = ({ op }: Node): boolean =>
+  op === 'stopGradient' || op === 'customVjp' || op === 'bounded';
+
+/** Replaces markers by the values they mark, all but bounds of outputs. */
 export function dropMarkers(graph: Graph): Graph {
-  return rewrite(graph, (node, inputs, b) => {
-    if (node.op === 'bounded') return below(b, inputs[0]!, node.attrs.axis, inputs[1]!);
-    return node.op === 'stopGradient' || node.op === 'customVjp' ? inputs[0] : undefined;
+  const bounds = graph.outputs.map(boundsOf);
+  const numbers = bounds.flatMap((list) => list.map(({ n }) => n));
+  const whole = { ...graph, outputs: [...graph.outputs, ...numbers] };
+  const b = new GraphBuilder();
+  const { parameters, outputs } = rewrite(
+    whole,
+    (node, inputs) => (isMarker(node) ? inputs[0] : undefined),
+    b,
+  );
+  let next = graph.outputs.length;
+  return {
+    parameters,
+    outputs: bounds.map((list, i) =>
+      list.reduce(
+        (node, { axis }): Node => b.add('bounded', [node, outputs[next++]!], { axis }) as Node,
+        outputs[i]!,
+      ),
+    ),
+  };
+}
+
+/** The bounds of an output, which may stand among other markers. */
+export function boundsOf(output: Node): readonly { readonly axis: number; readonly n: Node }[] {
+  const found: { axis: number; n: Node }[] = [];
+  for (let at = output; isMarker(at); at = at.inputs[0]!)
+    if (at.op === 'bounded') found.push({ axis: at.attrs.axis, n: at.inputs[1]! });
+  return found;
+}
+
+/** What is asked for by either of two readers. */
+export function eitherNeed(a: readonly Need[], b: readonly Need[]): readonly Need[] {
+  return a.flatMap(({ axis, ends }) => {
+    const other = b.find((need) => need.axis === axis);
+    if (other === undefined) return [];
+    const more = other.ends.filter((end) => !ends.some((own) => own.n === end.n && own.more === end.more));
+    return [{ axis, ends: [...ends, ...more] }];
   });
 }
 

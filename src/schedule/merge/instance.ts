@@ -26,8 +26,9 @@ export function instancesOf(kernels: readonly Kernel[]): Instance[] {
   const shared = sharedScalars(kernels);
   const forms = new Forms();
   return kernels.flatMap((kernel) => {
-    if (kernel.body.kind !== 'map' || isBehindBarrier(kernel)) return [];
-    const { axis } = kernel.body;
+    const { body } = kernel;
+    if (body.kind !== 'map' || body.needed !== undefined || isBehindBarrier(kernel)) return [];
+    const { axis } = body;
     const isWhole = (read: Read): boolean =>
       read.index === axis.atom && elementsOf(read.node) === axis.extent && !shared.has(read.node);
     const parts = partsOf(kernel.writes, isWhole);

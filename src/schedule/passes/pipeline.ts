@@ -35,7 +35,8 @@ type RareName =
   | 'splitScatters'
   | 'splitSorts'
   | 'splitFolds'
-  | 'spreadOverParts';
+  | 'spreadOverParts'
+  | 'takeBounds';
 
 function lazy(name: RareName, importing: () => Promise<Run>): Lazy<Run> {
   return new Lazy(`the pass ${name}`, importing);
@@ -55,6 +56,7 @@ export const rarePasses: Readonly<Record<RareName, Lazy<Run>>> = {
   splitScatters: lazy('splitScatters', async () => (await import('./scatter.ts')).splitScatters),
   splitSorts: lazy('splitSorts', async () => (await import('./sort.ts')).splitSorts),
   splitFolds: lazy('splitFolds', async () => (await import('./split.ts')).splitFolds),
+  takeBounds: lazy('takeBounds', async () => (await import('../../ir/passes/take-bounds.ts')).takeBounds),
   spreadOverParts: lazy('spreadOverParts', async () => (await import('./concat.ts')).spreadOverParts),
 };
 
@@ -79,7 +81,7 @@ function isOneOf(...ops: readonly Op[]): (node: Node) => boolean {
 export const passes: readonly Pass[] = [
   rare('settleLoops', 'loops of equal turns are one', isOneOf('iterate')),
   rare('lowerComplex', 'no complex numbers: pairs of their parts', ({ dtype }) => isComplex(dtype)),
-  { name: 'dropMarkers', guarantees: 'no stopGradient or customVjp', run: dropMarkers },
+  { name: 'dropMarkers', guarantees: 'no markers, but bounds of outputs', run: dropMarkers },
   rare(
     'packSmallIntegers',
     'no integers of 8 or 16 bits where the target has none',
@@ -97,4 +99,5 @@ export const passes: readonly Pass[] = [
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare('spreadOverParts', 'nothing alone reads a whole of joined results', isOneOf('concat')),
   { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
+  rare('takeBounds', 'no bounded outputs: the graph says what of them is needed', isOneOf('bounded')),
 ];

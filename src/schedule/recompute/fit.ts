@@ -40,7 +40,8 @@ export function fitMemory(graph: Graph, budget: number, plan: (graph: Graph) => 
   for (let trial = 0; trial < mostTrials && open.length > 0; trial++) {
     const fits = open.findIndex(({ bytes }) => fixed + ratio * bytes <= budget);
     // Where nothing promises to fit, what takes least is tried: estimates are no more than that.
-    const at = fits >= 0 ? fits : open.reduce((best, { bytes }, i) => (bytes < open[best]!.bytes ? i : best), 0);
+    const at =
+      fits >= 0 ? fits : open.reduce((best, { bytes }, i) => (bytes < open[best]!.bytes ? i : best), 0);
     const [chosen] = open.splice(at, 1) as [Estimate];
     const segments = new Segments(timeline, chosen, outputs);
     const planned = plan(recomputed(graph, segments));

@@ -121,9 +121,7 @@ class Rewrite {
       const { node, isBehind } = next;
       const operands = inputs.map((input) => this.#made.get(input)!);
       const made = onBehalf('rewrite', node, () =>
-        isBehind === true
-          ? (this.#b.add('barrier', operands, {}) as Node)
-          : this.#b.copy(node, operands),
+        isBehind === true ? (this.#b.add('barrier', operands, {}) as Node) : this.#b.copy(node, operands),
       );
       this.#made.set(next, made);
     }

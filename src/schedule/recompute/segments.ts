@@ -40,7 +40,9 @@ export function isRepeatable({ op }: Node, effort: Effort): boolean {
       return op === 'randomBits';
     case 'anchor':
       if (op === 'dot' || op === 'conv') return effort === 'products';
-      return op === 'reduce' || op === 'argReduce' || op === 'gather' || (op === 'scan' && effort === 'products');
+      return (
+        op === 'reduce' || op === 'argReduce' || op === 'gather' || (op === 'scan' && effort === 'products')
+      );
     case 'complex':
       return false;
   }

@@ -103,7 +103,9 @@ export function plannedOf(
   bytesOf: (node: Node) => number,
 ): Planned {
   const given = new Set(inputs);
-  const fresh = new Set(graph.outputs.filter((node) => !given.has(node) && !given.has(overwrites.get(node)!)));
+  const fresh = new Set(
+    graph.outputs.filter((node) => !given.has(node) && !given.has(overwrites.get(node)!)),
+  );
   const ends = [...given, ...fresh].reduce((sum, node) => sum + bytesOf(node), 0);
   return {
     graph,

@@ -17,7 +17,8 @@ export function storingCost(
 ): { readonly inline: number; readonly store: number } {
   // A view costs no arithmetic, nor does a barrier: it can only be worthwhile to store the value it views.
   const kind = facts(node.op).class;
-  if (uses.size === 0 || kind === 'source' || kind === 'view' || kind === 'marker') return { inline: 0, store: 0 };
+  if (uses.size === 0 || kind === 'source' || kind === 'view' || kind === 'marker')
+    return { inline: 0, store: 0 };
   const size = sizeOf(dims(node));
   let work = 0;
   for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;

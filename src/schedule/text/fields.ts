@@ -8,6 +8,7 @@ import type {
   Image,
   InnerProduct,
   KeyRange,
+  Needed,
   MatrixOperand,
   Online,
   OuterProduct,
@@ -77,6 +78,9 @@ const range: Row<KeyRange> = {
   end: { maybe: 'expr' },
 };
 
+const need: Row<Needed> = { at: 'index', end: 'expr' };
+const needed = { maybe: { list: { fields: need } } } as const;
+
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
 
 const matrix: Row<MatrixOperand> = { row: 'axis', column: 'axis', value: 'expr' };
@@ -91,12 +95,13 @@ const keys = { node: 'node', line: 'axis', position: 'axis', key: 'expr' } as co
 export const bodyFields: {
   readonly [K in OwnBody['kind']]: Row<Extract<OwnBody, { readonly kind: K }>>;
 } = {
-  map: { axis: 'axis', shape: { maybe: { list: 'number' } } },
+  map: { axis: 'axis', shape: { maybe: { list: 'number' } }, needed },
   'row-reduction': {
     row: 'axis',
     column: 'axis',
     stages: { list: { fields: stage } },
     bound: { maybe: 'expr' },
+    needed,
   },
   contract: {
     node: 'node',
@@ -108,6 +113,7 @@ export const bodyFields: {
     rhs: 'expr',
     bound: { maybe: 'expr' },
     image: { maybe: { fields: image } },
+    needed,
   },
   attention: {
     batch: 'axis',
@@ -118,6 +124,7 @@ export const bodyFields: {
     outers: { list: { fields: outer } },
     range: { fields: range },
     online: { maybe: { fields: online } },
+    needed,
   },
   scan: {
     node: 'node',

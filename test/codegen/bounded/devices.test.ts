@@ -10,10 +10,9 @@ import { openDevice } from '../../../src/runtime/registry.ts';
 import { targetOf } from '../../../src/schedule/target.ts';
 import { useStandIn } from '../../cuda/standin/standin.ts';
 import { expectClose } from '../../support/random/graph.ts';
-import { folds, inputsOf, specified, type Bounded } from './programs.ts';
-import '../../../src/index.ts';
+import { folds, grids, inputsOf, specified, type Bounded } from './programs.ts';
 
-const all = { ...folds };
+const all = { ...folds, ...grids };
 const sizes = { rows: 5, capacity: 140, columns: 12 };
 const bounds = [0, 1, 37, 139, 140, 141, -3];
 

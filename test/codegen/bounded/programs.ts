@@ -3,6 +3,7 @@
 import {
   add,
   below,
+  bounded,
   broadcast,
   cast,
   constant,
@@ -186,6 +187,88 @@ export const folds: Readonly<Record<string, Program>> = {
     );
     const weights = div(b, terms, broadcast(b, add(b, total, nothing), shape));
     return r.done([product(b, weights, v, [2, 1], 1)]);
+  },
+};
+
+/** Programs of whose results a run says how much is asked for. */
+export const grids: Readonly<Record<string, Program>> = {
+  'map of first rows'({ rows, capacity }) {
+    const r = new Recorder();
+    const [x, n] = [r.input([capacity, rows], 0), r.bound()];
+    return r.done([bounded(r.b, unary(r.b, 'exp', x), 0, n)], 0);
+  },
+  'map of heads'({ rows, capacity, columns }) {
+    const r = new Recorder();
+    const [x, n] = [r.input([rows, capacity, columns], 1), r.bound()];
+    return r.done([bounded(r.b, unary(r.b, 'exp', x), 1, n)], 1);
+  },
+  'map of first columns'({ rows, capacity }) {
+    const r = new Recorder();
+    const [x, n] = [r.input([rows, capacity], 1), r.bound()];
+    return r.done([bounded(r.b, unary(r.b, 'exp', x), 1, n)], 1);
+  },
+  'transposed map'({ capacity }) {
+    const r = new Recorder();
+    const [x, n] = [r.input([16, capacity], 1), r.bound()];
+    const turned = r.b.add('permute', [x], { order: [1, 0] }) as Node;
+    return r.done([bounded(r.b, unary(r.b, 'exp', turned), 0, n)], 0);
+  },
+  'softmax of first rows'({ capacity, columns }) {
+    const r = new Recorder();
+    const [x, n] = [r.input([capacity, columns], 0), r.bound()];
+    return r.done([bounded(r.b, softmax(r.b, x), 0, n)], 0);
+  },
+  'softmax of heads'({ rows, capacity }) {
+    const r = new Recorder();
+    const [x, n] = [r.input([rows, capacity, 40], 1), r.bound()];
+    return r.done([bounded(r.b, softmax(r.b, x), 1, n)], 1);
+  },
+  'softmax of the first of both'({ capacity }) {
+    const r = new Recorder();
+    const [x, n] = [r.input([capacity, capacity], 0), r.bound()];
+    const { b } = r;
+    const all = softmax(b, below(b, x, 1, n, -Infinity));
+    return r.done([bounded(b, below(b, bounded(b, all, 1, n), 1, n), 0, n)], 0);
+  },
+  'sums of columns': ({ rows, capacity }) => {
+    const r = new Recorder();
+    const [x, n] = [r.input([rows, capacity], 1), r.bound()];
+    return r.done([bounded(r.b, reduceKeep(r.b, 'sum', x, [0]), 1, n)], 1);
+  },
+  'first rows of a product'({ capacity, columns }) {
+    const r = new Recorder();
+    const [x, y, n] = [r.input([capacity, 24], 0), r.input([24, columns]), r.bound()];
+    return r.done([bounded(r.b, product(r.b, x, y, [1, 0]), 0, n)], 0);
+  },
+  'first columns of a product'({ rows, capacity }) {
+    const r = new Recorder();
+    const [x, y, n] = [r.input([rows, 24]), r.input([24, capacity], 1), r.bound()];
+    return r.done([bounded(r.b, product(r.b, x, y, [1, 0]), 1, n)], 1);
+  },
+  'first products of a batch'({ rows, capacity, columns }) {
+    const r = new Recorder();
+    const [x, y, n] = [r.input([capacity, rows, 8], 0), r.input([capacity, 8, columns], 0), r.bound()];
+    return r.done([bounded(r.b, product(r.b, x, y, [2, 1], 1), 0, n)], 0);
+  },
+  'layers of first rows'({ capacity, columns }) {
+    const r = new Recorder();
+    const { b } = r;
+    const [x, y, z] = [r.input([capacity, 16], 0), r.input([16, 32]), r.input([32, columns])];
+    const n = r.bound();
+    const hidden = unary(b, 'tanh', product(b, x, y, [1, 0]));
+    const out = softmax(b, product(b, hidden, z, [1, 0]));
+    // The sum over rows selects those that there are.
+    return r.done([reduceKeep(b, 'sum', below(b, out, 0, n), [0])]);
+  },
+  'attention among the first'({ capacity, columns }) {
+    const r = new Recorder();
+    const { b } = r;
+    const input = (): Node => r.input([2, capacity, columns], 1);
+    const [q, k, v] = [input(), input(), input()];
+    const n = r.bound();
+    const scores = below(b, product(b, q, k, [2, 2], 1), 2, n, -Infinity);
+    const seen = product(b, softmax(b, scores), below(b, v, 1, n), [2, 1], 1);
+    return r.done([bounded(b, seen, 1, n)], 1);
   },
 };
 

@@ -5,6 +5,7 @@ import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/
 import {
   addInts,
   arithmetic,
+  both,
   constant,
   less,
   mulInts,
@@ -17,6 +18,7 @@ import { laneAtom, Lowering, quadIndex, registerOf } from '../../lower/expressio
 import type { Value } from '../../loop/loop.ts';
 import type { Contract } from './problem.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
+import { neededOf, pointNeeded } from '../shared/needed.ts';
 import { storeAt } from '../shared/store-value.ts';
 import { packsOperands } from '../../../schedule/machine.ts';
 
@@ -38,6 +40,34 @@ export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
 /** One lane of a vector; a scalar is the same in all. */
 export function laneOf(value: Value, lane: number): Value {
   return value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
+}
+
+/** Positions along an axis, and whether they are inside it. */
+export type Span = readonly { readonly index: Value; readonly inside: Value }[];
+
+/** Whether anything of a tile is needed that begins at a row and a group of four columns of a batch. */
+export function tileNeeded(
+  b: LoopBuilder,
+  frame: Frame,
+  body: Contract,
+  group: Value,
+  row: Value,
+  quad: Value,
+): Value {
+  const { batch, m, n } = body;
+  const within = (first: Value, needed: Value | undefined): Value =>
+    needed === undefined ? constant(1, 'bool') : less(first, needed);
+  const lowering = (): Lowering =>
+    new Lowering(
+      b,
+      frame.kernel.pool,
+      { substitution: new Map(), atoms: new Map([[batch.atom, group]]) },
+      bufferName(frame),
+    );
+  const inRows = within(row, neededOf(b, frame, m));
+  const inColumns = within(mulInts(quad, constant(4)), neededOf(b, frame, n));
+  const all = both(both(inRows, inColumns), pointNeeded(b, frame, batch, lowering));
+  return all.kind === 'constant' ? all : b.let(all, 'is_needed');
 }
 
 /**

@@ -2,10 +2,10 @@
 // and stores). Where a kernel permutes or scatters its values, the index of a write is data. Single
 // elements that were fused into the kernel are computed by the first invocation.
 
-import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import { constantIndex, substitute, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { addInts, builtin, constant, mulInts, operation } from '../../loop/builder.ts';
-import { Lowering } from '../../lower/expressions.ts';
+import { laneAtom, Lowering } from '../../lower/expressions.ts';
 import type { Write } from '../../../schedule/kernel.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import {
@@ -13,6 +13,7 @@ import {
   finish,
   forUnits,
   groupNumber,
+  inGroups,
   openBuilder,
   type Frame,
   type Grid,
@@ -21,6 +22,7 @@ import type { Blocks } from './block.ts';
 import type { MapRows } from './cpu/rows.ts';
 import { longTurns, singleTurns, type Turns } from './cpu/turn.ts';
 import { isStraight, orders } from './order.ts';
+import { anyNeeded, neededOf } from '../shared/needed.ts';
 import { storeAt } from '../shared/store-value.ts';
 
 /** The result of a way of visiting all elements. */
@@ -42,10 +44,18 @@ export function mapLoop(frame: Frame): Loop {
    * Computes and stores the elements at places, given the value of the atom that the places are
    * expressions of.
    */
+  const at = (atom: IndexExpr, place: IndexExpr, value: Value): Lowering => {
+    const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[atom, value]]) };
+    return new Lowering(b, kernel.pool, binding, bufferOf);
+  };
+  /** Units of `size` elements that are needed, the first ones of all. */
+  const neededUnits = (units: number, size: number): Value | undefined => {
+    const needed = neededOf(b, frame, axis);
+    return needed && inGroups(b, needed, size, units, 'needed_units');
+  };
   const compute = (atom: IndexExpr, places: readonly IndexExpr[], value: Value): void => {
     for (const place of places) {
-      const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[atom, value]]) };
-      const lowering = new Lowering(b, kernel.pool, binding, bufferOf);
+      const lowering = at(atom, place, value);
       const values = whole.map((write) => lowering.value(write.value));
       whole.forEach((write, i) => storeAt(b, lowering, bufferOf(write.node), write, values[i]!, axis));
     }
@@ -67,14 +77,22 @@ export function mapLoop(frame: Frame): Loop {
   }
   function inRows(cut: MapRows): Visited {
     const visit = (row: Value): void => orders.value.computeRow(b, frame, axis, whole, cut, row);
-    const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4));
+    const reach = neededUnits(cut.rows, cut.width);
+    const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4), () => {}, reach);
     const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';
     return { grid: units.grid, note: `${units.perInvocation} x ${cut.width} elements${pieces}` };
   }
   function inOrder(singles: Turns, turns: Turns = singles): Visited {
     const { atom, places, count } = turns;
     const hint = turns === singles ? 'quad' : 'turn';
-    const units = forUnits(b, target, count, hint, (turn) => compute(atom, places, turn), places.length);
+    const size = 4 * places.length;
+    const visit = (turn: Value): void => {
+      const first = (): Lowering =>
+        at(atom, substitute(places[0]!, new Map([[laneAtom, constantIndex(0)]])), turn);
+      b.if(anyNeeded(b, frame, axis, size, first), () => compute(atom, places, turn));
+    };
+    const reach = neededUnits(count, size);
+    const units = forUnits(b, target, count, hint, visit, places.length, () => {}, reach);
     const taken = count * places.length;
     const last = operation(
       'eq',

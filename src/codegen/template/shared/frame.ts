@@ -84,6 +84,8 @@ export function forUnits(
   groups = 1,
   /** Comes before a loop over units, if there is one, whose last is before `end`. */
   open: (first: Value, end: Value) => void = () => {},
+  /** Units that are needed, where a run says how many: the first ones. */
+  needed?: Value,
 ): { readonly grid: Grid; readonly perInvocation: number } {
   const most = Math.floor(target.elementsPerInvocation / (4 * groups));
   const perInvocation = Math.max(1, Math.min(most, Math.floor(units / invocationsToFill(target))));
@@ -93,11 +95,12 @@ export function forUnits(
   const first = b.let(addInts(mulInts(groupNumber(grid), constant(block)), builtin('local', 0)), hint);
   const whole = units === grid[0] * grid[1] * block;
   if (perInvocation === 1) {
-    if (whole) visit(first);
-    else b.if(less(first, constant(units)), () => visit(first));
+    if (whole && needed === undefined) visit(first);
+    else b.if(less(first, needed ?? constant(units)), () => visit(first));
   } else {
     const next = b.let(mulInts(addInts(groupNumber(grid), constant(1)), constant(block)), 'next');
-    const end = whole ? next : b.let(operation('min', [next, constant(units)], 'i32'), 'end');
+    const last = needed ?? (whole ? undefined : constant(units));
+    const end = last === undefined ? next : b.let(operation('min', [next, last], 'i32'), 'end');
     open(first, end);
     b.for(hint, first, end, size, visit);
   }

@@ -30,6 +30,7 @@ import {
   type Grid,
 } from '../../shared/frame.ts';
 import { combine } from '../../shared/monoid.ts';
+import { neededOf, pointNeeded } from '../../shared/needed.ts';
 
 export type Attention = Extract<Body, { kind: 'attention' }>;
 
@@ -145,6 +146,7 @@ export class AttentionRows {
     this.#batch = exact
       ? image
       : b.let(operation('min', [image, constant(batch.extent - 1)], 'i32'), 'batch');
+    const needed = this.#neededFrom(first);
     const valid = both(
       exact ? constant(1, 'bool') : less(image, constant(batch.extent)),
       row.extent % rows === 0 ? constant(1, 'bool') : less(place, constant(row.extent)),
@@ -154,13 +156,25 @@ export class AttentionRows {
     if (this.parts === 1) {
       this.#row = place;
       this.#span = [place, place];
-      b.if(valid, () => body(first));
+      b.if(both(valid, needed), () => body(first));
       return;
     }
     this.#row = last(place);
     this.#span = [first, last(b.let(addInts(first, constant(rows - 1)), 'last_row'))];
     this.inside = b.let(valid, 'inside');
-    body(first);
+    b.if(needed, () => body(first));
+  }
+
+  /** Whether any row of the workgroup is needed, which begins at `first`. */
+  #neededFrom(first: Value): Value {
+    const { b, frame } = this;
+    const { batch, row } = this.body;
+    const rows = neededOf(b, frame, row);
+    const within = rows === undefined ? constant(1, 'bool') : less(first, rows);
+    return both(
+      within,
+      pointNeeded(b, frame, batch, () => this.lowering([])),
+    );
   }
 
   /** Moves to another row of the workgroup, where an invocation has several. */

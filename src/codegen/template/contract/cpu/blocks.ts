@@ -24,7 +24,8 @@ import type { Contract, ContractProblem } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Tile } from '../strategy.ts';
 import { endOf, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
-import { accumulators, divideInts, multiplyAdd, place } from '../tile.ts';
+import { neededOf } from '../../shared/needed.ts';
+import { accumulators, divideInts, multiplyAdd, place, tileNeeded } from '../tile.ts';
 
 /**
  * What a block has along n, in panels: columns of the right side, or positions of a convolution.
@@ -72,6 +73,8 @@ export interface BlockForm {
   readonly room: Room;
   /** Blocks along n, and the size of one along n for the note. */
   readonly blocksN: number;
+  /** Elements of a block along n, a multiple of four, where blocks follow each other there. */
+  readonly blockN?: number;
   readonly size: string;
   readonly columns: (place: BlockPlace) => Columns;
   /**
@@ -153,8 +156,9 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
     const [group, blockAtM] =
       batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, blocksM, ['batch', 'block_m']);
     const firstRow = b.let(mulInts(blockAtM, constant(blockM)), 'first_row');
-    const rows = partOf(b, firstRow, blockM, m.extent, 1, 'rows');
-    const pairs = partOf(b, firstRow, blockM, m.extent, height, 'pairs');
+    const needed = neededOf(b, frame, m);
+    const rows = partOf(b, firstRow, blockM, m.extent, 1, 'rows', needed);
+    const pairs = partOf(b, firstRow, blockM, m.extent, height, 'pairs', needed);
     const sides = sidesOf(b, frame, body, group, problem);
     const columns = form.columns({ b, group, block: blockAtN, right: right.name, image: image.name, sides });
 
@@ -233,9 +237,17 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
       round(depthOf(first, end), isFirst, isLast);
     });
   };
+  const needed = (number: Value): void => {
+    const [rest, blockAtN] = divideInts(b, number, blocksN, ['block', 'block_n']);
+    const [group, blockAtM] =
+      batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, blocksM, ['batch', 'block_m']);
+    const row = mulInts(blockAtM, constant(blockM));
+    const quad = mulInts(blockAtN, constant((form.blockN ?? 0) / 4));
+    b.if(tileNeeded(b, frame, body, group, row, quad), () => block(number));
+  };
   const number = b.let(groupNumber(grid), 'group');
-  if (grid[0] * grid[1] === total) block(number);
-  else b.if(less(number, constant(total)), () => block(number));
+  if (grid[0] * grid[1] === total) needed(number);
+  else b.if(less(number, constant(total)), () => needed(number));
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, blocks of ${blockM}x${form.size}, ${blockK} steps of k packed at a time, tiles of ${height}x${width}`;
   return finish(frame, b, grid, [1, 1, 1], note, buffers);
 }
@@ -258,9 +270,12 @@ export function partOf(
   extent: number,
   unit: number,
   hint: string,
+  /** How much of the axis is needed, where a run says it; the block begins with what is. */
+  needed?: Value,
 ): Value {
-  if (extent % size === 0) return constant(Math.ceil(size / unit));
-  const rest = difference(constant(extent + unit - 1), first);
+  if (extent % size === 0 && needed === undefined) return constant(Math.ceil(size / unit));
+  const end = needed === undefined ? constant(extent + unit - 1) : addInts(needed, constant(unit - 1));
+  const rest = difference(end, first);
   const units = unit === 1 ? rest : operation('div', [rest, constant(unit)], 'i32');
   return b.let(operation('min', [units, constant(Math.ceil(size / unit))], 'i32'), hint);
 }

@@ -28,7 +28,8 @@ import {
   openBuilder,
   type Frame,
 } from '../../shared/frame.ts';
-import { divideInts, laneOf, multiplyAdd, span, TileLowering } from '../tile.ts';
+import { neededOf } from '../../shared/needed.ts';
+import { divideInts, laneOf, multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
 import { cpu, shared } from './costs.ts';
 
 export interface GemvTiling extends Tile {
@@ -115,10 +116,9 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
   const [group, tileM] =
     batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, tilesM, ['batch', 'tile_m']);
   const first = b.let(mulInts(blockN, constant(quadsEach)), 'first_quad');
-  const endQuad = b.let(
-    operation('min', [addInts(first, constant(quadsEach)), constant(quadsN)], 'i32'),
-    'end_quad',
-  );
+  const needed = neededOf(b, frame, n);
+  const lastQuad = needed === undefined ? constant(quadsN) : inGroups(b, needed, 4, quadsN, 'needed_quads');
+  const endQuad = b.let(operation('min', [addInts(first, constant(quadsEach)), lastQuad], 'i32'), 'end_quad');
   const end = endOf(b, frame, k.extent, body.bound);
   const exact = m.extent % height === 0;
   const rows = span(b, mulInts(tileM, constant(height)), height, m.extent, exact, 'm').map(
@@ -126,8 +126,10 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
   );
   const points = new TileLowering(b, frame, body, group);
   const part: Part = { b, body, points, rows, firstQuad: first, endQuad, end };
-  if (along === 'n') addLines(part, sums, columns);
-  else sumLines(part);
+  b.if(tileNeeded(b, frame, body, group, mulInts(tileM, constant(height)), first), () => {
+    if (along === 'n') addLines(part, sums, columns);
+    else sumLines(part);
+  });
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, lines along ${along} read once for ${height} rows and ${columns} columns`;
   return finish(frame, b, grid, [1, 1, 1], note, along === 'n' ? [sums] : []);
 }

@@ -7,6 +7,7 @@ import { flippedProblem, isSearched, type Contract, type ContractProblem } from 
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import type { Frame } from '../../shared/frame.ts';
+import { neededOf } from '../../shared/needed.ts';
 import { place, TileLowering } from '../tile.ts';
 import {
   blockLoop,
@@ -82,6 +83,7 @@ function packedLoop(frame: Frame, body: Contract, tiling: PackedTiling, problem:
     tiling,
     room: roomOf(tiling, problem),
     blocksN: Math.ceil(problem.n / tiling.blockN),
+    blockN: tiling.blockN,
     size: String(tiling.blockN),
     columns: (at) => plainColumns(frame, body, tiling, at),
     isByRow: true,
@@ -100,7 +102,7 @@ function plainColumns(
   const first = b.let(mulInts(block, constant(size)), 'first_column');
   const columnOf = (panel: Value): Value => b.let(place(panel, width, first), 'column');
   return {
-    panels: partOf(b, first, size, extent, width, 'panels'),
+    panels: partOf(b, first, size, extent, width, 'panels', neededOf(b, frame, body.n)),
     begin: () => {},
     pack: (panel, depth) => packPanels(b, right, sides.right, width, columnOf(panel), constant(1), depth),
     write: (row, panel, j, sum) => {

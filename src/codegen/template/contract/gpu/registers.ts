@@ -10,7 +10,7 @@ import { flipsOf, isSearched, type Contract, type ContractProblem } from '../pro
 import { fitsRegisters, statements } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { endOf, finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
-import { accumulators, divideInts, multiplyAdd, span, TileLowering } from '../tile.ts';
+import { accumulators, divideInts, multiplyAdd, span, TileLowering, tileNeeded, type Span } from '../tile.ts';
 import { tileCosts, toCompile } from './costs.ts';
 
 export interface RegisterTiling extends Tile {
@@ -74,6 +74,11 @@ function registerLoop(frame: Frame, body: Contract, tiling: RegisterTiling): Loo
     const rows = span(b, mulInts(tileM, constant(height)), height, m.extent, m.extent % height === 0, 'm');
     const quads = span(b, mulInts(tileN, constant(width)), width, quadsN, quadsN % width === 0, 'quad');
     const points = new TileLowering(b, frame, body, group);
+    b.if(tileNeeded(b, frame, body, group, rows[0]!.index, quads[0]!.index), () =>
+      sumUp(rows, quads, points),
+    );
+  };
+  const sumUp = (rows: Span, quads: Span, points: TileLowering): void => {
     const sums = accumulators(b, body, height, width);
     b.for('k', constant(0), endOf(b, frame, k.extent, body.bound), 1, (step) => {
       const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));

@@ -28,6 +28,7 @@ import {
   sharedQuad,
   span,
   TileLowering,
+  tileNeeded,
 } from '../tile.ts';
 import { tileCosts } from './costs.ts';
 
@@ -228,8 +229,15 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
       ),
     );
   };
-  if (grid[0] * grid[1] === total) tile();
-  else b.if(less(number, constant(total)), tile);
+  const whole = (): void => {
+    const [rest, tileN] = divideInts(b, number, tilesN, ['tile', 'tile_n']);
+    const [group, tileM] =
+      batch.extent === 1 ? [constant(0), rest] : divideInts(b, rest, tilesM, ['batch', 'tile_m']);
+    const [row, quad] = [mulInts(tileM, constant(height)), mulInts(tileN, constant(width))];
+    b.if(tileNeeded(b, frame, body, group, row, quad), tile);
+  };
+  if (grid[0] * grid[1] === total) whole();
+  else b.if(less(number, constant(total)), whole);
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${height}x${columns} a register tile, k in ${slices} slices`;
   const workgroup = along === 'k' ? ([slices, threads, 1] as const) : ([threads, slices, 1] as const);
   return finish(frame, b, grid, workgroup, note, [partial]);

@@ -14,7 +14,7 @@ import type { Contract } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { endOf, finish, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
-import { accumulators, laneOf, multiplyAdd, place, sharedQuad, TileLowering } from '../tile.ts';
+import { accumulators, laneOf, multiplyAdd, place, sharedQuad, TileLowering, tileNeeded } from '../tile.ts';
 import { tileCosts } from './costs.ts';
 import { TileStager } from './tile-stager.ts';
 
@@ -101,50 +101,54 @@ function stagedLoop(frame: Frame, body: Contract, tiling: StagedTiling): Loop {
   const right = stage.side('tile_rhs', body.rhs, n, tileN, firstN, left.units);
   const sums = accumulators(b, body, rows, columns / 4);
 
-  b.for('k0', constant(0), endOf(b, frame, k.extent, body.bound), tileK, (k0) => {
-    stage.fill(left, k0);
-    stage.fill(right, k0);
-    b.barrier();
-    b.for('kk', constant(0), constant(tileK), innerSteps, (kk) => {
-      for (let step = 0; step < innerSteps; step++) {
-        const quad = (buffer: string, tile: number, at: Value): Value => {
-          const line = mulInts(addInts(kk, constant(step)), constant(tile));
-          return b.let(
-            sharedQuad(buffer, addInts(line, mulInts(at, constant(4))), sums[0]![0]!),
-            buffer.slice(5),
+  // The same for all of a workgroup, which meets at barriers.
+  const firstQuad = mulInts(builtin('workgroup', 0), constant(tileN / 4));
+  b.if(tileNeeded(b, frame, body, group, firstM, firstQuad), () => {
+    b.for('k0', constant(0), endOf(b, frame, k.extent, body.bound), tileK, (k0) => {
+      stage.fill(left, k0);
+      stage.fill(right, k0);
+      b.barrier();
+      b.for('kk', constant(0), constant(tileK), innerSteps, (kk) => {
+        for (let step = 0; step < innerSteps; step++) {
+          const quad = (buffer: string, tile: number, at: Value): Value => {
+            const line = mulInts(addInts(kk, constant(step)), constant(tile));
+            return b.let(
+              sharedQuad(buffer, addInts(line, mulInts(at, constant(4))), sums[0]![0]!),
+              buffer.slice(5),
+            );
+          };
+          const lhs = Array.from({ length: rows / 4 }, (_, i) =>
+            quad('tile_lhs', tileM, addInts(y, constant(i * threadsY))),
           );
-        };
-        const lhs = Array.from({ length: rows / 4 }, (_, i) =>
-          quad('tile_lhs', tileM, addInts(y, constant(i * threadsY))),
-        );
-        const rhs = Array.from({ length: columns / 4 }, (_, j) =>
-          quad('tile_rhs', tileN, addInts(x, constant(j * threadsX))),
-        );
-        sums.forEach((line, i) =>
-          line.forEach((sum, j) => b.assign(sum, multiplyAdd(laneOf(lhs[i >> 2]!, i & 3), rhs[j]!, sum))),
-        );
-      }
+          const rhs = Array.from({ length: columns / 4 }, (_, j) =>
+            quad('tile_rhs', tileN, addInts(x, constant(j * threadsX))),
+          );
+          sums.forEach((line, i) =>
+            line.forEach((sum, j) => b.assign(sum, multiplyAdd(laneOf(lhs[i >> 2]!, i & 3), rhs[j]!, sum))),
+          );
+        }
+      });
+      b.barrier();
     });
-    b.barrier();
-  });
 
-  const points = new TileLowering(b, frame, body, group);
-  const quads = Math.ceil(n.extent / 4);
-  for (let j = 0; j < columns / 4; j++) {
-    const quad = b.let(
-      addInts(mulInts(builtin('workgroup', 0), constant(tileN / 4)), addInts(x, constant(j * threadsX))),
-      'quad',
-    );
-    b.if(n.extent % tileN === 0 ? constant(1, 'bool') : less(quad, constant(quads)), () =>
-      sums.forEach((line, i) => {
-        const at = addInts(y, constant((i >> 2) * threadsY));
-        const row = b.let(addInts(firstM, place(at, 4, constant(i & 3))), 'm');
-        b.if(m.extent % tileM === 0 ? constant(1, 'bool') : less(row, constant(m.extent)), () =>
-          points.write(row, quad, line[j]!),
-        );
-      }),
-    );
-  }
+    const points = new TileLowering(b, frame, body, group);
+    const quads = Math.ceil(n.extent / 4);
+    for (let j = 0; j < columns / 4; j++) {
+      const quad = b.let(
+        addInts(mulInts(builtin('workgroup', 0), constant(tileN / 4)), addInts(x, constant(j * threadsX))),
+        'quad',
+      );
+      b.if(n.extent % tileN === 0 ? constant(1, 'bool') : less(quad, constant(quads)), () =>
+        sums.forEach((line, i) => {
+          const at = addInts(y, constant((i >> 2) * threadsY));
+          const row = b.let(addInts(firstM, place(at, 4, constant(i & 3))), 'm');
+          b.if(m.extent % tileM === 0 ? constant(1, 'bool') : less(row, constant(m.extent)), () =>
+            points.write(row, quad, line[j]!),
+          );
+        }),
+      );
+    }
+  });
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${tileM}x${tileN}x${tileK} tiles in workgroup memory, ${rows}x${columns} an invocation`;
   return finish(frame, b, grid, [threadsX, threadsY, 1], note, shared);
 }

@@ -11,9 +11,10 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
-import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
+import { endOf, inGroups, type Frame } from '../../shared/frame.ts';
 import { blockedAbove, blockOf } from '../tiling.ts';
 
 /** A place along the row: an element, or a group of four. */
@@ -37,6 +38,23 @@ export interface Reach {
   readonly to?: Value;
 }
 
+/** The steps of a row that count in its reductions, in whole turns of any sweep; undefined where all do. */
+export function reachOf(
+  b: LoopBuilder,
+  frame: Frame,
+  { extent }: Axis,
+  wide: boolean,
+): { readonly to: Value } | undefined {
+  const { body } = frame.kernel;
+  if (body.kind !== 'row-reduction' || body.bound === undefined) return undefined;
+  const steps = wide ? Math.floor(extent / 4) : extent;
+  const { unroll } = frame.target.serial ?? { unroll: 1 };
+  const end = endOf(b, frame, extent, body.bound);
+  const turns = inGroups(b, end, unroll * (wide ? 4 : 1), Math.ceil(steps / unroll), 'most_turns');
+  const to = operation('min', [mulInts(turns, constant(unroll)), constant(steps)], 'i32');
+  return { to: b.let(to, 'reach') };
+}
+
 /** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
 const aloneBlock = 128;
 
@@ -50,12 +68,12 @@ export function alongRow(
   wide: boolean,
   chains: number,
   visit: (places: readonly Place[]) => void,
-  { blocks, reach }: { readonly blocks?: Blocks; readonly reach?: Reach } = {},
+  { blocks, from, to }: Reach & { readonly blocks?: Blocks } = {},
 ): void {
   const { extent } = column;
   const steps = wide ? Math.floor(extent / 4) : extent;
   const turns = Math.floor(steps / chains);
-  const [from, to] = reach === undefined ? [undefined, undefined] : [reach.from, reach.to];
+  const isWhole = from === undefined && to === undefined;
   /** A run-time number of steps as turns; what does not fill one is left to single steps. */
   const turnsOf = (value: Value): Value =>
     b.let(
@@ -88,7 +106,7 @@ export function alongRow(
       blocks?.close();
     });
   };
-  if (turns === 1 && reach === undefined) turn(constant(0));
+  if (turns === 1 && isWhole) turn(constant(0));
   else if (turns > 0)
     range(
       from === undefined ? constant(0) : turnsOf(from),
@@ -99,7 +117,7 @@ export function alongRow(
   const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
   const left = steps - chains * turns;
   const firstLeft = constant(chains * turns);
-  if (left === 1 && reach === undefined) single(firstLeft);
+  if (left === 1 && isWhole) single(firstLeft);
   else if (left > 0)
     b.for(
       'step',

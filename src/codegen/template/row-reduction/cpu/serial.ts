@@ -15,30 +15,22 @@ import {
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
-import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import type { Binding, LoweringOptions } from '../../../lower/binding.ts';
 import { Lowering } from '../../../lower/expressions.ts';
 import type { Loop, Value, Width } from '../../../loop/loop.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
-import {
-  bufferName,
-  endOf,
-  finish,
-  forUnits,
-  groupNumber,
-  inGroups,
-  openBuilder,
-  type Frame,
-} from '../../shared/frame.ts';
+import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { rowWork, type RowWork } from '../outline.ts';
 import { foldOnCore, laneOfState, placesOf, type Fold, type State } from '../gpu/fold.ts';
 import { pickedOf } from '../pick.ts';
 import { elementOf, type Pass } from '../plan.ts';
 import { isPoisoned, softmaxInstead } from './softmax.ts';
 import type { Lanes, RowBody } from '../tiling.ts';
-import { alongRow, type Place, type Reach } from './along.ts';
-import { serialRows, type RowStretch, type SerialRows } from './stretch.ts';
+import { alongRow, reachOf, type Place, type Reach } from './along.ts';
+import { neededUnits, serialRows, type RowStretch, type SerialRows } from './stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
+import { areNeededBelow, pointNeeded } from '../../shared/needed.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
 /** Rows on a core: each has a thread for itself. */
@@ -122,9 +114,10 @@ class SerialEmitter {
       this.#frame.target,
       main.count,
       main.hint,
-      (unit) => this.#unit(main, unit),
+      (unit) => this.#needed(main, unit),
       main.groups,
       (first, end) => this.#open(main, first, end),
+      neededUnits(this.#b, this.#frame, this.#row, main),
     );
     this.#ahead = undefined;
     if (rest.length > 0)
@@ -138,6 +131,15 @@ class SerialEmitter {
     const waits = kept.length > 0 ? `, ${kept.length} values kept` : '';
     const note = `${this.#row.extent} rows of ${this.#column.extent}, lanes along ${main.lanes}${together}${waits}`;
     return finish(this.#frame, b, grid, [1, 1, 1], note, homeArrays(kept, this.#homes, room));
+  }
+
+  #needed(stretch: RowStretch, unit: Value): void {
+    const { places, atom, lanes } = stretch;
+    const row: Seat = { place: places[0]!, atoms: [[atom, unit]], results: new Map() };
+    const lowering = (): Lowering => this.#perRow(row);
+    const always = lanes === 'row' ? constant(1, 'bool') : undefined;
+    const isNeeded = always ?? pointNeeded(this.#b, this.#frame, this.#row, lowering);
+    this.#b.if(isNeeded, () => this.#unit(stretch, unit));
   }
 
   #unit({ lanes, atom, places }: RowStretch, unit: Value): void {
@@ -163,46 +165,31 @@ class SerialEmitter {
     this.#rowWrites();
     if (perElement.length === 0) return;
     const exprs = perElement.map(({ value }) => value);
-    const chains = this.#plan.chainsOf(exprs);
-    const reach = this.#reach();
-    const sweep = (along: Reach | undefined, at: (seat: Seat, place: Place) => Lowering): void =>
+    const along = this.#lanes === 'column';
+    const sweep = (reach: Reach | undefined, at: (seat: Seat, place: Place) => Lowering): void =>
       alongRow(
         this.#b,
         this.#column,
-        this.#lanes === 'column',
-        chains,
+        along,
+        this.#plan.chainsOf(exprs),
         (places) => {
           for (const place of places) {
-            const axis =
-              this.#lanes === 'row' ? this.#row : this.#widthAt(place) === 4 ? this.#column : undefined;
+            const lanes = this.#widthAt(place) === 4 ? this.#column : undefined;
+            const axis = this.#lanes === 'row' ? this.#row : lanes;
             for (const seat of this.#seats) this.#store(perElement, at(seat, place), axis);
           }
         },
-        along && { reach: along },
+        reach,
       );
+    const reach = this.#reach;
     sweep(reach, (seat, place) => this.#at(seat, place, exprs));
     // No earlier sweep has been where nothing counts: no value waits there.
-    if (reach !== undefined) sweep({ from: reach.to }, (seat, place) => this.#bind(seat, place));
+    if (reach !== undefined && !areNeededBelow(this.#frame, this.#column))
+      sweep({ from: reach.to }, (seat, place) => this.#bind(seat, place));
   }
 
-  #options(): { readonly reach?: Reach } {
-    const reach = this.#reach();
-    return reach === undefined ? {} : { reach };
-  }
-
-  /** The steps of a row that count, in whole turns of any sweep. */
-  #reach(): { readonly to: Value } | undefined {
-    const { body } = this.#frame.kernel;
-    if (body.kind !== 'row-reduction' || body.bound === undefined) return undefined;
-    const b = this.#b;
-    const wide = this.#lanes === 'column';
-    const steps = wide ? Math.floor(this.#column.extent / 4) : this.#column.extent;
-    const { unroll } = this.#frame.target.serial ?? { unroll: 1 };
-    const size = unroll * (wide ? 4 : 1);
-    const end = endOf(b, this.#frame, this.#column.extent, body.bound);
-    const turns = inGroups(b, end, size, Math.ceil(steps / unroll), 'most_turns');
-    const to = operation('min', [mulInts(turns, constant(unroll)), constant(steps)], 'i32');
-    return { to: b.let(to, 'reach') };
+  get #reach(): { readonly to: Value } | undefined {
+    return reachOf(this.#b, this.#frame, this.#column, this.#lanes === 'column');
   }
 
   /**
@@ -212,6 +199,9 @@ class SerialEmitter {
   #open({ lanes, atom, places }: RowStretch, first: Value, end: Value): void {
     const [own, following] = this.#work.passes;
     const [item] = own?.items ?? [];
+    const { body } = this.#frame.kernel;
+    // Rows that are left out would break the chain.
+    if ('needed' in body && body.needed !== undefined) return;
     if (lanes !== 'column' || item?.kind !== 'fold' || following === undefined) return;
     if (own!.items.length > 1 || own!.picks.length > 0 || item.stage.arg || following.items.length === 0)
       return;
@@ -223,7 +213,7 @@ class SerialEmitter {
     this.#ahead = { fold, expr, state, tail, end };
     const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
     const take = this.#taking(seat, this.#ahead, state, tail);
-    alongRow(this.#b, this.#column, true, 1, (at) => at.forEach(take), this.#options());
+    alongRow(this.#b, this.#column, true, 1, (at) => at.forEach(take), this.#reach);
   }
 
   /** Folds a row's elements ahead of its turn. */
@@ -328,7 +318,7 @@ class SerialEmitter {
     };
     const blocks = { open: (): void => void levels.push(open()), close: add };
     const wideRow = this.#lanes === 'column';
-    alongRow(this.#b, this.#column, wideRow, chains, take, { blocks, ...this.#options() });
+    alongRow(this.#b, this.#column, wideRow, chains, take, { blocks, ...this.#reach });
     this.#values.swept(exprs);
     this.#seats.forEach((seat, s) => {
       last.forEach((fold, i) => {

@@ -12,6 +12,10 @@ import { dtypeBytes } from '../../../../ir/dtype.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, Kernel } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
+import type { LoopBuilder } from '../../../loop/builder.ts';
+import type { Value } from '../../../loop/loop.ts';
+import { inGroups, type Frame } from '../../shared/frame.ts';
+import { neededOf } from '../../shared/needed.ts';
 import { laneAtom, registerOf } from '../../../lower/expressions.ts';
 import type { RowWork } from '../outline.ts';
 import { countContiguous, type Lanes, type RowBody } from '../tiling.ts';
@@ -103,4 +107,15 @@ function stretchesOf(row: Axis, column: Axis, lanes: Lanes, seats: number): read
     ...(seats > 1 ? [wide('quad', 1, units * seats, quads - units * seats)] : []),
     single(axisIndex('row', row.extent), 4 * quads),
   ].filter(({ count }) => count > 0);
+}
+
+/** Units of a stretch of rows that are needed, the first ones, where a run says how many. */
+export function neededUnits(
+  b: LoopBuilder,
+  frame: Frame,
+  row: Axis,
+  { lanes, places, count }: RowStretch,
+): Value | undefined {
+  const needed = neededOf(b, frame, row);
+  return needed && inGroups(b, needed, lanes === 'row' ? 4 * places.length : 1, count, 'needed_units');
 }

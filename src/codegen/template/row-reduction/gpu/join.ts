@@ -5,6 +5,8 @@
 import type { Monoid } from '../../../../ir/ops.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
 import type { RowStage } from '../../../../schedule/kernel.ts';
+import { reducesInSubgroups } from '../../../../schedule/machine.ts';
+import type { Target } from '../../../../schedule/target.ts';
 import {
   addInts,
   constant,
@@ -198,4 +200,18 @@ export class Join {
 interface Cell {
   load(part: Value): Value;
   store(part: Value, value: Value): void;
+}
+
+/**
+ * Invocations that a workgroup may have and still be one subgroup, where subgroups reduce all that
+ * the row is asked for.
+ */
+export function filledSubgroup(
+  target: Target,
+  { stages }: { readonly stages: readonly RowStage[] },
+): number | undefined {
+  const { subgroups } = target;
+  if (subgroups === undefined || !stages.every(({ dtype }) => reducesInSubgroups(target, dtype)))
+    return undefined;
+  return subgroups.inOrder === true ? subgroups.min : 1;
 }

@@ -15,8 +15,7 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
-import { reducesInSubgroups, sharesWork } from '../../../../schedule/machine.ts';
-import type { Target } from '../../../../schedule/target.ts';
+import { sharesWork } from '../../../../schedule/machine.ts';
 import type { Axis, Write } from '../../../../schedule/kernel.ts';
 import {
   addInts,
@@ -46,11 +45,13 @@ import {
 import { outlineRow, type RowOutline } from '../outline.ts';
 import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type Step } from './fold.ts';
 import { onlineSoftmax, runningMoments } from './fused.ts';
-import { Join, joinNames } from './join.ts';
+import { filledSubgroup, Join, joinNames } from './join.ts';
 import { groupOf, KeptRows, keptNames } from './kept.ts';
+import { rowNeeded } from './needed.ts';
 import { pickedOf } from '../pick.ts';
 import { elementOf, type Item, type Pass } from '../plan.ts';
 import { blockedAbove, blockOf, stepsOf, totalWidth, unitsOf, widthOf, type RowBody } from '../tiling.ts';
+import { areNeededBelow } from '../../shared/needed.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
 /** A row an invocation, or several that share it. */
@@ -145,9 +146,14 @@ class RowEmitter {
    * Runs `body` for this invocation's row. Shared rows must all reach the barriers, so rows past
    * the end repeat the last.
    */
-  #rows(body: () => void): void {
+  #rows(needed: () => void): void {
     const { rows, parts } = this.#plan.tiling;
     const b = this.#b;
+    const first = mulInts(groupNumber(this.#grid), constant(rows));
+    const body = (): void => {
+      const perRow = (): Lowering => this.#perRow();
+      b.if(rowNeeded(b, this.#frame, this.#plan.tiling, parts === 1 ? this.#unit : first, perRow), needed);
+    };
     const unit = b.let(addInts(mulInts(groupNumber(this.#grid), constant(rows)), this.#place), 'unit');
     const exact = this.#grid[0] * this.#grid[1] * rows === this.#units;
     if (exact) {
@@ -369,7 +375,7 @@ class RowEmitter {
       b.for('step', this.#part, this.#end, parts, (step) =>
         this.#store(perElement, this.#at(step, exprs), axis),
       );
-      if (this.#end.kind === 'constant') return;
+      if (this.#end.kind === 'constant' || areNeededBelow(this.#frame, this.#column)) return;
       // Where nothing counts no sweep has been: what waits between sweeps waits elsewhere.
       const past = operation('sub', [addInts(this.#end, constant(parts - 1)), this.#part], 'i32');
       const turns = operation('div', [past, constant(parts)], 'i32');
@@ -385,15 +391,4 @@ class RowEmitter {
     const values = writes.map((write) => lowering.value(write.value));
     writes.forEach((write, i) => storeAt(this.#b, lowering, name(write.node), write, values[i]!, lanes));
   }
-}
-
-/**
- * Invocations that a workgroup may have and still be one subgroup, where subgroups reduce all that
- * the row is asked for.
- */
-function filledSubgroup(target: Target, { stages }: RowBody): number | undefined {
-  const { subgroups } = target;
-  if (subgroups === undefined || !stages.every(({ dtype }) => reducesInSubgroups(target, dtype)))
-    return undefined;
-  return subgroups.inOrder === true ? subgroups.min : 1;
 }
