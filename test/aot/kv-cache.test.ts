@@ -2,9 +2,9 @@
 
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decode, inputs, longest, state } from '../../examples/kv-cache.ts';
+import { decode, inputs, longest, start, state, write } from '../../examples/kv-cache.ts';
 import type { Bundle } from '../../src/aot/bundle.ts';
-import { setDevice, tensor } from '../../src/index.ts';
+import { setDevice, stats, tensor } from '../../src/index.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { built, removeFolders, written } from './bundles.ts';
@@ -63,6 +63,18 @@ test('a step writes one row of each cache, in place', () => {
     expect(ports.updates).toHaveLength(4);
     for (const { weight, buffer } of ports.updates) expect(homes.get(weight)).toBe(buffer);
     // The row that comes and the row that is written, and where.
-    for (const { bytes } of kernels.filter(({ kind }) => kind === 'scatter')) expect(bytes).toBe(2 * row + 4);
+    for (const { bytes } of kernels.filter(({ kind }) => kind === 'scatter')) expect(bytes).toBe(2 * row);
   }
+});
+
+test('one program writes a text of any length, and attention ends at the keys that there are', async () => {
+  const capacity = 48;
+  const few = await write(start(capacity), 3, 5);
+  const { programs } = stats();
+  const tokens = await write(start(capacity), 20, 5);
+  expect(stats().programs).toBe(programs);
+  expect(tokens.slice(0, 3)).toEqual(few);
+  const given = tensor(Int32Array.from([5, ...tokens.slice(0, -1)]));
+  const scores = start(capacity).model.forward(given);
+  expect(Array.from((await scores.argmax(-1).data()) as Int32Array)).toEqual(tokens);
 });

@@ -87,7 +87,7 @@ const courses: readonly Course[] = [
     calls: () => {
       const calls = [5, 90, 17, 17, 3, 64].map((token, position): Call => {
         const given = { token: Int32Array.of(token), position: Int32Array.of(position) };
-        return { entry: 'decode', args: [tensor(given.token), tensor(given.position)], given };
+        return { entry: 'decode', args: [tensor(given.token), tensor(given.position, { shape: [] })], given };
       });
       return Promise.resolve(calls);
     },
