@@ -7,11 +7,11 @@ import { pathToFileURL } from 'node:url';
 import {
   arange,
   compile,
-  full,
   indexCopy,
   le,
   manualSeed,
   scaledDotProductAttention,
+  tensor,
   zeros,
   type Tensor,
 } from 'sinter';
@@ -114,10 +114,10 @@ export async function write({ model, cache }: State, count: number, first: numbe
     },
     { donate: [0] },
   );
-  let [seen, token] = [cache, full([1], first, { dtype: 'i32' })];
+  let [seen, token] = [cache, tensor(Int32Array.of(first))];
   const written: Tensor[] = [];
   for (let position = 0; position < count; position++) {
-    const result = step(seen, token, full([], position, { dtype: 'i32' }));
+    const result = step(seen, token, tensor(Int32Array.of(position), { shape: [] }));
     [seen, token] = [result.seen, result.next];
     written.push(token);
   }
