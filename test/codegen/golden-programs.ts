@@ -1,6 +1,6 @@
 // Small programs whose generated kernels are kept as files, test/golden/: on each target those that are told apart there.
 
-import { add, binary, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
+import { add, below, binary, bounded, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from './cases.ts';
@@ -39,7 +39,28 @@ export const goldenPrograms: Readonly<Record<string, readonly [Target, (s: Sketc
   'softmax-wasm': [wasmTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
   'running-sum-wasm': [wasmTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
   'half-precision-sum-wasm': [wasmTarget, (s) => [halfSum(s)]],
+  // Programs of which a run says how much there is.
+  'bounded-softmax-software': [softwareTarget, boundedSoftmax],
+  'bounded-softmax-wasm': [wasmTarget, boundedSoftmax],
+  'bounded-product-software': [softwareTarget, boundedProduct],
+  'bounded-product-cuda': [cudaTarget, boundedProduct],
+  'bounded-map-software': [softwareTarget, boundedMap],
 };
+
+function boundedSoftmax(s: Sketch): readonly Node[] {
+  const [x, n] = [s.input([64, 256]), s.input([], 'i32')];
+  return [s.softmax(below(s.b, x, 1, n, -Infinity), 1)];
+}
+
+function boundedProduct(s: Sketch): readonly Node[] {
+  const [x, y, n] = [s.input([64, 64]), s.input([64, 64]), s.input([], 'i32')];
+  return [bounded(s.b, s.matmul(below(s.b, x, 1, n), below(s.b, y, 0, n)), 0, n)];
+}
+
+function boundedMap(s: Sketch): readonly Node[] {
+  const [x, n] = [s.input([4, 64, 16]), s.input([], 'i32')];
+  return [bounded(s.b, unary(s.b, 'neg', x), 1, n)];
+}
 
 function swishOfRows(s: Sketch): Node {
   const x = add(s.b, s.input([64, 32]), broadcast(s.b, s.input([32]), [64, 32]));

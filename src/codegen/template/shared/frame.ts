@@ -1,6 +1,7 @@
 // What every template needs around its body: buffers in binding order, a grid that fits the device,
 // and the header comment.
 
+import { boundNote } from './bound-note.ts';
 import { DeviceError } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { showType } from '../../../ir/infer.ts';
@@ -146,7 +147,11 @@ export function finish(
   return {
     name: kernel.name,
     kind: kernel.kind,
-    header: [`${kernel.kind} kernel; ${schedule}`, shapes, `${kernel.flops} flops, ${kernel.bytes} bytes`],
+    header: [
+      `${kernel.kind} kernel; ${schedule}${boundNote(kernel.body)}`,
+      shapes,
+      `${kernel.flops} flops, ${kernel.bytes} bytes`,
+    ],
     buffers: [...global, ...shared],
     usesScalars: kernel.pool.usesScalars,
     grid,
