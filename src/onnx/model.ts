@@ -7,6 +7,7 @@ import { isFloat, type DType } from '../ir/dtype.ts';
 import { packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
 import { deviceTypes } from '../tensor/capability.ts';
 import { compile } from '../tensor/compile/compile.ts';
+import { dim, type DimOptions, type DimPattern } from '../tensor/sizes/dim.ts';
 import { fromBytes } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isNarrow, withDoubles, type ElementType } from './element.ts';
@@ -158,6 +159,32 @@ export class OnnxModel {
       const results = this.#paid(() => this.#recorded(values));
       return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
     };
+  }
+
+  /**
+   * The sizes of the inputs as the file has them, so that one program serves those that it names:
+   * `compile(model.toFunction(), { dims: [model.dims({ batch: { max: 64 } })] })`. Names that no range
+   * is given for go from 1 to 4096. Throws E_VALUE at a name that the file does not have.
+   */
+  dims(ranges: Readonly<Record<string, DimOptions>> = {}): Readonly<Record<string, DimPattern>> {
+    const needed = this.inputs.filter(
+      ({ name, shape }) => shape !== undefined && !this.#plan.stored.has(name),
+    );
+    // '?' is a size without a name.
+    const isName = (size: number | string): size is string => typeof size === 'string' && size !== '?';
+    const names = new Set(needed.flatMap(({ shape }) => shape!.filter(isName)));
+    const unknown = Object.keys(ranges).find((name) => !names.has(name));
+    if (unknown !== undefined) {
+      const known = [...names].join(', ') || 'none';
+      throw new TensorError('E_VALUE', 'onnx', `the model has no size '${unknown}': it has ${known}`);
+    }
+    const named = new Map([...names].map((name) => [name, dim(name, ranges[name])]));
+    return Object.fromEntries(
+      needed.map(({ name, shape }) => [
+        name,
+        shape!.map((size) => (typeof size === 'string' ? (named.get(size) ?? null) : size)),
+      ]),
+    );
   }
 
   /** Records a run with a budget of its own. */

@@ -2,7 +2,16 @@
 // data behave.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compile, explain, setDevice, sub, tensor, valueAndGrad, type Tensor } from '../../src/index.ts';
+import {
+  compile,
+  explain,
+  setDevice,
+  stats,
+  sub,
+  tensor,
+  valueAndGrad,
+  type Tensor,
+} from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
 import { SGD } from '../../src/optim/index.ts';
 import {
@@ -51,6 +60,29 @@ describe('a model', () => {
       ['b1', [3]],
       ['w2', [3, 1]],
     ]);
+  });
+
+  test('compiles once for the sizes that it names', async () => {
+    const model = await loadOnnx(perceptron);
+    const dims = model.dims({ batch: { max: 200 } });
+    expect(dims).toEqual({ x: [{ name: 'batch', min: 1, max: 200, multipleOf: 1 }, 2] });
+    const f = compile(model.toFunction(), { dims: [dims] });
+    let made = 0;
+    for (const rows of [3, 40, 7, 120]) {
+      const x = tensor(
+        Float32Array.from({ length: 2 * rows }, (_, i) => Math.sin(i)),
+        { shape: [rows, 2] },
+      );
+      const before = stats().programs;
+      const got = await numbers(one(f({ x })));
+      made += stats().programs - before;
+      const wanted = await numbers(one(await model.run({ x })));
+      expect(got.length).toBe(rows);
+      for (const [i, value] of got.entries()) expect(value).toBeCloseTo(wanted[i]!, 5);
+    }
+    expect(made).toBeLessThanOrEqual(2);
+    expect(() => f({ x: tensor([[1, 2]]).expand([201, 2]) })).toThrow('batch (axis 0 of');
+    expect(() => model.dims({ rows: {} })).toThrow("the model has no size 'rows': it has batch");
   });
 
   test('that is not there, or nothing of that kind, is refused by name', async () => {

@@ -10,7 +10,7 @@ import type { Traced } from '../compile/trace-function.ts';
 import { Executable, type FindSchedules } from '../realise/executable.ts';
 import { about } from '../report/compiles.ts';
 import type { Assignment, Dim } from './dim.ts';
-import { jointsOf, levelsOf, type Constraints } from './witnesses.ts';
+import { jointsOf, levelsOf, mostVariants, type Constraints } from './witnesses.ts';
 
 /** A program for some sizes, and what a call of it takes. */
 export interface Bound {
@@ -24,9 +24,13 @@ export interface Bound {
 }
 
 interface Ready {
-  readonly variant: Variant;
-  readonly executable: Executable;
+  readonly upTo: Assignment;
+  /** Undefined where none could be made: calls are compiled for their own sizes. */
+  readonly made: { readonly variant: Variant; readonly executable: Executable } | undefined;
 }
+
+/** So many times the work of a size is done at most where nobody declared that it varies. */
+const mostWaste = 4;
 
 /** What the structure is at a call, or at a size that was tried. */
 export interface Fitted {
@@ -47,8 +51,9 @@ export class Family {
   readonly #dims: readonly Dim[];
   readonly #tried: readonly { readonly at: Assignment; readonly values: Values }[];
   readonly #isScalar: readonly boolean[];
-  readonly #levels: readonly Assignment[];
-  readonly #ready: (Ready | undefined)[] = [];
+  readonly #levels: ReadonlyMap<string, readonly number[]>;
+  readonly #isDeclared: boolean;
+  readonly #ready: Ready[] = [];
   readonly #find: FindSchedules | undefined;
   readonly #name: string;
 
@@ -60,6 +65,7 @@ export class Family {
     readonly tried: readonly { readonly at: Assignment; readonly traced: Traced }[];
     readonly find: FindSchedules | undefined;
     readonly name: string;
+    readonly isDeclared: boolean;
   }) {
     this.structure = made.structure;
     this.constraints = made.constraints;
@@ -69,20 +75,68 @@ export class Family {
     this.#name = made.name;
     const { graph, scalarIndices } = made.tried[0]!.traced;
     this.#isScalar = graph.parameters.map((_, i) => scalarIndices.has(i));
-    this.#levels = levelsOf(jointsOf(made.dims, made.constraints));
+    this.#isDeclared = made.isDeclared;
+    this.#levels = levelsOf(jointsOf(made.dims, made.constraints), made.isDeclared);
     this.#tried = made.tried.flatMap(({ at, traced }) => {
       const fitted = this.fit(traced);
       return fitted === undefined ? [] : [{ at, values: fitted.values }];
     });
   }
 
-  /** The largest sizes of each program, and whether it has been compiled. */
+  /**
+   * The largest sizes of each program, and whether it has been compiled. Of one declared dim all that
+   * there may be.
+   */
   get variants(): readonly { readonly upTo: Assignment; readonly isMade: boolean }[] {
-    return this.#levels.map((upTo, i) => ({ upTo, isMade: this.#ready[i] !== undefined }));
+    const made = this.#ready.filter((ready) => ready.made !== undefined).map(({ upTo }) => upTo);
+    const [only, ...others] = this.#levels;
+    const possible =
+      others.length === 0 && this.#isDeclared
+        ? only![1].map((size): Assignment => new Map([[only![0], size]]))
+        : [...made, this.#largest()];
+    const isNew = (upTo: Assignment, i: number): boolean =>
+      possible.findIndex((other) => isSame(other, upTo)) === i;
+    return possible
+      .filter(isNew)
+      .map((upTo) => ({ upTo, isMade: made.some((other) => isSame(other, upTo)) }));
   }
 
   executables(): Executable[] {
-    return this.#ready.flatMap((ready) => ready?.executable ?? []);
+    return this.#ready.flatMap(({ made }) => made?.executable ?? []);
+  }
+
+  #largest(): Assignment {
+    return new Map([...this.#levels].map(([name, sizes]) => [name, sizes.at(-1)!]));
+  }
+
+  /** Up to which sizes the program goes that these sizes should have. */
+  #own(at: Assignment): Assignment {
+    const level = (name: string, sizes: readonly number[]): number =>
+      sizes.find((size) => size >= at.get(name)!) ?? sizes.at(-1)!;
+    return new Map([...this.#levels].map(([name, sizes]) => [name, level(name, sizes)]));
+  }
+
+  /**
+   * The program for these sizes: their own, as long as there is room for one more, or else the smallest
+   * that holds them.
+   */
+  #readyFor(at: Assignment, recorder: Recorder): Ready | undefined {
+    const [own, largest] = [this.#own(at), this.#largest()];
+    const known = this.#ready.find(({ upTo }) => isSame(upTo, own));
+    if (known !== undefined) return known;
+    const hasLargest = isSame(own, largest) || this.#ready.some(({ upTo }) => isSame(upTo, largest));
+    // One place is kept for the program of all sizes.
+    if (this.#ready.length < mostVariants - (hasLargest ? 0 : 1)) return this.#add(own, recorder);
+    const fitting = this.#ready
+      .filter(({ upTo }) => isWithin(at, upTo))
+      .sort((a, b) => total(a.upTo) - total(b.upTo));
+    return fitting[0] ?? (hasLargest ? undefined : this.#add(largest, recorder));
+  }
+
+  #add(upTo: Assignment, recorder: Recorder): Ready {
+    const ready = { upTo, made: this.#make(upTo, recorder) };
+    this.#ready.push(ready);
+    return ready;
   }
 
   /** What the structure is at the sizes of a trace; undefined where the trace is another computation. */
@@ -98,15 +152,12 @@ export class Family {
    * fits. Throws E_UNSUPPORTED where an operation cannot do with a varying size.
    */
   bind(traced: Traced, { values, leaves }: Fitted, at: Assignment, recorder: Recorder): Bound | undefined {
-    for (const [level, upTo] of this.#levels.entries()) {
-      if ([...upTo].some(([name, size]) => at.get(name)! > size)) continue;
-      const ready = (this.#ready[level] ??= this.#make(level, recorder));
-      const fits =
-        ready !== undefined &&
-        [...ready.variant.capacities].every(([num, capacity]) => this.#valueOf(values, num) <= capacity);
-      if (fits) return bound(ready, traced, leaves, this.#all(values, ready.variant));
-    }
-    return undefined;
+    const ready = this.#readyFor(at, recorder);
+    if (ready?.made === undefined || !isWithin(at, ready.upTo)) return undefined;
+    if (!this.#isDeclared && total(ready.upTo) > mostWaste * total(at)) return undefined;
+    const { variant } = ready.made;
+    const fits = [...variant.capacities].every(([num, capacity]) => this.#valueOf(values, num) <= capacity);
+    return fits ? bound(ready.made, traced, leaves, this.#all(values, variant)) : undefined;
   }
 
   #valueOf(values: Values, num: Varying): number {
@@ -122,17 +173,10 @@ export class Family {
     );
   }
 
-  #make(level: number, recorder: Recorder): Ready | undefined {
-    const upTo = this.#levels[level]!;
-    const below = this.#levels[level - 1];
-    const joints = jointsOf(this.#dims, this.constraints);
+  #make(upTo: Assignment, recorder: Recorder): Ready['made'] {
     const least = new Map<string, number>();
-    for (const { names, min, multipleOf } of joints) {
-      const first = Math.ceil(min / multipleOf) * multipleOf;
-      // Sizes of other dims decide as well which variant a call takes: any may be as small as it gets.
-      for (const name of names)
-        least.set(name, joints.length === 1 ? Math.max(first, below?.get(name) ?? 0) : first);
-    }
+    for (const { names, min, multipleOf } of jointsOf(this.#dims, this.constraints))
+      for (const name of names) least.set(name, Math.ceil(min / multipleOf) * multipleOf);
     const samples = [upTo, least].map((at) => this.#sample(at, recorder));
     if (samples[0] === undefined) return undefined;
     const within = this.#tried.filter(({ at }) => [...upTo].every(([name, size]) => at.get(name)! <= size));
@@ -173,7 +217,7 @@ export class Family {
 }
 
 function bound(
-  { variant, executable }: Ready,
+  { variant, executable }: NonNullable<Ready['made']>,
   { graph, scalarIndices }: Traced,
   leaves: readonly number[],
   values: Values,
@@ -189,6 +233,19 @@ function bound(
     scalars: of(true),
     sizes: variant.scalars.map((scalar) => scalarValue(scalar, values)),
   };
+}
+
+function isSame(a: Assignment, b: Assignment): boolean {
+  return [...a].every(([name, size]) => b.get(name) === size);
+}
+
+function isWithin(at: Assignment, upTo: Assignment): boolean {
+  return [...upTo].every(([name, size]) => at.get(name)! <= size);
+}
+
+/** Sizes that several dims share count once for each: it is a figure to compare by. */
+function total(at: Assignment): number {
+  return [...at.values()].reduce((product, size) => product * size, 1);
 }
 
 /** Whether any number of a structure varies. */

@@ -28,12 +28,15 @@ export class Symbolic {
   readonly declared: Declared;
   readonly #name: string;
   readonly #find: FindSchedules | undefined;
+  readonly #isDeclared: boolean;
   /** The most recently made first. */
   readonly #families: Family[] = [];
   #given = 0;
 
-  constructor(declared: Declared, name: string, find: FindSchedules | undefined) {
+  /** With `isDeclared` false sizes vary by themselves. */
+  constructor(declared: Declared, name: string, find: FindSchedules | undefined, isDeclared: boolean = true) {
     this.declared = declared;
+    this.#isDeclared = isDeclared;
     this.#name = name;
     this.#find = find;
   }
@@ -126,7 +129,8 @@ export class Symbolic {
     tried: readonly { readonly at: Assignment; readonly traced: Traced }[],
   ): Family {
     const dims = [...this.declared.dims.values()];
-    return new Family({ structure, sizes, constraints, dims, tried, find: this.#find, name: this.#name });
+    const [find, name, isDeclared] = [this.#find, this.#name, this.#isDeclared];
+    return new Family({ structure, sizes, constraints, dims, tried, find, name, isDeclared });
   }
 
   /** What sizes have to do with one another, so that the function can be recorded at all. */
@@ -143,7 +147,11 @@ export class Symbolic {
     };
     const first = attempt(unconstrained);
     if (first === undefined) return unconstrained;
-    for (const constraints of hypotheses(at)) if (attempt(constraints) === undefined) return constraints;
+    let left = mostHypotheses;
+    for (const constraints of hypotheses(at)) {
+      if (left-- === 0) break;
+      if (attempt(constraints) === undefined) return constraints;
+    }
     const names = dims.map(({ name }) => name).join(', ');
     throw new SinterError(
       'E_UNSUPPORTED',
@@ -152,6 +160,9 @@ export class Symbolic {
     );
   }
 }
+
+/** So many ways to explain why a function cannot be recorded are tried. */
+const mostHypotheses = 128;
 
 const moduli = [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
 

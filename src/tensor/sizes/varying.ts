@@ -121,7 +121,7 @@ export class Varying {
     const Made = declared && symbolicOrLater();
     if (declared === undefined || Made === undefined) return undefined;
     this.#attempts -= 1;
-    return (this.#symbolic = new Made(declared, this.#name, this.#find));
+    return (this.#symbolic = new Made(declared, this.#name, this.#find, false));
   }
 }
 

@@ -97,27 +97,30 @@ export function leastCommon(a: number, b: number): number {
   return (a / x) * b;
 }
 
-/** Into how many variants a range is cut, at most. */
+/** How many programs a function has for many sizes, at most. */
 export const mostVariants = 3;
 
 /**
- * The largest sizes that each variant is for, ascending: of the whole ranges an eighth and a
- * sixty-fourth, where these are worth a program of their own.
+ * Up to which sizes a program may go, ascending, by dim. Of a declared range: a sixty-fourth, an
+ * eighth, all. Of sizes that nobody declared: powers of two, so that no axis takes more than twice
+ * its work.
  */
-export function levelsOf(joints: readonly Joint[]): Assignment[] {
-  const shares = [64, 8, 1].filter(
-    (share) => share === 1 || joints.some(({ max, min }) => max / share >= Math.max(16, 2 * min)),
-  );
-  const levels = shares.map((share) => {
-    const at = new Map<string, number>();
-    for (const { names, min, max, multipleOf } of joints) {
-      const step = leastCommon(multipleOf, multipleOf >= 16 ? multipleOf : 16);
-      const last = Math.floor(max / multipleOf) * multipleOf;
-      const wanted = share === 1 ? last : Math.ceil(max / share / step) * step;
-      const least = Math.ceil(min / multipleOf) * multipleOf;
-      for (const name of names) at.set(name, Math.min(last, Math.max(least, wanted)));
-    }
-    return at;
-  });
-  return levels.slice(-mostVariants);
+export function levelsOf(
+  joints: readonly Joint[],
+  isDeclared: boolean,
+): ReadonlyMap<string, readonly number[]> {
+  const levels = new Map<string, readonly number[]>();
+  for (const { names, min, max, multipleOf } of joints) {
+    const step = leastCommon(multipleOf, multipleOf >= 16 ? multipleOf : 16);
+    const last = Math.floor(max / multipleOf) * multipleOf;
+    const least = Math.ceil(min / multipleOf) * multipleOf;
+    const shares = isDeclared ? [64, 8] : [32, 16, 8, 4, 2];
+    const parts = shares.flatMap((share) => {
+      if (max / share < Math.max(16, 2 * min)) return [];
+      return [Math.min(last, Math.max(least, Math.ceil(max / share / step) * step))];
+    });
+    const all = [...new Set([...parts, last])];
+    for (const name of names) levels.set(name, all);
+  }
+  return levels;
 }
