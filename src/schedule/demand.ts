@@ -105,6 +105,17 @@ function through(own: Needs, places: ReadonlyMap<number, number>): Needs {
   });
 }
 
+/** Whether a node is a value below a run-time number and one constant beyond, or says where that is. */
+export function isCutOff(node: Node): boolean {
+  if (node.dtype === 'bool' && node.inputs.length > 0)
+    if (selectedBelow(node, true).length + selectedBelow(node, false).length > 0) return true;
+  if (node.op !== 'where') return false;
+  const [condition, yes, no] = node.inputs as readonly [Node, Node, Node];
+  const cut = (other: Node, wanted: boolean): boolean =>
+    scalarOf(other)?.op === 'constant' && selectedBelow(condition, wanted).length > 0;
+  return cut(no, true) || cut(yes, false);
+}
+
 /** Axes of a reshaped result that are axes of the input: as many elements before them, and as long. */
 function reshapedAxes(node: Node): ReadonlyMap<number, number> {
   const [from, to] = [dims(node.inputs[0]!), dims(node)];
@@ -124,7 +135,7 @@ function narrowed(own: Needs, selected: Needs): Needs {
 
 /** Beyond which indices a condition never has the value `wanted`. */
 function selectedBelow(condition: Node, wanted: boolean): Needs {
-  const [a, b] = [condition.inputs[0]!, condition.inputs[1]!];
+  const [a, b] = condition.inputs as readonly [Node, Node];
   switch (condition.op) {
     case 'and':
     case 'or': {

@@ -223,6 +223,8 @@ export class BoundFinder {
 
   #op(op: 'min' | 'max' | 'add' | 'sub', a: Expr, b: Expr): Expr {
     if (a === b && (op === 'min' || op === 'max')) return a;
+    // max(a, max(a, c)) is what the inner one is.
+    if (op === 'max' && b.kind === 'op' && b.op === 'max' && b.args.includes(a)) return b;
     if (a.kind === 'constant' && b.kind === 'constant') {
       const [x, y] = [Number(a.value), Number(b.value)];
       return this.#number({ min: Math.min(x, y), max: Math.max(x, y), add: x + y, sub: x - y }[op]);

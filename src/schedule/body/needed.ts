@@ -39,7 +39,7 @@ function neededOf(
     const each = ends.map(({ n, more }) => {
       const value = evaluator.value(n, []);
       if (!isOfScalars(value)) return undefined;
-      const within = op('min', op('max', value, number(-more)), number(size - more));
+      const within = op('min', op('max', value, number(0 - more)), number(size - more));
       return more === 0 ? within : op('add', within, number(more));
     });
     return each.reduce((a, b) => a && b && op('max', a, b));
