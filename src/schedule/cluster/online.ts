@@ -34,6 +34,13 @@ export function onlineForm(
   return { max, stages: sums, outers: products };
 }
 
+/** A choice of x where a condition holds, and of a constant elsewhere. */
+interface Mask {
+  readonly when: Expr;
+  readonly x: Expr;
+  readonly otherwise: number;
+}
+
 class Splitter {
   readonly #max: RowStage;
   readonly #stages: ReadonlySet<Node>;
@@ -49,17 +56,17 @@ class Splitter {
   }
 
   /**
-   * expr = core · scales, with the maximum only in e^(x − max), at most once as a factor; `given`
-   * holds where it counts.
+   * expr = core · scales, with the maximum only in e^(x − max), at most once as a factor; all that is
+   * `given` holds where it counts.
    */
-  term(expr: Expr, given?: Expr): Term | undefined {
+  term(expr: Expr, given: readonly Expr[] = []): Term | undefined {
     if (!this.#usesStage(expr)) return { core: expr, scales: [], shifts: false };
     if (expr.kind === 'select') {
       const yes = this.term(expr.yes);
       if (yes === undefined || !isZero(expr.no)) return undefined;
       const [all, none] = [this.#pool.constant(1, 'bool'), this.#pool.constant(0, 'bool')];
       const inside = this.#pool.make({ ...expr, yes: all, no: none, dtype: 'bool' });
-      return this.#guarded(yes, inside, this.#pool.make({ ...expr, yes: yes.core }));
+      return this.#guarded(yes, inside, this.#pool.make({ ...expr, yes: yes.core }), given);
     }
     if (expr.kind !== 'op') return undefined;
     const { op, args, dtype } = expr;
@@ -79,10 +86,12 @@ class Splitter {
         return this.#usesStage(b!) ? undefined : wrap(this.term(a!, given), (core) => [core, b!]);
       case 'where': {
         if (this.#usesStage(a!)) return undefined;
-        const [kept, inner] = isZero(c!) ? [a!, this.term(b!, a!)] : [this.#not(a!), this.term(c!)];
+        const [kept, inner] = isZero(c!)
+          ? [a!, this.term(b!, [...given, a!])]
+          : [this.#not(a!), this.term(c!)];
         if (inner === undefined || !(isZero(c!) || isZero(b!))) return undefined;
         const args = isZero(c!) ? [a!, inner.core, c!] : [a!, b!, inner.core];
-        return this.#guarded(inner, kept, this.#pool.op(op, args, dtype));
+        return this.#guarded(inner, kept, this.#pool.op(op, args, dtype), given);
       }
       case 'mul': {
         if (this.#isOfRow(a!)) return scaled(this.term(b!, given), { op: 'mul', by: a! });
@@ -99,11 +108,13 @@ class Splitter {
     }
   }
 
-  /** A term that is selected by a condition, as `core`. */
-  #guarded(term: Term, condition: Expr, core: Expr): Term {
-    const hidden = this.#masked;
+  /** A term that is selected by a condition, as `core`, where all that is `given` holds. */
+  #guarded(term: Term, condition: Expr, core: Expr, given: readonly Expr[]): Term {
+    const masks = this.#masks;
+    const at = masks.findIndex(({ when }) => when === condition);
+    const isHidden = at >= 0 && masks.slice(0, at).every(({ when }) => given.includes(when));
     // If such a maximum is −∞, no key is masked, and e^(x − max) is not known to be 0.
-    const always = term.scales.length === 0 && hidden?.when === condition && hidden.otherwise > -Infinity;
+    const always = term.scales.length === 0 && isHidden && masks[at]!.otherwise > -Infinity;
     const guard = always ? undefined : this.#both(term.guard, condition);
     const { scales, shifts } = term;
     return { core, scales, shifts, ...(guard && { guard }) };
@@ -118,25 +129,33 @@ class Splitter {
     return this.#pool.op('not', [condition], 'bool');
   }
 
-  /** The maximum over x where a condition holds, and of a constant elsewhere. */
-  get #masked(): { readonly when: Expr; readonly x: Expr; readonly otherwise: number } | undefined {
-    const { value } = this.#max;
-    if (value.kind !== 'op' || value.op !== 'where') return undefined;
-    const [when, x, otherwise] = value.args;
-    if (otherwise!.kind !== 'constant') return undefined;
-    return { when: when!, x: x!, otherwise: Number(otherwise!.value) };
+  /**
+   * The maximum over x where a condition holds, and of a constant elsewhere; and that x may be such a
+   * choice again: from the outermost to the innermost.
+   */
+  get #masks(): readonly Mask[] {
+    const masks: Mask[] = [];
+    for (let at = this.#max.value; at.kind === 'op' && at.op === 'where';) {
+      const [when, x, otherwise] = at.args;
+      if (otherwise!.kind !== 'constant') break;
+      masks.push({ when: when!, x: x!, otherwise: Number(otherwise!.value) });
+      at = x!;
+    }
+    return masks;
   }
 
   /**
-   * x − max, where the maximum is taken over the same x, at least where `given` holds: while the
-   * maximum is −∞, so is x.
+   * x − max, where the maximum is taken over the same x, at least where all that is `given` holds:
+   * while the maximum is −∞, so is x.
    */
-  #isShifted(expr: Expr, given: Expr | undefined): boolean {
+  #isShifted(expr: Expr, given: readonly Expr[]): boolean {
     if (expr.kind !== 'op' || expr.op !== 'sub') return false;
     const [x, max] = expr.args;
     if (max!.kind !== 'result' || max!.node !== this.#max.node) return false;
-    const masked = this.#masked;
-    return x === this.#max.value || (given !== undefined && masked?.when === given && masked.x === x);
+    if (x === this.#max.value) return true;
+    const masks = this.#masks;
+    const inner = masks.findIndex((mask) => mask.x === x);
+    return inner >= 0 && masks.slice(0, inner + 1).every(({ when }) => given.includes(when));
   }
 
   #usesStage(expr: Expr): boolean {
