@@ -15,7 +15,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ir: ['errors.ts'],
   runtime: ['errors.ts'],
   autograd: ['errors.ts', 'ir'],
-  schedule: ['errors.ts', 'lazy.ts', 'ir', 'runtime/program.ts', 'type runtime'],
+  schedule: ['errors.ts', 'lazy.ts', 'table.ts', 'ir', 'runtime/program.ts', 'type runtime'],
   codegen: ['errors.ts', 'lazy.ts', 'ir', 'schedule', 'runtime/program.ts'],
   dump: ['ir', 'codegen', 'type schedule', 'schedule/text', 'runtime/program.ts'],
   'parts.ts': ['lazy.ts', 'ir', 'schedule', 'codegen'],

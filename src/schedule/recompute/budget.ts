@@ -1,35 +1,8 @@
-// What a budget of memory does, and where a page gets that from.
+// What fits programs into a budget of memory; a page loads it when one is given.
 
-import type { Graph } from '../../ir/graph.ts';
 import { Lazy } from '../../lazy.ts';
 import type { fitMemory } from './fit.ts';
 import type { plannedOf } from './timeline.ts';
-
-/** A value that is computed again. */
-export interface Recomputed {
-  /** Its dtype and shape. */
-  readonly type: string;
-  readonly op: string;
-  readonly bytes: number;
-}
-
-/** What a budget of memory has done. */
-export interface Fitting {
-  /** Bytes that a run may take. */
-  readonly budget: number;
-  /** Bytes that a run takes without anything computed again, and with. */
-  readonly plain: number;
-  readonly bytes: number;
-  /** Arithmetic that is added. */
-  readonly flops: number;
-  /** Values that are computed again instead of being kept, in the order of the way forward. */
-  readonly values: readonly Recomputed[];
-}
-
-export interface Fitted {
-  readonly graph: Graph;
-  readonly fitting: Fitting;
-}
 
 /** What fits programs into memory. */
 export interface Budgeting {

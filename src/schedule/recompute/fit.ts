@@ -7,7 +7,7 @@ import { SinterError } from '../../errors.ts';
 import type { Graph, Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
 import { showBytes } from '../../table.ts';
-import type { Fitted, Fitting, Recomputed } from './budget.ts';
+import type { Fitted, Fitting, Recomputed } from './fitting.ts';
 import { recomputed } from './rewrite.ts';
 import { estimates, Segments, type Estimate } from './segments.ts';
 import { timelineOf, type Planned, type Timeline } from './timeline.ts';

@@ -71,7 +71,10 @@ export const callRows: Rows = {
       schedules: meaning(() => ({ version: 1, entries: {} })),
     }),
   ],
-  checkpoint: [fn, options({ policy: meaning(() => 'products', 'emptyList', 'function') })],
+  checkpoint: [
+    fn,
+    options({ policy: meaning(() => 'products', 'emptyList', 'texts', 'function', 'asynchronous') }),
+  ],
   checkpointName: [t(2), text('scores')],
   customJvp: [fn, fn],
   customVjp: [fn, fn],
