@@ -45,12 +45,10 @@ dot_0(
   const bool is_needed = group < min_;
   if (is_needed) {
     const int first_quad = int(threadIdx.x);
-    const int max_1 = max_i32(int(scalars[0]), 0);
-    const int min_1 = min_i32(max_1, 64);
-    const int end_quad = min_i32(((min_1 + 3) >> 2), 16);
+    const int end_quad = min_i32(((min_ + 3) >> 2), 16);
     float4 sum_0_0 = float4_of(0.0f);
     const int idx = group * 64;
-    for (int k = int(threadIdx.y); k < min_1; k += 16) {
+    for (int k = int(threadIdx.y); k < min_; k += 16) {
       const bool lt = k < int(scalars[0]);
       const int idx_1 = idx + k;
       const float x0 = in0[idx_1];

@@ -20,11 +20,9 @@ fn dot_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocation_i
   if (is_needed) {
     var sum_0_0 = vec4f(0.0);
     var sum_1_0 = vec4f(0.0);
-    let max_1 = max(bitcast<i32>(scalars[0].x), 0);
-    let min_1 = min(max_1, 64);
     let idx = m * 64;
     let idx_2 = m_1 * 64;
-    for (var k = 0; k < min_1; k++) {
+    for (var k = 0; k < min_; k++) {
       let lt = k < bitcast<i32>(scalars[0].x);
       let idx_1 = idx + k;
       let x0 = in0[idx_1];

@@ -1,4 +1,4 @@
-// row-reduction kernel; 64 rows of 256, lanes along column, 1 invocation a row, column < max(min(max(scalars[0], 0), 256), max(min(max(scalars[0], 0), 256), 1))
+// row-reduction kernel; 64 rows of 256, lanes along column, 1 invocation a row, column < scalars[0]
 // in0: f32[64,256], out0: f32[64,256]
 // 278528 flops, 131072 bytes
 
@@ -69,10 +69,9 @@ fn row_reduction_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(loca
   let max_ = max(bitcast<i32>(scalars[0].x), 0);
   let min_ = min(max_, 256);
   let max_1 = max(min_, 1);
-  let max_2 = max(min_, max_1);
-  let end_step = min(((max_2 + 3) >> 2u), 64);
+  let end_step = min(((max_1 + 3) >> 2u), 64);
   let unit = i32(workgroup_id.x) * 4 + i32(local_id.x);
-  var max_3 = -inf_f32x4();
+  var max_2 = -inf_f32x4();
   let idx_2 = unit * 64;
   for (var step = 0; step < end_step; step++) {
     let idx = step * 4;
@@ -81,10 +80,10 @@ fn row_reduction_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(loca
     let idx_3 = idx_2 + step;
     let x0 = in0[idx_3];
     let where_ = select(-inf_f32x4(), x0, lt);
-    max_3 = max_f32x4(max_3, where_);
+    max_2 = max_f32x4(max_2, where_);
   }
-  let max_4 = max_3;
-  let max_5 = max_f32(max_f32(max_4.x, max_4.y), max_f32(max_4.z, max_4.w));
+  let max_3 = max_2;
+  let max_4 = max_f32(max_f32(max_3.x, max_3.y), max_f32(max_3.z, max_3.w));
   var sum = vec4f(0.0);
   for (var step_1 = 0; step_1 < end_step; step_1++) {
     let idx_4 = step_1 * 4;
@@ -93,7 +92,7 @@ fn row_reduction_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(loca
     let idx_6 = idx_2 + step_1;
     let x0_1 = in0[idx_6];
     let where_1 = select(-inf_f32x4(), x0_1, lt_1);
-    let sub = where_1 - vec4f(max_5);
+    let sub = where_1 - vec4f(max_4);
     let exp = exp_f32x4(sub);
     sum = sum + exp;
   }
@@ -106,7 +105,7 @@ fn row_reduction_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(loca
     let idx_9 = idx_2 + step_2;
     let x0_2 = in0[idx_9];
     let where_2 = select(-inf_f32x4(), x0_2, lt_2);
-    let sub_1 = where_2 - vec4f(max_5);
+    let sub_1 = where_2 - vec4f(max_4);
     let exp_1 = exp_f32x4(sub_1);
     let div = exp_1 / vec4f(sum_2);
     out0[idx_9] = div;
@@ -119,7 +118,7 @@ fn row_reduction_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(loca
     let idx_12 = idx_2 + step_3;
     let x0_3 = in0[idx_12];
     let where_3 = select(-inf_f32x4(), x0_3, lt_3);
-    let sub_2 = where_3 - vec4f(max_5);
+    let sub_2 = where_3 - vec4f(max_4);
     let exp_2 = exp_f32x4(sub_2);
     let div_1 = exp_2 / vec4f(sum_2);
     out0[idx_12] = div_1;
