@@ -70,11 +70,12 @@ test('a step writes one row of each cache, in place', () => {
 test('one program writes a text of any length, and attention ends at the keys that there are', async () => {
   const capacity = 48;
   const few = await write(start(capacity), 3, 5);
-  // The second of anything may compile what has been seen to vary.
-  expect(await write(start(capacity), 3, 5)).toEqual(few);
-  const { programs } = stats();
+  const before = stats();
   const tokens = await write(start(capacity), 20, 5);
-  expect(stats().programs).toBe(programs);
+  const after = stats();
+  expect(after.traces - before.traces).toBe(1);
+  // The weights of another model may be drawn by another program; no token has one of its own.
+  expect(after.programs - before.programs).toBeLessThan(3);
   expect(tokens.slice(0, 3)).toEqual(few);
   const given = tensor(Int32Array.from([5, ...tokens.slice(0, -1)]));
   const scores = start(capacity).model.forward(given);
