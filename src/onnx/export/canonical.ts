@@ -11,14 +11,15 @@ import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { writeOutLoops } from '../../ir/passes/write-out-loops.ts';
 
-/** Nodes that the turns of one loop may become; longer loops are refused by their spelling. */
-const mostNodes = 100_000;
+/** Nodes that the turns of one loop may become; longer ones are loops of the file (control/loop.ts). */
+const mostNodes = 64;
 
 function isShort({ attrs }: NodeOf<'iterate'>): boolean {
+  if (attrs.guard >= 0) return false;
   return attrs.trips * topological(graphOf(attrs.body).outputs).length <= mostNodes;
 }
 
-/** Models have no loops yet: turns follow each other. */
+/** The turns of short loops follow each other. */
 function withoutLoops(graph: Graph): Graph {
   return writeOutLoops(graph, isShort);
 }

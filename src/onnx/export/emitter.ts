@@ -7,6 +7,7 @@ import { broadcastShapes, sameShape, sizeOf, type FixedShape } from '../../ir/sh
 import { hostArray, packBytes, type Scalar } from '../../ir/value.ts';
 import { codeOf, hostType, typeOf, type ElementType } from '../element.ts';
 import type { Draft } from '../schema.ts';
+import { tensorDraft } from '../tensor-file.ts';
 import { carrierOf } from './carriers.ts';
 
 /** A value of the file. */
@@ -25,7 +26,12 @@ export interface Initializer {
 }
 
 /** Attributes of a node: integers, floats, strings, lists of integers. */
-export type AttributeValue = number | { readonly float: number } | string | readonly number[];
+export type AttributeValue =
+  | number
+  | { readonly float: number }
+  | { readonly graph: Draft<'Graph'> }
+  | string
+  | readonly number[];
 export type AttributeValues = Readonly<Record<string, AttributeValue>>;
 
 /** An operation has no spelling in the format; the reason reads on from "…: ". */
@@ -40,14 +46,41 @@ export class Emitter {
   readonly initializers: Initializer[] = [];
   readonly #constants = new Map<string, Val>();
   readonly #casts = new Map<string, Val>();
+  readonly #around: Emitter | undefined;
   #count = 0;
 
-  constructor(opset: number) {
+  constructor(opset: number, around?: Emitter) {
     this.opset = opset;
+    this.#around = around;
+  }
+
+  /** What a graph inside of this one is made with: it may read values of this one. */
+  inside(): Emitter {
+    return new Emitter(this.opset, this);
+  }
+
+  /** An input of a graph inside. */
+  port(dtype: DType, shape: FixedShape): Val {
+    return { name: this.#name('input'), dtype, shape };
+  }
+
+  /** A graph inside, with its outputs. */
+  graph(inputs: readonly Val[], outputs: readonly Val[]): Draft<'Graph'> {
+    return {
+      name: 'body',
+      node: this.nodes,
+      initializer: this.initializers.map(({ name, type, shape, data }) =>
+        tensorDraft(name, type, shape, data),
+      ),
+      input: inputs.map(portDraft),
+      output: outputs.map(portDraft),
+    };
   }
 
   /** A unique temporary name; values that stay in the file are renamed at the end. */
   #name(wished: string): string {
+    // One count for all graphs of a file: names inside must not hide those around.
+    if (this.#around !== undefined) return this.#around.#name(wished);
     return `${wished}${mark}${(this.#count += 1)}`;
   }
 
@@ -206,9 +239,16 @@ export function commonShape(operands: readonly Val[]): FixedShape {
     .reduce((a, b) => (sameShape(a, b) ? a : broadcastShapes('exportOnnx', a, b)));
 }
 
+/** A value as the input or output of a graph. */
+export function portDraft({ name, dtype, shape }: Val): Draft<'ValueInfo'> {
+  const dim = shape.map((size) => ({ value: BigInt(size) }));
+  return { name, type: { tensor: { elemType: codeOf(typeOf(dtype)), shape: { dim } } } };
+}
+
 function attributeDraft(name: string, value: AttributeValue): Draft<'Attribute'> {
   if (typeof value === 'number') return { name, type: 2, i: BigInt(value) };
   if (typeof value === 'string') return { name, type: 3, s: new TextEncoder().encode(value) };
+  if ('graph' in value) return { name, type: 5, g: value.graph };
   if ('float' in value) return { name, type: 1, f: value.float };
   return { name, type: 7, ints: value.map(BigInt) };
 }

@@ -2,11 +2,11 @@
 // beside it where they do not fit into a message, or are asked to lie there.
 
 import { SinterError } from '../../errors.ts';
-import { codeOf, typeOf } from '../element.ts';
+import { codeOf } from '../element.ts';
 import type { Draft } from '../schema.ts';
 import { tensorDraft } from '../tensor-file.ts';
 import { encode } from '../wire.ts';
-import type { Initializer, Val } from './emitter.ts';
+import { portDraft, type Initializer, type Val } from './emitter.ts';
 import type { SpelledGraph } from './graph.ts';
 
 /** A model of the file's parts. */
@@ -127,9 +127,4 @@ function initializerDraft(
       entry('length', data.length),
     ],
   };
-}
-
-function portDraft({ name, dtype, shape }: Val): Draft<'ValueInfo'> {
-  const dim = shape.map((size) => ({ value: BigInt(size) }));
-  return { name, type: { tensor: { elemType: codeOf(typeOf(dtype)), shape: { dim } } } };
 }

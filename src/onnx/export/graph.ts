@@ -53,26 +53,9 @@ export function spellGraph(
   taken: readonly string[],
 ): SpelledGraph {
   const e = new Emitter(opset);
-  const { parameters, outputs } = canonical(graph);
-  const values = new Map<Node, Val>();
-  parameters.forEach((parameter, i) => values.set(parameter as Node, bind(e, i)));
-  const compact = (node: Node): Val => values.get(node)!;
-  const full = (node: Node): Val => e.expand(compact(node), dims(node));
-  const scope: Scope = { e, compact, full, patterns: new Map() };
   const failures = new Map<string, UnsupportedOp>();
-  for (const node of topological(outputs)) {
-    if (values.has(node)) continue;
-    try {
-      values.set(node, spell(scope, node));
-    } catch (error) {
-      if (!(error instanceof Unspelled)) throw error;
-      // Reported only where an output needs it.
-      const name = `?${mark}${failures.size}`;
-      failures.set(name, { op: node.op, type: showType(node), reason: error.message });
-      values.set(node, { name, dtype: node.dtype, shape: dims(node) });
-    }
-  }
-  const results = outputs.map(scope.full);
+  const parameters = graph.parameters.map((_, i) => bind(e, i));
+  const results = spelled(e, graph, parameters, new Map(), failures);
   const live = needed(e.nodes, results);
   const missing = [...failures].filter(([name]) => live.read.has(name)).map(([, failure]) => failure);
   if (missing.length > 0) throw new UnsupportedOpsError(missing);
@@ -86,6 +69,46 @@ export function spellGraph(
   );
 }
 
+/** The values of a graph's outputs, whose parameters have these values. */
+function spelled(
+  e: Emitter,
+  graph: Graph,
+  given: readonly Val[],
+  patterns: Scope['patterns'],
+  failures: Map<string, UnsupportedOp>,
+): Val[] {
+  const { parameters, outputs } = canonical(graph);
+  const values = new Map<Node, Val>();
+  parameters.forEach((parameter, i) => values.set(parameter as Node, given[i]!));
+  const compact = (node: Node): Val => values.get(node)!;
+  const full = (node: Node): Val => e.expand(compact(node), dims(node));
+  const spellInside: Scope['spellInside'] = (inner, body, own) =>
+    spelled(inner, body, own, patterns, failures);
+  const scope: Scope = { e, compact, full, patterns, loops: new Map(), spellInside };
+  for (const node of topological(outputs)) {
+    if (values.has(node)) continue;
+    try {
+      values.set(node, spell(scope, node));
+    } catch (error) {
+      if (!(error instanceof Unspelled)) throw error;
+      // Reported only where an output needs it.
+      const name = `?${mark}${failures.size}`;
+      failures.set(name, { op: node.op, type: showType(node), reason: error.message });
+      values.set(node, { name, dtype: node.dtype, shape: dims(node) });
+    }
+  }
+  return outputs.map(full);
+}
+
+/** Every name that a node reads, those that its graphs inside read among them. */
+function readBy({ input = [], attribute = [] }: Draft<'Node'>): string[] {
+  const inside = attribute.flatMap(({ g }) => [
+    ...(g?.node ?? []).flatMap(readBy),
+    ...(g?.output ?? []).map(({ name }) => name ?? ''),
+  ]);
+  return [...input, ...inside];
+}
+
 /** The nodes that results need, and every name that is read. */
 function needed(
   nodes: readonly Draft<'Node'>[],
@@ -94,7 +117,7 @@ function needed(
   const read = new Set(results.map(({ name }) => name));
   const kept = nodes.toReversed().filter((node) => {
     const isRead = node.output?.some((name) => read.has(name)) === true;
-    if (isRead) for (const name of node.input ?? []) read.add(name);
+    if (isRead) for (const name of readBy(node)) read.add(name);
     return isRead;
   });
   return { nodes: kept.toReversed(), read };
@@ -137,10 +160,25 @@ function named(
     return fresh;
   };
   const elements = initializers.map((one) => ({ ...one, name: rename(one.name) }));
-  const renamed = nodes.map((node) => {
+  const renamedNode = (node: Draft<'Node'>): Draft<'Node'> => {
     const output = (node.output ?? []).map(rename);
-    return { ...node, name: output[0]!, input: (node.input ?? []).map(rename), output };
-  });
+    const attribute = (node.attribute ?? []).map((one) =>
+      one.g === undefined ? one : { ...one, g: renamedGraph(one.g) },
+    );
+    return { ...node, name: output[0]!, input: (node.input ?? []).map(rename), output, attribute };
+  };
+  const renamedGraph = (graph: Draft<'Graph'>): Draft<'Graph'> => {
+    const all = <T extends { readonly name?: string | undefined }>(list: readonly T[] = []): T[] =>
+      list.map((one) => ({ ...one, name: rename(one.name ?? '') }));
+    return {
+      ...graph,
+      node: (graph.node ?? []).map(renamedNode),
+      initializer: all(graph.initializer),
+      input: all(graph.input),
+      output: all(graph.output),
+    };
+  };
+  const renamed = nodes.map(renamedNode);
   const ends = copies.map((copy) => ({ ...copy, input: (copy.input ?? []).map(rename) }));
   return { nodes: [...renamed, ...ends], initializers: elements };
 }

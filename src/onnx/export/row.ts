@@ -1,7 +1,7 @@
 // The type of a row of the export table: a function for each primitive that adds ONNX nodes for one
 // node of the graph and gives their value.
 
-import type { Node, NodeOf } from '../../ir/graph.ts';
+import type { Graph, Node, NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import type { Emitter, Val } from './emitter.ts';
 import type { Patterns } from './pattern.ts';
@@ -18,6 +18,10 @@ export interface Scope {
   readonly full: (node: Node) => Val;
   /** Operations that nodes were compared with so far. */
   readonly patterns: Patterns;
+  /** Results of loops that were spelled, by what their nodes share. */
+  readonly loops: Map<string, readonly Val[]>;
+  /** Adds what computes a graph whose parameters have these values; gives its outputs. */
+  readonly spellInside: (e: Emitter, graph: Graph, values: readonly Val[]) => Val[];
 }
 
 /**

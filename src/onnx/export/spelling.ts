@@ -8,6 +8,7 @@ import type { Op } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { contractions } from './contractions.ts';
 import { convolutions } from './convolutions.ts';
+import { iterate } from './control/loop.ts';
 import { elementwise } from './elementwise.ts';
 import { Unspelled, type Val } from './emitter.ts';
 import { folds } from './folds.ts';
@@ -60,9 +61,7 @@ const rows: { readonly [K in Op]: Row<K> } = {
   radixRank: unspelled(ofPasses),
   jacobiRows: unspelled(ofMatrices),
   completeRows: unspelled(ofMatrices),
-  iterate: unspelled(
-    'a loop of so many turns would be too long a file: its turns are written out one by one',
-  ),
+  iterate,
   segmentReduce: unspelled('the format folds no segments of neighbours: scatterReduce by segment ids does'),
   factor: (_, { attrs }) => {
     throw new Unspelled(`the format has no ${factorWords[attrs.kind]}`);
