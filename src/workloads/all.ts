@@ -28,4 +28,5 @@ export const workloads: readonly Workload[] = [
   models.gptBlockForward,
   models.gptBlockTrain,
   models.rnnScan,
+  models.checkpointed,
 ];

@@ -4,7 +4,15 @@
 import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
 import { adam, type OptimizerState } from '../optim/index.ts';
-import { block, initBlock, type Affine, type Block } from './transformer.ts';
+import {
+  block,
+  decoderLoss,
+  initBlock,
+  initDecoder,
+  type Affine,
+  type Block,
+  type Decoder,
+} from './transformer.ts';
 import { workload, type Workload } from './workload.ts';
 
 const optimizer = adam({ lr: 1e-3 });
@@ -123,4 +131,22 @@ export const rnnScan: Workload = workload(
       return outputs.square().mean() as Tensor;
     })(weights),
   () => [initRecurrence(), sn.zeros([128, 16, 64])],
+);
+
+const deepSizes = { vocabulary: 512, context: 128, width: 128, heads: 4, layers: 12 };
+
+/** A step of the whole model, each layer called through `around`. */
+function deepStep(around: (fn: typeof block) => typeof block): (p: Decoder, tokens: Tensor) => unknown {
+  return (params, tokens) =>
+    sn.valueAndGrad((p: Decoder) => decoderLoss(p, tokens, tokens, deepSizes.heads, around))(params);
+}
+
+/** What `checkpointed` is compared with. */
+export const unchecked: Workload['fn'] = deepStep((fn) => fn);
+
+export const checkpointed: Workload = workload(
+  'checkpointed',
+  'a transformer of 12 layers, width 128, batch 8, 128 positions, and its gradient, by checkpointed layers',
+  deepStep((fn) => sn.checkpoint(fn)),
+  () => [initDecoder(deepSizes), sn.zeros([8, 128], { dtype: 'i32' })],
 );

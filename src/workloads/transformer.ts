@@ -101,17 +101,31 @@ export function block(x: Tensor, p: Block, heads: number): Tensor {
     .add(attended);
 }
 
-/** Logits [batch, positions, vocabulary] of what follows each of the tokens [batch, positions]. */
-export function decode(p: Decoder, tokens: Tensor, heads: number): Tensor {
+/**
+ * Logits [batch, positions, vocabulary] of what follows each of the tokens [batch, positions];
+ * `around` may wrap what is called for each layer.
+ */
+export function decode(
+  p: Decoder,
+  tokens: Tensor,
+  heads: number,
+  around: (fn: typeof block) => typeof block = (fn) => fn,
+): Tensor {
   const places = p.positions.narrow(0, 0, tokens.shape[1]!);
   let x = sn.embedding(tokens, p.tokens).add(places);
-  for (const layer of p.blocks) x = block(x, layer, heads);
+  for (const layer of p.blocks) x = around(block)(x, layer, heads);
   return normed(x, p.norm).linear(p.head);
 }
 
 /** Mean cross-entropy, in nats, of predicting `targets` from `tokens`; both [batch, positions]. */
-export function decoderLoss(p: Decoder, tokens: Tensor, targets: Tensor, heads: number): Tensor {
-  const logits = decode(p, tokens, heads);
+export function decoderLoss(
+  p: Decoder,
+  tokens: Tensor,
+  targets: Tensor,
+  heads: number,
+  around?: (fn: typeof block) => typeof block,
+): Tensor {
+  const logits = decode(p, tokens, heads, around);
   return sn.crossEntropy(
     logits.reshape([targets.size, logits.shape.at(-1)!]),
     targets.reshape([targets.size]),

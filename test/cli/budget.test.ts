@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { budget, type BudgetLine } from '../../src/cli/bench/budget.ts';
 import { explain } from '../../src/explain.ts';
+import { checkpointed, unchecked } from '../../src/workloads/models.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { timedWorkloads } from '../../src/workloads/timed/workloads.ts';
 
@@ -32,6 +33,7 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   gptBlockTrain: [22, 4],
   // What each of 128 turns reads and writes counts, weights too.
   rnnScan: [26, 222],
+  checkpointed: [335, 42.1],
 };
 
 const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [line.workload, line]));
@@ -62,6 +64,15 @@ describe('the budget holds', () => {
     expect(line.kernels).toBeLessThanOrEqual(kernels);
     expect(line.bytes / line.lowerBoundBytes).toBeLessThanOrEqual(ratio);
   });
+});
+
+test('checkpointed layers take a third of the memory for a third more arithmetic', () => {
+  const args = checkpointed.args();
+  const [plain, again] = [unchecked, checkpointed.fn].map((fn) => explain(fn, ...args));
+  expect(again!.memory.peak).toBeLessThanOrEqual(0.35 * plain!.memory.peak);
+  expect(again!.memory.scratch).toBeLessThanOrEqual(0.2 * plain!.memory.scratch);
+  expect(again!.totals.flops).toBeLessThanOrEqual(1.35 * plain!.totals.flops);
+  expect(again!.totals.flops).toBeGreaterThan(plain!.totals.flops);
 });
 
 test('no workload moves less than the lower bound', () => {

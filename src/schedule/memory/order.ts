@@ -12,13 +12,14 @@ import { eventsOf } from './barrier.ts';
  * Kahn's algorithm over "reads what another writes", earliest recorded first. A kernel whose result
  * may overwrite a donated parameter is delayed, while other kernels can run, until the parameter's
  * other readers are done: only then is writing in place safe. So is a kernel behind a barrier, until
- * what the barrier waits for is computed; where there are barriers, kernels that take no more memory
+ * what the barrier waits for is computed; where there are barriers, or `isFrugal`, kernels that take no more memory
  * than they give back come first of all that are ready.
  */
 export function orderKernels(
   kernels: readonly Kernel[],
   donations: ReadonlyMap<Node, Node>,
   packs: Packs = new Map(),
+  isFrugal = false,
 ): Kernel[] {
   const writers = new Map<Node, Kernel[]>();
   const readersLeft = new Map<Node, number>();
@@ -52,7 +53,7 @@ export function orderKernels(
       return (readersLeft.get(parameter) ?? 0) > (reads.get(kernel)!.has(parameter) ? 1 : 0);
     });
   const events = eventsOf(kernels, (node) => writers.get(node) ?? []);
-  const hasBarriers = events.size > 0;
+  const hasBarriers = isFrugal || events.size > 0;
   const done = new Set<Kernel>();
   const waits = (kernel: Kernel): boolean =>
     overwritesEarly(kernel) || (events.get(kernel) ?? []).some((event) => !done.has(event));

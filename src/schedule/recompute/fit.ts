@@ -4,16 +4,22 @@
 // the peak, as in Chen et al. (2016) and Checkmate (Jain et al., 2020), not an optimal one.
 
 import { SinterError } from '../../errors.ts';
-import type { Graph, Node } from '../../ir/graph.ts';
+import type { Graph } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
 import { showBytes } from '../../table.ts';
-import type { Fitted, Fitting, Recomputed } from './fitting.ts';
+import type { Fitted, Recomputed } from './fitting.ts';
+import { orderKernels } from '../memory/order.ts';
 import { recomputed } from './rewrite.ts';
 import { estimates, Segments, type Estimate } from './segments.ts';
 import { timelineOf, type Planned, type Timeline } from './timeline.ts';
 
-/** Plans that are tried at most. */
-const mostTrials = 24;
+/** Plans that are tried because of their estimates at most, and those that are tried at last. */
+const mostTrials = 12;
+const lastTrials = 4;
+/** How often what was computed again is cut again. */
+const mostRounds = 3;
+/** What is estimated to take that much of another takes about the same. */
+const nearly = 0.97;
 
 /**
  * The graph, or one that computes the same and fits. Throws E_LIMIT where none is found, with the
@@ -21,43 +27,66 @@ const mostTrials = 24;
  */
 export function fitMemory(graph: Graph, budget: number, plan: (graph: Graph) => Planned): Fitted {
   const plain = plan(graph);
-  const told = (planned: Planned, values: readonly Recomputed[]): Fitting => ({
-    budget,
-    plain: plain.bytes,
-    bytes: planned.bytes,
-    flops: planned.flops - plain.flops,
-    values,
+  const told = ({ planned, values }: Found): Fitted => ({
+    graph: planned.graph,
+    fitting: {
+      budget,
+      plain: plain.bytes,
+      bytes: planned.bytes,
+      flops: planned.flops - plain.flops,
+      values,
+    },
   });
-  if (plain.bytes <= budget) return { graph, fitting: told(plain, []) };
-  const timeline = timelineOf(plain);
-  const outputs = new Set(graph.outputs);
-  const open = estimates(timeline, outputs);
-  /** Inputs, outputs, and what the plan takes above what is live. */
-  const atPeak = bytesAtPeak(timeline);
-  const fixed = plain.bytes - atPeak;
-  let least: { readonly planned: Planned; readonly chosen: Estimate } | undefined;
-  let ratio = 1;
-  for (let trial = 0; trial < mostTrials && open.length > 0; trial++) {
-    const fits = open.findIndex(({ bytes }) => fixed + ratio * bytes <= budget);
-    // Where nothing promises to fit, what takes least is tried: estimates are no more than that.
-    const at =
-      fits >= 0 ? fits : open.reduce((best, { bytes }, i) => (bytes < open[best]!.bytes ? i : best), 0);
-    const [chosen] = open.splice(at, 1) as [Estimate];
-    const segments = new Segments(timeline, chosen, outputs);
-    const planned = plan(recomputed(graph, segments));
-    if (planned.bytes <= budget)
-      return { graph: planned.graph, fitting: told(planned, valuesOf(timeline, segments)) };
-    ratio = Math.max(ratio, (planned.bytes - fixed) / chosen.bytes);
-    if (least === undefined || planned.bytes < least.planned.bytes) least = { planned, chosen };
-    if (fits < 0 && trial >= 6) break;
+  let least: Found = { planned: plain, values: [] };
+  if (plain.bytes <= budget) return { ...told(least), graph };
+  // What a round has left is cut again: its peak lies elsewhere.
+  for (let round = 0; round < mostRounds; round++) {
+    const { planned: before, values } = least;
+    // Also in the order that programs with barriers have: what reads a value late comes late there.
+    const frugal = orderKernels(before.kernels, new Map(), before.packs, true);
+    const orders = round === 0 ? [before.kernels, frugal] : [before.kernels];
+    for (const kernels of orders) {
+      const { planned, values: more } = search(before, timelineOf({ ...before, kernels }), budget, plan);
+      const found = { planned, values: [...values, ...more] };
+      if (planned.bytes <= budget) return told(found);
+      if (planned.bytes < least.planned.bytes) least = found;
+    }
+    if (least.planned.bytes > nearly * before.bytes) break;
   }
-  throw tooSmall(budget, plain, least?.planned ?? plain);
+  throw tooSmall(budget, plain, least.planned);
 }
 
-function bytesAtPeak({ stored, peak }: Timeline): number {
-  let sum = 0;
-  for (const { bytes, from, to } of stored.values()) if (from <= peak && to >= peak) sum += bytes;
-  return sum;
+/** A plan with values computed again. */
+interface Found {
+  readonly planned: Planned;
+  readonly values: readonly Recomputed[];
+}
+
+/** The first plan that fits, or the least of those that were tried. */
+function search(before: Planned, timeline: Timeline, budget: number, plan: (graph: Graph) => Planned): Found {
+  const outputs = new Set(before.graph.outputs);
+  const all = estimates(timeline, outputs);
+  const tried = new Set<Estimate>();
+  let least: Found = { planned: before, values: [] };
+  const fits = (chosen: Estimate): boolean => {
+    tried.add(chosen);
+    const segments = new Segments(timeline, chosen, outputs);
+    const planned = plan(recomputed(before.graph, segments));
+    if (planned.bytes < least.planned.bytes) least = { planned, values: valuesOf(timeline, segments) };
+    return planned.bytes <= budget;
+  };
+  // What is estimated to take as much as something that was planned and did not fit is left out.
+  const bounds = { cheap: Infinity, products: Infinity };
+  for (const chosen of all) {
+    const isHopeful = before.ends + chosen.bytes <= budget && chosen.bytes < nearly * bounds[chosen.effort];
+    if (!isHopeful || tried.size === mostTrials) continue;
+    if (fits(chosen)) return least;
+    bounds[chosen.effort] = chosen.bytes;
+  }
+  // Estimates may be off: those that should take least come last.
+  for (const chosen of all.toSorted((a, b) => a.bytes - b.bytes).slice(0, lastTrials))
+    if (!tried.has(chosen) && fits(chosen)) return least;
+  return least;
 }
 
 function valuesOf(timeline: Timeline, segments: Segments): Recomputed[] {
@@ -75,11 +104,9 @@ function tooSmall(budget: number, plain: Planned, least: Planned): SinterError {
     .sort((a, b) => b.bytes - a.bytes)
     .slice(0, 4)
     .map(({ node, bytes }): string => `${node.op} ${showType(node)} (${showBytes(bytes)})`);
-  const ends = [...least.graph.parameters, ...least.graph.outputs] as readonly Node[];
-  const fixed = [...new Set(ends)].reduce((sum, node) => sum + least.bytesOf(node), 0);
   const problem =
     `compile: memory ${showBytes(budget)} is too little: a run takes ${showBytes(plain.bytes)}, and at least ` +
-    `${showBytes(least.bytes)} with values computed again, ${showBytes(fixed)} of it inputs and outputs`;
+    `${showBytes(least.bytes)} with values computed again, ${showBytes(least.ends)} of it inputs and outputs`;
   const most = held.length === 0 ? '' : `\n  at its peak: ${held.join(', ')}`;
   const hint = `\n  try: memory: ${least.bytes}, a smaller batch, or donate for inputs that are replaced`;
   return new SinterError('E_LIMIT', `${problem}${most}${hint}`);

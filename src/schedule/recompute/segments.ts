@@ -3,10 +3,9 @@
 // something behind the peak needs it (Chen et al., Training Deep Nets with Sublinear Memory Cost,
 // 2016). The first segments lie in memory for longest, so they are taken first.
 
-import { dims, readInputs, type Node } from '../../ir/graph.ts';
+import { readInputs, type Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
-import { sizeOf } from '../../ir/shape.ts';
-import { nodeFlops } from '../cost.ts';
+import { nodeBytes, nodeFlops } from '../cost.ts';
 import type { Timeline } from './timeline.ts';
 
 /** What may be computed again: products as well, or only what is cheap next to them. */
@@ -131,12 +130,6 @@ function estimateOf(
     if (at !== undefined && segments.isCopied(node)) dropped[at]! += bytes;
     else keptUpTo[at ?? many]! += bytes;
   }
-  let [kept, most] = [0, 0];
-  for (let at = 0; at < many; at++) {
-    kept += keptUpTo[at]!;
-    most = Math.max(most, kept + dropped[at]!);
-  }
-  const bytes = rest + Math.max(most, kept + keptUpTo[many]!);
   let flops = 0;
   const seen = new Set<Node>();
   const stack = [...crossing].map(({ node }) => node).filter((node) => segments.isCopied(node));
@@ -146,19 +139,23 @@ function estimateOf(
     flops += nodeFlops(node);
     for (const input of readInputs(node)) {
       if (segments.isCopied(input)) stack.push(input);
-      else if (!isInMemory(input, segments.timeline)) stack.push(...unstored(input, segments));
+      else if (input.inputs.length > 0 && !segments.timeline.stored.has(input)) {
+        if (isRepeatable(input, segments.choice.effort)) stack.push(input);
+        else if (!seen.has(input)) {
+          // It was a step within a kernel, and is kept from now on.
+          seen.add(input);
+          keptUpTo[segments.segmentOf(input) ?? many]! += nodeBytes(input);
+        }
+      }
     }
   }
+  let [kept, most] = [0, 0];
+  for (let at = 0; at < many; at++) {
+    kept += keptUpTo[at]!;
+    most = Math.max(most, kept + dropped[at]!);
+  }
+  const bytes = rest + Math.max(most, kept + keptUpTo[many]!);
   return { bytes, flops };
-}
-
-function isInMemory(node: Node, { stored }: Timeline): boolean {
-  return node.inputs.length === 0 || stored.has(node);
-}
-
-/** What computes a node that is not in memory, as far as it may be computed again. */
-function unstored(node: Node, segments: Segments): readonly Node[] {
-  return isRepeatable(node, segments.choice.effort) && sizeOf(dims(node)) > 1 ? [node] : [];
 }
 
 /** Where the way to the peak is cut into so many segments: evenly, where little crosses. */

@@ -14,8 +14,9 @@ export interface Planned {
   /** Whether an intermediate value has a place in memory. */
   readonly isPlaced: (node: Node) => boolean;
   readonly bytesOf: (node: Node) => number;
-  /** Device memory of a run: inputs, outputs and intermediates. */
+  /** Device memory of a run: inputs, outputs and intermediates; and of the first two. */
   readonly bytes: number;
+  readonly ends: number;
   /** Arithmetic of all kernels. */
   readonly flops: number;
 }
@@ -113,6 +114,7 @@ export function plannedOf(
     packs,
     isPlaced: (node) => placeOf.has(node),
     bytesOf,
+    ends,
     bytes: ends + arenas.reduce((sum, bytes) => sum + bytes, 0),
     flops: kernels.reduce((sum, { flops }) => sum + flops, 0),
   };

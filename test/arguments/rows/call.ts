@@ -69,6 +69,7 @@ export const callRows: Rows = {
       donate: meaning(() => [0], 'emptyList'),
       tune: meaning(() => false, 'true', 'emptyObject'),
       schedules: meaning(() => ({ version: 1, entries: {} })),
+      memory: meaning(() => 2 ** 30, 'number'),
     }),
   ],
   checkpoint: [
