@@ -25,7 +25,7 @@ import { unsharedMemory, type MemoryPlan } from './schedule/memory/plan.ts';
 import type { Kernel } from './schedule/kernel.ts';
 import { scheduleGraph, type Schedule } from './schedule/schedule.ts';
 import { budgeting } from './schedule/recompute/budget.ts';
-import type { Fitted, Fitting } from './schedule/recompute/fitting.ts';
+import type { Fitted, Fitting } from './schedule/recompute/report.ts';
 import { runInputs } from './schedule/run-inputs.ts';
 import { settle } from './schedule/settle.ts';
 import { checkElements } from './schedule/sizes.ts';

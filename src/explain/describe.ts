@@ -9,7 +9,7 @@ import { facts } from '../ir/ops.ts';
 import { print } from '../ir/text/print.ts';
 import type { Program } from '../runtime/program.ts';
 import { modelledTime, nodeBytes } from '../schedule/cost.ts';
-import type { Fitting } from '../schedule/recompute/fitting.ts';
+import type { Fitting } from '../schedule/recompute/report.ts';
 import type { Kernel } from '../schedule/kernel.ts';
 import { unpacked } from '../schedule/merge/pack.ts';
 import { separations, type Separation } from '../schedule/separation.ts';

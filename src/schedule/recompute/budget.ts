@@ -1,4 +1,4 @@
-// What fits programs into a budget of memory; a page loads it when one is given.
+// What fits programs into a budget of memory, and where a page gets it from.
 
 import { Lazy } from '../../lazy.ts';
 import type { fitMemory } from './fit.ts';
@@ -14,3 +14,5 @@ export const budgeting: Lazy<Budgeting> = new Lazy('memory budgets', async () =>
   const [fit, timeline] = await Promise.all([import('./fit.ts'), import('./timeline.ts')]);
   return { fitMemory: fit.fitMemory, plannedOf: timeline.plannedOf };
 });
+
+export type { Fitted, Fitting } from './report.ts';

@@ -6,8 +6,7 @@
 import { SinterError } from '../../errors.ts';
 import type { Graph } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import { showBytes } from '../../table.ts';
-import type { Fitted, Recomputed } from './fitting.ts';
+import type { Fitted, Recomputed } from './report.ts';
 import { orderKernels } from '../memory/order.ts';
 import { recomputed } from './rewrite.ts';
 import { estimates, Segments, type Estimate } from './segments.ts';
@@ -103,11 +102,15 @@ function tooSmall(budget: number, plain: Planned, least: Planned): SinterError {
     .filter(({ from, to }) => from <= timeline.peak && to >= timeline.peak)
     .sort((a, b) => b.bytes - a.bytes)
     .slice(0, 4)
-    .map(({ node, bytes }): string => `${node.op} ${showType(node)} (${showBytes(bytes)})`);
+    .map(({ node, bytes }): string => `${node.op} ${showType(node)} (${inBytes(bytes)})`);
   const problem =
-    `compile: memory ${showBytes(budget)} is too little: a run takes ${showBytes(plain.bytes)}, and at least ` +
-    `${showBytes(least.bytes)} with values computed again, ${showBytes(least.ends)} of it inputs and outputs`;
+    `compile: memory ${inBytes(budget)} is too little: a run takes ${inBytes(plain.bytes)}, and at least ` +
+    `${inBytes(least.bytes)} with values computed again, ${inBytes(least.ends)} of it inputs and outputs`;
   const most = held.length === 0 ? '' : `\n  at its peak: ${held.join(', ')}`;
   const hint = `\n  try: memory: ${least.bytes}, a smaller batch, or donate for inputs that are replaced`;
   return new SinterError('E_LIMIT', `${problem}${most}${hint}`);
+}
+
+function inBytes(count: number): string {
+  return `${count} bytes`;
 }

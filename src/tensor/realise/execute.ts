@@ -90,7 +90,7 @@ function compute(device: Device, run: Run): void {
       problem = error;
     }
   }
-  if (outputs.length <= 1 || device.lost) {
+  if (outputs.length <= 1 || device.lost || isOverBudget(executable, problem)) {
     for (const output of outputs) output.fail(problem);
     return;
   }
@@ -104,6 +104,11 @@ function compute(device: Device, run: Run): void {
       scalars: part.scalars.map((i) => scalars[i]!),
       isPartial,
     });
+}
+
+/** Whether a program takes more memory than the user lets it take: nothing of it is run then. */
+function isOverBudget({ options }: Executable, problem: unknown): boolean {
+  return options.memory !== undefined && problem instanceof SinterError && problem.code === 'E_LIMIT';
 }
 
 /**

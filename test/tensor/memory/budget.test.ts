@@ -53,7 +53,7 @@ function convolutions(): readonly [Step, readonly unknown[]] {
 }
 
 function transformer(): readonly [Step, readonly unknown[]] {
-  const params = initDecoder({ vocabulary: 32, context: 32, width: 32, heads: 2, layers: 4 });
+  const params = initDecoder({ vocabulary: 32, context: 32, width: 32, heads: 2, layers: 3 });
   const loss = (p: typeof params, tokens: T, targets: T): T => decoderLoss(p, tokens, targets, 2);
   const tokens = sn
     .arange(8 * 32)
@@ -113,7 +113,7 @@ test('products are computed again last', () => {
 });
 
 test('explain says what is computed again, as text and as data', () => {
-  const [fn, args] = transformer();
+  const [fn, args] = perceptron();
   const { memory } = sn.explain(fn, ...args);
   const budget = Math.floor(0.6 * memory.peak);
   const step = sn.compile(fn, { memory: budget });
@@ -140,7 +140,7 @@ test('too little is an error that says the least it takes', async () => {
   await expect(values(step(...args))).rejects.toMatchObject({
     code: 'E_LIMIT',
     message: expect.stringMatching(
-      /memory 1000 B is too little: a run takes .*at least .*at its peak: .*try: memory: \d+/s,
+      /memory 1000 bytes is too little: a run takes .*at least .*at its peak: .*try: memory: \d+/s,
     ),
   });
   const [, least] = /try: memory: (\d+)/.exec(

@@ -1,4 +1,4 @@
-// What a budget of memory has done to a program.
+// What a budget of memory has done, as data.
 
 import type { Graph } from '../../ir/graph.ts';
 
