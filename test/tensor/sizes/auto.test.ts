@@ -97,3 +97,17 @@ test('an explanation shows the programs of a function, and the one for the argum
   expect(told.toString()).toContain('sizes: n ≤ 16, n ≤ 128 (compiled), n ≤ 1024');
   expect(sn.explain((x: X) => x.exp(), floats(3)).sizes).toEqual([]);
 });
+
+test('attention over a varying number of keys stays one kernel', () => {
+  const attention = (q: X, k: X, v: X): X => sn.scaledDotProductAttention(q, k, v, { isCausal: true });
+  const n = sn.dim('n', { max: 1024 });
+  const f = sn.compile(attention, {
+    dims: [
+      [4, n, 16],
+      [4, n, 16],
+      [4, n, 16],
+    ],
+  });
+  const args = [floats(4, 200, 16), floats(4, 200, 16), floats(4, 200, 16)] as const;
+  expect(sn.explain(f, ...args).kernels.filter(({ kind }) => kind === 'attention').length).toBe(1);
+});
