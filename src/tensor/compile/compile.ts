@@ -42,7 +42,7 @@ export interface CompileFunctionOptions {
    * Sizes of arguments that may vary: `{ x: ['batch', dim('seq', { max: 2048 }), 64] }`, by the names
    * of parameters or by place. One program, in at most three variants, serves all of them. Within the
    * function sizes are numbers as ever; it is recorded at a few sizes, and once at each that calls
-   * bring, to see what becomes of them (docs/sizes.md).
+   * bring, to see what becomes of them (docs/functions/sizes.md).
    */
   readonly dims?: Dims;
   /**

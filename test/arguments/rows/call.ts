@@ -6,6 +6,7 @@ import type { Tensor } from '../../../src/index.ts';
 import { exportOnnx } from '../../../src/onnx/index.ts';
 import {
   anything,
+  count,
   dtype,
   flag,
   fn,
@@ -83,6 +84,11 @@ export const callRows: Rows = {
   devices: [],
   profile: [like(fn, () => () => 1)],
   setDebug: [like(flag, () => false)],
+  setAutoDims: [flag],
+  dim: [
+    meaning(() => 'n', 'text'),
+    options({ min: like(count, () => 1), max: like(count, () => 64), multipleOf: like(count, () => 1) }),
+  ],
   stats: [],
   enableGrad: [like(fn, () => () => 1)],
   autocast: [like(fn, () => () => 1), options({ dtype: word('f16'), enabled: flag })],
