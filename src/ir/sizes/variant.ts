@@ -2,7 +2,7 @@
 // true sizes are run-time scalars. Inputs and outputs lie in memory as tensors of the true sizes do,
 // at the beginning of a buffer that has room for the capacity.
 
-import { cast, constant } from '../build.ts';
+import { bounded, cast, constant } from '../build.ts';
 import type { DType } from '../dtype.ts';
 import type { Graph, Node, NodeOf } from '../graph.ts';
 import { onBehalf } from '../origin.ts';
@@ -92,9 +92,19 @@ function liesInOrder(ctx: Lowering, axes: readonly Axis[]): boolean {
   );
 }
 
+/** A result as it lies in memory; nobody asks for what is beyond its true size. */
 function inTrueOrder(ctx: Lowering, x: Sized, { shape }: Part): Node {
-  if (liesInOrder(ctx, x.axes)) return x.node;
-  return ctx.prefixed(reshaped(ctx, x, [ctx.sizes.total(shape)]), 0).node;
+  if (liesInOrder(ctx, x.axes)) return used(ctx, x);
+  return used(ctx, ctx.prefixed(reshaped(ctx, x, [ctx.sizes.total(shape)]), 0));
+}
+
+/** Says along each axis of which only the first elements count how many they are. */
+function used(ctx: Lowering, { node, axes }: Sized): Node {
+  return axes.reduce((value, axis, i) => {
+    const [factor, ...others] = merged(axis, ctx.sizes);
+    if (factor === undefined || others.length > 0 || !isVarying(factor.size)) return value;
+    return bounded(ctx.b, value, i, ctx.whole(factor.size));
+  }, node);
 }
 
 /** A constant that kernels know, or a run-time scalar. */
