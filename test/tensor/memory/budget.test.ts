@@ -66,8 +66,8 @@ function transformer(): readonly [Step, readonly unknown[]] {
 /** Each with the shares of its plain memory that it is to fit. */
 const models = [
   ['perceptron', perceptron, [0.9, 0.6, 0.4]],
-  ['convolutions', convolutions, [0.9, 0.7]],
-  ['transformer', transformer, [0.9, 0.6, 0.4]],
+  ['convolutions', convolutions, [0.7]],
+  ['transformer', transformer, [0.9, 0.4]],
 ] as const;
 
 async function checkFits(make: () => readonly [Step, readonly unknown[]], target: Target, share: number) {

@@ -112,6 +112,8 @@ describe('gradients are the plain ones', () => {
           number[][],
         ];
         expect([loss1, x1]).toEqual([loss0, x0]);
+        // Squares of squares overflow: beside an infinity sums in another order are other things.
+        if (!w0!.every(Number.isFinite)) return;
         // What several calls add to the gradient of one weight is added call by call.
         expectSame([w1!], [w0!], 'elsewhere');
       }),
