@@ -9,16 +9,28 @@ type GpuPlace = Place<GPUBuffer>;
 type GpuCopy = Copy<GPUBuffer>;
 type Wanted = readonly { readonly place: GpuPlace; readonly bytes: number }[];
 
-type Step =
+type Step = { readonly guard?: Wanted | false } & (
   | {
-      readonly pipeline: GPUComputePipeline;
+      /** Of the program, and which of them; there once all are compiled. */
+      readonly pipelines: readonly GPUComputePipeline[];
+      readonly kernel: number;
       readonly group: GPUBindGroup;
       readonly grid: readonly [number, number, number];
     }
   | { readonly copy: GpuCopy }
   | { readonly clear: GpuPlace; readonly bytes: number }
-  /** With a guard: as long as the i32 there is not 0 before a turn. */
-  | { readonly times: number; readonly steps: readonly Step[]; readonly guard?: GpuPlace };
+  | Loop
+);
+
+interface Loop {
+  readonly times: number;
+  readonly steps: readonly Step[];
+  /**
+   * What the host reads before each turn, which is made if it is not 0. Nothing for a loop around
+   * such loops; false where the device goes on by itself.
+   */
+  readonly guard: Wanted | false;
+}
 
 /** GPUBufferUsage: MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE. Node has no such global. */
 const [mapRead, copySource, copyTarget, uniform, storage] = [1, 4, 8, 64, 128] as const;
@@ -56,8 +68,8 @@ class WebGpu implements Machine<GPUBuffer> {
   readonly #isOurs: boolean;
   readonly #buffers: GPUBuffer[] = [];
   #lost: string | undefined;
-  /** A run that the host steers, as long as it takes. */
-  #steering: Promise<void> | undefined;
+  /** Settles when the last run that the host steers has; undefined before the first. */
+  #steering: Promise<unknown> | undefined;
 
   constructor(gpu: GPUDevice, isOurs: boolean) {
     this.#gpu = gpu;
@@ -74,13 +86,8 @@ class WebGpu implements Machine<GPUBuffer> {
   write({ memory, offset }: GpuPlace, bytes: Uint8Array): void {
     // Deno ends its process at writes of nothing.
     if (bytes.length === 0) return;
-    const upload = (data: Uint8Array): void =>
-      this.#gpu.queue.writeBuffer(memory, offset, data as Uint8Array<ArrayBuffer>);
-    if (this.#steering === undefined) return upload(bytes);
-    const copy = bytes.slice();
-    void this.#steering.then(() => {
-      if (this.#lost === undefined) upload(copy);
-    });
+    const data = (this.#steering ? bytes.slice() : bytes) as Uint8Array<ArrayBuffer>;
+    void this.#inTurn(async () => this.#gpu.queue.writeBuffer(memory, offset, data), false);
   }
 
   async read(place: GpuPlace, bytes: number): Promise<Uint8Array> {
@@ -105,7 +112,10 @@ class WebGpu implements Machine<GPUBuffer> {
         if (words.length > 0) gpu.queue.writeBuffer(block, 0, words);
         return this.#steered(steps.all, wanted);
       };
-      return this.#inTurn(work, steps.all.some(isSteered));
+      return this.#inTurn(
+        work,
+        steps.all.some(({ guard }) => guard),
+      );
     };
   }
 
@@ -155,42 +165,20 @@ class WebGpu implements Machine<GPUBuffer> {
       pipeline.catch(() => undefined);
       return { name, usesScalars, layout, pipeline };
     });
-    const groups = new Map<ProgramStep, GPUBindGroup>();
-    const bind = (step: ProgramStep): void => {
-      if (step.kind === 'repeat' || step.kind === 'while') step.steps.forEach(bind);
-      if (step.kind !== 'dispatch') return;
-      const { name, usesScalars, layout } = kernels[step.kernel]!;
-      const entries: GPUBindGroupEntry[] = step.buffers.map((index, at) => {
-        const { memory, offset } = placeOf(index);
-        // Whole vec4s: kernels may read and write a tail of fewer words as one.
-        const size = Math.ceil(program.buffers[index]!.bytes / 16) * 16;
-        return { binding: at, resource: { buffer: memory, offset, size } };
-      });
-      if (usesScalars) entries.push({ binding: entries.length, resource: { buffer: block } });
-      groups.set(step, gpu.createBindGroup({ label: name, layout, entries }));
-    };
-    program.steps.forEach(bind);
     const pipelines: GPUComputePipeline[] = [];
-    for (const { name, pipeline } of kernels) {
-      try {
-        pipelines.push(await pipeline);
-      } catch (error) {
-        throw new DeviceError('E_VALIDATION', 'webgpu', (error as Error).message, {
-          kernel: name,
-          cause: error,
-        });
-      }
-    }
     const single = program.scalars.flatMap(({ input }, slot): GpuCopy[] => {
       if (input === undefined) return [];
       return [{ from: placeOf(program.inputs[input]!), to: { memory: block, offset: 4 * slot }, bytes: 4 }];
     });
     const copies = (list: readonly GpuCopy[]): Step[] => list.flatMap((copy) => this.#copy(copy));
     const stepsOf = (step: ProgramStep): Step[] => {
-      if (step.kind === 'repeat') return [{ times: step.times, steps: step.steps.flatMap(stepsOf) }];
-      if (step.kind === 'while') {
-        const guard = placeOf(step.guard);
-        return [{ times: step.times, guard, steps: step.steps.flatMap(stepsOf) }];
+      if ('steps' in step) {
+        const steps = step.steps.flatMap(stepsOf);
+        const guard =
+          step.kind === 'while'
+            ? [{ place: placeOf(step.guard), bytes: 4 }]
+            : steps.some(({ guard }) => guard) && [];
+        return [{ times: step.times, steps, guard }];
       }
       if (step.kind === 'clear')
         return [{ clear: placeOf(step.buffer), bytes: program.buffers[step.buffer]!.bytes }];
@@ -201,10 +189,30 @@ class WebGpu implements Machine<GPUBuffer> {
           bytes: program.buffers[step.from]!.bytes,
         });
       if (step.kind !== 'dispatch' || step.grid.includes(0)) return [];
-      return [{ pipeline: pipelines[step.kernel]!, group: groups.get(step)!, grid: step.grid }];
+      const { kernel, grid } = step;
+      const { name, usesScalars, layout } = kernels[kernel]!;
+      const entries: GPUBindGroupEntry[] = step.buffers.map((index, at) => {
+        const { memory, offset } = placeOf(index);
+        // Whole vec4s: kernels may read and write a tail of fewer words as one.
+        const size = Math.ceil(program.buffers[index]!.bytes / 16) * 16;
+        return { binding: at, resource: { buffer: memory, offset, size } };
+      });
+      if (usesScalars) entries.push({ binding: entries.length, resource: { buffer: block } });
+      return [{ pipelines, kernel, group: gpu.createBindGroup({ label: name, layout, entries }), grid }];
     };
     const steps = program.steps.flatMap(stepsOf);
-    return { all: [...copies([...before, ...single]), ...steps, ...copies(after)], block };
+    const all = [...copies([...before, ...single]), ...steps, ...copies(after)];
+    for (const { name, pipeline } of kernels) {
+      try {
+        pipelines.push(await pipeline);
+      } catch (error) {
+        throw new DeviceError('E_VALIDATION', 'webgpu', (error as Error).message, {
+          kernel: name,
+          cause: error,
+        });
+      }
+    }
+    return { all, block };
   }
 
   /** WebGPU forbids copies within one buffer: they go by another. */
@@ -219,41 +227,23 @@ class WebGpu implements Machine<GPUBuffer> {
    * Calls `work` at once, or behind a run that the host steers: while that waits for what it reads,
    * nothing else may be submitted.
    */
-  async #inTurn<T>(work: () => Promise<T>, isSteered: boolean): Promise<T> {
-    const before = this.#steering;
-    const result = before === undefined ? work() : before.then(work);
-    if (isSteered) {
-      const turn = result.then(
-        () => undefined,
-        () => undefined,
-      );
-      this.#steering = turn;
-      void turn.then(() => {
-        if (this.#steering === turn) this.#steering = undefined;
-      });
-    }
+  #inTurn<T>(work: () => Promise<T>, steers: boolean): Promise<T> {
+    const result = this.#steering ? this.#steering.then(work) : work();
+    if (steers) this.#steering = result.catch(() => undefined);
     return result;
   }
 
   /** Submits steps in parts, between which it reads the guards of loops. */
   async #steered(steps: readonly Step[], wanted: Wanted): Promise<Uint8Array[]> {
-    let waiting: Step[] = [];
+    const waiting: Step[] = [];
     for (const step of steps) {
-      if (!('times' in step && isSteered(step))) {
-        waiting.push(step);
-        continue;
-      }
-      const { guard, times } = step;
-      for (let time = 0; time < times; time++) {
-        if (guard !== undefined) {
-          const [word] = await this.#submit(waiting, [{ place: guard, bytes: 4 }]);
-          waiting = [];
-          if (word!.every((byte) => byte === 0)) break;
+      if (!step.guard || !('times' in step)) waiting.push(step);
+      else
+        for (let { times } = step; times > 0; times--) {
+          const [word] = await this.#submit(waiting.splice(0), step.guard);
+          if (word?.every((byte) => !byte)) break;
+          await this.#steered(step.steps, []);
         }
-        if (waiting.length > 0) await this.#submit(waiting, []);
-        waiting = [];
-        await this.#steered(step.steps, []);
-      }
     }
     return this.#submit(waiting, wanted);
   }
@@ -277,9 +267,9 @@ class WebGpu implements Machine<GPUBuffer> {
         encoder = gpu.createCommandEncoder();
         encoded = 1;
       }
-      if ('pipeline' in step) {
+      if ('group' in step) {
         pass ??= encoder.beginComputePass();
-        pass.setPipeline(step.pipeline);
+        pass.setPipeline(step.pipelines[step.kernel]!);
         pass.setBindGroup(0, step.group);
         pass.dispatchWorkgroups(...step.grid);
         return;
@@ -322,11 +312,6 @@ class WebGpu implements Machine<GPUBuffer> {
       staging.destroy();
     }
   }
-}
-
-/** Whether the host has to read something before it is known how a step goes on. */
-function isSteered(step: Step): boolean {
-  return 'times' in step && (step.guard !== undefined || step.steps.some(isSteered));
 }
 
 function copyBuffer(encoder: GPUCommandEncoder, { from, to, bytes }: GpuCopy): void {
