@@ -10,8 +10,8 @@ import { recorded } from '../support/recorded.ts';
 import { onStandIn } from './standin/on-standin.ts';
 import { strictDevice } from './standin/strict.ts';
 
-/** Half a minute each: their kernels are those of a block's forward pass, at other sizes. */
-const long = new Set(['gptBlockTrain']);
+/** Half a minute and more each: their kernels are those of a block's forward pass, at other sizes. */
+const long = new Set(['gptBlockTrain', 'checkpointed']);
 
 onStandIn('workloads on the stand-in', () => {
   const names = workloads.map(({ name }) => name).filter((name) => !long.has(name));
