@@ -1,5 +1,7 @@
 // Bundles for CUDA, in processes of their own that have nothing but the folder, koffi, and the stand-in for driver and NVRTC: what
 // they compute, what they give back, and what they say where something is missing.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';

@@ -1,5 +1,7 @@
 // Every public function refuses every wrong argument by a SinterError that names it, records nothing before, and leaves the next
 // computation as it was. An export that no row tells how to call fails here.
+//
+// Runs in a process of its own: it calls every function of the package, those that change settings included.
 
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';

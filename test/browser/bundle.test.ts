@@ -1,5 +1,7 @@
 // Bundles in a real browser: programs with a state, built ahead of time and served as the files that they are, learn and remember what they
 // do in Node, on WebGPU and on WebAssembly, with one thread and with more. Nothing of the compiler is there.
+//
+// Runs on the sources: it bundles programs of TypeScript, which import them.
 
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';

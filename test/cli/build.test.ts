@@ -1,4 +1,6 @@
 // `sinter build` as someone at a command line meets it.
+//
+// Runs on the sources: it builds programs of TypeScript, which import them.
 
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';

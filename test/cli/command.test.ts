@@ -1,4 +1,6 @@
 // The command line as its users see it: what it writes where, and the exit code.
+//
+// Runs on the sources: it explains programs of TypeScript, which import them.
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

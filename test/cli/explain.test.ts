@@ -1,4 +1,6 @@
 // `sinter explain` as its users see it: their own programs, one kernel, other targets, pages.
+//
+// Runs on the sources: it explains programs of TypeScript, which import them.
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

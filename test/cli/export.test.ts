@@ -1,4 +1,6 @@
 // `sinter export` as someone at a command line meets it.
+//
+// Runs on the sources: it exports programs of TypeScript, which import them.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

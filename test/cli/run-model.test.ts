@@ -1,5 +1,7 @@
 // `sinter run` as someone at a command line meets it: models of three kinds, files of every format,
 // and what goes wrong.
+//
+// Runs on the sources: it runs programs of TypeScript, which import them.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';

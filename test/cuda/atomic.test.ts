@@ -1,5 +1,7 @@
 // Atomic statements as CUDA C, on every type that has them, in global and in workgroup memory: on numbers whose folds are exact, in
 // whichever order threads come.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { expect, test } from 'vitest';
 import { builtin, constant, less, LoopBuilder, operation } from '../../src/codegen/loop/builder.ts';

@@ -1,4 +1,6 @@
 // Compiled kernels on disk: found again by another process, whatever else was compiled with them; absent when a file is not whole.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';

@@ -1,5 +1,7 @@
 // What the driver refuses becomes an error with CUDA's name for it, the kernel, and what was being done; it is told to the reads that
 // came after it. What a context survives leaves the device usable; what it does not survive loses the device.
+//
+// Runs in a process of its own: its faults end the CUDA device for the whole process.
 
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';

@@ -1,5 +1,7 @@
 // Programs come and go: kernels of those that are gone are let go but for the last, and their images are unloaded behind the work that
 // runs them; what is wanted again is loaded or compiled again.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import type { Device, DeviceBuffer, LoadedProgram } from '../../src/runtime/device.ts';

@@ -1,5 +1,7 @@
 // A run over buffers seen before is one graph launch; other buffers change the graph, and nothing is left behind: not by 10,000 runs, not by
 // programs or devices that go with work under way.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';

@@ -1,6 +1,8 @@
 // Products, convolutions and attention on matrix units as CUDA C: mma, ldmatrix and cp.async by the
 // stand-in's models of them, in checked builds on the strict device, equal the reference; in every
 // order of threads bit for bit.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,7 @@
 // Random programs and models as CUDA C, in checked builds on the strict device: equal to the interpreter in every order in which
 // the threads of a block may run; and on the product's device.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

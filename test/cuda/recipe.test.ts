@@ -1,4 +1,6 @@
 // What a CUDA graph may run side by side: steps that use the same bytes keep their order, others wait for nothing.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';

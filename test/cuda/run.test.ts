@@ -1,5 +1,7 @@
 // Programs on a CUDA device (the stand-in), beyond what every device does: arguments, graphs, shared memory, several devices. The stand-in
 // does nothing before it is waited for, and no address is given twice, so what is used too early or too late is seen.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { Device, DeviceBuffer, LoadedProgram } from '../../src/runtime/device.ts';

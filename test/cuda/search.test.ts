@@ -1,4 +1,6 @@
 // Where CUDA's libraries are looked for, and what is said when they are not there.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';

@@ -1,5 +1,7 @@
 // Every operation on every register type at every width as CUDA C, against the interpreter's meaning of it: one program a width, of
 // a kernel for each operation. The stand-in's functions are the host's: on a GPU the same test judges CUDA's own.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { expect, test } from 'vitest';
 import type { Width } from '../../src/codegen/loop/loop.ts';

@@ -1,5 +1,7 @@
 // Every template on every edge case as CUDA C, checked and on the strict device: what a GPU would run, and schedules that real
 // sizes choose, at sizes that fit a test. Threads run in the orders that show most.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { describe, expect, test } from 'vitest';
 import { interpret } from '../../src/ir/interpret/interpret.ts';

@@ -1,6 +1,8 @@
 // Products of warp groups as CUDA C: tensor maps encoded by the stand-in's driver, copies,
 // mbarriers and wgmma by its models, which decode what the kernel says by the manual's rules. Equal
 // to the reference in every order of threads; and mistakes planted in the source are found.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

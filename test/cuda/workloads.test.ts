@@ -1,5 +1,7 @@
 // The workloads whose kernels are counted, at their full sizes, as CUDA C in checked builds: nothing to complain of, and the same bits
 // whichever way blocks and threads run.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { expect, test } from 'vitest';
 import { cudaTarget } from '../../src/schedule/target.ts';

@@ -53,7 +53,7 @@ function readAll(own: string): void {
   expect(sources.length).toBe(loops.length);
 }
 
-test('recorded operations and compiled functions, numbered as they are compiled', { timeout: 60_000 }, () => {
+test('recorded operations and compiled functions, numbered as they are compiled', () => {
   const child = path.join(import.meta.dirname, 'children', 'steps.ts');
   const run = (how: string): string => {
     const { stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', child, how], {
@@ -80,7 +80,7 @@ test('recorded operations and compiled functions, numbered as they are compiled'
   expect(list().length).toBe(2 * compiled.length);
 });
 
-test('what the command line compiles: explain, lower and build', { timeout: 60_000 }, async () => {
+test('what the command line compiles: explain, lower and build', async () => {
   const program = path.resolve(import.meta.dirname, '../fixtures/programs/model.ts');
   expect((await sinter('explain', program)).code).toBe(0);
   expect((await sinter('lower', program, '--target', 'cuda')).code).toBe(0);

@@ -1,6 +1,8 @@
 // What the CUDA driver and NVRTC ask of their callers, where a mistake shows on hardware alone:
 // tensor maps, the start of shared memory, compilers that have given a GPU up, copies of more than
 // 2 GiB, contexts that others change. The stand-in refuses each.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';

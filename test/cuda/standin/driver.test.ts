@@ -1,5 +1,7 @@
 // The stand-in keeps the contracts of NVRTC and the driver: results of wrong calls, work that waits to be waited for, errors that
 // stick, graphs and their updates.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import koffi from 'koffi';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';

@@ -1,4 +1,6 @@
 // Every class of mistake that the stand-in claims to find is planted in a kernel that is right without it, and found.
+//
+// Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Driver, type Dimensions, type Parameter } from './driver.ts';

@@ -1,0 +1,111 @@
+// What each test file costs, as a full run measured it (test/costs.json), and what follows from it: the order in which files
+// run, how long a file may take before it counts as hung, and which tests the quick tier runs.
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+
+/** Processor seconds of one test file. */
+export interface FileCost {
+  /** The file as a whole, in the full tier. */
+  readonly seconds: number;
+  /** Imports and hooks. */
+  readonly setup: number;
+  /** Tests that cost `leastSeconds` or more, by full name: what each costs in the quick tier. */
+  readonly tests: Readonly<Record<string, number>>;
+  /** All other tests together. */
+  readonly rest: number;
+}
+
+/** The costs of files, by path below the root. */
+export type Costs = Readonly<Record<string, FileCost>>;
+
+/** What a test costs at least for its name to be kept, in processor seconds. */
+export const leastSeconds = 0.03;
+
+/** What the quick tier spends on the tests of a file at most, in processor seconds: more on a long file than on a short one. */
+const allowance = (seconds: number): number => 0.35 + 0.25 * Math.sqrt(seconds);
+
+const unknown: FileCost = { seconds: 5, setup: 0, tests: {}, rest: 0 };
+
+/** The costs in a file of JSON; none are known where there is no such file. */
+export function readCosts(path: string): Costs {
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Costs) : {};
+}
+
+export const costOf = (costs: Costs, file: string): FileCost => costs[file] ?? unknown;
+
+/** A number from 0 to 1 that depends on the text alone, so that the same tests are drawn from the same names. */
+const draw = (text: string): number => createHash('sha1').update(text).digest().readUInt32BE(0) / 2 ** 32;
+
+/** Which tests of a file the quick tier runs. */
+export interface Sample {
+  /** Which part of the tests that are not named here run. */
+  readonly share: number;
+  /** For the others, whether they run. */
+  readonly tests: Readonly<Record<string, boolean>>;
+}
+
+export const everything: Sample = { share: 1, tests: {} };
+
+export const runs = (sample: Sample, name: string): boolean =>
+  sample.tests[name] ?? (sample.share >= 1 || draw(name) < sample.share);
+
+/**
+ * The quick tier takes the tests of a file that cost next to nothing, or as many of them as fit into what a file may cost, and
+ * of the others, in an order drawn from their names, all that fit into what is left.
+ */
+export function quickSample({ seconds, tests, rest }: FileCost): Sample {
+  const most = allowance(seconds);
+  const share = rest <= most / 2 ? 1 : most / 2 / rest;
+  let room = most - rest * share;
+  const drawn = Object.keys(tests).toSorted((a, b) => draw(a) - draw(b));
+  const chosen = drawn.map((name) => {
+    const fits = tests[name]! <= room;
+    if (fits) room -= tests[name]!;
+    return [name, fits] as const;
+  });
+  return { share, tests: Object.fromEntries(chosen) };
+}
+
+export type Tier = 'quick' | 'full';
+
+/** What a file costs in a tier, in processor seconds. */
+export function secondsIn(tier: Tier, cost: FileCost): number {
+  if (tier === 'full') return cost.seconds;
+  const sample = quickSample(cost);
+  const chosen = Object.entries(cost.tests).filter(([name]) => sample.tests[name]);
+  return chosen.reduce((sum, [, of]) => sum + of, cost.setup + cost.rest * sample.share);
+}
+
+/** How long a file may take before it counts as hung, in seconds. */
+export interface Limits {
+  readonly processor: number;
+  readonly wall: number;
+  /** Without using the processor: it waits for something that does not come. */
+  readonly idle: number;
+}
+
+/** Ten times the known cost, and a minute at least; on the wall four times that, because other work may hold the cores. */
+export function limitsOf(seconds: number): Limits {
+  const processor = Math.max(60, 10 * seconds);
+  return { processor, wall: 4 * processor, idle: 60 };
+}
+
+/** Splits files into `count` shards of about the same cost, longest first; gives shard `index`, counted from 1. */
+export function shardOf(
+  files: readonly string[],
+  seconds: (file: string) => number,
+  index: number,
+  count: number,
+): string[] {
+  const shards = Array.from({ length: count }, () => ({ cost: 0, files: [] as string[] }));
+  for (const file of longestFirst(files, seconds)) {
+    const lightest = shards.reduce((a, b) => (b.cost < a.cost ? b : a));
+    lightest.cost += seconds(file) + 0.1;
+    lightest.files.push(file);
+  }
+  return shards[index - 1]!.files;
+}
+
+export const longestFirst = (files: readonly string[], seconds: (file: string) => number): string[] =>
+  files.toSorted((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1));

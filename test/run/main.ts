@@ -1,0 +1,149 @@
+// `npm test` and `npm run test:full`: the tests, in workers that are watched over. Vitest runs the tests of a batch of files
+// (vitest.config.ts, worker/); this program decides which files and tests run (costs.ts, since.ts), ends what hangs (batch.ts,
+// group.ts), and keeps the results (journal.ts). `--help` lists the options.
+
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { availableParallelism } from 'node:os';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { costOf, readCosts, secondsIn, shardOf, type Tier } from './costs.ts';
+import { ownSeconds } from './group.ts';
+import { type FileResult, openJournal, readJournal, type RunHeader } from './journal.ts';
+import { measured, writeCosts } from './measure.ts';
+import { readOptions, type RunOptions, usage, UsageError } from './options.ts';
+import { byFile, endingOf, lineOf } from './report.ts';
+import { runFiles } from './run.ts';
+import { affectedSince } from './since.ts';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const costsFile = path.join(root, 'test/costs.json');
+
+/** The seed of the quick tier, so that the same commit always gives the same answer. */
+const fixedSeed = 20_261_120;
+
+function testFiles(folder: string): string[] {
+  return fs.readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const place = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return testFiles(place);
+    return entry.name.endsWith('.test.ts') ? [place] : [];
+  });
+}
+
+function matches(pattern: string): (file: string) => boolean {
+  let expression: RegExp | undefined;
+  try {
+    expression = new RegExp(pattern);
+  } catch {
+    // It is a text then.
+  }
+  return (file) => file.includes(pattern) || expression?.test(file) === true;
+}
+
+function chosenFiles(options: RunOptions, seconds: (file: string) => number): string[] {
+  let files = testFiles('test').toSorted();
+  if (options.only !== undefined) files = files.filter(matches(options.only));
+  if (options.since !== undefined) {
+    const affected = affectedSince(root, options.since, files);
+    files = files.filter((file) => affected.has(file));
+  }
+  if (options.shard !== undefined)
+    files = shardOf(files, seconds, options.shard.index, options.shard.count).toSorted();
+  return files;
+}
+
+function commit(): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+function seedOf(tier: Tier, earlier: RunHeader | undefined): number {
+  const given = process.env['SINTER_SEED'];
+  if (given !== undefined) return Number(given);
+  return tier === 'quick' ? fixedSeed : (earlier?.seed ?? Date.now() % 2 ** 31);
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2), process.env);
+  if (options === undefined) {
+    console.log(usage);
+    return 0;
+  }
+  const began = performance.now();
+  const { tier, json } = options;
+  const costs = readCosts(costsFile);
+  const seconds = (file: string): number => secondsIn(tier, costOf(costs, file));
+  const files = chosenFiles(options, seconds);
+  if (options.list) {
+    for (const file of files) console.log(json ? JSON.stringify({ file, seconds: seconds(file) }) : file);
+    return 0;
+  }
+  const place = options.results ?? path.join(root, 'node_modules/.cache/sinter-tests', `${tier}.jsonl`);
+  const earlier = options.resume ? readJournal(place) : undefined;
+  if (options.resume && earlier === undefined) throw new UsageError(`--resume: ${place} holds no run`);
+  if (earlier !== undefined && earlier.header.tier !== tier)
+    throw new UsageError(`--resume: ${place} is of the ${earlier.header.tier} tier`);
+  const header: RunHeader = {
+    tier,
+    seed: seedOf(tier, earlier?.header),
+    commit: commit(),
+    began: new Date().toISOString(),
+  };
+  const wanted = new Set(files);
+  const kept = byFile(earlier?.results ?? []).filter(
+    ({ file, state }) => state === 'passed' && wanted.has(file),
+  );
+  const journal = openJournal(place, header, kept);
+  const note = (line: string): void => {
+    if (!json) console.log(line);
+  };
+  note(
+    `${tier} tier: ${files.length} files; SINTER_SEED=${header.seed}; results: ${path.relative(root, place)}`,
+  );
+  if (earlier !== undefined) {
+    note(`${kept.length} files passed before, at ${earlier.header.commit}; this is ${header.commit}`);
+  }
+  const results: FileResult[] = [...kept];
+  const already = new Set(kept.map(({ file }) => file));
+  const unrun = await runFiles({
+    root,
+    tier,
+    files: files.filter((file) => !already.has(file)),
+    costs,
+    seed: header.seed,
+    workers: options.workers ?? Math.max(1, Math.min(4, availableParallelism())),
+    deadline: options.deadline,
+    onResult(result) {
+      journal.add(result);
+      results.push(result);
+      if (json) console.log(JSON.stringify(result));
+      else {
+        console.log(lineOf(result, byFile(results).length, files.length));
+        for (const { test } of result.failures) console.log(`  ✗ ${test}`);
+      }
+    },
+  });
+  const merged = byFile(results);
+  const lines = endingOf({
+    tier,
+    seed: header.seed,
+    results: merged,
+    unrun,
+    processorSeconds: ownSeconds(),
+    wallSeconds: (performance.now() - began) / 1000,
+  });
+  for (const line of json ? lines.slice(-1) : lines) console.log(line);
+  if (options.writeCosts) writeCosts(costsFile, measured(costs, merged, new Set(testFiles('test'))));
+  return unrun.length > 0 || merged.some(({ state }) => state === 'failed') || merged.length === 0 ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(`${error.message}\n\n${usage}`);
+  process.exitCode = 2;
+}

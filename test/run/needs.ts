@@ -1,0 +1,48 @@
+// What a test file needs of the worker that runs it. Files with the same needs share a worker.
+
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { importsOf } from './since.ts';
+
+/** Needs that test files state in a comment: a whole sentence with the reason behind the colon. */
+const sentences = {
+  own: /^\/\/ Runs in a process of its own: \S/m,
+  sources: /^\/\/ Runs on the sources: \S/m,
+} as const;
+
+export interface Needs {
+  /** No other file may run in its worker. */
+  readonly own: boolean;
+  /** It imports the sources through Vite, not the build: it loads modules of TypeScript while it runs. */
+  readonly sources: boolean;
+  /** Its worker has a CUDA device, the stand-in's; elsewhere there is none. */
+  readonly standIn: boolean;
+}
+
+/** Answers what files need, by their texts and those that they import. */
+export function needsIn(root: string): (file: string) => Needs {
+  const imports = new Map<string, readonly string[]>();
+  const importsIn = (file: string): readonly string[] => {
+    let known = imports.get(file);
+    if (known === undefined) {
+      const text = fs.readFileSync(path.join(root, file), 'utf8');
+      known = importsOf(root, file, text).filter((name) => name.startsWith('test/') && name.endsWith('.ts'));
+      imports.set(file, known);
+    }
+    return known;
+  };
+  return (file) => {
+    const text = fs.readFileSync(path.join(root, file), 'utf8');
+    const seen = new Set([file]);
+    for (const each of seen) for (const name of importsIn(each)) seen.add(name);
+    return {
+      own: sentences.own.test(text),
+      sources: sentences.sources.test(text),
+      standIn: seen.has('test/cuda/standin/standin.ts'),
+    };
+  };
+}
+
+/** The same for files that may share a worker. */
+export const shareKey = (file: string, { own, sources, standIn }: Needs): string =>
+  own ? file : JSON.stringify({ sources, standIn });

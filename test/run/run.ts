@@ -1,0 +1,88 @@
+// Runs test files in batches, a few workers at once, and gathers the results.
+
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { runBatch } from './batch.ts';
+import { type Costs, costOf, limitsOf, longestFirst, quickSample, secondsIn, type Tier } from './costs.ts';
+import type { FileResult } from './journal.ts';
+import { needsIn, shareKey } from './needs.ts';
+
+export interface RunPlan {
+  readonly root: string;
+  readonly tier: Tier;
+  readonly files: readonly string[];
+  readonly costs: Costs;
+  readonly seed: number;
+  readonly workers: number;
+  /** In milliseconds since 1970. */
+  readonly deadline: number | undefined;
+  readonly onResult: (result: FileResult) => void;
+}
+
+/** Processor seconds after which a worker gives way to a new one, so that none keeps what many files left behind. */
+const batchSeconds = 40;
+const batchFiles = 50;
+
+/** Runs the files of a plan; gives those that had no time left to run. */
+export async function runFiles(plan: RunPlan): Promise<string[]> {
+  const { root, tier, costs, seed } = plan;
+  const seconds = (file: string): number => secondsIn(tier, costOf(costs, file));
+  const needsOf = needsIn(root);
+  const needs = new Map(plan.files.map((file) => [file, needsOf(file)]));
+  const keyOf = (file: string): string => shareKey(file, needs.get(file)!);
+  let waiting = longestFirst(plan.files, seconds);
+  const folder = fs.mkdtempSync(path.join(tmpdir(), 'sinter-tests-'));
+  const stop = new AbortController();
+  const { deadline } = plan;
+  // A timer counts no more than 24 days.
+  const timer =
+    deadline === undefined
+      ? undefined
+      : setTimeout(() => stop.abort(), Math.max(0, Math.min(deadline - Date.now(), 2 ** 31 - 1)));
+  let batches = 0;
+
+  /** Takes files for one worker: at the end of a run few at a time, so that all workers end together. */
+  const take = (): string[] => {
+    const [first] = waiting;
+    if (first === undefined) return [];
+    const rest = waiting.reduce((sum, file) => sum + seconds(file), 0);
+    const most = Math.min(batchSeconds, rest / plan.workers / 2);
+    const taken: string[] = [];
+    let cost = 0;
+    for (const file of waiting) {
+      if (keyOf(file) !== keyOf(first) || taken.length >= batchFiles) continue;
+      if (taken.length > 0 && cost + seconds(file) > most) continue;
+      taken.push(file);
+      cost += seconds(file);
+    }
+    const set = new Set(taken);
+    waiting = waiting.filter((file) => !set.has(file));
+    return taken;
+  };
+
+  const work = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      const files = take();
+      if (files.length === 0) return;
+      batches += 1;
+      const back = await runBatch({
+        root,
+        folder: path.join(folder, String(batches)),
+        files,
+        onSources: needs.get(files[0]!)!.sources,
+        sample: (file) => (tier === 'quick' ? quickSample(costOf(costs, file)) : undefined),
+        limits: (file) => limitsOf(seconds(file)),
+        seed,
+        env: { ...process.env, SINTER_TEST_TIER: tier },
+        signal: stop.signal,
+        onResult: plan.onResult,
+      });
+      waiting = longestFirst([...waiting, ...back], seconds);
+    }
+  };
+  await Promise.all(Array.from({ length: plan.workers }, work));
+  clearTimeout(timer);
+  fs.rmSync(folder, { recursive: true, force: true });
+  return waiting;
+}
