@@ -66,6 +66,16 @@ function seedOf(tier: Tier, earlier: RunHeader | undefined): number {
   return tier === 'quick' ? fixedSeed : (earlier?.seed ?? Date.now() % 2 ** 31);
 }
 
+/** Aborts at the deadline, or when the run is interrupted. */
+function endOf(deadline: number | undefined): AbortSignal {
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
+  // A timer counts no more than 24 days.
+  const rest = Math.min((deadline ?? Infinity) - Date.now(), 2 ** 31 - 1);
+  setTimeout(() => stop.abort(), Math.max(0, rest)).unref();
+  return stop.signal;
+}
+
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2), process.env);
   if (options === undefined) {
@@ -115,7 +125,7 @@ async function main(): Promise<number> {
     costs,
     seed: header.seed,
     workers: options.workers ?? Math.max(1, Math.min(4, availableParallelism())),
-    deadline: options.deadline,
+    signal: endOf(options.deadline),
     onResult(result) {
       journal.add(result);
       results.push(result);

@@ -15,8 +15,8 @@ export interface RunPlan {
   readonly costs: Costs;
   readonly seed: number;
   readonly workers: number;
-  /** In milliseconds since 1970. */
-  readonly deadline: number | undefined;
+  /** Aborts when the run has to end; what runs then is ended with all that it started. */
+  readonly signal: AbortSignal;
   readonly onResult: (result: FileResult) => void;
 }
 
@@ -33,13 +33,6 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
   const keyOf = (file: string): string => shareKey(file, needs.get(file)!);
   let waiting = longestFirst(plan.files, seconds);
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'sinter-tests-'));
-  const stop = new AbortController();
-  const { deadline } = plan;
-  // A timer counts no more than 24 days.
-  const timer =
-    deadline === undefined
-      ? undefined
-      : setTimeout(() => stop.abort(), Math.max(0, Math.min(deadline - Date.now(), 2 ** 31 - 1)));
   let batches = 0;
 
   /** Takes files for one worker: at the end of a run few at a time, so that all workers end together. */
@@ -62,7 +55,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
   };
 
   const work = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
+    while (!plan.signal.aborted) {
       const files = take();
       if (files.length === 0) return;
       batches += 1;
@@ -75,14 +68,13 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
         limits: (file) => limitsOf(seconds(file)),
         seed,
         env: { ...process.env, SINTER_TEST_TIER: tier },
-        signal: stop.signal,
+        signal: plan.signal,
         onResult: plan.onResult,
       });
       waiting = longestFirst([...waiting, ...back], seconds);
     }
   };
   await Promise.all(Array.from({ length: plan.workers }, work));
-  clearTimeout(timer);
   fs.rmSync(folder, { recursive: true, force: true });
   return waiting;
 }

@@ -35,7 +35,7 @@ export function importsOf(root: string, file: string, text: string): string[] {
     if (!name!.startsWith('.')) return [];
     const place = path.posix.join(path.posix.dirname(file), name!);
     const source = place.replace(/^dist\//, 'src/').replace(/\.js$/, '.ts');
-    return [place, source].filter((each) => isFile(path.join(root, each))).slice(0, 1);
+    return [source, place].filter((each) => isFile(path.join(root, each))).slice(0, 1);
   });
 }
 

@@ -1,5 +1,5 @@
 // Vitest's reporter, in the process that started the worker: writes down errors that belong to no test. Everything else is said
-// by the worker itself (runner.ts).
+// by the worker itself (runner.ts). Should the program end that watches over both, so do they.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import type { Reporter } from 'vitest/node';
@@ -11,7 +11,18 @@ interface Unhandled {
   readonly VITEST_TEST_PATH?: unknown;
 }
 
+const parent = process.ppid;
+
+function endWithTheRun(): void {
+  // This process leads its group.
+  if (process.ppid !== parent) process.kill(-process.pid, 'SIGKILL');
+}
+
 export default class UnhandledErrors implements Reporter {
+  onInit(): void {
+    setInterval(endWithTheRun, 500).unref();
+  }
+
   onTestRunEnd(_modules: unknown, errors: readonly unknown[]): void {
     const { events, files } = JSON.parse(readFileSync(process.env['SINTER_TEST_BATCH']!, 'utf8')) as Batch;
     for (const error of errors as readonly Unhandled[]) {

@@ -1,0 +1,89 @@
+// What a known cost decides: the order, the limits, the shards, and which tests are in the quick tier.
+
+import { describe, expect, test } from 'vitest';
+import {
+  everything,
+  type FileCost,
+  limitsOf,
+  longestFirst,
+  quickSample,
+  runs,
+  secondsIn,
+  shardOf,
+} from './costs.ts';
+import { measured } from './measure.ts';
+import type { FileResult } from './journal.ts';
+
+/** A file with one test of ten seconds, thirty of a tenth, and a matrix of many that cost next to nothing. */
+const file: FileCost = {
+  seconds: 20,
+  setup: 0.5,
+  tests: { long: 10, ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`case ${i}`, 0.1])) },
+  rest: 6.5,
+};
+
+describe('the quick tier', () => {
+  test('takes what fits, the same each time, and never what costs more than a file may', () => {
+    const sample = quickSample(file);
+    expect(sample).toEqual(quickSample(structuredClone(file)));
+    expect(sample.tests['long']).toBe(false);
+    const taken = Object.values(sample.tests).filter(Boolean).length;
+    expect(taken).toBeGreaterThan(2);
+    expect(taken).toBeLessThan(30);
+    expect(secondsIn('quick', file)).toBeLessThan(2.5);
+    expect(secondsIn('full', file)).toBe(20);
+  });
+
+  test('takes all of a file that costs little, and what nobody has measured', () => {
+    expect(runs(quickSample({ seconds: 0.4, setup: 0.1, tests: { a: 0.2 }, rest: 0.1 }), 'a')).toBe(true);
+    expect(runs(quickSample({ ...file, rest: 0.1 }), 'new')).toBe(true);
+    expect(runs(everything, 'anything')).toBe(true);
+  });
+
+  test('takes a part of many tests that are not known one by one', () => {
+    const sample = quickSample(file);
+    const names = Array.from({ length: 1000 }, (_, i) => `cell ${i}`);
+    const taken = names.filter((name) => runs(sample, name)).length / 1000;
+    expect(Math.abs(taken - sample.share)).toBeLessThan(0.05);
+    expect(sample.share).toBeLessThan(0.2);
+  });
+});
+
+test('a file may take ten times its cost, and a minute at least', () => {
+  expect(limitsOf(0.2)).toEqual({ processor: 60, wall: 240, idle: 60 });
+  expect(limitsOf(30)).toEqual({ processor: 300, wall: 1200, idle: 60 });
+});
+
+test('shards are the whole together, and cost about the same', () => {
+  const costs = new Map(Array.from({ length: 50 }, (_, i) => [`file ${i}`, (i * 7) % 31]));
+  const seconds = (name: string): number => costs.get(name)!;
+  const files = [...costs.keys()];
+  for (const count of [1, 2, 3]) {
+    const shards = Array.from({ length: count }, (_, i) => shardOf(files, seconds, i + 1, count));
+    expect(shards.flat().toSorted()).toEqual(files.toSorted());
+    const sums = shards.map((shard) => shard.reduce((sum, name) => sum + seconds(name), 0));
+    expect(Math.max(...sums) - Math.min(...sums)).toBeLessThanOrEqual(31);
+  }
+  expect(seconds(longestFirst(files, seconds)[0]!)).toBe(30);
+});
+
+test('costs are those of the last run, and of files that are there', () => {
+  const result: FileResult = {
+    file: 'a',
+    state: 'passed',
+    seed: 1,
+    processorSeconds: 1.2345,
+    wallSeconds: 2,
+    setupSeconds: 0.5,
+    passed: 2,
+    failures: [],
+    skips: [],
+    left: 0,
+    costs: [{ name: 'one', seconds: 0.6 }],
+  };
+  const before = { gone: file, b: file, a: file };
+  expect(measured(before, [result, { ...result, file: 'b', state: 'failed' }], new Set(['a', 'b']))).toEqual({
+    a: { seconds: 1.2, setup: 0.5, tests: { one: 0.6 }, rest: 0.13 },
+    b: file,
+  });
+});
