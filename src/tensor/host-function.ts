@@ -31,7 +31,8 @@ export function onHost(
   });
 }
 
-function hostValue({ origin, part }: Input, args: readonly Tensor[]): HostArray | undefined {
+/** The value of an input of a trace, where it lies in the host's memory. */
+export function hostValue({ origin, part }: Input, args: readonly Tensor[]): HostArray | undefined {
   if (part !== 'value') return undefined;
   const { storage } = origin.kind === 'captured' ? origin.handle : handleOf(args[origin.leaf]!);
   const bytes = storage?.hostBytes;

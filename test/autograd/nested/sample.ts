@@ -8,6 +8,7 @@ import { topological, type Node } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { sizeOf, stridesOf, type FixedShape } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
+import { hostValue } from '../../../src/tensor/host-function.ts';
 import { full } from '../../../src/tensor/ops/creation/creation.ts';
 import { expand, reshape } from '../../../src/tensor/ops/shape/view.ts';
 import { fromHost } from '../../../src/tensor/recording/record.ts';
@@ -116,11 +117,15 @@ export function onArrays(
   const inside = (...args: Tensor[]): readonly Tensor[] =>
     fn(args.map((arg, i) => made(arg, points[i]!, making)));
   const { graph, inputs, results } = traceFunction(inside as never, tensors);
-  const leaves = inputs.map(({ origin }) => {
-    if (origin.kind !== 'argument') throw new Error('a sample captures a tensor');
-    return origin.leaf;
+  const valueOf = inputs.map((input) => {
+    const { origin } = input;
+    if (origin.kind === 'argument') return (at: readonly HostArray[]) => at[origin.leaf]!;
+    // Tables that an operation makes, such as the places that `combinations` chooses.
+    const captured = hostValue(input, []);
+    if (captured === undefined) throw new Error('a sample captures a tensor that is not in memory');
+    return () => captured;
   });
-  const values = (at: readonly HostArray[]): HostArray[] => leaves.map((leaf) => at[leaf]!);
+  const values = (at: readonly HostArray[]): HostArray[] => valueOf.map((value) => value(at));
   const parameters = (at: readonly HostArray[]): HostArray[] => values(at).slice(0, graph.parameters.length);
   const discrete = topological(graph.outputs).filter(
     (node) => !isFloat(node.dtype) || (node.inputs.length > 0 && ruleFor(node) === 'flat'),

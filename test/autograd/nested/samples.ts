@@ -151,8 +151,10 @@ export function callSample(one: TorchCase, random: Random): Drawn {
       ? ({ ...point, data: (point.data as Float64Array).map(Math.abs) } as HostArray)
       : point;
   });
-  // The row of padding is not trained, though the result depends on it.
-  const chosen = 'paddingIdx' in one.args;
+  // The row of padding is not trained, though the result depends on it. As in PyTorch, that of ctcLoss is the gradient by the logits whose logSoftmax it was given, and that of gaussianNllLoss is 1 for
+  // the lower limit of the variance.
+  const asInTorch = ['ctcLoss', 'gaussianNllLoss'].some((name) => one.name.includes(`/${name}`));
+  const chosen = asInTorch || 'paddingIdx' in one.args;
   const wide = {
     ...one,
     outputs: one.outputs.map((output) =>
