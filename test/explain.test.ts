@@ -1,4 +1,6 @@
 // explain and lower: what a program becomes, told without running it and without a device.
+//
+// Runs on the sources: it tells frames of the sources from those of their users.
 
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';

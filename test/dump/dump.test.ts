@@ -1,5 +1,7 @@
 // SINTER_DUMP: every stage of every compilation as numbered files, in texts that are read back; and
 // nothing but a warning where they cannot be written.
+//
+// Runs on the sources: it builds programs of TypeScript, which import them.
 
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';

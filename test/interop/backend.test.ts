@@ -1,5 +1,7 @@
 // Backends of users: a name is given once, and what computes on one computes what Sinter's own
 // devices do.
+//
+// Runs in a process of its own: it names all backends that were registered in its process.
 
 import { afterEach, expect, test } from 'vitest';
 import {

@@ -22,10 +22,15 @@ export type Costs = Readonly<Record<string, FileCost>>;
 /** What a test costs at least for its name to be kept, in processor seconds. */
 export const leastSeconds = 0.03;
 
-/** What the quick tier spends on the tests of a file at most, in processor seconds: more on a long file than on a short one. */
-const allowance = (seconds: number): number => 0.35 + 0.25 * Math.sqrt(seconds);
+/** What the quick tier spends on the tests of a file, in processor seconds: more on a long file than on a short one. */
+const allowance = (seconds: number): number => 0.5 + 0.3 * Math.sqrt(seconds);
+/** What it spends at most where no test of a file fits into that: on its cheapest test. */
+const leastAllowed = 3;
+/** Imports and hooks that cost more than this are left to the full tier, with their file. */
+const setupAllowed = 16;
 
-const unknown: FileCost = { seconds: 5, setup: 0, tests: {}, rest: 0 };
+/** A file that nobody has measured yet runs as a whole, and takes the time that it takes. */
+const unknown: FileCost = { seconds: 60, setup: 0, tests: {}, rest: 0 };
 
 /** The costs in a file of JSON; none are known where there is no such file. */
 export function readCosts(path: string): Costs {
@@ -54,17 +59,22 @@ export const runs = (sample: Sample, name: string): boolean =>
  * The quick tier takes the tests of a file that cost next to nothing, or as many of them as fit into what a file may cost, and
  * of the others, in an order drawn from their names, all that fit into what is left.
  */
-export function quickSample({ seconds, tests, rest }: FileCost): Sample {
+export function quickSample({ seconds, setup, tests, rest }: FileCost): Sample {
+  const names = Object.keys(tests).toSorted((a, b) => draw(a) - draw(b));
+  if (setup > setupAllowed)
+    return { share: 0, tests: Object.fromEntries(names.map((name) => [name, false])) };
   const most = allowance(seconds);
   const share = rest <= most / 2 ? 1 : most / 2 / rest;
   let room = most - rest * share;
-  const drawn = Object.keys(tests).toSorted((a, b) => draw(a) - draw(b));
-  const chosen = drawn.map((name) => {
-    const fits = tests[name]! <= room;
-    if (fits) room -= tests[name]!;
-    return [name, fits] as const;
-  });
-  return { share, tests: Object.fromEntries(chosen) };
+  const chosen = new Set<string>();
+  for (const name of names) {
+    if (tests[name]! > room) continue;
+    room -= tests[name]!;
+    chosen.add(name);
+  }
+  const cheapest = names.toSorted((a, b) => tests[a]! - tests[b]!)[0];
+  if (chosen.size === 0 && cheapest !== undefined && tests[cheapest]! <= leastAllowed) chosen.add(cheapest);
+  return { share, tests: Object.fromEntries(names.map((name) => [name, chosen.has(name)])) };
 }
 
 export type Tier = 'quick' | 'full';
@@ -72,6 +82,7 @@ export type Tier = 'quick' | 'full';
 /** What a file costs in a tier, in processor seconds. */
 export function secondsIn(tier: Tier, cost: FileCost): number {
   if (tier === 'full') return cost.seconds;
+  if (cost.setup > setupAllowed) return 0;
   const sample = quickSample(cost);
   const chosen = Object.entries(cost.tests).filter(([name]) => sample.tests[name]);
   return chosen.reduce((sum, [, of]) => sum + of, cost.setup + cost.rest * sample.share);

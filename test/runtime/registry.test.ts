@@ -1,4 +1,7 @@
 // Devices by name: found when first asked for, kept, reopened when lost, and refused with every reason.
+//
+// Runs on the sources: it loads the registry anew for each test.
+// Runs in a process of its own: its devices are registered for good.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';

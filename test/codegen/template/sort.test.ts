@@ -12,6 +12,7 @@ import { gpuTarget, targetOf } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { checkLaw, seed } from '../../support/property.ts';
 import { randomArray } from '../../support/random/values.ts';
+import { casesOf } from '../../support/sample.ts';
 import { Sketch } from '../cases.ts';
 
 interface Case {
@@ -65,14 +66,14 @@ test.each(['webgpu:software', 'wasm'])(
         const sorted = sortOf(one);
         expectReference(await runOnDevice(device, target, sorted.graph, sorted.inputs), sorted);
       }),
-      { numRuns: 40, seed },
+      { numRuns: casesOf(40, 8), seed },
     );
   },
 );
 
 // On this device workgroup memory takes long to compile: what GPUs run is checked by its Loops.
 test('Loops for GPUs sort as the reference does', () => {
-  checkLaw(30, cases, (one) => {
+  checkLaw(casesOf(30, 6), cases, (one) => {
     const sorted = sortOf(one);
     expectReference(runLoops(gpuTarget, sorted.graph, sorted.inputs), sorted);
   });

@@ -1,0 +1,22 @@
+// How much of its work a test does in the quick tier, where it draws or counts its cases itself: loops over random programs, fuzzing.
+// Tests that are cases of a matrix need none of this: the run draws among them (test/run/costs.ts).
+
+import { TestRunner } from 'vitest';
+
+/** Whether the quick tier runs. */
+export const isQuick: boolean = process.env['SINTER_TEST_TIER'] === 'quick';
+
+/** How many of `count` cases the running test tries: all, or in the quick tier `quick` of them. */
+export function casesOf(count: number, quick: number): number {
+  if (quick >= count) return count;
+  const test = TestRunner.getCurrentTest();
+  // The full run measures all cases; what the quick tier will take is this part of it.
+  if (test !== undefined) Object.assign(test.meta, { share: quick / count });
+  return isQuick ? quick : count;
+}
+
+/** Of some cases those that the running test tries: all, or in the quick tier `quick` of them, spread evenly. */
+export function spreadOf<T>(cases: readonly T[], quick: number): readonly T[] {
+  const count = casesOf(cases.length, quick);
+  return Array.from({ length: count }, (_, i) => cases[Math.floor((i * cases.length) / count)]!);
+}
