@@ -4,7 +4,7 @@
 
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { costOf, readCosts, secondsIn, shardOf, type Tier } from './costs.ts';
@@ -116,6 +116,9 @@ async function main(): Promise<number> {
   if (earlier !== undefined) {
     note(`${kept.length} files passed before, at ${earlier.header.commit}; this is ${header.commit}`);
   }
+  // What programs of the stand-in cost is measured where none is compiled yet.
+  const fresh = options.writeCosts ? fs.mkdtempSync(path.join(tmpdir(), 'sinter-costs-')) : undefined;
+  if (fresh !== undefined) process.env['TMPDIR'] = fresh;
   const results: FileResult[] = [...kept];
   const already = new Set(kept.map(({ file }) => file));
   const unrun = await runFiles({
@@ -123,6 +126,7 @@ async function main(): Promise<number> {
     tier,
     files: files.filter((file) => !already.has(file)),
     costs,
+    measuring: options.writeCosts,
     seed: header.seed,
     workers: options.workers ?? Math.max(1, Math.min(4, availableParallelism())),
     signal: endOf(options.deadline),
@@ -146,6 +150,7 @@ async function main(): Promise<number> {
     wallSeconds: (performance.now() - began) / 1000,
   });
   for (const line of json ? lines.slice(-1) : lines) console.log(line);
+  if (fresh !== undefined) fs.rmSync(fresh, { recursive: true, force: true });
   if (options.writeCosts) writeCosts(costsFile, measured(costs, merged, new Set(testFiles('test'))));
   return unrun.length > 0 || merged.some(({ state }) => state === 'failed') || merged.length === 0 ? 1 : 0;
 }

@@ -13,6 +13,8 @@ export interface RunPlan {
   readonly tier: Tier;
   readonly files: readonly string[];
   readonly costs: Costs;
+  /** Costs are being measured, and no limit follows from those that are known. */
+  readonly measuring: boolean;
   readonly seed: number;
   readonly workers: number;
   /** Aborts when the run has to end; what runs then is ended with all that it started. */
@@ -65,7 +67,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
         files,
         onSources: needs.get(files[0]!)!.sources,
         sample: (file) => (tier === 'quick' ? quickSample(costOf(costs, file)) : undefined),
-        limits: (file) => limitsOf(seconds(file)),
+        limits: (file) => limitsOf(plan.measuring ? Math.max(60, seconds(file)) : seconds(file)),
         seed,
         env: { ...process.env, SINTER_TEST_TIER: tier },
         signal: plan.signal,
