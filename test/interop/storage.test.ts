@@ -1,5 +1,7 @@
 // Storages: which side is newer, that each is brought up to date when it is asked for and once, and
 // what is held weakly.
+//
+// Runs in a process of its own: it counts what the collector leaves in memory.
 
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

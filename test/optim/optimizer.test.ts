@@ -1,3 +1,5 @@
+// Runs in a process of its own: it counts what the collector leaves in memory.
+
 import { describe, expect, test } from 'vitest';
 import { Linear, Module, parameters } from '../../src/nn/index.ts';
 import { Adam, adam, AdamW, adamW, clipGradNorm, SGD, sgd } from '../../src/optim/index.ts';

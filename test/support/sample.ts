@@ -1,7 +1,7 @@
 // How much of its work a test does in the quick tier, where it draws or counts its cases itself: loops over random programs, fuzzing.
 // Tests that are cases of a matrix need none of this: the run draws among them (test/run/costs.ts).
 
-import { TestRunner } from 'vitest';
+import { type TestContext, TestRunner } from 'vitest';
 
 /** Whether the quick tier runs. */
 export const isQuick: boolean = process.env['SINTER_TEST_TIER'] === 'quick';
@@ -19,4 +19,9 @@ export function casesOf(count: number, quick: number): number {
 export function spreadOf<T>(cases: readonly T[], quick: number): readonly T[] {
   const count = casesOf(cases.length, quick);
   return Array.from({ length: count }, (_, i) => cases[Math.floor((i * cases.length) / count)]!);
+}
+
+/** Skips a test that looks at what all tests of its file did, where only a sample of them runs. */
+export function needsWholeFile(context: TestContext): void {
+  if (isQuick) context.skip('it looks at all tests of its file, of which the quick tier runs a part');
 }

@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest';
 import { torchCases } from '../../support/torch/figures.ts';
 import { seed } from '../../support/property.ts';
+import { needsWholeFile } from '../../support/sample.ts';
 import { calledFamilies } from '../../tensor/ops/torch-check.ts';
 import { randomNumbers } from '../differences.ts';
 import { checkNested } from './check.ts';
@@ -34,7 +35,8 @@ for (const cases of families) {
   });
 }
 
-test('most calls were compared with differences', () => {
+test('most calls were compared with differences', (context) => {
+  needsWholeFile(context);
   console.log(`seed ${seed}: ${compared} derivatives of calls compared with differences`);
   expect(compared).toBeGreaterThan(rounds * 500);
 });

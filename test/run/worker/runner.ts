@@ -4,7 +4,7 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import type { RunnerTask, RunnerTestCase, RunnerTestFile, RunnerTestSuite } from 'vitest';
-import { TestRunner } from 'vitest';
+import { TestRunner, vi } from 'vitest';
 import { everything, runs } from '../costs.ts';
 import type { Batch, Failure, Skip, TestEvent } from './events.ts';
 
@@ -56,6 +56,8 @@ const textOf = (task: RunnerTask): string =>
 /** The runner that test/run/vitest.config.ts names. */
 export default class WorkerRunner extends TestRunner {
   readonly #left = new Set<RunnerTestCase>();
+  /** The environment before the first test of a file ran. */
+  #environment: NodeJS.ProcessEnv = {};
   #fileBegan = 0;
   #testBegan = 0;
 
@@ -76,6 +78,7 @@ export default class WorkerRunner extends TestRunner {
       }
       skipEmpty(file);
     }
+    this.#environment = { ...process.env };
   }
 
   override async onBeforeRunTask(test: RunnerTask): Promise<void> {
@@ -99,6 +102,12 @@ export default class WorkerRunner extends TestRunner {
 
   override onAfterRunFiles(files?: RunnerTestFile[]): void {
     super.onAfterRunFiles();
+    // What tests put aside for themselves is not for the next file.
+    vi.restoreAllMocks();
+    vi.unstubAllGlobals();
+    vi.unstubAllEnvs();
+    for (const name of Object.keys(process.env)) delete process.env[name];
+    Object.assign(process.env, this.#environment);
     for (const file of files ?? []) {
       const tests = testsOf(file);
       const failed = [...suitesOf(file), ...tests].filter(({ result }) => (result?.errors ?? []).length > 0);

@@ -1,5 +1,7 @@
 // Pending values that a flush passes over: they are computed when they are read, whatever was recorded, assigned and read in between;
 // they go away when the program drops them; and they cost other flushes nothing.
+//
+// Runs in a process of its own: it counts what the collector leaves in memory.
 
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';

@@ -1,4 +1,6 @@
 // A loop of training on a device that disposes of nothing: bench/memory-flat.ts, shorter.
+//
+// Runs in a process of its own: it counts what the collector leaves in memory.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureTraining } from '../../../bench/memory-flat.ts';
@@ -19,7 +21,8 @@ describe.each(['webgpu:software', 'wasm'])('training on %s stays flat without di
   ] as const)('%s, %i steps', async (face, steps) => {
     const [early, late] = await measureTraining(face, [steps / 4, steps], collect);
     expect(late!.loss).toBeLessThan(0.5);
-    expect(late!.programs).toBeLessThanOrEqual(4);
+    // One of them makes the first weights, in the test of a worker that runs first.
+    expect(late!.programs).toBeLessThanOrEqual(5);
     expect(late!.programs).toBe(early!.programs);
     // The collector is called when there are 4,096.
     expect(late!.buffers).toBeLessThan(4096 + 256);

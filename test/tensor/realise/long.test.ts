@@ -1,6 +1,8 @@
 // Long chains of operations, each legal and short in an eager library: they are computed on every
 // device in bounded time, without running out of stack, locals or registers, and a loop that never
 // awaits holds a bounded graph.
+//
+// Runs in a process of its own: it counts what the collector leaves in memory.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../../src/index.ts';

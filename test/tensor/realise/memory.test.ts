@@ -1,3 +1,5 @@
+// Runs in a process of its own: it counts what the collector leaves in memory.
+
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { clearCache } from '../../../src/tensor/realise/cache.ts';
 import { compile } from '../../../src/tensor/compile/compile.ts';
