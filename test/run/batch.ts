@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Limits, leastSeconds, type Sample } from './costs.ts';
 import { knowsSeconds, ProcessGroup } from './group.ts';
 import type { FileResult, TestCost } from './journal.ts';
+import type { Needs } from './needs.ts';
 import { freePort, whereIs } from './where.ts';
 import type { Batch, TestEvent } from './worker/events.ts';
 
@@ -16,8 +17,8 @@ export interface BatchOptions {
   /** A folder of the batch's own, for what is passed to and from the worker. */
   readonly folder: string;
   readonly files: readonly string[];
-  /** Whether the files import the sources, not the build. */
-  readonly onSources: boolean;
+  /** What each of the files needs. */
+  readonly needs: Pick<Needs, 'own' | 'sources'>;
   readonly sample: (file: string) => Sample | undefined;
   readonly limits: (file: string) => Limits;
   readonly seed: number;
@@ -79,7 +80,7 @@ class BatchRun {
     });
     const batch: Batch = {
       files,
-      onSources: options.onSources,
+      needs: options.needs,
       samples: Object.fromEntries(samples),
       events: this.#events,
       inspectorPort: port,

@@ -31,7 +31,7 @@ async function run(
     root,
     folder: path.join(folder, String((batches += 1))),
     files,
-    onSources: false,
+    needs: { own: false, sources: false },
     sample: (file) => options.samples?.[file],
     limits: (file) => (file === good ? patient : { ...patient, ...limits }),
     seed: 7,

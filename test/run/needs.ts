@@ -1,4 +1,4 @@
-// What a test file needs of the worker that runs it. Files with the same needs share a worker.
+// What a test file needs of the worker that runs it. Files with the same needs are run by one Vitest.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -11,7 +11,7 @@ const sentences = {
 } as const;
 
 export interface Needs {
-  /** No other file may run in its worker. */
+  /** No other file may run in its process. */
   readonly own: boolean;
   /** It imports the sources through Vite, not the build: it loads modules of TypeScript while it runs. */
   readonly sources: boolean;
@@ -43,6 +43,5 @@ export function needsIn(root: string): (file: string) => Needs {
   };
 }
 
-/** The same for files that may share a worker. */
-export const shareKey = (file: string, { own, sources, standIn }: Needs): string =>
-  own ? file : JSON.stringify({ sources, standIn });
+/** The same for files with the same needs. */
+export const keyOf = ({ own, sources, standIn }: Needs): string => JSON.stringify([own, sources, standIn]);

@@ -6,7 +6,7 @@ import * as path from 'node:path';
 import { runBatch } from './batch.ts';
 import { type Costs, costOf, limitsOf, longestFirst, quickSample, secondsIn, type Tier } from './costs.ts';
 import type { FileResult } from './journal.ts';
-import { needsIn, shareKey } from './needs.ts';
+import { keyOf, needsIn } from './needs.ts';
 
 export interface RunPlan {
   readonly root: string;
@@ -32,7 +32,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
   const seconds = (file: string): number => secondsIn(tier, costOf(costs, file));
   const needsOf = needsIn(root);
   const needs = new Map(plan.files.map((file) => [file, needsOf(file)]));
-  const keyOf = (file: string): string => shareKey(file, needs.get(file)!);
+  const kindOf = (file: string): string => keyOf(needs.get(file)!);
   let waiting = longestFirst(plan.files, seconds);
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'sinter-tests-'));
   let batches = 0;
@@ -46,7 +46,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
     const taken: string[] = [];
     let cost = 0;
     for (const file of waiting) {
-      if (keyOf(file) !== keyOf(first) || taken.length >= batchFiles) continue;
+      if (kindOf(file) !== kindOf(first) || taken.length >= batchFiles) continue;
       if (taken.length > 0 && cost + seconds(file) > most) continue;
       taken.push(file);
       cost += seconds(file);
@@ -65,7 +65,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
         root,
         folder: path.join(folder, String(batches)),
         files,
-        onSources: needs.get(files[0]!)!.sources,
+        needs: needs.get(files[0]!)!,
         sample: (file) => (tier === 'quick' ? quickSample(costOf(costs, file)) : undefined),
         limits: (file) => limitsOf(plan.measuring ? Math.max(60, seconds(file)) : seconds(file)),
         seed,

@@ -1,4 +1,4 @@
-// How Vitest runs a batch of test files in a worker: one file after another in one process that keeps what it has loaded, and on
+// How Vitest runs a batch of test files in a worker: one file after another in one process that keeps what it has loaded (where none needs a process of its own), and on
 // the build, whose modules Node imports several times faster than Vite serves the sources.
 
 import { existsSync } from 'node:fs';
@@ -39,7 +39,7 @@ const head = (name: string): string => path.join(root, 'src', name);
 
 const config: ViteUserConfig = {
   root,
-  plugins: batch.onSources ? [] : [onTheBuild],
+  plugins: batch.needs.sources ? [] : [onTheBuild],
   resolve: {
     alias: [
       { find: /^sinter$/, replacement: head('index.ts') },
@@ -51,7 +51,7 @@ const config: ViteUserConfig = {
     include: [...batch.files],
     setupFiles: ['test/support/seed.ts'],
     pool: 'forks',
-    isolate: false,
+    isolate: batch.needs.own,
     maxWorkers: 1,
     // What hangs is ended from outside: the process that hangs may have no turn left to notice.
     testTimeout: 0,

@@ -2,6 +2,7 @@
 // even when the next test never gives the thread back.
 
 import type { Sample } from '../costs.ts';
+import type { Needs } from '../needs.ts';
 
 /** One line. Seconds are of the processor: the worker's and those of programs it started and waited for. */
 export type TestEvent =
@@ -41,8 +42,7 @@ export interface Skip {
 /** What a worker is told, in the variable SINTER_TEST_BATCH. */
 export interface Batch {
   readonly files: readonly string[];
-  /** Whether they import the sources, not the build. */
-  readonly onSources: boolean;
+  readonly needs: Pick<Needs, 'own' | 'sources'>;
   /** By file, which of its tests run; all of a file that is not here. */
   readonly samples: Readonly<Record<string, Sample>>;
   /** The file that events are written to. */
