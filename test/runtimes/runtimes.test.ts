@@ -28,6 +28,7 @@ let bundle: string;
 let expected: Numbers;
 let shared: readonly number[];
 let learnt: readonly number[];
+const noFirefox = 'no Firefox is here: apt-get install firefox-esr mesa-vulkan-drivers';
 const isAnyHere =
   findFirefox() !== undefined || runtimeNames.some((name) => !('absent' in findRuntime(name)));
 beforeAll(async () => {
@@ -152,8 +153,7 @@ async function inFirefox<Report>(
   skip: (reason: string) => never,
 ): Promise<Report> {
   const firefox = findFirefox();
-  if (firefox === undefined)
-    return skip('no Firefox is here: apt-get install firefox-esr mesa-vulkan-drivers');
+  if (firefox === undefined) return skip(noFirefox);
   let reported: (body: string) => void = () => undefined;
   const heard = new Promise<string>((resolve) => (reported = resolve));
   const served = await serve((at, _, sent) => {
@@ -182,6 +182,7 @@ const noDriver =
 
 describe('in Firefox', () => {
   test('the package computes, trains, shares memory and runs a bundle', async ({ skip }) => {
+    if (findFirefox() === undefined) return skip(noFirefox);
     const { files } = await bundled(folder, { page: path.join(import.meta.dirname, 'page.ts') });
     const webgpu = lavapipe() === undefined ? [] : ['webgpu'];
     if (webgpu.length === 0) console.log(`skipped: ${noDriver}`);
