@@ -32,6 +32,8 @@ export interface BatchOptions {
 interface Running {
   readonly file: string;
   readonly began: number;
+  /** What the batch's clock showed. */
+  readonly clock: number;
   /** Processor seconds of the group when it began. */
   readonly base: number;
   readonly pid: number;
@@ -63,7 +65,14 @@ class BatchRun {
   #read = 0;
   #partial = '';
   #used = 0;
-  #moved = performance.now();
+  /**
+   * Milliseconds that the worker had, as limits count them: what lies between two looks at it counts a second at most, so that a
+   * machine that stood still took nothing from it.
+   */
+  #clock = 0;
+  #looked = performance.now();
+  /** When the worker last got on. */
+  #moved = 0;
 
   constructor(options: BatchOptions, port: number) {
     this.#options = options;
@@ -143,7 +152,7 @@ class BatchRun {
 
   #take(event: TestEvent): void {
     const running = this.#running;
-    this.#moved = performance.now();
+    this.#moved = this.#clock;
     switch (event.kind) {
       case 'file':
         // Vitest starts another worker after one that died.
@@ -151,6 +160,7 @@ class BatchRun {
         this.#running = {
           file: event.file,
           began: performance.now(),
+          clock: this.#clock,
           base: this.#group.seconds(),
           pid: event.pid,
           test: undefined,
@@ -208,6 +218,7 @@ class BatchRun {
     const at = running ?? {
       file,
       began: performance.now(),
+      clock: this.#clock,
       base: 0,
       pid: 0,
       test: undefined,
@@ -225,19 +236,21 @@ class BatchRun {
     if (this.#options.signal.aborted) return 'the run was out of time';
     const used = this.#group.seconds();
     const now = performance.now();
+    this.#clock += Math.min(1000, now - this.#looked);
+    this.#looked = now;
     // Browsers tick over while nothing happens: a fiftieth of a core is no work.
-    if (used - this.#used > 0.02 * ((now - this.#moved) / 1000)) {
+    if (used - this.#used > 0.02 * ((this.#clock - this.#moved) / 1000)) {
       this.#used = used;
-      this.#moved = now;
+      this.#moved = this.#clock;
     }
     const running = this.#running;
     const limits = this.#options.limits(running?.file ?? '');
-    const idle = (now - this.#moved) / 1000;
+    const idle = (this.#clock - this.#moved) / 1000;
     if (knowsSeconds && idle > limits.idle) return `nothing moved for ${Math.round(idle)} s`;
     if (running === undefined) return undefined;
     const seconds = used - running.base;
     if (seconds > limits.processor) return `it took ${Math.round(seconds)} s of processor time`;
-    const wall = (now - running.began) / 1000;
+    const wall = (this.#clock - running.clock) / 1000;
     return wall > limits.wall ? `it took ${Math.round(wall)} s` : undefined;
   }
 
