@@ -63,7 +63,6 @@ class BatchRun {
   #last: string | undefined;
   #running: Running | undefined;
   #read = 0;
-  #partial = '';
   #used = 0;
   /**
    * Milliseconds that the worker had, as limits count them: what lies between two looks at it counts a second at most, so that a
@@ -71,8 +70,9 @@ class BatchRun {
    */
   #clock = 0;
   #looked = performance.now();
-  /** When the worker last got on. */
+  /** When the worker last got on, and when it last told of it. */
   #moved = 0;
+  #heard = 0;
 
   constructor(options: BatchOptions, port: number) {
     this.#options = options;
@@ -144,15 +144,16 @@ class BatchRun {
     const file = fs.openSync(this.#events, 'r');
     fs.readSync(file, bytes, 0, bytes.length, this.#read);
     fs.closeSync(file);
-    this.#read = size;
-    const lines = (this.#partial + bytes.toString()).split('\n');
-    this.#partial = lines.pop()!;
+    // The last line may still be written.
+    const whole = bytes.lastIndexOf('\n') + 1;
+    this.#read += whole;
+    const lines = bytes.toString('utf8', 0, whole).split('\n').slice(0, -1);
     for (const line of lines) this.#take(JSON.parse(line) as TestEvent);
   }
 
   #take(event: TestEvent): void {
     const running = this.#running;
-    this.#moved = this.#clock;
+    this.#moved = this.#heard = this.#clock;
     switch (event.kind) {
       case 'file':
         // Vitest starts another worker after one that died.
@@ -247,7 +248,10 @@ class BatchRun {
     const limits = this.#options.limits(running?.file ?? '');
     const idle = (this.#clock - this.#moved) / 1000;
     if (knowsSeconds && idle > limits.idle) return `nothing moved for ${Math.round(idle)} s`;
-    if (running === undefined) return undefined;
+    if (running === undefined) {
+      const silent = (this.#clock - this.#heard) / 1000;
+      return silent > 2 * limits.idle ? `no file began for ${Math.round(silent)} s` : undefined;
+    }
     const seconds = used - running.base;
     if (seconds > limits.processor) return `it took ${Math.round(seconds)} s of processor time`;
     const wall = (this.#clock - running.clock) / 1000;

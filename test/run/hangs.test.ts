@@ -90,6 +90,14 @@ test.each([
   expect(failures[0]!.text).toMatch(/stopped, because nothing moved for \d+ s/);
 });
 
+test('a loop that begins when the tests of a file are over', async () => {
+  const { results, back } = await run([planted('after'), planted('wait')], { processor: 4, idle: 3 });
+  expect(back).toEqual([]);
+  expect(results.map(({ file, state }) => [file, state])).toContainEqual([planted('wait'), 'failed']);
+  const alone = await run([planted('after')], { idle: 3 });
+  expect(alone).toMatchObject({ back: [], results: [{ state: 'passed' }] });
+});
+
 test('a compiler that reads what nobody writes', async ({ skip }) => {
   if (findCompiler() === undefined) skip('no host C++ compiler');
   const { failures } = await runPlanted('compiler', { idle: 3 });

@@ -1,4 +1,4 @@
-// Planted for run.test.ts: a page that loops, in a browser that leads a process group of its own.
+// Planted for hangs.test.ts: a page that loops, in a browser that leads a process group of its own.
 
 import { test } from 'vitest';
 import { openChromium } from '../../support/browser/chromium.ts';

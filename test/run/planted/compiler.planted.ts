@@ -1,4 +1,4 @@
-// Planted for run.test.ts: the host's compiler, reading a source that nobody writes.
+// Planted for hangs.test.ts: the host's compiler, reading a source that nobody writes.
 
 import { spawn } from 'node:child_process';
 import { test } from 'vitest';

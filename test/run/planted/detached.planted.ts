@@ -1,4 +1,4 @@
-// Planted for run.test.ts: a program in a process group of its own, as browsers are, that uses a core without end.
+// Planted for hangs.test.ts: a program in a process group of its own, as browsers are, that uses a core without end.
 
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

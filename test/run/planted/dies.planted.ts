@@ -1,4 +1,4 @@
-// Planted for run.test.ts: the worker dies, as it does when a driver crashes.
+// Planted for hangs.test.ts: the worker dies, as it does when a driver crashes.
 
 import { test } from 'vitest';
 

@@ -1,4 +1,4 @@
-// Planted for run.test.ts: what runs after something that hangs.
+// Planted for hangs.test.ts: what runs after something that hangs.
 
 import { describe, expect, test } from 'vitest';
 

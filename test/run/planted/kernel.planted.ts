@@ -1,4 +1,4 @@
-// Planted for run.test.ts: a loop on the software device whose condition always holds.
+// Planted for hangs.test.ts: a loop on the software device whose condition always holds.
 
 import { test } from 'vitest';
 import * as sn from '../../../src/index.ts';

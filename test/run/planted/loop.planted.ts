@@ -1,4 +1,4 @@
-// Planted for run.test.ts: a loop that never gives the thread back, after a test that passes.
+// Planted for hangs.test.ts: a loop that never gives the thread back, after a test that passes.
 
 import { expect, test } from 'vitest';
 

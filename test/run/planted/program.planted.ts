@@ -1,4 +1,4 @@
-// Planted for run.test.ts: waits for a program that never ends, such as a compiler that reads what nobody writes.
+// Planted for hangs.test.ts: waits for a program that never ends, such as a compiler that reads what nobody writes.
 
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';

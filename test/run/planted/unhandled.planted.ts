@@ -1,4 +1,4 @@
-// Planted for run.test.ts: an error that no test catches.
+// Planted for hangs.test.ts: an error that no test catches.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'vitest';

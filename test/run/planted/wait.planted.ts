@@ -1,4 +1,4 @@
-// Planted for run.test.ts: waits for an answer that does not come.
+// Planted for hangs.test.ts: waits for an answer that does not come.
 
 import { test } from 'vitest';
 
