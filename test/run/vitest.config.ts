@@ -1,13 +1,13 @@
-// How Vitest runs a batch of test files in a worker: one file after another in one process that keeps what it has loaded (where none needs a process of its own), and on
-// the build, whose modules Node imports several times faster than Vite serves the sources.
+// How Vitest runs a batch of test files: one after another in a process that keeps what it has loaded, or each in one of its own
+// where they need that; and on the build, whose modules Node imports several times faster than Vite serves the sources.
 
-import { existsSync } from 'node:fs';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
 import type { ViteUserConfig } from 'vitest/config';
 import type { TestSpecification } from 'vitest/node';
+import bySources from '../../vitest.config.ts';
 import type { Batch } from './worker/events.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -35,18 +35,10 @@ const onTheBuild: Plugin = {
   },
 };
 
-const head = (name: string): string => path.join(root, 'src', name);
-
 const config: ViteUserConfig = {
   root,
   plugins: batch.needs.sources ? [] : [onTheBuild],
-  resolve: {
-    alias: [
-      { find: /^sinter$/, replacement: head('index.ts') },
-      { find: /^sinter\/runtime$/, replacement: head('interop/index.ts') },
-      { find: /^sinter\/(\w+)$/, replacement: head('$1/index.ts') },
-    ],
-  },
+  resolve: { ...bySources.resolve },
   test: {
     include: [...batch.files],
     setupFiles: ['test/support/seed.ts'],
