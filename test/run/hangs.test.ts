@@ -109,7 +109,8 @@ test('a busy program in a process group of its own, which is ended too', async (
   expect(failures).toMatchObject([{ test: 'waits for a busy program' }]);
   const pid = Number(readFileSync(path.join(folder, 'pid'), 'utf8'));
   const state = `/proc/${pid}/stat`;
-  expect(!existsSync(state) || readFileSync(state, 'utf8').includes(') Z ')).toBe(true);
+  const isGone = (): boolean => !existsSync(state) || readFileSync(state, 'utf8').includes(') Z ');
+  await expect.poll(isGone).toBe(true);
 });
 
 test('a page that loops', async () => {
