@@ -4,6 +4,11 @@ import { seed } from '../support/property.ts';
 
 let state = seed >>> 0;
 
+/** Begins the sequence anew. */
+export function restartValues(): void {
+  state = seed >>> 0;
+}
+
 /** A pseudo-random integer in [0, end). A linear congruence is random enough for arguments. */
 export function randomInt(end: number): number {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

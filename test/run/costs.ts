@@ -23,11 +23,11 @@ export type Costs = Readonly<Record<string, FileCost>>;
 export const leastSeconds = 0.03;
 
 /** What the quick tier spends on the tests of a file, in processor seconds: more on a long file than on a short one. */
-const allowance = (seconds: number): number => 0.45 + 0.27 * Math.sqrt(seconds);
+const allowance = (seconds: number): number => 0.35 + 0.2 * Math.sqrt(seconds);
 /** What it spends at most where no test of a file fits into that: on its cheapest test. */
-const leastAllowed = 3;
+const leastAllowed = 2.5;
 /** Imports and hooks that cost more than this are left to the full tier, with their file. */
-const setupAllowed = 16;
+const setupAllowed = 7.5;
 
 /** A file that nobody has measured yet runs as a whole, and takes the time that it takes. */
 const unknown: FileCost = { seconds: 60, setup: 0, tests: {}, rest: 0 };

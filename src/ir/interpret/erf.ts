@@ -38,7 +38,10 @@ function horner(coefficients: readonly number[], x: number): number {
   return sum;
 }
 
-/** erf(x) = 2/√π ∫₀ˣ e^{−t²} dt, within about one unit of the last place; odd, keeps −0 and NaN. */
+/**
+ * erf(x) = 2/√π ∫₀ˣ e^{−t²} dt; odd, keeps −0 and NaN. Within a unit of the last place up to 0.46875, and
+ * within four behind it.
+ */
 export function erf(x: number): number {
   const size = Math.abs(x);
   if (size <= 0.46875) {

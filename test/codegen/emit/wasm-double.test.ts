@@ -40,7 +40,8 @@ const rows: readonly Row[] = [
   { op: 'sinh', ulp: 1.8, math: Math.sinh, reach: [1, 20, 710] },
   { op: 'cosh', ulp: 1, math: Math.cosh, reach: [1, 20, 710] },
   { op: 'tanh', ulp: 2, math: Math.tanh, reach: [0.3, 1, 20], mathUlp: 2 },
-  { op: 'erf', ulp: 1, math: erf, reach: [1, 6], mathUlp: 3 },
+  // The interpreter's is 4 units off right behind 0.46875, where it begins to subtract from 1.
+  { op: 'erf', ulp: 1, math: erf, reach: [1, 6], mathUlp: 4 },
   { op: 'pow', ulp: 1, math: Math.pow, reach: [3, 20] },
   { op: 'atan2', ulp: 1, math: Math.atan2, reach: [1, 1e4] },
 ];

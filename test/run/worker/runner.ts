@@ -3,6 +3,7 @@
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import type { RunnerTask, RunnerTestCase, RunnerTestFile, RunnerTestSuite } from 'vitest';
 import { TestRunner, vi } from 'vitest';
 import { everything, runs } from '../costs.ts';
@@ -50,8 +51,13 @@ function skipEmpty(suite: RunnerTestSuite | RunnerTestFile): void {
   if (willRun(suite) && suite.tasks.length > 0 && !suite.tasks.some(willRun)) suite.mode = 'skip';
 }
 
-const textOf = (task: RunnerTask): string =>
-  (task.result?.errors ?? []).map(({ stack, message }) => stack ?? message).join('\n');
+function textOf(task: RunnerTask): string {
+  const errors = task.result?.errors ?? [];
+  const texts = errors.map(
+    ({ stack, message, diff }) => `${stack ?? message}${diff === undefined ? '' : `\n${diff}`}`,
+  );
+  return stripVTControlCharacters(texts.join('\n'));
+}
 
 /** The runner that test/run/vitest.config.ts names. */
 export default class WorkerRunner extends TestRunner {
