@@ -1,5 +1,7 @@
 // What a page that has all of `sinter` downloads until its first kernel has run, and that the rest comes when it is used: the
 // published package, bundled with its parts apart, by Chromium.
+//
+// Its tests follow one another: what a page loads depends on what it has loaded.
 
 import * as fs from 'node:fs';
 import * as os from 'node:os';

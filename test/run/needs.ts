@@ -8,6 +8,7 @@ import { importsOf } from './since.ts';
 const sentences = {
   own: /^\/\/ Runs in a process of its own: \S/m,
   sources: /^\/\/ Runs on the sources: \S/m,
+  whole: /^\/\/ Its tests follow one another: \S/m,
 } as const;
 
 export interface Needs {
@@ -15,6 +16,8 @@ export interface Needs {
   readonly own: boolean;
   /** It imports the sources through Vite, not the build: it loads modules of TypeScript while it runs. */
   readonly sources: boolean;
+  /** Each test builds on those before it: the quick tier runs all of them or none. */
+  readonly whole: boolean;
   /** Its worker has a CUDA device, the stand-in's; elsewhere there is none. */
   readonly standIn: boolean;
 }
@@ -38,6 +41,7 @@ export function needsIn(root: string): (file: string) => Needs {
     return {
       own: sentences.own.test(text),
       sources: sentences.sources.test(text),
+      whole: sentences.whole.test(text),
       standIn: seen.has('test/cuda/standin/standin.ts'),
     };
   };

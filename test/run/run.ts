@@ -4,7 +4,17 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { runBatch } from './batch.ts';
-import { type Costs, costOf, limitsOf, longestFirst, quickSample, secondsIn, type Tier } from './costs.ts';
+import {
+  type Costs,
+  costOf,
+  limitsOf,
+  longestFirst,
+  quickSample,
+  type Sample,
+  secondsIn,
+  type Tier,
+  wholeSample,
+} from './costs.ts';
 import type { FileResult } from './journal.ts';
 import { keyOf, needsIn } from './needs.ts';
 
@@ -35,6 +45,8 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
   const kindOf = (file: string): string => keyOf(needs.get(file)!);
   let waiting = longestFirst(plan.files, seconds);
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'sinter-tests-'));
+  const sampleOf = (file: string): Sample =>
+    (needs.get(file)!.whole ? wholeSample : quickSample)(costOf(costs, file));
   let batches = 0;
 
   /** Takes files for one worker: at the end of a run few at a time, so that all workers end together. */
@@ -66,7 +78,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
         folder: path.join(folder, String(batches)),
         files,
         needs: needs.get(files[0]!)!,
-        sample: (file) => (tier === 'quick' ? quickSample(costOf(costs, file)) : undefined),
+        sample: (file) => (tier === 'quick' ? sampleOf(file) : undefined),
         limits: (file) => limitsOf(plan.measuring ? Math.max(60, seconds(file)) : seconds(file)),
         seed,
         env: { ...process.env, SINTER_TEST_TIER: tier },
