@@ -37,6 +37,12 @@ const entries = [
     'src/pixels/index.ts',
     'Pictures and frames of videos as tensors, and tensors on canvases.',
   ],
+  ['sinter/llm', 'src/llm/index.ts', 'Language models: text, conversations, scores, embeddings.'],
+  [
+    'sinter/quant',
+    'src/quant/index.ts',
+    'Weights in blocks of a few bits, decoded where products read them.',
+  ],
   ['sinter/explain', 'src/explain/index.ts', 'The page that shows what a program becomes.'],
 ] as const;
 

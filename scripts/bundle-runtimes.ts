@@ -1,6 +1,6 @@
 // Bundles the bundle runtimes, the code that ahead-of-time bundles run with, into one script for each choice of targets:
 // dist/bundle-runtimes/webgpu.js, dist/bundle-runtimes/webgpu-wasm.js and so on, and into modules what these load when it is wanted:
-// dist/bundle-runtimes/modules/{cuda,wasm}.js. Part of `npm run build`; `tsx scripts/bundle-runtimes.ts [DIR]` writes them elsewhere.
+// dist/bundle-runtimes/modules/{cuda,wasm,sizes}.js. Part of `npm run build`; `tsx scripts/bundle-runtimes.ts [DIR]` writes them elsewhere.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -56,8 +56,10 @@ for (const chosen of choices) {
   if (chosen.length > 0)
     writeFileSync(path.join(folder, `${chosen.join('-')}.js`), await bundleRuntime(chosen));
 }
-const wasm = await inOneFile({ input: path.join(source, 'wasm.ts'), platform: 'browser' }, small);
-writeFileSync(path.join(folder, 'modules', 'wasm.js'), wasm);
+for (const name of ['wasm', 'sizes']) {
+  const code = await inOneFile({ input: path.join(source, `${name}.ts`), platform: 'browser' }, small);
+  writeFileSync(path.join(folder, 'modules', `${name}.js`), code);
+}
 // The package koffi is asked for when this runs. Nobody downloads it to a page, so it stays readable.
 const cuda = await inOneFile({ input: path.join(source, 'cuda.ts'), platform: 'node' }, { format: 'esm' });
 writeFileSync(path.join(folder, 'modules', 'cuda.js'), cuda);

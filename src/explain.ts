@@ -1,6 +1,7 @@
 // explain and lower: what a function or a pending tensor becomes, graph to kernels, without running it and without a device.
 // What there is to tell is gathered in explain/describe.ts.
 
+import './core.ts';
 import { compileGraph } from './compile.ts';
 import { SinterError } from './errors.ts';
 import type { Stage } from './dump/stages.ts';

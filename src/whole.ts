@@ -5,13 +5,20 @@ import { emitCuda } from './codegen/emit/cuda/emit.ts';
 import { languages } from './codegen/emit/emit.ts';
 import { emitWasm } from './codegen/emit/wasm/emit.ts';
 import { expandMath } from './codegen/emit/wasm/math/math.ts';
-import { functionsOfWasm, halver, modulePrinter } from './codegen/emit/wasm/needed.ts';
+import { functionsOfWasm, halver, wordSpellings, modulePrinter } from './codegen/emit/wasm/needed.ts';
 import { halveVectors } from './codegen/emit/wasm/rewrite/halves.ts';
 import { printModule } from './codegen/emit/wasm/module/wat.ts';
 import { emitWgsl } from './codegen/emit/wgsl/emit.ts';
 import { mathFunctions } from './codegen/emit/wgsl/prelude-math.ts';
 import { memoryFunctions } from './codegen/emit/wgsl/prelude-memory.ts';
 import { wideFunctions } from './codegen/emit/wgsl/prelude-wide.ts';
+import { ofWords } from './codegen/emit/wasm/words.ts';
+import { decodedLanes } from './codegen/lower/decode.ts';
+import { decoding } from './codegen/lower/decoding.ts';
+import { blockValues, namesBlocks, rowWords } from './ir/blocks/sizes.ts';
+import { blockSizes } from './ir/typing/blocks.ts';
+import { wordsOf } from './schedule/body/blocks.ts';
+import { wordPlaces } from './schedule/body/evaluate.ts';
 import { functionsOfWgsl } from './codegen/emit/wgsl/prelude.ts';
 import { batchedDispatchLoop, groupShape } from './codegen/lower/batched-dispatch.ts';
 import { batching } from './codegen/lower/kernel.ts';
@@ -56,6 +63,7 @@ import { takeBounds } from './ir/passes/take-bounds.ts';
 import { rarePasses } from './schedule/passes/pipeline.ts';
 import { settleLoops } from './schedule/passes/loops.ts';
 import { splitScatters } from './schedule/passes/scatter.ts';
+import { narrowDoubles } from './schedule/passes/narrow-doubles.ts';
 import { packSmallIntegers } from './schedule/passes/small-integers.ts';
 import { splitSorts } from './schedule/passes/sort.ts';
 import { splitFolds } from './schedule/passes/split.ts';
@@ -100,6 +108,7 @@ fill(rarePasses, {
   lowerComplex,
   foldConstants,
   packSmallIntegers,
+  narrowDoubles,
   settleLoops,
   splitTransforms,
   splitFactors,
@@ -114,6 +123,10 @@ printer.supply({ printLoop, printStmt, printValue });
 functionsOfWasm.supply(expandMath);
 modulePrinter.supply(printModule);
 halver.supply(halveVectors);
+wordSpellings.supply(ofWords);
+wordPlaces.supply(wordsOf);
+decoding.supply(decodedLanes);
+blockSizes.supply({ blockValues, namesBlocks, rowWords });
 functionsOfWgsl.supply({ mathFunctions, memoryFunctions, wideFunctions });
 batching.supply({ batchDispatches, batchedDispatchLoop, groupShape });
 attentionFinder.supply(findAttention);

@@ -1,6 +1,6 @@
-// The workloads by the names that the driver uses (names.json says which of ours each is), and W9:
-// networks from ONNX files, where they lie beside the driver or beside this checkout. Each is a
-// function that gives `run` and `output`.
+// The workloads by the names that the driver uses, or by our own where it has none (names.json says
+// which of ours each is), and W9: networks from ONNX files, where they lie beside the driver or
+// beside this checkout. Each is a function that gives `run` and `output`.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,5 +1,5 @@
 // Measures the special functions beside figures of high precision on every device there is here, and writes the table of
-// docs/special.md: npx tsx scripts/special/errors.ts
+// docs/functions/special.md: npx tsx scripts/special/errors.ts
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { everyDevice } from '../../test/support/devices.ts';
 import { boundOf, figures, worstOf, type FloatName } from '../../test/support/special-figures.ts';
 import { withSection } from '../docs.ts';
 
-const path = fileURLToPath(new URL('../../docs/special.md', import.meta.url));
+const path = fileURLToPath(new URL('../../docs/functions/special.md', import.meta.url));
 const doubles = everyDevice.filter((device) => !device.startsWith('webgpu'));
 const columns: readonly (readonly [device: string, dtype: FloatName])[] = [
   ...everyDevice.map((device) => [device, 'f32'] as const),

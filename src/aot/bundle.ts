@@ -21,17 +21,11 @@ import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/
 import type { Handle } from '../tensor/recording/handle.ts';
 import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
-import {
-  traceEntry,
-  type EntryPoint,
-  type Result,
-  type TracedEntry,
-  type Wire,
-  type Wiring,
-} from './entry.ts';
+import type { EntryPoint, Result, TracedEntry, Wire, Wiring } from './entry.ts';
 import { uniqueName, twin } from './names.ts';
 import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
-import { distinct, openEntry, type OpenPoint } from './sizes.ts';
+import { recordedEntry, type RecordedEntry } from './recorded.ts';
+import type { OpenPoint } from './sizes.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
 import { overStored, type Stored } from './storage.ts';
 import { WeightTable, weightFiles } from './weights.ts';
@@ -74,12 +68,15 @@ export interface BundleRuntime {
   readonly modules: ReadonlyMap<string, string>;
 }
 
-/** Names of the files that `index.js` loads for some of these targets alone. */
+/** The file that `index.js` loads where sizes have ranges. */
+export const rangesModule = 'sizes.js';
+
+/** Names of the files that `index.js` loads for some of these targets alone, and of that for ranges. */
 export function modulesOf(targets: readonly BundleTarget[]): string[] {
   const lazilyLoaded = targets.filter(
     (target) => target === 'cuda' || (target === 'wasm' && targets.length > 1),
   );
-  return lazilyLoaded.map((target) => `${target}.js`);
+  return [...lazilyLoaded.map((target) => `${target}.js`), rangesModule];
 }
 
 export type FindSchedules = (
@@ -93,6 +90,8 @@ export interface Bundle {
   readonly manifest: Manifest;
   /** Contents by path in the folder. */
   readonly files: ReadonlyMap<string, string | Uint8Array>;
+  /** What is not as it was asked for. */
+  readonly notes: readonly string[];
 }
 
 /** Names of a model's own members; a `then` would make it a promise. */
@@ -119,12 +118,12 @@ export async function bundleOf(
       `build: two functions are called ${twice}, the name of a default export too\n  try: another name`,
     );
   const table = new WeightTable(options.names ?? new Map());
-  const recorded = points.map((point) => {
-    const { name, sizes, at } = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };
-    const all = sizes.map((own) => ({ sizes: own, traced: traceEntry(at(own), options.state, table) }));
-    const cases = distinct(name, all);
-    return { name, cases, ...openEntry(name, cases) };
-  });
+  const recorded: RecordedEntry[] = [];
+  const notes: string[] = [];
+  for (const point of points) {
+    const open: OpenPoint = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };
+    recorded.push({ name: open.name, ...(await recordedEntry(open, options.state, table, notes)) });
+  }
   const { weights, values, stored } = await storedWeights(
     table,
     options.format ?? 'f32',
@@ -132,32 +131,35 @@ export async function bundleOf(
   );
   const files = new Map<string, string | Uint8Array>();
   const entries = new Map<string, Entry>();
-  for (const { name, cases, entry, sizes } of recorded) {
+  for (const { name, cases, entry } of recorded) {
     const programs: Partial<Record<BundleTarget, BundledProgram[]>> = {};
-    for (const [i, { traced, sizes: own }] of cases.entries())
+    for (const { traced, sizes: own, least } of cases)
       for (const target of options.targets) {
         const label = cases.length === 1 ? name : [name, ...Object.values(own)].join('-');
         const program = await bundled(label, overStored(traced, stored), target, options, files);
-        (programs[target] ??= []).push({ ...program, sizes: sizes[i]! });
+        (programs[target] ??= []).push({ ...program, sizes: own, ...(least && { least }) });
       }
     entries.set(name, { ...entry, programs });
   }
   const shards = weightFiles(weights, values, options.shardSize ?? Infinity);
   for (const { file, bytes } of shards) files.set(file.name, bytes);
+  const hasRanges = recorded.some(({ entry }) => entry.ranges);
   const manifest: Manifest = {
     version: 1,
     producer: options.producer,
     weights,
     files: shards.map(({ file }) => file),
     entries: Object.fromEntries(entries),
+    ...(hasRanges && { ranged: true }),
   };
   files.set('program.json', `${JSON.stringify(manifest)}\n`);
   files.set('index.js', scriptOf(manifest, options.runtime.script));
-  for (const [name, script] of options.runtime.modules) files.set(name, script);
+  for (const [name, script] of options.runtime.modules)
+    if (name !== rangesModule || hasRanges) files.set(name, script);
   files.set('index.d.ts', typesOf(manifest, options.targets));
   files.set('package.json', packageOf(options.targets));
   files.set('README.md', guideOf(manifest, options.title, options.targets, files));
-  return { manifest, files };
+  return { manifest, files, notes };
 }
 
 /** Weights as they are stored: their types, their values, and where each weight's begin. */

@@ -5,7 +5,7 @@
 import { SinterError } from '../errors.ts';
 import type { Graph } from '../ir/graph.ts';
 import { storedType } from '../ir/stored.ts';
-import type { EntryInput, ScalarSource, TensorType } from '../bundle-runtime/manifest.ts';
+import type { EntryInput, Formula, ScalarSource, TensorType } from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/recording/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/compile/trace.ts';
@@ -28,12 +28,24 @@ export interface EntryPoint {
   readonly inputs: readonly unknown[];
 }
 
+/** A function as it was recorded, before it is known which tensors are which weights. */
+export interface Recording {
+  readonly point: EntryPoint;
+  readonly flat: Flat;
+  /** With parameters for what is read alone, and for what is handed through too. */
+  readonly partial: Traced;
+  readonly traced: Traced;
+  readonly hasState: boolean;
+}
+
 /** A recorded entry, from which its programs are compiled. */
 export interface TracedEntry {
   readonly inputs: readonly EntryInput[];
   readonly outputs: readonly NamedTensor[];
   readonly wiring: Wiring;
   readonly graph: Graph;
+  /** Which outputs of the recording the graph's are. */
+  readonly kept: readonly number[];
   readonly scalars: ReadonlySet<number>;
   /** Parameters that outputs may take the place of. */
   readonly donate: ReadonlyMap<number, number>;
@@ -50,7 +62,7 @@ export interface Wiring {
   /** Weights that have a new value after a call. */
   readonly updates: readonly { readonly weight: number; readonly from: Result }[];
   /** Groups of random words that a call draws. */
-  readonly draws: number;
+  readonly draws: Formula;
 }
 
 /** An output of the graph, or one of its parameters handed through. */
@@ -66,10 +78,19 @@ type NamedTensor = TensorType & { readonly name: string };
  * at what no bundle can do.
  */
 export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTable): TracedEntry {
+  return wiredEntry(recordEntry(point, state), weights);
+}
+
+export function recordEntry(point: EntryPoint, state: unknown): Recording {
   const hasState = state !== undefined;
   const { fn, inputs: examples } = point;
   const flat = flatten(hasState ? [state, ...examples] : examples, 'build');
-  const traced = withAllParameters(traceFlat(fn, flat, 'build'), flat.leaves);
+  const partial = traceFlat(fn, flat, 'build');
+  return { point, flat, partial, traced: withAllParameters(partial, flat.leaves), hasState };
+}
+
+/** What a recording takes and gives, with its weights in a table. */
+export function wiredEntry({ point, flat, traced, hasState }: Recording, weights: WeightTable): TracedEntry {
   const names = argumentNames(point.fn, flat, hasState);
   const isOfState = (leaf: number): boolean => hasState && flat.paths[leaf]!.startsWith('[0]');
 
@@ -128,17 +149,14 @@ export function traceEntry(point: EntryPoint, state: unknown, weights: WeightTab
     outputs: outputs.map(({ name, dtype, shape }) => ({ name, dtype, shape })),
     wiring,
     graph,
+    kept,
     scalars: traced.scalarIndices,
     donate,
   };
 }
 
-interface Recorded {
-  readonly point: EntryPoint;
-  readonly traced: Traced;
+interface Recorded extends Omit<Recording, 'partial'> {
   readonly wires: readonly Wire[];
-  readonly flat: Flat;
-  readonly hasState: boolean;
 }
 
 interface Results {
@@ -206,7 +224,7 @@ function scalarSource(
   switch (origin.kind) {
     case 'number': {
       const argument = placeOfLeaf.get(origin.leaf);
-      return argument === undefined ? { value: flat.leaves[origin.leaf] as number } : { argument };
+      return argument === undefined ? { word: wordOf(flat.leaves[origin.leaf] as number) } : { argument };
     }
     case 'seed':
       return { seed: origin.high ? 1 : 0 };
@@ -215,6 +233,11 @@ function scalarSource(
     default:
       return origin satisfies never;
   }
+}
+
+/** The bits of an f32. */
+function wordOf(value: number): number {
+  return new Int32Array(Float32Array.of(value).buffer)[0]!;
 }
 
 function typeOf(tensor: Tensor): TensorType {

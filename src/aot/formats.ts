@@ -5,7 +5,9 @@
 import { binary, broadcast, cast, constant, mul, reshape, sub } from '../ir/build.ts';
 import type { DType } from '../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
-import { f16FromBits, f16ToBits } from '../ir/value.ts';
+import { encodeBlocks } from '../ir/blocks/encode.ts';
+import { blockFacts } from '../ir/blocks/format.ts';
+import { f16ToBits } from '../ir/value.ts';
 import type { HostTensor } from '../io/host.ts';
 
 export type WeightFormat = 'f32' | 'f16' | 'q8_0' | 'q4_0';
@@ -75,33 +77,30 @@ function packedBytes(format: WeightFormat, values: Float32Array): Uint8Array[] {
       return [new Uint8Array(Uint16Array.from(values, f16ToBits).buffer)];
     case 'q8_0':
     case 'q4_0': {
-      const bits = bitsOf(format);
-      const middle = 2 ** (bits - 1);
-      const words = new Uint32Array((values.length * bits) / 32);
-      const scales = new Uint16Array(values.length / block);
-      for (let first = 0; first < values.length; first += block) {
-        const part = values.subarray(first, first + block);
-        const far = part.reduce(
-          (largest, value) => (Math.abs(value) > Math.abs(largest) ? value : largest),
-          0,
-        );
-        // The value farthest from 0 becomes 127 or −127 of 8 bits, and −8 of 4.
-        const exact = format === 'q8_0' ? Math.abs(far) / 127 : far / -8;
-        const scale = f16ToBits(exact);
-        scales[first / block] = scale;
-        const step = f16FromBits(scale);
-        part.forEach((value, i) => {
-          const level = step === 0 ? 0 : Math.round(value / step);
-          const stored = Math.min(Math.max(level + middle, 0), 2 * middle - 1);
-          const at = (first + i) * bits;
-          words[at >>> 5]! |= stored << (at & 31);
-        });
+      // Blocks taken apart: kernels read levels, which are offset to begin at 0, as words.
+      const { bytes } = blockFacts[format];
+      const blocks = encodeBlocks(format, values);
+      const count = blocks.length / bytes;
+      const levels = new Uint8Array((values.length * bitsOf(format)) / 8);
+      const scales = new Uint8Array(2 * count);
+      const size = levels.length / count;
+      for (let i = 0; i < count; i++) {
+        const at = i * bytes;
+        scales.set(blocks.subarray(at, at + 2), 2 * i);
+        for (let j = 0; j < size; j++) levels[i * size + j] = storedByte(format, blocks, at + 2, j);
       }
-      return [new Uint8Array(words.buffer), new Uint8Array(scales.buffer)];
+      return [levels, scales];
     }
     default:
       return format satisfies never;
   }
+}
+
+/** Of a block's levels in the order of its values, byte `j`: GGML keeps values 16 apart in one byte. */
+function storedByte(format: 'q8_0' | 'q4_0', blocks: Uint8Array, at: number, j: number): number {
+  if (format === 'q8_0') return blocks[at + j]! ^ 0x80;
+  const [first, second] = [blocks[at + ((2 * j) & 15)]!, blocks[at + ((2 * j + 1) & 15)]!];
+  return j < 8 ? (first & 15) | ((second & 15) << 4) : (first >> 4) | (second & 0xf0);
 }
 
 /** The values of a weight, f32, from the parts that it is stored as. */

@@ -9,8 +9,19 @@ import type { EntryPoint, TracedEntry } from './entry.ts';
 export interface OpenPoint {
   readonly name: string;
   readonly sizes: readonly Sizes[];
-  at(sizes: Sizes): EntryPoint;
+  /** Sizes that one program is for, from the smallest to the largest. */
+  readonly ranges?: Ranges;
+  at(sizes: Sizes): EntryPoint | Promise<EntryPoint>;
 }
+
+/** Sizes from `min` to `max` that are multiples of a number, both of them too. */
+export interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly multipleOf: number;
+}
+
+export type Ranges = ReadonlyMap<string, Range>;
 
 /** Most sets of sizes of a function: each has kernels of its own. */
 export const mostSizes = 64;
@@ -29,6 +40,19 @@ export function combinations(dims: ReadonlyMap<string, readonly number[]>): Size
   return [...dims].reduce<Sizes[]>(
     (sets, [name, sizes]) => sets.flatMap((set) => sizes.map((size) => ({ ...set, [name]: size }))),
     [{}],
+  );
+}
+
+/** All sizes of a range. */
+export function sizesIn({ min, max, multipleOf }: Range): number[] {
+  return Array.from({ length: (max - min) / multipleOf + 1 }, (_, i) => min + i * multipleOf);
+}
+
+/** How many sets of sizes ranges have. */
+export function countOf(ranges: Iterable<Range>): number {
+  return [...ranges].reduce(
+    (product, { min, max, multipleOf }) => product * ((max - min) / multipleOf + 1),
+    1,
   );
 }
 

@@ -1,5 +1,6 @@
 // The texts of a bundle: `index.js`, its types, and a README whose snippet runs as it is.
 
+import { valueOf } from '../bundle-runtime/sizes.ts';
 import { bundleArrays } from './arrays.ts';
 import { uniqueName } from './names.ts';
 import type {
@@ -92,9 +93,7 @@ export function guideOf(
   const sizes = [...files].map(([path, content]) => [path, byteLength(content)] as const);
   const sum = (test: (path: string) => boolean): string =>
     `${Math.ceil(sizes.reduce((total, [path, bytes]) => total + (test(path) ? bytes : 0), 0) / 1024)} KiB`;
-  const inputs = entry.inputs.map(
-    (input) => `  ${key(input.name)}: ${exampleOf(input, sizesOf(entry)[0]!)},`,
-  );
+  const inputs = entry.inputs.map((input) => `  ${key(input.name)}: ${exampleOf(input, sizesOf(entry))},`);
   const call = `await model${isWord(name) ? `.${name}` : `[${JSON.stringify(name)}]`}`;
   const variables = variablesFor(entry.outputs.map((output) => output.name));
   const hasCuda = targets.includes('cuda');
@@ -147,7 +146,7 @@ ${shapes}
 | file | what it is |
 | --- | --- |
 | \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
-${lazilyLoaded}| \`program.json\` | calls, buffers and steps |
+${lazilyLoaded}${files.has('sizes.js') ? '| `sizes.js` | what sizes within ranges need |\n' : ''}| \`program.json\` | calls, buffers and steps |
 | \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))})${compiled} |
 ${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}${
     targets.includes('wasm')
@@ -263,6 +262,9 @@ function shapeText({ dtype, shape }: OpenType): string {
   return `${dtype}[${shape.join(', ')}]`;
 }
 
-function sizesOf({ programs }: Entry): readonly Sizes[] {
-  return Object.values(programs)[0]!.map(({ sizes }) => sizes);
+/** Sizes of a call of an entry. */
+function sizesOf({ programs, derived = {} }: Entry): Sizes {
+  const { sizes } = Object.values(programs)[0]![0]!;
+  const more = Object.entries(derived).map(([name, formula]) => [name, valueOf(formula, sizes)]);
+  return { ...sizes, ...Object.fromEntries(more) };
 }

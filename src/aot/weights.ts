@@ -53,6 +53,11 @@ export class WeightTable {
     this.#list[weight]!.state = true;
   }
 
+  /** The tensors, by weight. */
+  get handles(): readonly Handle[] {
+    return this.#list.map(({ handle }) => handle);
+  }
+
   /** Whether users gave its name. */
   isNamed(weight: number): boolean {
     return this.#list[weight]!.isNamed;

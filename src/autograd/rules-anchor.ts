@@ -331,6 +331,7 @@ type AnchorTable = {
       | 'fft'
       | 'fftPart'
       | 'gather'
+      | 'dequantize'
       | 'scatter'
       | 'permuteScatter'
       | 'searchSorted'
@@ -362,6 +363,8 @@ export const anchorRules: AnchorTable = {
     return [of(1), of(0), undefined];
   },
   gather: (b, node, g) => [gatherRule(b, node, g), undefined],
+  // Words are bits: nothing grows with them.
+  dequantize: 'flat',
   scatter: scatterRule,
   searchSorted: 'flat',
   jacobiRows: rotationRule,

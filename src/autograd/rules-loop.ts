@@ -10,7 +10,7 @@ import { graphOf, inputsOf, iterate, regionOf, type Iteration } from '../ir/cont
 import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
-import { facts } from '../ir/ops.ts';
+import { hasLoops } from '../ir/ops.ts';
 import type { Rule } from './cotangent.ts';
 import { sumOfTurns, termsOf } from './sinking.ts';
 
@@ -232,7 +232,7 @@ function keptOf(
   const late = new Set<Node>();
   for (const node of topological(roots))
     if (cotangents.has(node) || node.inputs.some((input) => late.has(input))) late.add(node);
-  const isDear = ({ op }: Node): boolean => facts(op).class === 'anchor' && op !== 'gather';
+  const isDear = ({ op }: Node): boolean => hasLoops(op);
   const isKept = (node: Node): boolean =>
     !late.has(node) && (carried.includes(node) || (!recompute && isDear(node)));
   return topological(roots, isKept).filter(isKept);

@@ -15,6 +15,8 @@ export interface Manifest {
   /** Files of weights, in order; each is read once, from its beginning. */
   readonly files: readonly WeightFile[];
   readonly entries: Readonly<Record<string, Entry>>;
+  /** Some entry has ranges of sizes. */
+  readonly ranged?: boolean;
 }
 
 /** A tensor that calls share: a parameter, a moment of an optimizer, a cache. */
@@ -51,7 +53,14 @@ export interface Entry {
   readonly outputs: readonly EntryOutput[];
   /** Sizes that were left open and built, in words: `batch 1, 4`. */
   readonly built?: string;
-  /** For each target, a program for each set of sizes that were left open. */
+  /** Sizes that programs are for within a range: the smallest, the largest, and what divides each. */
+  readonly ranges?: Readonly<Record<string, readonly [min: number, max: number, multipleOf: number]>>;
+  /** Sizes that follow from those with ranges. */
+  readonly derived?: Readonly<Record<string, Formula>>;
+  /**
+   * For each target, a program for each set of sizes that were left open; of those with ranges for all
+   * sizes up to some, small ones first.
+   */
   readonly programs: Readonly<Partial<Record<BundleTarget, readonly BundledProgram[]>>>;
 }
 
@@ -81,7 +90,7 @@ export interface Ports {
   /** Weights that have a new value after a call. */
   readonly updates: readonly WeightPort[];
   /** Groups of random words that a call draws. */
-  readonly draws: number;
+  readonly draws: Formula;
 }
 
 export interface WeightPort {
@@ -91,10 +100,20 @@ export interface WeightPort {
 
 export type ScalarSource =
   | { readonly argument: number }
-  | { readonly value: number }
+  /** The bits of a number that is the same in all calls. */
+  | { readonly word: number }
   /** A word of the seed of random numbers, or of their counter. */
   | { readonly seed: 0 | 1 }
-  | { readonly counter: 0 | 1; readonly offset: number };
+  | { readonly counter: 0 | 1; readonly offset: Formula }
+  /** A number that follows from sizes: a float, or the low or high word of an integer or a double. */
+  | { readonly size: Formula; readonly as: 'f' | 'i' | 'ih' | 'd' | 'dh' };
+
+/** A number that follows from sizes: one, a size by its name, or a function of others. */
+export type Formula =
+  | number
+  | string
+  | readonly ['+' | '*' | '/' | 'min' | 'max', Formula, Formula]
+  | readonly ['floor' | 'sqrt' | 'log' | 'fround', Formula];
 
 /**
  * A program whose kernels lie in files of their own. Integers of 8 and 16 bits may lie in buffers of
@@ -103,8 +122,10 @@ export type ScalarSource =
 export type BundledProgram = Omit<ProgramOutline, 'kernels'> & {
   readonly kernels: readonly BundledKernel[];
   readonly ports: Ports;
-  /** The sizes of the entry's names. */
+  /** The sizes of the entry's names; of those with ranges the largest. */
   readonly sizes: Sizes;
+  /** The smallest sizes of those with ranges: such a program is run at sizes alone. */
+  readonly least?: Sizes;
   /**
    * CUDA: what GPUs the kernels are written for: `compute_80` and later, or `compute_90a` alone.
    */

@@ -5,8 +5,17 @@
 import { SinterError } from '../errors.ts';
 import { readPieces, readWhole } from './files.ts';
 import type { Machine, Place, Run } from './machine.ts';
-import type { BundledProgram, BundleTarget, Entry, EntryInput, Manifest, TensorInput } from './manifest.ts';
+import type {
+  BundledProgram,
+  BundleTarget,
+  Entry,
+  EntryInput,
+  Manifest,
+  ScalarSource,
+  TensorInput,
+} from './manifest.ts';
 import { moved, placesOf } from './places.ts';
+import type * as Ranged from './sizes.ts';
 import { bytesOf, fits, fromBytes, misfit, toBytes, type Data, type Given } from './values.ts';
 import { WeightWriter } from './weights.ts';
 
@@ -79,6 +88,7 @@ export async function loadBundle(openers: Openers, base: string, options: LoadOp
   if (!text.startsWith('{"version":1,'))
     throw new SinterError('E_IO', `${folder.href}: no bundle of this version`);
   const manifest = JSON.parse(text) as Manifest;
+  if (manifest.ranged) ranged = (await import(new URL('sizes.js', base).href)) as typeof Ranged;
   const targets = Object.keys(openers) as BundleTarget[];
   const reasons: string[] = [];
   for (const target of targets) {
@@ -100,6 +110,9 @@ export async function loadBundle(openers: Openers, base: string, options: LoadOp
     reasons.join('\n') || `the bundle is for ${targets.join(', ')}, not for ${options.target}`,
   );
 }
+
+/** What entries of ranges need. */
+let ranged: typeof Ranged | undefined;
 
 /** A program bound to a machine. */
 interface Ready<M> {
@@ -182,7 +195,8 @@ class LoadedModel<M> implements LoadingModel {
 
   /**
    * Runs programs once, so that the engine has compiled their code before the first call; what they
-   * change is restored. Programs of open sizes are skipped when the time is used up.
+   * change is restored. Programs of open sizes are skipped when the time is used up,
+   * and those of ranges, which may not be run without sizes.
    */
   async #rehearse(programs: readonly Ready<M>[]): Promise<void> {
     const changed = new Map(
@@ -197,7 +211,8 @@ class LoadedModel<M> implements LoadingModel {
       }),
     );
     for (const { program, run } of programs) {
-      if (this.#rehearsed > mostRehearsal && Object.keys(program.sizes).length > 0) continue;
+      if (program.least || (this.#rehearsed > mostRehearsal && Object.keys(program.sizes).length > 0))
+        continue;
       const start = performance.now();
       await run(new Int32Array(program.ports.scalars.length), []);
       this.#rehearsed += performance.now() - start;
@@ -213,6 +228,7 @@ class LoadedModel<M> implements LoadingModel {
       const known = entry.inputs.map((input) => input.name).join(', ');
       throw new SinterError('E_VALUE', `${name}: there is no input ${unknown}: expected ${known}`);
     }
+    if (entry.ranges) return this.#run(entry, ranged!.chosen(name, entry, this.#ready, inputs), inputs);
     const isGiven = (input: EntryInput, { program }: Ready<M>): boolean =>
       fits(input, inputs[input.name], program.sizes);
     const all = this.#ready.filter((ready) => ready.name === name);
@@ -240,7 +256,7 @@ class LoadedModel<M> implements LoadingModel {
       if (buffer >= 0) this.#machine.write(placeOf(buffer), given[i] as Uint8Array);
     });
     const words = this.#scalars(program, given);
-    this.#counter = BigInt.asUintN(64, this.#counter + BigInt(ports.draws));
+    this.#counter = BigInt.asUintN(64, this.#counter + BigInt(ports.draws as number));
     const wanted = ports.results.map((buffer) => ({
       place: placeOf(buffer),
       bytes: bytesOf(buffers[buffer]!),
@@ -283,9 +299,12 @@ class LoadedModel<M> implements LoadingModel {
     const floats = new Float32Array(words.buffer);
     scalars.forEach((source, i) => {
       if ('argument' in source) floats[i] = given[source.argument] as number;
-      else if ('value' in source) floats[i] = source.value;
+      else if ('word' in source) words[i] = source.word;
       else if ('seed' in source) words[i] = word(this.#seed, source.seed);
-      else words[i] = word(BigInt.asUintN(64, this.#counter + BigInt(source.offset)), source.counter);
+      else {
+        const { counter, offset } = source as Extract<ScalarSource, { counter: number }>;
+        words[i] = word(this.#counter + BigInt(offset as number), counter);
+      }
     });
     return words;
   }

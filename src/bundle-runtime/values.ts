@@ -113,6 +113,16 @@ function parted(value: unknown): { readonly data: unknown; readonly shape?: read
     : (value as { data: unknown; shape: readonly number[] });
 }
 
+/** The shape that a value is given with, and how many elements it has, as far as it tells. */
+export function shapeOf(value: unknown): readonly number[] | undefined {
+  return parted(value).shape;
+}
+
+export function countOf(value: unknown): number | undefined {
+  const { data } = parted(value);
+  return isList(data) ? data.length : undefined;
+}
+
 function isList(value: unknown): value is Integers {
   return Array.isArray(value) || ArrayBuffer.isView(value);
 }

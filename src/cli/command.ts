@@ -30,6 +30,8 @@ export interface Output {
   readonly columns: number | undefined;
   /** A result, on a line of its own. */
   line(text: string): void;
+  /** A part of a result, behind the last part; a line ends them. */
+  part(text: string): void;
   /** Progress, on a line of its own. */
   note(text: string): void;
   /** Progress that replaces the last such text, where stderr is a terminal. */

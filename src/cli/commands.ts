@@ -12,6 +12,9 @@ import { devicesCommand } from './devices.ts';
 import { explainCommand } from './explain/explain.ts';
 import { exportCommand } from './build/export.ts';
 import { lowerCommand } from './explain/lower.ts';
+import { chatCommand } from './llm/chat.ts';
+import { generateCommand } from './llm/generate.ts';
+import { serveCommand } from './llm/serve/serve.ts';
 import { runCommand } from './run/run.ts';
 import { version } from './version.ts';
 
@@ -23,6 +26,9 @@ const commands: readonly Command[] = [
   buildCommand,
   exportCommand,
   runCommand,
+  generateCommand,
+  chatCommand,
+  serveCommand,
   budgetCommand,
   benchCommand,
 ];

@@ -23,6 +23,10 @@ process.exitCode = await runCli(process.argv.slice(2), {
     endLiveLine();
     process.stdout.write(`${text}\n`);
   },
+  part: (text) => {
+    endLiveLine();
+    process.stdout.write(text);
+  },
   note: (text) => {
     endLiveLine();
     process.stderr.write(`${text}\n`);

@@ -5,7 +5,7 @@
 import type { Compiled, Inside, KernelSummary } from '../compile.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
-import { facts } from '../ir/ops.ts';
+import { hasLoops } from '../ir/ops.ts';
 import { print } from '../ir/text/print.ts';
 import type { Program } from '../runtime/program.ts';
 import { modelledTime, nodeBytes } from '../schedule/cost.ts';
@@ -175,6 +175,8 @@ function labelOf(node: Node): string {
       return `scan ${node.attrs.monoid} [${node.attrs.axis}]`;
     case 'scatter':
       return `scatter ${node.attrs.mode} [${node.attrs.axis}]`;
+    case 'dequantize':
+      return `dequantize ${node.attrs.format}`;
     case 'gather':
     case 'concat':
       return `${node.op} [${node.attrs.axis}]`;
@@ -197,7 +199,7 @@ function rolesOf(kernel: Kernel | undefined, list: NodeList): Roles {
   if (kernel === undefined) return { prologue: [], body: [], epilogue: [] };
   const nodes = kernel.nodes.filter(({ op }) => op !== 'parameter').sort((a, b) => a.id - b.id);
   const inside = new Set(nodes);
-  const anchors = nodes.filter((node) => facts(node.op).class === 'anchor' && node.op !== 'gather');
+  const anchors = nodes.filter((node) => hasLoops(node.op));
   const after = new Set<Node>(anchors);
   for (const node of nodes) if (node.inputs.some((input) => after.has(input))) after.add(node);
   const before = new Set<Node>(anchors);

@@ -2,7 +2,7 @@
 // package.json's `browser`, so that no page's bundler meets a Node module.
 
 import { randomUUID } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
+import { open, readdir, rename, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 export { readFile, writeFile } from 'node:fs/promises';
@@ -27,4 +27,62 @@ export async function replaceFile(path: string | URL, bytes: Uint8Array): Promis
     await rm(beside, { force: true });
     throw error;
   }
+}
+
+/** A file that is read at places, without being held. */
+export async function openFile(path: string | URL): Promise<{
+  size: number;
+  read: (begin: number, end: number) => Promise<Uint8Array>;
+  close: () => Promise<void>;
+}> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    return {
+      size,
+      async read(begin, end) {
+        const bytes = new Uint8Array(end - begin);
+        let done = 0;
+        while (done < bytes.length) {
+          const { bytesRead } = await file.read(bytes, done, bytes.length - done, begin + done);
+          if (bytesRead === 0) break;
+          done += bytesRead;
+        }
+        return bytes.subarray(0, done);
+      },
+      close: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** A file that is written piece by piece, and takes its place whole or not at all. */
+export async function openSink(path: string | URL): Promise<{
+  write: (bytes: Uint8Array) => Promise<void>;
+  commit: () => Promise<void>;
+  abandon: () => Promise<void>;
+}> {
+  const place = typeof path === 'string' ? path : fileURLToPath(path);
+  const beside = `${place}.${randomUUID()}.tmp`;
+  const file = await open(beside, 'wx');
+  const abandon = async (): Promise<void> => {
+    await file.close().catch(() => {});
+    await rm(beside, { force: true });
+  };
+  return {
+    write: (bytes) => file.writeFile(bytes),
+    async commit() {
+      await file.sync();
+      await file.close();
+      await rename(beside, place);
+    },
+    abandon,
+  };
+}
+
+/** The names in a folder. */
+export async function namesIn(path: string | URL): Promise<string[]> {
+  return readdir(path);
 }

@@ -1,7 +1,29 @@
 // `sinter/io`: file formats of tensors, read into and written from tensors or plain host data.
 
 export { gunzip, type GunzipOptions } from './gzip.ts';
+export { openGguf, type GgufFile, type GgufTensor, type OpenOptions } from './gguf/open.ts';
+export type { GgufGiven, GgufMetadataGiven } from './gguf/entries.ts';
+export type { GgufMetadata } from './gguf/metadata.ts';
+export type { GgufEntry, GgufList, GgufType, GgufValue, GgufValueType } from './gguf/types.ts';
+export {
+  fittingType,
+  writeGguf,
+  type GgufContents,
+  type GgufData,
+  type GgufSink,
+  type GgufTensorGiven,
+} from './gguf/write.ts';
 export type { HostTensor } from './host.ts';
+export type { ByteSource, SourceInput } from './source/source.ts';
+export type {
+  ChunkOptions,
+  ReadOptions,
+  ReadProgress,
+  StoredChunk,
+  StoredTensor,
+  StoredType,
+  TensorFile,
+} from './source/stored.ts';
 export { readIdx, writeIdx } from './idx.ts';
 export { readNpy, writeNpy } from './npy.ts';
 export { readNpz, writeNpz } from './npz.ts';

@@ -2,6 +2,7 @@
 // that is total by type. The verifier checks nodes against the forms and the parser text. Relations
 // between attributes and the shapes of inputs are checked by infer.ts.
 
+import type { BlockFormat } from './blocks/format.ts';
 import { Region } from './control/region.ts';
 import { isDType, type DType } from './dtype.ts';
 import { factorNames, type FactorKind } from './factor.ts';
@@ -134,6 +135,11 @@ interface OwnAttrs {
    * the operand's.
    */
   readonly gather: { readonly axis: number };
+  /**
+   * Words (u32 [.., words a row]) that hold rows of blocks as they lie on devices (blocks/layout.ts):
+   * the f32 [.., columns] that they stand for.
+   */
+  readonly dequantize: { readonly format: BlockFormat; readonly columns: number };
   /**
    * Inputs operand, indices, updates (same shape as indices): a copy of operand with updates folded
    * in at [i, indices[i,j,k], k]. Updates outside the axis are dropped.
@@ -276,6 +282,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   dot: { lhsBatch: ints, rhsBatch: ints, lhsContract: ints, rhsContract: ints, dtype },
   conv: { strides: ints, padLow: ints, padHigh: ints, lhsDilation: ints, rhsDilation: ints, groups: int },
   gather: { axis: int },
+  dequantize: { format: text, columns: int },
   scatter: { axis: int, mode: oneOf(scatterModes) },
   permuteScatter: { axis: int },
   searchSorted: { right: flag },

@@ -237,6 +237,7 @@ export type AnchorOp =
   | 'dot'
   | 'conv'
   | 'gather'
+  | 'dequantize'
   | 'scatter'
   | 'permuteScatter'
   | 'searchSorted'
@@ -317,6 +318,8 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   dot: anchor(2, 2),
   conv: anchor(2, 2),
   gather: anchor(2, 0),
+  // Shifts, masks, a conversion and a multiplication.
+  dequantize: anchor(1, 8),
   scatter: anchor(3, 1),
   permuteScatter: anchor(2, 0),
   searchSorted: anchor(2, 20),
@@ -368,6 +371,11 @@ export function isElementwise(op: Op): op is ElementwiseOp {
 
 export function isView(op: Op): op is ViewOp {
   return facts(op).class === 'view';
+}
+
+/** Whether an op needs loops of its own: other anchors are computed wherever they are read. */
+export function hasLoops(op: Op): boolean {
+  return facts(op).class === 'anchor' && op !== 'gather' && op !== 'dequantize';
 }
 
 /** Comparisons, and the tests that give bool. */

@@ -9,11 +9,18 @@ import { toNumber, type Attributes } from './attributes.ts';
 import { currentBudget } from './budget.ts';
 import type { ElementType } from './element.ts';
 import type { Value } from './value.ts';
+import { stringsOf } from './words.ts';
 
 /**
  * The results of a row: a tensor takes the type of an input with its dtype, a Value has its own.
  */
 export type Result = Tensor | Value | undefined | readonly (Tensor | Value | undefined)[];
+
+/** The inputs whose elements are needed, as attributes and types tell. */
+export type HostPlaces = (
+  attributes: Attributes,
+  inputs: readonly (Value | undefined)[],
+) => readonly number[];
 
 /** How one operator of a domain is imported. */
 export interface Row {
@@ -22,11 +29,15 @@ export interface Row {
   /**
    * Inputs whose elements the row needs on the host: shapes, axes, pads. Attributes may tell which.
    */
-  readonly host?: readonly number[] | 'all' | ((attributes: Attributes) => readonly number[]);
+  readonly host?: readonly number[] | 'all' | HostPlaces;
   /** Draws random numbers, so that it is never computed ahead. */
   readonly random?: true;
-  /** Gives a sequence, which has no elements to compute ahead. */
+  /** Gives a sequence, or reads something else than elements: it is not computed ahead. */
   readonly sequence?: true;
+  /** Has as many results as its data say, computed on the host: runs go on with them as data. */
+  readonly counts?: true;
+  /** Takes strings: it moves or compares elements, or reads them as strings on the host. */
+  readonly text?: true;
   readonly run: (call: Call) => Result;
 }
 
@@ -99,6 +110,13 @@ export class Call {
     if (array === undefined)
       throw new SinterError('E_BUG', `${this.op} reads input ${place} without asking for it`);
     return array;
+  }
+
+  /** The strings of an input that the row declares in `host`. */
+  strings(place: number): readonly string[] {
+    const array = this.host(place);
+    if (array === undefined) throw new SinterError('E_FORMAT', `input ${place} is missing`);
+    return stringsOf(this.value(place).words, array);
   }
 
   /**

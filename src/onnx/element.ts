@@ -5,7 +5,10 @@
 import type { DType } from '../ir/dtype.ts';
 import { codecs, type Narrow } from './narrow.ts';
 
-/** Element types that are carried; strings and complex numbers are not. */
+/**
+ * Element types that are carried; complex numbers are not. Strings are carried as places in a list
+ * of them (words.ts).
+ */
 export type ElementType =
   | 'float'
   | 'uint8'
@@ -20,6 +23,7 @@ export type ElementType =
   | 'uint32'
   | 'uint64'
   | 'bfloat16'
+  | 'string'
   | Narrow;
 
 interface ElementInfo {
@@ -51,12 +55,12 @@ const table = {
   float8e8m0: { code: 24, dtype: 'f32' },
   uint2: { code: 25, dtype: 'u8' },
   int2: { code: 26, dtype: 'i8' },
+  string: { code: 8, dtype: 'i32' },
 } as const satisfies Record<ElementType, ElementInfo>;
 
 /** Names of the types that are known and not carried, for messages. */
 const refused: Readonly<Record<number, string>> = {
   0: 'undefined',
-  8: 'string',
   14: 'complex64',
   15: 'complex128',
 };

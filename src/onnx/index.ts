@@ -2,8 +2,17 @@
 // such models.
 
 export { loadOnnx, type LoadOptions } from './load.ts';
-export type { ModelInput, ModelInputs, Port } from './inputs.ts';
-export { OnnxModel, type FunctionOptions, type ModelOutputs } from './model.ts';
+export type {
+  ForeignInput,
+  MapInput,
+  ModelInput,
+  ModelInputs,
+  ModelOutputs,
+  ModelValue,
+  Port,
+  Strings,
+} from './ports/port.ts';
+export { OnnxModel, type FunctionOptions } from './model.ts';
 export { UnsupportedNodesError, type UnsupportedNode } from './plan.ts';
 export type { ElementType } from './element.ts';
 export { exportOnnx, type Exportable, type ExportOptions } from './export/export.ts';

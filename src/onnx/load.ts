@@ -4,10 +4,10 @@
 import * as arg from '../ir/arguments.ts';
 import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
 import { Budget, limitsOf, usualLimits, withBudget, type Limits } from './budget.ts';
-import { hostType, elementType } from './element.ts';
-import type { Port } from './inputs.ts';
+import { portOf } from './ports/port.ts';
 import { OnnxModel } from './model.ts';
 import { domains } from './ops/index.ts';
+import { withLayout, type LayoutBlock } from './ops/microsoft/layout.ts';
 import {
   domainOf,
   functionsOf,
@@ -24,6 +24,11 @@ import { decode } from './wire.ts';
 export interface LoadOptions extends Partial<Limits> {
   /** Files that the model's tensors lie in, by the names that the model has for them. */
   readonly externalData?: Readonly<Record<string, Uint8Array>>;
+  /**
+   * Channels of a block in files that ONNX Runtime laid out for one kind of CPU, where their sizes do
+   * not tell.
+   */
+  readonly layoutBlock?: LayoutBlock;
 }
 
 /** Files by their names. */
@@ -37,6 +42,7 @@ const takesOnnx = arg.takes<typeof loadOnnx>(
     'options',
     arg.options<LoadOptions>({
       externalData: bytesByName,
+      layoutBlock: arg.kind('8 or 16', (value): value is LayoutBlock => value === 8 || value === 16),
       // A limit is checked by budget.ts.
       maxBytes: arg.inside(),
       maxNodes: arg.inside(),
@@ -73,7 +79,7 @@ export async function loadOnnx(
     }
     files.set(location, await readBeside(source, location));
   }
-  return modelOf(proto, files, limits);
+  return modelOf(proto, files, limits, options.layoutBlock);
 }
 
 /** The model of a decoded file. */
@@ -81,9 +87,10 @@ export function modelOf(
   proto: Message<'Model'>,
   files: ReadonlyMap<string, Uint8Array> = new Map(),
   limits: Limits = usualLimits,
+  layoutBlock?: LayoutBlock,
 ): OnnxModel {
-  const { graph } = proto;
-  if (graph === undefined) throw new ParseError('E_FORMAT', 'onnx', 'the file has no graph');
+  if (proto.graph === undefined) throw new ParseError('E_FORMAT', 'onnx', 'the file has no graph');
+  const graph = withLayout(proto.graph, layoutBlock);
   const opsets = new Map<string, number>();
   for (const { domain, version } of proto.opsetImport) {
     opsets.set(domainOf(domain), Number(version ?? 1n));
@@ -107,20 +114,6 @@ export function modelOf(
   const context: Context = { domains, opsets, functions, external, unsupported, budget };
   const plan = planned(graph, context);
   if (unsupported.length > 0) throw new UnsupportedNodesError(unsupported);
-  const foreign = graph.input.find(({ type }) => type !== undefined && type.tensor === undefined);
-  if (foreign !== undefined) {
-    throw new SinterError(
-      'E_UNSUPPORTED',
-      `onnx: input '${foreign.name}' is no tensor: sequences and optional values are not supported`,
-    );
-  }
-  const list = graph.output.find(({ type }) => type?.sequence !== undefined);
-  if (list !== undefined) {
-    throw new SinterError(
-      'E_UNSUPPORTED',
-      `onnx: output '${list.name}' is a sequence, which no run can give: sequences are supported inside of models`,
-    );
-  }
   const inputs = graph.input.filter(({ name }) => !plan.stored.has(name ?? '')).map(portOf);
   return new OnnxModel(plan, inputs, graph.output.map(portOf), limits);
 }
@@ -131,15 +124,6 @@ export function modelOf(
  */
 function planned(graph: Message<'Graph'>, context: Context): Plan {
   return withBudget(context.budget, () => planGraph(graph, context, new Set()));
-}
-
-function portOf({ name = '', type }: Message<'ValueInfo'>): Port {
-  const tensor = type?.tensor;
-  const element = elementType(tensor?.elemType ?? 0);
-  const shape = tensor?.shape?.dim.map(({ value, param }) =>
-    value !== undefined && value >= 0n ? Number(value) : (param ?? '?'),
-  );
-  return { name, type: element, dtype: element === undefined ? undefined : hostType(element), shape };
 }
 
 /** The files that tensors of the model lie in. */

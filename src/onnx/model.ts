@@ -11,6 +11,8 @@ import { dim, type DimOptions, type DimPattern } from '../tensor/sizes/dim.ts';
 import { fromBytes } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isNarrow, withDoubles, type ElementType } from './element.ts';
+import { foreignValue, outputsNamed, plainOf, tensorsNamed } from './ports/foreign.ts';
+import { isPlain, type ModelInputs, type ModelOutputs, type ModelValue, type Port } from './ports/port.ts';
 import {
   bind,
   holds,
@@ -21,22 +23,20 @@ import {
   tensorsOf,
   type Bound,
   type Given,
-  type ModelInputs,
-  type Port,
-} from './inputs.ts';
+} from './ports/inputs.ts';
 import { Budget, usualLimits, withBudget, type Limits } from './budget.ts';
+import { Chain, liveOf, Unchained } from './chain.ts';
 import type { Plan } from './plan.ts';
 import { Scope, type Wanted } from './scope.ts';
 import { Value } from './value.ts';
 import type { Stored } from './weights.ts';
 import { runPlan } from './walk.ts';
 
-/** What comes out, by name. */
-export type ModelOutputs = Record<string, Tensor>;
-
 export interface FunctionOptions {
   /** Inputs that are the same in every call: what shapes depend on must be given here. */
   readonly fixed?: ModelInputs;
+  /** The outputs that are wanted, where not all are, or not all are tensors of numbers. */
+  readonly outputs?: readonly string[];
 }
 
 /** A run of known shapes as one compiled program. */
@@ -46,7 +46,8 @@ interface Specialisation {
   readonly hasDoubles: boolean;
   /** The elements of inputs that the program depends on. */
   readonly baked: ReadonlyMap<string, HostArray>;
-  readonly types: readonly ElementType[];
+  /** The results as they were recorded, whose tensors those of a call take the place of. */
+  readonly results: readonly Value[];
   readonly call: (inputs: Record<string, Tensor>) => Tensor[];
 }
 
@@ -89,6 +90,8 @@ export class OnnxModel {
   /** Inputs that must be known before anything is recorded, collected by earlier runs. */
   readonly #decisive = new Set<string>();
   #isEager = false;
+  /** Compiled stretches between reads, where a run has some; null where it has to be walked. */
+  #chain: Chain | null | undefined = undefined;
 
   /** Not for users: `loadOnnx` makes models. */
   constructor(plan: Plan, inputs: readonly Port[], outputs: readonly Port[], limits: Limits = usualLimits) {
@@ -110,25 +113,53 @@ export class OnnxModel {
     this.#plan = { ...plan, stored };
   }
 
-  /** Computes the outputs by name. */
+  /**
+   * Computes the outputs by name. Throws E_UNSUPPORTED where one is no tensor of numbers: `runValues`
+   * gives those.
+   */
   async run(inputs: ModelInputs = {}): Promise<ModelOutputs> {
     const values = await this.evaluate(inputs);
-    return Object.fromEntries(this.outputs.map(({ name }, i) => [name, values[i]!.tensor]));
+    return tensorsNamed(this.outputs, values, 'await model.runValues(…)');
+  }
+
+  /**
+   * Computes the outputs by name, of whatever kind: tensors, text, sequences, maps, and null for an
+   * optional value without an element.
+   */
+  async runValues(inputs: ModelInputs = {}): Promise<Record<string, ModelValue>> {
+    const values = await this.evaluate(inputs);
+    const plain = await Promise.all(values.map(plainOf));
+    return Object.fromEntries(this.outputs.map(({ name }, i) => [name, plain[i]!]));
   }
 
   /** As `run`, with the element types that tensors alone do not tell. */
   async evaluate(inputs: ModelInputs = {}): Promise<readonly Value[]> {
-    const given = this.#bind(inputs);
+    const { given, others } = this.#bind(inputs);
     const hasDoubles = (await deviceTypes()).includes('f64');
-    if (!this.#isEager) {
+    // Text, lists and maps are the host's: what depends on them is walked.
+    if (!this.#isEager && others.size === 0) {
       const found = this.#find(given, hasDoubles) ?? this.#specialise(given, hasDoubles);
-      if (found !== undefined)
-        return found.call(tensorsOf(given)).map((out, i) => Value.of(out, found.types[i]));
+      if (found !== undefined) {
+        const tensors = found.call(tensorsOf(given));
+        return found.results.map((value) => value.withLeaves(tensors));
+      }
+    }
+    if (this.#isEager && others.size === 0 && this.#chain !== null) {
+      this.#chain ??= new Chain(this.#plan, this.#limits, (values) => this.#scope(values));
+      try {
+        return await this.#chain.run(liveOf(given, this.#decisive), hasDoubles);
+      } catch (error) {
+        if (!(error instanceof Unchained)) throw error;
+        this.#chain = null;
+      }
     }
     const budget = new Budget(this.#limits);
     const step = <T>(run: () => T): T => withBudget(budget, () => withDoubles(hasDoubles, run));
     const walk = step(() =>
-      runPlan(this.#plan, this.#scope(new Map([...given].map(([name, x]) => [name, inputValue(x)])))),
+      runPlan(
+        this.#plan,
+        this.#scope(new Map([...[...given].map(([name, x]) => [name, inputValue(x)] as const), ...others])),
+      ),
     );
     let next = step(() => walk.next());
     while (next.done !== true) {
@@ -136,7 +167,7 @@ export class OnnxModel {
       next = step(() => walk.next(array));
     }
     const { value } = next;
-    for (const item of value) step(() => item.tensor);
+    for (const item of value) step(() => item.leaves);
     return value;
   }
 
@@ -145,19 +176,26 @@ export class OnnxModel {
    * E_UNSUPPORTED where a shape depends on elements of its inputs.
    */
   toFunction(options: FunctionOptions = {}): (inputs: Readonly<Record<string, Tensor>>) => ModelOutputs {
-    const fixed = this.#bind(options.fixed ?? {}, true);
+    const { given: fixed, others } = this.#bind(options.fixed ?? {}, true);
+    const chosen = outputsNamed(this.outputs, options.outputs);
     return (inputs) => {
-      const given = new Map([...this.#bind(inputs, true), ...fixed]);
-      const missing = this.inputs.find(({ name }) => !given.has(name) && !this.#plan.stored.has(name));
+      const bound = this.#bind(inputs, true);
+      const given = new Map([...bound.given, ...fixed]);
+      const foreign = new Map([...bound.others, ...others]);
+      const missing = this.inputs.find(
+        ({ name }) => !given.has(name) && !foreign.has(name) && !this.#plan.stored.has(name),
+      );
       if (missing !== undefined)
         throw new TensorError('E_VALUE', 'onnx', `input '${missing.name}' is missing`);
-      const values = new Map<string, Value>();
+      const values = new Map<string, Value>(foreign);
       for (const [name, x] of given) {
         const known = fixed.has(name) ? hostOf(x.tensor) : undefined;
         values.set(name, known === undefined ? inputValue(x) : Value.known(x.type, known));
       }
       const results = this.#paid(() => this.#recorded(values));
-      return Object.fromEntries(this.outputs.map(({ name }, i) => [name, results[i]!.tensor]));
+      const own = results.filter((_, i) => chosen.has(this.outputs[i]!.name));
+      const ports = this.outputs.filter(({ name }) => chosen.has(name));
+      return tensorsNamed(ports, own, 'toFunction({ outputs: […] }) with those that are tensors');
     };
   }
 
@@ -231,23 +269,22 @@ export class OnnxModel {
   #specialise(given: Given, hasDoubles: boolean): Specialisation | undefined {
     for (;;) {
       const baked = new Map<string, HostArray>();
-      let types: readonly ElementType[] = [];
+      let values: readonly Value[] = [];
       const record = (inputs: Record<string, Tensor>): Tensor[] => {
-        const values = new Map<string, Value>();
+        const bound = new Map<string, Value>();
         for (const [name, { type, tensor }] of given) {
           const array = hostOf(tensor);
           const take = (): HostArray => {
             baked.set(name, array!);
             return array!;
           };
-          if (array !== undefined && this.#decisive.has(name)) values.set(name, Value.known(type, take()));
-          else values.set(name, Value.of(inputs[name]!, type, array === undefined ? undefined : take));
+          if (array !== undefined && this.#decisive.has(name)) bound.set(name, Value.known(type, take()));
+          else bound.set(name, Value.of(inputs[name]!, type, array === undefined ? undefined : take));
         }
         return this.#paid(() =>
           withDoubles(hasDoubles, () => {
-            const results = atOnce(this.#plan, this.#scope(values));
-            types = results.map(({ type }) => type);
-            return results.map(({ tensor }) => tensor);
+            values = atOnce(this.#plan, this.#scope(bound));
+            return values.flatMap(({ leaves }) => leaves);
           }),
         );
       };
@@ -259,7 +296,7 @@ export class OnnxModel {
           shapes: shapesOf(given),
           hasDoubles,
           baked,
-          types,
+          results: values,
           call,
         };
         this.#kept.unshift(made);
@@ -306,28 +343,32 @@ export class OnnxModel {
       const peek = (): HostArray => stored.array;
       scope.set(
         name,
-        weight === undefined ? Value.known(stored.type, stored.array) : Value.of(weight, stored.type, peek),
+        weight === undefined
+          ? Value.known(stored.type, stored.array, stored.words)
+          : Value.of(weight, stored.type, peek),
       );
     }
     for (const [name, value] of values) scope.set(name, value);
     return scope;
   }
 
-  #bind(inputs: ModelInputs, isPartial = false): Given {
+  #bind(inputs: ModelInputs, isPartial = false): { given: Given; others: ReadonlyMap<string, Value> } {
     const known = new Set(this.inputs.map(({ name }) => name));
     const unknown = Object.keys(inputs).find((name) => !known.has(name));
     if (unknown !== undefined) {
       throw new TensorError('E_VALUE', 'onnx', `there is no input '${unknown}'`, [...known].join(', '));
     }
     const given = new Map<string, Bound>();
+    const others = new Map<string, Value>();
     for (const port of this.inputs) {
       const value = Object.hasOwn(inputs, port.name) ? inputs[port.name] : undefined;
-      if (value !== undefined) given.set(port.name, bind(port, value));
+      if (value !== undefined && isPlain(port) && value !== null) given.set(port.name, bind(port, value));
+      else if (value !== undefined) others.set(port.name, foreignValue(port, value));
       else if (!isPartial && !this.#plan.stored.has(port.name)) {
         throw new TensorError('E_VALUE', 'onnx', `input '${port.name}' is missing`);
       }
     }
-    return given;
+    return { given, others };
   }
 }
 

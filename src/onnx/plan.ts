@@ -73,11 +73,21 @@ export interface Context {
 /** The newest operators that rows were written for. */
 export const newestOpset = 28;
 
-const control: ReadonlyMap<string, readonly string[]> = new Map([
-  ['If', ['then_branch', 'else_branch']],
-  ['Loop', ['body']],
-  ['Scan', ['body']],
-]);
+/** Sub-graphs of an operator by their attributes, and those that may be left out. */
+interface Graphs {
+  readonly needed: readonly string[];
+  readonly optional?: readonly string[];
+}
+
+const control: Readonly<Record<string, ReadonlyMap<string, Graphs>>> = {
+  '': new Map([
+    ['If', { needed: ['then_branch', 'else_branch'] }],
+    ['Loop', { needed: ['body'] }],
+    ['Scan', { needed: ['body'] }],
+    ['SequenceMap', { needed: ['body'] }],
+  ]),
+  'ai.onnx.preview': new Map([['FlexAttention', { needed: [], optional: ['score_mod', 'prob_mod'] }]]),
+};
 
 const deepest = 32;
 
@@ -131,7 +141,11 @@ function planNodes(
   const missing = outputs.find((name) => !all.has(name));
   if (missing !== undefined)
     throw new ParseError('E_FORMAT', 'onnx', `nothing computes the output '${missing}'`);
-  return sorted(nodes, defined, all).map((node) => planNode(node, context, all, depth));
+  return sorted(nodes, defined, all).map((node) =>
+    domainOf(node.domain) === trainingDomain && node.opType === 'Gradient'
+      ? planGradient(node, nodes, context, all, depth)
+      : planNode(node, context, all, depth),
+  );
 }
 
 const nothing: ReadonlySet<string> = new Set();
@@ -233,12 +247,14 @@ function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<stri
   if (called !== undefined) {
     return { ...step, meaning: { kind: 'function', body: planFunction(called, node, context, depth) } };
   }
-  const graphs = domain === '' ? control.get(op) : undefined;
+  const graphs = Object.hasOwn(control, domain) ? control[domain]?.get(op) : undefined;
   if (graphs !== undefined) {
-    const bodies = graphs.map((name) => {
+    const { needed, optional = [] } = graphs;
+    const bodies = [...needed, ...optional].flatMap((name) => {
       const graph = attributes.get(name)?.g;
-      if (graph === undefined) throw new ParseError('E_FORMAT', what, `attribute '${name}' is missing`);
-      return [name, planGraph(graph, context, all, depth + 1)] as const;
+      if (graph !== undefined) return [[name, planGraph(graph, context, all, depth + 1)] as const];
+      if (optional.includes(name)) return [];
+      throw new ParseError('E_FORMAT', what, `attribute '${name}' is missing`);
     });
     return { ...step, meaning: { kind: 'control', bodies: new Map(bodies) } };
   }
@@ -248,6 +264,58 @@ function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<stri
   context.unsupported.push({ name: node.name ?? '', op: domain === '' ? op : `${domain}::${op}`, opset });
   // Never run: loading throws with the list of unsupported nodes.
   return { ...step, meaning: { kind: 'row', row: { since: [1], run: () => undefined } } };
+}
+
+const trainingDomain = 'ai.onnx.preview.training';
+
+/** A derivative of a value of the graph: its body are the nodes between its inputs and that value. */
+function planGradient(
+  node: Message<'Node'>,
+  nodes: readonly Message<'Node'>[],
+  context: Context,
+  all: ReadonlySet<string>,
+  depth: number,
+): Step {
+  const what = `onnx: ${label(node)}`;
+  const attributes = new Attributes(what, node.attribute, context.external);
+  const [xs, zs] = ['xs', 'zs'].map((name) => attributes.strings(name) ?? []) as [string[], string[]];
+  const y = attributes.string('y', '');
+  const inputs = [...xs, ...zs];
+  if (xs.length === 0 || node.input.length !== inputs.length || node.output.length !== xs.length)
+    throw new ParseError('E_FORMAT', what, 'its inputs are not those that xs and zs name');
+  const producers = new Map(nodes.flatMap((item) => item.output.map((name) => [name, item] as const)));
+  const leaves = new Set(inputs);
+  const needed = new Set<Message<'Node'>>();
+  const seen = new Set([y]);
+  for (const name of seen) {
+    const producer = leaves.has(name) ? undefined : producers.get(name);
+    if (producer === undefined) continue;
+    if (producer === node) throw new ParseError('E_FORMAT', what, 'it derives its own result');
+    needed.add(producer);
+    for (const source of producer.input) seen.add(source);
+  }
+  const own = new Set([...needed].flatMap(({ output }) => output));
+  const defined = new Set([...[...all].filter((name) => !own.has(name)), ...inputs]);
+  const steps = planNodes(
+    nodes.filter((item) => needed.has(item)),
+    [y],
+    context,
+    defined,
+    depth + 1,
+  );
+  const body = { inputs, outputs: [y], stored: new Map(), steps };
+  const opset = context.opsets.get(trainingDomain) ?? 1;
+  const meaning: Meaning = { kind: 'control', bodies: new Map([['y', body]]) };
+  context.budget.spend(1, what);
+  return {
+    op: 'Gradient',
+    label: label(node),
+    opset,
+    attributes,
+    inputs: node.input,
+    outputs: node.output,
+    meaning,
+  };
 }
 
 /** The body of a function with the attributes of one call put in. */

@@ -18,6 +18,10 @@ export type MessageName =
   | 'TensorType'
   | 'SequenceType'
   | 'OptionalType'
+  | 'MapType'
+  | 'Sequence'
+  | 'Map'
+  | 'Optional'
   | 'Shape'
   | 'Dimension'
   | 'OperatorSet'
@@ -70,6 +74,7 @@ export const messages = {
     strings: [9, 'bytes', 'many'],
     tensors: [10, 'Tensor', 'many'],
     graphs: [11, 'Graph', 'many'],
+    tp: [14, 'Type'],
     type: [20, 'int32'],
     refAttrName: [21, 'string'],
     sparseTensor: [22, 'SparseTensor'],
@@ -93,11 +98,36 @@ export const messages = {
   Type: {
     tensor: [1, 'TensorType'],
     sequence: [4, 'SequenceType'],
+    map: [5, 'MapType'],
     optional: [9, 'OptionalType'],
   },
   TensorType: { elemType: [1, 'int32'], shape: [2, 'Shape'] },
   SequenceType: { elem: [1, 'Type'] },
   OptionalType: { elem: [1, 'Type'] },
+  MapType: { key: [1, 'int32'], value: [2, 'Type'] },
+  Sequence: {
+    name: [1, 'string'],
+    elemType: [2, 'int32'],
+    tensors: [3, 'Tensor', 'many'],
+    sequences: [5, 'Sequence', 'many'],
+    maps: [6, 'Map', 'many'],
+    optionals: [7, 'Optional', 'many'],
+  },
+  Map: {
+    name: [1, 'string'],
+    keyType: [2, 'int32'],
+    keys: [3, 'int64', 'many'],
+    stringKeys: [4, 'bytes', 'many'],
+    values: [5, 'Sequence'],
+  },
+  Optional: {
+    name: [1, 'string'],
+    elemType: [2, 'int32'],
+    tensor: [3, 'Tensor'],
+    sequence: [5, 'Sequence'],
+    map: [6, 'Map'],
+    optional: [7, 'Optional'],
+  },
   Shape: { dim: [1, 'Dimension', 'many'] },
   Dimension: { value: [1, 'int64'], param: [2, 'string'] },
   Function: {

@@ -32,7 +32,7 @@ export class Scope {
     if (own !== undefined || this.#outer === undefined) return own;
     const outside = this.#outer.get(name);
     if (!this.#isApart || outside?.known === undefined) return outside;
-    const copy = Value.known(outside.type, outside.known);
+    const copy = Value.known(outside.type, outside.known, outside.words);
     this.#values.set(name, copy);
     return copy;
   }

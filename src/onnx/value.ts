@@ -16,16 +16,39 @@ import { hostType, typeOf, type ElementType } from './element.ts';
  */
 export type Peek = () => HostArray;
 
+/** What a value is beyond a tensor of numbers. */
+interface Beyond {
+  /** Of elements of text: what each place in the carrier stands for, distinct and in order. */
+  readonly words?: readonly string[];
+  /** The values of a sequence. */
+  readonly items?: readonly Value[];
+  /** The keys of maps, whose values are the columns of a table with a row a map. */
+  readonly keys?: Keys;
+  /** An optional value without an element. */
+  readonly isAbsent?: true;
+}
+
+/** The keys of maps: of one, or of a sequence of them. */
+export interface Keys {
+  readonly names: readonly (string | bigint)[];
+  readonly isOne: boolean;
+}
+
 export class Value {
   readonly type: ElementType;
   readonly shape: readonly number[];
   /** The elements, when they are known. */
   readonly known: HostArray | undefined;
   readonly peek: Peek | undefined;
+  /** Of text: the strings, by the places that the elements hold. */
+  readonly words: readonly string[] | undefined;
   /**
-   * The tensors of a sequence, which exists only while a model is recorded; undefined for a tensor.
+   * The values of a sequence, which exists only while a model is recorded; undefined for a tensor.
    */
   readonly items: readonly Value[] | undefined;
+  /** Of maps: their keys; the elements are a table of their values. */
+  readonly keys: Keys | undefined;
+  readonly isAbsent: boolean;
   #tensor: Tensor | undefined;
 
   private constructor(
@@ -34,36 +57,72 @@ export class Value {
     known: HostArray | undefined,
     tensor: Tensor | undefined,
     peek: Peek | undefined,
-    items?: readonly Value[],
+    { words, items, keys, isAbsent = false }: Omit<Beyond, 'isAbsent'> & { isAbsent?: boolean } = {},
   ) {
     this.type = type;
     this.shape = shape;
     this.known = known;
     this.#tensor = tensor;
     this.peek = peek;
+    this.words = words;
     this.items = items;
+    this.keys = keys;
+    this.isAbsent = isAbsent;
   }
 
-  static known(type: ElementType, array: HostArray): Value {
-    return new Value(type, array.shape, array, undefined, undefined);
+  static known(type: ElementType, array: HostArray, words?: readonly string[]): Value {
+    return new Value(type, array.shape, array, undefined, undefined, withWords(words));
   }
 
   /** Known, with a tensor that stands for it in the current recording. */
-  static knownAs(type: ElementType, array: HostArray, tensor: Tensor): Value {
-    return new Value(type, array.shape, array, tensor, undefined);
+  static knownAs(type: ElementType, array: HostArray, tensor: Tensor, words?: readonly string[]): Value {
+    return new Value(type, array.shape, array, tensor, undefined, withWords(words));
   }
 
-  static of(tensor: Tensor, type: ElementType = typeOf(tensor.dtype), peek?: Peek): Value {
-    return new Value(type, tensor.shape, undefined, tensor, peek);
+  static of(
+    tensor: Tensor,
+    type: ElementType = typeOf(tensor.dtype),
+    peek?: Peek,
+    words?: readonly string[],
+  ): Value {
+    return new Value(type, tensor.shape, undefined, tensor, peek, withWords(words));
   }
 
-  /** A sequence of tensors of one element type. */
+  /** A sequence of values of one element type. */
   static sequence(items: readonly Value[], type: ElementType): Value {
-    return new Value(type, [], undefined, undefined, undefined, items);
+    return new Value(type, [], undefined, undefined, undefined, { items });
+  }
+
+  /** Maps with the columns of a table for their values; a vector for one map. */
+  static maps(table: Value, names: Keys['names']): Value {
+    const keys = { names, isOne: table.shape.length === 1 };
+    return new Value(table.type, table.shape, table.known, table.#tensor, table.peek, { keys });
+  }
+
+  /** An optional value that has no element. */
+  static absent(type: ElementType = 'float'): Value {
+    return new Value(type, [], undefined, undefined, undefined, { isAbsent: true });
+  }
+
+  /** The same elements, which stand for these strings. */
+  worded(words: readonly string[]): Value {
+    return new Value(this.type, this.shape, this.known, this.#tensor, this.peek, { words });
   }
 
   get size(): number {
     return sizeOf(this.shape);
+  }
+
+  /** Whether it is one tensor, of whatever elements. */
+  get isTensor(): boolean {
+    return this.items === undefined && this.keys === undefined && !this.isAbsent;
+  }
+
+  /** What kind of value it is, for messages. */
+  get kind(): string {
+    if (this.isAbsent) return 'an optional value without an element';
+    if (this.items !== undefined) return 'a sequence';
+    return this.keys === undefined ? 'a tensor' : 'a map';
   }
 
   /** The elements where the host has them, known or not. */
@@ -73,11 +132,43 @@ export class Value {
 
   /** As a tensor of the dtype that carries the type. */
   get tensor(): Tensor {
-    if (this.items !== undefined) {
-      throw new SinterError('E_UNSUPPORTED', 'onnx: a sequence stands where a tensor belongs');
-    }
+    if (!this.isTensor)
+      throw new SinterError('E_UNSUPPORTED', `onnx: ${this.kind} stands where a tensor belongs`);
+    return this.table;
+  }
+
+  /** The tensor of a value that has one: of maps the table of their values. */
+  get table(): Tensor {
     return (this.#tensor ??= tensorOf(this.known!));
   }
+
+  /** The tensors that it is made of, in order. */
+  get leaves(): readonly Tensor[] {
+    if (this.isAbsent) return [];
+    return this.items === undefined ? [this.table] : this.items.flatMap(({ leaves }) => leaves);
+  }
+
+  /** The same kind of value made of other tensors, which are taken from the front of the list. */
+  withLeaves(tensors: Tensor[]): Value {
+    const { type, items, words, keys } = this;
+    if (this.isAbsent) return this;
+    if (items !== undefined)
+      return Value.sequence(
+        items.map((item) => item.withLeaves(tensors)),
+        type,
+      );
+    const tensor = tensors.shift();
+    if (tensor === undefined)
+      throw new SinterError('E_BUG', 'onnx: a value has more tensors than were given');
+    return new Value(type, tensor.shape, undefined, tensor, undefined, {
+      ...withWords(words),
+      ...(keys === undefined ? {} : { keys }),
+    });
+  }
+}
+
+function withWords(words: readonly string[] | undefined): Beyond {
+  return words === undefined ? {} : { words };
 }
 
 /** One number everywhere is a constant that the compiler sees through; anything else is data. */

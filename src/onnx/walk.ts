@@ -9,11 +9,13 @@ import { onHost } from '../tensor/host-function.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { Budget, currentBudget, withBudget } from './budget.ts';
 import { Call, type Result, type Row } from './call.ts';
-import { runControl } from './control.ts';
+import { runControl } from './control/control.ts';
 import { hostType, typeOf, withDoubles, type ElementType } from './element.ts';
+import { explained } from './explained.ts';
 import type { Plan, Step } from './plan.ts';
 import { Scope, type Walk } from './scope.ts';
 import { Value } from './value.ts';
+import { commonWords, unified } from './words.ts';
 
 /** Elements up to which known values are computed ahead, on the host. */
 const foldLimit = 4096;
@@ -21,7 +23,7 @@ const foldLimit = 4096;
 /** Runs a plan whose inputs stand in `scope`; gives its outputs. */
 export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
   for (const [name, stored] of plan.stored) {
-    if (!scope.hasOwn(name)) scope.set(name, Value.known(stored.type, stored.array));
+    if (!scope.hasOwn(name)) scope.set(name, Value.known(stored.type, stored.array, stored.words));
   }
   for (const step of plan.steps) {
     const results = yield* runStep(step, scope);
@@ -37,7 +39,8 @@ export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
   });
 }
 
-function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undefined)[]> {
+/** Runs one node of a plan; gives its results in order. */
+export function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undefined)[]> {
   const { meaning } = step;
   currentBudget().spend(1, `onnx: ${step.label}`);
   const inputs = step.inputs.map((name) => {
@@ -72,14 +75,17 @@ function* runRow(
   inputs: (Value | undefined)[],
   scope: Scope,
 ): Walk<readonly (Value | undefined)[]> {
-  for (const place of hostPlaces(step, row)) {
+  for (const place of hostPlaces(step, row, inputs)) {
     const value = inputs[place];
-    if (value === undefined || value.host() !== undefined) continue;
+    if (value === undefined || !value.isTensor || value.host() !== undefined) continue;
     const name = step.inputs[place]!;
-    inputs[place] = Value.known(value.type, yield { name, value, step });
+    inputs[place] = Value.known(value.type, yield { name, value, step }, value.words);
     scope.set(name, inputs[place]);
   }
   return explained(step, () => {
+    inputs = unified(inputs);
+    if (row.text !== true && commonWords(inputs) !== undefined)
+      throw new SinterError('E_DTYPE', 'it takes no strings');
     // What is known may be computed in doubles, whatever a device has. Counted separately: what
     // cannot be computed ahead is recorded once more.
     const own = new Budget(currentBudget().limits);
@@ -90,21 +96,13 @@ function* runRow(
 }
 
 /** The inputs whose elements a row needs on the host. */
-function hostPlaces({ inputs, attributes }: Step, { host = [] }: Row): readonly number[] {
+function hostPlaces(
+  { attributes }: Step,
+  { host = [] }: Row,
+  inputs: readonly (Value | undefined)[],
+): readonly number[] {
   if (host === 'all') return inputs.map((_, i) => i);
-  return typeof host === 'function' ? host(attributes) : host;
-}
-
-/** Gives errors the node's name. */
-export function explained<T>(step: Step, run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    const code = error instanceof SinterError ? error.code : 'E_VALUE';
-    const text = `onnx: ${step.label} (opset ${step.opset}): ${error.message}`;
-    throw new SinterError(code, text, { cause: error });
-  }
+  return typeof host === 'function' ? host(attributes, inputs) : host;
 }
 
 function called(
@@ -124,12 +122,24 @@ function toValues(
   results: readonly (Tensor | Value | undefined)[],
   inputs: readonly (Value | undefined)[],
 ): (Value | undefined)[] {
+  const words = commonWords(inputs);
   return results.map((result) => {
-    const value = result instanceof Tensor ? Value.of(result, resultType(result, inputs)) : result;
-    if (value !== undefined && value.items === undefined)
-      currentBudget().room(value.shape, hostType(value.type), 'a result');
+    const own = result instanceof Tensor ? Value.of(result, resultType(result, inputs)) : result;
+    const value = words === undefined ? own : own && worded(own, words);
+    if (value?.isTensor === true) currentBudget().room(value.shape, hostType(value.type), 'a result');
     return value;
   });
+}
+
+/** Elements of text that a row moved stand for the words of its inputs. */
+function worded(value: Value, words: readonly string[]): Value {
+  const { items, type } = value;
+  if (type !== 'string' || value.words !== undefined || value.isAbsent) return value;
+  if (items === undefined) return value.worded(words);
+  return Value.sequence(
+    items.map((item) => worded(item, words)),
+    type,
+  );
 }
 
 function resultType(result: Tensor, inputs: readonly (Value | undefined)[]): ElementType {
@@ -147,6 +157,7 @@ function folded(
   inputs: readonly (Value | undefined)[],
 ): (Value | undefined)[] | undefined {
   const present = inputs.filter((input) => input !== undefined);
+  if (present.some((input) => !input.isTensor)) return undefined;
   const size = present.reduce((sum, value) => sum + value.size, 0);
   const isComputed = row.random !== true && row.sequence !== true;
   if (!isComputed || size > foldLimit || !present.every(({ known }) => known !== undefined)) return undefined;
@@ -155,7 +166,7 @@ function folded(
     (...tensors) => {
       let next = 0;
       const standIns = inputs.map(
-        (input) => input && Value.knownAs(input.type, input.known!, tensors[next++]!),
+        (input) => input && Value.knownAs(input.type, input.known!, tensors[next++]!, input.words),
       );
       results = toValues(called(step, row, standIns), standIns);
       return results.flatMap((value) =>
@@ -169,6 +180,6 @@ function folded(
   let next = 0;
   return results.map((value) => {
     if (value === undefined) return undefined;
-    return Value.known(value.type, value.known ?? arrays[next++]!);
+    return Value.known(value.type, value.known ?? arrays[next++]!, value.words);
   });
 }

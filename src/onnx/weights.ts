@@ -16,6 +16,7 @@ import { currentBudget } from './budget.ts';
 import { hostType, elementType, isNarrow, showCode, type ElementType } from './element.ts';
 import { codecs, unpack } from './narrow.ts';
 import type { Message } from './schema.ts';
+import { carried } from './words.ts';
 
 /** Bytes of a file beside the model. */
 export type ExternalData = (location: string, tensor: string) => Uint8Array;
@@ -23,6 +24,8 @@ export type ExternalData = (location: string, tensor: string) => Uint8Array;
 export interface Stored {
   readonly type: ElementType;
   readonly array: HostArray;
+  /** Of text: what the elements stand for (words.ts). */
+  readonly words?: readonly string[];
 }
 
 const maxElements = 2 ** 31;
@@ -54,9 +57,24 @@ export function readTensor(proto: Message<'Tensor'>, external?: ExternalData): S
   const shape = shapeOf(what, proto.dims);
   const count = shape.reduce((product, dim) => product * dim, 1);
   const dtype = hostType(type);
+  if (type === 'string') return readStrings(what, proto, shape, count);
   const raw = proto.dataLocation === 1 ? externalBytes(what, proto, external) : proto.rawData;
   const data = raw !== undefined ? fromRaw(what, type, raw, count) : fromFields(what, type, proto, count);
   return { type, array: { dtype, shape, data } };
+}
+
+const utf8 = new TextDecoder();
+
+function readStrings(
+  what: string,
+  { stringData }: Message<'Tensor'>,
+  shape: number[],
+  count: number,
+): Stored {
+  if (stringData.length !== count)
+    throw new ParseError('E_FORMAT', what, `${count} strings, and the file has ${stringData.length}`);
+  const { places, words } = carried(stringData.map((bytes) => utf8.decode(bytes)));
+  return { type: 'string', array: { dtype: 'i32', shape, data: places }, words };
 }
 
 /**
@@ -73,6 +91,7 @@ export function readSparse(
     throw new ParseError('E_FORMAT', what, 'its values or their places are missing');
   }
   const { type, array } = readTensor(proto.values, external);
+  if (type === 'string') throw new ParseError('E_FORMAT', what, 'strings are not sparse');
   const places = readTensor(proto.indices, external);
   const shape = shapeOf(what, proto.dims);
   currentBudget().room(shape, array.dtype, what);

@@ -14,10 +14,11 @@ function calling(name: keyof Mappings): Operation {
 
 /** The function of this name, which gives a function: whether it has come is asked when that is called. */
 function making(name: keyof Mappings): Operation {
-  const made = calling(name) as Calls[string];
+  const make = calling(name) as Calls[string];
   return (...given: readonly unknown[]) => {
-    if (mappings.loaded !== undefined) return made(...given);
-    return (...args: readonly unknown[]) => (made(...given) as Calls[string])(...args);
+    if (mappings.loaded !== undefined) return make(...given);
+    let made: Calls[string] | undefined;
+    return (...args: readonly unknown[]) => (made ??= make(...given) as Calls[string])(...args);
   };
 }
 
@@ -32,6 +33,8 @@ export const checkpointName: Operation = /* @__PURE__ */ calling('checkpointName
 export const hvp: Operation = /* @__PURE__ */ calling('hvp');
 export const jvp: Operation = /* @__PURE__ */ calling('jvp');
 export const linearize: Operation = /* @__PURE__ */ calling('linearize');
+export const customJvp: Operation = /* @__PURE__ */ making('customJvp');
+export const customVjp: Operation = /* @__PURE__ */ making('customVjp');
 export const hessian: Operation = /* @__PURE__ */ making('hessian');
 export const jacfwd: Operation = /* @__PURE__ */ making('jacfwd');
 export const jacrev: Operation = /* @__PURE__ */ making('jacrev');

@@ -4,6 +4,8 @@
 import './methods.ts';
 
 export * from '../basics.ts';
+// In place of those of the basics.
+export { customJvp, customVjp } from './functions.ts';
 export * from './core.ts';
 export * from './functions.ts';
 export * from './rare.ts';

@@ -88,6 +88,8 @@ function askedOf(node: Node, own: Needs, input: Node, at: number): Needs {
     }
     case 'barrier':
       return at === 0 ? own : all;
+    case 'dequantize':
+      return own.filter(({ axis }) => axis !== dims(node).length - 1);
     case 'gather':
       return at === 1 ? own : own.filter(({ axis }) => axis !== node.attrs.axis);
     case 'scatter':

@@ -5,7 +5,7 @@
 // the finished kernels.
 
 import { dims, type Graph, type Node } from '../ir/graph.ts';
-import { facts } from '../ir/ops.ts';
+import { facts, hasLoops } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
 import { reducedAxes } from './cluster/domain.ts';
@@ -384,12 +384,9 @@ function sameFold(a: Fold, b: Fold): boolean {
   return a.shape.join() === b.shape.join() && a.axes.join() === b.axes.join();
 }
 
-/**
- * What opens a kernel; a gather is computed inline, although the op table lists it among the
- * anchors.
- */
+/** What opens a kernel. */
 function isAnchor(node: Node): boolean {
-  return facts(node.op).class === 'anchor' && node.op !== 'gather';
+  return hasLoops(node.op);
 }
 
 /** One reason per rule, also if several nodes were refused by it. */

@@ -3,6 +3,7 @@
 // every read is bound, and every store lies inside its node. A violation is a CompilerBug with the
 // kernel's text.
 
+import '../core.ts';
 import { CompilerBug, TensorError } from '../errors.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { infer } from '../ir/infer.ts';
@@ -128,6 +129,8 @@ function exprProblem(expr: Expr, all: readonly Expr[], computed: ReadonlySet<Nod
       return expr.dtype === expr.node.dtype ? undefined : `it reads ${printNode(expr.node)}`;
     case 'select':
       return isTyped(expr.dtype) ? undefined : 'both sides must have its dtype';
+    case 'decode':
+      return isTyped('u32') && expr.dtype === 'f32' ? undefined : 'it makes f32 of words, of u32';
     case 'random':
       return isTyped('u32') && args.length === 4 ? undefined : 'it takes four words, of u32';
     case 'result':

@@ -1,5 +1,7 @@
 // `sinter/train`: trainings as a whole.
 
+import '../tensor/derivative/loaded.ts';
+
 export {
   loadCheckpoint,
   saveCheckpoint,

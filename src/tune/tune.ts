@@ -2,6 +2,7 @@
 // a few candidates each, and the best is kept under a key (key.ts) in a store (store.ts). Schedules
 // that were pinned come first and are not measured.
 
+import '../core.ts';
 import { assemble } from '../codegen/lower/assemble.ts';
 import { lowerKernel } from '../codegen/lower/kernel.ts';
 import { contractProblem, type ContractProblem } from '../codegen/template/contract/problem.ts';

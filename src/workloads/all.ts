@@ -1,7 +1,9 @@
 // Every workload whose kernels and bytes are counted, in the order in which reports list them. Those
 // that are timed are in timed/workloads.ts.
 
+import * as decoding from './decoding.ts';
 import * as models from './models.ts';
+import * as networks from './networks.ts';
 import * as operations from './operations.ts';
 import type { Workload } from './workload.ts';
 
@@ -29,4 +31,7 @@ export const workloads: readonly Workload[] = [
   models.gptBlockTrain,
   models.rnnScan,
   models.checkpointed,
+  networks.convTrain,
+  decoding.decodeAttention,
+  ...decoding.gemvs,
 ];

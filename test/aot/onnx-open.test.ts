@@ -82,7 +82,7 @@ describe('a text model', () => {
       '--dim',
       'batch=1,2',
       '--dim',
-      'length=2..4:2',
+      'length=2..12:2',
     );
     expect([code, err]).toEqual([0, '']);
     ({ load } = (await import(path.join(out, 'index.js'))) as { load: typeof load });
@@ -96,6 +96,7 @@ describe('a text model', () => {
       [1, 2],
       [2, 4],
       [2, 2],
+      [2, 12],
     ] as const) {
       const count = batch * length;
       const ids = BigInt64Array.from({ length: count }, (_, i) => BigInt((2 * i) % 5));
@@ -109,7 +110,8 @@ describe('a text model', () => {
       const scores = [...((await expected['scores']!.data()) as Float32Array)];
       scores.forEach((score, i) => expect((found['scores'] as Float32Array)[i]).toBeCloseTo(score, 5));
     }
-    const sum = await bundle.run({ ids: [0, 0], mask: Int32Array.of(2 ** 31 - 1, 2 ** 31 - 1) });
+    const most = { data: Int32Array.of(2 ** 31 - 1, 2 ** 31 - 1), shape: [1, 2] };
+    const sum = await bundle.run({ ids: [0, 0], mask: most });
     expect(sum['count']).toEqual(BigInt64Array.of(2n ** 32n - 2n));
     await expect(bundle.run({ ids: [0, 0, 0], mask: [1, 1, 1] })).rejects.toMatchObject({ code: 'E_SHAPE' });
     bundle.dispose();
@@ -144,7 +146,9 @@ test.each<[string[], string]>([
   [['--dim', '1'], "expects NAME=SIZE, got '1'"],
   [['--dim', 'n=4..1'], "expects NAME=SIZE, got 'n=4..1'"],
   [['--dim', 'n=1..1000000000'], 'expects NAME=SIZE'],
-  [['--dim', 'n=1..100', '--fix', 'shape=1,-1'], '100 sets of sizes (100 of n): expected at most 64'],
+  [['--dim', 'n=1..100,200', '--fix', 'shape=1,-1'], '101 sets of sizes (101 of n): expected at most 64'],
+  [['--dim', 'n=1..2000,3000'], 'n has more than 1024 sizes\n  try: a range'],
+  [['--dim', 'n=1..100', '--fix', 'shape=2,-1'], 'run cannot be recorded at n '],
   [['--fix', 'shape=2,-1'], 'the input x has open sizes: n\n  try: --dim n=1'],
 ])('%j is refused with what to do', async (args, words) => {
   const { code, err } = await sinter('build', file(reshaping), '--out', temporary(), ...args);

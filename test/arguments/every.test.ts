@@ -8,6 +8,7 @@ import * as sn from '../../src/index.ts';
 import * as data from '../../src/data/index.ts';
 import * as explaining from '../../src/explain/index.ts';
 import * as pixels from '../../src/pixels/index.ts';
+import * as quant from '../../src/quant/index.ts';
 import * as runtime from '../../src/interop/index.ts';
 import * as ir from '../../src/ir/index.ts';
 import * as io from '../../src/io/index.ts';
@@ -27,6 +28,7 @@ import { linalgSpectralRows } from './rows/spectral.ts';
 import { maskedRows, operationRows, sparse24Rows, sparseRows, type Rows } from './rows/operation.ts';
 import { runtimeRows } from './rows/runtime.ts';
 import { pixelsRows } from './rows/pixels.ts';
+import { quantRows } from './rows/quant.ts';
 import { faultsOf, validFault } from './walk.ts';
 
 // Where a call stands costs a test runner that maps sources much; `arguments.test.ts` has it.
@@ -73,6 +75,7 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
   ['sinter sparse', sn.sparse, sparseRows],
   ['sinter sparse24', sn.sparse24, sparse24Rows],
   ['sinter/pixels', pixels, pixelsRows],
+  ['sinter/quant', quant, quantRows],
   ['sinter/runtime', runtime, runtimeRows],
   ['sinter/explain', explaining, explainRows],
   ['sinter, fft', sn.fft, fftRows],
@@ -84,9 +87,9 @@ const notCalled = new Set(
     'CompilerBug DeviceError ParseError SinterError TensorError Tensor Explanation Module Optimizer ' +
     // Made by functions, and of a promise.
     'DeviceBuffer Fence Storage WeakStorage ' +
-    'CooMatrix CscMatrix CsrMatrix Packed24 ' +
+    'CooMatrix CscMatrix CsrMatrix Packed24 QuantizedTensor ' +
     // These would write; `mistakes.test.ts` has them.
-    'ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile replaceFile saveCheckpoint'
+    'ExportedModel OnnxModel UnsupportedNodesError UnsupportedOpsError writeFile replaceFile saveCheckpoint writeGguf'
   ).split(' '),
 );
 

@@ -106,6 +106,17 @@ const cases: Readonly<Record<string, { readonly inputs: readonly HostArray[]; re
     inputs: [hostArray('u32', [2, 5], [3, 1, 2, 1, 0, 7, 7, 0, 4, 1])],
     build: (b, [x]) => b.add('radixRank', [x!], { shift: 0, digits: 4, block: 2 }) as Node,
   },
+  // Rows of two blocks: codes in eight words, scales in the next.
+  dequantize: {
+    inputs: [
+      hostArray(
+        'u32',
+        [2, 12],
+        Array.from({ length: 24 }, (_, i) => 0x3c003c00 + 7 * i),
+      ),
+    ],
+    build: (b, [x]) => b.add('dequantize', [x!], { format: 'q4_0', columns: 64 }) as Node,
+  },
   jacobiRows: {
     inputs: [hostArray('f64', [1, 2, 3], [3, 1, 2, 1, 0, 7])],
     build: (b, [x]) => b.add('jacobiRows', [x!], { width: 3, parts: 1 }) as Node,

@@ -304,6 +304,7 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
   argReduce: notFloat,
   argSort: notFloat,
   searchSorted: notFloat,
+  dequantize: notFloat,
   radixRank: notFloat,
   jacobiRows: 'what is made of it has rules of its own',
   iterate: 'loop.test.ts has its derivatives',

@@ -15,7 +15,7 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 import { serve, type Served } from './serve.ts';
 
 /** Bytes of gzipped scripts, all that was asked for until the first kernel's result was there. docs/browser.md tells of them. */
-const limits = { wasm: 190_000, 'webgpu:software': 190_000 } as const;
+const limits = { wasm: 164_000, 'webgpu:software': 164_000 } as const;
 type Device = keyof typeof limits;
 
 const PROGRAM = "import * as sn from 'sinter';\nglobalThis.sn = sn;\n";
@@ -147,6 +147,13 @@ describe.each(Object.keys(limits) as Device[])('on %s', (device) => {
         .data();
     });
     expect(gradient.result).toEqual([2, 4, 6]);
+    const compiled = await ran(page, (sn) => {
+      const doubled = sn.compile((x: sinter.Tensor) => x.mul(2));
+      return doubled(sn.tensor([1, 2]))
+        .add(doubled(sn.tensor([3, 4])))
+        .data();
+    });
+    expect(compiled.result).toEqual([8, 12]);
     const reduced = await ran(page, (sn) => sn.tensor([1, 2, 3]).softmax(0).sum().data());
     expect(reduced.result[0]).toBeCloseTo(1);
     expect(reduced.bytes).toBeGreaterThan(1000);

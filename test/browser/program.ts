@@ -6,6 +6,7 @@ import {
   DeviceError,
   exp,
   linspace,
+  loadCompiler,
   manualSeed,
   matmul,
   measuredSchedules,
@@ -37,6 +38,7 @@ export interface Tuned {
 /** Tunes a product on the device, and looks into the database. */
 export async function tune(name: string): Promise<Tuned> {
   setDevice(name);
+  await loadCompiler();
   const [x, y] = [linspace(0, 1, 12).reshape([3, 4]), linspace(-1, 1, 8).reshape([4, 2])];
   const product = await compile(matmul, { tune: true })(x, y).data();
   const kept = await new Promise<string>((resolve, reject) => {

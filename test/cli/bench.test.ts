@@ -1,7 +1,7 @@
 // `sinter bench`: a real run of two small workloads, what a replayed run costs, and the references
 // that results are held to.
 
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BenchResult } from '../../src/cli/bench/bench.ts';
 import { measureReplay, replayTable } from '../../src/cli/bench/replay.ts';
 import { measure, prepare, spread } from '../../src/cli/bench/measure.ts';
@@ -48,12 +48,29 @@ describe('a run', () => {
     expect(err).toContain('matmul256: ');
   });
 
-  test.each(timedWorkloads.filter(({ name }) => !['gelu', 'matmul512', 'matmul1024'].includes(name)))(
+  /** What takes seconds on the software adapter. */
+  const long = ['gelu', 'matmul512', 'matmul1024', 'decodeAttention', 'gemv', 'gemvHalf'];
+  const training = ['convTrain', 'resnetTrain'];
+
+  test.each(timedWorkloads.filter(({ name }) => ![...long, ...training].includes(name)))(
     '$name gives its reference',
     async (workload) => {
       const { error, runs } = await measure(workload, quick);
       expect(error).toBeLessThanOrEqual(workload.tolerance);
       expect(runs).toBe(2);
+    },
+  );
+});
+
+describe('on WebAssembly', () => {
+  beforeAll(() => setDevice('wasm:1'));
+  afterAll(() => setDevice('webgpu:software'));
+
+  test.each(timedWorkloads.filter(({ name }) => /Train$|^decode|^gemv/.test(name)))(
+    '$name gives its reference',
+    async (workload) => {
+      const { error } = await measure(workload, { ...quick, leastRuns: 1 });
+      expect(error).toBeLessThanOrEqual(workload.tolerance);
     },
   );
 });

@@ -70,7 +70,7 @@ test('tells people what it wrote', async () => {
   expect(fs.existsSync(path.join(folder, 'README.md'))).toBe(true);
 });
 
-test('builds a program for each size that a module leaves open, more where asked', async () => {
+test('builds a program for the sizes that a module leaves open, others where asked', async () => {
   const folder = temporary();
   const said = await sinter(
     'build',
@@ -92,10 +92,12 @@ test('builds a program for each size that a module leaves open, more where asked
     expect(await model.pooled({ x: new Float32Array(4 * batch).fill(1) })).toEqual({
       mean: Float32Array.of(4, 4),
     });
-  await expect(model.pooled({ x: new Float32Array(12) })).rejects.toThrow('batch 3\n  built for batch 1, 2');
+  await expect(model.pooled({ x: new Float32Array(12) })).rejects.toThrow(
+    'batch is 3 in x: built for batch 1 to 2',
+  );
   expect(await model.doubled({ y: Float32Array.of(1, 2) })).toEqual({ twice: Float32Array.of(2, 4) });
   const types = fs.readFileSync(path.join(folder, 'index.d.ts'), 'utf8');
-  expect(types).toContain('/** Built for batch 1, 2. */\n  pooled(inputs: {');
+  expect(types).toContain('/** Built for batch 1 to 2. */\n  pooled(inputs: {');
   expect(types).toContain('/** f32[batch, 4] */\n    x: Sized<Float32Array>;');
   const kernels = fs.readdirSync(path.join(folder, 'kernels'));
   // One function is the same at all sizes.

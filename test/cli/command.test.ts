@@ -21,7 +21,17 @@ describe('help', () => {
   test('lists the commands, and each command its options', async () => {
     const { code, out } = await sinter('--help');
     expect(code).toBe(0);
-    for (const name of ['devices', 'demo', 'explain', 'lower', 'budget', 'bench']) {
+    for (const name of [
+      'devices',
+      'demo',
+      'explain',
+      'lower',
+      'generate',
+      'chat',
+      'serve',
+      'budget',
+      'bench',
+    ]) {
       expect(out).toContain(`  ${name} `);
       const help = await sinter(name, '--help');
       expect(help.code).toBe(0);
@@ -44,7 +54,7 @@ describe('mistakes exit with 2 and say what there is', () => {
     [[], 'usage: sinter COMMAND'],
     [
       ['explian'],
-      "there is no command 'explian': expected devices, demo, explain, lower, build, export, run, budget, bench",
+      "there is no command 'explian': expected devices, demo, explain, lower, build, export, run, generate, chat, serve, budget, bench",
     ],
     [['budget', '--jsn'], "budget: Unknown option '--jsn'\n  try: sinter budget --help"],
     [['budget', 'extra'], 'budget: Unexpected argument'],

@@ -15,6 +15,7 @@ test.each(['wasm', 'webgpu:software'])(
       note: (text) => err.push(text),
       mark: (text) => err.push(text),
       live: () => undefined,
+      part: () => undefined,
     });
     expect(code).toBe(0);
     expect(out).toHaveLength(1);

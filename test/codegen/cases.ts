@@ -54,6 +54,13 @@ export class Sketch {
     return div(b, e, broadcast(b, reduceKeep(b, 'sum', e, [axis]), dims(x)));
   }
 
+  /** Of queries, keys and values of these shapes, with steep scores. */
+  attention(q: number[], k: number[], v: number[], dtype: DType = 'f32'): Node {
+    const [queries, keys, values] = [q, k, v].map((shape) => this.input(shape, dtype)) as [Node, Node, Node];
+    const scores = this.matmul(queries, this.b.add('permute', [keys], { order: [0, 2, 1] }) as Node, 1);
+    return this.matmul(this.softmax(scores, 2), values, 1);
+  }
+
   conv(x: Node, w: Node, options: Partial<NodeOf<'conv'>['attrs']> = {}): Node {
     const one = [1, 1];
     const attrs = {
@@ -164,6 +171,10 @@ export const cases: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
   'softmax over rows of a multiple of four': (s) => [s.softmax(s.input([6, 64]), 1)],
   'softmax over odd rows': (s) => [s.softmax(s.input([7, 515]), 1)],
   'softmax over columns': (s) => [s.softmax(s.input([66, 30]), 0)],
+  'attention of one row over many keys': (s) => [s.attention([3, 1, 32], [3, 290, 32], [3, 290, 24])],
+  'attention of few rows over many keys, bf16': (s) => [
+    s.attention([2, 3, 16], [2, 512, 16], [2, 512, 64], 'bf16'),
+  ],
   'softmax over a middle axis': (s) => [s.softmax(s.input([3, 18, 5]), 1)],
   'several reductions of one input': (s) => {
     const x = s.input([12, 40]);

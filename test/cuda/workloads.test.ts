@@ -12,8 +12,11 @@ import { recorded } from '../support/recorded.ts';
 import { onStandIn } from './standin/on-standin.ts';
 import { strictDevice } from './standin/strict.ts';
 
-/** Half a minute and more each: their kernels are those of a block's forward pass, at other sizes. */
-const long = new Set(['gptBlockTrain', 'checkpointed']);
+/**
+ * Half a minute and more each: their kernels are those of a block's forward pass, of random networks and
+ * of `attention`, at other sizes.
+ */
+const long = new Set(['gptBlockTrain', 'checkpointed', 'convTrain', 'decodeAttention', 'gemv', 'gemvHalf']);
 
 onStandIn('workloads on the stand-in', () => {
   const names = workloads.map(({ name }) => name).filter((name) => !long.has(name));

@@ -35,7 +35,7 @@ export async function checkBundle(arch: string, ordinal: number): Promise<void> 
   try {
     const said: string[] = [];
     const say = (line: string): void => void said.push(line);
-    const output = { columns: undefined, line: say, note: say, mark: say, live: () => undefined };
+    const output = { columns: undefined, line: say, note: say, mark: say, part: say, live: () => undefined };
     const options = ['--target', 'cuda,wasm', '--arch', arch, '--export', 'train', '--out', folder];
     const status = await runCli(['build', module, ...options], output);
     if (status !== 0) throw new Error(said.join('\n'));

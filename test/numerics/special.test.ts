@@ -19,7 +19,7 @@ test('the bound is 4 units but for these', () => {
 });
 
 test('the table of errors has a row for each', () => {
-  const table = readFileSync(new URL('../../docs/special.md', import.meta.url), 'utf8');
+  const table = readFileSync(new URL('../../docs/functions/special.md', import.meta.url), 'utf8');
   expect([...table.matchAll(/^\| `([^`]+)` /gm)].map(([, name]) => name)).toEqual(names);
 });
 

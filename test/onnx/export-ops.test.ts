@@ -42,6 +42,7 @@ const unspelled: readonly Op[] = [
   'jacobiRows',
   'factor',
   'completeRows',
+  'dequantize',
   'iterate',
 ];
 
@@ -305,6 +306,7 @@ function made(op: Op, dtype: DType): readonly Case[] {
     case 'jacobiRows':
     case 'factor':
     case 'completeRows':
+    case 'dequantize':
     case 'iterate':
       return [];
     default: {

@@ -323,7 +323,7 @@ describe('sequences', () => {
       /Neg.*a sequence stands/,
     );
     const type = { sequence: { elem: { tensor: { elemType: 1 } } } };
-    await expect(loadOnnx(of([list], [{ name: 'list', type }]))).rejects.toThrow(
+    await expect(run(of([list], [{ name: 'list', type }]), { x })).rejects.toThrow(
       "output 'list' is a sequence",
     );
     const far = node('Constant', [], ['far'], [{ name: 'value_int', type: 2, i: 2n }]);

@@ -53,8 +53,9 @@ async function numbers(x: Tensor): Promise<number[]> {
 describe('a model', () => {
   test('tells its ports and parameters', async () => {
     const { inputs, outputs, parameters } = await loadOnnx(perceptron);
-    expect(inputs).toEqual([{ name: 'x', type: 'float', dtype: 'f32', shape: ['batch', 2] }]);
-    expect(outputs).toEqual([{ name: 'y', type: 'float', dtype: 'f32', shape: ['batch', 1] }]);
+    const plain = { kind: 'tensor', isOptional: false };
+    expect(inputs).toEqual([{ name: 'x', ...plain, type: 'float', dtype: 'f32', shape: ['batch', 2] }]);
+    expect(outputs).toEqual([{ name: 'y', ...plain, type: 'float', dtype: 'f32', shape: ['batch', 1] }]);
     expect(Object.entries(parameters).map(([name, { shape }]) => [name, shape])).toEqual([
       ['w1', [2, 3]],
       ['b1', [3]],

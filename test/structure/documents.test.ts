@@ -49,7 +49,7 @@ describe('README.md', () => {
     for (const name of named) {
       const lines: string[] = [];
       const write = (text: string): void => void lines.push(text);
-      const output = { columns: undefined, line: write, note: write, live: write, mark: write };
+      const output = { columns: undefined, line: write, part: write, note: write, live: write, mark: write };
       expect(await runCli([name, '--help'], output), lines.join('\n')).toBe(0);
       expect(lines.join('\n')).toContain(`usage: sinter ${name}`);
     }

@@ -9,10 +9,11 @@ import { reachable, sources } from './source.ts';
  * folder, or one file.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
+  'core.ts': [],
   'errors.ts': [],
   'lazy.ts': ['errors.ts'],
   'table.ts': [],
-  ir: ['errors.ts'],
+  ir: ['errors.ts', 'lazy.ts'],
   runtime: ['errors.ts'],
   autograd: ['errors.ts', 'ir'],
   schedule: ['errors.ts', 'lazy.ts', 'table.ts', 'ir', 'runtime/program.ts', 'type runtime'],
@@ -79,6 +80,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   io: ['errors.ts', 'ir', 'tensor'],
   data: ['errors.ts', 'ir', 'io', 'tensor', 'runtime/packages.ts'],
   pixels: ['errors.ts', 'ir', 'tensor'],
+  llm: ['errors.ts', 'ir', 'io', 'operations.ts', 'tensor', 'quant', 'runtime/packages.ts'],
+  quant: ['errors.ts', 'ir', 'tensor'],
   notation: ['errors.ts', 'ir', 'tensor'],
   interop: ['errors.ts', 'ir', 'tensor', 'runtime', 'schedule/target.ts'],
   train: ['errors.ts', 'ir', 'tensor', 'nn', 'io'],
@@ -117,6 +120,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'tensor',
     'runtime/cuda/api',
     'runtime/cuda/modules',
+    'bundle-runtime/sizes.ts',
     'type bundle-runtime',
     'type runtime',
   ],
@@ -125,6 +129,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'dump/stages.ts',
     'aot',
     'onnx',
+    'bundle-runtime/sizes.ts',
     'type bundle-runtime',
     'table.ts',
     'index.ts',
@@ -134,11 +139,15 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'nn',
     'optim',
     'io',
+    'llm',
     'schedule/target.ts',
     'tensor',
     'tune',
   ],
 };
+
+/** What any part may import that comes by `import()`, because it holds nothing. */
+const core = 'src/core.ts';
 
 /** `schedule` for src/schedule/cost.ts, `compile.ts` for src/compile.ts. */
 function roomOf(path: string): string {
@@ -161,7 +170,7 @@ describe('imports', () => {
       const list = allowed[room] ?? [];
       return imports
         .filter(({ target, kind }) => {
-          if (target === undefined || roomOf(target) === room) return false;
+          if (target === undefined || roomOf(target) === room || target === core) return false;
           const file = target.slice('src/'.length);
           // The file, and every folder that it lies in.
           const parts = file.split('/');
@@ -200,6 +209,21 @@ describe('imports', () => {
   });
 });
 
+describe('a part that a page loads later', () => {
+  test('says that it shares what is there', () => {
+    // Not what Node alone loads, nor what other bundles have of the runtime.
+    const compiler = ['ir', 'schedule', 'codegen', 'tune', 'tensor', 'explain'];
+    const parts = [...sources.values()]
+      .filter(({ path }) => compiler.includes(roomOf(path)) || path === 'src/parts.ts')
+      .flatMap(({ imports }) => imports.filter(({ kind }) => kind === 'dynamic'))
+      .map(({ target }) => sources.get(target!)!)
+      .filter(({ path, imports }) => path !== 'src/tune/file.ts' && imports.length > 0);
+    expect(parts.length).toBeGreaterThan(50);
+    const silent = parts.filter(({ imports }) => !imports.some(({ target }) => target === core));
+    expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+});
+
 describe('a page that imports', () => {
   // Modules that a bundler must put on the page; dynamic imports are loaded only where the code
   // asks for them.
@@ -220,6 +244,7 @@ describe('a page that imports', () => {
       'data/index.ts',
       'train/index.ts',
       'pixels/index.ts',
+      'quant/index.ts',
     ].map((file) => `src/${file}`),
   )('%s loads no package and no module of Node', (entry) => expect(packagesFrom(entry)).toEqual([]));
 
@@ -240,6 +265,6 @@ describe('a page that imports', () => {
 
   test.each(['webgpu', 'cuda'])('the %s runtime alone loads nothing of the compiler', (name) => {
     const rooms = reachable(`src/runtime/${name}/open.ts`, () => true).map(roomOf);
-    expect([...new Set(rooms)].sort()).toEqual(['errors.ts', 'runtime']);
+    expect([...new Set(rooms)].filter((room) => room !== 'core.ts').sort()).toEqual(['errors.ts', 'runtime']);
   });
 });

@@ -10,10 +10,11 @@ export interface Said {
 
 /** Runs `sinter` with these arguments; gives its exit code, and what it wrote. */
 export async function sinter(...args: readonly string[]): Promise<Said> {
-  const [out, err]: [string[], string[]] = [[], []];
+  const [out, err, open]: [string[], string[], string[]] = [[], [], []];
   const code = await runCli(args, {
     columns: undefined,
-    line: (text) => out.push(text),
+    line: (text) => out.push(open.splice(0).join('') + text),
+    part: (text) => open.push(text),
     note: (text) => err.push(text),
     mark: (text) => err.push(text),
     live: () => undefined,

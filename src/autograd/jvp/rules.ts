@@ -128,6 +128,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
   dot: 'bilinear',
   conv: 'bilinear',
   gather: 'linear',
+  dequantize: 'flat',
   scatter: scattered,
   permuteScatter: 'linear',
   searchSorted: 'flat',

@@ -58,6 +58,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
   dot: dotRule,
   conv: convRule,
   gather: gatherRule,
+  dequantize: (batch, { attrs }, [words]) => batch.b.add('dequantize', [lead(batch, words!)], attrs) as Node,
   scatter: 'axis',
   permuteScatter: 'axis',
   searchSorted: searchRule,

@@ -6,7 +6,7 @@ import { device } from '../../tensor/storage/device.ts';
 import { handleOf } from '../../tensor/tensor.ts';
 import { realise } from '../../tensor/realise/realise.ts';
 import { treeLeaves } from '../../tensor/tree.ts';
-import type { TimedWorkload } from '../../workloads/timed/workloads.ts';
+import type { TimedWorkload } from '../../workloads/timed/workload.ts';
 import { errorOf } from '../../workloads/timed/references.ts';
 
 /** A workload with its inputs on the device. */

@@ -5,7 +5,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { bundleOf, modulesOf, type Bundle, type BundleRuntime } from '../../aot/bundle.ts';
+import { bundleOf, modulesOf, rangesModule, type Bundle, type BundleRuntime } from '../../aot/bundle.ts';
 import { findImageCompiler, type ImageCompiler } from '../../aot/cuda-images.ts';
 import { cudaTargetFor, usualArchs } from '../../aot/cuda-target.ts';
 import { SinterError } from '../../errors.ts';
@@ -53,8 +53,8 @@ export const buildCommand: Command = {
     'array, for a single function). Tensors that a function captures become weights. With an export `state`, a tree of\n' +
     'tensors that every function takes first, calls may change it: they return { state, ...outputs }. The state stays on\n' +
     'the device from call to call, so train steps and caches work as they do in a program.\n\n' +
-    'Sizes that are left open have a program each: `inputs` is a function of them then, and an export `dims` or --dim says\n' +
-    'which there are. A call tells by its inputs which it is of.',
+    'Sizes that are left open are told by an export `dims` or --dim, and `inputs` is a function of them then. A range has one\n' +
+    'program for all of its sizes, a list one for each. A call tells by its inputs which sizes it has.',
   operand: {
     name: 'file',
     value: 'FILE',
@@ -72,7 +72,8 @@ export const buildCommand: Command = {
       type: 'string',
       multiple: true,
       value: 'LIST',
-      about: 'sizes that are left open, a program for each: batch=1,4 or length=16..64:16; again for more',
+      about:
+        'sizes that are left open: length=1..2048 or 16..64:16, one program for all, or batch=1,4, one for each; again for more',
     },
     fix: fixOption,
     arch: {
@@ -125,7 +126,7 @@ export const buildCommand: Command = {
     output.live(`build: compiling ${points.map(({ name }) => name).join(', ')}`);
     const schedules = await buildSchedules(values, output);
     const compiler = targets.includes('cuda') ? await findImageCompiler(archs) : undefined;
-    const { manifest, files } = await bundleOf(points, {
+    const { manifest, files, notes } = await bundleOf(points, {
       targets,
       producer: `sinter ${version()}`,
       title: basename(file).replace(/\.\w+$/, ''),
@@ -139,10 +140,11 @@ export const buildCommand: Command = {
       ...(schedules !== undefined && { schedules: schedules.find }),
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
     });
+    for (const note of notes) output.note(note);
     await write(out, files);
     const script = Buffer.from(files.get('index.js')!);
     const gzipped = (path: string): number => gzipSync(files.get(path)!, { level: 9 }).length;
-    const modules = modulesOf(targets);
+    const modules = modulesOf(targets).filter((name) => files.has(name));
     const sizes = [...files].map(([path, content]) => [path, Buffer.byteLength(content)] as const);
     const kernelsOf = (target: BundleTarget): number =>
       programsOf(manifest, target).reduce((sum, { kernels }) => sum + kernels.length, 0);
@@ -179,7 +181,7 @@ export const buildCommand: Command = {
     const about = (name: string): string =>
       result.archs !== undefined && name === 'cuda.js'
         ? compiledFor(result.archs, compiler)
-        : `loaded where that is taken, ${showBytes(gzipped(name))} gzipped`;
+        : `loaded ${name === rangesModule ? 'for sizes within ranges' : 'where that is taken'}, ${showBytes(gzipped(name))} gzipped`;
     rows.splice(1, 0, ...modules.map((name) => [name, bytes((path) => path === name), about(name)]));
     output.line(
       `wrote ${out}\n\n${table(['file', 'size', 'what it is'], rows, [1])}\n\n${join(out, 'README.md')} shows how to use it`,
@@ -190,7 +192,7 @@ export const buildCommand: Command = {
 const firstLine = '// Made by sinter';
 /** What bundles consist of. */
 const parts =
-  /^(?:(?:index|cuda|wasm)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
+  /^(?:(?:index|cuda|wasm|sizes)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
 
 /**
  * Makes the folder. Throws UsageError, before anything is compiled, where the folder cannot be

@@ -82,11 +82,9 @@ export const exportCommand: Command = {
       const known = points.map(({ name }) => name).join(', ');
       throw new UsageError(`${file} exports several functions: ${known}\n  try: --export ${chosen?.name}`);
     }
-    if ('sizes' in chosen && chosen.sizes.length !== 1)
-      throw new UsageError(
-        `export: a model has one size of each dimension, not ${chosen.sizes.length}\n  try: --dim batch=1`,
-      );
-    const { name, fn, inputs } = 'sizes' in chosen ? chosen.at(chosen.sizes[0]!) : chosen;
+    if (chosen.sizes.length !== 1 || (chosen.ranges?.size ?? 0) > 0)
+      throw new UsageError(`export: a model has one size of each dimension\n  try: --dim batch=1`);
+    const { name, fn, inputs } = await chosen.at(chosen.sizes[0]!);
     const parameters = Object.fromEntries([...names].map(([handle, called]) => [called, new Tensor(handle)]));
     const model = await exportOnnx(fn, state === undefined ? inputs : [state, ...inputs], {
       parameters,

@@ -9,11 +9,11 @@ import { handleOf } from '../../tensor/tensor.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { isOnnxFile, onnxPrograms } from '../program/choice.ts';
 import { text, texts, UsageError, type Values } from '../command.ts';
-import { readSizes } from '../program/dims.ts';
+import { besideRanges, readSizes, type GivenSizes } from '../program/dims.ts';
 import { argumentsFor, declaredSizes, loadModule, type Exports } from '../program/module-file.ts';
 
 export interface BuildSource {
-  readonly points: readonly (EntryPoint | OpenPoint)[];
+  readonly points: readonly OpenPoint[];
   /** What captured tensors are called. */
   readonly names: ReadonlyMap<Handle, string>;
   readonly state?: unknown;
@@ -25,29 +25,38 @@ export async function buildSource(file: string, values: Values): Promise<BuildSo
   const fixes = texts(values, 'fix');
   if (isOnnxFile(file)) {
     const { onnxProgram } = await onnxPrograms(file);
-    const { at, names } = await onnxProgram(file, given.keys(), fixes);
-    return { points: [{ name: 'run', sizes: combinations(given), at }], names };
+    const { lists, ranges } = besideRanges(given);
+    const { at, names } = await onnxProgram(file, [...lists.keys(), ...ranges.keys()], fixes);
+    return { points: [{ name: 'run', sizes: combinations(lists), ranges, at }], names };
   }
   if (fixes.length > 0)
     throw new UsageError(`--fix: ${file} is no ONNX model\n  try: a function that takes less`);
   const found = await loadModule(file);
   const declared = declaredSizes(found, file);
-  const strange = [...given.keys()].find((name) => !declared.some(([own]) => own === name));
-  if (strange !== undefined && declared.length > 0) {
-    const known = declared.map(([name]) => name).join(', ');
-    throw new UsageError(`--dim: ${file} has no size called '${strange}': its \`dims\` are ${known}`);
+  const own = new Set([...declared.lists.keys(), ...declared.ranges.keys()]);
+  const asked = [...given.lists.keys(), ...given.ranges.keys()];
+  const strange = asked.find((name) => !own.has(name));
+  if (strange !== undefined && own.size > 0) {
+    throw new UsageError(
+      `--dim: ${file} has no size called '${strange}': its \`dims\` are ${[...own].join(', ')}`,
+    );
   }
-  const sizes = combinations(new Map([...declared, ...given]));
-  const points = await entryPoints(found, file, text(values, 'export'), sizes);
+  const without = <T>(all: ReadonlyMap<string, T>): [string, T][] =>
+    [...all].filter(([name]) => !asked.includes(name));
+  const sizes = besideRanges({
+    lists: new Map([...without(declared.lists), ...given.lists]),
+    ranges: new Map([...without(declared.ranges), ...given.ranges]),
+  });
+  const points = entryPoints(found, file, text(values, 'export'), sizes);
   return { points, names: namesOf(found), state: found['state'] };
 }
 
-async function entryPoints(
+function entryPoints(
   found: Exports,
   file: string,
   chosen: string | undefined,
-  sizes: readonly Sizes[],
-): Promise<(EntryPoint | OpenPoint)[]> {
+  { lists, ranges }: GivenSizes,
+): OpenPoint[] {
   const functions = Object.keys(found).filter((key) => key !== 'inputs' && typeof found[key] === 'function');
   const names = chosen === undefined ? functions : chosen.split(',').map((name) => name.trim());
   const missing = names.find((name) => !functions.includes(name));
@@ -58,26 +67,27 @@ async function entryPoints(
     );
   }
   const given = found['inputs'];
-  if (typeof given !== 'function' && Object.keys(sizes[0] ?? {}).length > 0) {
-    const parameters = Object.keys(sizes[0]!).join(', ');
+  const open = [...lists.keys(), ...ranges.keys()];
+  if (typeof given !== 'function' && open.length > 0) {
+    const parameters = open.join(', ');
     throw new UsageError(
       `${file}: sizes are left open, and inputs have them fixed\n` +
         `  try: export const inputs = ({ ${parameters} }) => ({ ${names[0]!}: [zeros([${parameters}])] });`,
     );
   }
-  const inputs = await Promise.all(
-    sizes.map(async (own): Promise<unknown> =>
-      typeof given === 'function' ? await (given as (sizes: Sizes) => unknown)(own) : given,
-    ),
-  );
-  return names.map((name): OpenPoint => {
-    const points = inputs.map((all) => entryPoint(found, file, names, name, all));
-    return {
-      name: points[0]!.name,
-      sizes,
-      at: (own) => points[sizes.indexOf(own)]!,
-    };
-  });
+  const sizes = combinations(lists);
+  const inputs = new Map<string, unknown>();
+  return names.map((name): OpenPoint => ({
+    name: name === 'default' ? 'run' : name,
+    sizes,
+    ranges,
+    at: async (own) => {
+      const key = JSON.stringify(own);
+      if (!inputs.has(key))
+        inputs.set(key, typeof given === 'function' ? (given as (sizes: Sizes) => unknown)(own) : given);
+      return entryPoint(found, file, names, name, await inputs.get(key));
+    },
+  }));
 }
 
 /** A function with its own of the inputs. */

@@ -1,5 +1,6 @@
 // Sizes that a model leaves open, as they are given at a command line.
 
+import { sizesIn, type Range, type Ranges } from '../../aot/sizes.ts';
 import { UsageError } from '../command.ts';
 
 /**
@@ -17,29 +18,77 @@ export function readDims(text: string | undefined): ReadonlyMap<string, number> 
   return dims;
 }
 
-/** Most sizes that a range may have. */
-const mostInRange = 1024;
+/** Most sizes of a list, and the largest of a range. */
+const [mostInList, mostInRange] = [1024, 2 ** 24];
+
+/** Sizes as they are given: each of a list, or all within a range. */
+export interface GivenSizes {
+  readonly lists: ReadonlyMap<string, readonly number[]>;
+  readonly ranges: Ranges;
+}
 
 /**
- * Several sizes for each name, from `batch=1,4,16` and `length=16..64:16` (16, 32, 48, 64). Throws
- * UsageError at anything else.
+ * Several sizes for each name, from `batch=1,4,16` and `length=16..64:16` (16, 32, 48, 64). A single
+ * range is one, if its ends are multiples of its step; in a list it is its sizes. Throws UsageError at
+ * anything else.
  */
-export function readSizes(texts: readonly string[]): ReadonlyMap<string, readonly number[]> {
-  const dims = new Map<string, Set<number>>();
+export function readSizes(texts: readonly string[]): GivenSizes {
+  const parts = new Map<string, Range[]>();
   for (const text of texts) {
-    let current: Set<number> | undefined;
+    let current: Range[] | undefined;
     for (const part of text.split(',')) {
       const found = /^\s*(?:([^=]+?)\s*=\s*)?(\d+)(?:\.\.(\d+)(?::([1-9]\d*))?)?\s*$/.exec(part);
       const [, name, first = '', last = first, step = '1'] = found ?? [];
-      if (name !== undefined) current = dims.get(name) ?? new Set();
-      if (name !== undefined) dims.set(name, current!);
-      const count = (Number(last) - Number(first)) / Number(step);
-      if (found === null || current === undefined || count < 0 || count >= mostInRange)
+      if (name !== undefined) current = parts.get(name) ?? [];
+      if (name !== undefined) parts.set(name, current!);
+      const [min, multipleOf] = [Number(first), Number(step)];
+      const max = Number(last) - ((Number(last) - min) % multipleOf);
+      if (found === null || current === undefined || max < min || max > mostInRange)
         throw new UsageError(
           `--dim: expects NAME=SIZE, got '${part}'\n  try: --dim batch=1,4,16 --dim length=16..64:16`,
         );
-      for (let i = 0; i <= count; i++) current.add(Number(first) + i * Number(step));
+      current.push({ min, max, multipleOf });
     }
   }
-  return new Map([...dims].map(([name, sizes]) => [name, [...sizes]]));
+  const lists = new Map<string, readonly number[]>();
+  const ranges = new Map<string, Range>();
+  for (const [name, all] of parts) {
+    const [only, ...others] = all as [Range, ...Range[]];
+    const isRange = others.length === 0 && only.max > only.min && only.min > 0;
+    if (isRange && only.min % only.multipleOf === 0) {
+      ranges.set(name, only);
+      continue;
+    }
+    if (all.reduce((sum, range) => sum + sizesIn(range).length, 0) > mostInList) throw tooMany(name);
+    lists.set(name, [...new Set(all.flatMap(sizesIn))]);
+  }
+  return { lists, ranges };
+}
+
+function tooMany(name: string): UsageError {
+  return new UsageError(
+    `--dim: ${name} has more than ${mostInList} sizes\n  try: a range, --dim ${name}=1..2048, which has one program`,
+  );
+}
+
+/**
+ * Sizes whose sets each have a program; beside ranges a list becomes the range of its sizes, so that
+ * one program is for all.
+ */
+export function besideRanges({ lists, ranges }: GivenSizes): GivenSizes {
+  if (ranges.size === 0) return { lists, ranges };
+  const several = [...lists].filter(([, sizes]) => sizes.length > 1);
+  return {
+    lists: new Map([...lists].filter(([, sizes]) => sizes.length === 1)),
+    ranges: new Map([...ranges, ...several.map(([name, sizes]) => [name, spanOf(sizes)] as const)]),
+  };
+}
+
+function spanOf(sizes: readonly number[]): Range {
+  const multipleOf = sizes.reduce((divisor, size) => {
+    let [a, b] = [divisor, size];
+    while (b !== 0) [a, b] = [b, a % b];
+    return a;
+  }, 0);
+  return { min: Math.min(...sizes), max: Math.max(...sizes), multipleOf };
 }

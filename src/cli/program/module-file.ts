@@ -6,9 +6,11 @@ import { createRequire } from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
-import { Tensor } from '../../index.ts';
+import type { Range } from '../../aot/sizes.ts';
+import { dim, Tensor } from '../../index.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { UsageError } from '../command.ts';
+import type { GivenSizes } from './dims.ts';
 
 /** What a file asks to be explained. */
 export interface FileProgram {
@@ -60,7 +62,11 @@ async function inputsOf(found: Exports, file: string, name: string): Promise<rea
   const given = found['inputs'];
   const state = found['state'] === undefined ? [] : [found['state']];
   if (given === undefined) return state;
-  const sizes = Object.fromEntries(declaredSizes(found, file).map(([size, [first]]) => [size, first ?? 0]));
+  const { lists, ranges } = declaredSizes(found, file);
+  const sizes = Object.fromEntries([
+    ...[...lists].map(([size, [first]]) => [size, first ?? 0] as const),
+    ...[...ranges].map(([size, { max }]) => [size, max] as const),
+  ]);
   const inputs: unknown =
     typeof given === 'function' ? await (given as (all: Sizes) => unknown)(sizes) : given;
   return [...state, ...argumentsFor(inputs, name, [name], file)];
@@ -89,18 +95,28 @@ export function argumentsFor(
   return own;
 }
 
-/** The export `dims`: sizes, one or several, by name. */
-export function declaredSizes(found: Exports, file: string): [string, readonly number[]][] {
+/** The export `dims`: sizes by name, one, several, or a range as `dim` makes it. */
+export function declaredSizes(found: Exports, file: string): GivenSizes {
   const { dims = {} } = found;
   const isSize = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
-  return Object.entries(dims as object).map(([name, value]) => {
+  const lists = new Map<string, readonly number[]>();
+  const ranges = new Map<string, Range>();
+  for (const [name, value] of Object.entries(dims as object)) {
+    const { min = 1, max, multipleOf = 1 } = Object(value) as Partial<Range>;
+    if (isSize(max)) {
+      const { min: first, max: last } = dim(name, { min, max: max!, multipleOf });
+      if (last > first) ranges.set(name, { min: first, max: last, multipleOf });
+      else lists.set(name, [first]);
+      continue;
+    }
     const sizes: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (sizes.length === 0 || !sizes.every(isSize))
       throw new UsageError(
         `${file}: the sizes of ${name} are not whole numbers\n  try: export const dims = { ${name}: [1, 4] };`,
       );
-    return [name, sizes as readonly number[]];
-  });
+    lists.set(name, sizes as readonly number[]);
+  }
+  return { lists, ranges };
 }
 
 /** Throws E_VALUE at tensors of another copy of Sinter, which this one cannot read. */

@@ -2,7 +2,7 @@
 // the file and `--dim` give, without those that `--fix` gives.
 
 import { zeros, type Tensor } from '../../index.ts';
-import type { ModelInputs } from '../../onnx/inputs.ts';
+import type { ModelInputs } from '../../onnx/ports/port.ts';
 import { NeedsData } from '../../onnx/model.ts';
 import { loadOnnx, type OnnxModel } from '../../onnx/index.ts';
 import type { EntryPoint } from '../../aot/entry.ts';

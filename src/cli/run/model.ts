@@ -12,6 +12,7 @@ import { outputName, placesOf, twin } from '../../aot/names.ts';
 import { compile, Tensor, type DType } from '../../index.ts';
 import { fromHostTensor, toHostTensor, type HostTensor } from '../../io/index.ts';
 import { device } from '../../tensor/storage/device.ts';
+import { holds, sizesOf } from '../../bundle-runtime/sizes.ts';
 import type { Span } from '../../tensor/profile.ts';
 import { flatten, unflatten } from '../../tensor/tree.ts';
 import type {
@@ -227,12 +228,17 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
     name: `${basename(resolve(folder))}: ${name}`,
     inputs,
     prepare: (given) => {
-      program = programs.find(({ sizes }) =>
-        entry.inputs.every(
-          (input) =>
-            input.kind === 'number' || `${given.get(input.name)!.shape}` === `${shapeAt(input, sizes)}`,
-        ),
+      const own = entry.ranges && sizesOf(name, entry, Object.fromEntries(given));
+      program = programs.find((one) =>
+        own === undefined
+          ? entry.inputs.every(
+              (input) =>
+                input.kind === 'number' ||
+                `${given.get(input.name)!.shape}` === `${shapeAt(input, one.sizes)}`,
+            )
+          : holds(one, own),
       );
+      const sizes = own ?? program?.sizes ?? {};
       const values = Object.fromEntries(
         entry.inputs.map((input) => {
           const { dtype, data, shape } = given.get(input.name)!;
@@ -246,7 +252,7 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
         return new Map(
           entry.outputs.map((output) => {
             const { buffer, byteOffset, byteLength } = results[output.name]!;
-            const shape = shapeAt(output, program?.sizes ?? {});
+            const shape = shapeAt(output, sizes);
             const data = new Uint8Array(buffer, byteOffset, byteLength);
             return [output.name, { dtype: output.dtype, shape, data }] as const;
           }),

@@ -4,7 +4,7 @@
 import { philox4x32 } from '../../ir/interpret/random.ts';
 import type { Monoid } from '../../ir/ops.ts';
 import { combineMonoid, compileScalar } from '../../ir/interpret/scalar.ts';
-import { bf16ToBits, f16ToBits, roundBf16, roundF16 } from '../../ir/value.ts';
+import { bf16ToBits, f16FromBits, f16ToBits, roundBf16, roundF16 } from '../../ir/value.ts';
 import { roundTf32 } from './matrix.ts';
 import type { Frame, Lane } from './registers.ts';
 import type { LoopOp, RegisterType, Stmt, Value } from '../loop/loop.ts';
@@ -52,6 +52,34 @@ export function lanesOf(
         return (frame) => {
           const [a, b] = [x(frame), bound(frame)];
           return (op === 'pmin' ? b < a : a < b) ? b : a;
+        };
+      });
+    case 'unpackF16':
+      return args[0]!.map((x) => (frame) => f16FromBits(x(frame) & 0xffff));
+    case 'byteU':
+    case 'byteS':
+      return each((i) => {
+        const [word, place] = [args[0]![i]!, args[1]![i]!];
+        return (frame) => {
+          const at = place(frame);
+          if (at > 3) fail(`a word has no byte ${at}: ${printValue(value)}`);
+          return op === 'byteU' ? (word(frame) >>> (8 * at)) & 0xff : (word(frame) << (24 - 8 * at)) >> 24;
+        };
+      });
+    case 'evenI8':
+    case 'oddI8': {
+      const up = op === 'evenI8' ? 8 : 0;
+      return args[0]!.map((x) => (frame) => {
+        const word = x(frame) << up;
+        return ((((word << 16) >> 24) & 0xffff) | ((word >> 24) << 16)) >>> 0;
+      });
+    }
+    case 'dotI16':
+      return each((i) => {
+        const [x, y] = [args[0]![i]!, args[1]![i]!];
+        return (frame) => {
+          const [a, b] = [x(frame), y(frame)];
+          return (Math.imul((a << 16) >> 16, (b << 16) >> 16) + Math.imul(a >> 16, b >> 16)) | 0;
         };
       });
     case 'popcount':

@@ -19,7 +19,11 @@ export type Width = 1 | 2 | 4;
  * `roundTf32` (f32 → the nearest value with 10 bits of fraction, ties away from zero),
  * `pmin`/`pmax` (f32; `pmin(x, c)` is `c < x ? c : x`, `pmax(x, c)` is `x < c ? c : x`: x where one of them is NaN),
  * `popcount` (u32 → how many of its bits are set),
- * `packF16`/`packBf16` (two f32 → u32: the first as 16 bits in the low half, the second in the high half).
+ * `packF16`/`packBf16` (two f32 → u32: the first as 16 bits in the low half, the second in the high half),
+ * `unpackF16` (u32 → the f32 that its low 16 bits are),
+ * `byteU`/`byteS` (u32, and a place from 0 to 3 → that byte, the lowest first, as a u32 or, with its sign, as an i32),
+ * `evenI8`/`oddI8` (u32 → u32: bytes 0 and 2, or 1 and 3, with their signs as 16 bits each),
+ * `dotI16` (two u32 → i32: the products of their low and of their high 16 bits, with signs, added; it wraps).
  */
 export type LoopOp = ElementwiseOp | RegisterOp;
 
@@ -35,7 +39,13 @@ export type RegisterOp =
   | 'pmax'
   | 'popcount'
   | 'packF16'
-  | 'packBf16';
+  | 'packBf16'
+  | 'unpackF16'
+  | 'byteU'
+  | 'byteS'
+  | 'evenI8'
+  | 'oddI8'
+  | 'dotI16';
 
 /** What an atomic statement does with the element that is there. */
 export type AtomicOp = 'add' | 'mul' | 'min' | 'max' | 'and' | 'or';

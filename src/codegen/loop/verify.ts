@@ -1,6 +1,7 @@
 // What a well-formed Loop is: every operation gets the types and widths it takes, names are defined where they are used,
 // barriers stand in uniform control flow, and the launch fits the device. A violation is a CompilerBug with the Loop's text.
 
+import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import {
@@ -20,8 +21,9 @@ import { checkUniformity } from './uniformity.ts';
 import { verifyRanges } from './verify-ranges.ts';
 import { checkTiled, checkTileMaps, checkWarpgroup, type Checker } from './verify-warpgroup.ts';
 
-const families: Readonly<Record<Family | 'single', readonly RegisterType[]>> = {
+const families: Readonly<Record<Family | 'single' | 'word', readonly RegisterType[]>> = {
   single: ['f32'],
+  word: ['u32'],
   float: ['f32', 'f64'],
   integer: ['i32', 'u32', 'i64', 'u64'],
   number: ['f32', 'i32', 'u32', 'f64', 'i64', 'u64'],
@@ -31,7 +33,7 @@ const families: Readonly<Record<Family | 'single', readonly RegisterType[]>> = {
 
 /** Operand family and arity of the operations that only Loops have; elementwise ops have theirs in the op's row. */
 const signatures: {
-  readonly [K in Exclude<RegisterOp, 'philox'>]: readonly [Family | 'single', 1 | 2];
+  readonly [K in Exclude<RegisterOp, 'philox'>]: readonly [Family | 'single' | 'word', 1 | 2];
 } = {
   roundF16: ['single', 1],
   roundBf16: ['single', 1],
@@ -41,11 +43,17 @@ const signatures: {
   roundTf32: ['single', 1],
   packF16: ['single', 2],
   packBf16: ['single', 2],
+  unpackF16: ['word', 1],
+  byteU: ['word', 2],
+  byteS: ['word', 2],
+  evenI8: ['word', 1],
+  oddI8: ['word', 1],
+  dotI16: ['word', 2],
   floorDiv: ['integer', 2],
   floorMod: ['integer', 2],
 };
 
-function signatureOf(op: Exclude<LoopOp, 'philox'>): readonly [Family | 'single', number] {
+function signatureOf(op: Exclude<LoopOp, 'philox'>): readonly [Family | 'single' | 'word', number] {
   return isElementwiseOp(op) ? [elementwiseRows[op].takes, Number(facts(op).arity)] : signatures[op];
 }
 
@@ -58,10 +66,20 @@ export function isLoopOp(name: string): name is LoopOp {
   return isElementwiseOp(name) || Object.hasOwn(signatures, name) || name === 'philox';
 }
 
+/** What operations give that is not of their operands' type. */
+const ofWords: Partial<Record<RegisterOp, RegisterType>> = {
+  philox: 'u32',
+  packF16: 'u32',
+  packBf16: 'u32',
+  unpackF16: 'f32',
+  byteS: 'i32',
+  dotI16: 'i32',
+};
+
 /** What an operation gives whose operands are all of one type. */
 export function resultOf(op: LoopOp, operand: RegisterType): RegisterType {
   if (isElementwiseOp(op)) return givesBool(op) ? 'bool' : operand;
-  return op === 'packF16' || op === 'packBf16' || op === 'philox' ? 'u32' : operand;
+  return ofWords[op] ?? operand;
 }
 
 const monoidFamily: Readonly<Record<Monoid, Family>> = {

@@ -25,6 +25,8 @@ export interface LoweringOptions {
    * Every other element of eight is taken from two loads of four, where loads need not be aligned.
    */
   readonly strides?: boolean;
+  /** Conditions that hold at all points. */
+  readonly certain?: ReadonlySet<Expr>;
   /** Computes an expression in another way than its own; undefined: it has none. */
   readonly instead?: (expr: Expr, value: (arg: Expr) => Value) => Value | undefined;
 }

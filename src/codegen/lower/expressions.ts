@@ -35,14 +35,11 @@ import {
 import type { RegisterType, Value, Width } from '../loop/loop.ts';
 import type { Binding, LoweringOptions } from './binding.ts';
 import { clamped, convert, converted, isNarrow, rounded, wide } from './convert.ts';
+import { decoding } from './decoding.ts';
+import { eachLane, firstLane, laneAtom, laneOf } from './lanes.ts';
 import { widened } from '../loop/register.ts';
 
-/** The lane of a vectorised axis. */
-export const laneAtom: IndexExpr = axisIndex('lane', 4);
-const firstLane: ReadonlyMap<IndexExpr, IndexExpr> = new Map([[laneAtom, constantIndex(0)]]);
-const eachLane = [0, 1, 2, 3].map(
-  (lane): ReadonlyMap<IndexExpr, IndexExpr> => new Map([[laneAtom, constantIndex(lane)]]),
-);
+export { laneAtom } from './lanes.ts';
 
 /** The register type that holds a dtype. Which dtypes a target has, passes/legalise.ts sees to. */
 export const registerOf: (dtype: DType) => RegisterType = widened;
@@ -71,6 +68,7 @@ export class Lowering {
   readonly #shareGroups: boolean;
   readonly #strides: boolean;
   readonly #instead: LoweringOptions['instead'];
+  readonly #certain: LoweringOptions['certain'];
   readonly #pool: ExprPool;
   readonly #binding: Binding;
   readonly #bufferOf: (node: Node) => string;
@@ -91,6 +89,7 @@ export class Lowering {
     this.#shareGroups = options.shareGroups === true;
     this.#strides = options.strides === true;
     this.#instead = options.instead;
+    this.#certain = options.certain;
     this.#b = b;
     this.#pool = pool;
     this.#binding = binding;
@@ -148,6 +147,15 @@ export class Lowering {
         const no = this.#value(expr.no, guarded);
         return b.let(operation('where', [condition, yes, no], yes.type), 'sel');
       }
+      case 'decode':
+        return decoding.value(expr.format, {
+          b,
+          words: expr.args.map((arg) => this.#value(arg, guarded)),
+          place: this.place(expr.index),
+          varies: (index) => this.#varies(index),
+          isRun: (index) => this.isRun(index),
+          index: (index, lane) => this.index(index, lane),
+        });
       case 'random':
         return this.#random(
           expr.args.map((arg) => this.#value(arg, guarded)),
@@ -155,6 +163,8 @@ export class Lowering {
         );
       case 'op': {
         const value = (arg: Expr): Value => this.#value(arg, guarded);
+        if (this.#certain?.has(expr)) return constant(1, 'bool');
+        if (expr.op === 'where' && this.#certain?.has(expr.args[0]!)) return value(expr.args[1]!);
         return this.#instead?.(expr, value) ?? this.#op(expr, expr.args.map(value));
       }
       default:
@@ -320,10 +330,7 @@ export class Lowering {
     }
   }
 
-  /**
-   * Terms known outside a loop are added there; those of one loop are named together, as other
-   * indices share them.
-   */
+  /** Terms known outside a loop are added there; those of one loop are named together, to be shared. */
   #sum({ terms, offset }: SumExpr, lane: number | undefined): Value {
     const b = this.#b;
     const byDepth = new Map<number, Value[]>();
@@ -388,8 +395,4 @@ export class Lowering {
 function placeInGroup(index: IndexExpr): number | undefined {
   const place = modIndex(index, 4);
   return place.kind === 'const' ? place.value : undefined;
-}
-
-function laneOf(value: Value, lane: number): Value {
-  return { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
 }

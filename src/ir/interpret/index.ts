@@ -1,6 +1,10 @@
 // Indexed reads and writes in the reference interpreter: gather, its adjoint scatter, its inverse
 // permuteScatter, and scatters of updates that lie sorted.
 
+import { decodeBlocks } from '../blocks/decode.ts';
+import { wordsToRows } from '../blocks/layout.ts';
+import { blockValues, namesBlocks, rowWords } from '../blocks/sizes.ts';
+import { blockSizes } from '../typing/blocks.ts';
 import { foldingDtype } from './fold.ts';
 import { offsetsOf } from './view.ts';
 import type { Attrs, ScatterMode } from '../ops.ts';
@@ -8,6 +12,9 @@ import { compileScalar } from './scalar.ts';
 import { stridesOf, type FixedShape } from '../shape.ts';
 import { isComplex } from '../dtype.ts';
 import { castArray, emptyData, type HostArray } from '../value.ts';
+
+// Who interprets graphs can make them, without a compiler.
+blockSizes.supply({ blockValues, namesBlocks, rowWords });
 
 /** Where each element of `indices` points in an operand of `shape`; −1 when outside the axis. */
 function targets(shape: FixedShape, indices: HostArray, axis: number): Int32Array {
@@ -22,6 +29,16 @@ function targets(shape: FixedShape, indices: HostArray, axis: number): Int32Arra
     out[i] = index >= 0 && index < shape[axis]! ? out[i]! + index * stride : -1;
   }
   return out;
+}
+
+/** What rows of blocks stand for. */
+export function dequantize(
+  words: HostArray,
+  shape: FixedShape,
+  { format, columns }: Attrs<'dequantize'>,
+): HostArray {
+  const rows = wordsToRows(format, columns, words.data as Uint32Array);
+  return { dtype: 'f32', shape, data: decodeBlocks(format, rows) };
 }
 
 /** out[i,j,k] = operand[i, indices[i,j,k], k] for axis 1; an index outside the axis reads 0. */

@@ -3,6 +3,7 @@
 // floating-point sums and products accumulate in double and are rounded once. Takes a graph and
 // host arrays in parameter order, gives one host array per output.
 
+import '../../core.ts';
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { siblingKey } from '../control/iterate.ts';
@@ -13,7 +14,7 @@ import { factor } from './factor/factor.ts';
 import { fft, fftPart } from './fft.ts';
 import { runIteration } from './iterate.ts';
 import { argReduce, reduce, scan } from './fold.ts';
-import { firstAlong, permuteScatter, segmentReduce, gather, scatter } from './index.ts';
+import { dequantize, firstAlong, permuteScatter, segmentReduce, gather, scatter } from './index.ts';
 import { completeRows, jacobiRows } from './jacobi.ts';
 import { argSort, radixRank, searchSorted } from './sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
@@ -125,6 +126,8 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
       return convolve(first, inputs[1]!, shape, node.attrs);
     case 'gather':
       return gather(first, inputs[1]!, node.attrs.axis);
+    case 'dequantize':
+      return dequantize(first, shape, node.attrs);
     case 'scatter':
       return scatter(first, inputs[1]!, inputs[2]!, node.attrs.axis, node.attrs.mode);
     case 'permuteScatter':

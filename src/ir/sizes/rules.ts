@@ -127,6 +127,7 @@ const table: { readonly [K in Op]: Rule } = {
   jacobiRows: stacked,
   completeRows: stacked,
   factor: stacked,
+  dequantize: fixedOnly,
   iterate: fixedOnly,
 };
 

@@ -3,16 +3,24 @@
 import { isComplex } from '../dtype.ts';
 import type { Op, ScatterMode } from '../ops.ts';
 import { checkShape, fixedShape, sameShape, type FixedShape, type Shape } from '../shape.ts';
+import { dequantizeType } from './blocks.ts';
 import { type TensorType, type RulesOf, fail, checkAxis, checkOrdered, largestPosition } from './check.ts';
 
 export const indexed: RulesOf<
-  'gather' | 'scatter' | 'permuteScatter' | 'searchSorted' | 'scatterAddAtomic' | 'segmentReduce'
+  | 'gather'
+  | 'dequantize'
+  | 'scatter'
+  | 'permuteScatter'
+  | 'searchSorted'
+  | 'scatterAddAtomic'
+  | 'segmentReduce'
 > = {
   gather: (inputs, { axis }, op) => {
     const [operand, indices] = [inputs[0]!, inputs[1]!];
     checkIndexed(op, axis, operand, indices, inputs);
     return { dtype: operand.dtype, shape: indices.shape };
   },
+  dequantize: dequantizeType,
   scatter: (inputs, { axis, mode }, op) => {
     const [operand, indices, updates] = [inputs[0]!, inputs[1]!, inputs[2]!];
     checkIndexed(op, axis, operand, indices, inputs);

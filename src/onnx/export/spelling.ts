@@ -58,6 +58,7 @@ const rows: { readonly [K in Op]: Row<K> } = {
   },
   randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
   fftPart: unspelled(ofPasses),
+  dequantize: unspelled('the format has no blocks of such values: pass what dequantize gives as a weight'),
   radixRank: unspelled(ofPasses),
   jacobiRows: unspelled(ofMatrices),
   completeRows: unspelled(ofMatrices),

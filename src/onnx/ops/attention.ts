@@ -7,7 +7,7 @@ import type { Call, Rows } from '../call.ts';
 import { row } from './row.ts';
 
 /** [batch, length, heads·size] as [batch, heads, length, size]; four axes stay. */
-function inHeads(x: Tensor, heads: number): Tensor {
+export function inHeads(x: Tensor, heads: number): Tensor {
   if (x.rank === 4) return x;
   const [batch, length, width] = x.shape as readonly [number, number, number];
   return sn.transpose(sn.reshape(x, [batch, length, heads, width / heads]), 1, 2);
@@ -57,7 +57,7 @@ function padded(mask: Tensor, keys: number): Tensor {
 }
 
 /** A mask with its heads axis split into groups of `group` heads that share keys. */
-function grouped(mask: Tensor, group: number): Tensor {
+export function grouped(mask: Tensor, group: number): Tensor {
   if (mask.rank < 3) return mask;
   const heads = mask.shape.at(-3)!;
   const split = heads === 1 ? [1, 1] : [heads / group, group];
@@ -101,7 +101,7 @@ function attention(call: Call): (Tensor | undefined)[] {
  * Attention step by step, for scores that are capped or asked for: as they come, capped, masked, or
  * as weights.
  */
-function spelledOut(
+export function spelledOut(
   [q, k, v]: readonly [Tensor, Tensor, Tensor],
   mask: Tensor | undefined,
   scale: number,
@@ -119,13 +119,44 @@ function spelledOut(
   return [sn.matmul(weights, v), [scores, capped, masked, weights][shows] ?? scores];
 }
 
+/** How pairs of elements are turned. */
+export interface Turning {
+  /** Pairs lie side by side, not half a head apart. */
+  readonly isInterleaved: boolean;
+  /** How much of a head is turned. */
+  readonly width: number;
+}
+
+/**
+ * [batch, heads, length, size] with pairs of elements turned by angles whose sines and cosines are
+ * given, [batch, 1, length, width/2] or as far as that broadcasts.
+ */
+export function turnedPairs(
+  x: Tensor,
+  [cos, sin]: readonly [Tensor, Tensor],
+  { isInterleaved, width }: Turning,
+): Tensor {
+  const size = x.shape[3]!;
+  const turned = sn.narrow(x, 3, 0, width);
+  const pairs = isInterleaved
+    ? sn.reshape(turned, [...x.shape.slice(0, 3), width / 2, 2])
+    : sn.transpose(sn.reshape(turned, [...x.shape.slice(0, 3), 2, width / 2]));
+  const [a, b] = [sn.select(pairs, -1, 0), sn.select(pairs, -1, 1)];
+  const half =
+    cos.shape.at(-1) === width / 2 ? [cos, sin] : [cos, sin].map((t) => sn.narrow(t, -1, 0, width / 2));
+  const [c, s] = half as [Tensor, Tensor];
+  const result = [sn.sub(sn.mul(c, a), sn.mul(s, b)), sn.add(sn.mul(s, a), sn.mul(c, b))];
+  const joined = isInterleaved ? sn.reshape(sn.stack(result, -1), turned.shape) : sn.cat(result, -1);
+  return width === size ? joined : sn.cat([joined, sn.narrow(x, 3, width, size - width)], 3);
+}
+
 /** Pairs of elements turned by angles whose sines and cosines are given by place. */
 function rotary(call: Call): Tensor {
   const { attributes } = call;
   const given = call.tensor(0);
   const x = inHeads(given, attributes.int('num_heads', 1));
   const places = call.optional(3);
-  const [cos, sin] = [1, 2].map((at) => {
+  const angles = [1, 2].map((at) => {
     const cache = call.tensor(at);
     const chosen =
       places === undefined
@@ -136,20 +167,8 @@ function rotary(call: Call): Tensor {
           ]);
     return sn.unsqueeze(chosen, 1);
   }) as [Tensor, Tensor];
-  const size = x.shape[3]!;
-  const width = attributes.int('rotary_embedding_dim', 0) || size;
-  const turned = sn.narrow(x, 3, 0, width);
-  const isInterleaved = attributes.int('interleaved', 0) === 1;
-  const pairs = isInterleaved
-    ? sn.reshape(turned, [...x.shape.slice(0, 3), width / 2, 2])
-    : sn.transpose(sn.reshape(turned, [...x.shape.slice(0, 3), 2, width / 2]));
-  const [a, b] = [sn.select(pairs, -1, 0), sn.select(pairs, -1, 1)];
-  const half =
-    cos.shape.at(-1) === width / 2 ? [cos, sin] : [cos, sin].map((t) => sn.narrow(t, -1, 0, width / 2));
-  const [c, s] = half as [Tensor, Tensor];
-  const result = [sn.sub(sn.mul(c, a), sn.mul(s, b)), sn.add(sn.mul(s, a), sn.mul(c, b))];
-  const joined = isInterleaved ? sn.reshape(sn.stack(result, -1), turned.shape) : sn.cat(result, -1);
-  const whole = width === size ? joined : sn.cat([joined, sn.narrow(x, 3, width, size - width)], 3);
+  const width = attributes.int('rotary_embedding_dim', 0) || x.shape[3]!;
+  const whole = turnedPairs(x, angles, { isInterleaved: attributes.int('interleaved', 0) === 1, width });
   return given.rank === 4 ? whole : sn.reshape(sn.transpose(whole, 1, 2), given.shape);
 }
 

@@ -33,7 +33,8 @@ function geometryOf(call: Call, x: Tensor, kernel: readonly number[]): Geometry 
     call.fail(`a kernel of ${kernel.length} axes for ${spatial.length} of x`);
   const stride = list('strides', spatial.length, 1);
   const dilation = list('dilations', spatial.length, 1);
-  const rule = attributes.string('auto_pad', 'NOTSET');
+  // Optimisers write an empty rule.
+  const rule = attributes.string('auto_pad', 'NOTSET') || 'NOTSET';
   const pads = list('pads', 2 * spatial.length, 0);
   const padding = spatial.map((size, i): [number, number] => {
     if (rule === 'VALID') return [0, 0];
@@ -111,7 +112,7 @@ function convTranspose(call: Call): Tensor {
   const stride = attributes.ints('strides') ?? kernel.map(() => 1);
   const dilation = attributes.ints('dilations') ?? kernel.map(() => 1);
   const outputPadding = attributes.ints('output_padding') ?? kernel.map(() => 0);
-  const rule = attributes.string('auto_pad', 'NOTSET');
+  const rule = attributes.string('auto_pad', 'NOTSET') || 'NOTSET';
   const wanted = attributes.ints('output_shape')?.slice(-kernel.length);
   const pads = attributes.ints('pads') ?? kernel.flatMap(() => [0, 0]);
   const padding = kernel.map((size, i): [number, number] => {
@@ -175,8 +176,11 @@ function pooled(
   return sn.moveaxis(sn.reshape(out, [batch, rest.at(-1)!, ...out.shape.slice(1)]), 1, 2);
 }
 
-function averagePool(call: Call): Tensor {
-  const x = call.tensor(0);
+export function pooledMax(call: Call, x: Tensor): Tensor {
+  return pooled([sn.maxPool1d, sn.maxPool2d, sn.maxPool3d], x, poolOptions(call, x));
+}
+
+export function pooledMean(call: Call, x: Tensor): Tensor {
   const countIncludePad = call.attributes.int('count_include_pad', 0) === 1;
   const functions = [sn.avgPool1d, sn.avgPool2d, sn.avgPool3d].map(
     (run) => (t: Tensor, kernel: readonly number[], options: PoolOptions) =>
@@ -206,8 +210,8 @@ function lpPool(call: Call): Tensor {
  */
 function maxPool(call: Call): (Tensor | Value)[] {
   const x = call.tensor(0);
+  if (!call.wants(1)) return [pooledMax(call, x)];
   const { kernel, ...options } = poolOptions(call, x);
-  if (!call.wants(1)) return [pooled([sn.maxPool1d, sn.maxPool2d, sn.maxPool3d], x, { kernel, ...options })];
   const run = forRank([sn.maxPool1dWithIndices, sn.maxPool2dWithIndices, sn.maxPool3dWithIndices], x);
   const [values, inPlane] = run(x, kernel, options);
   const spatial = x.shape.slice(2);
@@ -286,7 +290,7 @@ function col2Im(call: Call): Tensor {
 }
 
 export const conv: Rows = {
-  AveragePool: row([1, 7, 10, 11, 19, 22], averagePool),
+  AveragePool: row([1, 7, 10, 11, 19, 22], (call) => pooledMean(call, call.tensor(0))),
   Col2Im: hosted([18], [1, 2], col2Im),
   Conv: row([1, 11, 22], (call) => convolve(call, call.tensor(0), call.tensor(1), call.optional(2))),
   ConvTranspose: row([1, 11, 22], convTranspose),

@@ -86,6 +86,7 @@ const reductions: Readonly<Record<string, ScatterReduce>> = {
 
 function write(call: Call, x: Tensor, axis: number, index: Tensor, updates: Tensor): Tensor {
   const name = call.attributes.string('reduction', 'none');
+  if (name !== 'none' && call.type(0) === 'string') call.fail(`no reduction ${name} of strings`);
   if (name === 'none') return sn.scatter(x, axis, index, updates);
   const reduction = reductions[name];
   if (reduction === undefined) call.fail(`no reduction ${name}`);

@@ -4,11 +4,18 @@ import type { Rows } from '../call.ts';
 import { activation } from './activation.ts';
 import { attentions } from './attention.ts';
 import { boxes } from './image/boxes.ts';
+import { encode } from './classical/encode.ts';
+import { features } from './classical/features.ts';
+import { linear } from './classical/linear.ts';
+import { svm } from './classical/svm.ts';
+import { trees } from './classical/trees.ts';
 import { conv } from './conv.ts';
 import { convert } from './convert.ts';
 import { elementwise } from './elementwise.ts';
 import { gathering } from './gather.ts';
 import { loss } from './loss.ts';
+import { microsoft, simplifiedNorm } from './microsoft/index.ts';
+import { nchwc } from './microsoft/nchwc.ts';
 import { norm } from './norm.ts';
 import { product } from './product.ts';
 import { quantise } from './quantise.ts';
@@ -19,11 +26,49 @@ import { resample } from './image/resample.ts';
 import { sequence } from './sequence.ts';
 import { shape } from './shape.ts';
 import { signal } from './signal.ts';
+import { optional } from './text/optional.ts';
 import { sort } from './sort.ts';
+import { text } from './text/text.ts';
+import { training } from './training.ts';
+
+/** Operators that move or compare elements of any type, strings too. */
+const moving: ReadonlySet<string> = new Set([
+  'Compress',
+  'Concat',
+  'DepthToSpace',
+  'Equal',
+  'Expand',
+  'Flatten',
+  'Gather',
+  'GatherElements',
+  'GatherND',
+  'OneHot',
+  'Reshape',
+  'ReverseSequence',
+  'ScatterElements',
+  'ScatterND',
+  'Shape',
+  'Size',
+  'Slice',
+  'SpaceToDepth',
+  'Split',
+  'Squeeze',
+  'Tile',
+  'Transpose',
+  'Unique',
+  'Unsqueeze',
+  'Where',
+]);
+
+function withText(rows: Rows): Rows {
+  return Object.fromEntries(
+    Object.entries(rows).map(([name, row]) => [name, moving.has(name) ? { ...row, text: true } : row]),
+  );
+}
 
 /** Rows by domain; the standard domain is ''. */
 export const domains: Readonly<Record<string, Rows>> = {
-  '': {
+  '': withText({
     ...activation,
     ...attentions,
     ...boxes,
@@ -42,6 +87,13 @@ export const domains: Readonly<Record<string, Rows>> = {
     ...sequence,
     ...shape,
     ...signal,
+    ...simplifiedNorm,
     ...sort,
-  },
+    ...text,
+    ...optional,
+  }),
+  'ai.onnx.ml': { ...encode, ...features, ...linear, ...svm, ...trees },
+  'ai.onnx.preview.training': training,
+  'com.microsoft': microsoft,
+  'com.microsoft.nchwc': nchwc,
 };

@@ -6,7 +6,7 @@ import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { row } from './row.ts';
 
-function gemm(call: Call): Tensor {
+export function gemm(call: Call): Tensor {
   const { attributes } = call;
   const [a, b] = [call.tensor(0), call.tensor(1)];
   const left = attributes.int('transA', 0) === 0 ? a : sn.transpose(a);

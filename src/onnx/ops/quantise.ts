@@ -45,7 +45,7 @@ function isIntegerType(type: ElementType): boolean {
   return isNarrow(type) ? type.includes('int') : !isFloat(hostType(type));
 }
 
-function quantised(
+export function quantised(
   x: Tensor,
   scale: Tensor,
   zero: Tensor | undefined,
@@ -62,7 +62,7 @@ function quantised(
   return saturated(zero === undefined ? whole : sn.add(whole, sn.cast(zero, wide)), type);
 }
 
-function quantize(call: Call): Value {
+export function quantize(call: Call): Value {
   const x = call.tensor(0);
   const zero = call.inputs[2];
   const code = call.attributes.int('output_dtype', 0);
@@ -72,7 +72,7 @@ function quantize(call: Call): Value {
   return quantised(x, spread(call, x, call.tensor(1)), zeros, type, saturate);
 }
 
-function dequantize(call: Call): Value {
+export function dequantize(call: Call): Value {
   const x = call.tensor(0);
   const scale = call.value(1);
   const zero = call.optional(2);
@@ -84,20 +84,30 @@ function dequantize(call: Call): Value {
   return converted(sn.mul(sn.cast(centred, compute), sn.cast(spread(call, x, scale.tensor), compute)), type);
 }
 
-/** To bytes, with a scale and zero that fit what is there. */
-function dynamicQuantize(call: Call): (Tensor | Value)[] {
-  const x = call.tensor(0);
+/** Bytes, with the scale and zero that fit what is there. */
+export interface Bytes {
+  readonly value: Value;
+  readonly scale: Tensor;
+  readonly zero: Value;
+}
+
+export function toBytes(x: Tensor): Bytes {
   const [low, high] = [sn.minimum(sn.amin(x), 0), sn.maximum(sn.amax(x), 0)];
   const scale = sn.div(sn.sub(high, low), 255);
   const zero = saturated(sn.round(sn.clamp(sn.div(sn.neg(low), scale), 0, 255)), 'uint8');
-  return [quantised(x, scale, zero.tensor, 'uint8'), scale, zero];
+  return { value: quantised(x, scale, zero.tensor, 'uint8'), scale, zero };
+}
+
+function dynamicQuantize(call: Call): (Tensor | Value)[] {
+  const { value, scale, zero } = toBytes(call.tensor(0));
+  return [value, scale, zero];
 }
 
 /**
  * An operand of a product without its zero: in i32, one zero for all, a row (left) or a column
  * (right).
  */
-function centred(x: Tensor, zero: Tensor | undefined, side: 'left' | 'right'): Tensor {
+export function centred(x: Tensor, zero: Tensor | undefined, side: 'left' | 'right'): Tensor {
   const wide = sn.cast(x, 'i32');
   if (zero === undefined) return wide;
   const own = sn.cast(zero, 'i32');
@@ -111,7 +121,7 @@ function matMulInteger(call: Call): Tensor {
 }
 
 /** A scale of each row or of each column, as a factor of a product. */
-function factor(scale: Tensor, side: 'left' | 'right'): Tensor {
+export function factor(scale: Tensor, side: 'left' | 'right'): Tensor {
   const wide = sn.cast(scale, 'f32');
   if (wide.size === 1) return sn.reshape(wide, []);
   return side === 'left' && wide.rank === 1 ? sn.unsqueeze(wide, 1) : wide;
@@ -155,9 +165,9 @@ function convolvedIntegers(
   return convolve(call, left, right);
 }
 
-function qLinearConv(call: Call): Value {
+export function qLinearConv(call: Call, x: Tensor = call.tensor(0)): Value {
   const w = call.tensor(3);
-  const sum = convolvedIntegers(call, call.tensor(0), call.tensor(2), w, call.tensor(5));
+  const sum = convolvedIntegers(call, x, call.tensor(2), w, call.tensor(5));
   const bias = call.optional(8);
   const whole = bias === undefined ? sum : sn.add(sum, perOutput(bias, w.rank - 1));
   const scale = sn.mul(sn.reshape(call.tensor(1), []), perOutput(call.tensor(4), w.rank - 1));
@@ -172,7 +182,7 @@ export const quantise: Rows = {
   DequantizeLinear: row([10, 13, 19, 21, 23, 24, 25], dequantize),
   DynamicQuantizeLinear: row([11], dynamicQuantize),
   MatMulInteger: row([10], matMulInteger),
-  QLinearConv: row([10], qLinearConv),
+  QLinearConv: row([10], (call) => qLinearConv(call)),
   QLinearMatMul: row([10, 21], qLinearMatMul),
   QuantizeLinear: row([10, 13, 19, 21, 23, 24, 25], quantize),
 };

@@ -67,11 +67,14 @@ function activationOf(name: string, alpha: number | undefined, beta: number | un
 }
 
 /** What one direction of a layer works with. */
-interface Direction {
+export interface Direction {
   readonly hidden: number;
   /** Weights of the input and of the state, each turned: [input, gates·hidden]. */
   readonly w: Tensor;
   readonly r: Tensor;
+  /** Products with these, where they are not of floats. */
+  readonly byInput?: (x: Tensor) => Tensor;
+  readonly byState?: (h: Tensor) => Tensor;
   readonly wb: Tensor | undefined;
   readonly rb: Tensor | undefined;
   readonly peephole: Tensor | undefined;
@@ -88,7 +91,7 @@ function parts(x: Tensor, at: Direction): Tensor[] {
 
 /** x·W + h·R with both biases. */
 function gates(x: Tensor, h: Tensor, at: Direction): Tensor {
-  const sum = sn.add(sn.matmul(x, at.w), sn.matmul(h, at.r));
+  const sum = sn.add(at.byInput?.(x) ?? sn.matmul(x, at.w), at.byState?.(h) ?? sn.matmul(h, at.r));
   return at.wb === undefined ? sum : sn.add(sn.add(sum, at.wb), at.rb!);
 }
 
@@ -126,20 +129,34 @@ function lstm(inputForget: boolean): Cell {
   };
 }
 
+/** The weights of a direction. */
+export type Weights = Pick<Direction, 'w' | 'r' | 'byInput' | 'byState'>;
+
+function weightsOf(call: Call, d: number): Weights {
+  const [w, r] = [1, 2].map((place) => sn.transpose(sn.select(call.tensor(place), 0, d)));
+  return { w: w!, r: r! };
+}
+
 /** A layer of one or two directions; `states` is how many tensors a cell hands on. */
-function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[]): (Tensor | undefined)[] {
+function layer(
+  call: Call,
+  cell: Cell,
+  states: 1 | 2,
+  defaults: readonly string[],
+  weights: (call: Call, d: number) => Weights = weightsOf,
+): (Tensor | undefined)[] {
   const { attributes } = call;
   const isBatchFirst = attributes.int('layout', 0) === 1;
   const turned = (x: Tensor): Tensor => (isBatchFirst ? sn.transpose(x, 0, 1) : x);
   const x = turned(call.tensor(0));
-  const [w, r, bias] = [call.tensor(1), call.tensor(2), call.optional(3)];
+  const bias = call.optional(3);
   const lengths = call.optional(4);
   const starts = [5, 6].slice(0, states).map((place) => call.optional(place));
-  const hidden = attributes.int('hidden_size', r.shape.at(-1)!);
+  const hidden = attributes.int('hidden_size', call.tensor(2).shape.at(-1)!);
   const batch = x.shape[1]!;
   const direction = attributes.string('direction', 'forward');
   const limit = attributes.float('clip');
-  const ways = w.shape[0]!;
+  const ways = call.tensor(1).shape[0]!;
   const names = attributes.strings('activations') ?? new Array<readonly string[]>(ways).fill(defaults).flat();
   const functions = activationsOf(
     names,
@@ -152,8 +169,7 @@ function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[
     const peepholes = states === 2 ? call.optional(7) : undefined;
     const at: Direction = {
       hidden,
-      w: sn.transpose(sn.select(w, 0, d)),
-      r: sn.transpose(sn.select(r, 0, d)),
+      ...weights(call, d),
       wb: biases && sn.narrow(biases, 0, 0, half),
       rb: biases && sn.narrow(biases, 0, half, half),
       peephole: peepholes && sn.select(peepholes, 0, d),
@@ -179,12 +195,16 @@ function layer(call: Call, cell: Cell, states: 1 | 2, defaults: readonly string[
   return [isBatchFirst ? sn.permute(outputs, [2, 0, 1, 3]) : outputs, ...last];
 }
 
+/** A layer of long short-term memory, with weights that come in a way of their own. */
+export function lstmLayer(call: Call, weights?: (call: Call, d: number) => Weights): (Tensor | undefined)[] {
+  const isCoupled = call.attributes.int('input_forget', 0) === 1;
+  return layer(call, lstm(isCoupled), 2, ['Sigmoid', 'Tanh', 'Tanh'], weights);
+}
+
 export const recurrent: Rows = {
   GRU: row([1, 3, 7, 14, 22], (call) =>
     layer(call, gru(call.attributes.int('linear_before_reset', 0) === 1), 1, ['Sigmoid', 'Tanh']),
   ),
-  LSTM: row([1, 7, 14, 22], (call) =>
-    layer(call, lstm(call.attributes.int('input_forget', 0) === 1), 2, ['Sigmoid', 'Tanh', 'Tanh']),
-  ),
+  LSTM: row([1, 7, 14, 22], (call) => lstmLayer(call)),
   RNN: row([1, 7, 14, 22], (call) => layer(call, simple, 1, ['Tanh'])),
 };

@@ -4,12 +4,14 @@
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../tensor/ops/all.ts';
 import type { Call, Row, Rows } from '../call.ts';
+import { codeOf, type ElementType } from '../element.ts';
 import { knownInts, Value } from '../value.ts';
+import { commonWords } from '../words.ts';
 import { wantedType } from './convert.ts';
 
 /** A row that gives a sequence, and reads where on the host. */
 function listed(since: readonly number[], host: readonly number[], run: Row['run']): Row {
-  return { since, host, sequence: true, run };
+  return { since, host, sequence: true, text: true, run };
 }
 
 /**
@@ -63,7 +65,13 @@ function concatenated(call: Call): Value {
   if (tensors.length === 0) call.fail('nothing to join');
   const axis = call.attributes.int('axis', 0);
   const isNew = call.attributes.int('new_axis', 0) === 1;
-  return Value.of(isNew ? sn.stack(tensors, axis) : sn.cat(tensors, axis), call.type(0));
+  const words = commonWords(call.items(0));
+  return Value.of(isNew ? sn.stack(tensors, axis) : sn.cat(tensors, axis), call.type(0), undefined, words);
+}
+
+function listType(call: Call): ElementType {
+  const code = call.attributes.int('dtype', 1);
+  return code === codeOf('string') ? 'string' : wantedType(code);
 }
 
 export const sequence: Rows = {
@@ -73,7 +81,7 @@ export const sequence: Rows = {
     return items[placeOf(call, 1, items.length - 1)];
   }),
   SequenceConstruct: listed([11], [], (call) => Value.sequence(call.inputs as Value[], call.type(0))),
-  SequenceEmpty: listed([11], [], (call) => Value.sequence([], wantedType(call.attributes.int('dtype', 1)))),
+  SequenceEmpty: listed([11], [], (call) => Value.sequence([], listType(call))),
   SequenceErase: listed([11], [1], erase),
   SequenceInsert: listed([11], [2], insert),
   SequenceLength: listed([11], [], (call) => knownInts([call.items(0).length], [])),

@@ -173,7 +173,10 @@ function spaceToDepth(call: Call): Tensor {
   const [n, c, h, w] = x.shape as [number, number, number, number];
   const size = call.attributes.int('blocksize', 1);
   const blocks = sn.reshape(x, [n, c, h / size, size, w / size, size]);
-  return sn.reshape(sn.permute(blocks, [0, 3, 5, 1, 2, 4]), [n, c * size ** 2, h / size, w / size]);
+  const mode = call.attributes.string('mode', 'DCR');
+  if (mode !== 'DCR' && mode !== 'CRD') call.fail(`no mode ${mode}`);
+  const order = mode === 'CRD' ? [0, 1, 3, 5, 2, 4] : [0, 3, 5, 1, 2, 4];
+  return sn.reshape(sn.permute(blocks, order), [n, c * size ** 2, h / size, w / size]);
 }
 
 /** Cut or padded around the middle. */
@@ -227,7 +230,7 @@ export const shape: Rows = {
   Shape: row([1, 13, 15, 19, 21, 23, 24, 25], shapeOf),
   Size: row([1, 13, 19, 21, 23, 24, 25], (call) => knownInts([call.value(0).size], [])),
   Slice: hosted([1, 10, 11, 13], [1, 2, 3, 4], slice),
-  SpaceToDepth: row([1, 13], spaceToDepth),
+  SpaceToDepth: row([1, 13, 28], spaceToDepth),
   Split: hosted([1, 2, 11, 13, 18], [1], split),
   Squeeze: hosted([1, 11, 13, 21, 23, 24, 25], [1], squeeze),
   Tile: hosted([1, 6, 13], [1, 2], tile),

@@ -121,8 +121,8 @@ function unique(call: Call): Value[] {
 }
 
 export const sort: Rows = {
-  Compress: hosted([9, 11], [0, 1], compress),
-  NonZero: hosted([9, 13], [0], nonZero),
+  Compress: { ...hosted([9, 11], [0, 1], compress), counts: true },
+  NonZero: { ...hosted([9, 13], [0], nonZero), counts: true },
   TopK: hosted([1, 10, 11, 24], [1], topK),
-  Unique: hosted([11], [0], unique),
+  Unique: { ...hosted([11], [0], unique), counts: true },
 };

@@ -3,6 +3,7 @@
 import '../methods.ts';
 
 export { checkpoint, checkpointName } from '../../tensor/derivative/checkpoint.ts';
+export { customJvp, customVjp } from '../../tensor/derivative/custom.ts';
 export { hvp, jvp, linearize } from '../../tensor/derivative/forward.ts';
 export { hessian, jacfwd, jacrev } from '../../tensor/derivative/jacobian.ts';
 export { vmap } from '../../tensor/derivative/vmap.ts';

@@ -1,5 +1,6 @@
 // Bodies of kernels that are not maps: the operand expressions of each kind.
 
+import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import {

@@ -153,6 +153,13 @@ export class BoundFinder {
     return this.#decided(condition, true);
   }
 
+  /** Where a comparison of a place begins to fail, before which it holds everywhere. */
+  threshold(condition: Expr): Bound {
+    if (condition.kind !== 'op' || (condition.op !== 'lt' && condition.op !== 'le')) return undefined;
+    const [place, limit] = condition.args;
+    return this.#reached(place!, limit!, condition.op === 'le' ? 1 : 0);
+  }
+
   #decided(condition: Expr, as: boolean): Bound {
     if (condition.kind !== 'op') return undefined;
     const [a, b] = condition.args;
@@ -231,6 +238,26 @@ export class BoundFinder {
     }
     return this.#pool.op(op, [a, b], 'i32');
   }
+}
+
+/**
+ * Comparisons of a row's expressions that hold at all elements below `end`, which is the row's bound or
+ * what that is but for an empty row; undefined where there are none.
+ */
+export function certainBelow(
+  pool: ExprPool,
+  column: Axis,
+  bound: Expr,
+): { readonly end: Expr; readonly conditions: ReadonlySet<Expr> } | undefined {
+  const find = new BoundFinder(pool, column);
+  const parts = bound.kind === 'op' && bound.op === 'max' ? [bound, ...bound.args] : [bound];
+  const ends = new Map<Expr, Set<Expr>>();
+  for (const expr of pool.all) {
+    const end = find.threshold(expr);
+    if (end !== undefined && parts.includes(end)) ends.set(end, (ends.get(end) ?? new Set()).add(expr));
+  }
+  const [most] = [...ends].sort(([, a], [, b]) => b.size - a.size);
+  return most && { end: most[0], conditions: most[1] };
 }
 
 /** The bound 0, which no other is below. */

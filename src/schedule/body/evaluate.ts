@@ -20,8 +20,15 @@ import {
   type Guard,
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
-import { isElementwise, type AnchorOp, type ComplexOp } from '../../ir/ops.ts';
+import { isElementwise, type AnchorOp, type Attrs, type ComplexOp } from '../../ir/ops.ts';
+import { Lazy } from '../../lazy.ts';
+import type { wordsOf } from './blocks.ts';
 import type { Expr, ExprPool } from './expr.ts';
+
+/** Which words have a value of blocks. */
+export const wordPlaces: Lazy<typeof wordsOf> = new Lazy('words of blocks', async () => {
+  return (await import('./blocks.ts')).wordsOf;
+});
 
 export type Indices = readonly IndexExpr[];
 
@@ -88,6 +95,8 @@ export class Evaluator {
         return this.#pad(node.inputs[0]!, node.attrs, at, node);
       case 'concat':
         return this.#concat(node.inputs, node.attrs.axis, at, node);
+      case 'dequantize':
+        return this.#decode(node.inputs[0]!, node.attrs, at);
       case 'gather':
         return this.#gather(node, node.attrs.axis, at);
       case 'stopGradient':
@@ -105,6 +114,13 @@ export class Evaluator {
         throw new CompilerBug('evaluate', `${other} cannot be computed inside another kernel`);
       }
     }
+  }
+
+  /** A value of blocks: the words of its row that say it. */
+  #decode(words: Node, { format, columns }: Attrs<'dequantize'>, at: Indices): Expr {
+    const [row, index] = [at.slice(0, -1), at.at(-1)!];
+    const args = wordPlaces.value(format, columns, index).map((word) => this.value(words, [...row, word]));
+    return this.pool.make({ kind: 'decode', format, args, index, dtype: 'f32' });
   }
 
   #pad(

@@ -1,6 +1,7 @@
 // The expression language that fills kernels: scalar DAGs over the elementwise ops, reads at index
 // expressions, and body results. Interned per kernel, so equal expressions are one object.
 
+import type { BlockFormat } from '../../ir/blocks/format.ts';
 import type { DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { printGuard, printIndex, type Guard, type IndexExpr } from '../../ir/index-algebra/expr.ts';
@@ -27,6 +28,13 @@ export type Expr = Typed &
     /** A run-time scalar. */
     | { readonly kind: 'scalar'; readonly slot: number }
     | { readonly kind: 'constant'; readonly value: number | bigint }
+    /** What blocks say of a column: args are the words that hold its value (body/blocks.ts). */
+    | {
+        readonly kind: 'decode';
+        readonly format: BlockFormat;
+        readonly args: readonly Expr[];
+        readonly index: IndexExpr;
+      }
     /** Word of Philox at flat element `index`; args are key lo, key hi, counter lo, counter hi. */
     | { readonly kind: 'random'; readonly args: readonly Expr[]; readonly index: IndexExpr }
   );
@@ -89,7 +97,9 @@ export class ExprPool {
         ? codeSize(expr.op, expr.dtype)
         : expr.kind === 'random'
           ? codeSize('randomBits', 'u32')
-          : 1;
+          : expr.kind === 'decode'
+            ? codeSize('dequantize', 'f32')
+            : 1;
     this.#table.set(key, made);
     return made;
   }
@@ -127,6 +137,8 @@ export class ExprPool {
         return `scalar:${expr.slot}`;
       case 'constant':
         return `constant:${expr.dtype}:${Object.is(expr.value, -0) ? '-0' : String(expr.value)}`;
+      case 'decode':
+        return `decode:${expr.format}:${ids(expr.args)}:${this.indexId(expr.index)}`;
       case 'random':
         return `random:${ids(expr.args)}:${this.indexId(expr.index)}`;
       default:
@@ -143,6 +155,7 @@ function ids(list: readonly Expr[]): string {
 export function argsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'op':
+    case 'decode':
     case 'random':
       return expr.args;
     case 'select':
@@ -165,6 +178,7 @@ export function indicesOf(expr: Expr): readonly IndexExpr[] {
   switch (expr.kind) {
     case 'read':
     case 'index':
+    case 'decode':
     case 'random':
       return [expr.index];
     case 'select':
@@ -197,6 +211,8 @@ export function printExpr(expr: Expr, nameOf: (node: Node) => string): string {
       return `scalar${expr.slot}`;
     case 'constant':
       return String(expr.value);
+    case 'decode':
+      return `decode ${expr.format}(${list(expr.args)}, ${printIndex(expr.index)})`;
     case 'random':
       return `random(${list(expr.args)}, ${printIndex(expr.index)})`;
     default:

@@ -220,7 +220,7 @@ function scatterDomain(node: Node): Domain {
  * Anchors that share loops with others, or that are computed inside of others' loops; `fft` is taken
  * apart before.
  */
-type WithoutOwn = 'fft' | 'reduce' | 'argReduce' | 'gather' | 'permuteScatter' | 'iterate';
+type WithoutOwn = 'fft' | 'reduce' | 'argReduce' | 'gather' | 'dequantize' | 'permuteScatter' | 'iterate';
 
 /** The loops of a node that none but itself can open, and that it always opens. */
 export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly domain: Domain } | undefined {

@@ -5,7 +5,7 @@
 
 import { dims, readInputs, type Node } from '../../ir/graph.ts';
 import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';
-import { isElementwise } from '../../ir/ops.ts';
+import { facts, isElementwise } from '../../ir/ops.ts';
 import { codeSize } from './code-size.ts';
 import { Evaluator, weightOf, type Indices } from '../body/evaluate.ts';
 import { ExprPool } from '../body/expr.ts';
@@ -129,6 +129,18 @@ function splits(from: readonly number[], to: readonly number[]): number {
     if (parts > 1) count += 2 * (parts - 1);
   }
   return count;
+}
+
+/** Whether a node is what blocks stand for, looked at in some way, or in another dtype: as a weight is. */
+export function isOfBlocks(node: Node): boolean {
+  let at = node;
+  while (at.op === 'cast' || facts(at.op).class === 'view') at = at.inputs[0]!;
+  return at.op === 'dequantize';
+}
+
+/** Whether it is computed wherever it is read, whatever that takes. */
+export function isNeverStored(node: Node): boolean {
+  return facts(node.op).class === 'source' || isOfBlocks(node);
 }
 
 /** Counts the divisions that are left when views are composed, where their sum may be too many. */

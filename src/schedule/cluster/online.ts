@@ -174,6 +174,7 @@ class Splitter {
         return this.#stages.has(expr.node);
       case 'read':
       case 'index':
+      case 'decode':
       case 'random':
         return !this.#followsKey(expr.index) && argsOf(expr).every((arg) => this.#isOfRow(arg));
       case 'select':

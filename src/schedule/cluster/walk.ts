@@ -3,7 +3,7 @@
 
 import { siblingKey } from '../../ir/control/iterate.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
-import { facts, isElementwise } from '../../ir/ops.ts';
+import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
 import {
@@ -22,6 +22,7 @@ import {
   divisionLimit,
   divisionsOfMember,
   inlineOf,
+  isNeverStored,
   kernelNodeLimit,
   nothing,
   overflowOf,
@@ -194,7 +195,7 @@ export class ClusterPass {
   /** Has a free node stored, unless reading it computes nothing. */
   #store(node: Node, overflow: Overflow): void {
     const place = this.places.get(node)!;
-    if (place.kind !== 'free' || place.closure.size === 0 || facts(node.op).class === 'source') return;
+    if (place.kind !== 'free' || place.closure.size === 0 || isNeverStored(node)) return;
     this.overflows.set(node, overflow);
     this.places.set(node, { kind: 'stored', rank: place.rank, reads: place.reads });
   }

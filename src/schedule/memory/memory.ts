@@ -4,6 +4,7 @@
 // the kernel reads each element only at the point where it writes it. In the same way a result is
 // written into the buffer of the parameter that was donated for it.
 
+import '../../core.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, coefficientOf } from '../../ir/index-algebra/expr.ts';

@@ -1,6 +1,7 @@
 // The order kernels run in: as recorded, or, where barriers say that values are computed again to
 // save memory, such that memory is given back early and what waits at a barrier comes late.
 
+import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';

@@ -2,7 +2,7 @@
 // tensors. Two instances with one key compute the same function of different tensors, whatever
 // their sizes, so a kernel over packs can compute both.
 
-import { dtypeBytes } from '../../ir/dtype.ts';
+import { dtypeBytes, isSmallInteger } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
 import { argsOf, type Expr, type ExprPool } from '../body/expr.ts';
@@ -112,12 +112,16 @@ function instanceOf(
   const values = writes.map((write) => write.value);
   const texts = new Map<Expr, string>();
   for (const expr of exprsOf(values)) {
+    // Tensors of small integers have room for whole words, which slots of a pack have not.
+    if (expr.kind === 'read' && isSmallInteger(expr.node.dtype)) return undefined;
     const text = describe(expr, isWhole);
     if (text === undefined) return undefined;
     texts.set(expr, text);
   }
   const own = kernel.body.kind === 'map' ? kernel.body.axis.atom : undefined;
-  if (writes.some(({ node, index }) => index !== own || elementsOf(node) !== extent)) return undefined;
+  const isOther = ({ node, index }: Write): boolean =>
+    index !== own || elementsOf(node) !== extent || isSmallInteger(node.dtype);
+  if (writes.some(isOther)) return undefined;
   const argsOfForm = forms.order(texts);
   const reads: Node[] = [];
   const numbers = new Map<Expr, number>();
@@ -155,6 +159,7 @@ function describe(expr: Expr, isWhole: (read: Read) => boolean): string | undefi
     case 'select':
     case 'index':
     case 'result':
+    case 'decode':
     case 'random':
       return undefined;
     default:

@@ -29,6 +29,7 @@ type RareName =
   | 'lowerComplex'
   | 'foldConstants'
   | 'packSmallIntegers'
+  | 'narrowDoubles'
   | 'splitTransforms'
   | 'settleLoops'
   | 'splitFactors'
@@ -50,6 +51,7 @@ export const rarePasses: Readonly<Record<RareName, Lazy<Run>>> = {
   packSmallIntegers: lazy('packSmallIntegers', async () => {
     return (await import('./small-integers.ts')).packSmallIntegers;
   }),
+  narrowDoubles: lazy('narrowDoubles', async () => (await import('./narrow-doubles.ts')).narrowDoubles),
   splitTransforms: lazy('splitTransforms', async () => (await import('./fft.ts')).splitTransforms),
   settleLoops: lazy('settleLoops', async () => (await import('./loops.ts')).settleLoops),
   splitFactors: lazy('splitFactors', async () => (await import('./factor.ts')).splitFactors),
@@ -86,6 +88,11 @@ export const passes: readonly Pass[] = [
     'packSmallIntegers',
     'no integers of 8 or 16 bits where the target has none',
     ({ dtype }, { dtypes }) => isSmallInteger(dtype) && !dtypes.includes(dtype),
+  ),
+  rare(
+    'narrowDoubles',
+    'no doubles that make no difference where the target has none',
+    ({ dtype }, { dtypes }) => dtype === 'f64' && !dtypes.includes(dtype),
   ),
   { name: 'canonicalise', guarantees: 'constants on the right, views merged', run: canonicalise },
   rare('foldConstants', 'no operation on constants alone', isFoldable),

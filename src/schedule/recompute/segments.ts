@@ -4,7 +4,7 @@
 // 2016). The first segments lie in memory for longest, so they are taken first.
 
 import { readInputs, type Node } from '../../ir/graph.ts';
-import { facts } from '../../ir/ops.ts';
+import { facts, hasLoops } from '../../ir/ops.ts';
 import { nodeBytes, nodeFlops } from '../cost.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -40,7 +40,7 @@ export function isRepeatable({ op }: Node, effort: Effort): boolean {
     case 'anchor':
       if (op === 'dot' || op === 'conv') return effort === 'products';
       return (
-        op === 'reduce' || op === 'argReduce' || op === 'gather' || (op === 'scan' && effort === 'products')
+        op === 'reduce' || op === 'argReduce' || !hasLoops(op) || (op === 'scan' && effort === 'products')
       );
     case 'complex':
       return false;

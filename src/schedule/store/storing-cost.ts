@@ -5,6 +5,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { nodeBytes } from '../cost.ts';
+import { isOfBlocks } from '../cluster/inline.ts';
 import { isCutOff } from '../demand.ts';
 import type { Target } from '../target.ts';
 import type { Uses } from './uses.ts';
@@ -20,6 +21,8 @@ export function storingCost(
   const kind = facts(node.op).class;
   if (uses.size === 0 || kind === 'source' || kind === 'view' || kind === 'marker')
     return { inline: 0, store: 0 };
+  // Nobody wants the values of blocks in memory, which are many times as long as the blocks.
+  if (isOfBlocks(node)) return { inline: 0, store: 0 };
   // Readers that see the mask end their loops at it: the value that it cuts off may be stored.
   if (isCutOff(node)) return { inline: 0, store: 0 };
   const size = sizeOf(dims(node));

@@ -25,6 +25,7 @@ export const kernelGrammar: string = String.raw`
            | "scalar" "(" size ")"                         -- scalar
            | "constant" "(" number ")"                     -- constant
            | "random" "(" Args ")" "at" Index              -- random
+           | "decode" name "(" Args ")" "at" Index         -- decode
            | ref "[" Index "]"                             -- read
            | name "(" Args ")"                             -- op
     Args   = expr ("," expr)*

@@ -2,6 +2,7 @@
 // line that refers to nodes, expressions or axes gives a function of the scope. parse.ts keeps the
 // scope while it reads the whole text, and assembles the fields of a body by their table.
 
+import { namesBlocks } from '../../ir/blocks/sizes.ts';
 import type { Node } from '../../ir/graph.ts';
 import {
   addIndex,
@@ -204,6 +205,18 @@ export const kernelNotation: Notation = new Notation('kernel text', kernelGramma
   Bare_random: (_random, _open, args, _close, _at, index): Untyped => {
     return (scope, dtype) => ({
       kind: 'random',
+      args: read<Word[]>(args).map(scope.expr),
+      index: indexOf(index)(scope),
+      dtype: asDType(dtype),
+    });
+  },
+  Bare_decode: (_decode, format, _open, args, _close, _at, index): Untyped => {
+    const name = word(format);
+    return (scope, dtype) => ({
+      kind: 'decode',
+      format: namesBlocks(name.text)
+        ? name.text
+        : scope.failAt(name.column, `${name.text} is no format of blocks`),
       args: read<Word[]>(args).map(scope.expr),
       index: indexOf(index)(scope),
       dtype: asDType(dtype),

@@ -147,6 +147,8 @@ class KernelText {
         return `scalar(${expr.slot})`;
       case 'constant':
         return `constant(${printNumber(expr.value)})`;
+      case 'decode':
+        return `decode ${expr.format}(${args}) at ${this.index(expr.index)}`;
       case 'random':
         return `random(${args}) at ${this.index(expr.index)}`;
       default:

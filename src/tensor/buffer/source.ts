@@ -1,6 +1,7 @@
 // Where DeviceBuffers come from: memory of the caller's that is wrapped, fresh memory, data of the
 // host's, and the memory that a tensor's value lies in.
 
+import '../../core.ts';
 import { DeviceError, showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import type { DType } from '../../ir/dtype.ts';

@@ -2,10 +2,9 @@
 // Those forwards are in forward.ts.
 
 import * as arg from '../../ir/arguments.ts';
-import { cotangents } from '../../autograd/vjp.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { add, full } from '../../ir/build.ts';
-import type { Node } from '../../ir/graph.ts';
+import { dims, type Node } from '../../ir/graph.ts';
 import { checkAlive, leavesOf, seedNode } from './backward.ts';
 import { showHandle } from '../recording/handle.ts';
 import { expectFunction, expectSynchronous, expectTensor } from '../expect.ts';
@@ -21,6 +20,8 @@ import {
 import { handleOf, Tensor } from '../tensor.ts';
 import type { WithTensors } from '../compile/traceable.ts';
 import { checkSameStructure, flatten, unflatten } from '../tree.ts';
+import { patient } from '../waiting.ts';
+import { derivatives } from './lazy.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { callOpen, checkArgnums, treeLike, variablesOf, type Argnums } from './variables.ts';
 
@@ -220,7 +221,7 @@ export function gradients(
     );
     return [...nodes];
   });
-  const found = cotangents(builder(), roots, starts, wrt.flat());
+  const found = derivatives.value(builder(), roots, starts, wrt.flat());
   checkAlive(found);
   const untracked = new Set<Node>();
   let next = 0;
@@ -250,9 +251,16 @@ export function pullback<A extends unknown[]>(
   const { nodes, chosen } = variables;
   const output = callOpen(op, fn as (...args: never[]) => unknown, variables);
   const pull: Pullback['pull'] = (outputs, seeds) => {
-    const found = cotangents(builder(), outputs, seeds, nodes);
     const untracked = new Set<Node>();
-    return chosen.map((each) => treeLike(each, nodes, found, untracked));
+    // What the function has recorded is there; where its derivative is not, what that gives waits.
+    const take = (): Tensor[] => {
+      const found = derivatives.value(builder(), outputs, seeds, nodes);
+      return nodes.map((node, i) =>
+        result(found[i] ?? full(builder(), dims(node), 0, node.dtype), untracked),
+      );
+    };
+    const gradients = patient(take, { gives: nodes.length })() as Tensor[];
+    return chosen.map((each) => treeLike(each, gradients, untracked));
   };
   return { output, pull };
 }

@@ -103,21 +103,18 @@ export function callOpen(
 }
 
 /**
- * A tree like the chosen argument, of the nodes that stand for its variables; zeros where there is
- * none, and of what does not change.
+ * A tree like the chosen argument, of the gradients of its variables; zeros of what does not change.
  */
 export function treeLike(
   { flat, places }: Chosen,
-  variables: readonly Node[],
-  nodes: readonly (Node | undefined)[],
+  gradients: readonly Tensor[],
   untracked: Set<Node>,
 ): unknown {
   const leaves = flat.leaves.map((leaf, k) => {
-    if (!(leaf instanceof Tensor) && typeof leaf !== 'number') return leaf;
     const place = places[k];
-    const { shape, dtype } = leaf instanceof Tensor ? leaf : variables[place!]!;
-    const node = place === undefined ? undefined : nodes[place];
-    return result(node ?? full(builder(), shape as readonly number[], 0, dtype), untracked);
+    if (place !== undefined) return gradients[place];
+    if (!(leaf instanceof Tensor)) return leaf;
+    return result(full(builder(), leaf.shape, 0, leaf.dtype), untracked);
   });
   return unflatten(flat.structure, leaves);
 }

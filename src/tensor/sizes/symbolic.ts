@@ -3,13 +3,14 @@
 // the first time is recorded by itself, and has to be what the structure says it is: a function that
 // does something else at some size gets a program of its own there.
 
+import '../../core.ts';
 import { SinterError, TensorError } from '../../errors.ts';
 import { generalise, type Structure } from '../../ir/sizes/recording.ts';
 import { Sizes } from '../../ir/sizes/size.ts';
 import type { Traced } from '../compile/trace-function.ts';
 import type { Executable, FindSchedules } from '../realise/executable.ts';
 import { counts } from '../report/stats.ts';
-import type { Assignment, Declared } from './dim.ts';
+import { Dim, type Assignment, type Declared } from './dim.ts';
 import { Family, varies, type Bound, type Recorder } from './family.ts';
 import { jointsOf, leastCommon, unconstrained, witnessesOf, type Constraints } from './witnesses.ts';
 
@@ -71,13 +72,31 @@ export class Symbolic {
     if (known !== undefined) return known;
     if (this.#given >= mostFamilies) return undefined;
     this.#given += 1;
-    const family = this.#family(at, call);
-    if (family === undefined) return undefined;
-    const fitted = family.fit(traced);
-    if (fitted === undefined) return undefined;
-    this.#families.unshift(family);
-    counts.traces += 1;
-    return family.bind(traced, fitted, at, call);
+    const all = [...this.declared.dims.values()];
+    // At the smallest sizes, as 1 is, views often change nothing: they have a structure of their own.
+    const pinned = all.map((dim) => {
+      return at.get(dim.name) === dim.min ? new Dim(dim.name, dim.min, dim.min, dim.multipleOf) : dim;
+    });
+    const isPinned = pinned.some((dim, i) => dim !== all[i]);
+    const whole = isPinned && this.#families.length > 0 ? undefined : this.#family(at, call, all);
+    for (const family of [whole, isPinned ? this.#pinned(at, call, pinned) : undefined]) {
+      const fitted = family?.fit(traced);
+      if (family === undefined || fitted === undefined) continue;
+      this.#families.unshift(family);
+      counts.traces += 1;
+      return family.bind(traced, fitted, at, call);
+    }
+    return undefined;
+  }
+
+  /** The family of some sizes at the beginning of their ranges; undefined where there is none. */
+  #pinned(at: Assignment, call: Call, dims: readonly Dim[]): Family | undefined {
+    try {
+      return this.#family(at, call, dims);
+    } catch (error) {
+      if (error instanceof SinterError) return undefined;
+      throw error;
+    }
   }
 
   #bindKnown(traced: Traced, at: Assignment, call: Call): Bound | undefined {
@@ -90,9 +109,8 @@ export class Symbolic {
   }
 
   /** Tries the function at sizes until its recordings are one structure. */
-  #family(at: Assignment, call: Call): Family | undefined {
-    const dims = [...this.declared.dims.values()];
-    const constraints = this.#constraints(at, call);
+  #family(at: Assignment, call: Call, dims: readonly Dim[]): Family | undefined {
+    const constraints = this.#constraints(at, call, dims);
     let difference: ReturnType<typeof generalise> | undefined;
     for (let turn = 0; turn < 3; turn++) {
       const sizes = new Sizes();
@@ -109,7 +127,7 @@ export class Symbolic {
       );
       if ('parts' in made) {
         if (!varies(made)) return undefined;
-        return this.#made(made, sizes, constraints, tried);
+        return this.#made(made, sizes, constraints, tried, dims);
       }
       difference = made;
     }
@@ -127,15 +145,14 @@ export class Symbolic {
     sizes: Sizes,
     constraints: Constraints,
     tried: readonly { readonly at: Assignment; readonly traced: Traced }[],
+    dims: readonly Dim[],
   ): Family {
-    const dims = [...this.declared.dims.values()];
     const [find, name, isDeclared] = [this.#find, this.#name, this.#isDeclared];
     return new Family({ structure, sizes, constraints, dims, tried, find, name, isDeclared });
   }
 
   /** What sizes have to do with one another, so that the function can be recorded at all. */
-  #constraints(at: Assignment, call: Call): Constraints {
-    const dims = [...this.declared.dims.values()];
+  #constraints(at: Assignment, call: Call, dims: readonly Dim[]): Constraints {
     const attempt = (constraints: Constraints): unknown => {
       try {
         for (const sizes of witnessesOf(jointsOf(dims, constraints), call.fixed, 0)) call.at(sizes);

@@ -52,13 +52,21 @@ export function witnessesOf(
   turn: number,
 ): Assignment[] {
   const out: Assignment[] = [];
+  /** By joint: a size that is the same in all would be no varying one. */
+  const tried = joints.map(() => new Set<number>());
   for (let i = 0; i < 4; i++) {
     const taken = new Set(avoid);
     const sizes = new Map<string, number>();
     joints.forEach((joint, j) => {
       const fraction = ((i + 1 + turn * 4) * 0.6180339887 + j * 0.2763932) % 1;
-      const size = nearby(joint, 0.3 + 0.7 * fraction, taken);
+      const far = 0.3 + 0.7 * fraction;
+      const size =
+        nearby(joint, far, new Set([...taken, ...tried[j]!])) ??
+        nearby(joint, far, taken) ??
+        nearby(joint, far, tried[j]!) ??
+        joint.max - (joint.max % joint.multipleOf);
       taken.add(size);
+      tried[j]!.add(size);
       for (const name of joint.names) sizes.set(name, size);
     });
     out.push(sizes);
@@ -68,8 +76,15 @@ export function witnessesOf(
   return out.filter(isNew);
 }
 
-/** An allowed size about so far into the range: a prime number of steps, where there is one. */
-function nearby({ min, max, multipleOf }: Joint, fraction: number, taken: ReadonlySet<number>): number {
+/**
+ * An allowed size about so far into the range: a prime number of steps, where there is one; undefined
+ * where all but a single step are taken.
+ */
+function nearby(
+  { min, max, multipleOf }: Joint,
+  fraction: number,
+  taken: ReadonlySet<number>,
+): number | undefined {
   const [first, last] = [Math.ceil(min / multipleOf), Math.floor(max / multipleOf)];
   // Products of sizes far into a range without an end in practice would be no integers any more.
   const reach = Math.min(last, first + 2 ** 14);
@@ -83,7 +98,7 @@ function nearby({ min, max, multipleOf }: Joint, fraction: number, taken: Readon
     }
     if (away > 64 && best !== undefined) break;
   }
-  return best ?? start * multipleOf;
+  return best;
 }
 
 function isPrime(n: number): boolean {

@@ -15,7 +15,9 @@ export function uniformSource(seed: number): () => number {
 /** `n` numbers in [low, high), rounded to f32. */
 export function uniform(n: number, seed: number, low = -1, high = 1): Float32Array {
   const next = uniformSource(seed);
-  return Float32Array.from({ length: n }, () => low + (high - low) * next());
+  const numbers = new Float32Array(n);
+  for (let i = 0; i < n; i++) numbers[i] = low + (high - low) * next();
+  return numbers;
 }
 
 /** Operands of a matrix product [m, k] · [k, n]. */

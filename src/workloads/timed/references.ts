@@ -20,7 +20,7 @@ export function errorOf(got: ArrayLike<number>, reference: Reference): number {
 }
 
 /** The value at positions spread over all of `n`. */
-function sampled(n: number, count: number, valueAt: (position: number) => number): Reference {
+export function sampled(n: number, count: number, valueAt: (position: number) => number): Reference {
   const next = data.uniformSource(1);
   return Array.from({ length: count }, () => {
     const position = Math.floor(n * next());
@@ -42,7 +42,7 @@ export function chain(): Reference {
 }
 
 /** Softmax of a row in place. */
-function normalise(row: Float64Array): void {
+export function normalise(row: Float64Array): void {
   const most = row.reduce((a, b) => Math.max(a, b));
   row.forEach((value, i) => (row[i] = Math.exp(value - most)));
   const sum = row.reduce((a, b) => a + b);

@@ -8,22 +8,10 @@ import { adam, type OptimizerState } from '../../optim/index.ts';
 import * as data from './inputs.ts';
 import * as references from './references.ts';
 import type { Reference } from './references.ts';
-import { workload, type Workload } from '../workload.ts';
-
-/**
- * Calls a workload once with what the last call left behind; gives the tensor that is its result.
- */
-export type Step = () => Tensor;
-
-export interface TimedWorkload extends Workload {
-  /** A step over these arguments, compiled where the workload is. */
-  readonly start: (args: readonly unknown[]) => Step;
-  /**
-   * What the result must be, and how far it may be off, relative to the largest reference value.
-   */
-  readonly reference: () => Reference;
-  readonly tolerance: number;
-}
+import { workload } from '../workload.ts';
+import { decodeAttentionTimed, gemvsTimed } from './decoding.ts';
+import { convTrainTimed, resnetTrainTimed } from './networks.ts';
+import type { Step, TimedWorkload } from './workload.ts';
 
 /** A function compiled once and called with the same arguments each time. */
 function repeated<A extends unknown[]>(
@@ -226,4 +214,8 @@ export const timedWorkloads: readonly TimedWorkload[] = [
   mlpTrainAdam,
   additionsEager,
   additionsCompiled,
+  convTrainTimed,
+  resnetTrainTimed,
+  decodeAttentionTimed,
+  ...gemvsTimed,
 ];

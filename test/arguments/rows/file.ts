@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { ones } from '../../../src/index.ts';
 import {
   toHostTensor,
+  writeGguf,
   writeIdx,
   writeNpy,
   writeNpz,
@@ -11,7 +12,7 @@ import {
   type HostTensor,
 } from '../../../src/io/index.ts';
 import { saveCheckpoint } from '../../../src/train/index.ts';
-import { flag, maybe, meaning, notNegative, options, t, type Meaning } from '../kinds.ts';
+import { flag, fn, maybe, meaning, notNegative, options, shape, t, type Meaning } from '../kinds.ts';
 import type { Rows } from './operation.ts';
 
 const host: HostTensor = await toHostTensor(ones([2]));
@@ -30,6 +31,13 @@ const torchFile = new Uint8Array(
   readFileSync(new URL('../../fixtures/torch-files/model.pt', import.meta.url)),
 );
 
+const ggufFile: Uint8Array[] = [];
+await writeGguf(
+  { write: (bytes) => void ggufFile.push(bytes) },
+  { metadata: { 'general.architecture': 'none' }, tensors: [] },
+);
+const reading = options({ signal: meaning(() => new AbortController().signal), onProgress: fn });
+
 const kept: Uint8Array[] = [];
 await saveCheckpoint((bytes) => kept.push(bytes), { step: 1 });
 const objects = meaning(() => ({ step: 1 }), 'emptyObject');
@@ -39,11 +47,13 @@ export const trainRows: Rows = {
 };
 
 export const ioRows: Rows = {
+  fittingType: [meaning(() => 'q4_k'), shape(256)],
   fromHostTensor: [hostTensor],
   gunzip: [file(gzipped), options({ limit: notNegative })],
   loadIdx: [file(writeIdx(host))],
   loadNpy: [file(writeNpy(host))],
   loadSafetensors: [file(writeSafetensors([['a', host]]))],
+  openGguf: [meaning(() => ggufFile[0], 'bytes', 'text', 'emptyList', 'texts'), reading],
   readFile: [path],
   readIdx: [file(writeIdx(host))],
   readNpy: [file(writeNpy(host))],

@@ -16,6 +16,7 @@ import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { openDevice } from '../../../src/runtime/registry.ts';
 import {
+  cudaTarget,
   gpuTarget,
   softwareTarget,
   targetOf,
@@ -133,8 +134,8 @@ const cases = fc.record({
   batch: fc.integer({ min: 1, max: 3 }),
   queries: fc.integer({ min: 1, max: 40 }),
   keys: fc.integer({ min: 1, max: 45 }),
-  depth: fc.constantFrom(1, 4, 5, 8, 12),
-  width: fc.constantFrom(1, 3, 4, 8, 20),
+  depth: fc.constantFrom<number[]>(1, 4, 5, 8, 12),
+  width: fc.constantFrom<number[]>(1, 3, 4, 8, 20),
   mask: fc.constantFrom('none', 'causal', 'bool', 'float', 'both'),
   turned: fc.boolean(),
   gradient: fc.boolean(),
@@ -177,10 +178,59 @@ test('random attention equals the interpreter, without races', () => {
   });
 });
 
+/** Few rows over many keys, as when a text is continued: a workgroup a row. */
+const continued = fc.record({
+  batch: fc.integer({ min: 1, max: 2 }),
+  queries: fc.integer({ min: 1, max: 2 }),
+  keys: fc.integer({ min: 256, max: 700 }),
+  depth: fc.constantFrom<number[]>(8, 16, 20, 32),
+  width: fc.constantFrom<number[]>(3, 4, 40, 64),
+  mask: fc.constantFrom('none', 'causal', 'bool', 'float', 'both'),
+  turned: fc.boolean(),
+  gradient: fc.constant(false),
+  draw: fc.integer({ min: 1, max: 1e6 }),
+});
+
+describe('few rows over many keys', () => {
+  const bySubgroups: Target = { ...cudaTarget, limits: roomyTarget.limits };
+
+  test('equal the interpreter, without races', () => {
+    checkLaw(6, continued, (drawn) => {
+      const graph = caseGraph(drawn);
+      const inputs = valuesFor(graph, randomOf(drawn.draw));
+      const [expected] = interpret(graph, inputs);
+      for (const target of [roomyTarget, bySubgroups])
+        expectClose(runLoops(target, graph, inputs)[0]!, expected!, 1e-4);
+    });
+  });
+
+  test('have a workgroup each, whose invocations read what lies side by side', () => {
+    const sides = [[1, 32, 1, 128] as const, [1, 32, 4096, 128] as const, [1, 32, 4096, 128] as const];
+    const graph = graphOf(sn.scaledDotProductAttention, ...sides.map((shape) => sn.zeros(shape)));
+    const [kernel] = compileGraph(graph, gpuTarget).kernels;
+    expect(kernel!.source).toContain('@workgroup_size(256');
+    expect(kernel!.source).toContain('depth_quad');
+  });
+});
+
 describe('on the device', () => {
   let device: Device;
   beforeAll(async () => {
     device = await openDevice('webgpu:software');
+  });
+
+  test('few rows over many keys equal the interpreter, gpu schedules', async () => {
+    const target = { ...gpuTarget, limits: targetOf(device.facts).limits };
+    await fc.assert(
+      fc.asyncProperty(continued, async (drawn) => {
+        const graph = caseGraph(drawn);
+        const inputs = valuesFor(graph, randomOf(drawn.draw));
+        const [expected] = interpret(graph, inputs);
+        const [actual] = await runOnDevice(device, target, graph, inputs);
+        expectClose(actual!, expected!, 1e-4);
+      }),
+      { numRuns: 5, seed },
+    );
   });
 
   test.each(['software', 'gpu'] as const)(

@@ -34,8 +34,12 @@ __device__ __forceinline__ float4 operator-(float4 a, float4 b) {
   return float4{a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w};
 }
 
-__device__ __forceinline__ float4 exp_f32x4(float4 a) {
-  return float4{expf(a.x), expf(a.y), expf(a.z), expf(a.w)};
+__device__ __forceinline__ float4 operator*(float4 a, float4 b) {
+  return float4{a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w};
+}
+
+__device__ __forceinline__ float4 exp2_f32x4(float4 a) {
+  return float4{exp2f(a.x), exp2f(a.y), exp2f(a.z), exp2f(a.w)};
 }
 
 __device__ __forceinline__ float warp_sum_f32(float x) {
@@ -44,10 +48,6 @@ __device__ __forceinline__ float warp_sum_f32(float x) {
     x = x + other;
   }
   return x;
-}
-
-__device__ __forceinline__ float4 operator/(float4 a, float4 b) {
-  return float4{a.x / b.x, a.y / b.y, a.z / b.z, a.w / b.w};
 }
 
 __device__ __forceinline__ void store_f32x4(float *to, float4 value) {
@@ -77,7 +77,8 @@ row_reduction_div_0(const float *__restrict__ in0, float *out0) {
   }
   const float max_3 = max_2;
   const float4 sub = x0 - float4_of(max_3);
-  const float4 exp_ = exp_f32x4(sub);
+  const float4 power = sub * float4_of(1.4426950216293335f);
+  const float4 exp_ = exp2_f32x4(power);
   const float sum = exp_.x + exp_.y + (exp_.z + exp_.w);
   const float sum_1 = warp_sum_f32(sum);
   if (int(threadIdx.x & 31u) == 0) {
@@ -93,7 +94,8 @@ row_reduction_div_0(const float *__restrict__ in0, float *out0) {
     sum_2 = sum_2 + partial_3;
   }
   const float sum_3 = sum_2;
-  const float4 div = exp_ / float4_of(sum_3);
+  const float share = 1.0f / sum_3;
+  const float4 div = exp_ * float4_of(share);
   store_f32x4(out0 + idx * 4, div);
 }
 

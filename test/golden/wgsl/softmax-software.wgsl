@@ -26,41 +26,12 @@ fn max_f32(a: f32, b: f32) -> f32 {
   return select(select(b, a, b < a), a + b, any_nan_f32(a, b));
 }
 
-fn near_bits_f32x4(x: vec4f) -> vec4i {
-  return bitcast<vec4i>(x + 12582912.0);
-}
-
-fn held_f32x4(x: vec4f, none: vec4i) -> vec4f {
-  return bitcast<vec4f>(bitcast<vec4i>(x) ^ none);
-}
-
-fn none_i32x4(near: vec4i) -> vec4i {
-  return near & vec4i(0x30000000);
-}
-
-fn expm1_core_f32x4(r: vec4f) -> vec4f {
-  let q = 0.4999999701976776 + r * (0.1666654646396637 + r * (0.04166744276881218 + r * (0.008366253226995468 + r * 0.0013869944959878922)));
-  return r + r * r * q;
-}
-
-fn exp_core_f32x4(x: vec4f) -> vec4f {
-  let near = near_bits_f32x4(x * 1.4426950408889634);
-  let n = near - 0x4b400000;
-  let r = held_f32x4(x - vec4f(n) * 0.693359375, none_i32x4(near)) + vec4f(n) * 0.00021219444170128554;
-  let bits = bitcast<vec4i>(1.0 + expm1_core_f32x4(r)) + n * 8388608;
-  return bitcast<vec4f>(clamp(bits, vec4i(0), vec4i(0x7f800000)));
-}
-
-fn between_f32x4(x: vec4f, low: u32, high: i32) -> vec4f {
-  return bitcast<vec4f>(min(bitcast<vec4i>(min(bitcast<vec4u>(x), vec4u(low))), vec4i(high)));
-}
-
 fn is_nan_f32x4(x: vec4f) -> vec4<bool> {
   return (bitcast<vec4i>(x) & vec4i(0x7fffffff)) > vec4i(0x7f800000);
 }
 
-fn exp_f32x4(x: vec4f) -> vec4f {
-  return select(exp_core_f32x4(between_f32x4(x, 0xc3480000u, 0x42b20000)), x, is_nan_f32x4(x));
+fn exp2_f32x4(x: vec4f) -> vec4f {
+  return select(exp2(x), x, is_nan_f32x4(x));
 }
 
 @compute @workgroup_size(4, 1, 1)
@@ -80,17 +51,20 @@ fn row_reduction_div_0(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(loca
     let idx_2 = idx + step_1;
     let x0_1 = in0[idx_2];
     let sub = x0_1 - vec4f(max_2);
-    let exp = exp_f32x4(sub);
+    let power = sub * vec4f(1.4426950216293335);
+    let exp = exp2_f32x4(power);
     sum = sum + exp;
   }
   let sum_1 = sum;
   let sum_2 = sum_1.x + sum_1.y + (sum_1.z + sum_1.w);
+  let share = 1.0 / sum_2;
   for (var step_2 = 0; step_2 < 64; step_2++) {
     let idx_3 = idx + step_2;
     let x0_2 = in0[idx_3];
     let sub_1 = x0_2 - vec4f(max_2);
-    let exp_1 = exp_f32x4(sub_1);
-    let div = exp_1 / vec4f(sum_2);
+    let power_1 = sub_1 * vec4f(1.4426950216293335);
+    let exp_1 = exp2_f32x4(power_1);
+    let div = exp_1 * vec4f(share);
     out0[idx_3] = div;
   }
 }

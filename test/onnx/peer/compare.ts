@@ -45,9 +45,9 @@ export async function evaluate(loaded: OnnxModel, inputs: Arrays): Promise<Outco
     );
     const values = await loaded.evaluate(Object.fromEntries(given));
     const results = await Promise.all(
-      values.map(async ({ tensor, known }): Promise<HostArray> => {
+      values.map(async ({ tensor }): Promise<HostArray> => {
         const { dtype, shape } = tensor;
-        return known ?? { dtype, shape, data: await tensor.data() };
+        return { dtype, shape, data: await tensor.data() };
       }),
     );
     return { kind: 'results', results };
@@ -57,12 +57,18 @@ export async function evaluate(loaded: OnnxModel, inputs: Arrays): Promise<Outco
 }
 
 /** The file of a case, and what it is given. */
-export function modelOf({ op, opset, attributes = [], inputs, outputs = 1, stored = [] }: NodeCase): {
-  file: Uint8Array;
-  given: Arrays;
-} {
+export function modelOf({
+  op,
+  opset,
+  domain = '',
+  attributes = [],
+  inputs,
+  outputs = 1,
+  unwanted = [],
+  stored = [],
+}: NodeCase): { file: Uint8Array; given: Arrays } {
   const name = (i: number): string => `x${i}`;
-  const results = Array.from({ length: outputs }, (_, i) => `y${i}`);
+  const results = Array.from({ length: outputs }, (_, i) => (unwanted.includes(i) ? '' : `y${i}`));
   const ports: Draft[] = [];
   const initializers: Draft[] = [];
   const given: Record<string, HostArray> = {};
@@ -84,11 +90,11 @@ export function modelOf({ op, opset, attributes = [], inputs, outputs = 1, store
   const used = inputs.map((array, i) => (array === undefined ? '' : name(i)));
   const body = graph({
     inputs: ports,
-    outputs: results.map((y) => ({ name: y })),
+    outputs: results.filter((y) => y !== '').map((y) => ({ name: y })),
     initializers,
-    nodes: [node(op, used, results, attributes)],
+    nodes: [node(op, used, results, attributes, domain)],
   });
-  return { file: model(body, opset), given };
+  return { file: model(body, opset, domain === '' ? [] : [domain]), given };
 }
 
 export const show = ({ dtype, shape }: HostArray): string => `${dtype}[${shape.join(',')}]`;

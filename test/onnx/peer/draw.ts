@@ -10,10 +10,14 @@ import type { Draft } from '../../support/onnx/file.ts';
 export interface NodeCase {
   readonly op: string;
   readonly opset: number;
+  /** The operator's domain, where it is not the standard's; `opset` is that of the standard all the same. */
+  readonly domain?: string;
   readonly attributes?: readonly Draft[];
   readonly inputs: readonly (HostArray | undefined)[];
   /** How many results are asked for; 1 unless told. */
   readonly outputs?: number;
+  /** Results among these that are not asked for. */
+  readonly unwanted?: readonly number[];
   /** Inputs that are part of the model and not given to it. */
   readonly stored?: readonly number[];
   /** The largest difference, as a share of the largest value. */

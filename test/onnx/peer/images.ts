@@ -41,8 +41,9 @@ const resize: Family = (draw) => {
     ...(opset === 11 && mode === 'nearest' ? ['tf_half_pixel_for_nn'] : []),
   ]);
   const attributes = [attr.text('mode', mode), attr.text('coordinate_transformation_mode', coordinates)];
-  // Between corners the definition counts with the size before it is cut off, ONNX Runtime with the one after.
-  const isWhole = coordinates === 'align_corners';
+  // Between corners the definition of opset 19 counts with the size before it is cut off, ONNX Runtime with the one after.
+  const areCorners = coordinates === 'align_corners';
+  const isWhole = areCorners && opset >= 19;
   if (mode === 'nearest' && draw.coin())
     attributes.push(
       attr.text('nearest_mode', draw.pick(['floor', 'ceil', 'round_prefer_floor', 'round_prefer_ceil'])),
@@ -81,7 +82,7 @@ const resize: Family = (draw) => {
     // ONNX Runtime gives back an image whose size stays, whatever part of it is asked for.
     const wanted = isCrop ? spatial.map((size) => size + draw.int(1, 3)) : draw.ints(spatial.length, 1, 9);
     const sizes = full(wanted, lead);
-    if (opset >= 18 && isNamed && !isWhole && draw.coin())
+    if (opset >= 18 && isNamed && !areCorners && draw.coin())
       attributes.push(
         attr.text('keep_aspect_ratio_policy', draw.pick(['not_larger', 'not_smaller', 'stretch'])),
       );

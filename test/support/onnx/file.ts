@@ -61,8 +61,14 @@ export function graph(parts: GraphParts): Draft {
   };
 }
 
-export function model(of: Draft, opset = 21): Uint8Array {
-  return encode('Model', { irVersion: 10n, opsetImport: [{ version: BigInt(opset) }], graph: of });
+/** `domains`: others than the standard's, in their first version. */
+export function model(of: Draft, opset = 21, domains: readonly string[] = []): Uint8Array {
+  const others = domains.map((domain) => ({ domain, version: 1n }));
+  return encode('Model', {
+    irVersion: 10n,
+    opsetImport: [{ version: BigInt(opset) }, ...others],
+    graph: of,
+  });
 }
 
 /** The bytes of a model that is one graph. */

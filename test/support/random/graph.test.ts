@@ -13,7 +13,7 @@ test('random programs use every op', () => {
   const used = new Set(programs.flatMap(({ graph }) => topological(graph.outputs).map(({ op }) => op)));
   // A custom derivative is an entry in autograd's registry, which the IR does not know; and sorts and scatters are split into
   // steps that have a meaning only together. Rotations of rows are one thing only up to signs and ties; complex numbers,
-  // loops, bounds and what is computed again have random programs of their own.
+  // blocks, loops, bounds and what is computed again have random programs of their own.
   const inner = ['fftPart', 'radixRank', 'permuteScatter', 'segmentReduce', 'customVjp'];
   const elsewhere = [
     'barrier',
@@ -21,6 +21,7 @@ test('random programs use every op', () => {
     'bounded',
     'jacobiRows',
     'completeRows',
+    'dequantize',
     'complex',
     'real',
     'imag',

@@ -123,6 +123,28 @@ const table: Readonly<Record<string, string>> = {
 
   pack_f16: packed('f16'),
   pack_bf16: packed('bf16'),
+  // Parts of words: the low half as a float, a byte, two bytes as 16 bits each with a sign.
+  unpack_f16: inline('float unpack_f16(unsigned word)', 'return f16_to_float(f16(word & 0xffffu));'),
+  byte_u32: inline(
+    'unsigned byte_u32(unsigned word, unsigned place)',
+    'return (word >> (8u * place)) & 0xffu;',
+  ),
+  byte_i32: inline(
+    'int byte_i32(unsigned word, unsigned place)',
+    'return int(word << (24u - 8u * place)) >> 24;',
+  ),
+  even_bytes: inline(
+    'unsigned even_bytes(unsigned word)',
+    'return (unsigned(int(word << 24) >> 24) & 0xffffu) | unsigned(int(word << 8) >> 24) << 16;',
+  ),
+  odd_bytes: inline(
+    'unsigned odd_bytes(unsigned word)',
+    'return (unsigned(int(word << 16) >> 24) & 0xffffu) | unsigned(int(word) >> 24) << 16;',
+  ),
+  dot_halves: inline(
+    'int dot_halves(unsigned a, unsigned b)',
+    'return int(unsigned((int(a << 16) >> 16) * (int(b << 16) >> 16)) + unsigned((int(a) >> 16) * (int(b) >> 16)));',
+  ),
 
   ...matrixFunctions,
   ...warpgroupFunctions,

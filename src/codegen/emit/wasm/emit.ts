@@ -3,6 +3,7 @@
 // first for a range of workgroups. Vectors of four are v128, bools in lanes masks. Nothing is
 // scheduled here.
 
+import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';

@@ -10,6 +10,7 @@ import type { printModule } from './module/wat.ts';
 import type { expandMath } from './math/math.ts';
 import { needsHalving } from './registers.ts';
 import type { halveVectors } from './rewrite/halves.ts';
+import type { ofWords } from './words.ts';
 
 /** What expands them. */
 export const functionsOfWasm: Lazy<typeof expandMath> = new Lazy('functions for WebAssembly', async () => {
@@ -24,6 +25,11 @@ export const modulePrinter: Lazy<typeof printModule> = new Lazy('the text of Web
 /** What splits vectors of 64-bit lanes. */
 export const halver: Lazy<typeof halveVectors> = new Lazy('vectors of 64 bits', async () => {
   return (await import('./rewrite/halves.ts')).halveVectors;
+});
+
+/** How operations on parts of words are written. */
+export const wordSpellings: Lazy<typeof ofWords> = new Lazy('parts of words', async () => {
+  return (await import('./words.ts')).ofWords;
 });
 
 /** Whether `halveVectors` may change a Loop. */

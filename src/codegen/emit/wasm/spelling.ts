@@ -19,6 +19,8 @@ import {
   type Spelling,
 } from './integers.ts';
 import { longMask, narrowMask } from './masks.ts';
+import { wordSpellings } from './needed.ts';
+import type { ofWords } from './words.ts';
 import { isLong, isUnsigned, laneShape, numberType, valueType } from './registers.ts';
 
 const operands = (to: Emitter, { args }: Operation): void => args.forEach((arg) => to.value(arg));
@@ -284,6 +286,12 @@ const philox: Spelling = (to, value) => {
   f.op('select');
 };
 
+/** What only kernels over blocks need. */
+const wordwise =
+  (op: keyof typeof ofWords): Spelling =>
+  (to, value) =>
+    wordSpellings.value[op](to, value);
+
 /** What is made of other operations before it comes here. */
 const expanded: Spelling = (_, { op, type }) => refuse(op, type);
 
@@ -327,6 +335,12 @@ const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: Spelling } = {
   roundTf32: expanded,
   packF16: expanded,
   packBf16: expanded,
+  unpackF16: wordwise('unpackF16'),
+  byteU: wordwise('byteU'),
+  byteS: wordwise('byteS'),
+  evenI8: wordwise('evenI8'),
+  oddI8: wordwise('oddI8'),
+  dotI16: wordwise('dotI16'),
   philox,
   pmin: bounded('pmin'),
   pmax: bounded('pmax'),

@@ -2,6 +2,7 @@
 // parentheses only where needed. The order of statements is the Loop's: nothing is scheduled or
 // hoisted here; memory.ts says how buffers are laid out, spelling.ts how operations are written.
 
+import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes, isWide } from '../../../ir/dtype.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';

@@ -46,6 +46,20 @@ export const memoryFunctions: readonly string[] = [
   return with_sign_F(size, x);
 }`,
   `fn round_bf16_F(x: F) -> F { return bitcast<F>(brain_U(x)); }`,
+  // Parts of words: the low half as a float, a byte, two bytes or none as 16 bits with a sign.
+  `fn half_float_F(x: U) -> F { return F(EACH[unpack2x16float(x@).x]); }`,
+  `fn byte_U(x: U, place: U) -> U { return (x >> (place << U(3u))) & U(255u); }`,
+  `fn byte_I(x: U, place: U) -> I { return bitcast<I>(x << (U(24u) - (place << U(3u)))) >> U(24u); }`,
+  `fn even_bytes_U(x: U) -> U {
+  return (bitcast<U>(bitcast<I>(x << U(24u)) >> U(24u)) & U(0xffffu)) | (bitcast<U>(bitcast<I>(x << U(8u)) >> U(24u)) << U(16u));
+}`,
+  `fn odd_bytes_U(x: U) -> U {
+  return (bitcast<U>(bitcast<I>(x << U(16u)) >> U(24u)) & U(0xffffu)) | (bitcast<U>(bitcast<I>(x) >> U(24u)) << U(16u));
+}`,
+  `fn dot_halves_I(x: U, y: U) -> I {
+  let low = (bitcast<I>(x << U(16u)) >> U(16u)) * (bitcast<I>(y << U(16u)) >> U(16u));
+  return low + (bitcast<I>(x) >> U(16u)) * (bitcast<I>(y) >> U(16u));
+}`,
   `fn bits_f16(x: f32) -> u32 { return half_u32(x); }`,
   `fn bits_bf16(x: f32) -> u32 { return brain_u32(x) >> 16u; }`,
   `fn bits_i16(x: i32) -> u32 { return bitcast<u32>(x) & 0xffffu; }`,

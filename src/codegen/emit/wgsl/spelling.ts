@@ -198,6 +198,12 @@ const own: { readonly [K in WrittenAs<'wgsl'> | RegisterOp]: Spelling } = {
   roundTf32: onMatrixUnits,
   packF16: onMatrixUnits,
   packBf16: onMatrixUnits,
+  unpackF16: helper('half_float_F'),
+  byteU: helper('byte_U'),
+  byteS: helper('byte_I'),
+  evenI8: helper('even_bytes_U'),
+  oddI8: helper('odd_bytes_U'),
+  dotI16: helper('dot_halves_I'),
   floorDiv: whenConstant(
     isPowerOfTwo,
     (site) => infix('>>', site.args[0]!, count({ ...site, last: Math.log2(site.last!) })),

@@ -6,11 +6,12 @@ import type { Node } from '../../../ir/graph.ts';
 import { addIndex, atomsOf, scaleIndex } from '../../../ir/index-algebra/expr.ts';
 import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Write } from '../../../schedule/kernel.ts';
-import { addInts, constant, less } from '../../loop/builder.ts';
+import { addInts, both, constant, less, operation } from '../../loop/builder.ts';
 import { rounded } from '../../lower/convert.ts';
 import { laneAtom, quadIndex, type Lowering } from '../../lower/expressions.ts';
 import type { LoopBuffer, Value } from '../../loop/loop.ts';
-import type { AttentionRows, KeyBlock } from './gpu/rows.ts';
+import type { AttentionRows } from './gpu/rows.ts';
+import type { KeyBlock } from './gpu/seats.ts';
 import { bufferName } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
 
@@ -37,8 +38,8 @@ export interface AttentionUnits {
    */
   shrink(all: readonly Sums[], factors: readonly Value[], needed: Value): void;
   /**
-   * The finished sums: for each quad of columns that this invocation owns (every parts-th) its four
-   * values.
+   * The finished sums: for each quad of columns that this invocation owns (every columnParts-th) its
+   * four values.
    */
   whole(sums: Sums): readonly Value[];
   /** Workgroup memory. */
@@ -65,7 +66,9 @@ export class Products {
 
   /** Stores what depends on the column: all products over one column axis together. */
   write(writes: readonly Write[]): void {
-    const { b, body, frame, inside } = this.#rows;
+    const { b, body, frame, inside, keyGroups, keyGroup } = this.#rows;
+    // Of the invocations that have the same columns, one writes them.
+    const writing = keyGroups === 1 ? inside : both(inside, operation('eq', [keyGroup, constant(0)], 'bool'));
     const name = bufferName(frame);
     const extents = [...new Set(body.outers.map(({ column }) => column.extent))];
     for (const extent of extents) {
@@ -77,7 +80,7 @@ export class Products {
       const here = writes.filter((write) => isOfProducts(write, column, nodes));
       if (here.length === 0) continue;
       const whole = own.map(({ sums }) => this.#units.whole(sums));
-      b.if(inside, () => {
+      b.if(writing, () => {
         for (let i = 0; i < whole[0]!.length; i++) {
           const { quad, exists } = columnQuad(this.#rows, column, i);
           b.if(exists, () => {
@@ -108,13 +111,13 @@ export function isOfProducts(write: Write, column: Axis, products: ReadonlySet<N
 
 /** The i-th quad of columns of this invocation, and whether the axis has it. */
 export function columnQuad(
-  { parts, part, b }: AttentionRows,
+  { columnParts, columnPart, b }: AttentionRows,
   column: Axis,
   i: number,
 ): { readonly quad: Value; readonly exists: Value } {
   const quads = Math.ceil(column.extent / 4);
-  const quad = b.let(addInts(constant(i * parts), part), 'column_quad');
-  const exists = (i + 1) * parts <= quads ? constant(1, 'bool') : less(quad, constant(quads));
+  const quad = b.let(addInts(constant(i * columnParts), columnPart), 'column_quad');
+  const exists = (i + 1) * columnParts <= quads ? constant(1, 'bool') : less(quad, constant(quads));
   return { quad, exists };
 }
 

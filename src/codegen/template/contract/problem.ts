@@ -3,6 +3,7 @@
 // tilings and measurements can be kept.
 
 import { addIndex, atomsOf, coefficientOf, scaleIndex, substitute } from '../../../ir/index-algebra/expr.ts';
+import type { BlockFormat } from '../../../ir/blocks/format.ts';
 import type { DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
@@ -10,6 +11,7 @@ import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
 import type { MatrixType } from '../../loop/loop.ts';
 import { laneAtom, quadIndex } from '../../lower/expressions.ts';
+import { blockRows } from './blocks.ts';
 import { tiledOperand } from './tile-map.ts';
 
 export type Contract = Extract<Body, { kind: 'contract' }>;
@@ -29,6 +31,8 @@ export interface Window {
   readonly dilation: number;
   /** Elements of the input stand so far apart along a line: other positions hold nothing. */
   readonly spread: number;
+  /** Of one group, by 3 × 3 taps that are neighbours, at every position. */
+  readonly isPlain?: true;
   /** Of convolutions with one or two spatial axes. */
   readonly plane?: Plane;
 }
@@ -61,6 +65,8 @@ export interface ContractProblem {
   /** Both operands, of 16 bits, can be copied by tiles. */
   readonly tiled?: true;
   readonly window?: Window;
+  /** One operand is rows of blocks, of which the contracted axis has the columns. */
+  readonly blocks?: { readonly side: 'lhs' | 'rhs'; readonly format: BlockFormat };
   /** What every unrolled result adds to the kernel, in statements. */
   readonly epilogue: number;
 }
@@ -69,6 +75,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
   const { batch, m, n, k, lhs, rhs } = body;
   const window = windowOf(body);
   const matrix = matrixOperands(body);
+  const blocks = blocksOf(body);
   const isTiled =
     (matrix === 'f16' || matrix === 'bf16') &&
     tiledOperand(narrowed(lhs), m, body) !== undefined &&
@@ -91,6 +98,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
     ...(matrix === undefined ? {} : { matrix }),
     ...(isTiled && { tiled: true }),
     ...(window === undefined ? {} : { window }),
+    ...(blocks !== undefined && { blocks }),
     epilogue: epilogueSize(kernel, body),
   };
 }
@@ -143,12 +151,27 @@ function epilogueSize({ writes }: Kernel, { m, n }: Contract): number {
   return seen.size + access * accesses;
 }
 
+/** Which operand of a dot is rows of blocks; none where a run says how many columns count. */
+function blocksOf({ node, k, lhs, rhs, bound, needed }: Contract): ContractProblem['blocks'] {
+  if (node.op !== 'dot' || bound !== undefined || needed !== undefined) return undefined;
+  for (const [side, operand] of [
+    ['rhs', rhs],
+    ['lhs', lhs],
+  ] as const) {
+    const rows = blockRows(operand, k);
+    if (rows !== undefined) return { side, format: rows.format };
+  }
+  return undefined;
+}
+
 /** The overlap of a convolution's positions; undefined for other contractions. */
 export function windowOf({ node, image }: Contract): Window | undefined {
   if (node.op !== 'conv' || node.shape.length < 3) return undefined;
   const [spatial, kernel] = [dims(node).slice(2), dims(node.inputs[1]!).slice(2)];
   const { strides, rhsDilation, lhsDilation } = node.attrs;
   const width = spatial.at(-1)!;
+  const isDense = [strides, rhsDilation, lhsDilation].every((each) => each.every((one) => one === 1));
+  const isPlain = isDense && node.attrs.groups === 1 && kernel.length === 2 && kernel.every((n) => n === 3);
   return {
     width,
     lines: sizeOf(spatial) / width,
@@ -157,6 +180,7 @@ export function windowOf({ node, image }: Contract): Window | undefined {
     stride: strides.at(-1)!,
     dilation: rhsDilation.at(-1)!,
     spread: lhsDilation.at(-1)!,
+    ...(isPlain && image !== undefined && { isPlain }),
     ...(image !== undefined &&
       image.spatial.length <= 2 && {
         plane: {
@@ -209,6 +233,9 @@ export function flippedProblem(problem: ContractProblem): ContractProblem {
     n: problem.m,
     lhs: turn[problem.rhs] as 'm' | 'k' | 'none',
     rhs: turn[problem.lhs] as 'n' | 'k' | 'none',
+    ...(problem.blocks !== undefined && {
+      blocks: { ...problem.blocks, side: problem.blocks.side === 'lhs' ? 'rhs' : 'lhs' },
+    }),
   };
 }
 

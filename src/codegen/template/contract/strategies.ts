@@ -2,10 +2,12 @@
 // how long it takes, which Loop it becomes) is looked up here
 // by its kind. A kind without a row is a type error.
 
+import { blockRowsStrategy, type BlockRowsTiling } from './cpu/block-rows.ts';
 import { direct, type DirectTiling } from './cpu/direct.ts';
 import { gemv, type GemvTiling } from './cpu/gemv.ts';
 import { image, type ImageTiling } from './cpu/image.ts';
 import { packed, type PackedTiling } from './cpu/packed.ts';
+import { winograd, type WinogradTiling } from './cpu/winograd.ts';
 import { mma, type MmaTiling } from './gpu/mma.ts';
 import { registers, type RegisterTiling } from './gpu/registers.ts';
 import { splitK, type SplitKTiling } from './gpu/split-k.ts';
@@ -17,6 +19,7 @@ import type { Strategy } from './strategy.ts';
 
 /** How a dot or conv kernel is spread over the machine, as plain data. */
 export type ContractTiling =
+  | BlockRowsTiling
   | DirectTiling
   | GemvTiling
   | ImageTiling
@@ -26,6 +29,7 @@ export type ContractTiling =
   | SplitKTiling
   | StagedTiling
   | WgmmaTiling
+  | WinogradTiling
   | WindowTiling;
 
 type Kind = ContractTiling['kind'];
@@ -38,7 +42,9 @@ export const strategies: {
   mma,
   staged,
   window,
+  'block-rows': blockRowsStrategy,
   direct,
+  winograd,
   image,
   packed,
   gemv,

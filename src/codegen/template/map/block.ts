@@ -3,6 +3,7 @@
 // so both are loaded and stored whole. A workgroup takes squares of blocks: whole cache lines on
 // both sides.
 
+import '../../../core.ts';
 import {
   addIndex,
   axisIndex,

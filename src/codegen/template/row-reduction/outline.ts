@@ -8,7 +8,7 @@ import type { Expr } from '../../../schedule/body/expr.ts';
 import type { Kernel, Write } from '../../../schedule/kernel.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { rowFacts, type RowFacts } from './facts.ts';
-import { joinBytes } from './gpu/join.ts';
+import { joinBytes } from '../shared/join.ts';
 import { elementOf, planRow, type Pass } from './plan.ts';
 import {
   keptReads,

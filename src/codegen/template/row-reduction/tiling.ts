@@ -15,7 +15,7 @@ import type { Target } from '../../../schedule/target.ts';
 import { laneAtom, quadIndex } from '../../lower/expressions.ts';
 import type { Width } from '../../loop/loop.ts';
 import type { RowFacts } from './facts.ts';
-import { joinBytes } from './gpu/join.ts';
+import { joinBytes } from '../shared/join.ts';
 
 export type RowBody = Extract<Body, { kind: 'row-reduction' }>;
 

@@ -3,6 +3,7 @@
 // its end still lies below the value. Every value takes as many steps, so neighbouring invocations
 // do not diverge.
 
+import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';

@@ -86,5 +86,5 @@ function determinants(call: Call): Value {
 
 export const boxes: Rows = {
   Det: hosted([11, 22], [0], determinants),
-  NonMaxSuppression: hosted([10, 11], 'all', nonMaxSuppression),
+  NonMaxSuppression: { ...hosted([10, 11], 'all', nonMaxSuppression), counts: true },
 };

@@ -27,10 +27,16 @@ interface Style {
   readonly cubic: number;
   readonly excludesOutside: boolean;
   readonly antialias: boolean;
+  /** Corners are aligned to sizes as scales give them, not as they are cut to whole numbers. */
+  readonly hasFractions: boolean;
 }
 
 /** The place in the input that an output element stands for. */
-function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: string): number {
+function placeOf(
+  i: number,
+  { size, count, scale, roi }: Axis,
+  { coordinates, hasFractions }: Pick<Style, 'coordinates' | 'hasFractions'>,
+): number {
   // Scales are floats of the file, and halves that they lead to decide which element is the
   // nearest: in floats too.
   const { fround } = Math;
@@ -47,8 +53,10 @@ function placeOf(i: number, { size, count, scale, roi }: Axis, coordinates: stri
       return fround((size / 2) * (1 - count / whole) + centre);
     case 'tf_half_pixel_for_nn':
       return fround((i + 0.5) / scale);
-    case 'align_corners':
-      return whole === 1 ? 0 : (i * (size - 1)) / (whole - 1);
+    case 'align_corners': {
+      const last = (hasFractions ? whole : count) - 1;
+      return last === 0 ? 0 : (i * (size - 1)) / last;
+    }
     case 'asymmetric':
       return fround(i / scale);
     case 'tf_crop_and_resize': {
@@ -112,7 +120,7 @@ function tapsAt(place: number, { size, scale }: Axis, style: Style): [index: num
 function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: number): Tensor {
   // Each place has neighbours, with weights.
   currentBudget().list(64 * how.count, 'Resize');
-  const places = Array.from({ length: how.count }, (_, i) => placeOf(i, how, style.coordinates));
+  const places = Array.from({ length: how.count }, (_, i) => placeOf(i, how, style));
   const along = (values: readonly number[]): Tensor =>
     sn.tensor(Float32Array.from(values), {
       dtype: x.dtype,
@@ -148,6 +156,8 @@ function styleOf(call: Call): Style {
     cubic: attributes.float('cubic_coeff_a', -0.75),
     excludesOutside: attributes.int('exclude_outside', 0) === 1,
     antialias: attributes.int('antialias', 0) === 1,
+    // Opset 19 says so; before that, other runtimes and what exporters mean agree on whole sizes.
+    hasFractions: call.opset >= 19,
   };
 }
 

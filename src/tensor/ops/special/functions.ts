@@ -1,5 +1,5 @@
 // Special functions of one tensor: elementwise, in floats (integers and bool are taken as f32,
-// 16-bit floats are computed in f32). docs/special.md says how far off they are at most.
+// 16-bit floats are computed in f32). docs/functions/special.md says how far off they are at most.
 
 import { isComplex } from '../../../ir/dtype.ts';
 import { airyAi as airyAiOf } from '../../formula/special/airy.ts';

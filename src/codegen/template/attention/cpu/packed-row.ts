@@ -3,25 +3,15 @@
 // they are summed.
 
 import type { Node } from '../../../../ir/graph.ts';
-import {
-  addInts,
-  both,
-  constant,
-  mulInts,
-  operation,
-  splat,
-  type LoopBuilder,
-} from '../../../loop/builder.ts';
+import { addInts, both, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
 import type { Online, RowStage, Term, Write } from '../../../../schedule/kernel.ts';
 import { rounded } from '../../../lower/convert.ts';
-import type { LoweringOptions } from '../../../lower/binding.ts';
 import { registerOf, type Lowering } from '../../../lower/expressions.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { writeRows } from '../write.ts';
 import type { Attention, AttentionRows } from '../gpu/rows.ts';
 import { combine, combineLanes, identity } from '../../shared/monoid.ts';
-import { powerOfTwo } from '../../row-reduction/cpu/softmax.ts';
 
 /** Where the rows of a workgroup keep scores and weights. */
 export interface CoreMemory {
@@ -35,17 +25,6 @@ export interface CoreMemory {
   /** The element where a row, by its number in the workgroup, has a quad of keys. */
   readonly slotOf: (offset: Value, quad: Value) => Value;
   readonly statistics: Statistics;
-}
-
-/** exp(x − max), whose error may grow with the exponent, by a power of two. */
-export function shiftedPower(b: LoopBuilder, { online }: Attention): NonNullable<LoweringOptions['instead']> {
-  return (expr, value) => {
-    if (expr.kind !== 'op' || expr.op !== 'exp' || expr.dtype !== 'f32') return undefined;
-    const [power] = expr.args as readonly [Expr];
-    const shift = power.kind === 'op' && power.op === 'sub' ? power.args[1] : undefined;
-    const isShifted = shift?.kind === 'result' && shift.node === online?.max.node;
-    return isShifted ? powerOfTwo(b, value(power)) : undefined;
-  };
 }
 
 /**

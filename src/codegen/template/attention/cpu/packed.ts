@@ -15,7 +15,6 @@ import { laneAtom, quadIndex, registerOf } from '../../../lower/expressions.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import {
   coreRow,
-  shiftedPower,
   sizeOfStatistics,
   statisticAt,
   statisticsOf,
@@ -108,7 +107,7 @@ class CoreAttention {
       workgroup: [1, 1, 1] as const,
       quads: width / 4,
     };
-    this.#rows = new AttentionRows(frame, body, seats, names, (b) => ({ instead: shiftedPower(b, body) }));
+    this.#rows = new AttentionRows(frame, body, seats, names);
   }
 
   loop(): Loop {

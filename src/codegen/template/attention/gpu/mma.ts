@@ -10,7 +10,8 @@ import { addInts, builtin, constant, less, mulInts, operation } from '../../../l
 import { rounded } from '../../../lower/convert.ts';
 import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
 import type { AttentionUnits, Sums } from '../products.ts';
-import { AttentionRows, type Attention, type KeyBlock, type Seats } from './rows.ts';
+import { AttentionRows, type Attention } from './rows.ts';
+import type { KeyBlock, Seats } from './seats.ts';
 import { matrixType, narrowed } from '../../contract/problem.ts';
 import { exchanged, fragment, isOddLane, lanes, pairOf } from '../../shared/fragment.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';

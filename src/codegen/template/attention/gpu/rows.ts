@@ -19,7 +19,7 @@ import {
 } from '../../../loop/builder.ts';
 import type { LoweringOptions } from '../../../lower/binding.ts';
 import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
-import type { Value } from '../../../loop/loop.ts';
+import type { LoopBuffer, Value } from '../../../loop/loop.ts';
 import {
   bufferName,
   foldGrid,
@@ -29,46 +29,13 @@ import {
   type Frame,
   type Grid,
 } from '../../shared/frame.ts';
+import { shiftedPower } from '../power.ts';
+import { fewParts, type Feed, type KeyBlock, type Seats } from './seats.ts';
+import { filledSubgroup, Join, joinNames } from '../../shared/join.ts';
 import { combine } from '../../shared/monoid.ts';
 import { neededOf, pointNeeded } from '../../shared/needed.ts';
 
 export type Attention = Extract<Body, { kind: 'attention' }>;
-
-/** How the rows of a workgroup are spread over its invocations. */
-export interface Seats {
-  /** Rows a workgroup handles. */
-  readonly rows: number;
-  /** Invocations that share a row; a power of two. */
-  readonly parts: number;
-  /** Which of the rows is this invocation's, and which part of it. */
-  readonly place: Value;
-  readonly part: Value;
-  readonly workgroup: readonly [number, number, number];
-  /** Quads of keys that an invocation takes at a time: every parts-th of a block. */
-  readonly quads: number;
-  /**
-   * Invocations of a row exchange values through workgroup memory, or with their neighbour `mask`
-   * away in the subgroup.
-   */
-  readonly mask?: number;
-}
-
-/** An invocation's keys of a block. */
-export interface KeyBlock {
-  /** First quad of the block. */
-  readonly first: Value;
-  /** This invocation's quads, and which of their lanes hold a key (undefined: all). */
-  readonly quads: readonly { readonly quad: Value; readonly inside: Value | undefined }[];
-}
-
-/**
- * Callbacks of a walk over blocks of keys: before the first, and at the beginning of each. Quads
- * `from` up to `end` are walked over.
- */
-export interface Feed {
-  readonly open: (from: Value, end: Value) => void;
-  readonly each: (first: Value, end: Value) => void;
-}
 
 export class AttentionRows {
   readonly b: LoopBuilder;
@@ -76,6 +43,9 @@ export class AttentionRows {
   readonly body: Attention;
   readonly parts: number;
   readonly part: Value;
+  /** Invocations among which columns are dealt; how many invocations have the same columns. */
+  readonly columnParts: number;
+  readonly keyGroups: number;
   readonly grid: Grid;
   readonly workgroup: readonly [number, number, number];
   feed: Feed | undefined;
@@ -86,6 +56,8 @@ export class AttentionRows {
   /** Whether this invocation's row exists. */
   inside: Value = constant(1, 'bool');
   readonly #seats: Seats;
+  /** Combines values of many invocations. */
+  readonly #join: Join;
   #batch: Value = constant(0);
   #row: Value = constant(0);
   /** First and last row of the workgroup, or of the invocation where rows are its own. */
@@ -94,23 +66,33 @@ export class AttentionRows {
   readonly #options: LoweringOptions;
 
   /** `shared` names the workgroup memory of the kernel. */
-  constructor(
-    frame: Frame,
-    body: Attention,
-    seats: Seats,
-    shared: readonly string[],
-    options: (b: LoopBuilder) => LoweringOptions = () => ({}),
-  ) {
+  constructor(frame: Frame, body: Attention, seats: Seats, shared: readonly string[]) {
     this.frame = frame;
     this.body = body;
     this.parts = seats.parts;
     this.part = seats.part;
+    this.columnParts = seats.columnParts ?? seats.parts;
+    this.keyGroups = seats.parts / this.columnParts;
     this.workgroup = seats.workgroup;
     this.#seats = seats;
     this.grid = foldGrid(body.batch.extent * Math.ceil(body.row.extent / seats.rows), frame.target);
     this.keyQuad = quadIndex('key_quad', body.key.extent);
-    this.b = openBuilder(frame, shared);
-    this.#options = options(this.b);
+    this.b = openBuilder(frame, [...shared, ...joinNames]);
+    this.#options = { instead: shiftedPower(this.b, body) };
+    const { parts, rows, part, place } = seats;
+    // Invocations that meet have barriers between them, which readers of other memory count on.
+    const filled = rows === 1 ? filledSubgroup(frame.target, body) : undefined;
+    const subgroup = filled !== undefined && filled < parts ? filled : undefined;
+    this.#join = new Join(this.b, {
+      parts,
+      rows,
+      part,
+      place,
+      together: true,
+      width: 1,
+      atOnce: 1,
+      subgroup,
+    });
   }
 
   get batch(): Value {
@@ -120,6 +102,23 @@ export class AttentionRows {
   /** First row of the workgroup. */
   get firstRow(): Value {
     return this.#span[0];
+  }
+
+  /** Which of the shares of columns this invocation has. */
+  get columnPart(): Value {
+    const { columnParts, keyGroups, part } = this;
+    return keyGroups === 1 ? part : operation('mod', [part, constant(columnParts)], 'i32');
+  }
+
+  /** Which of the invocations with the same columns this is. */
+  get keyGroup(): Value {
+    const { columnParts, keyGroups, part } = this;
+    return keyGroups === 1 ? constant(0) : operation('div', [part, constant(columnParts)], 'i32');
+  }
+
+  /** Workgroup memory that values of many invocations were combined in. */
+  get joined(): readonly LoopBuffer[] {
+    return this.#join.buffers;
   }
 
   /** Quads of keys in a block. */
@@ -326,6 +325,7 @@ export class AttentionRows {
     const { mask, place } = this.#seats;
     if (parts === 1) return own;
     if (mask !== undefined) return b.let(combine(monoid, own, b.shuffle(own, mask, 'other')), monoid);
+    if (parts > fewParts) return this.#join.all([{ monoid, value: own }])[0]!;
     const slot = (part: Value): Value => b.let(addInts(mulInts(place, constant(parts)), part), 'slot');
     b.store('partial', slot(this.part), own, true);
     b.barrier();

@@ -10,7 +10,9 @@ import { rounded } from '../../../lower/convert.ts';
 import { registerOf, type Lowering } from '../../../lower/expressions.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import { Products, type AttentionUnits } from '../products.ts';
-import { AttentionRows, type Attention, type KeyBlock } from './rows.ts';
+import { AttentionRows, type Attention } from './rows.ts';
+import type { KeyBlock } from './seats.ts';
+import { powerOfTwo } from '../../row-reduction/softmax.ts';
 import { writeRows } from '../write.ts';
 import { finish, type Frame } from '../../shared/frame.ts';
 import { combine, combineLanes, identity } from '../../shared/monoid.ts';
@@ -119,7 +121,7 @@ function onlineSweep(work: Work, online: Online): void {
     // While all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
     const none = operation('eq', [next, constant(-Infinity, 'f32')], 'bool');
     const shift = b.let(operation('where', [none, constant(0, 'f32'), next], 'f32'), 'shift');
-    const shrink = b.let(operation('exp', [operation('sub', [max, shift], 'f32')], 'f32'), 'shrink');
+    const shrink = powerOfTwo(b, b.let(operation('sub', [max, shift], 'f32'), 'fall'));
     b.assign(max, next);
     for (const at of lowerings) at.results.set(online.max.node as Node, shift);
     // A sum of nothing stays one, whatever the maximum is.

@@ -23,8 +23,12 @@ export const cpu = {
    */
   packed: 0.25,
   searched: 0.9,
+  /** A value of a block of few bits that is decoded on its own. */
+  decoded: 1.3,
   /** An element of a padded input that is brought in. */
   filled: 0.1,
+  /** A number that a transform of Winograd's gives. */
+  transformed: 0.25,
   /** A line that comes from beyond the caches. */
   far: 25,
   /** One more line that is read on its own. */

@@ -62,7 +62,9 @@ export const gemv: Strategy<GemvTiling> = {
     const alongN = rows * (cpu.multiplyAdd + 0.1) + 0.15;
     const line = along === 'n' ? alongN : rows === 1 ? 0.3 : 0.45 * rows;
     const lines = along === 'n' ? k * cpu.line : 0;
-    const block = (k * width * line) / 4 + lines + width * rows * (0.1 * epilogue + 0.5) + cpu.workgroup;
+    const decoded = problem.blocks === undefined ? 0 : k * width * cpu.decoded;
+    const block =
+      (k * width * line) / 4 + decoded + lines + width * rows * (0.1 * epilogue + 0.5) + cpu.workgroup;
     return shared(batch * Math.ceil(m / rows) * Math.ceil(n / columns), problem, target) * block;
   },
   loop: gemvLoop,

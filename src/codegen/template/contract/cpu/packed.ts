@@ -52,7 +52,8 @@ export const packed: Strategy<PackedTiling> = {
     const left = height * width * ((flip ? 0.4 : 0.1) + 0.05 * epilogue);
     const seen = isSearched(problem) ? cpu.searched : cpu.packed;
     const [tall, wide] = flip ? [seen, cpu.packed] : [cpu.packed, seen];
-    const block = sums + k * (height * tall + width * wide) + left + cpu.workgroup;
+    const decoded = problem.blocks === undefined ? 0 : problem.blocks.side === 'lhs' ? height : width;
+    const block = sums + k * (height * tall + width * wide + decoded * cpu.decoded) + left + cpu.workgroup;
     return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN), problem, target) * block;
   },
   loop: packedLoop,

@@ -157,7 +157,7 @@ function inside(b: LoopBuilder, index: Value, extent: number): Value {
 }
 
 /** Two or four vectors along k → vectors along the other axis, in the order of k. */
-function turned(b: LoopBuilder, rows: readonly Value[]): readonly Value[] {
+export function turned(b: LoopBuilder, rows: readonly Value[]): readonly Value[] {
   const [p, q, r, s] = rows as readonly [Value, Value, Value?, Value?];
   const mixed = (x: Value, y: Value, lanes: readonly number[]): Value =>
     b.let(

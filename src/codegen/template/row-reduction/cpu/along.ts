@@ -10,6 +10,7 @@ import {
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
+import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
@@ -36,6 +37,8 @@ export interface Blocks {
 export interface Reach {
   readonly from?: Value;
   readonly to?: Value;
+  /** Below these steps conditions of the kernel are certain: whole turns of any number of chains. */
+  readonly certain?: Value;
 }
 
 /** The steps of a row that count in its reductions, in whole turns of any sweep; undefined where all do. */
@@ -44,7 +47,8 @@ export function reachOf(
   frame: Frame,
   { extent }: Axis,
   wide: boolean,
-): { readonly to: Value } | undefined {
+  certainEnd?: Expr,
+): (Reach & { readonly to: Value }) | undefined {
   const { body } = frame.kernel;
   if (body.kind !== 'row-reduction' || body.bound === undefined) return undefined;
   const steps = wide ? Math.floor(extent / 4) : extent;
@@ -52,7 +56,11 @@ export function reachOf(
   const end = endOf(b, frame, extent, body.bound);
   const turns = inGroups(b, end, unroll * (wide ? 4 : 1), Math.ceil(steps / unroll), 'most_turns');
   const to = operation('min', [mulInts(turns, constant(unroll)), constant(steps)], 'i32');
-  return { to: b.let(to, 'reach') };
+  const reach = { to: b.let(to, 'reach') };
+  if (certainEnd === undefined) return reach;
+  const each = constant(unroll * (wide ? 4 : 1));
+  const whole = operation('div', [endOf(b, frame, extent, certainEnd), each], 'i32');
+  return { ...reach, certain: b.let(mulInts(whole, constant(unroll)), 'certain') };
 }
 
 /** Turns of a block where an accumulator is alone: between blocks a core begins anew. */
@@ -67,8 +75,8 @@ export function alongRow(
   column: Axis,
   wide: boolean,
   chains: number,
-  visit: (places: readonly Place[]) => void,
-  { blocks, from, to }: Reach & { readonly blocks?: Blocks } = {},
+  visit: (places: readonly Place[], isCertain: boolean) => void,
+  { blocks, from, to, certain }: Reach & { readonly blocks?: Blocks } = {},
 ): void {
   const { extent } = column;
   const steps = wide ? Math.floor(extent / 4) : extent;
@@ -82,12 +90,14 @@ export function alongRow(
     );
   const spread = (step: IndexExpr): IndexExpr => (wide ? addIndex(scaleIndex(step, 4), laneAtom) : step);
   const turnAtom = axisIndex('turn', Math.max(1, turns));
+  let isCertain = certain !== undefined;
   const turn = (value: Value): void =>
     visit(
       Array.from({ length: chains }, (_, chain) => ({
         column: spread(offsetIndex(scaleIndex(turnAtom, chains), chain)),
         atoms: [[turnAtom, value]] as const,
       })),
+      isCertain,
     );
   const fewest = chains > 1 ? blockedAbove : aloneBlock;
   /** Turns of a range, in blocks of blocks where they are many. */
@@ -107,14 +117,18 @@ export function alongRow(
     });
   };
   if (turns === 1 && isWhole) turn(constant(0));
-  else if (turns > 0)
-    range(
-      from === undefined ? constant(0) : turnsOf(from),
-      to === undefined ? constant(turns) : turnsOf(to),
-      turns,
-    );
+  else if (turns > 0) {
+    const last = to === undefined ? constant(turns) : turnsOf(to);
+    const sure = certain === undefined ? undefined : turnsOf(certain);
+    range(from === undefined ? constant(0) : turnsOf(from), sure ?? last, turns);
+    isCertain = false;
+    // What is left beyond is a few turns.
+    if (sure !== undefined) b.for('turn', sure, last, 1, turn);
+  }
+  isCertain = false;
   const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', extent);
-  const single = (value: Value): void => visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }]);
+  const single = (value: Value): void =>
+    visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }], false);
   const left = steps - chains * turns;
   const firstLeft = constant(chains * turns);
   if (left === 1 && isWhole) single(firstLeft);
@@ -128,5 +142,5 @@ export function alongRow(
     );
   // A few elements, which every sweep visits once.
   const behind = wide && from === undefined ? extent - 4 * steps : 0;
-  for (let i = 0; i < behind; i++) visit([{ column: constantIndex(4 * steps + i), atoms: [] }]);
+  for (let i = 0; i < behind; i++) visit([{ column: constantIndex(4 * steps + i), atoms: [] }], false);
 }

@@ -13,6 +13,7 @@ import {
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
+import { certainBelow } from '../../../../schedule/body/bound.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
 import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
@@ -25,7 +26,7 @@ import { rowWork, type RowWork } from '../outline.ts';
 import { foldOnCore, laneOfState, placesOf, type Fold, type State } from '../gpu/fold.ts';
 import { pickedOf } from '../pick.ts';
 import { elementOf, type Pass } from '../plan.ts';
-import { isPoisoned, softmaxInstead } from './softmax.ts';
+import { isPoisoned, softmaxInstead } from '../softmax.ts';
 import type { Lanes, RowBody } from '../tiling.ts';
 import { alongRow, reachOf, type Place, type Reach } from './along.ts';
 import { neededUnits, serialRows, type RowStretch, type SerialRows } from './stretch.ts';
@@ -78,6 +79,8 @@ class SerialEmitter {
   #lanes: Lanes = 'none';
   #seats: readonly Seat[] = [];
   #ahead: Ahead | undefined;
+  /** What holds for the elements that a run surely asks for. */
+  readonly #certain: ReturnType<typeof certainBelow>;
   readonly #homes: readonly Home[];
   #values: RowValues;
 
@@ -92,6 +95,7 @@ class SerialEmitter {
     this.#stages = body.stages;
     this.#plan = serialRows(frame.kernel, body, work, frame.target);
     const { kept, stretches } = this.#plan;
+    this.#certain = body.bound && certainBelow(frame.kernel.pool, body.column, body.bound);
     // Results along columns lie far from each other in memory: values that wait go to a dense array
     // instead.
     const results = stretches.every(({ lanes }) => lanes === 'column') ? work.perElement : [];
@@ -166,30 +170,34 @@ class SerialEmitter {
     if (perElement.length === 0) return;
     const exprs = perElement.map(({ value }) => value);
     const along = this.#lanes === 'column';
-    const sweep = (reach: Reach | undefined, at: (seat: Seat, place: Place) => Lowering): void =>
+    const sweep = (
+      reach: Reach | undefined,
+      at: (seat: Seat, place: Place, isCertain: boolean) => Lowering,
+    ): void =>
       alongRow(
         this.#b,
         this.#column,
         along,
         this.#plan.chainsOf(exprs),
-        (places) => {
+        (places, isCertain) => {
           for (const place of places) {
             const lanes = this.#widthAt(place) === 4 ? this.#column : undefined;
             const axis = this.#lanes === 'row' ? this.#row : lanes;
-            for (const seat of this.#seats) this.#store(perElement, at(seat, place), axis);
+            for (const seat of this.#seats) this.#store(perElement, at(seat, place, isCertain), axis);
           }
         },
         reach,
       );
     const reach = this.#reach;
-    sweep(reach, (seat, place) => this.#at(seat, place, exprs));
+    sweep(reach, (seat, place, isCertain) => this.#at(seat, place, exprs, isCertain));
     // No earlier sweep has been where nothing counts: no value waits there.
     if (reach !== undefined && !areNeededBelow(this.#frame, this.#column))
       sweep({ from: reach.to }, (seat, place) => this.#bind(seat, place));
   }
 
-  get #reach(): { readonly to: Value } | undefined {
-    return reachOf(this.#b, this.#frame, this.#column, this.#lanes === 'column');
+  get #reach(): (Reach & { readonly to: Value }) | undefined {
+    const along = this.#lanes === 'column';
+    return reachOf(this.#b, this.#frame, this.#column, along, this.#certain?.end);
   }
 
   /**
@@ -213,7 +221,9 @@ class SerialEmitter {
     this.#ahead = { fold, expr, state, tail, end };
     const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
     const take = this.#taking(seat, this.#ahead, state, tail);
-    alongRow(this.#b, this.#column, true, 1, (at) => at.forEach(take), this.#reach);
+    const reach = this.#reach;
+    const all = reach && { to: reach.to };
+    alongRow(this.#b, this.#column, true, 1, (at) => at.forEach(take), all);
   }
 
   /** Folds a row's elements ahead of its turn. */
@@ -234,7 +244,7 @@ class SerialEmitter {
     return this.#lanes === 'column' && this.#column.extent % 4 !== 0;
   }
 
-  #bind(seat: Seat, { column, atoms }: Place): Lowering {
+  #bind(seat: Seat, { column, atoms }: Place, isCertain: boolean = false): Lowering {
     const substitution = new Map([
       [this.#row.atom, seat.place],
       [this.#column.atom, column],
@@ -242,6 +252,7 @@ class SerialEmitter {
     const binding: Binding = { substitution, atoms: new Map([...seat.atoms, ...atoms]) };
     const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, this.#name, {
       instead: this.#instead,
+      ...(isCertain && this.#certain && { certain: this.#certain.conditions }),
     });
     for (const [node, value] of seat.results) lowering.results.set(node, value);
     return lowering;
@@ -253,8 +264,8 @@ class SerialEmitter {
   }
 
   /** Lowers values at a place of the row; `exprs` are those that this sweep evaluates. */
-  #at(seat: Seat, place: Place, exprs: readonly Expr[]): Lowering {
-    const lowering = this.#bind(seat, place);
+  #at(seat: Seat, place: Place, exprs: readonly Expr[], isCertain: boolean): Lowering {
+    const lowering = this.#bind(seat, place, isCertain);
     const number = this.#seats.indexOf(seat);
     const along = this.#lanes === 'column';
     const slot = along
@@ -295,11 +306,11 @@ class SerialEmitter {
       this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
     );
     const tails = this.#hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
-    const take = (places: readonly Place[]): void =>
+    const take = (places: readonly Place[], isCertain: boolean): void =>
       places.forEach((place, chain) => {
         besides(place);
         this.#seats.forEach((seat, s) => {
-          const step = { lowering: this.#at(seat, place, exprs), valid: undefined };
+          const step = { lowering: this.#at(seat, place, exprs, isCertain), valid: undefined };
           const isTail = this.#widthAt(place) < wide;
           const into = isTail ? tails[s]! : levels.at(-1)![s]![chain]!;
           (isTail ? last : folds[chain]!).forEach((fold, i) =>

@@ -88,6 +88,7 @@ class Copy {
         const yes = this.at(expr.yes, column);
         return guard.length === 0 ? yes : pool.make({ ...expr, guard, yes, no: this.at(expr.no, column) });
       }
+      case 'decode':
       case 'random': {
         const args = expr.args.map((arg) => this.at(arg, column));
         return pool.make({ ...expr, args, index: substitute(expr.index, map) });

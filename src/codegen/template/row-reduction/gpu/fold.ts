@@ -10,7 +10,7 @@ import { rounded } from '../../../lower/convert.ts';
 import { registerOf, type Lowering } from '../../../lower/expressions.ts';
 import type { Value, Width } from '../../../loop/loop.ts';
 import { beats, combine, identity, type Best } from '../../shared/monoid.ts';
-import type { Ask } from './join.ts';
+import type { Ask } from '../../shared/join.ts';
 
 /**
  * One step of a row. Where it may lie past the end, `valid` tells; what is evaluated is then an

@@ -7,6 +7,7 @@ import type { LoopOp, Value } from '../../../loop/loop.ts';
 import { combine } from '../../shared/monoid.ts';
 import { select, type Fold, type State, type Step } from './fold.ts';
 import type { Item } from '../plan.ts';
+import { powerOfTwo } from '../softmax.ts';
 
 const number = (value: number): Value => constant(value, 'f32');
 const arithmetic =
@@ -29,7 +30,7 @@ const square = (x: Value): Value => times(x, x);
 export function onlineSoftmax(b: LoopBuilder, { max, sum }: Extract<Item, { kind: 'softmax' }>): Fold {
   const isNone = (top: Value): Value => operation('eq', [top, number(-Infinity)], 'bool');
   const around = (top: Value): Value => b.let(select(isNone(top), number(0), top), 'around');
-  const exp = (x: Value, base: Value): Value => operation('exp', [minus(x, base)], 'f32');
+  const exp = (x: Value, base: Value): Value => powerOfTwo(b, b.let(minus(x, base), 'below'));
   const topOf = (values: readonly Value[]): Value =>
     values.reduce((x, y) => b.let(combine('max', x, y), 'top'));
   const together = ([m1, s1]: State, [m2, s2]: State): State => {

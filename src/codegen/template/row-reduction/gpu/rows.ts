@@ -27,7 +27,7 @@ import {
   operation,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import type { Binding } from '../../../lower/binding.ts';
+import type { Binding, LoweringOptions } from '../../../lower/binding.ts';
 import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
@@ -45,7 +45,8 @@ import {
 import { outlineRow, type RowOutline } from '../outline.ts';
 import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type Step } from './fold.ts';
 import { onlineSoftmax, runningMoments } from './fused.ts';
-import { filledSubgroup, Join, joinNames } from './join.ts';
+import { softmaxInstead } from '../softmax.ts';
+import { filledSubgroup, Join, joinNames } from '../../shared/join.ts';
 import { groupOf, KeptRows, keptNames } from './kept.ts';
 import { rowNeeded } from './needed.ts';
 import { pickedOf } from '../pick.ts';
@@ -64,6 +65,7 @@ class RowEmitter {
   readonly #plan: RowOutline;
   readonly #row: Axis;
   readonly #column: Axis;
+  readonly #instead: NonNullable<LoweringOptions['instead']>;
   readonly #b: LoopBuilder;
   readonly #join: Join;
   readonly #kept: KeptRows;
@@ -105,6 +107,7 @@ class RowEmitter {
     // Declared before the body is built: the builder must know that what is loaded from them
     // changes.
     this.#b = openBuilder(frame, [...joinNames, ...keptNames(plan.kept)]);
+    this.#instead = softmaxInstead(this.#b, body.stages);
     const end = endOf(this.#b, frame, column.extent, body.bound);
     const isWhole = end.kind === 'constant' || plan.tiling.keeping === 'registers';
     this.#end = isWhole
@@ -177,7 +180,9 @@ class RowEmitter {
       [this.#column.atom, column],
     ]);
     const binding: Binding = { substitution, atoms: new Map([[this.#rowAtom, this.#unit], ...atoms]) };
-    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, bufferName(this.#frame));
+    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, bufferName(this.#frame), {
+      instead: this.#instead,
+    });
     for (const [node, value] of this.#results) lowering.results.set(node, value);
     return lowering;
   }

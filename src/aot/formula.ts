@@ -1,0 +1,337 @@
+// Numbers that follow from sizes, as formulas that a bundle can compute: of a number's values at some
+// sizes one that gives them all. Polynomials with rational coefficients are solved for exactly, and
+// others are reduced to them: whole parts of quotients, limits, roots, reciprocals and logarithms.
+// That a formula holds at other sizes is for its caller to see (aot/ranges.ts).
+
+import type { Formula, Sizes } from '../bundle-runtime/manifest.ts';
+import { valueOf } from '../bundle-runtime/sizes.ts';
+
+/** A formula with its value at each sample. */
+interface Known {
+  readonly formula: Formula;
+  readonly values: readonly number[];
+}
+
+/** Divisors of whole parts that are looked for. */
+export const mostDivisor = 64;
+
+export class Formulas {
+  readonly #dims: readonly string[];
+  readonly #samples: readonly Sizes[];
+  readonly #known: Known[];
+
+  readonly #isAll: boolean;
+
+  /** Formulas in these names, from values at these sizes; `isAll`: there are no others. */
+  constructor(dims: readonly string[], samples: readonly Sizes[], isAll: boolean = false) {
+    this.#isAll = isAll;
+    this.#dims = dims;
+    this.#samples = samples;
+    this.#known = dims.map((name) => ({ formula: name, values: samples.map((sizes) => sizes[name]!) }));
+  }
+
+  /** A formula of these values, one a sample; undefined where none is found. */
+  find(values: readonly number[]): Formula | undefined {
+    const first = values[0]!;
+    if (!values.every(Number.isFinite)) return undefined;
+    if (values.every((value) => Object.is(value, first))) return Object.is(first, -0) ? undefined : first;
+    const known = this.#known.find((one) => one.values.every((value, i) => Object.is(value, values[i])));
+    if (known !== undefined) return known.formula;
+    const isWhole = values.every(Number.isSafeInteger);
+    const formula = isWhole ? this.#whole(values) : this.#real(values);
+    if (formula !== undefined) this.#known.push({ formula, values });
+    return formula;
+  }
+
+  /** The formula, or as its f32, where it gives these values. */
+  #confirmed(formula: Formula | undefined, values: readonly number[]): Formula | undefined {
+    if (formula === undefined) return undefined;
+    const gives = (one: Formula): boolean =>
+      this.#samples.every((sizes, i) => Object.is(valueOf(one, sizes), values[i]));
+    const rounded: Formula = ['fround', formula];
+    return gives(formula) ? formula : gives(rounded) ? rounded : undefined;
+  }
+
+  #whole(values: readonly number[]): Formula | undefined {
+    return (
+      this.#confirmed(this.#polynomial(values), values) ??
+      this.#confirmed(this.#limited(values), values) ??
+      this.#confirmed(this.#wholePart(values), values) ??
+      this.#confirmed(this.#multiple(values), values)
+    );
+  }
+
+  /** Of the lowest degree that gives these values at the samples that `among` says. */
+  #polynomial(
+    values: readonly number[],
+    degrees: readonly number[] = [1, 2, 3],
+    among: readonly number[] = values.map((_, i) => i),
+    dims: readonly string[] = this.#dims,
+  ): Formula | undefined {
+    for (const degree of degrees) {
+      const monomials = monomialsOf(dims.length, degree);
+      // What has as many unknowns as values says nothing.
+      if (!this.#isAll && monomials.length + 2 > among.length) return undefined;
+      const rows = among.map((i) => {
+        const sizes = dims.map((name) => BigInt(this.#samples[i]![name]!));
+        const terms = monomials.map((powers) =>
+          powers.reduce((product, power, k) => product * sizes[k]! ** BigInt(power), 1n),
+        );
+        return [...terms, BigInt(values[i]!)];
+      });
+      const found = solved(rows);
+      if (found === undefined) continue;
+      const terms = monomials.flatMap((powers, k) => {
+        const coefficient = Number(found.over[k]!);
+        const factors = powers.flatMap((power, d) => Array<Formula>(power).fill(dims[d]!));
+        return coefficient === 0 ? [] : [times(factors, coefficient)];
+      });
+      const sum = terms.reduceRight<Formula>((rest, term) => (rest === 0 ? term : ['+', term, rest]), 0);
+      return found.under === 1n ? sum : ['/', sum, Number(found.under)];
+    }
+    return undefined;
+  }
+
+  /** Of a size that is not followed beyond a limit, or below one. */
+  #limited(values: readonly number[]): Formula | undefined {
+    for (const [op, limit] of [
+      ['min', Math.max(...values)],
+      ['max', Math.min(...values)],
+    ] as const) {
+      const free = values.flatMap((value, i) => (value === limit ? [] : [i]));
+      for (const name of this.#dims) {
+        const inner = this.#polynomial(values, [1], free, [name]);
+        const formula = this.#confirmed(inner && [op, inner, limit], values);
+        if (formula !== undefined) return formula;
+      }
+    }
+    return undefined;
+  }
+
+  /** `m · ⌊(a·size + b) / c⌋ + e` of one size. */
+  #wholePart(values: readonly number[]): Formula | undefined {
+    const step = values.reduce((divisor, value) => greatestCommon(divisor, Math.abs(value - values[0]!)), 0);
+    const least = Math.min(...values);
+    const steps = values.map((value) => (value - least) / step);
+    for (const name of this.#dims) {
+      const sizes = this.#samples.map((sample) => sample[name]!);
+      const [low, high] = [sizes.indexOf(Math.min(...sizes)), sizes.indexOf(Math.max(...sizes))];
+      const reach = sizes[high]! - sizes[low]!;
+      if (reach === 0) continue;
+      const slope = (steps[high]! - steps[low]!) / reach;
+      for (let c = 2; c <= mostDivisor; c++) {
+        const a = Math.round(slope * c);
+        if (a === 0 || Math.abs(slope - a / c) > 1 / reach + 1e-9) continue;
+        const rests = steps.map((value, i) => c * value - a * sizes[i]!);
+        const b = Math.max(...rests);
+        if (b > Math.min(...rests) + c - 1) continue;
+        const scaled = plus(times([name], a), b);
+        return plus(times([['floor', ['/', scaled, c]]], step), least);
+      }
+    }
+    return undefined;
+  }
+
+  /** Of a size times what has a formula of its own. */
+  #multiple(values: readonly number[]): Formula | undefined {
+    for (const { formula, values: by } of this.#known.slice(0, this.#dims.length)) {
+      const rest = values.map((value, i) => value / by[i]!);
+      if (!rest.every(Number.isSafeInteger)) continue;
+      const other =
+        this.#confirmed(this.#limited(rest), rest) ??
+        this.#confirmed(this.#wholePart(rest), rest) ??
+        this.#multiple(rest);
+      if (other !== undefined) return ['*', formula, other];
+    }
+    return undefined;
+  }
+
+  /** Of numbers that JavaScript made of sizes, as `1 / n` and `Math.sqrt(n)` are. */
+  #real(values: readonly number[]): Formula | undefined {
+    for (const { to, back } of inverses) {
+      for (let by = 1; by <= 16; by++) {
+        const mapped = values.map((value) => by * to(value));
+        const whole = mapped.map(Math.round);
+        const isNear = mapped.every(
+          (value, i) => whole[i] !== 0 && Math.abs(value - whole[i]!) <= 1e-6 * Math.abs(value),
+        );
+        const inner = isNear && whole.every(Number.isSafeInteger) ? this.find(whole) : undefined;
+        const found = inner === undefined ? undefined : this.#oneOf(back(inner, by), values);
+        if (found !== undefined) return found;
+      }
+    }
+    // A function of what has a formula, times some constant.
+    for (const { formula, values: base } of this.#known) {
+      for (const { of, shown } of shapes) {
+        const ratios = base.map((value, i) => values[i]! / of(value));
+        const ratio = ratios[0]!;
+        if (!ratios.every((other) => Math.abs(other - ratio) <= 1e-6 * Math.abs(ratio))) continue;
+        const constants = new Set([7, 9, 12, 15].map((digits) => Number(ratio.toPrecision(digits))));
+        for (const constant of [...constants, ...ratios]) {
+          const found = Number.isFinite(constant) && this.#oneOf(shown(formula, constant), values);
+          if (found) return found;
+        }
+      }
+    }
+    return undefined;
+  }
+
+  #oneOf(formulas: readonly Formula[], values: readonly number[]): Formula | undefined {
+    for (const formula of formulas) {
+      const found = this.#confirmed(formula, values);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+/** Functions that, times a number, make whole numbers of what JavaScript made of them, and their ways back. */
+const inverses: readonly {
+  readonly to: (value: number) => number;
+  readonly back: (of: Formula, by: number) => readonly Formula[];
+}[] = [
+  { to: (value) => 1 / value, back: (of, by) => [['/', by, of]] },
+  { to: (value) => value * value, back: (of, by) => [['sqrt', over(of, by)]] },
+  {
+    to: (value) => 1 / (value * value),
+    back: (of, by) => [
+      ['/', 1, ['sqrt', over(of, by)]],
+      ['sqrt', ['/', by, of]],
+    ],
+  },
+];
+
+function over(of: Formula, by: number): Formula {
+  return by === 1 ? of : ['/', of, by];
+}
+
+/** Functions of a number, and how they are written with a constant factor. */
+const shapes: readonly {
+  readonly of: (value: number) => number;
+  readonly shown: (of: Formula, by: number) => readonly Formula[];
+}[] = [
+  {
+    of: (value) => value,
+    shown: (of, by) => [
+      ['*', by, of],
+      ['/', of, 1 / by],
+    ],
+  },
+  {
+    of: (value) => 1 / value,
+    shown: (of, by) => [
+      ['/', by, of],
+      ['*', by, ['/', 1, of]],
+    ],
+  },
+  {
+    of: Math.sqrt,
+    shown: (of, by) => [
+      ['*', by, ['sqrt', of]],
+      ['/', ['sqrt', of], 1 / by],
+    ],
+  },
+  {
+    of: (value) => 1 / Math.sqrt(value),
+    shown: (of, by) => [
+      ['/', by, ['sqrt', of]],
+      ['*', by, ['/', 1, ['sqrt', of]]],
+    ],
+  },
+  {
+    of: Math.log,
+    shown: (of, by) => [
+      ['*', by, ['log', of]],
+      ['/', ['log', of], 1 / by],
+    ],
+  },
+  { of: (value) => 1 / Math.log(value), shown: (of, by) => [['/', by, ['log', of]]] },
+];
+
+function times(factors: readonly Formula[], by: number): Formula {
+  const product = factors.reduce<Formula | undefined>(
+    (rest, factor) => (rest === undefined ? factor : ['*', factor, rest]),
+    undefined,
+  );
+  if (product === undefined) return by;
+  return by === 1 ? product : ['*', by, product];
+}
+
+function plus(formula: Formula, by: number): Formula {
+  return by === 0 ? formula : ['+', formula, by];
+}
+
+/** Powers of each of so many sizes, of a total degree up to this, low ones first. */
+function monomialsOf(count: number, degree: number): readonly (readonly number[])[] {
+  let all: number[][] = [[]];
+  for (let i = 0; i < count; i++)
+    all = all.flatMap((powers) => Array.from({ length: degree + 1 }, (_, power) => [...powers, power]));
+  const total = (powers: readonly number[]): number => powers.reduce((sum, power) => sum + power, 0);
+  return all.filter((powers) => total(powers) <= degree).sort((a, b) => total(b) - total(a));
+}
+
+/**
+ * Solves linear equations, the right side last: numerators over one denominator. Unknowns that nothing
+ * decides are 0; undefined where the equations contradict one another.
+ */
+function solved(
+  rows: readonly (readonly bigint[])[],
+): { readonly over: readonly bigint[]; readonly under: bigint } | undefined {
+  const left = rows.map((row) => [...row]);
+  const count = left[0]!.length - 1;
+  const pivots: { readonly row: bigint[]; readonly column: number }[] = [];
+  for (let column = 0; column < count; column++) {
+    const at = left.findIndex((row) => row[column] !== 0n);
+    if (at < 0) continue;
+    const [row] = left.splice(at, 1) as [bigint[]];
+    for (const other of [...left, ...pivots.map((pivot) => pivot.row)]) reduce(other, row, column);
+    pivots.push({ row, column });
+  }
+  if (left.some((row) => row[count] !== 0n)) return undefined;
+  const under = pivots.reduce((all, { row, column }) => {
+    const own = abs(row[column]!) / greatest(row[column]!, row[count]!);
+    return (all / greatest(all, own)) * own;
+  }, 1n);
+  const over = Array<bigint>(count).fill(0n);
+  for (const { row, column } of pivots) over[column] = (row[count]! * under) / row[column]!;
+  return { over, under };
+}
+
+/** Takes a multiple of a row away, so that a column is 0; entries stay whole and small. */
+function reduce(row: bigint[], by: readonly bigint[], column: number): void {
+  const [own, pivot] = [row[column]!, by[column]!];
+  if (own === 0n) return;
+  row.forEach((value, i) => (row[i] = value * pivot - by[i]! * own));
+  const common = row.reduce(greatest, 0n);
+  if (common > 1n) row.forEach((value, i) => (row[i] = value / common));
+}
+
+function abs(value: bigint): bigint {
+  return value < 0n ? -value : value;
+}
+
+function greatest(a: bigint, b: bigint): bigint {
+  let [x, y] = [abs(a), abs(b)];
+  while (y !== 0n) [x, y] = [y, x % y];
+  return x;
+}
+
+function greatestCommon(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (y !== 0) [x, y] = [y, x % y];
+  return x;
+}
+
+/** A formula as text: `2 * length + 1`. */
+export function showFormula(formula: Formula): string {
+  if (typeof formula !== 'object') return String(formula);
+  const [op, ...of] = formula;
+  const parts = of.map(showFormula);
+  if (!'+*/'.includes(op)) return `${op}(${parts.join(', ')})`;
+  const inner = of.map((part, i) => {
+    const isSum = typeof part === 'object' && part[0] === '+';
+    const isQuotient = typeof part === 'object' && op === '/' && i === 1 && '*/'.includes(part[0]);
+    return op !== '+' && (isSum || isQuotient) ? `(${parts[i]})` : parts[i]!;
+  });
+  return inner.join(` ${op} `).replaceAll('+ -', '- ');
+}

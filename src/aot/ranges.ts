@@ -1,0 +1,372 @@
+// Entries whose sizes are left open within ranges: one program, or a few for parts of the ranges, in
+// which sizes are run-time scalars (ir/sizes/). A bundle cannot record its function again, so each
+// number that follows from sizes has to have a formula (aot/formula.ts), and the function is recorded
+// at many sizes of the ranges, where structure and formulas have to give what it records.
+
+import { SinterError } from '../errors.ts';
+import type { Entry, Formula, ScalarSource, Sizes } from '../bundle-runtime/manifest.ts';
+import { valueOf } from '../bundle-runtime/sizes.ts';
+import { showShape } from '../ir/shape.ts';
+import { generalise, match, type Structure } from '../ir/sizes/recording.ts';
+import { isVarying, Sizes as Numbers, type Num, type Values, type Varying } from '../ir/sizes/size.ts';
+import { variantOf, type Variant } from '../ir/sizes/variant.ts';
+import { Dim } from '../tensor/sizes/dim.ts';
+import { jointsOf, unconstrained, witnessesOf } from '../tensor/sizes/witnesses.ts';
+import { wiredEntry, type TracedEntry } from './entry.ts';
+import { Formulas, mostDivisor, showFormula } from './formula.ts';
+import { openPorts } from './ports.ts';
+import { offsetOf, sizedProgram, type Scalars } from './scalars.ts';
+import { countOf, showSizes, type OpenPoint, type Ranges } from './sizes.ts';
+import {
+  drawnFromAll,
+  fixedSizes,
+  likeness,
+  oddWeight,
+  pointsOf,
+  randomNumbers,
+  shapeOf,
+  sizesWithin,
+  trialOf,
+  upToOf,
+  type Trial,
+} from './trials.ts';
+import type { WeightTable } from './weights.ts';
+
+export interface RangedCase {
+  readonly sizes: Sizes;
+  readonly least: Sizes;
+  readonly traced: TracedEntry;
+}
+
+export interface RangedEntry {
+  readonly entry: Omit<Entry, 'programs'>;
+  /** For each program the largest sizes of those with ranges, and the smallest. */
+  readonly cases: readonly RangedCase[];
+}
+
+/** A trial that is the structure, with the numbers of its sizes. */
+interface Fitted extends Trial {
+  readonly values: Values;
+}
+
+/**
+ * The programs of an entry for all sizes of its ranges. Rejects with E_UNSUPPORTED, naming sizes and
+ * operation, where the function does something else at some sizes, where a number has no formula, or
+ * where an operation cannot do with a varying size.
+ */
+export async function rangedEntry(
+  point: OpenPoint,
+  ranges: Ranges,
+  fixed: Sizes,
+  state: unknown,
+  table: WeightTable,
+): Promise<RangedEntry> {
+  const dims = [...ranges].map(([name, { min, max, multipleOf }]) => new Dim(name, min, max, multipleOf));
+  return new Ranged(point, dims, fixed, state).entry(table);
+}
+
+/** So many programs for single sizes at the beginning of ranges. */
+const mostSplits = 4;
+
+class Ranged {
+  readonly #point: OpenPoint;
+  readonly #fixed: Sizes;
+  readonly #state: unknown;
+  readonly #dims: readonly Dim[];
+  readonly #splits: number;
+  readonly #numbers = new Numbers();
+  /** The numbers that programs read, or that their room is for. */
+  readonly #formulas = new Map<Varying, Formula>();
+
+  constructor(point: OpenPoint, dims: readonly Dim[], fixed: Sizes, state: unknown, splits: number = 0) {
+    this.#point = point;
+    this.#dims = dims;
+    this.#fixed = fixed;
+    this.#state = state;
+    this.#splits = splits;
+  }
+
+  async entry(table: WeightTable): Promise<RangedEntry> {
+    const { structure, witnesses } = await this.#structure();
+    const trials = [...witnesses, ...(await this.#trials(pointsOf(this.#dims)))];
+    const odd = trials.filter((trial) => this.#fit(structure, trial, trials[0]!) === undefined);
+    const split = this.#splitOf(trials, odd);
+    if (split !== undefined) return this.#apart(split, trials, table);
+    const fitted = await this.#fitted(structure, trials);
+    const formulas = this.#formulasOf(fitted);
+    const variants = this.#variants(structure, fitted, formulas);
+    const [first] = fitted as [Fitted];
+    const main = wiredEntry(first.recording, table);
+    const ofTrials = (read: (own: TracedEntry) => number): Formula =>
+      this.#formulaOf(
+        formulas,
+        fitted.map(({ own }) => read(own)),
+        'the random numbers that a call draws',
+      );
+    const sources = main.wiring.sources.map((source, i): ScalarSource => {
+      return 'counter' in source ? { ...source, offset: ofTrials((own) => offsetOf(own, i)) } : source;
+    });
+    const draws = ofTrials(({ wiring }) => wiring.draws as number);
+    const entry = this.#entryOf(fitted, formulas);
+    const scalars = { sources, draws };
+    await this.#check(structure, fitted[0]!, entry, scalars);
+    const least = Object.fromEntries(this.#dims.map(({ name, min }) => [name, min]));
+    const cases = variants.map(({ upTo, variant }) => {
+      const largest = fitted.find(({ sizes }) =>
+        Object.keys(upTo).every((name) => sizes[name] === upTo[name]),
+      )!;
+      return { sizes: upTo, least, traced: sizedProgram(main, largest, variant, scalars, this.#formulas) };
+    });
+    return { entry, cases };
+  }
+
+  #formulasOf(trials: readonly Trial[]): Formulas {
+    const sizes = trials.map((trial) => trial.sizes);
+    return new Formulas(
+      this.#dims.map(({ name }) => name),
+      sizes,
+      countOf(this.#dims) === new Set(sizes.map((at) => JSON.stringify(at))).size,
+    );
+  }
+
+  /** What the entry takes and gives, as all trials say. */
+  #entryOf(trials: readonly Trial[], formulas: Formulas): Omit<Entry, 'programs'> {
+    const ports = openPorts(trials, (sizes, what) => this.#formulaOf(formulas, sizes, what));
+    if (ports === undefined) throw this.#refusal(`takes or gives other tensors at some ${this.#names()}`);
+    const ranges = this.#dims.map(
+      ({ name, min, max, multipleOf }) => [name, [min, max, multipleOf]] as const,
+    );
+    return { ...ports, built: this.#shown(), ranges: Object.fromEntries(ranges) };
+  }
+
+  #trial(sizes: Sizes): Promise<Trial> {
+    return trialOf(this.#point, { ...this.#fixed, ...sizes }, this.#state);
+  }
+
+  async #trials(all: readonly Sizes[]): Promise<Trial[]> {
+    const trials: Trial[] = [];
+    for (const sizes of all) trials.push(await this.#trial(sizes));
+    return trials;
+  }
+
+  /** Tries the function at a few sizes until its recordings are one structure. */
+  async #structure(): Promise<{ readonly structure: Structure; readonly witnesses: readonly Trial[] }> {
+    let difference: Exclude<ReturnType<typeof generalise>, Structure> | undefined;
+    // At the smallest size, often 1, views may change nothing: it is no good witness.
+    const larger = this.#dims.map(({ name, min, max, multipleOf }) => {
+      return new Dim(name, Math.min(max, min + multipleOf), max, multipleOf);
+    });
+    const joints = jointsOf(larger, unconstrained);
+    const fixed = new Set<number>();
+    for (let turn = 0; turn < 3; turn++) {
+      const sizes = witnessesOf(joints, fixed, turn).map((at) => Object.fromEntries(at));
+      const witnesses = await this.#trials(sizes);
+      if (turn === 0) {
+        // Sizes that tensors have anyway are no good witnesses.
+        for (const number of fixedSizes(witnesses)) fixed.add(number);
+        if (sizes.some((at) => Object.values(at).some((size) => fixed.has(size)))) continue;
+      }
+      const made = generalise(
+        witnesses.map(({ recording }) => recording.partial.skeleton),
+        this.#numbers,
+      );
+      if ('parts' in made) return { structure: made, witnesses };
+      difference = made;
+    }
+    const { node, other } = difference!;
+    throw this.#refusal(
+      `records ${node.op} at one size of ${this.#names()}, ${other?.op ?? 'nothing'} at another`,
+    );
+  }
+
+  #names(): string {
+    return this.#dims.map(({ name }) => name).join(', ');
+  }
+
+  #refusal(problem: string, hint?: string): SinterError {
+    const wanted = hint ?? `a size instead of a range: --dim ${this.#dims[0]!.name}=${this.#dims[0]!.max}`;
+    return new SinterError('E_UNSUPPORTED', `build: ${this.#point.name} ${problem}\n  try: ${wanted}`);
+  }
+
+  #shown(): string {
+    const parts = this.#dims.map(({ name, min, max, multipleOf }) => {
+      return `${name} ${min} to ${max}${multipleOf === 1 ? '' : `, a multiple of ${multipleOf}`}`;
+    });
+    return parts.join('; ');
+  }
+
+  /** The numbers of a trial; undefined where it is another computation. */
+  #fit(structure: Structure, { recording, own }: Trial, first: Trial): Values | undefined {
+    const { skeleton, graph } = recording.partial;
+    const matched = match(structure, skeleton, this.#numbers);
+    const isSame =
+      matched !== undefined &&
+      matched.leaves.every((leaf, i) => leaf === i) &&
+      matched.leaves.length === graph.parameters.length &&
+      likeness(own) === likeness(first.own);
+    return isSame ? matched.values : undefined;
+  }
+
+  /** Trials with the numbers of their sizes. Rejects where one is another computation. */
+  async #fitted(structure: Structure, trials: readonly Trial[]): Promise<Fitted[]> {
+    const fitted = trials.map((trial): Fitted => {
+      const values = this.#fit(structure, trial, trials[0]!);
+      if (values !== undefined) return { ...trial, values };
+      throw this.#refusal(
+        `does something else at ${showSizes(trial.sizes)} than at ${showSizes(trials[0]!.sizes)}`,
+        'a range without this size, or no condition on a size in the function',
+      );
+    });
+    for (const trial of fitted.slice(1)) {
+      const odd = await oddWeight(fitted[0]!, trial);
+      if (odd === undefined) continue;
+      const type = showShape(odd.shape, odd.dtype);
+      throw this.#refusal(
+        `makes a tensor of elements that follow from ${this.#names()}: ${type} at ${showSizes(fitted[0]!.sizes)}`,
+        'arange and arithmetic instead of elements computed in JavaScript',
+      );
+    }
+    return fitted;
+  }
+
+  /** A size whose smallest value has a program of its own, as 1 often has: nothing fits there. */
+  #splitOf(trials: readonly Trial[], odd: readonly Trial[]): Dim | undefined {
+    if (odd.length === 0 || this.#splits >= mostSplits) return undefined;
+    const countAt = ({ name, min }: Dim, all: readonly Trial[]): number =>
+      all.filter(({ sizes }) => sizes[name] === min).length;
+    const possible = this.#dims.filter((dim) => {
+      const count = countAt(dim, odd);
+      return dim.max > dim.min && count > 0 && count === countAt(dim, trials);
+    });
+    // The one that most of them have.
+    return possible.sort((one, other) => countAt(other, odd) - countAt(one, odd))[0];
+  }
+
+  /** Programs for the smallest value of a size, and for the others. */
+  async #apart(of: Dim, trials: readonly Trial[], table: WeightTable): Promise<RangedEntry> {
+    const { name, min, max, multipleOf } = of;
+    const later = new Dim(name, min + multipleOf, max, multipleOf);
+    const splits = this.#splits + 1;
+    const dims = this.#dims.map((dim) => (dim === of ? later : dim));
+    const rest = await new Ranged(this.#point, dims, this.#fixed, this.#state, splits).entry(table);
+    const others = this.#dims.filter((dim) => dim !== of);
+    const fixed = { ...this.#fixed, [name]: min };
+    const own = new Ranged(this.#point, others, fixed, this.#state, splits);
+    const first = others.length > 0 ? await own.entry(table) : { cases: [await own.#single(table)] };
+    const entry = this.#entryOf(trials, this.#formulasOf(trials));
+    const least = first.cases.map((one) => ({
+      ...one,
+      sizes: { ...one.sizes, [name]: min },
+      least: { ...one.least, [name]: min },
+    }));
+    return { entry, cases: [...least, ...rest.cases] };
+  }
+
+  /** The program where no size is left open. */
+  async #single(table: WeightTable): Promise<RangedCase> {
+    const { recording } = await this.#trial({});
+    return { sizes: {}, least: {}, traced: wiredEntry(recording, table) };
+  }
+
+  #variants(
+    structure: Structure,
+    fitted: readonly Fitted[],
+    formulas: Formulas,
+  ): { readonly upTo: Sizes; readonly variant: Variant }[] {
+    // What recordings say, for what operations refuse and for sizes between those tried.
+    const said = new Map<Varying, Formula>();
+    for (const num of fitted[0]!.values.keys()) {
+      const formula = formulas.find(fitted.map(({ values }) => values.get(num)!));
+      if (formula !== undefined) said.set(num, formula);
+    }
+    const describe = (num: Varying): string => {
+      const formula = said.get(num);
+      return formula === undefined ? `a size made of ${this.#names()}` : showFormula(formula);
+    };
+    return upToOf(this.#dims).map((upTo) => {
+      const isWithin = (sizes: Sizes): boolean =>
+        Object.keys(upTo).every((name) => sizes[name]! <= upTo[name]!);
+      const samples = fitted.filter(({ sizes }) => isWithin(sizes)).map(({ values }) => values);
+      const within = this.#dims.map(
+        ({ name, min, multipleOf }) => new Dim(name, min, upTo[name]!, multipleOf),
+      );
+      const random = randomNumbers(2);
+      for (let turn = 0; turn < 16; turn++) {
+        const variant = variantOf(structure, this.#numbers, samples, describe);
+        for (const num of [...variant.scalars.map((scalar) => scalar.num), ...variant.capacities.keys()])
+          if (!this.#formulas.has(num))
+            this.#formulas.set(num, this.#numberOf(num, structure, fitted, formulas));
+        // Most numbers are greatest at the largest sizes, but not all.
+        const beyond = sizesWithin(within, random).find((sizes) =>
+          [...variant.capacities].some(([num, most]) => valueOf(this.#formulas.get(num)!, sizes) > most),
+        );
+        if (beyond === undefined) return { upTo, variant };
+        samples.push(new Map([...said].map(([num, formula]) => [num, valueOf(formula, beyond)])));
+      }
+      throw this.#refusal(`has sizes that are greatest at no end of ${this.#names()}`);
+    });
+  }
+
+  /** The formula of a number. Throws E_UNSUPPORTED naming the operation that has it. */
+  #numberOf(num: Varying, structure: Structure, fitted: readonly Fitted[], formulas: Formulas): Formula {
+    const part = structure.parts.find(({ shape, attrs }) => holdsNumber([shape, attrs], num));
+    const what =
+      part === undefined ? 'a size' : `a number of ${part.op} ${showShape(part.node.shape, part.node.dtype)}`;
+    const values = fitted.map(
+      (trial) => trial.values.get(num) ?? this.#numbers.complete(trial.values, [num])?.get(num) ?? NaN,
+    );
+    return this.#formulaOf(formulas, values, what);
+  }
+
+  #formulaOf(formulas: Formulas, values: readonly number[], what: string): Formula {
+    const found = formulas.find(values);
+    if (found !== undefined) return found;
+    const seen = [...new Set(values)].slice(0, 4).join(', ');
+    throw this.#refusal(`has ${what} that no formula known here gives of ${this.#names()}: ${seen}, …`);
+  }
+
+  /** Records the function at sizes that no formula was found from, and holds formulas to them. */
+  async #check(
+    structure: Structure,
+    first: Fitted,
+    entry: Pick<Entry, 'inputs' | 'outputs' | 'derived'>,
+    { sources, draws }: Scalars,
+  ): Promise<void> {
+    const random = randomNumbers(3);
+    const all = Array.from({ length: 12 }, () => drawnFromAll(this.#dims, random));
+    // Whole parts of quotients repeat: a row of sizes meets each of their rests.
+    const text = JSON.stringify([[...this.#formulas.values()], entry.derived, sources, draws]);
+    if (text.includes('"floor"'))
+      for (const { name, min, max, multipleOf } of this.#dims)
+        for (let i = 0; i < mostDivisor && min + i * multipleOf <= max; i++)
+          all.push({ ...drawnFromAll(this.#dims, random), [name]: min + i * multipleOf });
+    const [, ...others] = await this.#fitted(structure, [first, ...(await this.#trials(all))]);
+    for (const { sizes, values, own } of others) {
+      const known: Record<string, number> = { ...sizes };
+      for (const [name, formula] of Object.entries(entry.derived ?? {}))
+        known[name] = valueOf(formula, sizes);
+      const expect = (formula: Formula, value: number | undefined): void => {
+        if (Object.is(valueOf(formula, known), value)) return;
+        const problem = `${showFormula(formula)} is not ${value} at ${showSizes(sizes)}`;
+        throw this.#refusal(`follows from ${this.#names()} by no formula known here: ${problem}`);
+      };
+      for (const [num, formula] of this.#formulas)
+        expect(formula, values.get(num) ?? this.#numbers.complete(values, [num])?.get(num));
+      expect(draws, own.wiring.draws as number);
+      sources.forEach((source, i) => 'counter' in source && expect(source.offset, offsetOf(own, i)));
+      for (const [ports, theirs] of [
+        [entry.inputs, own.inputs],
+        [entry.outputs, own.outputs],
+      ] as const)
+        ports.forEach((port, i) => {
+          if ('shape' in port) port.shape.forEach((size, axis) => expect(size, shapeOf(theirs[i]!)[axis]));
+        });
+    }
+  }
+}
+
+function holdsNumber(within: unknown, num: Num): boolean {
+  if (within === num) return true;
+  if (typeof within !== 'object' || within === null || isVarying(within)) return false;
+  return Object.values(within).some((part) => holdsNumber(part, num));
+}

@@ -1,0 +1,162 @@
+// A function of a bundle tried at sizes of its ranges: what it takes, gives and captures there, and at
+// which sizes it is tried. Sizes are drawn alike at each build.
+
+import { SinterError } from '../errors.ts';
+import type { Sizes } from '../bundle-runtime/manifest.ts';
+import { readBytes } from '../tensor/realise/realise.ts';
+import type { Handle } from '../tensor/recording/handle.ts';
+import { Dim } from '../tensor/sizes/dim.ts';
+import { jointsOf, levelsOf, unconstrained } from '../tensor/sizes/witnesses.ts';
+import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
+import { showSizes, type OpenPoint, type Range, type Ranges } from './sizes.ts';
+import { WeightTable } from './weights.ts';
+
+/** The function at some sizes. */
+export interface Trial {
+  readonly sizes: Sizes;
+  readonly recording: Recording;
+  /** As one that has a table of weights of its own: what has to be the same at all sizes. */
+  readonly own: TracedEntry;
+  readonly handles: readonly Handle[];
+}
+
+/** The function at these sizes. Rejects with E_UNSUPPORTED where it cannot be recorded there. */
+export async function trialOf(point: OpenPoint, sizes: Sizes, state: unknown): Promise<Trial> {
+  const at = await point.at(sizes);
+  try {
+    const recording = recordEntry(at, state);
+    const table = new WeightTable(new Map());
+    return { sizes, recording, own: wiredEntry(recording, table), handles: table.handles };
+  } catch (error) {
+    if (!(error instanceof SinterError)) throw error;
+    const [first, ...rest] = error.message.split('\n');
+    const problem = `build: ${point.name} cannot be recorded at ${showSizes(sizes)}: ${first}`;
+    throw new SinterError('E_UNSUPPORTED', [problem, ...rest].join('\n'), { cause: error });
+  }
+}
+
+/**
+ * The ranges that a function's inputs tell; what they do not tell does not matter to it, and is fixed.
+ * Rejects with E_UNSUPPORTED where something else is given at other sizes all the same.
+ */
+export async function rangesTold(
+  point: OpenPoint,
+  state: unknown,
+): Promise<{ readonly ranges: Ranges; readonly fixed: Sizes }> {
+  const ranges = new Map<string, Range>();
+  const fixed: Record<string, number> = {};
+  const given = [...(point.ranges ?? [])];
+  if (given.length === 0) return { ranges, fixed };
+  const most = Object.fromEntries(given.map(([name, { max }]) => [name, max]));
+  const whole = await trialOf(point, { ...point.sizes[0], ...most }, state);
+  for (const [name, range] of given) {
+    const { min } = range;
+    const other = await trialOf(point, { ...whole.sizes, [name]: min }, state);
+    if (JSON.stringify(other.own.inputs) !== JSON.stringify(whole.own.inputs)) {
+      ranges.set(name, range);
+      continue;
+    }
+    fixed[name] = min;
+    if (JSON.stringify(other.own.outputs) === JSON.stringify(whole.own.outputs)) continue;
+    throw new SinterError(
+      'E_UNSUPPORTED',
+      `build: ${point.name} gives other shapes at ${showSizes({ [name]: min })} than at ${showSizes({ [name]: range.max })}, and takes the same: inputs must tell sizes`,
+    );
+  }
+  return { ranges, fixed };
+}
+
+/** A tensor that a function captures and that is not the same at two sizes. */
+export async function oddWeight(one: Trial, other: Trial): Promise<Handle | undefined> {
+  for (const [i, handle] of one.handles.entries()) {
+    const twin = other.handles[i]!;
+    if (twin === handle) continue;
+    const isAlike = twin.dtype === handle.dtype && `${twin.shape}` === `${handle.shape}`;
+    const values = isAlike ? await Promise.all([readBytes(handle), readBytes(twin)]) : undefined;
+    if (values?.[0].every((byte, k) => byte === values[1][k])) continue;
+    return handle;
+  }
+  return undefined;
+}
+
+/** Sizes to hold the structure to: the ends of ranges and programs, small ones, and random ones. */
+export function pointsOf(dims: readonly Dim[]): Sizes[] {
+  const random = randomNumbers(1);
+  const all: Sizes[] = [];
+  const drawn = (): Sizes => drawnFromAll(dims, random);
+  all.push(Object.fromEntries(dims.map(({ name, min }) => [name, min])));
+  all.push(...upToOf(dims));
+  for (const { name, min, max, multipleOf } of dims) {
+    const levels = upToOf(dims).map((upTo) => upTo[name]!);
+    const ends = levels.flatMap((size) => [size, size + multipleOf]);
+    const small = Array.from({ length: 6 }, (_, i) => min + i * multipleOf);
+    const powers = Array.from({ length: 5 }, (_, i) => 2 ** (2 * i + 3));
+    for (const size of [...small, ...ends, ...powers])
+      if (size >= min && size <= max && size % multipleOf === 0) all.push({ ...drawn(), [name]: size });
+  }
+  for (let i = 0; i < 12; i++) all.push(drawn());
+  return [...new Map(all.map((sizes) => [JSON.stringify(sizes), sizes])).values()];
+}
+
+/** The largest sizes of each program. */
+export function upToOf(dims: readonly Dim[]): Record<string, number>[] {
+  const levels = levelsOf(jointsOf(dims, unconstrained), true);
+  const count = Math.max(...[...levels.values()].map(({ length }) => length));
+  return Array.from({ length: count }, (_, i) =>
+    Object.fromEntries(
+      [...levels].map(([name, sizes]) => [name, sizes[Math.max(0, sizes.length - count + i)]!]),
+    ),
+  );
+}
+
+/** What of an entry has to be the same at all sizes. */
+export function likeness({ inputs, outputs, wiring, kept, scalars }: TracedEntry): string {
+  const ranks = [...inputs, ...outputs].map((port) => ({
+    ...port,
+    shape: 'shape' in port ? port.shape.length : undefined,
+  }));
+  const sources = wiring.sources.map((source) => ('counter' in source ? { ...source, offset: 0 } : source));
+  return JSON.stringify([ranks, { ...wiring, sources, draws: 0 }, kept, [...scalars]]);
+}
+
+/** The shape of an input or output at a trial's sizes. */
+export function shapeOf(port: object): readonly number[] {
+  return (port as { readonly shape: readonly number[] }).shape;
+}
+
+/** Sizes of tensors and axes that are the same at all sizes. */
+export function fixedSizes([first, ...others]: readonly Trial[]): number[] {
+  const all = (own: TracedEntry): number[] =>
+    [...own.inputs, ...own.outputs].flatMap((port) => ('shape' in port ? shapeOf(port) : []));
+  return all(first!.own).filter((size, i) => others.every(({ own }) => all(own)[i] === size));
+}
+
+/** Numbers from 0 to 1 that are the same at each build. */
+export function randomNumbers(seed: number): () => number {
+  let state = (seed * 0x9e3779b9) >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** A size of a range: as often a small one as a large one. */
+function drawnFrom({ min, max, multipleOf }: Dim, random: () => number): number {
+  const steps = (max - min) / multipleOf;
+  const far = random() < 0.5 ? random() : (steps + 1) ** random() / (steps + 1);
+  return min + multipleOf * Math.min(steps, Math.floor(far * (steps + 1)));
+}
+
+export function drawnFromAll(dims: readonly Dim[], random: () => number): Sizes {
+  return Object.fromEntries(dims.map((dim) => [dim.name, drawnFrom(dim, random)]));
+}
+
+/** All sizes of a range, or many. */
+export function sizesWithin(dims: readonly Dim[], random: () => number): Sizes[] {
+  const [only, ...others] = dims as readonly [Dim, ...Dim[]];
+  const { name, min, max, multipleOf } = only;
+  const count = (max - min) / multipleOf + 1;
+  if (others.length === 0 && count <= 4096)
+    return Array.from({ length: count }, (_, i) => ({ [name]: min + i * multipleOf }));
+  return Array.from({ length: 4096 }, () => drawnFromAll(dims, random));
+}

@@ -1,0 +1,86 @@
+// `sinter chat`: a conversation in the terminal. Each line is a turn; the answer is written as it comes.
+// Ctrl-C ends an answer, and the second one in a row, or the end of the input, the conversation.
+
+import { createInterface } from 'node:readline/promises';
+import type { ChatMessage, GenerateOptions, LanguageModel } from '../../llm/index.ts';
+import { text, type Command, type Output } from '../command.ts';
+import { modelOptions, openModel, writingOf, writingOptions } from './options.ts';
+
+export const chatCommand: Command = {
+  name: 'chat',
+  about: 'talk with a language model in this terminal',
+  details:
+    'MODEL is a GGUF file with a chat template. What was said stays in the model’s cache, so\n' +
+    'that an answer costs what is new. Ctrl-C ends an answer, the end of the input (Ctrl-D) the conversation.',
+  operand: {
+    name: 'model',
+    value: 'MODEL',
+    about: 'a GGUF file, or the first of several',
+  },
+  options: {
+    system: { type: 'string', value: 'TEXT', about: 'what the model is told before the conversation' },
+    ...writingOptions,
+    ...modelOptions,
+  },
+  examples: ['sinter chat model.gguf', 'echo "What is a tensor?" | sinter chat model.gguf --temperature 0'],
+  run: async (values, output) => {
+    const options = writingOf(values);
+    const model = await openModel('chat', values, output);
+    const system = text(values, 'system');
+    try {
+      await talk(model, system === undefined ? [] : [{ role: 'system', content: system }], options, output);
+    } finally {
+      model.dispose();
+    }
+  },
+};
+
+async function talk(
+  model: LanguageModel,
+  messages: ChatMessage[],
+  options: GenerateOptions,
+  output: Output,
+): Promise<void> {
+  const isTerminal = process.stdin.isTTY === true;
+  const lines = createInterface({ input: process.stdin, ...(isTerminal ? { output: process.stderr } : {}) });
+  lines.setPrompt(isTerminal ? '> ' : '');
+  let answering: AbortController | undefined;
+  lines.on('SIGINT', () => {
+    if (answering === undefined) lines.close();
+    else answering.abort();
+  });
+  lines.prompt();
+  for await (const line of lines) {
+    if (line.trim() !== '') {
+      messages.push({ role: 'user', content: line });
+      answering = new AbortController();
+      messages.push({
+        role: 'assistant',
+        content: await answer(model, messages, options, answering.signal, output),
+      });
+      answering = undefined;
+    }
+    lines.prompt();
+  }
+}
+
+/** Writes the answer to a conversation, and gives what there is of it where it is broken off. */
+async function answer(
+  model: LanguageModel,
+  messages: readonly ChatMessage[],
+  options: GenerateOptions,
+  signal: AbortSignal,
+  output: Output,
+): Promise<string> {
+  let said = '';
+  try {
+    for await (const piece of model.chat(messages, { ...options, signal })) {
+      said += piece;
+      output.part(piece);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  output.line('');
+  return said;
+}

@@ -1,0 +1,126 @@
+// `sinter generate`: goes on from a prompt. With `--json` the fields are those that programs which
+// compare engines read: rates, the likeliest tokens behind the prompt, and the tokens written.
+
+import type { GenerateOptions, LanguageModel } from '../../llm/index.ts';
+import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
+import { modelOptions, openModel, writingOf, writingOptions } from './options.ts';
+
+/** What `--json` prints. */
+export interface GenerateResult {
+  /** Tokens of the prompt. */
+  readonly prompt: number;
+  readonly prefill_tok_s: number;
+  readonly decode_tok_s: number;
+  /** The likeliest tokens behind the prompt, with their probabilities. */
+  readonly top: readonly (readonly [token: number, probability: number])[];
+  readonly tokens: readonly number[];
+}
+
+/** A prompt of so many tokens that any vocabulary has. */
+export function countedPrompt(length: number): number[] {
+  return Array.from({ length }, (_, i) => 33 + ((i * 7919) % 90));
+}
+
+export const generateCommand: Command = {
+  name: 'generate',
+  about: 'write on from a prompt with a language model',
+  details:
+    'MODEL is a GGUF file. The text is written as it comes. --json writes rates in tokens per\n' +
+    'second instead, of a second run, behind one that compiles; the five likeliest tokens behind the prompt, and what\n' +
+    'was written as tokens. --prompt-tokens makes a prompt of that many tokens, and passes over the model’s end of text.',
+  operand: {
+    name: 'model',
+    value: 'MODEL',
+    about: 'a GGUF file, or the first of several',
+  },
+  options: {
+    prompt: { type: 'string', value: 'TEXT', about: 'what the text begins with' },
+    'prompt-tokens': { type: 'string', value: 'N', about: 'a prompt of N tokens that are always the same' },
+    ...writingOptions,
+    ...modelOptions,
+  },
+  examples: [
+    'sinter generate model.gguf --prompt "Once upon a time"',
+    'sinter generate model.gguf --prompt-tokens 128 --new 64 --temperature 0 --device wasm:1 --json',
+  ],
+  run: async (values, output) => {
+    const prompt = text(values, 'prompt');
+    const counted = text(values, 'prompt-tokens');
+    if ((prompt === undefined) === (counted === undefined)) {
+      throw new UsageError('generate: expects --prompt TEXT or --prompt-tokens N');
+    }
+    const options = {
+      ...writingOf(values),
+      ...(counted === undefined ? {} : { ignoreEnd: true }),
+    };
+    const given = prompt ?? countedPrompt(wholeNumber(values, 'prompt-tokens', 0, 1));
+    const most = typeof given === 'string' ? undefined : given.length + (options.maxTokens ?? 0) + 8;
+    const model = await openModel('generate', values, output, most);
+    try {
+      if (values['json'] === true) output.line(JSON.stringify(await measured(model, given, options)));
+      else await written(model, given, options, output);
+    } finally {
+      model.dispose();
+    }
+  },
+};
+
+async function written(
+  model: LanguageModel,
+  prompt: string | readonly number[],
+  options: GenerateOptions,
+  output: Output,
+): Promise<void> {
+  const generation = model.generate(prompt, options);
+  if (typeof prompt === 'string') output.part(prompt);
+  for await (const piece of generation) output.part(piece);
+  output.line('');
+  const { prompt: before, decode } = generation.timings;
+  const { length } = generation.tokens;
+  const rate = decode === 0 ? '' : `, ${(((length - 1) / decode) * 1000).toFixed(1)} tokens a second`;
+  output.note(`${generation.promptTokens} tokens in ${before.toFixed(0)} ms, then ${length}${rate}`);
+}
+
+/** Rates of a run whose programs are there already, and what it writes. */
+async function measured(
+  model: LanguageModel,
+  given: string | readonly number[],
+  options: GenerateOptions,
+): Promise<GenerateResult> {
+  const prompt = model.tokensOf(given);
+  const scores = await model.logits(prompt);
+  // Another first token, so that nothing of it is kept for the prompt.
+  const other = prompt.map((token, i) => (i === 0 ? (token + 1) % model.config.vocabulary : token));
+  await drained(model, other, { ...options, maxTokens: 2 });
+  const { tokens, timings } = await drained(model, prompt, options);
+  const rate = (count: number, ms: number): number =>
+    ms === 0 ? 0 : Number(((count / ms) * 1000).toFixed(2));
+  return {
+    prompt: prompt.length,
+    prefill_tok_s: rate(prompt.length, timings.prompt),
+    decode_tok_s: rate(tokens.length - 1, timings.decode),
+    top: likeliest(scores, 5),
+    tokens,
+  };
+}
+
+async function drained(
+  model: LanguageModel,
+  prompt: readonly number[],
+  options: GenerateOptions,
+): Promise<ReturnType<LanguageModel['generate']>> {
+  const generation = model.generate(prompt, options);
+  for await (const _ of generation.pieces());
+  return generation;
+}
+
+/** The likeliest tokens by their scores, with their probabilities. */
+function likeliest(scores: Float32Array, count: number): [number, number][] {
+  const top = scores.reduce((most, score) => Math.max(most, score), -Infinity);
+  const powers = Float64Array.from(scores, (score) => Math.exp(score - top));
+  const sum = powers.reduce((all, power) => all + power, 0);
+  return Array.from(powers, (power, token): [number, number] => [token, power / sum])
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, count)
+    .map(([token, share]) => [token, Number(share.toPrecision(6))]);
+}

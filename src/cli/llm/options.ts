@@ -1,0 +1,99 @@
+// What the commands for language models have in common: the model they load, and how it writes.
+
+import type { GenerateOptions, LanguageModel } from '../../llm/index.ts';
+import { loadModel } from '../../llm/index.ts';
+import { showBytes } from '../../table.ts';
+import { text, UsageError, wholeNumber, type Option, type Output, type Values } from '../command.ts';
+
+/** Options of every command that loads a model. */
+export const modelOptions: Readonly<Record<string, Option>> = {
+  device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
+  context: {
+    type: 'string',
+    value: 'N',
+    about: 'tokens that a text may have (default: the model’s, 4096 at most)',
+  },
+  cache: { type: 'string', value: 'TYPE', about: 'what keys and values are kept in: f32 (default) or f16' },
+};
+
+/** Options of how a text is written. */
+export const writingOptions: Readonly<Record<string, Option>> = {
+  new: { type: 'string', value: 'N', about: 'tokens to write at most (default 128)' },
+  temperature: { type: 'string', value: 'X', about: '0 takes the likeliest token (default 0.8)' },
+  'top-k': { type: 'string', value: 'K', about: 'choose among the K likeliest tokens' },
+  'top-p': {
+    type: 'string',
+    value: 'P',
+    about: 'choose among the likeliest that have this probability together',
+  },
+  'min-p': {
+    type: 'string',
+    value: 'P',
+    about: 'choose among those at least P times as likely as the likeliest',
+  },
+  'repeat-penalty': {
+    type: 'string',
+    value: 'X',
+    about: 'divide the scores of tokens that stand in the text',
+  },
+  seed: { type: 'string', value: 'N', about: 'the same seed writes the same text' },
+  stop: { type: 'string', multiple: true, value: 'TEXT', about: 'end where this is written; again for more' },
+};
+
+/** The file that the command was given. */
+export function modelPath(command: string, values: Values): string {
+  const path = text(values, 'model');
+  if (path !== undefined) return path;
+  throw new UsageError(`${command}: expects a model\n  try: sinter ${command} model.gguf`);
+}
+
+/** Loads the model that a command line names; `most` tokens are what it needs at least. */
+export async function openModel(
+  command: string,
+  values: Values,
+  output: Output,
+  most?: number,
+  sequences = 1,
+): Promise<LanguageModel> {
+  const path = modelPath(command, values);
+  const device = text(values, 'device');
+  const cache = text(values, 'cache') ?? 'f32';
+  if (cache !== 'f32' && cache !== 'f16') throw new UsageError(`--cache: expects f32 or f16, got '${cache}'`);
+  const given = text(values, 'context') === undefined ? most : wholeNumber(values, 'context', 0, 1);
+  const model = await loadModel(path, {
+    cacheType: cache,
+    sequences,
+    ...(device === undefined ? {} : { device }),
+    ...(given === undefined ? {} : { contextLength: given }),
+    onProgress: ({ loaded, total }) => output.live(`loading ${showBytes(loaded)} of ${showBytes(total)}`),
+  });
+  output.live('');
+  return model;
+}
+
+/** How the text is to be written. */
+export function writingOf(values: Values): GenerateOptions {
+  const optional = <K extends string>(option: string, name: K): Partial<Record<K, number>> => {
+    const value = aNumber(values, option);
+    return value === undefined ? {} : ({ [name]: value } as Partial<Record<K, number>>);
+  };
+  const stop = values['stop'];
+  return {
+    maxTokens: wholeNumber(values, 'new', 128, 1),
+    temperature: aNumber(values, 'temperature') ?? 0.8,
+    ...optional('top-k', 'topK'),
+    ...optional('top-p', 'topP'),
+    ...optional('min-p', 'minP'),
+    ...optional('repeat-penalty', 'repetitionPenalty'),
+    ...optional('seed', 'seed'),
+    ...(Array.isArray(stop) ? { stop: stop as readonly string[] } : {}),
+  };
+}
+
+function aNumber(values: Values, name: string): number | undefined {
+  const given = text(values, name);
+  if (given === undefined) return undefined;
+  const value = Number(given);
+  if (given.trim() !== '' && Number.isFinite(value)) return value;
+  throw new UsageError(`--${name}: expects a number, got '${given}'`);
+}

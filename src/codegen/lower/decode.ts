@@ -1,0 +1,285 @@
+// What the words of blocks stand for, as register values: one value of each lane's words, or the
+// four neighbours that share a word, whose codes are its bytes. Products of scales and codes are
+// exact in f32 but for q6_k's, so that every device gives the bits that the reference gives.
+
+import '../../core.ts';
+import { nonlinearLevels, tinyFloatLevels, type BlockFormat } from '../../ir/blocks/format.ts';
+import {
+  constantIndex,
+  divIndex,
+  modIndex,
+  scaleIndex,
+  substitute,
+  type IndexExpr,
+} from '../../ir/index-algebra/expr.ts';
+import { arithmetic, constant, operation, type LoopBuilder } from '../loop/builder.ts';
+import type { LoopOp, RegisterType, Value } from '../loop/loop.ts';
+import { converted } from './convert.ts';
+import { eachLane, firstLane, laneOf } from './lanes.ts';
+
+/** What is decoded, and where. */
+interface Encoded {
+  readonly b: LoopBuilder;
+  /** In the order of schedule/body/blocks.ts. */
+  readonly words: readonly Value[];
+  /** The column; with `four`, the first of four neighbours that begin a word. */
+  readonly column: IndexExpr;
+  readonly four: boolean;
+  /** An index as an i32 scalar. */
+  readonly index: (of: IndexExpr) => Value;
+}
+
+const eachByte: Value = {
+  kind: 'vector',
+  args: [0, 1, 2, 3].map((byte) => constant(byte, 'u32')),
+  type: 'u32',
+  width: 4,
+};
+
+/** The parts that formats are made of. */
+class Parts {
+  readonly #of: Encoded;
+
+  constructor(of: Encoded) {
+    this.#of = of;
+  }
+
+  name(op: LoopOp, args: readonly Value[], type: RegisterType): Value {
+    return this.#of.b.let(arithmetic(op, args, type), op.toLowerCase());
+  }
+
+  word(at: number): Value {
+    return this.#of.words[at] ?? constant(0, 'u32');
+  }
+
+  /** Which of the runs of `columns` columns it is in, among `count` of them. */
+  run(columns: number, count: number): IndexExpr {
+    return modIndex(divIndex(this.#of.column, columns), count);
+  }
+
+  #bits(index: IndexExpr, scale: number): Value {
+    const scaled = scaleIndex(index, scale);
+    if (scaled.kind === 'const') return constant(scaled.value, 'u32');
+    return this.#of.b.let(converted(this.#of.index(scaled), 'u32'), 'bits');
+  }
+
+  /** A word without its lowest bits. */
+  down(word: Value, run: IndexExpr | number, scale: number = 1): Value {
+    const by = typeof run === 'number' ? constant(run * scale, 'u32') : this.#bits(run, scale);
+    return by.kind === 'constant' && by.value === 0 ? word : this.name('shr', [word, by], 'u32');
+  }
+
+  and(word: Value, mask: number): Value {
+    return this.name('and', [word, constant(mask, 'u32')], 'u32');
+  }
+
+  /** The bits of `mask` in the byte of a word that belongs to the column: of all four, for four columns. */
+  code(word: Value, mask: number): Value {
+    if (this.#of.four) return this.name('byteU', [this.and(word, mask * 0x01010101), eachByte], 'u32');
+    return this.and(this.name('byteU', [word, this.#bits(modIndex(this.#of.column, 4), 1)], 'u32'), mask);
+  }
+
+  signedCode(word: Value): Value {
+    const byte = this.#of.four ? eachByte : this.#bits(modIndex(this.#of.column, 4), 1);
+    return this.name('byteS', [word, byte], 'i32');
+  }
+
+  /** Byte `run` of a word. */
+  byte(word: Value, run: IndexExpr): Value {
+    return this.name('byteU', [word, this.#bits(run, 1)], 'u32');
+  }
+
+  signedByte(word: Value, run: IndexExpr): Value {
+    return this.name('byteS', [word, this.#bits(run, 1)], 'i32');
+  }
+
+  /** The 16-bit float in half `run` of a word. */
+  half(word: Value, run: IndexExpr | number): Value {
+    return this.name('unpackF16', [this.down(word, run, 16)], 'f32');
+  }
+
+  float(value: Value): Value {
+    // Bits and bytes are no negative numbers, and signed ones are converted faster.
+    const signed = value.type === 'u32' ? this.name('bitcast', [value], 'i32') : value;
+    return this.#of.b.let(operation('cast', [signed], 'f32'), 'cast');
+  }
+
+  /** A code as a float, above its middle. */
+  above(code: Value, middle: number): Value {
+    const value = this.float(code);
+    return middle === 0 ? value : this.name('sub', [value, constant(middle, 'f32')], 'f32');
+  }
+
+  mul(x: Value, y: Value): Value {
+    return this.name('mul', [x, y], 'f32');
+  }
+
+  /** The first where the index is 0, the second where it is 1. */
+  choose(index: IndexExpr, first: Value, second: Value): Value {
+    if (index.kind === 'const') return index.value === 0 ? first : second;
+    const isFirst = operation('eq', [this.#of.index(index), constant(0)], 'bool');
+    return this.#of.b.let(
+      operation('where', [this.#of.b.let(isFirst, 'first'), first, second], 'u32'),
+      'part',
+    );
+  }
+
+  /** 2^(e − 128), also where that is less than a normal float. */
+  power(e: Value): Value {
+    const is = operation('lt', [e, constant(2, 'u32')], 'bool');
+    const small = this.name('shl', [constant(0x00200000, 'u32'), e], 'u32');
+    const plain = this.name(
+      'shl',
+      [this.name('sub', [e, constant(1, 'u32')], 'u32'), constant(23, 'u32')],
+      'u32',
+    );
+    const bits = operation('where', [this.#of.b.let(is, 'small'), small, plain], 'u32');
+    return this.name('bitcast', [this.#of.b.let(bits, 'power')], 'f32');
+  }
+
+  /** One of sixteen whole numbers of a byte, packed in four words that a few choices find. */
+  level(code: Value, levels: readonly number[]): Value {
+    const word = (from: number): Value => {
+      const bytes = levels.slice(from, from + 4).map((level, i) => (level & 0xff) << (8 * i));
+      return constant(bytes.reduce((all, byte) => all | byte, 0) >>> 0, 'u32');
+    };
+    const isBelow = (bound: number): Value =>
+      this.#of.b.let(operation('lt', [code, constant(bound, 'u32')], 'bool'), 'below');
+    const choose = (bound: number, yes: Value, no: Value): Value =>
+      this.#of.b.let(operation('where', [isBelow(bound), yes, no], 'u32'), 'levels');
+    const found = choose(8, choose(4, word(0), word(4)), choose(12, word(8), word(12)));
+    return this.float(this.name('byteS', [found, this.and(code, 3)], 'i32'));
+  }
+}
+
+/** 4-bit codes of 32 columns, of which the later half are the upper ones of the same bytes. */
+const nibble = (p: Parts): Value => p.code(p.down(p.word(0), p.run(16, 2), 4), 15);
+
+/** The same with a fifth bit, which was dealt out over a word of the block's. */
+const five = (p: Parts): Value =>
+  p.name(
+    'or',
+    [nibble(p), p.name('shl', [p.code(p.down(p.word(1), p.run(4, 8)), 1), constant(4, 'u32')], 'u32')],
+    'u32',
+  );
+
+/** d·code + m, of a word that holds both. */
+const affine = (p: Parts, code: Value, both: Value): Value =>
+  p.name('add', [p.mul(p.half(both, 0), p.float(code)), p.half(both, 1)], 'f32');
+
+/** d·scale·code − dmin·minimum, of a word that holds d and dmin. */
+const scaled = (p: Parts, code: Value, both: Value, scale: Value, minimum: Value): Value =>
+  p.name(
+    'sub',
+    [p.mul(p.mul(p.half(both, 0), p.float(scale)), p.float(code)), p.mul(p.half(both, 1), p.float(minimum))],
+    'f32',
+  );
+
+/** 6-bit scales and minima of eight groups, in three words: the last four are put together of two parts. */
+function sixBits(p: Parts, first: number): { readonly scale: Value; readonly minimum: Value } {
+  const [low, high, both] = [0, 1, 2].map((i) => p.byte(p.word(first + i), p.run(32, 4)));
+  const upper = (byte: Value): Value => p.name('shl', [p.down(byte, 6), constant(4, 'u32')], 'u32');
+  const or = (x: Value, y: Value): Value => p.name('or', [x, y], 'u32');
+  const choose = (early: Value, late: Value): Value => p.choose(p.run(128, 2), early, late);
+  return {
+    scale: choose(p.and(low!, 63), or(p.and(both!, 15), upper(low!))),
+    minimum: choose(p.and(high!, 63), or(p.down(both!, 4), upper(high!))),
+  };
+}
+
+const decoders: Readonly<Record<BlockFormat, (p: Parts) => Value>> = {
+  q4_0: (p) => p.mul(p.half(p.word(1), p.run(32, 2)), p.above(nibble(p), 8)),
+  q4_1: (p) => affine(p, nibble(p), p.word(1)),
+  q5_0: (p) => p.mul(p.half(p.word(2), p.run(32, 2)), p.above(five(p), 16)),
+  q5_1: (p) => affine(p, five(p), p.word(2)),
+  q8_0: (p) => p.mul(p.half(p.word(1), p.run(32, 2)), p.float(p.signedCode(p.word(0)))),
+  q2_k: (p) => {
+    const both = p.byte(p.word(1), p.run(16, 4));
+    const code = p.code(p.down(p.word(0), p.run(32, 4), 2), 3);
+    return scaled(p, code, p.word(2), p.and(both, 15), p.down(both, 4));
+  },
+  q3_k: (p) => {
+    const third = p.code(p.down(p.word(1), p.run(32, 8)), 1);
+    const code = p.name(
+      'or',
+      [p.code(p.down(p.word(0), p.run(32, 4), 2), 3), p.name('shl', [third, constant(2, 'u32')], 'u32')],
+      'u32',
+    );
+    // Sixteen scales: four bits in bytes 0 to 7, two more in bytes 8 to 11.
+    const place = p.run(16, 4);
+    const low = p.choose(p.run(64, 2), p.byte(p.word(2), place), p.byte(p.word(3), place));
+    const four = p.and(p.down(low, p.run(128, 2), 4), 15);
+    const two = p.and(p.down(p.byte(p.word(4), place), p.run(64, 4), 2), 3);
+    const six = p.name('or', [four, p.name('shl', [two, constant(4, 'u32')], 'u32')], 'u32');
+    return p.mul(p.mul(p.half(p.word(5), p.run(256, 2)), p.above(six, 32)), p.above(code, 4));
+  },
+  q4_k: (p) => {
+    const { scale, minimum } = sixBits(p, 2);
+    return scaled(p, p.code(p.down(p.word(0), p.run(32, 2), 4), 15), p.word(1), scale, minimum);
+  },
+  q5_k: (p) => {
+    const { scale, minimum } = sixBits(p, 3);
+    const fifth = p.code(p.down(p.word(1), p.run(32, 8)), 1);
+    const code = p.name(
+      'or',
+      [p.code(p.down(p.word(0), p.run(32, 2), 4), 15), p.name('shl', [fifth, constant(4, 'u32')], 'u32')],
+      'u32',
+    );
+    return scaled(p, code, p.word(2), scale, minimum);
+  },
+  q6_k: (p) => {
+    const two = p.code(p.down(p.word(1), p.run(32, 4), 2), 3);
+    const code = p.name(
+      'or',
+      [p.code(p.down(p.word(0), p.run(64, 2), 4), 15), p.name('shl', [two, constant(4, 'u32')], 'u32')],
+      'u32',
+    );
+    const scale = p.float(p.signedByte(p.word(2), p.run(32, 4)));
+    return p.mul(p.mul(p.half(p.word(3), p.run(256, 2)), scale), p.above(code, 32));
+  },
+  iq4_nl: (p) => p.mul(p.half(p.word(1), p.run(32, 2)), p.level(nibble(p), nonlinearLevels)),
+  iq4_xs: (p) => {
+    const low = p.and(p.down(p.byte(p.word(2), p.run(64, 4)), p.run(32, 2), 4), 15);
+    const high = p.and(p.down(p.down(p.word(1), 16), p.run(32, 8), 2), 3);
+    const six = p.name('or', [low, p.name('shl', [high, constant(4, 'u32')], 'u32')], 'u32');
+    return p.mul(p.mul(p.half(p.word(1), 0), p.above(six, 32)), p.level(nibble(p), nonlinearLevels));
+  },
+  mxfp4: (p) => p.mul(p.power(p.byte(p.word(1), p.run(32, 4))), p.level(nibble(p), tinyFloatLevels)),
+};
+
+/** The value of a column, or of four. */
+function decoded(format: BlockFormat, of: Encoded): Value {
+  return decoders[format](new Parts(of));
+}
+
+/** What is decoded where an axis may be spread over lanes. */
+export interface EncodedLanes {
+  readonly b: LoopBuilder;
+  readonly words: readonly Value[];
+  /** The column, in template atoms. */
+  readonly place: IndexExpr;
+  /** Whether an index differs between lanes; whether it grows by one from each to the next. */
+  readonly varies: (index: IndexExpr) => boolean;
+  readonly isRun: (index: IndexExpr) => boolean;
+  readonly index: (index: IndexExpr, lane?: number) => Value;
+}
+
+/** Four neighbours that share a word, or each lane by itself. */
+export function decodedLanes(format: BlockFormat, of: EncodedLanes): Value {
+  const { b, words, place } = of;
+  const first = substitute(place, firstLane);
+  const isShared = words.every(({ width }) => width === 1);
+  const four = isShared && of.isRun(place) && modIndex(first, 4) === constantIndex(0);
+  if (four || !of.varies(place))
+    return decoded(format, { b, words, column: first, four, index: (at) => of.index(at) });
+  const args = eachLane.map((lane, i) =>
+    decoded(format, {
+      b,
+      words: words.map((word) => (word.width === 1 ? word : b.let(laneOf(word, i), 'word'))),
+      column: substitute(place, lane),
+      four: false,
+      index: (at) => of.index(at, i),
+    }),
+  );
+  return b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'decoded');
+}

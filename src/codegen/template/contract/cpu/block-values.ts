@@ -1,0 +1,182 @@
+// The left side of products with rows of blocks: values as whole numbers of 16 bits, a group under one
+// scale, laid out as the codes are that they are multiplied with; each group's scale, and the sum of
+// its values, which stands for what is taken away from every code.
+
+import {
+  addInts,
+  arithmetic,
+  constant,
+  mulInts,
+  operation,
+  type LoopBuilder,
+} from '../../../loop/builder.ts';
+import type { Value } from '../../../loop/loop.ts';
+import type { Contract } from '../problem.ts';
+import { roundedUp } from '../size.ts';
+import { laneOf, type TileLowering } from '../tile.ts';
+import type { BlockCodes } from './block-codes.ts';
+
+/** Where a group's values are all smaller, they are taken for 0 in part. */
+const leastScale = 1e-30;
+
+/** Places for the groups of a row: those of formats with the most, and whole vectors of eight. */
+export function groupRoom(k: number): number {
+  return roundedUp(k / 16, 8);
+}
+
+/** Writes `codes`, `steps` and `sums` of all rows of the left side. */
+export function quantiseRows(b: LoopBuilder, body: Contract, points: TileLowering, codes: BlockCodes): void {
+  new Quantising(b, body, points, codes).rows();
+}
+
+class Quantising {
+  readonly b: LoopBuilder;
+  readonly #body: Contract;
+  readonly #points: TileLowering;
+  readonly #codes: BlockCodes;
+
+  constructor(b: LoopBuilder, body: Contract, points: TileLowering, codes: BlockCodes) {
+    this.b = b;
+    this.#body = body;
+    this.#points = points;
+    this.#codes = codes;
+  }
+
+  get #k(): number {
+    return this.#body.k.extent;
+  }
+
+  get #room(): number {
+    return groupRoom(this.#k);
+  }
+
+  #name(op: 'abs' | 'max' | 'mul' | 'round' | 'div', args: readonly Value[]): Value {
+    return this.b.let(arithmetic(op, args, 'f32'), op);
+  }
+
+  /** Makes whole numbers of every row of the left side, group by group. */
+  rows(): void {
+    const { b } = this;
+    const m = this.#body.m.extent;
+    const groups = this.#k / this.#codes.group;
+    this.#each('row', m, (row) =>
+      b.for('group', constant(0), constant(groups), 1, (group) => this.#quantiseGroup(row, group)),
+    );
+    // Vectors of scales go beyond the last group.
+    const room = roundedUp(groups, 8);
+    if (room > groups)
+      this.#each('row', m, (row) => {
+        for (let at = groups; at < room; at++)
+          for (const buffer of ['steps', 'sums'])
+            b.store(
+              buffer,
+              addInts(mulInts(row, constant(this.#room)), constant(at)),
+              constant(0, 'f32'),
+              true,
+            );
+      });
+  }
+
+  #quantiseGroup(row: Value, group: Value): void {
+    const { b } = this;
+    const { group: size, middle } = this.#codes;
+    const quads = Array.from({ length: size / 4 }, (_, i) => {
+      const stepQuad = b.let(addInts(mulInts(group, constant(size / 4)), constant(i)), 'kquad');
+      return b.let(this.#points.at({ row, stepQuad }).value(this.#body.lhs), 'x');
+    });
+    const four = quads.map((x) => this.#name('abs', [x])).reduce((x, y) => this.#name('max', [x, y]));
+    const two = [0, 1, 2, 3].map((i) => laneOf(four, i)) as [Value, Value, Value, Value];
+    const most = this.#name('max', [
+      this.#name('max', [two[0], two[1]]),
+      this.#name('max', [two[2], two[3]]),
+    ]);
+    const bound = this.#name('max', [most, constant(leastScale, 'f32')]);
+    const step = this.#name('mul', [bound, constant(1 / 32767, 'f32')]);
+    const inverse = this.#name('div', [constant(32767, 'f32'), bound]);
+    const whole = quads.map((x) =>
+      b.let(operation('cast', [this.#name('round', [this.#name('mul', [x, inverse])])], 'i32'), 'q'),
+    );
+    const place = b.let(this.#placeOf(group), 'place');
+    const lanes = whole.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'all'));
+    const [p, q, r, s] = [0, 1, 2, 3].map((i) => laneOf(lanes, i)) as [Value, Value, Value, Value];
+    const add = (x: Value, y: Value): Value => arithmetic('add', [x, y], 'i32');
+    const sum = operation('cast', [b.let(add(add(p, q), add(r, s)), 'all')], 'f32');
+    const at = b.let(addInts(mulInts(row, constant(this.#room)), place), 'at');
+    b.store('steps', at, step, true);
+    if (middle !== 0) {
+      const scaled = this.#name('mul', [step, constant(middle, 'f32')]);
+      b.store('sums', at, this.#name('mul', [b.let(sum, 'sum'), scaled]), true);
+    }
+    const first = addInts(mulInts(row, constant(this.#k / 2)), mulInts(place, constant(size / 2)));
+    const begin = b.let(first, 'begin');
+    for (let sixteen = 0; sixteen < size / 16; sixteen++) {
+      const turned = this.#transposed(whole.slice(4 * sixteen, 4 * sixteen + 4));
+      ([0, 1] as const).forEach((odd) => {
+        const [low, high] = [turned[odd], turned[2 + odd]] as [Value, Value];
+        const bits = (x: Value): Value => b.let(operation('bitcast', [x], 'u32'), 'bits');
+        const lower = arithmetic('and', [bits(low), constant(0xffff, 'u32')], 'u32');
+        const upper = arithmetic('shl', [bits(high), constant(16, 'u32')], 'u32');
+        const pair = b.let(arithmetic('or', [lower, upper], 'u32'), 'pair');
+        b.store('codes', addInts(begin, constant(8 * sixteen + 4 * odd)), pair, true);
+      });
+    }
+  }
+
+  /** Four vectors by their lanes: the first of all four, the second, … */
+  #transposed(rows: readonly Value[]): readonly Value[] {
+    const pick = (places: readonly (readonly [Value, number])[]): Value => {
+      const args = places.map(([arg, lane]): Value => ({
+        kind: 'lane',
+        arg,
+        lane,
+        type: arg.type,
+        width: 1,
+      }));
+      return this.b.let({ kind: 'vector', args, type: 'i32', width: 4 }, 'turned');
+    };
+    const [r0, r1, r2, r3] = rows as readonly [Value, Value, Value, Value];
+    const halves = ([0, 2] as const).map((from) => [
+      pick([
+        [r0, from],
+        [r1, from],
+        [r0, from + 1],
+        [r1, from + 1],
+      ]),
+      pick([
+        [r2, from],
+        [r3, from],
+        [r2, from + 1],
+        [r3, from + 1],
+      ]),
+    ]) as readonly (readonly [Value, Value])[];
+    return halves.flatMap(([x, y]) => [
+      pick([
+        [x, 0],
+        [x, 1],
+        [y, 0],
+        [y, 1],
+      ]),
+      pick([
+        [x, 2],
+        [x, 3],
+        [y, 2],
+        [y, 3],
+      ]),
+    ]);
+  }
+
+  /** Where a group's codes and scales lie. */
+  #placeOf(group: Value): Value {
+    if (this.#codes.order === undefined) return group;
+    // Of eight groups the four even ones come first.
+    const of = (op: 'div' | 'mod', x: Value, by: number): Value => operation(op, [x, constant(by)], 'i32');
+    const eight = mulInts(of('div', group, 8), constant(8));
+    const side = mulInts(of('mod', group, 2), constant(4));
+    return addInts(addInts(eight, side), of('div', of('mod', group, 8), 2));
+  }
+
+  #each(hint: string, count: number, visit: (index: Value) => void): void {
+    if (count === 1) visit(constant(0));
+    else this.b.for(hint, constant(0), constant(count), 1, visit);
+  }
+}

@@ -1,0 +1,163 @@
+// The configuration of a decoder from the metadata of a GGUF file.
+
+import type { Architecture, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling } from './config.ts';
+import { Fields } from './fields.ts';
+import { checked, windowsOf } from './sound.ts';
+
+/** What of a GGUF file its configuration is read from. */
+export interface GgufHeader {
+  readonly metadata: { get(key: string): unknown };
+  readonly tensors: { get(name: string): { readonly shape: readonly number[] } | undefined };
+}
+
+/** How the families differ in what their files do not say. */
+interface Family {
+  readonly layout: RopeConfig['layout'];
+  readonly gate?: 'gelu';
+  /** Rows of the embedding are multiplied by √width. */
+  readonly growsEmbedding?: true;
+  /** Every so many layers one sees all keys; the others have a window. */
+  readonly pattern?: number;
+  /** The base of layers with a window. */
+  readonly windowBase?: number;
+  /** The number of layers at which heads are scaled by width / heads instead of their size. */
+  readonly scaledByWidth?: number;
+}
+
+const families: Readonly<Partial<Record<string, Family>>> = {
+  llama: { layout: 'interleaved' },
+  qwen2: { layout: 'halves' },
+  qwen3: { layout: 'halves' },
+  qwen3moe: { layout: 'halves' },
+  gemma2: { layout: 'halves', gate: 'gelu', growsEmbedding: true, pattern: 2, scaledByWidth: 46 },
+  gemma3: {
+    layout: 'halves',
+    gate: 'gelu',
+    growsEmbedding: true,
+    pattern: 6,
+    windowBase: 10_000,
+    scaledByWidth: 62,
+  },
+  phi3: { layout: 'halves' },
+} satisfies Partial<Record<Architecture, Family>>;
+
+/** What a GGUF file says of its decoder. Throws ParseError where it does not say enough, or a family that is unknown. */
+export function configFromGguf({ metadata, tensors }: GgufHeader): ModelConfig {
+  const all = new Fields('gguf', (key) => metadata.get(key));
+  const name = all.text('general.architecture');
+  const family = name === undefined ? undefined : families[name];
+  if (name === undefined || family === undefined) {
+    const known = Object.keys(families).join(', ');
+    throw all.fail(`general.architecture is ${name ?? 'missing'}: expected one of ${known}`);
+  }
+  const own = new Fields('gguf', (key) => metadata.get(`${name}.${key}`));
+  const layers = own.count('block_count');
+  const width = own.count('embedding_length');
+  const heads = alike(own, 'attention.head_count', layers);
+  const headSize = own.count('attention.key_length', width / heads);
+  if (own.count('attention.value_length', headSize) !== headSize) {
+    throw own.fail('attention.value_length differs from attention.key_length, which is not supported');
+  }
+  const embedding = tensors.get('token_embd.weight');
+  const contextLength = own.count('context_length');
+  const rope: RopeConfig = {
+    layout: family.layout,
+    dims: own.count('rope.dimension_count', headSize),
+    base: own.number('rope.freq_base', 10_000),
+    scaling: scalingOf(own, contextLength, tensors),
+  };
+  const experts = expertsOf(own);
+  const window = own.maybe('attention.sliding_window');
+  const pattern =
+    family.pattern === undefined ? 0 : own.count('attention.sliding_window_pattern', family.pattern);
+  const [scoreCap, logitCap] = ['attn_logit_softcapping', 'final_logit_softcapping'].map((key) =>
+    own.maybe(key),
+  );
+  const isGrown = family.scaledByWidth === layers;
+  return checked(own, {
+    architecture: name as Architecture,
+    layers,
+    width,
+    hidden: own.maybe('expert_feed_forward_length') ?? alike(own, 'feed_forward_length', layers),
+    heads,
+    keyHeads: alike(own, 'attention.head_count_kv', layers, heads),
+    headSize,
+    vocabulary: embedding?.shape[0] ?? own.count('vocab_size'),
+    contextLength,
+    epsilon: own.number('attention.layer_norm_rms_epsilon'),
+    rope,
+    windowRope:
+      family.windowBase === undefined
+        ? rope
+        : {
+            ...rope,
+            base: own.number('rope.freq_base_swa', family.windowBase),
+            scaling: { kind: 'none' },
+          },
+    windows: windowsOf(layers, window, (layer) => pattern === 0 || layer % pattern < pattern - 1),
+    scale: 1 / Math.sqrt(isGrown ? width / heads : headSize),
+    ...(scoreCap === undefined ? {} : { scoreCap }),
+    ...(logitCap === undefined ? {} : { logitCap }),
+    embeddingScale: family.growsEmbedding === true ? Math.sqrt(width) : 1,
+    // Files of Gemma have the one in their weights.
+    normOffset: 0,
+    gate: family.gate ?? 'silu',
+    hasHeadNorms: tensors.get('blk.0.attn_q_norm.weight') !== undefined,
+    hasPostNorms: tensors.get('blk.0.post_attention_norm.weight') !== undefined,
+    ...(experts === undefined ? {} : { experts }),
+  });
+}
+
+/** A number that files may give for each layer, where all layers have the same. */
+function alike(fields: Fields, key: string, layers: number, fallback?: number): number {
+  if (!Array.isArray(fields.raw(key)) && !ArrayBuffer.isView(fields.raw(key)))
+    return fields.count(key, fallback);
+  const list = fields.numbers(key) ?? [];
+  const [first] = list;
+  if (first !== undefined && list.length === layers && list.every((each) => each === first)) return first;
+  throw fields.fail(`${key} differs from layer to layer, which is not supported: ${list.join(',')}`);
+}
+
+function expertsOf(own: Fields): ExpertsConfig | undefined {
+  const count = own.maybe('expert_count') ?? 0;
+  if (count === 0) return undefined;
+  const hidden = own.maybe('expert_feed_forward_length') ?? own.count('feed_forward_length');
+  return { count, used: own.count('expert_used_count'), hidden, isNormalised: true };
+}
+
+function scalingOf(own: Fields, contextLength: number, tensors: GgufHeader['tensors']): RopeScaling {
+  // Files of Phi have factors, and often do not say of what kind they are.
+  const hasFactors = tensors.get('rope_factors_short.weight') ?? tensors.get('rope_factors_long.weight');
+  const kind = hasFactors === undefined ? (own.text('rope.scaling.type') ?? 'none') : 'longrope';
+  const factor = own.maybe('rope.scaling.factor') ?? own.maybe('rope.scale_linear') ?? 1;
+  const original = own.number('rope.scaling.original_context_length', contextLength);
+  switch (kind) {
+    case 'none':
+      return factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };
+    case 'linear':
+      return { kind: 'linear', factor };
+    case 'yarn': {
+      const attention = own.number('rope.scaling.attn_factor', 1);
+      const grown = factor <= 1 ? 1 : 0.1 * Math.log(factor) + 1;
+      return {
+        kind: 'yarn',
+        factor,
+        original,
+        fast: own.number('rope.scaling.yarn_beta_fast', 32),
+        slow: own.number('rope.scaling.yarn_beta_slow', 1),
+        magnitude: attention * grown,
+      };
+    }
+    case 'longrope':
+      // The factors of pairs are tensors of the file, which whoever loads it puts in.
+      return {
+        kind: 'longrope',
+        original,
+        short: [],
+        long: [],
+        magnitude: own.number('rope.scaling.attn_factor', 1),
+      };
+    default:
+      throw own.fail(`rope.scaling.type is ${kind}: expected none, linear, yarn or longrope`);
+  }
+}

@@ -1,0 +1,86 @@
+// The angles of rotary embeddings: a frequency for each pair of elements, and tables of cosines and
+// sines for each position. They are computed once, in double precision, so that no kernel has to
+// reduce large angles.
+
+import { TensorError } from '../../errors.ts';
+import type { RopeConfig, RopeScaling } from './config.ts';
+
+/** What the frequencies of a model are, and what its cosines and sines are multiplied by. */
+export interface Frequencies {
+  /** Radians a position, of each of the dims / 2 pairs. */
+  readonly perPair: readonly number[];
+  readonly magnitude: number;
+}
+
+/**
+ * The frequencies of a model that has room for `room` tokens. `factors` divide them where a file
+ * brings some (`rope_freqs`). Throws E_SHAPE where there is no factor for each pair.
+ */
+export function frequenciesOf(rope: RopeConfig, room: number, factors?: ArrayLike<number>): Frequencies {
+  const { dims, base, scaling } = rope;
+  const plain = Array.from({ length: dims / 2 }, (_, i) => base ** ((-2 * i) / dims));
+  if (factors !== undefined) mustHaveAll(factors, dims);
+  const perPair = plain.map((value, i) => scaled(value, i, rope, room) / (factors?.[i] ?? 1));
+  return { perPair, magnitude: magnitudeOf(scaling) };
+}
+
+function mustHaveAll(factors: ArrayLike<number>, dims: number): void {
+  if (factors.length === dims / 2) return;
+  const problem = `there are ${factors.length} factors of rotary embeddings, and ${dims / 2} pairs`;
+  throw new TensorError('E_SHAPE', 'loadModel', problem);
+}
+
+function scaled(value: number, pair: number, { scaling, base, dims }: RopeConfig, room: number): number {
+  switch (scaling.kind) {
+    case 'none':
+      return value;
+    case 'linear':
+      return value / scaling.factor;
+    case 'yarn': {
+      const { factor, original, fast, slow } = scaling;
+      // The pair that turns so many times over the original length.
+      const turning = (turns: number): number =>
+        (dims * Math.log(original / (turns * 2 * Math.PI))) / (2 * Math.log(base));
+      const first = Math.max(Math.floor(turning(fast)), 0);
+      const last = Math.min(Math.ceil(turning(slow)), dims - 1);
+      const ramp = Math.min(Math.max((pair - first) / Math.max(last - first, 0.001), 0), 1);
+      return (value / factor) * ramp + value * (1 - ramp);
+    }
+    case 'longrope': {
+      const factors = room > scaling.original ? scaling.long : scaling.short;
+      mustHaveAll(factors, dims);
+      return value / factors[pair]!;
+    }
+    default:
+      return scaling satisfies never;
+  }
+}
+
+function magnitudeOf(scaling: RopeScaling): number {
+  if (scaling.kind === 'longrope') return scaling.magnitude;
+  if (scaling.kind !== 'yarn') return 1;
+  return scaling.magnitude ?? (scaling.factor <= 1 ? 1 : 0.1 * Math.log(scaling.factor) + 1);
+}
+
+/**
+ * Cosines, and sines with the signs of their place: [room, 2, dims] as the turned elements lie, so
+ * that turning is x · cos + (x with the elements of pairs exchanged) · sin.
+ */
+export function ropeTable(rope: RopeConfig, { perPair, magnitude }: Frequencies, room: number): Float32Array {
+  const { dims, layout } = rope;
+  const table = new Float32Array(room * 2 * dims);
+  for (let position = 0; position < room; position++) {
+    const cosines = position * 2 * dims;
+    const sines = cosines + dims;
+    for (const [i, frequency] of perPair.entries()) {
+      const [a, b] = layout === 'interleaved' ? [2 * i, 2 * i + 1] : [i, i + dims / 2];
+      const cos = magnitude * Math.cos(position * frequency);
+      const sin = magnitude * Math.sin(position * frequency);
+      table[cosines + a] = cos;
+      table[cosines + b] = cos;
+      table[sines + a] = -sin;
+      table[sines + b] = sin;
+    }
+  }
+  return table;
+}

@@ -1,0 +1,118 @@
+// Attention of T tokens that follow those of a cache, whose keys and values join it first. Heads of
+// queries share heads of keys and values in groups (Ainslie et al., 2023). The position is a number
+// of the run: the mask ends the kernel's loop over the keys at those that exist.
+
+import {
+  add,
+  arange,
+  cast,
+  dynamicUpdateSlice,
+  expand,
+  gt,
+  le,
+  logicalAnd,
+  matmul,
+  mul,
+  permute,
+  reshape,
+  scaledDotProductAttention,
+  select,
+  softmax,
+  stack,
+  sub,
+  tanh,
+  toFloat,
+  transpose,
+  unsqueeze,
+  where,
+} from '../../operations.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { ModelConfig } from '../config/config.ts';
+import { capped, norm, product, products } from './linear.ts';
+import { rotate } from './rotate.ts';
+import type { AttentionWeights } from './weights.ts';
+
+/** Keys, then values, of one layer: [2, key heads, room, head size], f32 or f16. */
+export type LayerCache = Tensor;
+
+/** Where the tokens of a call stand. */
+export interface Place {
+  /** Of the first token: i32, []. */
+  readonly position: Tensor;
+  /** Cosines and sines of each: [T, 2, dims]. */
+  readonly turns: Tensor;
+  /** Those of layers with a window. */
+  readonly windowTurns: Tensor;
+}
+
+/** Attention of a layer on x [T, width], and the cache with the keys and values of these tokens. */
+export function attend(
+  x: Tensor,
+  weights: AttentionWeights,
+  cache: LayerCache,
+  place: Place,
+  config: ModelConfig,
+  layer: number,
+): [output: Tensor, cache: LayerCache] {
+  const { heads, keyHeads, headSize, width, epsilon } = config;
+  const rows = x.shape[0]!;
+  const [queries, keys] = [heads * headSize, keyHeads * headSize];
+  const [q, k, v] = products(x, weights.qkv, [queries, keys, keys]) as [Tensor, Tensor, Tensor];
+  const window = config.windows[layer];
+  const [turns, rope] =
+    window === undefined ? [place.turns, config.rope] : [place.windowTurns, config.windowRope];
+  const turned = (flat: Tensor, count: number, weight: Tensor | undefined): Tensor => {
+    const split = reshape(flat, [rows, count, headSize]);
+    return rotate(weight === undefined ? split : norm(split, weight, epsilon), turns, rope);
+  };
+  const query = turned(q, heads, weights.queryNorm);
+  const fresh = stack([turned(k, keyHeads, weights.keyNorm), reshape(v, [rows, keyHeads, headSize])]);
+  const update = cast(permute(fresh, [0, 2, 1, 3]), cache.dtype);
+  const seen = dynamicUpdateSlice(cache, update, [0, 0, place.position, 0]);
+  const found = looked(query, seen, place.position, config, window);
+  return [product(found, weights.output, width), seen];
+}
+
+/** What queries [T, heads, size] find: [T, heads · size]. */
+function looked(
+  query: Tensor,
+  cache: LayerCache,
+  position: Tensor,
+  config: ModelConfig,
+  window: number | undefined,
+): Tensor {
+  const { heads, keyHeads, headSize } = config;
+  const rows = query.shape[0]!;
+  const group = heads / keyHeads;
+  // Of one token, the heads that share keys are the rows of one product.
+  const merged = rows === 1;
+  const grouped = merged
+    ? reshape(query, [keyHeads, group, headSize])
+    : permute(reshape(query, [rows, keyHeads, group, headSize]), [1, 2, 0, 3]);
+  const [k, v] = [0, 1].map((which) => {
+    const part = toFloat(select(cache, 0, which));
+    return merged ? part : unsqueeze(part, 1);
+  });
+  const mask = maskOf(rows, cache.shape[2]!, position, window);
+  const found =
+    config.scoreCap === undefined
+      ? scaledDotProductAttention(grouped, k!, v!, { mask, scale: config.scale })
+      : cappedAttention(grouped, k!, v!, mask, config);
+  return reshape(merged ? found : permute(found, [2, 0, 1, 3]), [rows, heads * headSize]);
+}
+
+/** Which keys [room] each of the rows sees: those up to its own position, as far back as its window. */
+function maskOf(rows: number, room: number, position: Tensor, window: number | undefined): Tensor {
+  const places = rows === 1 ? position : add(reshape(arange(rows), [rows, 1]), position);
+  const keys = arange(room);
+  const before = le(keys, places);
+  const mask = window === undefined ? before : logicalAnd(before, gt(keys, sub(places, window)));
+  return rows === 1 ? reshape(mask, [1, room]) : mask;
+}
+
+/** Attention whose scores are bounded by a smooth cap. */
+function cappedAttention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, config: ModelConfig): Tensor {
+  const scores = capped(mul(matmul(q, transpose(k)), config.scale), config.scoreCap, tanh);
+  const visible = where(expand(mask, scores.shape), scores, -Infinity);
+  return matmul(softmax(visible, -1), v);
+}

@@ -1,0 +1,136 @@
+// A text that is being written: what tokens become as text, until the model, a stop or a limit ends it.
+
+import type { TextCodec, TextStream } from '../codec.ts';
+import { StopWatch } from '../sampling/stop.ts';
+import type { SequencePool } from './pool.ts';
+import { Writer, type Writing } from './writer.ts';
+
+/** Why a text ended: the model or a stop ended it, or there was no more room for it. */
+export type Finish = 'stop' | 'length';
+
+/** What a token adds to a text. */
+export interface Piece {
+  readonly token: number;
+  /** Empty where the token is a part of a character, or of what may be a stop. */
+  readonly text: string;
+}
+
+/** How long a generation took, in milliseconds. */
+export interface Timings {
+  /** From the beginning to the first token. */
+  readonly prompt: number;
+  /** From the first token to the last. */
+  readonly decode: number;
+}
+
+/** What a generation is asked for, read from its options. */
+export interface Request extends Omit<Writing, 'check'> {
+  readonly stops: readonly string[];
+  /** Tokens that end the text. */
+  readonly ends: ReadonlySet<number>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a generation runs on. */
+export interface Surroundings {
+  readonly pool: SequencePool;
+  readonly vocabulary: number;
+  readonly codec: TextCodec | undefined;
+}
+
+/** A text that is being written: `for await` gives its pieces as they come. It can be read once. */
+export class Generation implements AsyncIterable<string> {
+  /** Tokens written so far, the one that ended the text not among them. */
+  readonly tokens: number[] = [];
+  readonly promptTokens: number;
+  #finish: Finish | undefined;
+  #timings: Timings = { prompt: 0, decode: 0 };
+  readonly #request: Request;
+  readonly #around: Surroundings;
+
+  constructor(request: Request, around: Surroundings) {
+    this.#request = request;
+    this.#around = around;
+    this.promptTokens = request.prompt.length;
+  }
+
+  /** Why the text ended; undefined while it has not. */
+  get finish(): Finish | undefined {
+    return this.#finish;
+  }
+
+  get timings(): Timings {
+    return this.#timings;
+  }
+
+  /** The whole text. */
+  async text(): Promise<string> {
+    let text = '';
+    for await (const piece of this) text += piece;
+    return text;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
+    for await (const { text } of this.pieces()) if (text !== '') yield text;
+  }
+
+  /** Token by token, with the text that each adds; behind the last one there may be text of token −1. */
+  async *pieces(): AsyncGenerator<Piece, void, undefined> {
+    const { pool, vocabulary } = this.#around;
+    const { signal } = this.#request;
+    const check = (): void => signal?.throwIfAborted();
+    const sequence = await pool.acquire(this.#request.prompt, signal);
+    let failed = false;
+    let writer: Writer | undefined;
+    try {
+      writer = new Writer(sequence, { ...this.#request, check }, vocabulary);
+      yield* this.#write(writer, check);
+    } catch (error) {
+      // What was computed before an abort is sound.
+      failed = signal?.aborted !== true;
+      throw error;
+    } finally {
+      // Also where whoever reads the text has enough of it.
+      writer?.end();
+      pool.release(sequence, failed);
+    }
+  }
+
+  async *#write(writer: Writer, check: () => void): AsyncGenerator<Piece, void, undefined> {
+    const { stops, ends } = this.#request;
+    const stream = this.#around.codec?.stream();
+    const watch = new StopWatch(stops);
+    const started = performance.now();
+    let first: number | undefined;
+    await writer.begin();
+    for (;;) {
+      check();
+      const token = await writer.next();
+      check();
+      const now = performance.now();
+      first ??= now;
+      if (token !== undefined) this.#timings = { prompt: first - started, decode: now - first };
+      if (token === undefined || ends.has(token)) {
+        yield* this.#rest(token === undefined ? 'length' : 'stop', stream, watch);
+        return;
+      }
+      this.tokens.push(token);
+      const { text, ended } = watch.push(stream?.push(token) ?? '');
+      if (ended) this.#finish = 'stop';
+      yield { token, text };
+      if (ended) return;
+    }
+  }
+
+  /** What was held back of the text. */
+  *#rest(
+    finish: Finish,
+    stream: TextStream | undefined,
+    watch: StopWatch,
+  ): Generator<Piece, void, undefined> {
+    const { text, ended } = watch.push(stream?.end() ?? '');
+    this.#finish = ended ? 'stop' : finish;
+    const rest = text + watch.rest();
+    if (rest !== '') yield { token: -1, text: rest };
+  }
+}

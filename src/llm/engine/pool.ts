@@ -1,0 +1,93 @@
+// Sequences that generations take turns with: as many as there is memory for, each kept with what it
+// has computed, so that a text that begins like an earlier one goes on from there.
+
+import { SinterError } from '../../errors.ts';
+import { Sequence, type Runner } from './sequence.ts';
+
+interface Waiting {
+  readonly prompt: readonly number[];
+  readonly take: (sequence: Sequence) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** Sequences of one model. */
+export class SequencePool {
+  readonly #runner: Runner;
+  readonly #most: number;
+  readonly #idle: Sequence[] = [];
+  #busy = new Set<Sequence>();
+  #waiting: Waiting[] = [];
+  #isClosed = false;
+
+  constructor(runner: Runner, most: number) {
+    this.#runner = runner;
+    this.#most = most;
+  }
+
+  /** Generations that wait for a sequence. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** A sequence for a prompt, the one that has most of it; waits until one is free. */
+  async acquire(prompt: readonly number[], signal: AbortSignal | undefined): Promise<Sequence> {
+    signal?.throwIfAborted();
+    this.#mustBeOpen();
+    const free = this.#free(prompt);
+    if (free !== undefined) return free;
+    let entry: Waiting | undefined;
+    const leave = (): void => {
+      this.#waiting = this.#waiting.filter((one) => one !== entry);
+      entry?.fail(signal?.reason as Error);
+    };
+    try {
+      return await new Promise<Sequence>((take, fail) => {
+        entry = { prompt, take, fail };
+        this.#waiting.push(entry);
+        signal?.addEventListener('abort', leave, { once: true });
+      });
+    } finally {
+      signal?.removeEventListener('abort', leave);
+    }
+  }
+
+  #free(prompt: readonly number[]): Sequence | undefined {
+    const shared = this.#idle.map((one) => one.sharedWith(prompt));
+    const most = Math.max(0, ...shared);
+    const isNew = most === 0 && this.#idle.length + this.#busy.size < this.#most;
+    const found = isNew ? new Sequence(this.#runner) : this.#idle[shared.indexOf(most)];
+    if (found === undefined) return undefined;
+    const at = this.#idle.indexOf(found);
+    if (at >= 0) this.#idle.splice(at, 1);
+    this.#busy.add(found);
+    return found;
+  }
+
+  /** Takes a sequence back; one that has `failed` is given up. */
+  release(sequence: Sequence, failed: boolean): void {
+    if (!this.#busy.delete(sequence)) return;
+    if (failed || this.#isClosed) sequence.dispose();
+    else this.#idle.push(sequence);
+    const next = this.#waiting[0];
+    if (next === undefined || this.#isClosed) return;
+    const free = this.#free(next.prompt);
+    if (free === undefined) return;
+    this.#waiting.shift();
+    next.take(free);
+  }
+
+  /** Gives back the memory of all that is idle now, and of the rest when it is released. */
+  close(): void {
+    this.#isClosed = true;
+    for (const sequence of this.#idle.splice(0)) sequence.dispose();
+    for (const { fail } of this.#waiting.splice(0)) fail(closed());
+  }
+
+  #mustBeOpen(): void {
+    if (this.#isClosed) throw closed();
+  }
+}
+
+function closed(): SinterError {
+  return new SinterError('E_STATE', 'model: it has been disposed of');
+}

@@ -1,0 +1,108 @@
+// The programs of a decoder: a block of a prompt, one token, and the choice of a token from scores.
+// Each is one program for all positions; caches are donated, and written where they lie.
+
+import { compile } from '../../tensor/compile/compile.ts';
+import { dynamicSlice, ones, reshape, scatterAdd } from '../../operations.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { LayerCache } from '../decoder/attention.ts';
+import type { Decoder } from '../decoder/decoder.ts';
+import type { SamplingNumbers } from '../sampling/options.ts';
+import { chooseToken } from '../sampling/sample.ts';
+
+/** Caches of all layers. */
+export type Cache = readonly LayerCache[];
+
+/** What choosing a token needs beside scores, as a call gives it. */
+export interface Choice<N> {
+  /** The key of the seed. */
+  readonly key: Tensor;
+  readonly numbers: SamplingNumbers<N>;
+  /** How often each token stands in the prompt, where tokens are penalised. */
+  readonly given: Tensor | undefined;
+  /** bool [vocabulary]: which tokens may come. */
+  readonly allowed: Tensor | undefined;
+}
+
+/** What a program gives for the last token that it was given. */
+export interface Scored {
+  readonly cache: Cache;
+  /** f32 [vocabulary]. */
+  readonly scores: Tensor;
+}
+
+/** What the program of one token gives. */
+export interface Stepped extends Scored {
+  /** The next token: i32 [1]. */
+  readonly token: Tensor;
+  /** How often each token was written. */
+  readonly written: Tensor | undefined;
+}
+
+/** The compiled programs of a decoder. */
+export interface Programs {
+  /** Tokens from `position` on, of which the one at `last` is scored; `hidden` is its state, [width]. */
+  readonly block: (
+    cache: Cache,
+    tokens: Tensor,
+    position: Tensor,
+    last: Tensor,
+  ) => Scored & { readonly hidden: Tensor };
+  /** One token at `position`, and the choice of the one behind it. */
+  readonly step: (
+    cache: Cache,
+    written: Tensor | undefined,
+    token: Tensor,
+    position: Tensor,
+    choice: Choice<number>,
+  ) => Stepped;
+  /** The choice of the token behind `position`. */
+  readonly choose: (
+    scores: Tensor,
+    written: Tensor | undefined,
+    position: Tensor,
+    choice: Choice<number>,
+  ) => Tensor;
+}
+
+/** A token by its scores, as a traced function chooses it. */
+function chosen(
+  scores: Tensor,
+  written: Tensor | undefined,
+  position: Tensor,
+  { key, numbers, given, allowed }: Choice<Tensor>,
+): Tensor {
+  const counts = given === undefined || written === undefined ? undefined : { given, written };
+  return chooseToken(scores, numbers, { key, position, counts, allowed });
+}
+
+/** The programs of a decoder; nothing is compiled before its first call. */
+export function programsOf(decoder: Decoder): Programs {
+  const { width, vocabulary } = decoder.config;
+  const block = (
+    before: Cache,
+    tokens: Tensor,
+    position: Tensor,
+    last: Tensor,
+  ): Scored & { hidden: Tensor } => {
+    const { hidden, cache } = decoder.run(tokens, position, before);
+    const row = dynamicSlice(hidden, [last, 0], [1, width]);
+    return { cache, scores: reshape(decoder.scores(row), [vocabulary]), hidden: reshape(row, [width]) };
+  };
+  const step = (
+    before: Cache,
+    counts: Tensor | undefined,
+    token: Tensor,
+    position: Tensor,
+    choice: Choice<Tensor>,
+  ): Stepped => {
+    const { hidden, cache } = decoder.run(token, position, before);
+    const scores = reshape(decoder.scores(hidden), [vocabulary]);
+    const written = counts === undefined ? undefined : scatterAdd(counts, 0, token, ones([1]));
+    return { cache, scores, token: chosen(scores, written, position, choice), written };
+  };
+  return {
+    block: compile(block, { donate: [0] }),
+    step: compile(step, { donate: [0, 1] }),
+    choose: compile(chosen),
+  };
+}

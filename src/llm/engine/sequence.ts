@@ -1,0 +1,147 @@
+// One text that a decoder writes on: its cache on the device, and the tokens whose keys and values are
+// in it. A prompt that begins like the text before keeps what they have in common.
+
+import { TensorError } from '../../errors.ts';
+import { noGrad } from '../../tensor/derivative/transform.ts';
+import { tensor, zeros } from '../../operations.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import { emptyCache, type Decoder } from '../decoder/decoder.ts';
+import type { Cache, Choice, Programs } from './programs.ts';
+
+/** Tokens of a prompt that one program takes, the largest first. */
+const blockSizes = [128, 32] as const;
+
+/** Positions that a cache has for a text of `length` tokens: the last block of a prompt may stand out. */
+export function slotsFor(length: number): number {
+  return length + blockSizes[0];
+}
+
+/** What a sequence runs with. */
+export interface Runner {
+  readonly decoder: Decoder;
+  readonly programs: Programs;
+  /** Tokens that a text may have. */
+  readonly room: number;
+  readonly cacheType: 'f32' | 'f16';
+}
+
+/** What a prompt comes to. */
+export interface Prompted {
+  /** Scores of the token behind it, f32 [vocabulary]. */
+  readonly scores: Tensor;
+  /** What the layers make of its last token, f32 [width]. */
+  readonly hidden: Tensor;
+}
+
+const single = (value: number): Tensor => tensor(Int32Array.of(value), { shape: [] });
+
+/** A cache, and what is in it. */
+export class Sequence {
+  readonly #runner: Runner;
+  #cache: Cache;
+  #written: Tensor | undefined;
+  /** Tokens at the positions that the cache holds; those that were not read back yet are unknown. */
+  #tokens: (number | undefined)[] = [];
+
+  constructor(runner: Runner) {
+    this.#runner = runner;
+    const { decoder, room, cacheType } = runner;
+    this.#cache = emptyCache(decoder.config, slotsFor(room), cacheType);
+  }
+
+  /** Tokens whose keys and values are there. */
+  get length(): number {
+    return this.#tokens.length;
+  }
+
+  /** How many tokens at the beginning of a prompt are there already. */
+  sharedWith(prompt: readonly number[]): number {
+    const differs = prompt.findIndex((token, i) => this.#tokens[i] !== token);
+    return differs < 0 ? prompt.length : differs;
+  }
+
+  /**
+   * Makes the text this prompt, in blocks. `before` runs ahead of each and may throw, which leaves
+   * what was computed so far.
+   */
+  async prompt(tokens: readonly number[], before: () => void): Promise<Prompted> {
+    const { decoder, programs, room } = this.#runner;
+    if (tokens.length === 0) throw new TensorError('E_VALUE', 'generate', 'the prompt has no token');
+    if (tokens.length > room) {
+      const problem = `the prompt has ${tokens.length} tokens, and there is room for ${room}`;
+      throw new TensorError('E_LIMIT', 'generate', problem, 'loadModel with a larger contextLength');
+    }
+    const { vocabulary } = decoder.config;
+    const odd = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabulary);
+    if (odd !== undefined) {
+      throw new TensorError('E_INDEX', 'generate', `there is no token ${odd} among ${vocabulary}`);
+    }
+    // The last token is always computed: its scores are wanted.
+    this.#tokens.length = Math.min(this.sharedWith(tokens), tokens.length - 1);
+    let found: Prompted | undefined;
+    while (this.#tokens.length < tokens.length) {
+      before();
+      found?.scores.dispose();
+      found?.hidden.dispose();
+      const from = this.#tokens.length;
+      const size = blockSizes.findLast((one) => one >= tokens.length - from) ?? blockSizes[0];
+      const count = Math.min(size, tokens.length - from);
+      const padded = new Int32Array(size);
+      padded.set(tokens.slice(from, from + count));
+      found = this.#block(tensor(padded), single(from), single(count - 1), programs);
+      for (const token of tokens.slice(from, from + count)) this.#tokens.push(token);
+      // A block at a time, so that others have their turn and nothing is queued that nobody wants.
+      if (this.#tokens.length < tokens.length) await found.hidden.data();
+    }
+    return found!;
+  }
+
+  #block(tokens: Tensor, position: Tensor, last: Tensor, programs: Programs): Prompted {
+    const { cache, scores, hidden } = noGrad(() => programs.block(this.#cache, tokens, position, last));
+    this.#cache = cache;
+    for (const each of [tokens, position, last]) each.dispose();
+    return { scores, hidden };
+  }
+
+  /** The first token behind a prompt. */
+  first(scores: Tensor, choice: Choice<number>): Tensor {
+    const { vocabulary } = this.#runner.decoder.config;
+    this.#written?.dispose();
+    this.#written = choice.given === undefined ? undefined : zeros([vocabulary]);
+    return this.choose(scores, choice);
+  }
+
+  /** The token behind what is there, by its scores. */
+  choose(scores: Tensor, choice: Choice<number>): Tensor {
+    const position = single(this.length - 1);
+    const token = noGrad(() => this.#runner.programs.choose(scores, this.#written, position, choice));
+    position.dispose();
+    return token;
+  }
+
+  /** The token behind `token`, which joins the text; both are on the device. */
+  next(token: Tensor, choice: Choice<number>): { readonly token: Tensor; readonly scores: Tensor } {
+    const position = single(this.length);
+    const stepped = noGrad(() =>
+      this.#runner.programs.step(this.#cache, this.#written, token, position, choice),
+    );
+    position.dispose();
+    this.#cache = stepped.cache;
+    this.#written = stepped.written;
+    this.#tokens.push(undefined);
+    return { token: stepped.token, scores: stepped.scores };
+  }
+
+  /** Says which token stands at a position, once it was read back. */
+  know(position: number, token: number): void {
+    if (position < this.#tokens.length) this.#tokens[position] = token;
+  }
+
+  /** Gives the memory of the cache back. */
+  dispose(): void {
+    for (const layer of this.#cache) layer.dispose();
+    this.#written?.dispose();
+    this.#cache = [];
+    this.#tokens = [];
+  }
+}

@@ -1,0 +1,23 @@
+// `sinter/llm`: language models from their files: text, conversations, scores and embeddings.
+
+export type { ChatMessage, TextCodec, TextStream } from './codec.ts';
+export type { Architecture, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling } from './config/config.ts';
+export type { BlockWeight, Weight, WeightSource } from './decoder/weights.ts';
+export { Generation, type Finish, type Piece, type Timings } from './engine/generation.ts';
+export type { Constraint } from './engine/writer.ts';
+export { constraintOf, Grammar } from './grammar/constraint.ts';
+export { jsonGrammar } from './grammar/json.ts';
+export { parseGrammar } from './grammar/notation.ts';
+export {
+  loadModel,
+  type LoadModelOptions,
+  type LoadProgress,
+  type ModelInput,
+  type ModelSource,
+} from './load.ts';
+export { LanguageModel } from './model.ts';
+export type { GenerateOptions } from './options.ts';
+export type { SamplingOptions } from './sampling/options.ts';
+export { textOfGguf, type TextOptions } from './text/gguf.ts';
+export { textOfJson, type TokenizerFiles } from './text/json.ts';
+export type { TextPackages } from './text/packages.ts';

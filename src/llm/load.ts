@@ -1,0 +1,125 @@
+// loadModel: weights are read one after the other and brought to the device, and become a model.
+
+import { showValue, TensorError } from '../errors.ts';
+import type { SourceInput } from '../io/source/source.ts';
+import { device, setDevice } from '../tensor/storage/device.ts';
+import type { TextCodec } from './codec.ts';
+import type { ModelConfig } from './config/config.ts';
+import { Decoder, turnsOf } from './decoder/decoder.ts';
+import { loadWeights, type WeightSource } from './decoder/weights.ts';
+import { programsOf } from './engine/programs.ts';
+import { slotsFor } from './engine/sequence.ts';
+import { LanguageModel } from './model.ts';
+import type { TextPackages } from './text/packages.ts';
+
+/** A model as a source has it: what it is made of, and where its weights are. */
+export interface ModelSource {
+  readonly config: ModelConfig;
+  readonly weights: WeightSource;
+  /** Names and bytes of all weights, for reports of progress. */
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly codec?: TextCodec | undefined;
+  /** What divides the frequencies of rotary embeddings. */
+  readonly ropeFactors?: ArrayLike<number> | undefined;
+  /** Gives back what the source holds open. */
+  close?(): Promise<void> | void;
+}
+
+/** How far loading has come, in bytes. */
+export interface LoadProgress {
+  readonly loaded: number;
+  readonly total: number;
+}
+
+export interface LoadModelOptions {
+  /** The device that this process computes on from here on; see `setDevice`. */
+  readonly device?: string;
+  /** Tokens that a text may have; by default what the model was made for, 4096 at most. */
+  readonly contextLength?: number;
+  /** What keys and values are kept in; f32 by default. */
+  readonly cacheType?: 'f32' | 'f16';
+  /** Texts that may be written at once, each with a cache of its own; 1 by default. */
+  readonly sequences?: number;
+  readonly onProgress?: (progress: LoadProgress) => void;
+  /** Ends the loading, with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Optional packages, in pages: `{ jinja: () => import('@huggingface/jinja') }` for conversations. */
+  readonly packages?: TextPackages;
+}
+
+const op = 'loadModel';
+
+function count(name: string, value: number): number {
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new TensorError(
+    'E_VALUE',
+    op,
+    `${name} must be a whole number of at least 1, got ${showValue(value)}`,
+  );
+}
+
+/** Where a model lies: a path (Node), a URL, a Blob or bytes of a GGUF file; of several files a list. */
+export type ModelInput = SourceInput | readonly SourceInput[];
+
+/**
+ * Opens a model and brings it to the device. Throws E_VALUE for options that are not what they must be, E_SHAPE where
+ * weights are not those of the configuration.
+ */
+export async function loadModel(
+  input: ModelInput | ModelSource,
+  options: LoadModelOptions = {},
+): Promise<LanguageModel> {
+  const source = isModelSource(input) ? input : await openModel(input, options);
+  try {
+    return await modelOf(source, options);
+  } finally {
+    await source.close?.();
+  }
+}
+
+function isModelSource(input: unknown): input is ModelSource {
+  return typeof input === 'object' && input !== null && 'config' in input && 'weights' in input;
+}
+
+/** Opens a file by what it is. */
+async function openModel(input: ModelInput, { signal, packages }: LoadModelOptions): Promise<ModelSource> {
+  const [{ openGguf }, { ggufSource }] = await Promise.all([
+    import('../io/gguf/open.ts'),
+    import('./sources/gguf.ts'),
+  ]);
+  const file = await openGguf(input, { signal });
+  try {
+    return await ggufSource(file, { signal, packages });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function modelOf(source: ModelSource, options: LoadModelOptions): Promise<LanguageModel> {
+  const { cacheType = 'f32', signal, onProgress } = options;
+  const { config, weights, sizes, codec } = source;
+  const room = count('contextLength', options.contextLength ?? Math.min(config.contextLength, 4096));
+  if (room > config.contextLength) {
+    const problem = `contextLength is ${room}, and the model was made for ${config.contextLength}`;
+    throw new TensorError('E_VALUE', op, problem, 'a rope scaling in its configuration for longer texts');
+  }
+  if (cacheType !== 'f32' && cacheType !== 'f16') {
+    throw new TensorError('E_VALUE', op, `cacheType must be f32 or f16, got ${showValue(cacheType)}`);
+  }
+  const sequences = count('sequences', options.sequences ?? 1);
+  if (options.device !== undefined) setDevice(options.device);
+  const { facts } = await device();
+  const total = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+  let loaded = 0;
+  const tree = await loadWeights(weights, config, (name) => {
+    signal?.throwIfAborted();
+    loaded += sizes.get(name) ?? 0;
+    onProgress?.({ loaded, total });
+  });
+  const decoder = new Decoder(config, tree, turnsOf(config, slotsFor(room), room, source.ropeFactors));
+  const runner = { decoder, programs: programsOf(decoder), room, cacheType };
+  // On devices that work beside the host, it asks for a token before it has read the last one.
+  const ahead = facts.name.startsWith('webgpu') || facts.name.startsWith('cuda') ? 1 : 0;
+  return new LanguageModel({ runner, codec, sequences, ahead, free: () => decoder.dispose() });
+}

@@ -1,0 +1,119 @@
+// A language model that is loaded: text, conversations, scores and embeddings of it.
+
+import { SinterError, TensorError } from '../errors.ts';
+import type { ChatMessage, TextCodec } from './codec.ts';
+import type { ModelConfig } from './config/config.ts';
+import { Generation } from './engine/generation.ts';
+import { SequencePool } from './engine/pool.ts';
+import type { Runner } from './engine/sequence.ts';
+import { readOptions, type GenerateOptions } from './options.ts';
+
+/** What a model is made of. */
+export interface ModelParts {
+  readonly runner: Runner;
+  readonly codec: TextCodec | undefined;
+  /** Texts that may be written at once. */
+  readonly sequences: number;
+  /** Tokens that are asked for before the last one is read. */
+  readonly ahead: number;
+  /** Gives back the memory of the weights. */
+  readonly free: () => void;
+}
+
+/** A language model. Its memory is given back by `dispose`. */
+export class LanguageModel {
+  readonly config: ModelConfig;
+  /** Tokens that a text may have, its prompt among them. */
+  readonly contextLength: number;
+  readonly #parts: ModelParts;
+  readonly #pool: SequencePool;
+  #isDisposed = false;
+
+  constructor(parts: ModelParts) {
+    this.#parts = parts;
+    this.config = parts.runner.decoder.config;
+    this.contextLength = parts.runner.room;
+    this.#pool = new SequencePool(parts.runner, parts.sequences);
+  }
+
+  /** Text to tokens and back. Throws E_STATE where the model came without. */
+  get codec(): TextCodec {
+    const { codec } = this.#parts;
+    if (codec !== undefined) return codec;
+    throw new SinterError('E_STATE', 'model: it has no tokenizer\n  try: tokens in the place of text');
+  }
+
+  /** Generations that wait for their turn. */
+  get waiting(): number {
+    return this.#pool.waiting;
+  }
+
+  /**
+   * Goes on from a prompt, a text or tokens. Throws E_VALUE for options out of their range, E_LIMIT
+   * where the prompt does not fit.
+   */
+  generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
+    return this.#generation('generate', this.tokensOf(prompt), options);
+  }
+
+  /** The answer to a conversation, as the model was taught to write it down. */
+  chat(messages: readonly ChatMessage[], options: GenerateOptions = {}): Generation {
+    const tokens = this.codec.encode(this.codec.template(messages));
+    return this.#generation('chat', tokens, options);
+  }
+
+  /** Scores (f32, one a token of the vocabulary) of what comes behind a prompt. */
+  async logits(prompt: string | readonly number[]): Promise<Float32Array> {
+    return this.#prompted(prompt, 'scores');
+  }
+
+  /** A text as a vector of length 1: what the layers make of its last token. */
+  async embed(prompt: string | readonly number[]): Promise<Float32Array> {
+    const state = await this.#prompted(prompt, 'hidden');
+    const length = Math.hypot(...state);
+    return length === 0 ? state : state.map((value) => value / length);
+  }
+
+  /** Ends the model and gives its memory back; generations that run fail at their next token. */
+  dispose(): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    this.#pool.close();
+    this.#parts.free();
+  }
+
+  /** The tokens of a prompt. */
+  tokensOf(prompt: string | readonly number[]): readonly number[] {
+    const tokens = typeof prompt === 'string' ? this.codec.encode(prompt) : prompt;
+    if (Array.isArray(tokens) || ArrayBuffer.isView(tokens)) return Array.from(tokens);
+    throw new TensorError('E_VALUE', 'generate', 'the prompt must be text or a list of tokens');
+  }
+
+  #generation(op: string, prompt: readonly number[], options: GenerateOptions): Generation {
+    const { codec, ahead } = this.#parts;
+    const room = this.contextLength - prompt.length;
+    if (room < 0) {
+      const problem = `the prompt has ${prompt.length} tokens, and there is room for ${this.contextLength}`;
+      throw new TensorError('E_LIMIT', op, problem, 'loadModel with a larger contextLength');
+    }
+    const request = readOptions(op, options, { prompt, room, ahead, codec });
+    const { vocabulary } = this.config;
+    return new Generation(request, { pool: this.#pool, vocabulary, codec });
+  }
+
+  async #prompted(prompt: string | readonly number[], which: 'scores' | 'hidden'): Promise<Float32Array> {
+    const tokens = this.tokensOf(prompt);
+    const sequence = await this.#pool.acquire(tokens, undefined);
+    let failed = true;
+    try {
+      const found = await sequence.prompt(tokens, () => undefined);
+      const data = (await found[which].data()) as Float32Array;
+      found.scores.dispose();
+      found.hidden.dispose();
+      failed = false;
+      return data;
+    } finally {
+      this.#pool.release(sequence, failed);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// Optional packages that text needs: in Node they are found by name, in a page they are given.
+
+import { TensorError } from '../../errors.ts';
+
+interface Known {
+  readonly '@huggingface/tokenizers': typeof import('@huggingface/tokenizers');
+  readonly '@huggingface/jinja': typeof import('@huggingface/jinja');
+}
+
+/** The packages, for pages: `{ jinja: () => import('@huggingface/jinja') }`. */
+export interface TextPackages {
+  readonly tokenizers?: (() => Promise<Known['@huggingface/tokenizers']>) | undefined;
+  readonly jinja?: (() => Promise<Known['@huggingface/jinja']>) | undefined;
+}
+
+/** A package. Throws E_UNSUPPORTED where it is not to be had. */
+export async function optionalPackage<N extends keyof Known>(
+  name: N,
+  given: (() => Promise<Known[N]>) | undefined,
+): Promise<Known[N]> {
+  if (given !== undefined) return given();
+  if (typeof process === 'undefined' || process.versions?.node === undefined) {
+    const option = name === '@huggingface/jinja' ? 'jinja' : 'tokenizers';
+    const hint = `packages: { ${option}: () => import('${name}') }`;
+    throw new TensorError('E_UNSUPPORTED', 'text', `${name} is needed, and a page has to bring it`, hint);
+  }
+  const { importFrom, resolveFromProject } = await import('./node.ts');
+  let file: string;
+  try {
+    file = resolveFromProject(name);
+  } catch {
+    throw new TensorError('E_UNSUPPORTED', 'text', `${name} is not installed`, `npm install ${name}`);
+  }
+  return importFrom<Known[N]>(file);
+}

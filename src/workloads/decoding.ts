@@ -1,0 +1,46 @@
+// What decoding one token of a language model reads: a cache of keys and values, and matrices that
+// one row is multiplied by, in the formats in which weights are kept. Both are bound by memory.
+
+import * as sn from '../index.ts';
+import type { Tensor } from '../index.ts';
+import { workload, type Workload } from './workload.ts';
+
+/** Of `decodeAttention`. */
+export const cached = { heads: 32, features: 128, keys: 4096 } as const;
+
+/** Attention of one query a head [heads, 1, features] over keys and values [heads, keys, features]. */
+export function attendCache(query: Tensor, keys: Tensor, values: Tensor): Tensor {
+  return sn.scaledDotProductAttention(query, keys, values);
+}
+
+export const decodeAttention: Workload = workload(
+  'decodeAttention',
+  'attention of one query over 4096 keys, 32 heads, 128 features',
+  attendCache,
+  () => {
+    const { heads, features, keys } = cached;
+    const cache = (): Tensor => sn.zeros([heads, keys, features]);
+    return [sn.zeros([heads, 1, features]), cache(), cache()];
+  },
+);
+
+/** The side of the matrix of `gemv` and its like. */
+export const matrixSide = 4096;
+
+/** A row by a matrix as it is kept, multiplied in f32. */
+export function rowByMatrix(row: Tensor, matrix: Tensor): Tensor {
+  return row.matmul(matrix.cast('f32'));
+}
+
+/** Formats of the matrix, and the workload of each: a quantised one is a row here. */
+export const matrixFormats: readonly (readonly [format: 'f32' | 'f16', workload: string])[] = [
+  ['f32', 'gemv'],
+  ['f16', 'gemvHalf'],
+];
+
+export const gemvs: readonly Workload[] = matrixFormats.map(([dtype, name]) =>
+  workload(name, `a row by a matrix of ${dtype}, 4096 × 4096`, rowByMatrix, () => [
+    sn.zeros([1, matrixSide]),
+    sn.zeros([matrixSide, matrixSide], { dtype }),
+  ]),
+);

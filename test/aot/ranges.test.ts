@@ -1,0 +1,238 @@
+// Sizes left open within ranges: one program for all of them, whose scalars are formulas that were
+// found when the bundle was built.
+
+import * as fc from 'fast-check';
+import * as path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Formulas, showFormula } from '../../src/aot/formula.ts';
+import type { OpenPoint } from '../../src/aot/sizes.ts';
+import type { BundleTarget, Formula, Sizes } from '../../src/bundle-runtime/manifest.ts';
+import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
+import { valueOf } from '../../src/bundle-runtime/sizes.ts';
+import { avgPool2d, rand, randn, setDevice, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
+import { standIn, useStandIn } from '../cuda/standin/standin.ts';
+import { checkLaw } from '../support/property.ts';
+import { built, removeFolders, written } from './bundles.ts';
+
+interface Loaded {
+  run(inputs: Inputs): Promise<Outputs>;
+  weight(name: string): Promise<Float32Array>;
+  dispose(): void;
+}
+type Load = (options: LoadOptions) => Promise<Loaded>;
+
+let gpu: GPUDevice;
+beforeAll(async () => {
+  setDevice('wasm');
+  useStandIn();
+  gpu = await (await softwareAdapter()).requestDevice();
+});
+afterAll(() => {
+  gpu.destroy();
+  removeFolders();
+  setDevice(undefined);
+});
+
+const places: Readonly<Record<string, () => LoadOptions>> = {
+  wasm: () => ({ target: 'wasm', threads: 1 }),
+  webgpu: () => ({ target: 'webgpu', device: gpu }),
+  cuda: () => ({ target: 'cuda' }),
+};
+const found = standIn();
+
+type Given = Readonly<Record<string, readonly [min: number, max: number, multipleOf?: number]>>;
+
+/** A function of one tensor, or of several, with sizes in ranges. */
+function pointOf(
+  fn: (...args: never[]) => unknown,
+  ranges: Given,
+  inputs: (sizes: Sizes) => readonly unknown[],
+): OpenPoint {
+  return {
+    name: 'run',
+    sizes: [{}],
+    ranges: new Map(
+      Object.entries(ranges).map(([name, [min, max, multipleOf = 1]]) => [name, { min, max, multipleOf }]),
+    ),
+    at: (sizes) => ({ name: 'run', fn, inputs: inputs(sizes) }),
+  };
+}
+
+const weights = tensor(
+  Array.from({ length: 64 }, (_, i) => Math.sin(i)),
+  { shape: [8, 8] },
+);
+
+/** Attention with a mask, a scale that follows from the length, and views at places that do. */
+function attend(x: Tensor, mask: Tensor): Record<string, Tensor> {
+  const [, length] = x.shape as readonly [number, number, number];
+  const q = x.matmul(weights);
+  const scores = q.matmul(q.transpose(-1, -2)).mul(1 / Math.sqrt(length));
+  const y = scores.add(mask.unsqueeze(1)).softmax(-1).matmul(x);
+  return { y, mean: y.mean(1), flat: y.reshape([-1]), last: x.slice(1, length - 1, length) };
+}
+
+/** With a state that each call changes. */
+const counted = ({ calls }: { calls: Tensor }, x: Tensor, mask: Tensor): unknown => ({
+  state: { calls: calls.add(1) },
+  ...attend(x, mask),
+});
+
+async function loaderOf(point: OpenPoint, state?: unknown): Promise<{ load: Load; count: number }> {
+  const targets: BundleTarget[] = ['cuda', 'webgpu', 'wasm'];
+  const bundle = await built([point], { targets, ...(state !== undefined && { state }) });
+  expect(bundle.notes).toEqual([]);
+  const { load } = (await import(path.join(written(bundle), 'index.js'))) as { load: Load };
+  return { load, count: bundle.manifest.entries['run']!.programs.wasm!.length };
+}
+
+describe('sizes within ranges', () => {
+  let load: Load;
+  let count: number;
+  beforeAll(async () => {
+    const point = pointOf(counted as never, { batch: [1, 3], length: [2, 130] }, ({ batch, length }) => [
+      zeros([batch!, length!, 8]),
+      zeros([batch!, length!]),
+    ]);
+    ({ load, count } = await loaderOf(point, { calls: zeros([1]) }));
+  });
+
+  test.for(Object.keys(places))('have one program for all on %s', async (place, { skip }) => {
+    if (place === 'cuda' && !found.available) skip(found.reason);
+    // Up to an eighth, and all; the same for batches of one and the shortest length, where fewer views move anything.
+    expect(count).toBeLessThanOrEqual(6);
+    const model = await load(places[place]!());
+    const sizes = [
+      [1, 2],
+      [3, 130],
+      [2, 5],
+      [1, 31],
+      [3, 77],
+      [2, 130],
+    ] as const;
+    for (const [batch, length] of sizes) {
+      const [x, mask] = [randn([batch, length, 8]), randn([batch, length])];
+      const given = { data: (await x.data()) as Float32Array<ArrayBuffer>, shape: x.shape };
+      const results = await model.run({ x: given, mask: (await mask.data()) as Float32Array<ArrayBuffer> });
+      for (const [name, expected] of Object.entries(attend(x, mask))) {
+        const values = (await expected.data()) as Float32Array;
+        expect(results[name]).toHaveLength(values.length);
+        values.forEach((value, i) => expect((results[name] as Float32Array)[i]).toBeCloseTo(value, 4));
+      }
+    }
+    expect([...(await model.weight('calls'))]).toEqual([sizes.length]);
+    model.dispose();
+  });
+
+  test('refuse those outside by name', async () => {
+    const model = await load(places['wasm']!());
+    const call = (shape: readonly number[], mask: number): Promise<Outputs> => {
+      const data = new Float32Array(shape.reduce((size, extent) => size * extent, 1));
+      return model.run({ x: { data, shape }, mask: new Float32Array(mask) });
+    };
+    const range = 'built for batch 1 to 3; length 2 to 130';
+    await expect(call([1, 131, 8], 131)).rejects.toMatchObject({ code: 'E_SHAPE' });
+    await expect(call([1, 131, 8], 131)).rejects.toThrow(`run: length is 131 in x: ${range}`);
+    await expect(call([4, 2, 8], 8)).rejects.toThrow(`run: batch is 4 in x: ${range}`);
+    await expect(call([2, 3, 8], 5)).rejects.toThrow('mask is f32[batch, length]');
+    await expect(call([2, 3, 7], 6)).rejects.toThrow('x is f32[batch, length, 8]');
+    const flat = model.run({ x: new Float32Array(48), mask: new Float32Array(6) });
+    await expect(flat).rejects.toThrow(`run: the inputs do not tell batch: ${range}\n  try: { data, shape }`);
+    model.dispose();
+  });
+
+  test('are told by counts, and draw what they draw alone', async () => {
+    const fn = (x: Tensor): Record<string, Tensor> => {
+      const [n] = x.shape as readonly [number];
+      return {
+        noisy: x.add(rand([n])).sub(rand([n])),
+        pooled: avgPool2d(x.reshape([1, 1, 1, n]), [1, 3], { stride: [1, 2] }).reshape([-1]),
+        scaled: x.mul(Math.log(n)).sum(),
+      };
+    };
+    const { load: loadDrawing } = await loaderOf(pointOf(fn, { n: [4, 400, 4] }, ({ n }) => [zeros([n!])]));
+    const model = await loadDrawing(places['wasm']!());
+    for (const n of [4, 12, 60, 400]) {
+      const x = Float32Array.from({ length: n }, (_, i) => i % 7);
+      const results = await model.run({ x });
+      const expected = fn(tensor(x));
+      for (const name of ['pooled', 'scaled']) {
+        const values = (await expected[name]!.data()) as Float32Array;
+        expect(results[name]).toHaveLength(values.length);
+        values.forEach((value, i) =>
+          expect((results[name] as Float32Array)[i]! / (value || 1)).toBeCloseTo(value && 1, 5),
+        );
+      }
+      const noise = (results['noisy'] as Float32Array).map((value, i) => value - x[i]!);
+      expect(new Set(noise).size).toBeGreaterThan(n / 2);
+    }
+    await expect(model.run({ x: new Float32Array(10) })).rejects.toThrow(
+      'run: n is 10 in x: built for n 4 to 400, a multiple of 4',
+    );
+    model.dispose();
+  });
+
+  const one = ({ n }: Sizes): readonly unknown[] => [zeros([n!])];
+  test.each<[string, (x: Tensor) => unknown, string]>([
+    ['a condition', (x) => (x.shape[0]! % 7 === 3 ? x.mul(2) : x.exp()), 'run does something else at n'],
+    ['a limit', (x) => x.mul(x.shape[0]! > 700 ? 3 : 2), 'has a number of constant f32[]'],
+    [
+      'elements',
+      (x) => x.mul(tensor(Float32Array.from(x.shape[0]! % 2 ? [1] : [2]))),
+      'makes a tensor of elements',
+    ],
+    ['an arbitrary number', (x) => x.mul(Math.cos(x.shape[0]!)), 'no formula known here gives of n'],
+  ])('%s that follows from a size is refused', async (_, fn, words) => {
+    await expect(built([pointOf(fn as never, { n: [2, 1000] }, one)], { targets: ['wasm'] })).rejects.toThrow(
+      words,
+    );
+  });
+
+  test('few sizes have a program each where one cannot be', async () => {
+    const fn = (x: Tensor): Tensor => x.mul(Math.cos(x.shape[0]!));
+    const bundle = await built([pointOf(fn as never, { n: [2, 20] }, one)], { targets: ['wasm'] });
+    expect(bundle.notes).toEqual([expect.stringContaining(': 19 programs, one for each set of sizes')]);
+    const { load: loadEach } = (await import(path.join(written(bundle), 'index.js'))) as { load: Load };
+    const model = await loadEach(places['wasm']!());
+    const { output } = await model.run({ x: Float32Array.of(1, 1, 1) });
+    expect((output as Float32Array)[0]).toBeCloseTo(Math.cos(3), 6);
+    model.dispose();
+  });
+});
+
+test('formulas give back what made the numbers', () => {
+  const small = fc.integer({ min: -9, max: 9 });
+  const factor = fc.integer({ min: 1, max: 9 });
+  const formula: fc.Arbitrary<Formula> = fc.oneof(
+    fc
+      .tuple(small, small, small, small)
+      .map(([a, b, c, d]): Formula => [
+        '+',
+        ['*', a, ['*', 'm', 'n']],
+        ['+', ['*', b, 'm'], ['+', ['*', c, 'n'], d]],
+      ]),
+    fc
+      .tuple(factor, small, fc.integer({ min: 2, max: 32 }))
+      .map(([a, b, c]): Formula => ['floor', ['/', ['+', ['*', a, 'n'], b], c]]),
+    fc
+      .tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 60, max: 400 }))
+      .map(([a, b]): Formula => ['min', ['*', a, 'm'], b]),
+    factor.map((a): Formula => ['/', 1, ['sqrt', ['*', a, 'n']]]),
+    factor.map((a): Formula => ['fround', ['/', a, ['+', 'n', a]]]),
+    factor.map((a): Formula => ['*', a, ['log', 'n']]),
+  );
+  const random = (seed: number) => (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;
+  const draw = random(7);
+  const size = (): number => 2 + Math.floor(draw() * 500);
+  const samples = Array.from({ length: 40 }, (_, i) => ({
+    m: i < 20 ? i + 2 : size(),
+    n: i % 4 < 2 ? i + 2 : size(),
+  }));
+  checkLaw(150, formula, (made) => {
+    const values = samples.map((sizes) => valueOf(made, sizes));
+    const again = new Formulas(['m', 'n'], samples).find(values);
+    expect(again, showFormula(made)).toBeDefined();
+    for (const sizes of samples) expect(valueOf(again!, sizes)).toBe(valueOf(made, sizes));
+  });
+});

@@ -1,0 +1,109 @@
+// `sinter generate`, `chat` and `serve` on a small model in a file, as their users start them: what is
+// written is what llama.cpp writes (test/fixtures/llm/llama-cpp.json), and what the model itself says.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { GenerateResult } from '../../src/cli/llm/generate.ts';
+import { setDevice } from '../../src/index.ts';
+import { loadModel } from '../../src/llm/index.ts';
+import { sinter } from '../support/cli.ts';
+import { fileSpecs, ggufBytes } from '../support/llm/gguf-model.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'sinter-llm-'));
+const file = path.join(folder, 'small.gguf');
+const fixture = new URL('../fixtures/llm/llama-cpp.json', import.meta.url);
+const said = JSON.parse(readFileSync(fixture, 'utf8')) as Readonly<
+  Record<string, Pick<GenerateResult, 'top' | 'tokens'>>
+>;
+const likely = ['--temperature', '0', '--new', '6', '--device', 'wasm:1'];
+
+beforeAll(async () =>
+  writeFileSync(file, await ggufBytes(fileSpecs.find(({ name }) => name === 'llama f32')!)),
+);
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+  setDevice(undefined);
+});
+
+/** The program in a process of its own. */
+function started(...args: readonly string[]): ChildProcess {
+  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+  return spawn(process.execPath, ['--import', 'tsx', main, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+}
+
+/** What the model says to a conversation, of one turn each. */
+async function answered(prompts: readonly string[]): Promise<string[]> {
+  const model = await loadModel(file, { device: 'wasm:1' });
+  const messages: { role: string; content: string }[] = [];
+  for (const content of prompts) {
+    messages.push({ role: 'user', content });
+    const answer = await model.chat(messages, { temperature: 0, maxTokens: 6 }).text();
+    messages.push({ role: 'assistant', content: answer });
+  }
+  model.dispose();
+  return messages.filter(({ role }) => role === 'assistant').map(({ content }) => content);
+}
+
+test('generate writes on from a text, and tells how fast', async () => {
+  const { code, out, err } = await sinter('generate', file, '--prompt', 'abc', ...likely);
+  expect(code, err).toBe(0);
+  const model = await loadModel(file, { device: 'wasm:1' });
+  expect(out).toBe(`abc${await model.generate('abc', { temperature: 0, maxTokens: 6 }).text()}`);
+  model.dispose();
+  expect(err).toMatch(/^3 tokens in \d+ ms, then \d/);
+});
+
+test('generate --json has the tokens and likeliest ones of llama.cpp', async () => {
+  const { code, out, err } = await sinter('generate', file, '--prompt-tokens', '16', ...likely, '--json');
+  expect(code, err).toBe(0);
+  const found = JSON.parse(out) as GenerateResult;
+  const { top, tokens } = said['llama f32']!;
+  expect([found.prompt, found.tokens]).toEqual([16, tokens.slice(0, 6)]);
+  const [best] = found.top;
+  expect(best![0]).toBe(top[0]![0]);
+  expect(best![1] / top[0]![1]).toBeCloseTo(1, 2);
+  expect(Math.min(found.prefill_tok_s, found.decode_tok_s)).toBeGreaterThan(0);
+});
+
+test.each([
+  [['generate'], 'expects'],
+  [['generate', file], '--prompt TEXT'],
+  [['generate', file, '--prompt', 'a', '--top-p', 'x'], '--top-p: expects a number'],
+  [['generate', file, '--prompt', 'a', '--cache', 'f64'], '--cache: expects f32 or f16'],
+  [['generate', path.join(folder, 'none.gguf'), '--prompt', 'a'], 'none.gguf'],
+])('%j is refused', async (args, words) => {
+  const { code, err } = await sinter(...args);
+  expect([code > 0, err]).toEqual([true, expect.stringContaining(words)]);
+});
+
+test('chat answers line by line, and remembers what was said', async () => {
+  const child = started('chat', file, ...likely);
+  child.stdin!.end('ab\n\ncd\n');
+  const out = await text(child.stdout!);
+  expect(child.exitCode ?? (await once(child, 'exit'))[0]).toBe(0);
+  expect(out).toBe((await answered(['ab', 'cd'])).map((answer) => `${answer}\n`).join(''));
+});
+
+test('serve says where it listens, answers there, and ends when it is told to', async () => {
+  const child = started('serve', file, '--port', '0', '--device', 'wasm:1', '--json');
+  const ended = once(child, 'exit');
+  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+  const { url, model } = JSON.parse(line.toString()) as { url: string; model: string };
+  expect(model).toBe('small');
+  const body = JSON.stringify({
+    messages: [{ role: 'user', content: 'ab' }],
+    max_tokens: 6,
+    temperature: 0,
+  });
+  const response = await fetch(`${url}/chat/completions`, { method: 'POST', body });
+  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+  expect(choices[0]!.message.content).toBe((await answered(['ab']))[0]);
+  child.kill('SIGTERM');
+  expect((await ended)[0]).toBe(0);
+});
