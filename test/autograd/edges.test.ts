@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { gradientGraph } from '../../src/autograd/vjp.ts';
-import { add, binary, fullLike, mul, reduce, unary, where } from '../../src/ir/build.ts';
+import { add, binary, broadcast, fullLike, mul, reduce, unary, where } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Attrs } from '../../src/ir/ops.ts';
@@ -42,6 +42,18 @@ const guarded =
   (f: (b: GraphBuilder, x: Node) => Node) =>
   (b: GraphBuilder, [x]: readonly Node[]): Node =>
     where(b, positive(b, x!), f(b, x!), fullLike(b, x!, 0));
+
+it('an operand that is spread along an axis gets the sum along it, however short that is', () => {
+  for (const rows of [2, 3]) {
+    const many = Array.from({ length: rows * 3 }, (_, i) => i + 1);
+    const inputs = [hostArray('f64', [1, 3], [1, 2, 3]), hostArray('f64', [rows, 3], many)];
+    const graph = record(inputs, (b, [x, y]) =>
+      reduce(b, 'sum', mul(b, broadcast(b, x!, [rows, 3]), y!), [0, 1]),
+    );
+    const [, gradient] = interpret(gradientGraph(graph, [0]), inputs);
+    expect([...gradient!.data]).toEqual(rows === 2 ? [5, 7, 9] : [12, 15, 18]);
+  }
+});
 
 describe('ties', () => {
   it('max and min split a cotangent evenly between equal operands', () => {

@@ -40,6 +40,7 @@ interface Running {
   test: string | undefined;
   passed: number;
   testSeconds: number;
+  restSeconds: number;
   readonly costs: Map<string, number>;
 }
 
@@ -167,6 +168,7 @@ class BatchRun {
           test: undefined,
           passed: 0,
           testSeconds: 0,
+          restSeconds: 0,
           costs: new Map(),
         };
         return;
@@ -179,7 +181,10 @@ class BatchRun {
         running.testSeconds += event.seconds;
         if (event.state === 'passed') running.passed += 1;
         const seconds = event.seconds * event.share;
-        if (seconds < leastSeconds) return;
+        if (seconds < leastSeconds) {
+          running.restSeconds += seconds;
+          return;
+        }
         running.costs.set(event.name, (running.costs.get(event.name) ?? 0) + seconds);
         return;
       }
@@ -210,6 +215,7 @@ class BatchRun {
       processorSeconds: seconds,
       wallSeconds: (performance.now() - running.began) / 1000,
       setupSeconds: Math.max(0, seconds - running.testSeconds),
+      restSeconds: running.restSeconds,
       ...counts,
       costs,
     });
@@ -225,6 +231,7 @@ class BatchRun {
       test: undefined,
       passed: 0,
       testSeconds: 0,
+      restSeconds: 0,
       costs: new Map<string, number>(),
     };
     const failures = [{ test: at.test ?? '', text }];

@@ -83,6 +83,7 @@ test('costs are those of the last run, and of files that are there', () => {
     processorSeconds: 1.2345,
     wallSeconds: 2,
     setupSeconds: 0.5,
+    restSeconds: 0.134,
     passed: 2,
     failures: [],
     skips: [],
@@ -90,8 +91,12 @@ test('costs are those of the last run, and of files that are there', () => {
     costs: [{ name: 'one', seconds: 0.6 }],
   };
   const before = { gone: file, b: file, a: file };
-  expect(measured(before, [result, { ...result, file: 'b', state: 'failed' }], new Set(['a', 'b']))).toEqual({
+  expect(
+    measured('full', before, [result, { ...result, file: 'b', state: 'failed' }], new Set(['a', 'b'])),
+  ).toEqual({
     a: { seconds: 1.2, setup: 0.5, tests: { one: 0.6 }, rest: 0.13 },
     b: file,
   });
+  const raised = measured('quick', before, [result], new Set(['a']));
+  expect(raised['a']).toEqual({ ...file, tests: { ...file.tests, one: 0.6 } });
 });

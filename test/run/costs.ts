@@ -26,6 +26,8 @@ export const leastSeconds = 0.03;
 const allowance = (seconds: number): number => 0.35 + 0.2 * Math.sqrt(seconds);
 /** What it spends at most where no test of a file fits into that: on its cheapest test. */
 const leastAllowed = 2.5;
+/** Tests that cost no more than this together all run. */
+const smallEnough = 0.8;
 /** Imports and hooks that cost more than this are left to the full tier, with their file. */
 const setupAllowed = 7.5;
 
@@ -63,6 +65,8 @@ export function quickSample({ seconds, setup, tests, rest }: FileCost): Sample {
   const names = Object.keys(tests).toSorted((a, b) => draw(a) - draw(b));
   if (setup > setupAllowed)
     return { share: 0, tests: Object.fromEntries(names.map((name) => [name, false])) };
+  const all = Object.values(tests).reduce((sum, cost) => sum + cost, rest);
+  if (all <= smallEnough) return everything;
   const most = allowance(seconds);
   const share = rest <= most / 2 ? 1 : most / 2 / rest;
   let room = most - rest * share;
@@ -91,7 +95,7 @@ export function secondsIn(tier: Tier, cost: FileCost): number {
   if (tier === 'full') return cost.seconds;
   if (cost.setup > setupAllowed) return 0;
   const sample = quickSample(cost);
-  const chosen = Object.entries(cost.tests).filter(([name]) => sample.tests[name]);
+  const chosen = Object.entries(cost.tests).filter(([name]) => runs(sample, name));
   return chosen.reduce((sum, [, of]) => sum + of, cost.setup + cost.rest * sample.share);
 }
 

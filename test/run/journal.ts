@@ -31,6 +31,8 @@ export interface FileResult {
   readonly wallSeconds: number;
   /** Of the processor seconds, those of imports and hooks. */
   readonly setupSeconds: number;
+  /** And those of all tests that `costs` leaves out, in the quick tier. */
+  readonly restSeconds: number;
   readonly passed: number;
   readonly failures: readonly Failure[];
   readonly skips: readonly Skip[];

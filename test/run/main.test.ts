@@ -72,7 +72,6 @@ test.each([
   [['quik'], 'no tier is called quik'],
   [['quick', 'test/ir'], 'try: --only test/ir'],
   [['full', '--shard', '3/2'], 'expected I/N with 1 ≤ I ≤ N'],
-  [['quick', '--costs'], 'only the full tier measures every test'],
   [['--workers', 'none'], 'none is no positive number'],
   [['--onyl', 'a'], "Unknown option '--onyl'"],
 ])('%j is refused', (args, told) => {

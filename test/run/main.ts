@@ -151,7 +151,7 @@ async function main(): Promise<number> {
   });
   for (const line of json ? lines.slice(-1) : lines) console.log(line);
   if (fresh !== undefined) fs.rmSync(fresh, { recursive: true, force: true });
-  if (options.writeCosts) writeCosts(costsFile, measured(costs, merged, new Set(testFiles('test'))));
+  if (options.writeCosts) writeCosts(costsFile, measured(tier, costs, merged, new Set(testFiles('test'))));
   return unrun.length > 0 || merged.some(({ state }) => state === 'failed') || merged.length === 0 ? 1 : 0;
 }
 

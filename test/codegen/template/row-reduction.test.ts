@@ -212,3 +212,24 @@ test('running moments are as exact as two sweeps, far from 0', () => {
     errorOn(rowTargets['rows streamed']!) + 1e-7,
   );
 });
+
+test('of equal extremes the first is found, however a row is shared', () => {
+  const s = new Sketch();
+  const graph = s.graph(recipes['places of both extremes']!(s, s.input([2, 67]), 1));
+  const equal = Array.from({ length: 67 }, (_, i) => (i % 5 === 3 ? 1 : 0));
+  const input = hostArray('f32', [2, 67], [...equal, ...equal.map((value) => -value)]);
+  for (const target of [gpuTarget, softwareTarget, ...Object.values(rowTargets)]) {
+    const [largest, least] = runLoops(target, graph, [input]);
+    expect([target.name, [...largest!.data], [...least!.data]]).toEqual([target.name, [3, 0], [0, 3]]);
+  }
+});
+
+test('a running sum goes on through all rounds of a workgroup', () => {
+  const s = new Sketch();
+  const graph = s.graph([s.scan(s.input([1, 64], 'i32'), 1, 'sum')]);
+  // Four invocations take four elements each: four rounds.
+  const limits = { ...gpuTarget.limits, workgroupInvocations: 4 };
+  const target = { ...gpuTarget, workgroupSize: 4, limits };
+  const [sums] = runLoops(target, graph, [hostArray('i32', [1, 64], new Array<number>(64).fill(1))]);
+  expect([...sums!.data]).toEqual(Array.from({ length: 64 }, (_, i) => i + 1));
+});
