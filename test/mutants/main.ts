@@ -10,13 +10,12 @@ import { parseArgs } from 'node:util';
 import { runBatch } from '../run/batch.ts';
 import { costOf, limitsOf, quickSample, readCosts, secondsIn } from '../run/costs.ts';
 import type { FileResult } from '../run/journal.ts';
+import { fixedSeed, matches } from '../run/options.ts';
 import { Checkout } from './checkout.ts';
 import { type Mutant, mutants } from './mutants.ts';
 import { MutantError } from './text.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-/** The quick tier's. */
-const seed = 20_261_120;
 
 const usage = `usage: npm run test:mutants -- [options]
 
@@ -56,13 +55,7 @@ function readOptions(args: readonly string[]) {
 
 function chosen(pattern: string | undefined): readonly Mutant[] {
   if (pattern === undefined) return mutants;
-  let expression: RegExp | undefined;
-  try {
-    expression = new RegExp(pattern);
-  } catch {
-    // It is a text then.
-  }
-  const fits = (text: string): boolean => text.includes(pattern) || expression?.test(text) === true;
+  const fits = matches(pattern);
   const found = mutants.filter(({ name, file, caughtBy }) => [name, file, caughtBy].some(fits));
   if (found.length === 0) throw new MutantError(`--only: no mutant fits ${pattern}`);
   return found;
@@ -81,7 +74,7 @@ async function runQuick(copy: Checkout, file: string, signal: AbortSignal): Prom
       needs: { own: false, sources: true },
       sample: () => quickSample(cost),
       limits: () => limitsOf(secondsIn('quick', cost)),
-      seed,
+      seed: fixedSeed,
       env: { ...process.env, SINTER_TEST_TIER: 'quick' },
       signal,
       onResult: (result) => results.push(result),

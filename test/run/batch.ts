@@ -159,18 +159,7 @@ class BatchRun {
       case 'file':
         // Vitest starts another worker after one that died.
         if (running !== undefined) this.#fail(running.file, running, 'the worker ended before the file did');
-        this.#running = {
-          file: event.file,
-          began: performance.now(),
-          clock: this.#clock,
-          base: this.#group.seconds(),
-          pid: event.pid,
-          test: undefined,
-          passed: 0,
-          testSeconds: 0,
-          restSeconds: 0,
-          costs: new Map(),
-        };
+        this.#running = this.#begun(event.file, event.pid);
         return;
       case 'test':
         if (running !== undefined) running.test = event.name;
@@ -199,6 +188,12 @@ class BatchRun {
     }
   }
 
+  #begun(file: string, pid: number): Running {
+    const [began, clock, base] = [performance.now(), this.#clock, this.#group.seconds()];
+    const none = { test: undefined, passed: 0, testSeconds: 0, restSeconds: 0 };
+    return { file, began, clock, base, pid, ...none, costs: new Map() };
+  }
+
   #result(
     running: Running,
     counts: Pick<FileResult, 'passed' | 'failures' | 'skips' | 'left'>,
@@ -222,18 +217,7 @@ class BatchRun {
   }
 
   #fail(file: string, running: Running | undefined, text: string): void {
-    const at = running ?? {
-      file,
-      began: performance.now(),
-      clock: this.#clock,
-      base: 0,
-      pid: 0,
-      test: undefined,
-      passed: 0,
-      testSeconds: 0,
-      restSeconds: 0,
-      costs: new Map<string, number>(),
-    };
+    const at = running ?? this.#begun(file, 0);
     const failures = [{ test: at.test ?? '', text }];
     const seconds = running === undefined ? 0 : this.#group.seconds() - at.base;
     this.#result(at, { passed: at.passed, failures, skips: [], left: 0 }, seconds);

@@ -57,12 +57,11 @@ export class ProcessGroup {
   constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv, output: string) {
     // A group inside a group carries the marks of both.
     const outer = env[marker] === undefined ? '' : `${env[marker]} `;
-    const mark = `${process.pid}.${Math.random().toString(36).slice(2)}`;
-    this.#mark = mark;
+    this.#mark = `${process.pid}.${Math.random().toString(36).slice(2)}`;
     const file = fs.openSync(output, 'a');
     this.child = spawn(command, args, {
       detached: true,
-      env: { ...env, [marker]: `${outer}${mark}` },
+      env: { ...env, [marker]: `${outer}${this.#mark}` },
       stdio: ['ignore', file, file],
     });
     fs.closeSync(file);

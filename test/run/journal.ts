@@ -59,7 +59,6 @@ export function readJournal(file: string): Earlier | undefined {
 }
 
 export interface Journal {
-  readonly file: string;
   add(result: FileResult): void;
 }
 
@@ -67,5 +66,5 @@ export interface Journal {
 export function openJournal(file: string, header: RunHeader, kept: readonly FileResult[]): Journal {
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, [header, ...kept].map((line) => `${JSON.stringify(line)}\n`).join(''));
-  return { file, add: (result) => appendFileSync(file, `${JSON.stringify(result)}\n`) };
+  return { add: (result) => appendFileSync(file, `${JSON.stringify(result)}\n`) };
 }

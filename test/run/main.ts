@@ -11,7 +11,7 @@ import { costOf, readCosts, secondsIn, shardOf, type Tier } from './costs.ts';
 import { ownSeconds } from './group.ts';
 import { type FileResult, openJournal, readJournal, type RunHeader } from './journal.ts';
 import { measured, writeCosts } from './measure.ts';
-import { readOptions, type RunOptions, usage, UsageError } from './options.ts';
+import { fixedSeed, matches, readOptions, type RunOptions, usage, UsageError } from './options.ts';
 import { byFile, endingOf, lineOf } from './report.ts';
 import { runFiles } from './run.ts';
 import { affectedSince } from './since.ts';
@@ -19,25 +19,12 @@ import { affectedSince } from './since.ts';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const costsFile = path.join(root, 'test/costs.json');
 
-/** The seed of the quick tier, so that the same commit always gives the same answer. */
-const fixedSeed = 20_261_120;
-
 function testFiles(folder: string): string[] {
   return fs.readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const place = `${folder}/${entry.name}`;
     if (entry.isDirectory()) return testFiles(place);
     return entry.name.endsWith('.test.ts') ? [place] : [];
   });
-}
-
-function matches(pattern: string): (file: string) => boolean {
-  let expression: RegExp | undefined;
-  try {
-    expression = new RegExp(pattern);
-  } catch {
-    // It is a text then.
-  }
-  return (file) => file.includes(pattern) || expression?.test(file) === true;
 }
 
 function chosenFiles(options: RunOptions, seconds: (file: string) => number): string[] {

@@ -39,6 +39,20 @@ export const usage = `usage: npm test -- [options]            the quick tier: a 
 
 SINTER_SEED repeats the random inputs of an earlier run; the quick tier always draws the same.`;
 
+/** The seed of the quick tier, so that the same commit always gives the same answer. */
+export const fixedSeed = 20_261_120;
+
+/** What `--only` chooses: texts that hold the pattern or match it as a regular expression. */
+export function matches(pattern: string): (text: string) => boolean {
+  let expression: RegExp | undefined;
+  try {
+    expression = new RegExp(pattern);
+  } catch {
+    // It is a text then.
+  }
+  return (text) => text.includes(pattern) || expression?.test(text) === true;
+}
+
 /** A mistake in the command line. */
 export class UsageError extends Error {}
 

@@ -4,7 +4,7 @@
 import { type TestContext, TestRunner } from 'vitest';
 
 /** Whether the quick tier runs. */
-export const isQuick: boolean = process.env['SINTER_TEST_TIER'] === 'quick';
+const isQuick: boolean = process.env['SINTER_TEST_TIER'] === 'quick';
 
 /** How many of `count` cases the running test tries: all, or in the quick tier `quick` of them. */
 export function casesOf(count: number, quick: number): number {
@@ -13,12 +13,6 @@ export function casesOf(count: number, quick: number): number {
   // The full run measures all cases; what the quick tier will take is this part of it.
   if (test !== undefined) Object.assign(test.meta, { share: quick / count });
   return isQuick ? quick : count;
-}
-
-/** Of some cases those that the running test tries: all, or in the quick tier `quick` of them, spread evenly. */
-export function spreadOf<T>(cases: readonly T[], quick: number): readonly T[] {
-  const count = casesOf(cases.length, quick);
-  return Array.from({ length: count }, (_, i) => cases[Math.floor((i * cases.length) / count)]!);
 }
 
 /** Skips a test that looks at what all tests of its file did, where only a sample of them runs. */
