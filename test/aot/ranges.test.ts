@@ -3,42 +3,19 @@
 
 import * as fc from 'fast-check';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { Formulas, showFormula } from '../../src/aot/formula.ts';
 import type { OpenPoint } from '../../src/aot/sizes.ts';
 import type { BundleTarget, Formula, Sizes } from '../../src/bundle-runtime/manifest.ts';
-import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
+import type { Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { valueOf } from '../../src/bundle-runtime/sizes.ts';
-import { avgPool2d, rand, randn, setDevice, tensor, zeros, type Tensor } from '../../src/index.ts';
-import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
-import { standIn, useStandIn } from '../cuda/standin/standin.ts';
+import { avgPool2d, rand, randn, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { standIn } from '../cuda/standin/standin.ts';
 import { checkLaw } from '../support/property.ts';
-import { built, removeFolders, written } from './bundles.ts';
+import { built, written } from './bundles.ts';
+import { type Load, usePlaces } from './places.ts';
 
-interface Loaded {
-  run(inputs: Inputs): Promise<Outputs>;
-  weight(name: string): Promise<Float32Array>;
-  dispose(): void;
-}
-type Load = (options: LoadOptions) => Promise<Loaded>;
-
-let gpu: GPUDevice;
-beforeAll(async () => {
-  setDevice('wasm');
-  useStandIn();
-  gpu = await (await softwareAdapter()).requestDevice();
-});
-afterAll(() => {
-  gpu.destroy();
-  removeFolders();
-  setDevice(undefined);
-});
-
-const places: Readonly<Record<string, () => LoadOptions>> = {
-  wasm: () => ({ target: 'wasm', threads: 1 }),
-  webgpu: () => ({ target: 'webgpu', device: gpu }),
-  cuda: () => ({ target: 'cuda' }),
-};
+const { places } = usePlaces();
 const found = standIn();
 
 type Given = Readonly<Record<string, readonly [min: number, max: number, multipleOf?: number]>>;

@@ -2,44 +2,20 @@
 
 import * as fc from 'fast-check';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { EntryPoint } from '../../src/aot/entry.ts';
 import { combinations, openEntry, type OpenPoint } from '../../src/aot/sizes.ts';
-import { cat, ones, setDevice, take, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { cat, ones, take, tensor, zeros, type Tensor } from '../../src/index.ts';
 import type { BundleTarget, OpenType, Sizes } from '../../src/bundle-runtime/manifest.ts';
-import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
+import type { Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { fits, fromBytes, toBytes } from '../../src/bundle-runtime/values.ts';
 import type { ElementType } from '../../src/runtime/program.ts';
-import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { checkLaw } from '../support/property.ts';
-import { standIn, useStandIn } from '../cuda/standin/standin.ts';
-import { built, removeFolders, written } from './bundles.ts';
+import { standIn } from '../cuda/standin/standin.ts';
+import { built, written } from './bundles.ts';
+import { type Load, usePlaces } from './places.ts';
 
-interface Loaded {
-  run(inputs: Inputs): Promise<Outputs>;
-  weight(name: string): Promise<Float32Array>;
-  dispose(): void;
-}
-type Load = (options: LoadOptions) => Promise<Loaded>;
-
-let gpu: GPUDevice;
-beforeAll(async () => {
-  setDevice('wasm');
-  useStandIn();
-  gpu = await (await softwareAdapter()).requestDevice();
-});
-afterAll(() => {
-  gpu.destroy();
-  removeFolders();
-  setDevice(undefined);
-});
-
-const places: Readonly<Record<string, () => LoadOptions>> = {
-  wasm: () => ({ target: 'wasm', threads: 1 }),
-  webgpu: () => ({ target: 'webgpu', device: gpu }),
-  cuda: () => ({ target: 'cuda' }),
-};
-
+const { places, gpu } = usePlaces();
 const found = standIn();
 /** On each of the places, as far as they are there. */
 function everywhere(name: string, work: (place: string) => Promise<void>): void {
@@ -273,7 +249,7 @@ describe('tensors without elements', () => {
   };
 
   everywhere('go in, come out and are kept on %s, and nothing of no bytes is written', async (place) => {
-    const written = vi.spyOn(gpu.queue, 'writeBuffer');
+    const written = vi.spyOn(gpu().queue, 'writeBuffer');
     onTestFinished(() => written.mockRestore());
     const model = await (await loaderOf(point, { none: zeros([0]), calls: ones([1]) }))(places[place]!());
     for (const call of [1, 2])
