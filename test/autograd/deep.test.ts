@@ -1,4 +1,6 @@
 // Derivatives and batches of deep graphs: walks over nodes, none of which may call itself or look at a node often.
+//
+// Runs alone: it measures time.
 
 import { expect, test } from 'vitest';
 import { tangents } from '../../src/autograd/jvp/jvp.ts';

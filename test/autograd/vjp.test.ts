@@ -1,3 +1,5 @@
+// Runs alone: it measures time.
+
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkScalarLoss, cotangents, gradientGraph } from '../../src/autograd/vjp.ts';

@@ -2,6 +2,7 @@
 // programs or devices that go with work under way.
 //
 // Runs in a process of its own: the CUDA device takes its settings once in a process.
+// Runs alone: it measures the memory of the process.
 
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';

@@ -27,7 +27,7 @@ import {
 import type { HostData } from '../../src/ir/value.ts';
 import { everyDevice } from '../support/devices.ts';
 import { checkLaw, checkLawAsync } from '../support/property.ts';
-import { collect } from '../support/collector.ts';
+import { finalized } from '../support/collector.ts';
 
 const numbers = (data: HostData): number[] => Array.from(data as Float32Array, Number);
 
@@ -176,8 +176,8 @@ test('what is held weakly goes', async () => {
   expect(weak.upgrade()).toBeUndefined();
   const lost = ((): ReturnType<Storage['weak']> => Storage.ofHost([1]).weak())();
   // What a WeakRef was made of stays for the turn.
-  await new Promise((resolve) => setTimeout(resolve, 1));
-  await collect();
+  await new Promise((resolve) => setImmediate(resolve));
+  await finalized();
   expect(lost.upgrade()).toBeUndefined();
   expect(String(lost)).toBe('WeakStorage f32 (gone, version 0)');
 });

@@ -1,4 +1,6 @@
 // The index algebra by printed form, by interval, and by evaluating every point of small domains against naive integers.
+//
+// Runs alone: it measures time.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { runBatch } from '../run/batch.ts';
 import { costOf, limitsOf, quickSample, readCosts, secondsIn } from '../run/costs.ts';
 import type { FileResult } from '../run/journal.ts';
+import { needsIn } from '../run/needs.ts';
 import { fixedSeed, matches } from '../run/options.ts';
 import { Checkout } from './checkout.ts';
 import { type Mutant, mutants } from './mutants.ts';
@@ -64,6 +65,7 @@ function chosen(pattern: string | undefined): readonly Mutant[] {
 /** Runs the quick tier's sample of a test file on the sources of the copy. */
 async function runQuick(copy: Checkout, file: string, signal: AbortSignal): Promise<FileResult> {
   const cost = costOf(readCosts(path.join(root, 'test/costs.json')), file);
+  const { whole } = needsIn(root)(file);
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'sinter-mutant-run-'));
   const results: FileResult[] = [];
   try {
@@ -72,8 +74,8 @@ async function runQuick(copy: Checkout, file: string, signal: AbortSignal): Prom
       folder,
       files: [file],
       needs: { own: false, sources: true },
-      sample: () => quickSample(cost),
-      limits: () => limitsOf(secondsIn('quick', cost)),
+      sample: () => quickSample(cost, whole),
+      limits: () => limitsOf(secondsIn('quick', cost, whole)),
       seed: fixedSeed,
       env: { ...process.env, SINTER_TEST_TIER: 'quick' },
       signal,

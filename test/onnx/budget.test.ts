@@ -1,5 +1,7 @@
 // Files of a few bytes that ask for a great deal are refused before it is made: by the number of their nodes, functions and loops
 // written out, and by the bytes of what they compute.
+//
+// Runs alone: it measures time.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';

@@ -1,5 +1,7 @@
 // Graphs inside of graphs: functions and what is left out of their calls, loops of no rounds, scans of old and new opsets; and tensors
 // that a file keeps in unusual ways.
+//
+// Runs alone: it measures the memory of the process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../src/index.ts';

@@ -1,5 +1,7 @@
 // Files that no tool wrote: 500 mutations of a model, each of which loads and runs, or fails with a typed error, within a second of
 // processor time. The model is written here, with the same table of messages that reads it.
+//
+// Runs alone: it measures time.
 
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

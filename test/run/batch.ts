@@ -44,7 +44,7 @@ interface Running {
   readonly costs: Map<string, number>;
 }
 
-const pollMs = 100;
+const pollMs = 250;
 
 /** Gives the files that did not run. */
 export async function runBatch(options: BatchOptions): Promise<string[]> {
@@ -236,7 +236,7 @@ class BatchRun {
       this.#moved = this.#clock;
     }
     const running = this.#running;
-    const limits = this.#options.limits(running?.file ?? '');
+    const limits = this.#options.limits(running?.file ?? this.#options.files[0]!);
     const idle = (this.#clock - this.#moved) / 1000;
     if (knowsSeconds && idle > limits.idle) return `nothing moved for ${Math.round(idle)} s`;
     if (running === undefined) {

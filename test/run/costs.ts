@@ -57,11 +57,15 @@ export const everything: Sample = { share: 1, tests: {} };
 export const runs = (sample: Sample, name: string): boolean =>
   sample.tests[name] ?? (sample.share >= 1 || draw(name) < sample.share);
 
+/** What it spends on a file whose tests follow one another, all of which run or none, in processor seconds. */
+const wholeAllowed = 12;
+
 /**
  * The quick tier takes the tests of a file that cost next to nothing, or as many of them as fit into what a file may cost, and
  * of the others, in an order drawn from their names, all that fit into what is left.
  */
-export function quickSample({ seconds, setup, tests, rest }: FileCost): Sample {
+export function quickSample({ seconds, setup, tests, rest }: FileCost, whole: boolean = false): Sample {
+  if (whole) return seconds <= wholeAllowed ? everything : { share: 0, tests: {} };
   const names = Object.keys(tests).toSorted((a, b) => draw(a) - draw(b));
   if (setup > setupAllowed)
     return { share: 0, tests: Object.fromEntries(names.map((name) => [name, false])) };
@@ -81,18 +85,12 @@ export function quickSample({ seconds, setup, tests, rest }: FileCost): Sample {
   return { share, tests: Object.fromEntries(names.map((name) => [name, chosen.has(name)])) };
 }
 
-/** What the quick tier spends on a file of which it takes all tests or none, in processor seconds. */
-const wholeAllowed = 12;
-
-/** The same of a file whose tests follow one another. */
-export const wholeSample = ({ seconds }: FileCost): Sample =>
-  seconds <= wholeAllowed ? everything : { share: 0, tests: {} };
-
 export type Tier = 'quick' | 'full';
 
-/** What a file costs in a tier, in processor seconds. */
-export function secondsIn(tier: Tier, cost: FileCost): number {
+/** What a file costs in a tier, in processor seconds; `whole` where its tests follow one another. */
+export function secondsIn(tier: Tier, cost: FileCost, whole: boolean = false): number {
   if (tier === 'full') return cost.seconds;
+  if (whole) return cost.seconds <= wholeAllowed ? cost.seconds : 0;
   if (cost.setup > setupAllowed) return 0;
   const sample = quickSample(cost);
   const chosen = Object.entries(cost.tests).filter(([name]) => runs(sample, name));

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findCompiler } from '../support/cpp.ts';
+import { findRuntime } from '../support/runtimes.ts';
 import { runBatch } from './batch.ts';
 import type { Limits, Sample } from './costs.ts';
 import type { FileResult } from './journal.ts';
@@ -116,6 +117,13 @@ test('a busy program in a process group of its own, which is ended too', async (
 test('a page that loops', async () => {
   const { failures } = await runPlanted('browser', { processor: 15 });
   expect(failures).toMatchObject([{ test: 'waits for a page' }]);
+});
+
+test('a program of Deno that loops', async ({ skip }) => {
+  const deno = findRuntime('Deno');
+  if ('absent' in deno) return skip(deno.absent);
+  const { failures } = await runPlanted('deno', { processor: 3 });
+  expect(failures).toMatchObject([{ test: 'waits for Deno' }]);
 });
 
 test('a loop on a device', async () => {

@@ -48,6 +48,15 @@ test('a run that is cut goes on where it was', async () => {
   expect(out).toMatch(/slowest files/);
 });
 
+test('what measures runs last', () => {
+  const results = path.join(folder, 'order.jsonl');
+  const measuring = 'test/onnx/malformed.test.ts';
+  const { status } = run('full', '--only', `${measuring}|test/data/progress`, '--results', results);
+  expect(status).toBe(0);
+  const order = readJournal(results)!.results.map(({ file }) => file);
+  expect(order).toEqual(['test/data/progress.test.ts', measuring]);
+});
+
 test('two shards together are the whole', () => {
   const files = (...args: readonly string[]): string[] =>
     run(...args, '--list')

@@ -11,6 +11,7 @@ import { costOf, readCosts, secondsIn, shardOf, type Tier } from './costs.ts';
 import { ownSeconds } from './group.ts';
 import { type FileResult, openJournal, readJournal, type RunHeader } from './journal.ts';
 import { measured, writeCosts } from './measure.ts';
+import { needsIn } from './needs.ts';
 import { fixedSeed, matches, readOptions, type RunOptions, usage, UsageError } from './options.ts';
 import { byFile, endingOf, lineOf } from './report.ts';
 import { runFiles } from './run.ts';
@@ -72,7 +73,8 @@ async function main(): Promise<number> {
   const began = performance.now();
   const { tier, json } = options;
   const costs = readCosts(costsFile);
-  const seconds = (file: string): number => secondsIn(tier, costOf(costs, file));
+  const needsOf = needsIn(root);
+  const seconds = (file: string): number => secondsIn(tier, costOf(costs, file), needsOf(file).whole);
   const files = chosenFiles(options, seconds);
   if (options.list) {
     for (const file of files) console.log(json ? JSON.stringify({ file, seconds: seconds(file) }) : file);
@@ -113,6 +115,7 @@ async function main(): Promise<number> {
     tier,
     files: files.filter((file) => !already.has(file)),
     costs,
+    needsOf,
     measuring: options.writeCosts,
     seed: header.seed,
     workers: options.workers ?? Math.max(1, Math.min(4, availableParallelism())),

@@ -8,6 +8,7 @@ import { importsOf } from './since.ts';
 const sentences = {
   own: /^\/\/ Runs in a process of its own: \S/m,
   sources: /^\/\/ Runs on the sources: \S/m,
+  alone: /^\/\/ Runs alone: \S/m,
   whole: /^\/\/ Its tests follow one another: \S/m,
 } as const;
 
@@ -16,6 +17,8 @@ export interface Needs {
   readonly own: boolean;
   /** It imports the sources through Vite, not the build: it loads modules of TypeScript while it runs. */
   readonly sources: boolean;
+  /** It measures time or memory of the process: it runs when all others have ended, and nothing runs beside it. */
+  readonly alone: boolean;
   /** Each test builds on those before it: the quick tier runs all of them or none. */
   readonly whole: boolean;
   /** Its worker has a CUDA device, the stand-in's; elsewhere there is none. */
@@ -26,24 +29,30 @@ export interface Needs {
 export function needsIn(root: string): (file: string) => Needs {
   const imports = new Map<string, readonly string[]>();
   const importsIn = (file: string): readonly string[] => {
-    let known = imports.get(file);
-    if (known === undefined) {
+    let names = imports.get(file);
+    if (names === undefined) {
       const text = fs.readFileSync(path.join(root, file), 'utf8');
-      known = importsOf(root, file, text).filter((name) => name.startsWith('test/') && name.endsWith('.ts'));
-      imports.set(file, known);
+      names = importsOf(root, file, text).filter((name) => name.startsWith('test/') && name.endsWith('.ts'));
+      imports.set(file, names);
     }
-    return known;
+    return names;
   };
-  return (file) => {
+  const known = new Map<string, Needs>();
+  const read = (file: string): Needs => {
     const text = fs.readFileSync(path.join(root, file), 'utf8');
     const seen = new Set([file]);
     for (const each of seen) for (const name of importsIn(each)) seen.add(name);
     return {
       own: sentences.own.test(text),
       sources: sentences.sources.test(text),
+      alone: sentences.alone.test(text),
       whole: sentences.whole.test(text),
       standIn: seen.has('test/cuda/standin/standin.ts'),
     };
+  };
+  return (file) => {
+    if (!known.has(file)) known.set(file, read(file));
+    return known.get(file)!;
   };
 }
 

@@ -13,16 +13,16 @@ import {
   type Sample,
   secondsIn,
   type Tier,
-  wholeSample,
 } from './costs.ts';
 import type { FileResult } from './journal.ts';
-import { keyOf, needsIn } from './needs.ts';
+import { keyOf, type Needs } from './needs.ts';
 
 export interface RunPlan {
   readonly root: string;
   readonly tier: Tier;
   readonly files: readonly string[];
   readonly costs: Costs;
+  readonly needsOf: (file: string) => Needs;
   /** Costs are being measured, and no limit follows from those that are known. */
   readonly measuring: boolean;
   readonly seed: number;
@@ -36,17 +36,15 @@ export interface RunPlan {
 const batchSeconds = 40;
 const batchFiles = 50;
 
-/** Runs the files of a plan; gives those that had no time left to run. */
+/** Runs the files of a plan, those that measure last and one after another; gives those that had no time left to run. */
 export async function runFiles(plan: RunPlan): Promise<string[]> {
-  const { root, tier, costs, seed } = plan;
-  const seconds = (file: string): number => secondsIn(tier, costOf(costs, file));
-  const needsOf = needsIn(root);
-  const needs = new Map(plan.files.map((file) => [file, needsOf(file)]));
-  const kindOf = (file: string): string => keyOf(needs.get(file)!);
-  let waiting = longestFirst(plan.files, seconds);
+  const { root, tier, costs, seed, needsOf } = plan;
+  const kindOf = (file: string): string => keyOf(needsOf(file));
+  const seconds = (file: string): number => secondsIn(tier, costOf(costs, file), needsOf(file).whole);
+  const sampleOf = (file: string): Sample => quickSample(costOf(costs, file), needsOf(file).whole);
+  let waiting: string[] = [];
+  let workers = plan.workers;
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'sinter-tests-'));
-  const sampleOf = (file: string): Sample =>
-    (needs.get(file)!.whole ? wholeSample : quickSample)(costOf(costs, file));
   let batches = 0;
 
   /** Takes files for one worker: at the end of a run few at a time, so that all workers end together. */
@@ -54,7 +52,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
     const [first] = waiting;
     if (first === undefined) return [];
     const rest = waiting.reduce((sum, file) => sum + seconds(file), 0);
-    const most = Math.min(batchSeconds, rest / plan.workers / 2);
+    const most = Math.min(batchSeconds, rest / workers / 2);
     const taken: string[] = [];
     let cost = 0;
     for (const file of waiting) {
@@ -77,7 +75,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
         root,
         folder: path.join(folder, String(batches)),
         files,
-        needs: needs.get(files[0]!)!,
+        needs: needsOf(files[0]!),
         sample: (file) => (tier === 'quick' ? sampleOf(file) : undefined),
         limits: (file) => limitsOf(plan.measuring ? Math.max(60, seconds(file)) : seconds(file)),
         seed,
@@ -88,7 +86,16 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
       waiting = longestFirst([...waiting, ...back], seconds);
     }
   };
-  await Promise.all(Array.from({ length: plan.workers }, work));
+  const unrun: string[] = [];
+  for (const alone of [false, true]) {
+    waiting = longestFirst(
+      plan.files.filter((file) => needsOf(file).alone === alone),
+      seconds,
+    );
+    workers = alone ? 1 : plan.workers;
+    await Promise.all(Array.from({ length: workers }, work));
+    unrun.push(...waiting);
+  }
   fs.rmSync(folder, { recursive: true, force: true });
-  return waiting;
+  return unrun;
 }

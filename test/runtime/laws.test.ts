@@ -1,5 +1,7 @@
 // What every device owes its callers, with programs written by hand: bytes come back as they were written, work is done in the order in
 // which it was asked for, memory is nobody else's while it is needed, and wrong calls are refused where they are made.
+//
+// Runs alone: it measures the memory of the process.
 
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { DeviceError } from '../../src/errors.ts';

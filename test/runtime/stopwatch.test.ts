@@ -1,4 +1,6 @@
 // The device's clock: it sees the passes of the work it is asked to measure, and only those.
+//
+// Runs alone: it measures time.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';

@@ -1,6 +1,8 @@
 // Recording, gradient, scheduling and source of large graphs: a second for 10,000 nodes, and growth close to linear.
 // `npx tsx bench/compile-time.ts` prints the figures up to 100,000. And what keeps a deep model's pipelines few: layers that
 // repeat have equal sources.
+//
+// Runs alone: it measures time.
 
 import { expect, test } from 'vitest';
 

@@ -14,14 +14,39 @@ export function nativeBytes(): number {
   return rss - heapTotal;
 }
 
-/** Collects until a figure falls no more: finalizers free what others refer to, and run when the engine likes. */
+const gone = new FinalizationRegistry<() => void>((tell) => tell());
+
+/** Collects, and waits until a finalizer ran for an object that nothing held. */
+async function collected(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    let waiting: NodeJS.Timeout | undefined;
+    const again = (): void => {
+      collect();
+      waiting = setTimeout(again, 50); // What is still on the stack is collected the next time.
+    };
+    gone.register({}, () => {
+      clearTimeout(waiting);
+      resolve();
+    });
+    again();
+  });
+}
+
+/**
+ * Collects, and waits until the finalizers of all that was unreachable have run. The engine runs the finalizers of one registry
+ * after another, those of the later collection behind those of the earlier one: so two collections are enough.
+ */
+export async function finalized(): Promise<void> {
+  await collected();
+  await collected();
+}
+
+/** Collects until a figure falls no more: a finalizer may free what another waits for. */
 export async function settledAt(figure: () => number): Promise<number> {
-  for (let [least, still] = [Infinity, 0]; still < 3;) {
-    collect();
-    await new Promise((resolve) => setTimeout(resolve, 1));
+  for (let before = Infinity; ;) {
+    await finalized();
     const now = figure();
-    still = now < least ? 0 : still + 1;
-    least = Math.min(least, now);
+    if (now >= before) return now;
+    before = now;
   }
-  return figure();
 }

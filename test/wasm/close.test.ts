@@ -1,4 +1,6 @@
 // Training on threads needs no more memory as it goes on, and `close` leaves neither threads nor memory behind.
+//
+// Runs alone: it measures the memory of the process.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { measureTraining } from '../../bench/memory-flat.ts';

@@ -1,4 +1,6 @@
 // A thread that dies, or a kernel that traps in one, gives an error that says so, soon, and never a hang.
+//
+// Runs alone: its devices wait for threads that died no longer than they are told.
 
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
@@ -93,7 +95,7 @@ test('a worker that dies with a piece in hand loses the device in the time it is
     code: 'E_DEVICE_LOST',
     kernel: 'twicePlusOne',
     message: expect.stringMatching(
-      /^wasm:2 in kernel twicePlusOne: a worker took workgroups and did nothing for 0\.\d s/,
+      /^wasm:2 in kernel twicePlusOne: a worker took workgroups and did nothing for \d+\.\d s/,
     ) as string,
   });
   expect(device.lost).toBe(true);

@@ -1,5 +1,7 @@
 // What the Loop interpreter computes and, above all, what it refuses: each kind of fault is planted once in a kernel that is
 // right without it.
+//
+// Runs alone: it measures time.
 
 import { describe, expect, test } from 'vitest';
 import {

@@ -1,3 +1,5 @@
+// Runs alone: it measures time.
+
 import { expect, test } from 'vitest';
 
 import { topological, type Graph } from '../../../src/ir/graph.ts';

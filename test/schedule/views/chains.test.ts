@@ -2,6 +2,8 @@
 // multiplies by thousands. Whatever the chain is, a kernel's work is bounded, compiling takes no longer than its length, and what
 // is computed is what a model in plain loops computes, step by step.
 // SINTER_CHAIN_RUNS=3000 npx vitest run test/schedule/views/chains.test.ts looks further; SINTER_SEED repeats a run.
+//
+// Runs alone: it measures time.
 
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

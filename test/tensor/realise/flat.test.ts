@@ -1,6 +1,7 @@
 // A loop of training on a device that disposes of nothing: bench/memory-flat.ts, shorter.
 //
 // Runs in a process of its own: it counts what the collector leaves in memory.
+// Runs alone: it measures the memory of the process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureTraining } from '../../../bench/memory-flat.ts';

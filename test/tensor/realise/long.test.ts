@@ -3,6 +3,7 @@
 // awaits holds a bounded graph.
 //
 // Runs in a process of its own: it counts what the collector leaves in memory.
+// Runs alone: it measures time and the memory of the process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../../src/index.ts';

@@ -9,16 +9,8 @@ import { flushAll } from '../../../src/tensor/realise/realise.ts';
 import { assigning, pendingHandles } from '../../../src/tensor/recording/recording.ts';
 import { noGrad, vjp } from '../../../src/tensor/derivative/transform.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
-import { collect, settledAt } from '../../support/collector.ts';
+import { finalized, settledAt } from '../../support/collector.ts';
 import { add, exp, mul, spyDevice, sub, sum, turn, vec } from '../support.ts';
-
-/** Collects everything unreachable and lets finalizers run. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 3; i++) {
-    collect();
-    await turn();
-  }
-}
 
 /** One step of training by momentum, written as users write it. */
 function trainer(): { step: () => Tensor; w: Tensor } {
@@ -67,7 +59,7 @@ describe('memory stays flat without dispose', () => {
       if (i % 500 === 0) await turn();
     }
     await w.data();
-    await settle();
+    await finalized();
     expect(losses.at(-1)).toBeLessThan(losses[0]! / 100);
     expect(spy.count.allocate).toBeGreaterThan(10_000);
     expect(await settledAt(() => memory().buffers)).toBeLessThan(20);
