@@ -2,7 +2,7 @@
 // TypeScript is read where Node or the project's tsx can.
 
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import * as nodeModule from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
@@ -11,6 +11,7 @@ import { dim, Tensor } from '../../index.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { UsageError } from '../command.ts';
 import type { GivenSizes } from './dims.ts';
+import { load } from './module-hooks.ts';
 
 /** What a file asks to be explained. */
 export interface FileProgram {
@@ -131,23 +132,53 @@ export function expectOwnTensors(inputs: readonly unknown[], file: string): void
   );
 }
 
-/** What a module of the user's exports. Throws UsageError where there is no such file. */
+/**
+ * What a module of the user's exports, CommonJS or a module, JavaScript or TypeScript. Throws UsageError where there is no such file,
+ * and E_UNSUPPORTED where nothing here reads TypeScript.
+ */
 export async function loadModule(file: string): Promise<Exports> {
   const path = resolve(file);
   if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
   const url = pathToFileURL(path).href;
   // Errors name the lines of the file as the user wrote it, not of the JavaScript made from it.
   process.setSourceMapsEnabled(true);
+  const isScript = /\.[cm]?tsx?$/.test(path);
+  if (!isScript || (process.features as { typescript?: unknown }).typescript) useHooks();
   try {
     return (await import(url)) as Exports;
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
   }
-  // This Node reads no TypeScript: the project's tsx may.
+  // This Node reads no TypeScript: the project's tsx may, and asks these hooks.
+  const unregister = await useTsx(path, file);
+  useHooks();
+  try {
+    // Node remembers that it could not load the address as it was.
+    return (await import(`${url}?module`)) as Exports;
+  } finally {
+    await unregister();
+  }
+}
+
+let used = false;
+
+/** Registers module-hooks.ts. */
+function useHooks(): void {
+  if (used) return;
+  used = true;
+  // Node 22.15 and later run hooks in this thread; `register` goes away there.
+  const { registerHooks } = nodeModule as { registerHooks?: (hooks: { load: typeof load }) => unknown };
+  if (registerHooks !== undefined) registerHooks({ load });
+  else nodeModule.register(new URL('module-hooks.js', import.meta.url));
+}
+
+/** Lets the tsx of the file's project read TypeScript; gives what ends that. */
+async function useTsx(path: string, file: string): Promise<() => Promise<void>> {
   let tsx: string;
   try {
     // Of its two builds the one for `require` cannot register itself.
-    tsx = createRequire(path)
+    tsx = nodeModule
+      .createRequire(path)
       .resolve('tsx/esm/api')
       .replace(/\.cjs$/, '.mjs');
   } catch {
@@ -157,11 +188,5 @@ export async function loadModule(file: string): Promise<Exports> {
     );
   }
   const { register } = (await import(pathToFileURL(tsx).href)) as { register: () => () => Promise<void> };
-  const unregister = register();
-  try {
-    // Node remembers that it could not load the address as it was.
-    return (await import(`${url}?typescript`)) as Exports;
-  } finally {
-    await unregister();
-  }
+  return register();
 }
