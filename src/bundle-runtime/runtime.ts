@@ -2,6 +2,7 @@
 // program to memory that stays where it is, and calls them. What `index.js` of a bundle exports
 // comes from here.
 
+import { beside } from '../beside.ts';
 import { SinterError } from '../errors.ts';
 import { readPieces, readWhole } from './files.ts';
 import type { Machine, Place, Run } from './machine.ts';
@@ -164,7 +165,8 @@ class LoadedModel<M> implements LoadingModel {
       totalKernels: programs.reduce((sum, { program }) => sum + program.kernels.length, 0),
     };
     const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
-    const read = (file: string): ReturnType<typeof readWhole> => readWhole(new URL(file, folder), signal);
+    const read = (file: string): ReturnType<typeof readWhole> =>
+      readWhole(beside('bundle', folder, file), signal);
     // Weights are asked for first: browsers keep few connections to a server open, and kernels are
     // small.
     const loading = files.map(async (file) => {
@@ -172,7 +174,7 @@ class LoadedModel<M> implements LoadingModel {
         const place = this.#weights[weight];
         if (place !== undefined) this.#machine.write(moved(place, offset), bytes);
       });
-      for await (const piece of readPieces(new URL(file.name, folder), file.bytes, signal)) {
+      for await (const piece of readPieces(beside('bundle', folder, file.name), file.bytes, signal)) {
         // If another part of loading failed, everything is disposed of.
         this.#assertAlive();
         writer.take(piece);

@@ -1,6 +1,7 @@
 // Models from bytes, files and addresses. Data outside the model's file is read from the model's
 // own folder and nowhere else.
 
+import { beside } from '../beside.ts';
 import * as arg from '../ir/arguments.ts';
 import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
 import { Budget, limitsOf, usualLimits, withBudget, type Limits } from './budget.ts';
@@ -152,7 +153,7 @@ function* tensorsOf(nodes: readonly Message<'Node'>[]): Generator<Message<'Tenso
 }
 
 function isAddress(source: string | URL): boolean {
-  return source instanceof URL ? source.protocol !== 'file:' : /^https?:\/\//.test(source);
+  return source instanceof URL ? source.protocol !== 'file:' : /^https?:/i.test(source);
 }
 
 async function readFrom(source: string | URL): Promise<Uint8Array> {
@@ -180,15 +181,17 @@ async function fetched(source: string | URL): Promise<Uint8Array> {
 
 /** A file in the model's folder or below it. Throws E_FORMAT at a location that leads out of it. */
 async function readBeside(source: string | URL, location: string): Promise<Uint8Array> {
-  const parts = location.split(/[/\\]/);
-  if (parts.includes('..') || parts[0] === '' || /^[A-Za-z]:|[?#%]/.test(location)) {
-    throw new ParseError(
-      'E_FORMAT',
-      'onnx',
-      `external data '${location}' lies outside of the model's folder`,
-    );
+  if (!isAddress(source) && typeof process !== 'undefined') {
+    const { readInFolder } = await import('./files.ts');
+    return readInFolder(source, location);
   }
-  if (isAddress(source) || typeof process === 'undefined') return fetched(new URL(location, source));
-  const { readInFolder } = await import('./files.ts');
-  return readInFolder(source, location);
+  return fetched(beside('onnx: external data', addressOf(source), location));
+}
+
+/** An address; in a page one beside the page's own. */
+function addressOf(source: string | URL): string | URL {
+  const base = (globalThis as { document?: { baseURI?: string } }).document?.baseURI;
+  return typeof source === 'string' && base !== undefined && URL.canParse(source, base)
+    ? new URL(source, base)
+    : source;
 }

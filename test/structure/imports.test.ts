@@ -9,6 +9,7 @@ import { reachable, sources } from './source.ts';
  * folder, or one file.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
+  'beside.ts': ['errors.ts'],
   'core.ts': [],
   'errors.ts': [],
   'lazy.ts': ['errors.ts'],
@@ -85,7 +86,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   notation: ['errors.ts', 'ir', 'tensor'],
   interop: ['errors.ts', 'ir', 'tensor', 'runtime', 'schedule/target.ts'],
   train: ['errors.ts', 'ir', 'tensor', 'nn', 'io'],
-  onnx: ['errors.ts', 'ir', 'tensor', 'nn/module.ts', 'aot/names.ts', 'aot/formats.ts'],
+  onnx: ['errors.ts', 'beside.ts', 'ir', 'tensor', 'nn/module.ts', 'aot/names.ts', 'aot/formats.ts'],
   'index.ts': ['basics.ts', 'operations.ts', 'layer-operations.ts', 'operations', 'explain', 'tensor'],
   'basics.ts': [
     'errors.ts',
@@ -104,6 +105,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   workloads: ['errors.ts', 'index.ts', 'explain.ts', 'schedule/target.ts', 'nn', 'optim'],
   'bundle-runtime': [
     'errors.ts',
+    'beside.ts',
     ...['cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),
     'runtime/check.ts',
     'runtime/failures.ts',
