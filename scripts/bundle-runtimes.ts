@@ -35,12 +35,13 @@ function openerOf(target: string, chosen: readonly string[]): string {
   return target === 'wasm' && chosen.length > 1 ? 'open-wasm-module' : `open-${target}`;
 }
 
-/** A module that exports `load(options)`, for these targets. */
+/** A module that exports `load(options)`, for these targets, of the bundle that the `files.js` beside it tells of. */
 function bundleRuntime(chosen: readonly string[]): Promise<string> {
   const text = [
+    "import { files, modules } from './files.js';",
     "import { loadBundle } from './runtime.ts';",
     ...chosen.map((target) => `import { open as ${target} } from './${openerOf(target, chosen)}.ts';`),
-    `export const load = (options) => loadBundle({ ${chosen.join(', ')} }, import.meta.url, options);`,
+    `export const load = (options) => loadBundle({ ${chosen.join(', ')} }, files, modules, options);`,
   ].join('\n');
   const input = path.join(source, 'entry.js');
   const entry = {
@@ -48,7 +49,7 @@ function bundleRuntime(chosen: readonly string[]): Promise<string> {
     resolveId: (id: string) => (id === input ? id : undefined),
     load: (id: string) => (id === input ? text : undefined),
   };
-  return inOneFile({ input, platform: 'browser', plugins: [entry] }, small);
+  return inOneFile({ input, platform: 'browser', plugins: [entry], external: ['./files.js'] }, small);
 }
 
 mkdirSync(path.join(folder, 'modules'), { recursive: true });

@@ -23,7 +23,7 @@ import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
 import type { EntryPoint, Result, TracedEntry, Wire, Wiring } from './entry.ts';
 import { uniqueName, twin } from './names.ts';
-import { guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
+import { filesOf, guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
 import { recordedEntry, type RecordedEntry } from './recorded.ts';
 import type { OpenPoint } from './sizes.ts';
 import { isPacked, pack, partsOf, type WeightFormat } from './formats.ts';
@@ -153,9 +153,11 @@ export async function bundleOf(
     ...(hasRanges && { ranged: true }),
   };
   files.set('program.json', `${JSON.stringify(manifest)}\n`);
+  const modules = [...options.runtime.modules].filter(([name]) => name !== rangesModule || hasRanges);
+  const names = modules.map(([name]) => name);
+  files.set('files.js', filesOf([...files.keys()], names));
   files.set('index.js', scriptOf(manifest, options.runtime.script));
-  for (const [name, script] of options.runtime.modules)
-    if (name !== rangesModule || hasRanges) files.set(name, script);
+  for (const [name, script] of modules) files.set(name, script);
   files.set('index.d.ts', typesOf(manifest, options.targets));
   files.set('package.json', packageOf(options.targets));
   files.set('README.md', guideOf(manifest, options.title, options.targets, files));

@@ -1,4 +1,4 @@
-// The texts of a bundle: `index.js`, its types, and a README whose snippet runs as it is.
+// The texts of a bundle: `index.js` and `files.js`, types, and a README whose snippet runs as it is.
 
 import { valueOf } from '../bundle-runtime/sizes.ts';
 import { bundleArrays } from './arrays.ts';
@@ -19,6 +19,26 @@ const script = './index.js';
 /** `index.js`: the bundle runtime, under a line that says what it is. */
 export function scriptOf({ producer }: Manifest, runtime: string): string {
   return `// Made by ${producer}; README.md shows how to use it.\n${runtime}`;
+}
+
+/** `files.js`: where the files lie that `index.js` reads, and the modules that it imports, in the words that bundlers of pages follow. */
+export function filesOf(names: readonly string[], modules: readonly string[]): string {
+  const files = names.map((name) => {
+    const place = JSON.stringify(`./${name}`);
+    return `  ${JSON.stringify(name)}: new URL(${place}, import.meta.url),\n`;
+  });
+  const imports = modules.map((name) => `  '${name}': () => ${importOf(name)},\n`);
+  return `// Where the files of the bundle lie: bundlers of pages read these lines, and move the files along.
+export const files = {\n${files.join('')}};
+export const modules = {\n${imports.join('')}};\n`;
+}
+
+/** The import of a module beside; pages never come to that of CUDA's. */
+function importOf(name: string): string {
+  const place = `'./${name}'`;
+  if (name !== 'cuda.js') return `import(${place})`;
+  const ignored = '/* @vite-ignore */ /* webpackIgnore: true */';
+  return `import(${ignored} new URL(${ignored} ${place}, import.meta.url).href)`;
 }
 
 /** `index.d.ts`. */
@@ -146,6 +166,7 @@ ${shapes}
 | file | what it is |
 | --- | --- |
 | \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
+| \`files.js\` | where the other files lie, as bundlers of pages read it |
 ${lazilyLoaded}${files.has('sizes.js') ? '| `sizes.js` | what sizes within ranges need |\n' : ''}| \`program.json\` | calls, buffers and steps |
 | \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))})${compiled} |
 ${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}${

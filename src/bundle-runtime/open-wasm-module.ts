@@ -2,9 +2,8 @@
 // that pages with WebGPU need not load it.
 
 import { modelOn, type Opener } from './runtime.ts';
-import type * as Wasm from './wasm.ts';
 
-export const open: Opener = async (manifest, { threads }, base) => {
-  const { openWasm } = (await import(new URL('wasm.js', base).href)) as typeof Wasm;
+export const open: Opener = async (manifest, { threads }, modules) => {
+  const { openWasm } = await modules['wasm.js']!();
   return modelOn('wasm', await openWasm(threads), manifest);
 };

@@ -2,7 +2,6 @@
 // program to memory that stays where it is, and calls them. What `index.js` of a bundle exports
 // comes from here.
 
-import { beside } from '../beside.ts';
 import { SinterError } from '../errors.ts';
 import { readPieces, readWhole } from './files.ts';
 import type { Machine, Place, Run } from './machine.ts';
@@ -16,7 +15,9 @@ import type {
   TensorInput,
 } from './manifest.ts';
 import { moved, placesOf } from './places.ts';
+import type * as Cuda from './cuda.ts';
 import type * as Ranged from './sizes.ts';
+import type * as Wasm from './wasm.ts';
 import { bytesOf, fits, fromBytes, misfit, toBytes, type Data, type Given } from './values.ts';
 import { WeightWriter } from './weights.ts';
 
@@ -64,14 +65,21 @@ export interface Model {
 }
 
 interface LoadingModel extends Model {
-  load(folder: URL, options: LoadOptions): Promise<void>;
+  load(find: (file: string) => URL, options: LoadOptions): Promise<void>;
 }
 
-/**
- * Opens a machine for what `program.json` says; rejects where there is none. `base` is where
- * `index.js` lies.
- */
-export type Opener = (manifest: Manifest, options: LoadOptions, base: string) => Promise<LoadingModel>;
+/** Opens a machine for what `program.json` says; rejects where there is none. */
+export type Opener = (manifest: Manifest, options: LoadOptions, modules: Modules) => Promise<LoadingModel>;
+
+/** Where a bundle's files lie, by name: `files.js` of the bundle, which bundlers of pages read and rewrite. */
+export type Files = Readonly<Record<string, URL>>;
+
+/** What loads the modules that some bundles need and some places take. */
+export interface Modules {
+  readonly 'wasm.js'?: () => Promise<typeof Wasm>;
+  readonly 'cuda.js'?: () => Promise<typeof Cuda>;
+  readonly 'sizes.js'?: () => Promise<typeof Ranged>;
+}
 
 /** A model on a machine. */
 export function modelOn<M>(target: BundleTarget, machine: Machine<M>, manifest: Manifest): LoadingModel {
@@ -81,23 +89,33 @@ export function modelOn<M>(target: BundleTarget, machine: Machine<M>, manifest: 
 /** Targets in the order in which they are tried. */
 type Openers = Readonly<Partial<Record<BundleTarget, Opener>>>;
 
-/** Loads the bundle at `base` on the first of its targets that this place has. */
-export async function loadBundle(openers: Openers, base: string, options: LoadOptions = {}): Promise<Model> {
-  const folder = new URL('./', options.base ?? base);
-  const text = new TextDecoder().decode(await readWhole(new URL('program.json', folder), options.signal));
+/** Loads the bundle of these files on the first of its targets that this place has. */
+export async function loadBundle(
+  openers: Openers,
+  files: Files,
+  modules: Modules,
+  options: LoadOptions = {},
+): Promise<Model> {
+  // What a bundle consists of is known since it was built; `program.json` may say something else.
+  const find = (name: string): URL => {
+    if (!Object.hasOwn(files, name)) throw new SinterError('E_FORMAT', `the bundle has no ${name}`);
+    return options.base ? new URL(name, options.base) : files[name]!;
+  };
+  const described = find('program.json');
+  const text = new TextDecoder().decode(await readWhole(described, options.signal));
   // Servers may answer requests for missing files with a page.
   if (!text.startsWith('{"version":1,'))
-    throw new SinterError('E_IO', `${folder.href}: no bundle of this version`);
+    throw new SinterError('E_IO', `${described.href}: no bundle of this version`);
   const manifest = JSON.parse(text) as Manifest;
-  if (manifest.ranged) ranged = (await import(new URL('sizes.js', base).href)) as typeof Ranged;
+  if (manifest.ranged) ranged = await modules['sizes.js']!();
   const targets = Object.keys(openers) as BundleTarget[];
   const reasons: string[] = [];
   for (const target of targets) {
     if ((options.target ?? target) !== target) continue;
     let model: LoadingModel | undefined;
     try {
-      model = await openers[target]!(manifest, options, base);
-      await model.load(folder, options);
+      model = await openers[target]!(manifest, options, modules);
+      await model.load(find, options);
       return model;
     } catch (error) {
       model?.dispose();
@@ -147,7 +165,7 @@ class LoadedModel<M> implements LoadingModel {
   }
 
   /** Compiles kernels while weights come in. */
-  async load(folder: URL, { onProgress, signal }: LoadOptions): Promise<void> {
+  async load(find: (file: string) => URL, { onProgress, signal }: LoadOptions): Promise<void> {
     const { entries, files, weights } = this.#manifest;
     const programs = Object.entries(entries).flatMap(([name, entry]) =>
       (entry.programs[this.target] ?? []).map((program) => ({ name, program })),
@@ -165,8 +183,7 @@ class LoadedModel<M> implements LoadingModel {
       totalKernels: programs.reduce((sum, { program }) => sum + program.kernels.length, 0),
     };
     const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
-    const read = (file: string): ReturnType<typeof readWhole> =>
-      readWhole(beside('bundle', folder, file), signal);
+    const read = (file: string): ReturnType<typeof readWhole> => readWhole(find(file), signal);
     // Weights are asked for first: browsers keep few connections to a server open, and kernels are
     // small.
     const loading = files.map(async (file) => {
@@ -174,7 +191,7 @@ class LoadedModel<M> implements LoadingModel {
         const place = this.#weights[weight];
         if (place !== undefined) this.#machine.write(moved(place, offset), bytes);
       });
-      for await (const piece of readPieces(beside('bundle', folder, file.name), file.bytes, signal)) {
+      for await (const piece of readPieces(find(file.name), file.bytes, signal)) {
         // If another part of loading failed, everything is disposed of.
         this.#assertAlive();
         writer.take(piece);

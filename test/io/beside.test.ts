@@ -170,10 +170,10 @@ describe('files of a bundle', () => {
     expect(others.filter((place) => !isInFolder(place))).toEqual([]);
   });
 
-  test('of other names are read', async () => {
-    named('folder/100% of #1?.bin');
+  test('that it was not built with are refused, wherever they are', async () => {
+    named('folder/other.bin');
     for (const base of [pathToFileURL(`${folder}/`), `http://${places[0]}/m/`])
-      (await load({ target: 'wasm', threads: 1, base })).dispose();
+      expect(await refusalOf(load({ target: 'wasm', threads: 1, base }))).toBe('E_FORMAT');
   });
 });
 

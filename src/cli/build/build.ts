@@ -192,7 +192,7 @@ export const buildCommand: Command = {
 const firstLine = '// Made by sinter';
 /** What bundles consist of. */
 const parts =
-  /^(?:(?:index|cuda|wasm|sizes)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
+  /^(?:(?:index|files|cuda|wasm|sizes)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
 
 /**
  * Makes the folder. Throws UsageError, before anything is compiled, where the folder cannot be
