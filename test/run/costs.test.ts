@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import {
+  costOf,
   everything,
   type FileCost,
   limitsOf,
@@ -60,6 +61,11 @@ test('of a file whose tests all cost much the quick tier takes the cheapest, and
 test('a file may take ten times its cost, and a minute at least', () => {
   expect(limitsOf(0.2)).toEqual({ processor: 60, wall: 240, idle: 60 });
   expect(limitsOf(30)).toEqual({ processor: 300, wall: 1200, idle: 60 });
+});
+
+test('a file that nobody has measured may take its time in either tier', () => {
+  for (const tier of ['quick', 'full'] as const)
+    expect(limitsOf(secondsIn(tier, costOf({}, 'new'))).processor).toBe(600);
 });
 
 test('shards are the whole together, and cost about the same', () => {
