@@ -1,5 +1,5 @@
 // Where a file lies that another file names: in that one's folder or below it, and nowhere else.
-// Every reader that follows a name out of a file asks here. A name is no address: each of its parts
+// Readers that follow a name out of a file ask here; a bundle knows its files since it was built. A name is no address: each of its parts
 // is spelled as a part of a path, whatever it holds, and the address that it becomes is compared
 // with the folder's, because URL parsers know more ways out than a check of the text does.
 

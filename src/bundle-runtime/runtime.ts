@@ -3,6 +3,7 @@
 // comes from here.
 
 import { SinterError } from '../errors.ts';
+import type * as Cuda from './cuda.ts';
 import { readPieces, readWhole } from './files.ts';
 import type { Machine, Place, Run } from './machine.ts';
 import type {
@@ -15,7 +16,6 @@ import type {
   TensorInput,
 } from './manifest.ts';
 import { moved, placesOf } from './places.ts';
-import type * as Cuda from './cuda.ts';
 import type * as Ranged from './sizes.ts';
 import type * as Wasm from './wasm.ts';
 import { bytesOf, fits, fromBytes, misfit, toBytes, type Data, type Given } from './values.ts';
@@ -98,7 +98,7 @@ export async function loadBundle(
 ): Promise<Model> {
   // What a bundle consists of is known since it was built; `program.json` may say something else.
   const find = (name: string): URL => {
-    if (!Object.hasOwn(files, name)) throw new SinterError('E_FORMAT', `the bundle has no ${name}`);
+    if (!Object.hasOwn(files, name)) throw new SinterError('E_FORMAT', `there is no ${name}`);
     return options.base ? new URL(name, options.base) : files[name]!;
   };
   const described = find('program.json');

@@ -90,7 +90,7 @@ export type Tier = 'quick' | 'full';
 /** What a file costs in a tier, in processor seconds; `whole` where its tests follow one another. */
 export function secondsIn(tier: Tier, cost: FileCost, whole: boolean = false): number {
   if (tier === 'full' || cost === unknown) return cost.seconds;
-  if (whole) return cost.seconds <= wholeAllowed ? cost.seconds : 0;
+  if (whole) return cost.seconds * quickSample(cost, whole).share;
   if (cost.setup > setupAllowed) return 0;
   const sample = quickSample(cost);
   const chosen = Object.entries(cost.tests).filter(([name]) => runs(sample, name));

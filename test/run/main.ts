@@ -115,6 +115,7 @@ async function main(): Promise<number> {
     tier,
     files: files.filter((file) => !already.has(file)),
     costs,
+    seconds,
     needsOf,
     measuring: options.writeCosts,
     seed: header.seed,

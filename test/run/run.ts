@@ -4,16 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { runBatch } from './batch.ts';
-import {
-  type Costs,
-  costOf,
-  limitsOf,
-  longestFirst,
-  quickSample,
-  type Sample,
-  secondsIn,
-  type Tier,
-} from './costs.ts';
+import { type Costs, costOf, limitsOf, longestFirst, quickSample, type Sample, type Tier } from './costs.ts';
 import type { FileResult } from './journal.ts';
 import { keyOf, type Needs } from './needs.ts';
 
@@ -22,6 +13,8 @@ export interface RunPlan {
   readonly tier: Tier;
   readonly files: readonly string[];
   readonly costs: Costs;
+  /** What a file costs in the tier, in processor seconds. */
+  readonly seconds: (file: string) => number;
   readonly needsOf: (file: string) => Needs;
   /** Costs are being measured, and no limit follows from those that are known. */
   readonly measuring: boolean;
@@ -38,12 +31,18 @@ const batchFiles = 50;
 
 /** Runs the files of a plan, those that measure last and one after another; gives those that had no time left to run. */
 export async function runFiles(plan: RunPlan): Promise<string[]> {
-  const { root, tier, costs, seed, needsOf } = plan;
+  const isAlone = (file: string): boolean => plan.needsOf(file).alone;
+  const others = plan.files.filter((file) => !isAlone(file));
+  const unrun = await runTogether({ ...plan, files: others });
+  return [...unrun, ...(await runTogether({ ...plan, files: plan.files.filter(isAlone), workers: 1 }))];
+}
+
+/** Runs files beside one another; gives those that had no time left to run. */
+async function runTogether(plan: RunPlan): Promise<string[]> {
+  const { root, tier, costs, seconds, seed, needsOf } = plan;
   const kindOf = (file: string): string => keyOf(needsOf(file));
-  const seconds = (file: string): number => secondsIn(tier, costOf(costs, file), needsOf(file).whole);
   const sampleOf = (file: string): Sample => quickSample(costOf(costs, file), needsOf(file).whole);
-  let waiting: string[] = [];
-  let workers = plan.workers;
+  let waiting = longestFirst(plan.files, seconds);
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'sinter-tests-'));
   let batches = 0;
 
@@ -52,7 +51,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
     const [first] = waiting;
     if (first === undefined) return [];
     const rest = waiting.reduce((sum, file) => sum + seconds(file), 0);
-    const most = Math.min(batchSeconds, rest / workers / 2);
+    const most = Math.min(batchSeconds, rest / plan.workers / 2);
     const taken: string[] = [];
     let cost = 0;
     for (const file of waiting) {
@@ -86,16 +85,7 @@ export async function runFiles(plan: RunPlan): Promise<string[]> {
       waiting = longestFirst([...waiting, ...back], seconds);
     }
   };
-  const unrun: string[] = [];
-  for (const alone of [false, true]) {
-    waiting = longestFirst(
-      plan.files.filter((file) => needsOf(file).alone === alone),
-      seconds,
-    );
-    workers = alone ? 1 : plan.workers;
-    await Promise.all(Array.from({ length: workers }, work));
-    unrun.push(...waiting);
-  }
+  await Promise.all(Array.from({ length: plan.workers }, work));
   fs.rmSync(folder, { recursive: true, force: true });
-  return unrun;
+  return waiting;
 }

@@ -142,8 +142,8 @@ export async function loadModule(file: string): Promise<Exports> {
   const url = pathToFileURL(path).href;
   // Errors name the lines of the file as the user wrote it, not of the JavaScript made from it.
   process.setSourceMapsEnabled(true);
-  const isScript = /\.[cm]?tsx?$/.test(path);
-  if (!isScript || (process.features as { typescript?: unknown }).typescript) useHooks();
+  const isTypeScript = /\.[cm]?tsx?$/.test(path);
+  if (!isTypeScript || (process.features as { typescript?: unknown }).typescript) useHooks();
   try {
     return (await import(url)) as Exports;
   } catch (error) {
