@@ -10,6 +10,7 @@ import { add, crossEntropy, matmul, mul, relu, sum } from '../../src/tensor/ops/
 import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { valueAndGrad } from '../../src/tensor/derivative/transform.ts';
+import { finalized } from '../support/collector.ts';
 import { openWithGpu } from '../runtime/devices.ts';
 
 /** What a GPUDevice and its queue were asked for. */
@@ -100,6 +101,8 @@ describe.each([true, false])('a train step of a perceptron, state donated: %s', 
       },
       isDonated ? { donate: [0, 1] } : {},
     );
+    // What came before gives its memory back now: places that come free meanwhile are other places to bind.
+    await finalized();
     let model = perceptron();
     let state = init(model);
     const run = (at: number): Tensor => {
