@@ -10,6 +10,7 @@ import {
   cast,
   div,
   expandAxes,
+  full,
   fullLike,
   mul,
   permute,
@@ -23,7 +24,7 @@ import {
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Attrs, ScatterMode } from '../ir/ops.ts';
 import { sameShape, sizeOf } from '../ir/shape.ts';
-import { dropWhere, times, type Rule } from './cotangent.ts';
+import { dropWhere, keepWhere, times, type Rule } from './cotangent.ts';
 import { shift } from './rules-view.ts';
 
 const scan = (b: GraphBuilder, x: Node, attrs: Attrs<'scan'>): Node => b.add('scan', [x], attrs) as Node;
@@ -189,13 +190,13 @@ function scatterRule(
     wanted[index] === true ? make() : undefined;
   const atUpdates = (values: Node): Node => gather(b, values, indices, axis);
   switch (mode) {
-    // Overwritten elements get nothing; each update gets the cotangent of its place. Of several
-    // updates to one place only the last is kept, but all get it, as in PyTorch.
+    // Overwritten elements get nothing. Of several updates to one place the last is kept, and gets
+    // the cotangent of the place; the others get nothing.
     case 'set':
       return [
         when(0, () => scatter(b, g, indices, fullLike(b, updates, 0), axis, 'set')),
         undefined,
-        when(2, () => atUpdates(g)),
+        when(2, () => keepLast(b, node, atUpdates(g))),
       ];
     case 'add':
       return [g, undefined, when(2, () => atUpdates(g))];
@@ -223,6 +224,39 @@ function scatterRule(
       ];
     }
   }
+}
+
+/**
+ * `g` for the last of the updates that go to one place, 0 for the others: a scatter of the updates'
+ * own positions says which of them is kept. What is read of a place outside is 0 already.
+ */
+function keepLast(b: GraphBuilder, node: NodeOf<'scatter'>, g: Node): Node {
+  const { axis } = node.attrs;
+  const indices = node.inputs[1]!;
+  if (areDistinct(indices, axis)) return g;
+  const shape = dims(indices);
+  const position = b.add('iota', [], { shape, axis, dtype: 'i32' }) as Node;
+  const none = full(b, dims(node), -1, 'i32');
+  const last = gather(b, scatter(b, none, indices, position, axis, 'set'), indices, axis);
+  return keepWhere(b, binary(b, 'eq', last, position), g);
+}
+
+/** Whether it is plain that no two indices along an axis are equal: a run, a permutation, a part. */
+function areDistinct(indices: Node, axis: number): boolean {
+  let [source, along] = [indices, axis];
+  while (dims(source)[along]! > 1) {
+    const [first, second] = source.inputs;
+    if (source.op === 'iota' || source.op === 'argSort') return source.attrs.axis === along;
+    if (source.op === 'add' && isSpread(second!, along)) source = first!;
+    else if (source.op === 'add' && isSpread(first!, along)) source = second!;
+    else if (source.op === 'slice') source = first!;
+    else if (source.op === 'broadcast' && !isSpread(source, along))
+      [source, along] = [first!, along - (source.shape.length - first!.shape.length)];
+    else if (source.op === 'reshape' && first!.shape.length === 1 && first!.shape[0] === source.shape[along])
+      [source, along] = [first!, 0];
+    else return false;
+  }
+  return true;
 }
 
 /**
@@ -308,8 +342,9 @@ const rotationRule = (_: GraphBuilder, { op }: { readonly op: string }): never =
 /** Whether a node is one line spread along an axis. */
 function isSpread(node: Node, axis: number): boolean {
   if (node.shape[axis] === 1) return true;
-  const from = node.op === 'broadcast' ? node.inputs[0]!.shape : [];
-  return from.length === node.shape.length && from[axis] === 1;
+  if (node.op !== 'broadcast') return false;
+  const from = node.inputs[0]!.shape;
+  return (from[axis - (node.shape.length - from.length)] ?? 1) === 1;
 }
 
 /** Whether a node is 0, 1, 2… along an axis, spread over the others. */

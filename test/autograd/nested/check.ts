@@ -71,12 +71,9 @@ export function checkNested(sample: Sample, random: Random): Held | undefined {
     return expected!;
   };
   const found = [all('first', firstOrders), all('second', secondOrders), all('third', thirdOrders)] as const;
-  // Of what is set twice at one place all get the cotangent, as in PyTorch, and one the tangent.
-  if (sample.chosen !== true) {
-    const slope = Float64Array.of(dot(found[0], vectorOf(problem.direction)));
-    // What is no number at all, as 0 times infinite, is so in its own way.
-    if (Number.isFinite(slope[0])) forwards('slope', slopes, [slope]);
-  }
+  const slope = Float64Array.of(dot(found[0], vectorOf(problem.direction)));
+  // What is no number at all, as 0 times infinite, is so in its own way.
+  if (Number.isFinite(slope[0])) forwards('slope', slopes, [slope]);
   const compared = sample.chosen === true ? 0 : compareWithDifferences(problem, found[0], sample, random);
   // The second derivative is symmetric where it is continuous.
   if (compared === 3) {

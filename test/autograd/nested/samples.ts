@@ -16,15 +16,6 @@ import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { randomNumbers, record, type Trial } from '../differences.ts';
 import { specialPoint, type Random, type Sample } from './sample.ts';
 
-const chosenOps: ReadonlySet<Op> = new Set(['scatter', 'segmentReduce']);
-
-/** Of several updates set at one place all get its cotangent, as in PyTorch, and only the last one counts. */
-function isChosen(graph: Graph): boolean {
-  return topological(graph.outputs).some(
-    ({ op, attrs }) => chosenOps.has(op) && 'mode' in attrs && attrs.mode === 'set',
-  );
-}
-
 /** The graph's float outputs as tensors. */
 function replay(graph: Graph, inputs: readonly Tensor[]): Tensor[] {
   return recordMany(inputs, (b, nodes) => {
@@ -105,7 +96,6 @@ export const programSamples: fc.Arbitrary<Drawn> = fc
         name: 'a program',
         inputs,
         call: (tensors) => replay(graph, tensors),
-        chosen: isChosen(graph),
         mayBeUndefined: true,
       },
       random,
