@@ -9,6 +9,7 @@ import { expectFunction, silenced } from './expect.ts';
 import { currentTrace } from './recording/recording.ts';
 import { Tensor } from './tensor.ts';
 import { unwatched, watched, watchedCalls } from './compile/watch.ts';
+import { areUnchanged, contentsOf, sameContents, type Contents } from './layer/contents.ts';
 import type { Hooks } from './layer/hooks.ts';
 
 /** The base of classes whose instances are trees, as layers of a network are. */
@@ -54,7 +55,12 @@ export type Structure =
       /** Of the class whose instance it is, when it is no plain object. */
       readonly prototype?: object;
     }
-  | { readonly kind: 'setting'; readonly value: unknown };
+  | {
+      readonly kind: 'setting';
+      readonly value: unknown;
+      /** What an object held that may change in place. */
+      readonly contents?: Contents | undefined;
+    };
 
 export interface Flat {
   /** Everything that is no array, no object that is a tree, and no setting of one, in order. */
@@ -68,6 +74,13 @@ export interface Flat {
 
 const leaf: Structure = { kind: 'leaf' };
 const none: readonly string[] = [];
+
+/** Layers are compared by themselves: a trace notes what it reads of those that it was not given. */
+const isLayer = (object: object): boolean => object instanceof TreeNode;
+
+function setting(value: unknown): Structure {
+  return { kind: 'setting', value, contents: contentsOf(value, isLayer) };
+}
 
 /**
  * A position or a key as a part of a path. Keys that could be taken for parts of another path are
@@ -102,7 +115,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
     return structure;
   };
   const walkLeaf = (value: unknown, path: string, owned: boolean): Structure => {
-    if (owned && !(value instanceof Tensor)) return { kind: 'setting', value };
+    if (owned && !(value instanceof Tensor)) return setting(value);
     const known = owned ? places.get(value as Tensor) : undefined;
     if (known !== undefined) return { kind: 'shared', leaf: known };
     if (owned) places.set(value as Tensor, leaves.length);
@@ -122,14 +135,14 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
         kind: 'object',
         keys: entries.map(([key]) => key),
         items: entries.map(([key, item]) =>
-          alone.has(key) ? { kind: 'setting', value: item } : walk(item, path + step(key), true),
+          alone.has(key) ? setting(item) : walk(item, path + step(key), true),
         ),
         prototype: Object.getPrototypeOf(value) as object,
       };
     }
     const prototype: unknown = Object.getPrototypeOf(value);
     const plain = prototype === Object.prototype || prototype === null;
-    if (!plain && owned) return { kind: 'setting', value };
+    if (!plain && owned) return setting(value);
     if (!plain) {
       silenced(value);
       throw new TensorError(
@@ -200,16 +213,24 @@ function collect(
         const item = at.items[i]!;
         if (key !== at.keys[i]) return false;
         if (alone.includes(key)) {
-          if (item.kind !== 'setting' || !Object.is(field, item.value)) return false;
+          if (item.kind !== 'setting' || !isSetting(field, item)) return false;
         } else if (!collect(item, field, inside, leaves, held)) return false;
       }
       return true;
     }
     case 'setting':
-      return Object.is(value, at.value) && !(value instanceof Tensor);
+      return !(value instanceof Tensor) && isSetting(value, at);
     default:
       return at satisfies never;
   }
+}
+
+/** Whether a value is a setting as it was. */
+function isSetting(
+  value: unknown,
+  { value: was, contents }: Extract<Structure, { kind: 'setting' }>,
+): boolean {
+  return Object.is(value, was) && areUnchanged(contents);
 }
 
 /**
@@ -298,7 +319,8 @@ export function sameStructure(a: Structure, b: Structure): boolean {
   if (a === b) return true;
   if (a.kind === 'leaf') return b.kind === 'leaf';
   if (a.kind === 'shared') return b.kind === 'shared' && a.leaf === b.leaf;
-  if (a.kind === 'setting') return b.kind === 'setting' && Object.is(a.value, b.value);
+  if (a.kind === 'setting')
+    return b.kind === 'setting' && Object.is(a.value, b.value) && sameContents(a.contents, b.contents);
   if (b.kind !== a.kind || a.items.length !== b.items.length) return false;
   const isSame =
     a.kind === 'array' ||

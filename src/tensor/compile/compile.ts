@@ -166,5 +166,7 @@ function inlined(fn: (...args: never[]) => unknown, flat: Pick<Flat, 'structure'
   const copies = unflatten(flat.structure, leaves) as never[];
   const result = callOnCopies('compile', () => fn(...copies));
   expectSynchronous('compile', result);
+  // What no compiled function could give is refused here too.
+  flatten(result, 'compile');
   return result;
 }

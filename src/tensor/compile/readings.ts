@@ -1,5 +1,8 @@
 // The properties of layers that one trace has read, each with the value that it had: the trace
-// holds while they have these values.
+// holds while they have these values, and objects among them hold what they held.
+
+import { areUnchanged, contentsOf, type Contents } from '../layer/contents.ts';
+import { targetOf } from './watch.ts';
 
 /** A property that a trace depends on, and the value that it had. */
 export interface Reading {
@@ -13,6 +16,8 @@ export class Readings {
   readonly list: Reading[] = [];
   readonly #known = new Map<object, Set<PropertyKey>>();
   readonly #keys = new Map<object, readonly PropertyKey[]>();
+  /** Of objects that are neither lists nor plain. */
+  readonly #contents = new Map<object, Contents | undefined>();
 
   /**
    * Notes what a property was when it was read first; lists and plain objects with what is in them.
@@ -30,7 +35,7 @@ export class Readings {
     } else if (isPlain(value)) {
       this.noteKeys(value);
       for (const [name, item] of Object.entries(value)) this.note(value, name, item);
-    }
+    } else if (!this.#contents.has(value)) this.#contents.set(value, contentsOf(value, isWatched));
   }
 
   /** Notes which properties an object has. */
@@ -47,6 +52,7 @@ export class Readings {
       const now = Reflect.ownKeys(holder);
       if (now.length !== keys.length || now.some((key, i) => key !== keys[i])) return false;
     }
+    for (const contents of this.#contents.values()) if (!areUnchanged(contents)) return false;
     return true;
   }
 
@@ -57,6 +63,9 @@ export class Readings {
     );
   }
 }
+
+/** What is read of layers is noted by itself. */
+const isWatched = (object: object): boolean => targetOf(object) !== undefined;
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
