@@ -84,7 +84,9 @@ class Rewrite {
       const isLate = this.#segments.isLate(node);
       return node.inputs.map((input) => {
         const from = isLate ? this.#copiedFor(input) : undefined;
-        return this.#task(from === undefined ? { node: input } : { node: input, segment: from });
+        // Without anything to wait for, a copy would be the value itself.
+        const isCopied = from !== undefined && this.#events[from] !== undefined;
+        return this.#task(isCopied ? { node: input, segment: from } : { node: input });
       });
     }
     if (isBehind === true) return [this.#task({ node }), this.#task({ node: this.#events[segment]! })];

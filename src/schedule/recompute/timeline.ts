@@ -41,7 +41,10 @@ export interface Timeline {
   /** The kernel at which most bytes are in memory. */
   readonly peak: number;
   readonly stored: ReadonlyMap<Node, Stored>;
-  /** What the last kernel before `time` that computes anything writes. */
+  /**
+   * What the last kernel before `time` that computes anything writes, of values whose own time is
+   * before it; undefined where there is none.
+   */
   readonly writtenBefore: (time: number) => Node | undefined;
 }
 
@@ -88,7 +91,10 @@ export function timelineOf({ graph, kernels, packs, isPlaced, bytesOf }: Planned
     stored,
     writtenBefore: (time) => {
       for (let i = Math.min(time, kernels.length) - 1; i >= 0; i--) {
-        const [node] = writes[i]!.filter((each) => times.has(each)).sort((a, b) => b.id - a.id);
+        // A kernel may come before what it does not read of its values' inputs, such as what a barrier
+        // waits for: such a value has a later time, and to wait for it could be to wait for oneself.
+        const early = writes[i]!.filter((each) => (times.get(each) ?? Infinity) < time);
+        const [node] = early.sort((a, b) => b.id - a.id);
         if (node !== undefined) return node;
       }
       return undefined;
