@@ -13,6 +13,7 @@ import { expectFunction } from '../expect.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { checkSameStructure, flatten, unflatten } from '../tree.ts';
 import type { WithTensors } from '../compile/traceable.ts';
+import { linearFunction } from './linear.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { grad } from './transform.ts';
 import { callOpen, variablesOf, type Chosen, type Kind, type Variables } from './variables.ts';
@@ -43,10 +44,11 @@ export function pushforward<A extends unknown[]>(
   const nodes = outputs.map(nodeOf);
   const values = outputs.map(closed);
   if (held) for (const tensor of values) handleOf(tensor).pulled = true;
+  const along = linearFunction(op, (directions) => tangents(builder(), nodes, variables.nodes, directions));
   return {
     value: unflatten(flat.structure, values),
     push: (directions) => {
-      const found = tangents(builder(), nodes, variables.nodes, directions);
+      const found = along(directions);
       const untracked = new Set<Node>();
       const leaves = nodes.map((node, i) =>
         result(found[i] ?? full(builder(), dims(node), 0, node.dtype), untracked),

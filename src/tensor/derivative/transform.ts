@@ -22,6 +22,7 @@ import type { WithTensors } from '../compile/traceable.ts';
 import { checkSameStructure, flatten, unflatten } from '../tree.ts';
 import { patient } from '../waiting.ts';
 import { derivatives } from './lazy.ts';
+import { linearFunction, type Linear } from './linear.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { callOpen, checkArgnums, treeLike, variablesOf, type Argnums } from './variables.ts';
 
@@ -133,7 +134,7 @@ function differentiate<A extends unknown[]>(
       Array.isArray(loss) && loss[0] instanceof Tensor ? '{ hasAux: true } for [loss, aux]' : undefined;
     throw new TensorError('E_VALUE', op, `the function must return one tensor, got ${showValue(loss)}`, hint);
   }
-  const gradients = pull([nodeOf(loss)], [seedNode(op, handleOf(loss), undefined)]);
+  const gradients = pull([nodeOf(loss)])([seedNode(op, handleOf(loss), undefined)]);
   const gradient = typeof argnums === 'number' ? gradients[0] : gradients;
   return { value: closed(loss), gradient, aux: hasAux ? closedTree(op, aux) : undefined };
 }
@@ -168,6 +169,7 @@ export function vjp<A extends unknown[], R>(
   const nodes = outputs.map(nodeOf);
   const values = outputs.map(closed);
   for (const tensor of values) handleOf(tensor).pulled = true;
+  const back = pull(nodes);
   const value = unflatten(flat.structure, values) as R;
   return {
     value,
@@ -177,7 +179,7 @@ export function vjp<A extends unknown[], R>(
       const seedNodes = seeds.leaves.map((leaf, i) =>
         seedNode('vjp', handleOf(outputs[i]!), handleOf(tensorAt('vjp', 'seed', leaf, seeds.paths[i]!))),
       );
-      return pull(nodes, seedNodes) as Extract<WithTensors<A>, unknown[]>;
+      return back(seedNodes) as Extract<WithTensors<A>, unknown[]>;
     },
   };
 }
@@ -236,8 +238,8 @@ export function gradients(
 
 interface Pullback {
   readonly output: unknown;
-  /** Cotangents of the chosen arguments, as trees like them. */
-  readonly pull: (outputs: readonly Node[], seeds: readonly Node[]) => unknown[];
+  /** What takes cotangents of outputs to those of the chosen arguments, as trees like them. */
+  readonly pull: (outputs: readonly Node[]) => (seeds: readonly Node[]) => unknown[];
 }
 
 /** Calls `fn` with the tensors of the chosen arguments replaced by distinct nodes for them. */
@@ -250,11 +252,15 @@ export function pullback<A extends unknown[]>(
   const variables = variablesOf(op, args, places, 'gradients');
   const { nodes, chosen } = variables;
   const output = callOpen(op, fn as (...args: never[]) => unknown, variables);
-  const pull: Pullback['pull'] = (outputs, seeds) => {
+  const pull: Pullback['pull'] = (outputs) => {
+    const back = linearFunction(op, (seeds) => derivatives.value(builder(), outputs, seeds, nodes));
+    return (seeds) => pulled(back, seeds);
+  };
+  const pulled = (back: Linear, seeds: readonly Node[]): unknown[] => {
     const untracked = new Set<Node>();
     // What the function has recorded is there; where its derivative is not, what that gives waits.
     const take = (): Tensor[] => {
-      const found = derivatives.value(builder(), outputs, seeds, nodes);
+      const found = back(seeds);
       return nodes.map((node, i) =>
         result(found[i] ?? full(builder(), dims(node), 0, node.dtype), untracked),
       );

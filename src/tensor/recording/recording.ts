@@ -94,8 +94,8 @@ export function currentTrace(): TraceScope | undefined {
   return state.trace;
 }
 
-/** Runs `fn` with operations recorded into `trace`. */
-export function withTrace<T>(trace: TraceScope, fn: () => T): T {
+/** Runs `fn` with operations recorded into `trace`, or outside of any. */
+export function withTrace<T>(trace: TraceScope | undefined, fn: () => T): T {
   const outer = state.trace;
   state.trace = trace;
   try {
