@@ -8,7 +8,7 @@ import { TensorError } from '../errors.ts';
 import { fullLike } from '../ir/build.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showType } from '../ir/infer.ts';
-import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
+import { readInputs, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Rule } from './cotangent.ts';
 
 type Some = readonly (Node | undefined)[];
@@ -93,6 +93,14 @@ export function customInputs(value: Node, args: readonly Node[], values: readonl
 export function argumentCount({ inputs, attrs }: NodeOf<'customVjp'>): number {
   const { results } = customOf(attrs.rule).custom;
   return inputs.length - 1 - (results === 1 ? 0 : results);
+}
+
+/**
+ * The inputs that a derivative flows through: of a function with a rule the arguments, since its
+ * values are what the rule stands in for, and may be made of what has no derivative.
+ */
+export function derivedInputs(node: Node): readonly Node[] {
+  return node.op === 'customVjp' ? node.inputs.slice(1, 1 + argumentCount(node)) : readInputs(node);
 }
 
 /** The nodes of all results of the function that a node is one of. */

@@ -120,13 +120,20 @@ function heldPadding(value: number, dtype: DType): number {
   return isWide(dtype) ? Math.trunc(value) : Number(fromReal(dtype)(value));
 }
 
-/** Nodes reachable from `roots`, inputs before users, in ascending id (recording) order. */
-export function topological(roots: readonly Node[], stop?: (node: Node) => boolean): Node[] {
+/**
+ * Nodes reachable from `roots`, inputs before users, in ascending id (recording) order. `inputsOf`
+ * says by which inputs of a node, where that is not by all.
+ */
+export function topological(
+  roots: readonly Node[],
+  stop?: (node: Node) => boolean,
+  inputsOf: (node: Node) => readonly Node[] = ({ inputs }) => inputs,
+): Node[] {
   const seen = new Set<Node>(roots);
   const stack = [...seen];
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (stop?.(node) === true) continue;
-    for (const input of node.inputs) {
+    for (const input of inputsOf(node)) {
       if (!seen.has(input)) {
         seen.add(input);
         stack.push(input);

@@ -11,6 +11,7 @@ import { showType } from '../../ir/infer.ts';
 import { onBehalf } from '../../ir/origin.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { foldUniform, plus, type Rule } from '../cotangent.ts';
+import { derivedInputs } from '../custom.ts';
 import { rules } from '../rules.ts';
 import { loopTangent } from './loop.ts';
 import type { JvpRule, Row, Tangents } from './rule.ts';
@@ -34,7 +35,7 @@ export function tangents(
   // Ids grow from inputs to users: nothing older than the oldest of `wrt` can depend on it.
   const oldest = wrt.reduce((lowest, node) => Math.min(lowest, node.id), Infinity);
   const ends = (node: Node): boolean => node.id <= oldest || node.op === 'stopGradient';
-  for (const node of topological(outputs, ends)) {
+  for (const node of topological(outputs, ends, derivedInputs)) {
     if (node.id < oldest || found.has(node) || !isInexact(node.dtype)) continue;
     const given = node.inputs.map((input) => found.get(input));
     if (given.every((tangent) => tangent === undefined)) continue;
