@@ -5,7 +5,7 @@ import { TensorError } from '../../errors.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { Readings } from '../compile/readings.ts';
-import { Handle, showHandle, type RandomWords, type TraceScope } from '../recording/handle.ts';
+import { Handle, showHandle, type Noting, type RandomWords, type TraceScope } from '../recording/handle.ts';
 import { freshParameter } from '../recording/leaf.ts';
 import { currentTrace } from '../recording/recording.ts';
 import { Tensor } from '../tensor.ts';
@@ -19,7 +19,7 @@ export interface Captured {
 
 export class LoopScope implements TraceScope {
   readonly builder: GraphBuilder = new GraphBuilder();
-  readonly readings: Readings;
+  readonly readings: Noting;
   readonly around: TraceScope | undefined;
   readonly captured: Captured[] = [];
   readonly #op: string;

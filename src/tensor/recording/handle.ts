@@ -6,7 +6,6 @@ import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
 import { freshParameter } from './leaf.ts';
-import type { Readings } from '../compile/readings.ts';
 import { Storage } from '../storage/storage.ts';
 
 /** Why a handle can no longer be used. */
@@ -24,6 +23,14 @@ export interface Structure {
   want(position: number): void;
 }
 
+/** What a traced function reads of objects that it captures, as it is noted (compile/readings.ts). */
+export interface Noting {
+  /** A property, and what it was when it was read. */
+  note(holder: object, key: PropertyKey, value: unknown): void;
+  /** Which properties an object has. */
+  noteKeys(holder: object): void;
+}
+
 /** A function that is being traced (compile/trace.ts), as seen by values and by the recording. */
 export interface TraceScope {
   readonly builder: GraphBuilder;
@@ -32,7 +39,7 @@ export interface TraceScope {
   /** Whether values of that trace (or of none) are from outside of this one. */
   encloses(trace: TraceScope | undefined): boolean;
   /** What it has read of objects that it captured. */
-  readonly readings: Readings;
+  readonly readings: Noting;
   /** The function takes gradients itself. */
   differentiates: boolean;
   /** The stand-in of a value from outside that the function captured. */
