@@ -279,14 +279,19 @@ function made(op: Op, dtype: DType): readonly Case[] {
         ),
       ];
     case 'searchSorted': {
+      const last = isFloat(dtype) ? NaN : 7;
       const sorted = hostArray(
         dtype,
         [2, 6],
-        [0, 1, 1, 2, 5, 7, 0, 0, 1, 3, 3, 3].map((n) => (dtype === 'bool' ? Math.min(n, 1) : n)),
+        [0, 1, 1, 2, 5, last, 0, 0, 1, 3, 3, 3].map((n) => (dtype === 'bool' ? Math.min(n, 1) : n)),
       );
-      return [true, false].map((right) =>
-        of('searchSorted', { right }, sorted, filled(dtype, [2, 4], tame(dtype))),
+      const some = filled(dtype, [2, 4], tame(dtype));
+      const values = hostArray(
+        dtype,
+        [2, 4],
+        [...(some.data as Iterable<number>)].map((n, i) => (i === 1 && isFloat(dtype) ? NaN : Number(n))),
       );
+      return [true, false].map((right) => of('searchSorted', { right }, sorted, values));
     }
     case 'parameter':
     case 'stopGradient':

@@ -47,8 +47,13 @@ export function radixRank(keys: HostArray, { shift, digits, block }: Attrs<'radi
   return { dtype: 'i32', shape: [lines, blocks, width], data };
 }
 
+/** Whether an element comes before another in the order in which NaN is last. */
+function isBefore(a: number | bigint, b: number | bigint): boolean {
+  return a < b || (a === a && b !== b);
+}
+
 /**
- * How many boundaries lie below each value. The probes are those of the kernels, so that boundaries
+ * How many boundaries lie below each value, or, from the right, not above it; NaN is above all. The probes are those of the kernels, so that boundaries
  * in no order give the same answers: halving reaches, each taken when the boundary before it is
  * still below.
  */
@@ -62,7 +67,8 @@ export function searchSorted(boundaries: HostArray, values: HostArray, right: bo
     for (let reach = 2 ** Math.floor(Math.log2(Math.max(1, size))); reach >= 1; reach /= 2) {
       if (place + reach > size) continue;
       const boundary = boundaries.data[line + place + reach - 1]!;
-      if (!(right ? value < boundary : value <= boundary)) place += reach;
+      const isPassed = right ? !isBefore(value, boundary) : isBefore(boundary, value);
+      if (isPassed) place += reach;
     }
     data[i] = place;
   }

@@ -4,7 +4,7 @@
 import { dims, type Node } from '../graph.ts';
 import type { Attrs, ScatterMode } from '../ops.ts';
 import { isFloat, integerRange, isWide } from '../dtype.ts';
-import { capacityOf, isExact, prefixAxis, type Axis } from './layout.ts';
+import { capacityOf, isExact, prefixAxis, sizeOfAxis, type Axis } from './layout.ts';
 import type { Lowering, Sized } from './lowering.ts';
 import type { Rule, RulesOf } from './rule.ts';
 import { isVarying } from './size.ts';
@@ -111,7 +111,7 @@ export const indexed: RulesOf<
     const bounded = ctx.boundedTo(boundaries, last, greatest);
     const found = ctx.b.add('searchSorted', [bounded.node, values.node], { right }) as Node;
     const axes = values.axes.map((own) => ({ ...own, uniform: false }));
-    const size = along.factors[0]?.size;
+    const size = sizeOfAxis(along, ctx.sizes);
     if (!isVarying(size)) return { node: found, axes };
     // What is as great as what stands beyond the size counts no more than there is.
     const limit = ctx.filled(size, dims(found), 'i32');

@@ -7,7 +7,6 @@ import type { ViewOp } from '../ops.ts';
 import { windowCount } from '../typing/check.ts';
 import { capacityOf, isExact, prefixAxis, sizeOfAxis } from './layout.ts';
 import type { Lowering, Sized } from './lowering.ts';
-import type { Part } from './recording.ts';
 import { reshaped } from './reshape.ts';
 import type { RulesOf } from './rule.ts';
 import { isVarying, type Num } from './size.ts';
@@ -32,7 +31,7 @@ export const views: RulesOf<ViewOp> = {
   slice: (ctx, part, [x]) => {
     const { start, size, step } = part.attrs as { start: Nums; size: Nums; step: Nums };
     return size.reduce(
-      (value: Sized, count, axis) => sliced(ctx, part, value, axis, start[axis]!, count, step[axis]!),
+      (value: Sized, count, axis) => sliced(ctx, value, axis, start[axis]!, count, step[axis]!),
       x!,
     );
   },
@@ -41,7 +40,7 @@ export const views: RulesOf<ViewOp> = {
     if (isVarying(value)) return ctx.refuse(part, 'what it pads with depends on a size', [value]);
     return part.shape.reduce(
       (out: Sized, size, axis) =>
-        padded(ctx, part, out, axis, { size, low: low[axis]!, interior: interior[axis]!, value }),
+        padded(ctx, out, axis, { size, low: low[axis]!, interior: interior[axis]!, value }),
       x!,
     );
   },
@@ -80,8 +79,7 @@ export const views: RulesOf<ViewOp> = {
   },
 };
 
-function sliced(ctx: Lowering, part: Part, x: Sized, axis: number, start: Num, count: Num, step: Num): Sized {
-  if (typeof step !== 'number') return ctx.refuse(part, 'its step depends on a size', [step]);
+function sliced(ctx: Lowering, x: Sized, axis: number, start: Num, count: Num, step: Num): Sized {
   const from = x.axes[axis]!;
   if (start === 0 && step === 1 && sizeOfAxis(from, ctx.sizes) === count) return x;
   const { b } = ctx;
@@ -89,7 +87,7 @@ function sliced(ctx: Lowering, part: Part, x: Sized, axis: number, start: Num, c
   const shape = dims(whole.node);
   const capacity = ctx.capacity(count);
   const along = prefixAxis(count, capacity, from.uniform);
-  if (typeof start === 'number') {
+  if (typeof start === 'number' && typeof step === 'number') {
     const last = start + (capacity - 1) * step;
     const isInside = start < shape[axis]! && last >= 0 && last < shape[axis]!;
     if (capacity === 0 || isInside) {
@@ -103,7 +101,7 @@ function sliced(ctx: Lowering, part: Part, x: Sized, axis: number, start: Num, c
     }
   }
   const index = ctx.count([capacity], 0);
-  const steps = step === 1 ? index : mul(b, index, step);
+  const steps = step === 1 ? index : mul(b, index, ctx.filled(step, [capacity], 'i32'));
   return ctx.gathered(whole, axis, add(b, steps, ctx.filled(start, [capacity], 'i32')), along);
 }
 
@@ -115,18 +113,17 @@ interface Padding {
   readonly value: number;
 }
 
-function padded(ctx: Lowering, part: Part, x: Sized, axis: number, padding: Padding): Sized {
+function padded(ctx: Lowering, x: Sized, axis: number, padding: Padding): Sized {
   const { size, low, interior, value } = padding;
   const { b } = ctx;
   const from = x.axes[axis]!;
   if (low === 0 && interior === 0 && sizeOfAxis(from, ctx.sizes) === size) return x;
-  if (typeof interior !== 'number') return ctx.refuse(part, 'its gaps depend on a size', [interior]);
   const whole = ctx.boundedTo(ctx.prefixed(x, axis), axis, value);
   const capacity = ctx.capacity(size);
   const along = prefixAxis(size, capacity);
   const now = dims(whole.node)[axis]!;
   const zeros = dims(whole.node).map(() => 0);
-  if (typeof low === 'number') {
+  if (typeof low === 'number' && typeof interior === 'number') {
     const spread = low + now + Math.max(0, now - 1) * interior;
     const attrs = {
       low: zeros.with(axis, low),
@@ -143,21 +140,25 @@ function padded(ctx: Lowering, part: Part, x: Sized, axis: number, padding: Padd
     }
     return ctx.resized({ node, axes: whole.axes.with(axis, own) }, axis, capacity);
   }
-  if (interior !== 0) return ctx.refuse(part, 'it leaves gaps behind a varying number of elements', [low]);
-  const place = b.add('sub', [ctx.count([capacity], 0), ctx.filled(low, [capacity], 'i32')], {}) as Node;
-  const moved = ctx.gathered(whole, axis, place, along);
+  // Element i lies at low + i · (interior + 1).
+  const line = (num: Num): Node => ctx.filled(num, [capacity], 'i32');
+  const op = (name: 'sub' | 'add' | 'div' | 'mod' | 'ne' | 'lt' | 'or', left: Node, right: Node): Node =>
+    b.add(name, [left, right], {}) as Node;
+  const behind = op('sub', ctx.count([capacity], 0), line(low));
+  const isBefore = op('lt', behind, line(0));
+  const apart = op('add', line(interior), line(1));
+  const isGap = interior === 0 ? undefined : op('ne', op('mod', behind, apart), line(0));
+  const place = interior === 0 ? behind : op('div', behind, apart);
+  const nowhere = isGap === undefined ? isBefore : op('or', isBefore, isGap);
+  const moved = ctx.gathered(whole, axis, where(b, nowhere, line(-1), place), along);
   if (Object.is(value, 0)) return moved;
   // Outside of the operand a gather reads 0.
+  const isPadding = op('or', nowhere, op('lt', line(now - 1), place));
   const shape = dims(moved.node);
-  const inside = (limit: Node): Node => {
-    const line = shape.map((_, i) => (i === axis ? capacity : 1));
-    return broadcast(b, reshape(b, limit, line), shape);
-  };
-  const isBefore = b.add('lt', [place, ctx.filled(0, [capacity], 'i32')], {}) as Node;
-  const isBehind = b.add('le', [ctx.filled(now, [capacity], 'i32'), place], {}) as Node;
-  const isPadding = inside(b.add('or', [isBefore, isBehind], {}) as Node);
+  const lines = shape.map((_, i) => (i === axis ? capacity : 1));
   const filling = broadcast(b, constant(b, value, moved.node.dtype), shape);
-  return { node: where(b, isPadding, filling, moved.node), axes: moved.axes };
+  const spread = broadcast(b, reshape(b, isPadding, lines), shape);
+  return { node: where(b, spread, filling, moved.node), axes: moved.axes };
 }
 
 /** Parts one behind another, each where those before it end at run time. */

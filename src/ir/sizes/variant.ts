@@ -23,14 +23,16 @@ export interface Variant {
 
 /**
  * The graph of a structure for sizes up to some. `samples` are what recordings at sizes that the
- * variant is for say, the largest first; `names` says what a number is made of. Throws
- * E_UNSUPPORTED at operations that cannot do with a varying size.
+ * variant is for say, the largest first; `names` says what a number is made of. `filled` may change
+ * what lies beyond the sizes of an operand, which tests do. Throws E_UNSUPPORTED at operations that
+ * cannot do with a varying size.
  */
 export function variantOf(
   structure: Structure,
   sizes: Sizes,
   samples: readonly Values[],
   names: (num: Varying) => string,
+  filled: (ctx: Lowering, operand: Sized) => Sized = (_, operand) => operand,
 ): Variant {
   const capacities = new Map<Varying, number>();
   const capacity = (num: Varying): number => {
@@ -52,7 +54,7 @@ export function variantOf(
         return applyRule(
           ctx,
           part,
-          part.inputs.map((input) => made[input]!),
+          part.inputs.map((input) => filled(ctx, made[input]!)),
         );
       }),
     );

@@ -177,21 +177,28 @@ function running(
 
 /**
  * The probes of ir/interpret/sort.ts: halving reaches, each taken while the boundary before it is
- * still below.
+ * still below, in the order in which NaN is last.
  */
 function places(e: Emitter, boundaries: Val, values: Val, right: boolean): Val {
   const n = boundaries.shape.at(-1)!;
   const axis = boundaries.shape.length - 1;
   const { shape } = values;
+  const isPassed = (boundary: Val): Val => {
+    const isBelow = e.map('Not', [e.test(right ? 'Less' : 'LessOrEqual', [values, boundary])]);
+    if (!isFloat(values.dtype)) return isBelow;
+    const [isNumber, isLast] = [e.map('Not', [e.test('IsNaN', [boundary])]), e.test('IsNaN', [values])];
+    return right
+      ? e.map('Or', [isLast, e.map('And', [isNumber, isBelow])])
+      : e.map('And', [isNumber, e.map('Or', [isLast, isBelow])]);
+  };
   let place = e.expand(e.scalar(0, 'i64'), shape);
   for (let reach = 2 ** Math.floor(Math.log2(n)); reach >= 1; reach /= 2) {
     const next = e.map('Add', [place, e.scalar(reach, 'i64')]);
     const last = e.map('Sub', [next, e.scalar(1, 'i64')]);
     const at = e.map('Min', [last, e.scalar(n - 1, 'i64')]);
     const boundary = e.move('GatherElements', [boundaries, at], shape, { axis });
-    const isAbove = e.test(right ? 'Less' : 'LessOrEqual', [values, boundary]);
     const isInside = e.test('LessOrEqual', [next, e.scalar(n, 'i64')]);
-    place = e.where(e.map('And', [isInside, e.map('Not', [isAbove])]), next, place);
+    place = e.where(e.map('And', [isInside, isPassed(boundary)]), next, place);
   }
   return e.cast(place, 'i32');
 }

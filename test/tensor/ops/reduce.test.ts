@@ -147,6 +147,20 @@ describe('sorting', () => {
   });
 });
 
+describe.each(everyDevice)('searches, %s', (device) => {
+  beforeAll(() => setDevice(device));
+  afterAll(() => setDevice('interpreter'));
+
+  test.each(['f32', 'f16', 'f64'] as const)('NaN is last among %s', async (dtype) => {
+    if (dtype === 'f64' && device.startsWith('webgpu')) return;
+    const boundaries = sn.tensor([1, 2, NaN, NaN, NaN, NaN, NaN], { dtype });
+    const values = sn.tensor([0, 1.5, 2, 5, NaN, Infinity], { dtype });
+    // What numpy.searchsorted gives.
+    expect(await read(sn.searchsorted(boundaries, values))).toEqual([0, 1, 1, 2, 2, 2]);
+    expect(await read(sn.searchsorted(boundaries, values, { right: true }))).toEqual([0, 1, 2, 2, 7, 2]);
+  });
+});
+
 describe.each(everyDevice)('additions in no fixed order, %s', (device) => {
   beforeAll(() => setDevice(device));
   afterAll(() => setDevice('interpreter'));

@@ -1,10 +1,11 @@
 // search: where values stand among ascending boundaries, a few values an invocation. Binary search
 // with a fixed number of steps: the stride is halved each time, and taken where the boundary before
 // its end still lies below the value. Every value takes as many steps, so neighbouring invocations
-// do not diverge.
+// do not diverge. NaN is the last of an order, as a boundary and as a value.
 
 import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
+import { isFloat } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { addInts, both, constant, operation } from '../../loop/builder.ts';
@@ -12,6 +13,18 @@ import { Lowering } from '../../lower/expressions.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
+
+/** Whether a boundary lies below a value, or, from the right, not above it. */
+function isPassed(boundary: Value, value: Value, right: boolean): Value {
+  const not = (x: Value): Value => operation('not', [x], 'bool');
+  const isBelow = not(operation(right ? 'lt' : 'le', [value, boundary], 'bool'));
+  if (!isFloat(boundary.type)) return isBelow;
+  const isNumber = not(operation('isNan', [boundary], 'bool'));
+  const isLast = operation('isNan', [value], 'bool');
+  return right
+    ? operation('or', [isLast, both(isNumber, isBelow)], 'bool')
+    : both(isNumber, operation('or', [isLast, isBelow], 'bool'));
+}
 
 /** The Loop of a search kernel. */
 export function searchSortedLoop(frame: Frame): Loop {
@@ -36,9 +49,8 @@ export function searchSortedLoop(frame: Frame): Loop {
       const last = b.let(operation('min', [next, constant(element.extent)], 'i32'), 'last');
       const probe = b.let(operation('sub', [last, constant(1)], 'i32'), 'probe');
       const found = lowering([[element.atom, probe]]).value(boundary);
-      const above = operation(node.attrs.right ? 'lt' : 'le', [wanted, found], 'bool');
       const inside = operation('le', [next, constant(element.extent)], 'bool');
-      b.if(both(inside, operation('not', [above], 'bool')), () => b.assign(place, next));
+      b.if(both(inside, isPassed(found, wanted, node.attrs.right)), () => b.assign(place, next));
     });
     here.results.set(node as Node, b.let(place, 'result'));
     const values = kernel.writes.map((write) => here.value(write.value));
