@@ -53,9 +53,6 @@ export type Floated<D extends DType> = D extends FloatDType | ComplexDType ? D :
 /** What sums and products of elements are kept in: narrow integers and bool count in i32. */
 export type Summed<D extends DType> = D extends 'bool' | 'i8' | 'u8' | 'i16' | 'u16' ? 'i32' : D;
 
-/** What running sums are kept in: only bool counts in i32. */
-export type Counted<D extends DType> = D extends 'bool' ? 'i32' : D;
-
 /** The dtype of sizes: of a complex number's that of its parts. */
 export type SizeOf<D extends DType> = D extends ComplexDType ? PartType<D> : D;
 

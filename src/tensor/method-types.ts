@@ -5,7 +5,7 @@
 // every entry against what runs.
 
 import type { DType } from '../ir/dtype.ts';
-import type { Counted, Floated, SizeOf, Summed } from './inferred.ts';
+import type { Floated, SizeOf, Summed } from './inferred.ts';
 import type { Common } from './ops/operand.ts';
 import type { Tensor, TensorLike } from './tensor.ts';
 
@@ -304,7 +304,7 @@ export type Methods<Ops, D extends DType> = {
     ...rest: Choosing<Rest<Ops[K]>, T>
   ) => Tensor<NoInfer<T>>;
 } & {
-  readonly [K in Extract<keyof Ops, Running>]: <T extends DType = Counted<D>>(
+  readonly [K in Extract<keyof Ops, Running>]: <T extends DType = Summed<D>>(
     ...rest: Choosing<Rest<Ops[K]>, T>
   ) => Tensor<NoInfer<T>>;
 } & {

@@ -199,8 +199,7 @@ function lpPool(call: Call): Tensor {
   const p = powerOf(call);
   const functions = [sn.lpPool1d, sn.lpPool2d, sn.lpPool3d].map(
     (run) => (t: Tensor, kernel: readonly number[], options: PoolOptions) =>
-      // ONNX sums powers of moduli.
-      run(p % 2 === 0 ? t : sn.abs(t), kernel, { ...options, p }),
+      run(t, kernel, { ...options, p }),
   );
   return pooled(functions, x, poolOptions(call, x));
 }

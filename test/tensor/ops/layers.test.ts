@@ -188,6 +188,20 @@ describe('convolution', () => {
 });
 
 describe('pools', () => {
+  test.each([1, 2, 2.5, 3])('the lpPool of negatives folds absolute values, by the power %d', async (p) => {
+    const x = sn.tensor([[[-1, -2, 3, -4]]]).requiresGrad_();
+    const y = sn.lpPool1d(x, 2, { p });
+    const near = (found: readonly number[], wanted: readonly number[]): void =>
+      wanted.forEach((value, i) => expect(found[i]).toBeCloseTo(value, 5));
+    const norm = (a: number, b: number): number => (a ** p + b ** p) ** (1 / p);
+    near(await read(y), [norm(1, 2), norm(3, 4)]);
+    sn.sum(y).backward();
+    const slope = (sign: number, a: number, n: number): number => sign * (a / n) ** (p - 1);
+    const [left, right] = [norm(1, 2), norm(3, 4)];
+    const slopes = [slope(-1, 1, left), slope(-1, 2, left), slope(1, 3, right), slope(-1, 4, right)];
+    near(await read(x.grad!), slopes);
+  });
+
   test('the gradient of a maximum goes to the first of equals', async () => {
     const x = sn.ones([1, 1, 2, 2]).requiresGrad_();
     sn.sum(sn.maxPool2d(x, 2)).backward();

@@ -75,8 +75,7 @@ describe('result dtypes agree with PyTorch', () => {
       // PyTorch keeps u8 in `all` for old code's sake.
       if (fact.op === 'all') expected = 'bool';
       else if (fact.op === 'argmax') expected = 'i32';
-      else if (fact.result === 'i64')
-        expected = fact.op === 'cumsum' && fact.a !== 'bool' ? fact.a : (widths[fact.a] ?? fact.a);
+      else if (fact.result === 'i64') expected = widths[fact.a] ?? fact.a;
       expect(`${fact.op} ${fact.a} ${f(ones(fact.a)).dtype}`).toBe(`${fact.op} ${fact.a} ${expected}`);
     }
   });

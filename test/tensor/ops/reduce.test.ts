@@ -147,6 +147,62 @@ describe('sorting', () => {
   });
 });
 
+describe.each(everyDevice)('folds of integers, %s', (device) => {
+  beforeAll(() => setDevice(device));
+  afterAll(() => setDevice('interpreter'));
+
+  const extremes = { i8: 100, u8: 200, i16: 30_000, i32: 2e9, u32: 4e9 } as const;
+  const types = Object.keys(extremes) as (keyof typeof extremes)[];
+
+  test.each(types)('sums of %s have 32 bits, running ones as well', async (dtype) => {
+    const value = extremes[dtype];
+    const wide = value < 1e5 ? 'i32' : dtype;
+    const x = sn.full([2, 2], value, { dtype });
+    const twice = value < 1e5 ? 2 * value : ((2 * value) % 2 ** 32) | 0;
+    const expected = dtype === 'u32' ? twice >>> 0 : twice;
+    const mask = sn.full([2, 2], true);
+    const found: Readonly<Record<string, Tensor>> = {
+      sum: sn.sum(x, 0),
+      nansum: sn.nansum(x, 0),
+      cumsum: sn.at(sn.cumsum(x, 0), -1),
+      masked: sn.at(sn.masked.cumsum(x, 0, { mask }), -1),
+      trace: sn.broadcastTo(sn.trace(x), [2]),
+      einsum: sn.einsum('ij->j', x),
+      reduce: sn.reduce(x, 'i j -> j', 'sum'),
+    };
+    for (const [name, y] of Object.entries(found))
+      expect([name, y.dtype, await read(y)]).toEqual([name, wide, [expected, expected]]);
+    for (const y of [sn.prod(x, 0), sn.cumprod(x, 0), sn.masked.cumprod(x, 0)]) expect(y.dtype).toBe(wide);
+  });
+
+  test.each(types)('means of %s are not wrapped', async (dtype) => {
+    const value = extremes[dtype];
+    const line = sn.full([1, 1, 8], value, { dtype });
+    const rows = sn.full([4, 3], value, { dtype });
+    const means: readonly Tensor[] = [
+      sn.avgPool1d(line, 4),
+      sn.avgPool1d(line, 3, { padding: 1, countIncludePad: false }),
+      sn.avgPool2d(sn.reshape(line, [1, 2, 4]), 2),
+      sn.scatterReduce(rows, 0, sn.zeros([4, 3], { dtype: 'i32' }), rows, 'mean'),
+      sn.indexReduce(rows, 0, sn.zeros([4], { dtype: 'i32' }), rows, 'mean'),
+    ];
+    for (const y of means) {
+      expect(y.dtype).toBe(dtype);
+      expect(new Set(await read(y))).toEqual(new Set([value]));
+    }
+  });
+
+  test('what a norm or a transform makes floats of becomes so before it is multiplied', async () => {
+    const x = sn.tensor([200, 200, 200], { dtype: 'u8' });
+    expect(
+      (await read(sn.localResponseNorm(sn.reshape(x, [1, 3, 1]), 1, { alpha: 1, beta: 1, k: 0 })))[0],
+    ).toBe(Math.fround(1 / 200));
+    const window = sn.tensor([200, 200], { dtype: 'u8' });
+    const spectra = sn.stft(x, 2, { window, center: false });
+    expect((await read(sn.real(spectra))).slice(0, 2)).toEqual([80_000, 80_000]);
+  });
+});
+
 describe.each(everyDevice)('searches, %s', (device) => {
   beforeAll(() => setDevice(device));
   afterAll(() => setDevice('interpreter'));

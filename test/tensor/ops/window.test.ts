@@ -93,12 +93,8 @@ describe('a pool', () => {
         sn.lpPool1d(x, line.kernel, { ...options, p: 4 }),
         values.map((list) => sum(list.map((value) => value ** 4)) ** (1 / 4)),
       );
-      // Odd powers keep signs, and a negative sum has no root, as in PyTorch.
-      const cubes = values.map((list) => sum(list.map((value) => value ** 3)));
-      const roots = (await sn.lpPool1d(x, line.kernel, { ...options, p: 3 }).data()) as Float32Array;
-      expect([...roots].map(Number.isNaN)).toEqual(cubes.map((cube) => cube < 0));
       await compare(
-        sn.lpPool1d(x.abs(), line.kernel, { ...options, p: 3 }),
+        sn.lpPool1d(x, line.kernel, { ...options, p: 3 }),
         values.map((list) => Math.cbrt(sum(list.map((value) => Math.abs(value) ** 3)))),
       );
     }

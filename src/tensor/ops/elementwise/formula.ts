@@ -28,6 +28,7 @@ import {
   dtypeKind,
   integerRange,
   isComplex,
+  isInteger,
   isFloat,
   isInexact,
   isWide,
@@ -58,9 +59,20 @@ export function wideType(dtype: DType): DType {
   return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
 }
 
-/** What integers and bool are counted in. */
+/**
+ * What sums and products are given in, running ones as well: integers of fewer than 32 bits and bool
+ * in i32. Products of matrices and what is written at places have the dtype of their operands.
+ */
 export function sumType(dtype: DType): DType {
   return isFloat(dtype) || dtypeBytes(dtype) >= 4 ? dtype : 'i32';
+}
+
+/** What the mean of at most so many values is folded in, before it is rounded to their dtype. */
+export function meanType(dtype: DType, count: number): DType {
+  if (!isInteger(dtype)) return wideType(dtype);
+  const [least, most] = integerRange(dtype);
+  const reach = (most > -least ? most : -least) * BigInt(Math.max(1, count));
+  return reach <= integerRange('i32')[1] ? 'i32' : dtype === 'u64' ? 'u64' : 'i64';
 }
 
 /** The identity, with derivative zero. */

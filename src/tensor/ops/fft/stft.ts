@@ -2,10 +2,11 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isComplex, partType } from '../../../ir/dtype.ts';
+import { isComplex, isInexact, partType } from '../../../ir/dtype.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { div, mul } from '../elementwise/arithmetic.ts';
+import { cast } from '../elementwise/cast.ts';
 import { ones } from '../creation/creation.ts';
 import { show } from '../operand.ts';
 import { sum } from '../reduce/reduce.ts';
@@ -81,7 +82,8 @@ function framesOf(op: string, n: number, options: FrameOptions): Frames {
     fail(`expects a window of ${winLength} elements: ${show(window)}`, 'winLength: the window’s length');
   if (window === undefined && winLength === n) return { n, hop: hopLength, window: undefined };
   const before = Math.floor((n - winLength) / 2);
-  const weights = window ?? ones([winLength]);
+  const given = window ?? ones([winLength]);
+  const weights = isInexact(given.dtype) ? given : cast(given, 'f32');
   return { n, hop: hopLength, window: pad(weights, [[before, n - winLength - before]]) };
 }
 
@@ -97,10 +99,12 @@ export function stft(x: Tensor, n: number, options: StftOptions = {}): Tensor {
     const problem = `expects a signal or a batch of them: ${show(x)}`;
     throw new TensorError('E_SHAPE', 'stft', problem, 'reshape(x, [-1, x.shape.at(-1)])');
   }
-  partsType('stft', x);
+  const parts = partsType('stft', x);
   const { hop, window } = framesOf('stft', n, options);
   const half = Math.floor(n / 2);
-  const signal = center ? pad(x, [[half, half]], { mode: padMode }) : x;
+  // Integers become floats before a window weights them, so that nothing wraps.
+  const given = isInexact(x.dtype) ? x : cast(x, parts);
+  const signal = center ? pad(given, [[half, half]], { mode: padMode }) : given;
   const length = signal.shape.at(-1)!;
   if (length < n) {
     const problem = `frames of ${n} points do not fit ${length} elements: ${show(x)}`;

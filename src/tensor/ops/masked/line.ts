@@ -89,7 +89,7 @@ export function normalize(x: Tensor, p: number, axis: number, options: MaskedNor
 }
 
 function running(op: string, monoid: 'sum' | 'prod', x: Tensor, axis: number, options: MaskOptions): Tensor {
-  const dtype = options.dtype ?? (x.dtype === 'bool' ? 'i32' : x.dtype);
+  const dtype = options.dtype ?? formula.sumType(x.dtype);
   if (dtype === 'bool') throw new TensorError('E_DTYPE', op, `cannot accumulate in bool: ${show(x)}`);
   return overLine(op, x, axis, options, dtype, (b, node, mask, at) => {
     const kept = keptOr(b, node, mask, monoid === 'sum' ? 0 : 1);

@@ -11,6 +11,7 @@ import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 import { productType, contract } from './contract.ts';
 import { diagonalOf } from '../shape/layout.ts';
+import { sumType } from '../elementwise/formula.ts';
 
 /** One operand's or the result's labels: letters, and `...` at most once. */
 type Term = readonly string[];
@@ -190,13 +191,16 @@ export function einsum(equation: string, ...operands: readonly Tensor[]): Tensor
       `'${equation}' takes ${inputs.length} operand(s), got ${operands.length}`,
     );
   }
-  const dtype = productType('einsum', ...operands);
+  const common = productType('einsum', ...operands);
   const terms = inputs.map((term, i) => labelsOf(equation, term, operands[i]!, i));
   const sizes = sizesOf(equation, terms, operands);
   const widest = Math.max(...terms.map((labels) => labels.filter((label) => label.startsWith('.')).length));
   const result = (output ?? implicitOutput(inputs)).flatMap((label) =>
     label === '...' ? dots(widest) : [label],
   );
+  // Of one operand it is a sum, and no product.
+  const isSum = operands.length === 1 && terms[0]!.some((label) => !result.includes(label));
+  const dtype = isSum ? sumType(common) : common;
   return record(operands, (b, nodes) => {
     const tidied = nodes.map((node, i) =>
       diagonalised(b, { node: cast(b, node, dtype), labels: terms[i]! }, sizes),

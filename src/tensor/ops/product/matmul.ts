@@ -2,6 +2,7 @@
 
 import type { Promoted } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
+import * as formula from '../elementwise/formula.ts';
 import { add, binary, broadcast, cast, mul, reduce, reshape } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { type DType } from '../../../ir/dtype.ts';
@@ -179,5 +180,9 @@ export function trace(x: Tensor): Tensor {
   takesOne('trace', x);
   checkRank('trace', 'the operand', x, 2);
   operandType('trace', [x], 'number');
-  return apply([x], (b, node) => reduce(b, 'sum', diagonalOf(b, node, 0, 1, 0), [0]));
+  const target = formula.sumType(x.dtype);
+  return apply([x], (b, node) => {
+    const diagonal = cast(b, diagonalOf(b, node, 0, 1, 0), formula.wideType(target));
+    return cast(b, reduce(b, 'sum', diagonal, [0]), target);
+  });
 }

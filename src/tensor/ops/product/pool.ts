@@ -2,18 +2,7 @@
 // reduction.
 
 import { TensorError } from '../../../errors.ts';
-import {
-  add,
-  binary,
-  cast,
-  div,
-  fullLike,
-  mul,
-  reduce,
-  reduceKeep,
-  reshape,
-  where,
-} from '../../../ir/build.ts';
+import { add, binary, cast, div, fullLike, mul, reduce, reshape, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { dtypeBytes, integerRange, isFloat } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
@@ -193,17 +182,13 @@ function avgPool(
     const end = (counts[i]! - 1) * stride[i]! - low[i]! + dilation[i]! * (kernel[i]! - 1) + 1;
     return padded ? end <= x.shape[axis]! + high[i]! : low[i] === 0 && end <= x.shape[axis]!;
   });
-  return apply([x], (b, node) =>
-    formula.widened(b, node, (wide) => {
+  const taken = kernel.reduce((product, n) => product * n, 1);
+  return apply([x], (b, node) => {
+    const averaged = (wide: Node): Node => {
       const inWindow = axes.map((_, i) => x.rank + i);
       const sum = reduce(b, 'sum', unfolded(b, wide, windows, 0), inWindow);
       if (options.divisorOverride !== undefined) return div(b, sum, options.divisorOverride);
-      if (isFull)
-        return div(
-          b,
-          sum,
-          kernel.reduce((product, n) => product * n, 1),
-        );
+      if (isFull) return div(b, sum, taken);
       const taps = axes.map((axis, i) => {
         const size = x.shape[axis]!;
         const [from, to] = padded ? [-low[i]!, size + high[i]!] : [0, size];
@@ -211,8 +196,9 @@ function avgPool(
       });
       const count = taps.reduce((p, q) => mul(b, p, q));
       return div(b, sum, cast(b, count, wide.dtype));
-    }),
-  );
+    };
+    return cast(b, averaged(cast(b, node, formula.meanType(x.dtype, taken))), x.dtype);
+  });
 }
 
 const takesAvgPool1d = arg.takes<typeof avgPool1d>(
@@ -246,23 +232,9 @@ function lpPool(op: string, spatial: number, x: Tensor, kernelSize: PerAxis, opt
     formula.widened(b, node, (wide) => {
       const open = unfolded(b, wide, windows, 0);
       const inWindow = windows.axes.map((_, i) => x.rank + i);
-      return reshape(b, powerSum(b, open, options.p ?? 2, inWindow), dims(open).slice(0, x.rank));
+      return reshape(b, formula.normOf(b, open, options.p ?? 2, inWindow), dims(open).slice(0, x.rank));
     }),
   );
-}
-
-/**
- * (Σ xᵖ)^(1/p) over axes, kept: PyTorch's, without a modulus, so that of odd powers negative sums
- * give NaN. The derivative where the sum is 0 is 0.
- */
-function powerSum(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
-  if (p <= 0 || !Number.isFinite(p) || p % 2 === 0) return formula.normOf(b, x, p, axes);
-  const power = (node: Node, exponent: number): Node =>
-    exponent === 1 ? node : binary(b, 'pow', node, fullLike(b, node, exponent));
-  const sum = reduceKeep(b, 'sum', power(x, p), axes);
-  const nothing = binary(b, 'eq', sum, 0);
-  const root = power(where(b, nothing, fullLike(b, sum, 1), sum), 1 / p);
-  return where(b, nothing, fullLike(b, sum, 0), root);
 }
 
 export const lpPoolOptions: arg.Table<LpPoolOptions> = { ...windowOptions, p: arg.number };
@@ -272,19 +244,19 @@ const takesLpPool1d = arg.takes<typeof lpPool1d>(
   ['options', arg.options<LpPoolOptions>(lpPoolOptions)],
 );
 
-/** (Σ xᵖ)^(1/p) over each window of the last axis; NaN where an odd power leaves a sum below 0. */
+/** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last axis. */
 export function lpPool1d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
   takesLpPool1d('lpPool1d', x, kernelSize, options);
   return lpPool('lpPool1d', 1, x, kernelSize, options);
 }
 
-/** (Σ xᵖ)^(1/p) over each window of the last two axes; NaN where an odd power leaves a sum below 0. */
+/** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last two axes. */
 export function lpPool2d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
   takesLpPool1d('lpPool2d', x, kernelSize, options);
   return lpPool('lpPool2d', 2, x, kernelSize, options);
 }
 
-/** (Σ xᵖ)^(1/p) over each window of the last three axes; NaN where an odd power leaves a sum below 0. */
+/** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last three axes. */
 export function lpPool3d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
   takesLpPool1d('lpPool3d', x, kernelSize, options);
   return lpPool('lpPool3d', 3, x, kernelSize, options);

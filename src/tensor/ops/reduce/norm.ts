@@ -359,9 +359,9 @@ export function localResponseNorm(x: Tensor, size: number, options: LocalRespons
       const total = reshape(b, reduceKeep(b, 'sum', windows, [x.rank]), x.shape);
       if (isFloat(x.dtype)) return div(b, wide, power(b, mul(b, total, alpha / size)));
       // Means of integers have no fractions.
-      return div(b, cast(b, wide, 'f32'), power(b, mul(b, cast(b, div(b, total, size), 'f32'), alpha)));
+      return div(b, wide, power(b, mul(b, unary(b, 'floor', div(b, total, size)), alpha)));
     };
-    return isFloat(x.dtype) ? formula.widened(b, node, normed) : normed(node);
+    return isFloat(x.dtype) ? formula.widened(b, node, normed) : normed(cast(b, node, 'f32'));
   });
 }
 

@@ -1,7 +1,7 @@
 // Reductions over axes: a number, a list, or all axes when absent; reduced axes vanish unless
-// `keepdim`. Sums of 16-bit floats are kept in f32 and rounded once. Integer sums and products keep
-// their width and wrap (PyTorch widens to i64: ask for it with `dtype`); narrower integers and bool
-// count in i32.
+// `keepdim`. Sums of 16-bit floats are kept in f32 and rounded once. Integers of
+// 32 bits and more keep their width and wrap (PyTorch widens to i64: ask for it with `dtype`); narrower
+// integers and bool count in i32 (`formula.sumType`, which all sums go by).
 
 import type { Floated, SizeOf, Summed } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';

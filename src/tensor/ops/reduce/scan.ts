@@ -1,7 +1,6 @@
-// Running reductions along an axis. 16-bit floats are accumulated in f32; integers keep their width
-// and wrap.
+// Running reductions along an axis. 16-bit floats are accumulated in f32; integers as sums of them are.
 
-import type { Counted } from '../../inferred.ts';
+import type { Summed } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import { binary, cast, full, reshape, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -36,7 +35,7 @@ function running(b: GraphBuilder, monoid: Monoid, x: Node, axis: number, options
 
 function cumulate(op: string, monoid: 'sum' | 'prod', x: Tensor, axis: number, options: ScanOptions): Tensor {
   const at = normalizeAxis(op, axis, Math.max(1, x.rank));
-  const target = options.dtype ?? (x.dtype === 'bool' ? 'i32' : x.dtype);
+  const target = options.dtype ?? formula.sumType(x.dtype);
   if (target === 'bool')
     throw new TensorError('E_DTYPE', op, `cannot accumulate in bool: ${show(x)}`, "dtype: 'i32'");
   checkImaginaryKept(op, x, target);
@@ -55,7 +54,7 @@ const takesCumsum = arg.takes<typeof cumsum>(
 );
 
 /** Running sum. */
-export function cumsum<D extends DType, T extends DType = Counted<D>>(
+export function cumsum<D extends DType, T extends DType = Summed<D>>(
   x: Tensor<D>,
   axis: number,
   options: ScanOptions<T> = {},
@@ -65,7 +64,7 @@ export function cumsum<D extends DType, T extends DType = Counted<D>>(
 }
 
 /** Running product. */
-export function cumprod<D extends DType, T extends DType = Counted<D>>(
+export function cumprod<D extends DType, T extends DType = Summed<D>>(
   x: Tensor<D>,
   axis: number,
   options: ScanOptions<T> = {},

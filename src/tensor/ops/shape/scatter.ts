@@ -112,11 +112,20 @@ export function reduceAt(
   reduce: ScatterReduce,
   { includeSelf = true }: ScatterReduceOptions,
 ): Node {
-  const wide = formula.wideType(x.dtype);
-  if (reduce === 'mean' && wide !== x.dtype) {
-    const mean = reduceAt(b, cast(b, x, wide), index, cast(b, source, wide), axis, reduce, { includeSelf });
-    return cast(b, mean, x.dtype);
-  }
+  const wide = reduce === 'mean' ? formula.meanType(x.dtype, dims(source)[axis]! + 1) : x.dtype;
+  const [own, values] = [cast(b, x, wide), cast(b, source, wide)];
+  return cast(b, foldedAt(b, own, index, values, axis, reduce, includeSelf), x.dtype);
+}
+
+function foldedAt(
+  b: GraphBuilder,
+  x: Node,
+  index: Node,
+  source: Node,
+  axis: number,
+  reduce: ScatterReduce,
+  includeSelf: boolean,
+): Node {
   const start = includeSelf
     ? x
     : scatterNode(b, x, index, fullLike(b, source, identityOf(reduce, x.dtype)), axis, 'set');

@@ -11,7 +11,9 @@ export const reductions: Family = {
   title: 'Reductions and scans',
   about:
     'Axes are a number, a list or nothing for all; negative ones count from the end. They go, or stay with size 1 by `keepdim`. f16 and ' +
-    'bf16 are summed in f32 and rounded once. Sums of integers keep their dtype unless `dtype` says otherwise; bool counts in i32.',
+    'bf16 are summed in f32 and rounded once. Sums and products of integers, running ones too, are i32 where the integers (or bool) have fewer ' +
+    'bits, and else keep their dtype, unless `dtype` says otherwise. Means of integers that keep their dtype (`avgPool1d`, `scatterReduce`) are ' +
+    'folded in as many bits as they take. Products of matrices and writes at indices keep the dtype, and wrap.',
   inputs: {
     x,
     y: p,

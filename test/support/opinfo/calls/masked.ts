@@ -25,6 +25,13 @@ const line = (f: Line): Call =>
   signature('input, dim, dtype=None, mask=None')((a) =>
     f(a.tensor('input'), a.number('dim'), a.options('dtype', 'mask')),
   );
+/** Running folds keep the operand's dtype there, unless the call names another. */
+const running = (f: Line): Call =>
+  signature('input, dim, dtype=None, mask=None')((a) => {
+    const { dtype } = a.tensor('input');
+    const kept = dtype === 'bool' ? {} : { dtype };
+    return f(a.tensor('input'), a.number('dim'), { ...kept, ...a.options('dtype', 'mask') });
+  });
 const spread = (f: typeof ours.std): Call =>
   signature('input, dim=None, unbiased=True, keepdim=False, dtype=None, mask=None')((a) =>
     f(a.tensor('input'), a.numbers('dim'), {
@@ -38,8 +45,8 @@ export const masked: Calls = {
   'masked.amin': fold(ours.amin),
   'masked.argmax': place(ours.argmax),
   'masked.argmin': place(ours.argmin),
-  'masked.cumprod': line(ours.cumprod),
-  'masked.cumsum': line(ours.cumsum),
+  'masked.cumprod': running(ours.cumprod),
+  'masked.cumsum': running(ours.cumsum),
   'masked.log_softmax': line(ours.logSoftmax),
   'masked.logaddexp': signature('input, other, dtype=None, input_mask=None, other_mask=None')((a) =>
     ours.logaddexp(a.tensor('input'), a.tensor('other'), a.options('input_mask', 'other_mask')),
