@@ -137,8 +137,11 @@ export function cond(x: Tensor, ord: MatrixOrder = 2): Tensor {
     return apply([x], (b, node) => {
       const values = svdvalsNodes(b, stacked(b, node));
       const [greatest, least] = [reduce(b, 'max', values, [1]), reduce(b, 'min', values, [1])];
-      const ratio = ord === 2 ? div(b, greatest, least) : div(b, least, greatest);
-      return reshape(b, ratio, lead);
+      if (ord === -2) return reshape(b, div(b, least, greatest), lead);
+      // Of zeros as well, where the ratio is no number.
+      const isZero = binary(b, 'eq', greatest, 0);
+      const ratio = div(b, greatest, where(b, isZero, fullLike(b, least, 1), least));
+      return reshape(b, where(b, isZero, fullLike(b, ratio, Infinity), ratio), lead);
     });
   }
   if (k === 0) return apply([x], (b, node) => full(b, lead, 0, node.dtype));

@@ -263,6 +263,11 @@ describe('interpreter', () => {
     Array.from(await turned.data(), Number).forEach((x, i) => expect(x).toBeCloseTo(expected[i]!, 9));
   });
 
+  test('zeros are as ill-conditioned as can be', async () => {
+    expect(await linalg.cond(sn.zeros([2, 2])).item()).toBe(Infinity);
+    expect(await linalg.cond(sn.tensor([[NaN]])).item()).toBeNaN();
+  });
+
   test('an exponential of what is too large is NaN', async () => {
     expect(await sn.matrixExp(sn.tensor([[1e9]])).array()).toEqual([[NaN]]);
   });
