@@ -57,6 +57,12 @@ export const known: readonly Known[] = [
     when: (d) => size(d) > 1e38,
   },
   {
+    why: 'lpPool folds absolute values, whose slope at 0 is 0',
+    calls: /sn\.lpPool2d\(a, ?2, ?\{ ?p: ?1 ?\}\)/,
+    parts: isGradient,
+    when: (d) => d.got === 0 && d.operands[0] === 0,
+  },
+  {
     why: 'gradients of log-sums keep their digits beside large results',
     calls: /sn\.(logsumexp|logcumsumexp)\(a, ?1\)/,
     parts: isGradient,

@@ -379,7 +379,7 @@ const expected: { readonly [K in List]: (x: sn.DType, y: sn.DType) => readonly s
   pairing: (x, y) => [promote(x, y)],
   pairingFloats: (x, y) => [floated(promote(x, y))],
   summing: (x) => [['bool', 'i8', 'u8', 'i16', 'u16'].includes(x) ? 'i32' : x],
-  running: (x) => [x === 'bool' ? 'i32' : x],
+  running: (x) => [['bool', 'i8', 'u8', 'i16', 'u16'].includes(x) ? 'i32' : x],
   spreading: (x) => [partType(floated(x))],
   averaging: (x) => [floated(x)],
 };
