@@ -2,7 +2,7 @@
 // gives, or says that they are too few. Programs are drawn: steps of one value, within branches and loops, differentiated in some way.
 
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { SinterError } from '../../../src/errors.ts';
 import { compileGraph } from '../../../src/compile.ts';
@@ -11,6 +11,9 @@ import { traceFlat } from '../../../src/tensor/compile/trace-function.ts';
 import { flatten } from '../../../src/tensor/tree.ts';
 import { checkLawAsync } from '../../support/property.ts';
 import { casesOf } from '../../support/sample.ts';
+
+beforeAll(() => sn.setDevice('wasm'));
+afterAll(() => sn.setDevice(undefined));
 
 type T = sn.Tensor;
 type Step = (x: T) => T;
