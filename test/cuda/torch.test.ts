@@ -2,7 +2,7 @@
 //
 // Runs in a process of its own: the CUDA device takes its settings once in a process.
 
-import { agreesWithTorch } from '../tensor/ops/torch-cases.ts';
+import { agreesWithTorchAtOnce } from '../tensor/ops/torch-cases.ts';
 import { onStandIn } from './standin/on-standin.ts';
 
-onStandIn('cuda over the stand-in', () => agreesWithTorch('cuda'), { check: true });
+onStandIn('cuda over the stand-in', () => agreesWithTorchAtOnce('cuda'), { check: true });

@@ -3,6 +3,7 @@
 
 import { isFloat, type DType } from '../../../src/ir/dtype.ts';
 import { hostArray, type HostData, type Scalar } from '../../../src/ir/value.ts';
+import { compile } from '../../../src/tensor/compile/compile.ts';
 import { mul, sum } from '../../../src/tensor/ops/all.ts';
 import { fromHost } from '../../../src/tensor/recording/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
@@ -70,16 +71,37 @@ function expectedDType(one: TorchCase, expected: TorchTensor): DType {
   return isPlace && one.op !== 'cast' ? 'i32' : expected.dtype;
 }
 
-/** Rejects where a result or a gradient of the case is not PyTorch's, on the device that is chosen. */
-export async function checkCase(family: string, one: TorchCase): Promise<void> {
-  const exact = exactFamilies.has(family) && one.op !== 'div';
-  const inputs = one.inputs.map((input) => {
+/** What a case gives: its results, and the gradients of its inputs where PyTorch has some. */
+interface Computed {
+  readonly outputs: readonly Tensor[];
+  readonly grads: readonly (Tensor | undefined)[];
+}
+
+function inputsOf(one: TorchCase): Tensor[] {
+  return one.inputs.map((input) => {
     const x = toTensor(input);
     return one.grads !== undefined && isFloat(input.dtype) ? x.requiresGrad_() : x;
   });
+}
+
+/** `upstream` is the cotangent of the first result, where the case has gradients; `goesBack` says of a loss whether it has some. */
+function compute(
+  one: TorchCase,
+  inputs: readonly Tensor[],
+  upstream: Tensor | undefined,
+  goesBack: (loss: Tensor) => boolean,
+): Computed {
   const outputs = torchCall(one, inputs);
+  const loss = upstream && sum(mul(outputs[0]!, upstream));
+  if (loss !== undefined && goesBack(loss)) loss.backward();
+  return { outputs, grads: inputs.map((input) => input.grad) };
+}
+
+const upstreamOf = (one: TorchCase): Tensor | undefined => one.upstream && toTensor(one.upstream);
+
+async function compare(family: string, one: TorchCase, { outputs, grads }: Computed): Promise<void> {
+  const exact = exactFamilies.has(family) && one.op !== 'div';
   equal(outputs.length, one.outputs.length, 'number of outputs');
-  if (one.upstream !== undefined) sum(mul(outputs[0]!, toTensor(one.upstream))).backward();
   for (const [i, expected] of one.outputs.entries()) {
     const found = outputs[i]!;
     equal(found.dtype, expectedDType(one, expected), `dtype of output ${i}`);
@@ -88,11 +110,36 @@ export async function checkCase(family: string, one: TorchCase): Promise<void> {
   }
   for (const [i, expected] of (one.grads ?? []).entries()) {
     if (expected === null) continue;
-    const grad = inputs[i]!.grad;
+    const grad = grads[i];
     // What the result does not depend on has no gradient here, and one of zeros in PyTorch's figures.
     const data = grad === undefined ? new Float64Array(expected.data.length) : await grad.data();
     checkClose(`gradient of input ${i}`, data, expected, boundOf(one, false, expected.dtype));
   }
+}
+
+/** Rejects where a result or a gradient of the case is not PyTorch's, on the device that is chosen. */
+export async function checkCase(family: string, one: TorchCase): Promise<void> {
+  await compare(
+    family,
+    one,
+    compute(one, inputsOf(one), upstreamOf(one), () => true),
+  );
+}
+
+/** The same of several cases, as one compiled function and so one program: where a device takes long to build each. */
+export async function checkCases(family: string, cases: readonly TorchCase[]): Promise<void> {
+  const given = cases.map((one) => ({ inputs: inputsOf(one), upstream: upstreamOf(one) }));
+  const found = compile((all: typeof given) =>
+    // While a function is traced, what does not depend on its inputs, as x⁰, is a constant: its gradients are zeros.
+    all.map(({ inputs, upstream }, i) => compute(cases[i]!, inputs, upstream, (loss) => loss.requiresGrad)),
+  )(given);
+  const problems: string[] = [];
+  for (const [i, one] of cases.entries()) {
+    await compare(family, one, found[i]!).catch((error: unknown) =>
+      problems.push(`${one.name}: ${String(error)}`),
+    );
+  }
+  if (problems.length > 0) throw new Error(problems.join('\n'));
 }
 
 /** Whether the device has the dtypes of a case; where it has not, the case must be refused: WebGPU lacks doubles. */
