@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -13,9 +14,10 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
-import { cpus, tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { tmpdir, userInfo } from 'node:os';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findCompiler } from '../../support/cpp.ts';
 
@@ -36,7 +38,7 @@ function buildLibrary(compiler: string): string {
   const files = sourcesIn(folder);
   const version = execFileSync(compiler, ['--version'], { encoding: 'utf8' });
   const hash = createHash('sha256').update(version);
-  for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(file));
+  for (const file of files) hash.update(`\0${relative(folder, file)}\0`).update(readFileSync(file));
   const key = hash.digest('hex').slice(0, 24);
   const cache = join(tmpdir(), `sinter-cuda-standin-${userInfo().uid}`);
   const library = join(cache, `libstandin-${key}.so`);
@@ -44,23 +46,61 @@ function buildLibrary(compiler: string): string {
   prune(programs);
   if (existsSync(library)) return library;
   mkdirSync(cache, { recursive: true, mode: 0o700 });
-  // Workers may build at once: each in a folder of its own, and the last one's library stays.
-  const mine = mkdtempSync(join(cache, 'build-'));
-  const defines = Object.entries({ HEADERS: join(folder, 'device'), COMPILER: compiler, PROGRAMS: programs });
+  // Headers stay beside what is built with them, so that a library is that of every checkout with these sources.
+  const headers = join(cache, `headers-${key}`);
+  cpSync(join(folder, 'device'), headers, { recursive: true });
+  const building = join(cache, `building-${key}`);
+  if (!mine(building) && came(library)) return library;
+  try {
+    build(compiler, files, { headers, programs, cache, library });
+  } finally {
+    rmSync(building, { recursive: true, force: true });
+  }
+  return library;
+}
+
+/** Whether this process is the one that builds: the first to make the folder. */
+function mine(building: string): boolean {
+  try {
+    mkdirSync(building);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Waits for what another worker builds; not for ever, because that one may have been ended. */
+function came(library: string): boolean {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let tries = 0; tries < 400 && !existsSync(library); tries++) Atomics.wait(pause, 0, 0, 100);
+  return existsSync(library);
+}
+
+interface Places {
+  readonly headers: string;
+  readonly programs: string;
+  readonly cache: string;
+  readonly library: string;
+}
+
+function build(compiler: string, files: readonly string[], places: Places): void {
+  const { headers, programs, cache, library } = places;
+  // Built in a folder of its own: a library appears whole or not at all.
+  const folder = mkdtempSync(join(cache, 'build-'));
+  const defines = Object.entries({ HEADERS: headers, COMPILER: compiler, PROGRAMS: programs });
   const flags = ['-std=c++17', '-O2', '-fPIC', '-fvisibility=hidden', '-Wall', '-Wextra'];
   const compile = [...flags, ...defines.map(([name, value]) => `-DSTANDIN_${name}="${value}"`)];
+  // All sources at once: what they include of the host's library takes most of the time that they take one by one.
   const units = files.filter((file) => file.endsWith('.cpp'));
-  const parallel = ['-P', `${cpus().length}`, '-n', '1', compiler, ...compile, '-c'];
-  const stdio = ['pipe', 'inherit', 'inherit'] as const;
-  execFileSync('xargs', parallel, { cwd: mine, input: units.join('\n'), stdio: [...stdio] });
-  const objects = readdirSync(mine).filter((file) => file.endsWith('.o'));
-  // The compiler names an object by the last part of its source's path, so these must all differ.
-  if (objects.length !== units.length) throw new Error('two sources of the stand-in have the same name');
-  const built = join(mine, 'libstandin.so');
-  execFileSync(compiler, ['-shared', '-o', built, ...objects, '-ldl'], { cwd: mine, stdio: [...stdio] });
+  const all = join(folder, 'all.cpp');
+  writeFileSync(all, units.map((file) => `#include "${file}"\n`).join(''));
+  const built = join(folder, 'libstandin.so');
+  execFileSync(compiler, [...compile, '-shared', '-o', built, all, '-ldl'], {
+    cwd: folder,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   renameSync(built, library);
-  rmSync(mine, { recursive: true });
-  return library;
+  rmSync(folder, { recursive: true });
 }
 
 /** Random tests make programs that nobody asks for again: of too many, those go that no running test can be about to load. */

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
+#include <initializer_list>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,27 @@ const char *plain_flags =
 const char *check_flags =
     " -g1 -fsanitize=thread -fsanitize=alignment,bounds-strict,shift,integer-divide-by-zero,signed-integer-overflow -fno-sanitize=vptr";
 
+bool mentions(const std::string &text, std::initializer_list<const char *> words) {
+  for (const char *word : words)
+    if (text.find(word) != std::string::npos) return true;
+  return false;
+}
+
+/** Which headers a program needs nothing of, by the words in it: macros that leave them out. */
+std::string left_out(const std::string &text) {
+  bool hopper = mentions(text, {"TileMap", "mbarrier", "copy_tile", "wgmma", "settle", "_registers", "shared_address", "begins_at"});
+  bool tensor_core = hopper || mentions(text, {"cp_async", "ldmatrix", "mma_"});
+  bool half = tensor_core || mentions(text, {"f16"});
+  bool warp = tensor_core || mentions(text, {"__sync", "_sync", "bar_", "__threadfence", "__nanosleep", "__activemask"});
+  std::string flags;
+  if (!mentions(text, {"atomic"})) flags += " -DCUDA_NO_ATOMICS";
+  if (!warp) flags += " -DCUDA_NO_WARP";
+  if (!half) flags += " -DCUDA_NO_HALF";
+  if (!tensor_core) flags += " -DCUDA_NO_TENSOR_CORE";
+  if (!hopper) flags += " -DCUDA_NO_HOPPER";
+  return flags;
+}
+
 }  // namespace
 
 Built build(const std::string &text, const std::string &name, const std::vector<std::string> &options, bool checked) {
@@ -79,12 +101,20 @@ Built build(const std::string &text, const std::string &name, const std::vector<
       file << "CUDA_KERNEL(" << kernel.path << ", " << kernel.name << ", " << (kernel.threads.empty() ? "1024" : "(" + kernel.threads + ")") << ", "
            << start_of_dynamic(kernel.alignment) << ")\n";
   }
-  // Linked apart: with -fsanitize the compiler would add libraries whose functions stand in hooks.cpp.
-  std::string command = STANDIN_COMPILER + flags + " -include " + quoted(STANDIN_HEADERS "/cuda_host.h") + " -c -o " +
-                        quoted(mine + ".o") + " " + quoted(mine + ".cu") + " 2>" + quoted(mine + ".log") + " && " +
-                        STANDIN_COMPILER " -shared -nostdlib -o " + quoted(mine + ".so") + " " + quoted(mine + ".o") + " 2>>" +
-                        quoted(mine + ".log");
-  int status = std::system(command.c_str());
+  // Linked apart: with -fsanitize the compiler would add libraries whose functions stand in hooks.cpp. The linker itself starts in
+  // half the time that the compiler takes to start it.
+  std::string object_file = quoted(mine + ".o"), shared = quoted(mine + ".so"), told = quoted(mine + ".log");
+  std::string link = "{ ld -shared -o " + shared + " " + object_file + " 2>>" + told + " || " STANDIN_COMPILER " -shared -nostdlib -o " +
+                     shared + " " + object_file + " 2>>" + told + "; }";
+  auto run = [&](const std::string &without) {
+    std::string command = STANDIN_COMPILER + flags + without + " -include " + quoted(STANDIN_HEADERS "/cuda_host.h") + " -c -o " +
+                          object_file + " " + quoted(mine + ".cu") + " 2>" + told + " && " + link;
+    return std::system(command.c_str());
+  };
+  // What is wrong with a program is said with all headers there.
+  std::string without = left_out(text);
+  int status = run(without);
+  if (status != 0 && !without.empty()) status = run("");
   unlink((mine + ".cu").c_str());
   unlink((mine + ".o").c_str());
   std::string words = read_file(mine + ".log");

@@ -30,13 +30,23 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #include "machine.h"
 
 #include "arithmetic.h"
+
+// What a program does not mention is left out (CUDA_NO_…, see parts_of in ../compiler/build.cpp): reading it takes the compiler as
+// long as a kernel of average length.
+#ifndef CUDA_NO_ATOMICS
 #include "atomics.h"
+#endif
+#ifndef CUDA_NO_WARP
 #include "warp.h"
-
+#endif
+#ifndef CUDA_NO_HALF
 #include "half.h"
-
+#endif
+#ifndef CUDA_NO_TENSOR_CORE
 #include "tensor_core.h"
-
+#endif
+#ifndef CUDA_NO_HOPPER
 #include "hopper.h"
+#endif
 
 #include "entry.h"

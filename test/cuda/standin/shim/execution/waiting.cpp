@@ -30,7 +30,7 @@ struct Exchange {
 
 Barrier barriers[16];
 std::vector<std::vector<Exchange *>> exchanges;
-unsigned threads;
+unsigned present;
 
 Exchange &exchange_of(unsigned warp, unsigned mask) {
   for (Exchange *one : exchanges[warp])
@@ -60,7 +60,7 @@ bool arrive(int id, int count, int line) {
                      std::to_string(barrier.line) + ", this one at line " + std::to_string(line));
   }
   barrier.arrived++;
-  if (barrier.arrived < (count == 0 ? threads : static_cast<unsigned>(count))) return false;
+  if (barrier.arrived < (count == 0 ? present : static_cast<unsigned>(count))) return false;
   barrier.arrived = 0;
   barrier.generation++;
   return true;
@@ -69,7 +69,7 @@ bool arrive(int id, int count, int line) {
 }  // namespace
 
 void begin_waiting(unsigned count) {
-  threads = count;
+  present = count;
   for (Barrier &barrier : barriers) barrier = Barrier{};
   exchanges.resize((count + 31) / 32);
   for (auto &warp : exchanges)
@@ -95,7 +95,7 @@ EXPORT void cuda_barrier_arrive(int id, int count) {
 }
 
 EXPORT const unsigned char *cuda_exchange(unsigned mask, const void *value, unsigned bytes, int line) {
-  unsigned lane = cuda_machine.lane, warp = cuda_machine.warp, here = threads - warp * 32;
+  unsigned lane = cuda_machine.lane, warp = cuda_machine.warp, here = present - warp * 32;
   if (!(mask >> lane & 1)) abandon(719, "a lane takes part in a collective whose mask leaves it out");
   unsigned present = here >= 32 ? mask : mask & ((1u << here) - 1);
   Exchange &exchange = exchange_of(warp, present);
