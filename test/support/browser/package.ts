@@ -3,6 +3,7 @@
 // every module that went into them.
 
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -16,15 +17,69 @@ export function stagePackage(folder: string): string {
   fs.mkdirSync(home, { recursive: true });
   fs.copyFileSync(path.join(project, 'package.json'), path.join(home, 'package.json'));
   fs.writeFileSync(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
-  const compiler = path.join(project, 'node_modules', 'typescript', 'bin', 'tsc');
-  const config = path.join(project, 'tsconfig.build.json');
+  linkFolder(builtOnce(), path.join(home, 'dist'));
+  return home;
+}
+
+/** Files under another name; copies where the other folder lies on another disk. Nobody writes to them. */
+function linkFolder(from: string, to: string): void {
+  fs.mkdirSync(to);
+  for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory()) {
+      linkFolder(source, target);
+      continue;
+    }
+    try {
+      fs.linkSync(source, target);
+    } catch {
+      fs.copyFileSync(source, target);
+    }
+  }
+}
+
+const compiler = path.join(project, 'node_modules', 'typescript', 'bin', 'tsc');
+const configs = ['tsconfig.build.json', 'tsconfig.json'].map((name) => path.join(project, name));
+
+/** Where the build of the sources as they are lies: made once, for all files of tests that need it. */
+function builtOnce(): string {
+  const cache = path.join(project, 'node_modules', '.cache', 'sinter-package');
+  const place = path.join(cache, keyOfSources());
+  if (fs.existsSync(place)) return place;
+  // What was built of other sources is of no use any more; somebody may be reading the newest of it.
+  const others = fs.existsSync(cache) ? fs.readdirSync(cache).map((name) => path.join(cache, name)) : [];
+  const old = Date.now() - 3_600_000;
+  for (const one of others)
+    if (fs.statSync(one).mtimeMs < old) fs.rmSync(one, { recursive: true, force: true });
+  fs.mkdirSync(cache, { recursive: true });
+  const mine = fs.mkdtempSync(path.join(cache, 'build-'));
   // Whether the types agree is `npm run check`'s business.
-  const options = ['-p', config, '--noCheck', '--outDir', path.join(home, 'dist')];
+  const options = ['-p', configs[0]!, '--noCheck', '--outDir', mine];
   const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, ...options], {
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`tsc gave ${status}:\n${stdout}${stderr}`);
-  return home;
+  try {
+    fs.renameSync(mine, place);
+  } catch (error) {
+    // Another process was quicker.
+    fs.rmSync(mine, { recursive: true, force: true });
+    if (!fs.existsSync(place)) throw error;
+  }
+  return place;
+}
+
+/** A name for the sources and for how they are built. */
+function keyOfSources(): string {
+  const sources = fs
+    .readdirSync(path.join(project, 'src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.join(parentPath, name))
+    .toSorted();
+  const hash = createHash('sha256');
+  for (const file of [...configs, path.join(path.dirname(compiler), '..', 'package.json'), ...sources])
+    hash.update(`\0${path.relative(project, file)}\0`).update(fs.readFileSync(file));
+  return hash.digest('hex').slice(0, 24);
 }
 
 /** What a bundler made of some entries. */
