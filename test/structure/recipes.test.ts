@@ -36,7 +36,7 @@ beforeAll(() => {
   const copy = new Checkout();
   const tested = (): string =>
     copy.test(
-      ['test/ir/passes/rules.test.ts', 'test/structure/documents.test.ts'],
+      ['test/ir/passes/rules.test.ts', 'test/structure/passes.test.ts'],
       'toy-sign-sign|lists every pass, in order',
     );
   try {
@@ -113,7 +113,7 @@ describe('a pass', () => {
   test('is three places: its file, its row, and the row of the document, which a test asks for', () => {
     expect(count(toys.pass)).toBe(3);
     expect(recipe('Add a pass')).toContain('3 places');
-    expect(lacking.tests).toMatch(/FAIL .*documents\.test\.ts.*lists every pass, in order/);
+    expect(lacking.tests).toMatch(/FAIL .*passes\.test\.ts.*lists every pass, in order/);
   });
 
   test('runs where its row stands', () => {

@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { thrifty } from '../../../scripts/examples.ts';
 import { root } from '../source.ts';
 
 /** One place of a recipe: text that goes into a file before or after what stands there once, or a file of its own. */
@@ -71,7 +72,9 @@ export class Checkout {
   /** What the type checker finds, a line each; empty when nothing. */
   typeErrors(): readonly string[] {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    const { stdout, status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.json'], this.#options);
+    const args = [tsc, '-p', 'tsconfig.json', ...thrifty.options];
+    const env = { ...process.env, ...thrifty.env };
+    const { stdout, status } = spawnSync(process.execPath, args, { ...this.#options, env });
     const lines = stdout.split('\n').filter((line) => line !== '');
     return status === 0 ? [] : lines;
   }
