@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { nodeResolve } from '@rollup/plugin-node-resolve';
 import * as esbuild from 'esbuild';
-import { rollup } from 'rollup';
+import { rollup, watch } from 'rollup';
 import { build, createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import webpack from 'webpack';
@@ -156,13 +156,15 @@ describe('Vite', () => {
 
 describe('webpack', () => {
   test.each([
-    ['page', ran.told],
-    ['with-worker', [12]],
-  ])('builds %s.js', async (name, told) => {
-    const out = path.join(folder, `webpack-${name}`);
+    ['page', 'production', ran.told],
+    ['with-worker', 'production', [12]],
+    ['page', 'development', ran.told],
+    ['with-worker', 'development', [12]],
+  ] as const)('builds %s.js for %s', async (name, mode, told) => {
+    const out = path.join(folder, `webpack-${name}-${mode}`);
     const stats = await new Promise<webpack.Stats>((resolve, reject) => {
       const config: webpack.Configuration = {
-        mode: 'production',
+        mode,
         context: folder,
         entry: `./${name}.js`,
         output: { path: out, filename: 'main.js' },
@@ -177,39 +179,94 @@ describe('webpack', () => {
   });
 });
 
-test('Rollup builds the page, whose bundle reads its files from beside the script', async () => {
-  const warnings: string[] = [];
-  const made = await rollup({
-    input: path.join(folder, 'page.js'),
-    plugins: [nodeResolve({ browser: true })],
-    onwarn: ({ message }) => void warnings.push(message),
+describe('Rollup', () => {
+  const options = { input: path.join(folder, 'page.js'), plugins: [nodeResolve({ browser: true })] };
+
+  test('builds the page, whose bundle reads its files from beside the script', async () => {
+    const warnings: string[] = [];
+    const made = await rollup({ ...options, onwarn: ({ message }) => void warnings.push(message) });
+    const { output } = await made.generate({ format: 'es' });
+    await made.close();
+    expect(warnings).toEqual([]);
+    const chunks = output.map(
+      (file) => [file.fileName, file.type === 'chunk' ? file.code : file.source] as const,
+    );
+    const files = new Map<string, Uint8Array | string>([
+      ...chunks,
+      ...copied(),
+      ['index.html', html('page.js')],
+    ]);
+    expect(await visitedBuild(files, 'index.html')).toEqual(ran);
   });
-  const { output } = await made.generate({ format: 'es' });
-  await made.close();
-  expect(warnings).toEqual([]);
-  const chunks = output.map(
-    (file) => [file.fileName, file.type === 'chunk' ? file.code : file.source] as const,
-  );
-  const files = new Map<string, Uint8Array | string>([
-    ...chunks,
-    ...copied(),
-    ['index.html', html('page.js')],
-  ]);
-  expect(await visitedBuild(files, 'index.html')).toEqual(ran);
+
+  test('builds the page again while it is written', async () => {
+    const name = path.join(folder, 'watched.js');
+    fs.writeFileSync(name, page.replace('toFixed(3)', 'toFixed(1)'));
+    const out = path.join(folder, 'rollup-watched');
+    const watcher = watch({ ...options, input: name, output: { dir: out, format: 'es' } });
+    const built = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        watcher.on('event', (event) => {
+          if ('result' in event) void event.result?.close();
+          if (event.code === 'END') resolve();
+          if (event.code === 'ERROR') reject(event.error);
+        });
+      });
+    const seen = (): ReturnType<typeof visitedBuild> =>
+      visitedBuild(
+        new Map<string, Uint8Array | string>([
+          ...filesUnder(out),
+          ...copied(),
+          ['index.html', html('watched.js')],
+        ]),
+        'index.html',
+      );
+    try {
+      await built();
+      expect(await seen()).toEqual({ told: ['wasm', '2.0'], complaints: [] });
+      const again = built();
+      fs.writeFileSync(name, page);
+      await again;
+      expect(await seen()).toEqual(ran);
+    } finally {
+      await watcher.close();
+    }
+  });
 });
 
-test.each([true, false])('esbuild builds the page, with splitting %s', async (splitting) => {
-  const { outputFiles, warnings } = await esbuild.build({
+describe('esbuild', () => {
+  const options = {
     entryPoints: [path.join(folder, 'page.js')],
     bundle: true,
-    splitting,
     format: 'esm',
-    outdir: folder,
     write: false,
     absWorkingDir: folder,
+  } as const;
+
+  test.each([true, false])('builds the page, with splitting %s', async (splitting) => {
+    const { outputFiles, warnings } = await esbuild.build({ ...options, splitting, outdir: folder });
+    expect(warnings).toEqual([]);
+    const made = outputFiles.map((file) => [path.relative(folder, file.path), file.contents] as const);
+    const files = new Map<string, Uint8Array | string>([
+      ...made,
+      ...copied(),
+      ['index.html', html('page.js')],
+    ]);
+    expect(await visitedBuild(files, 'index.html')).toEqual(ran);
   });
-  expect(warnings).toEqual([]);
-  const made = outputFiles.map((file) => [path.relative(folder, file.path), file.contents] as const);
-  const files = new Map<string, Uint8Array | string>([...made, ...copied(), ['index.html', html('page.js')]]);
-  expect(await visitedBuild(files, 'index.html')).toEqual(ran);
+
+  test('serves the page while it is written', async () => {
+    const servedir = path.join(folder, 'esbuild-served');
+    for (const [name, body] of [...copied(), ['index.html', html('page.js')] as const]) {
+      fs.mkdirSync(path.dirname(path.join(servedir, name)), { recursive: true });
+      fs.writeFileSync(path.join(servedir, name), body);
+    }
+    const context = await esbuild.context({ ...options, outdir: servedir });
+    try {
+      const { port } = await context.serve({ servedir, host: '127.0.0.1', port: 0 });
+      expect(await visited(`http://127.0.0.1:${port}/index.html`)).toEqual(ran);
+    } finally {
+      await context.dispose();
+    }
+  });
 });
