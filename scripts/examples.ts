@@ -72,8 +72,12 @@ async function inFolder<T>(examples: readonly Example[], use: (folder: string) =
 /** What each example prints, run one after another in one process on the software device. */
 export function runExamples(examples: readonly Example[]): Promise<string[]> {
   return inFolder(examples, async (folder) => {
-    const lines = examples.map((_, i) => `await import('./example${i}.ts');\nconsole.log('${mark}');`);
-    await writeFile(join(folder, 'all.ts'), lines.join('\n'));
+    // An example may choose a device; the next one has the software device again.
+    const lines = examples.map(
+      (_, i) => `await import('./example${i}.ts');\nsetDevice(undefined);\nconsole.log('${mark}');`,
+    );
+    const all = ["import { setDevice } from 'sinter';", ...lines];
+    await writeFile(join(folder, 'all.ts'), all.join('\n'));
     const { stdout } = await run(
       process.execPath,
       [

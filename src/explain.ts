@@ -13,7 +13,15 @@ import { Origins } from './explain/origins.ts';
 import { passReport, type PassReport } from './explain/passes.ts';
 import * as arg from './ir/arguments.ts';
 import { rewrite, type Graph, type Node } from './ir/graph.ts';
-import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from './schedule/target.ts';
+import {
+  cudaTarget,
+  gpuTarget,
+  softwareTarget,
+  targetOf,
+  targetOfName,
+  wasmTarget,
+  type Target,
+} from './schedule/target.ts';
 import { budgetOf } from './tensor/compile/budget.ts';
 import { expectFunction, expectTensor } from './tensor/expect.ts';
 import { storageOf } from './tensor/recording/leaf.ts';
@@ -21,6 +29,7 @@ import { canonical } from './tensor/recording/recording.ts';
 import { graphOf, skeletonOf } from './tensor/realise/skeleton.ts';
 import { nodeOf } from './tensor/recording/record.ts';
 import { reportOf } from './tensor/sizes/report.ts';
+import { expectedDevice } from './tensor/storage/device.ts';
 import { Tensor } from './tensor/tensor.ts';
 import { traceFlat, type Traced } from './tensor/compile/trace-function.ts';
 import { flatten } from './tensor/tree.ts';
@@ -32,13 +41,22 @@ texts.supply(explanationText);
 
 /**
  * What computing `subject` would run: a function, traced on `args` (trees of tensors and numbers; only their shapes count), or
- * a pending tensor, which stays pending. Nothing is computed and no device is needed; kernels are those for a GPU.
+ * a pending tensor, which stays pending. Nothing is computed and no device is opened. Kernels are those for the device that
+ * would run: the one that is open, or that `setDevice` or `SINTER_DEVICE` name; where there is none, or it is the
+ * interpreter, those for a GPU.
  */
 export function explain(
   subject: Tensor | ((...args: never[]) => unknown),
   ...args: readonly unknown[]
 ): Explanation {
-  return explainFor(gpuTarget, subject, ...args);
+  return explainFor(expectedTarget(), subject, ...args);
+}
+
+/** The machine of the device that would run. The interpreter runs no kernels: what is told of is a GPU. */
+export function expectedTarget(): Target {
+  const device = expectedDevice();
+  const target = typeof device === 'object' ? targetOf(device) : targetOfName(device ?? '');
+  return target === undefined || target.id === 'interpreter' ? gpuTarget : target;
 }
 
 /** As `explain`, for another target: `targetOf(device.facts)` is that of an open device. */

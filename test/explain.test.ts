@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { explain, explainFor, lower } from '../src/explain.ts';
 import { callOf } from '../src/ir/call-site.ts';
 import * as sn from '../src/index.ts';
@@ -45,6 +45,33 @@ describe('explain', () => {
     expect(String(y)).toContain('(pending)');
     expect(await y.array()).toEqual([3, 5, 7]);
     expect(spy.count.run).toBe(1);
+  });
+
+  test('kernels are those for the device that would run', async () => {
+    const double = (x: sn.Tensor): sn.Tensor => x.mul(2);
+    const planned = (): string => explain(double, sn.zeros([4])).target;
+    expect(planned(), 'the interpreter').toBe('wgsl');
+    for (const [name, target] of [
+      ['wasm', 'wasm'],
+      ['wasm:2', 'wasm'],
+      ['cuda:1', 'cuda'],
+      ['webgpu', 'wgsl'],
+      ['webgpu:software', 'wgsl:software'],
+    ] as const) {
+      sn.setDevice(name);
+      expect(planned(), name).toBe(target);
+    }
+    sn.setDevice(undefined);
+    vi.stubEnv('SINTER_DEVICE', 'wasm');
+    expect(planned(), 'SINTER_DEVICE').toBe('wasm');
+    expect(explain(double, sn.zeros([4], { dtype: 'f64' })).kernels).toHaveLength(1);
+    expect(await sn.ones([1]).item()).toBe(1);
+    expect(planned(), 'the open one').toBe('wasm');
+    expect(explainFor(gpuTarget, double, sn.zeros([4])).target, 'another one').toBe('wgsl');
+    vi.stubEnv('SINTER_DEVICE', '');
+    sn.setDevice(undefined);
+    expect(planned(), 'none').toBe('wgsl');
+    vi.unstubAllEnvs();
   });
 
   test('a computed tensor takes no kernels', async () => {

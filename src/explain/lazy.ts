@@ -12,7 +12,9 @@ export const explaining: Lazy<Explaining> = new Lazy('explain', () => import('..
 
 /**
  * What computing `subject` would run: a function, traced on `args` (trees of tensors and numbers; only their shapes count), or
- * a pending tensor, which stays pending. Nothing is computed and no device is needed; kernels are those for a GPU.
+ * a pending tensor, which stays pending. Nothing is computed and no device is opened. Kernels are those for the device that
+ * would run: the one that is open, or that `setDevice` or `SINTER_DEVICE` name; where there is none, or it is the
+ * interpreter, those for a GPU.
  */
 export function explain(
   subject: Tensor | ((...args: never[]) => unknown),

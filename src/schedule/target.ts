@@ -161,6 +161,18 @@ export function targetOf(facts: DeviceFacts): Target {
 }
 
 /**
+ * The profile for a device of this name that is not open: with the limits that every device of its
+ * kind has. Undefined for names that do not say what their device runs.
+ */
+export function targetOfName(name: string): Target | undefined {
+  const [kind, rest] = name.split(':');
+  if (kind === 'webgpu') return rest === 'software' ? softwareTarget : gpuTarget;
+  if (kind === 'cuda') return cudaTarget;
+  if (kind === 'wasm') return wasmTarget;
+  return kind === 'interpreter' ? interpreterTarget : undefined;
+}
+
+/**
  * The target for a precision of products of f32: as they are, or in tf32 where the device has
  * matrix units for it.
  */

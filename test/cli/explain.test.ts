@@ -7,7 +7,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { OneKernel } from '../../src/cli/explain/explain.ts';
 import type { Explained } from '../../src/index.ts';
 import { stagePackage } from '../support/browser/package.ts';
@@ -37,6 +37,15 @@ describe('a program of the user’s', () => {
     const { kernels, nodes } = JSON.parse(out) as Explained;
     expect(kernels.map(({ kind }) => kind)).toContain('dot');
     expect(nodes.map(({ source }) => source?.op)).toContain('softmax');
+  });
+
+  test('has the kernels of the device that would run', async () => {
+    vi.stubEnv('SINTER_DEVICE', 'wasm');
+    const { out } = await explain(model, '--json');
+    const { out: other } = await explain(model, '--software', '--json');
+    vi.unstubAllEnvs();
+    expect((JSON.parse(out) as Explained).target).toBe('wasm');
+    expect((JSON.parse(other) as Explained).target).toBe('wgsl:software');
   });
 
   test('may be a value that waits to be computed', async () => {

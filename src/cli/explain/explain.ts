@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import {
   explainFor,
   explainPasses,
+  expectedTarget,
   type ExplainedKernel,
   type ExplainedNode,
   type ExplainedSeparation,
@@ -12,7 +13,7 @@ import {
 import { passesText } from '../../explain/passes.ts';
 import { kernelPage } from '../../explain/text.ts';
 import { setDevice } from '../../index.ts';
-import { gpuTarget, softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
+import { softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
 import { text, UsageError, type Command, type Output, type Values } from '../command.ts';
@@ -25,9 +26,9 @@ export const explainCommand: Command = {
   name: 'explain',
   about: 'show what a program becomes: graph, kernels, reasons, sources',
   details:
-    'Compiles a function for a GPU, without one, and shows the recorded graph and the kernels it becomes: what each\n' +
-    'computes, reads and writes, its arithmetic, the bytes it must move, what a model of the device makes of that, and\n' +
-    'why two kernels are not one.\n\n' +
+    'Compiles a function without a device and shows the recorded graph and the kernels it becomes, those of --device or\n' +
+    'SINTER_DEVICE, else those for a GPU: what each computes, reads and writes, its arithmetic, the bytes it must move,\n' +
+    'what a model of the device makes of that, and why two kernels are not one.\n\n' +
     `${programDetails}\n` +
     '--html writes one self-contained page with the graph drawn, which needs the package @dagrejs/dagre.',
   operand: programOperand,
@@ -50,8 +51,10 @@ export const explainCommand: Command = {
     'sinter explain --workload gptBlockForward --json',
   ],
   run: async (values, output) => {
-    const target = await chosenTarget(values);
+    const named = await namedTarget(values);
     const { name, subject, args } = await chosenProgram(values, 'explain');
+    // A program may choose its device.
+    const target = named ?? expectedTarget();
     if (values['passes'] === true) {
       if (['kernel', 'html', 'graph', 'sources'].some((other) => values[other] !== undefined))
         throw new UsageError('explain --passes shows the passes alone: drop the other parts');
@@ -105,9 +108,10 @@ function onlyKernel(explanation: Explanation, place: number): OneKernel {
   return { place, kernel, nodes, separations };
 }
 
-async function chosenTarget(values: Values): Promise<Target> {
+/** The target that options name. */
+async function namedTarget(values: Values): Promise<Target | undefined> {
   const name = text(values, 'device');
-  if (name === undefined) return values['software'] === true ? softwareTarget : gpuTarget;
+  if (name === undefined) return values['software'] === true ? softwareTarget : undefined;
   if (values['software'] === true) throw new UsageError('explain takes --device or --software, not both');
   if (name === 'interpreter')
     throw new UsageError('--device: the interpreter runs no kernels: see `sinter devices` for others');

@@ -5,7 +5,7 @@
 import { stagesWritten } from '../../dump/stages.ts';
 import { DeviceError, showValue } from '../../errors.ts';
 import { NotLoaded, whenLoaded } from '../../lazy.ts';
-import type { Device } from '../../runtime/device.ts';
+import type { Device, DeviceFacts } from '../../runtime/device.ts';
 import {
   closeDevice,
   deviceFromEnvironment,
@@ -45,6 +45,14 @@ function checkName(op: string, name: string | undefined): void {
 /** Whether values are computed by the interpreter, which defines what they are. */
 export function isReference(): boolean {
   return (chosen ?? deviceFromEnvironment()) === 'interpreter';
+}
+
+/**
+ * The facts of the device that computes next, where it is open; else its name, where `setDevice` or
+ * `SINTER_DEVICE` choose one. Opens nothing.
+ */
+export function expectedDevice(): DeviceFacts | string | undefined {
+  return open === undefined || open.lost ? (chosen ?? deviceFromEnvironment()) : open.facts;
 }
 
 /** Every device Sinter knows, with what it is or why it is not there. */
