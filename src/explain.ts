@@ -179,7 +179,7 @@ function subjectGraph(
   const shared = reportOf(subject)?.programOf(args);
   if (shared !== undefined) return shared;
   const flat = flatten(args, op);
-  const traced = traceFlat(subject, flat, 'explain');
+  const traced = traceFlat(subject, flat, 'explain', true);
   return { graph: withNames(traced, flat.paths), scalars: traced.scalarIndices };
 }
 

@@ -264,7 +264,7 @@ class Wait implements Waiting {
 
 /** Everything that a handle has, but for what it waits for. */
 const fields =
-  'dtype shape trace storage requiresGrad leaf grad version gone keep late released pulled weak passed aside node isParameter'.split(
+  'dtype shape trace storage requiresGrad leaf grad version gone keep late released pulled weak number passed aside node isParameter'.split(
     ' ',
   );
 

@@ -12,7 +12,7 @@ import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../realise/executable.ts';
 import { following } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
-import { asTensor } from '../recording/record.ts';
+import { numberTensor } from '../recording/record.ts';
 import { currentMapping, currentTrace } from '../recording/recording.ts';
 import { declaredOf, type Dims } from '../sizes/dim.ts';
 import { noteReport } from '../sizes/report.ts';
@@ -162,7 +162,7 @@ function findSchedules({ tune = false, schedules }: CompileFunctionOptions): Fin
 
 /** Calls the function itself, numbers as tensors as they would be when traced. */
 function inlined(fn: (...args: never[]) => unknown, flat: Pick<Flat, 'structure' | 'leaves'>): unknown {
-  const leaves = flat.leaves.map((leaf) => (typeof leaf === 'number' ? asTensor(leaf, 'f32') : leaf));
+  const leaves = flat.leaves.map((leaf) => (typeof leaf === 'number' ? numberTensor(leaf) : leaf));
   const copies = unflatten(flat.structure, leaves) as never[];
   const result = callOnCopies('compile', () => fn(...copies));
   expectSynchronous('compile', result);

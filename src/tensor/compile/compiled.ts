@@ -5,12 +5,14 @@
 import type { Graph, Node } from '../../ir/graph.ts';
 import { showValue } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
+import { fromReal } from '../../ir/value.ts';
 import { takeValue } from '../recording/assign.ts';
 import { Executable, type FindSchedules } from '../realise/executable.ts';
 import { execute } from '../realise/execute.ts';
 import { currentSeed, split, takeCompiledCounts } from '../generator.ts';
 import type { Handle } from '../recording/handle.ts';
 import { freshParameter } from '../recording/leaf.ts';
+import { answerOf } from '../recording/number.ts';
 import { neededByPending, reclaimSoon } from '../storage/memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { flushAll, realise } from '../realise/realise.ts';
@@ -20,7 +22,7 @@ import { sameSkeleton } from '../realise/skeleton.ts';
 import { requireGrad } from '../recording/slots.ts';
 import { Storage } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
-import type { Origin, ScalarOrigin } from './trace.ts';
+import type { Answered, NumberPart, Origin, ScalarOrigin } from './trace.ts';
 import type { Input, ResultLeaf, Source, Traced } from './trace-function.ts';
 import type { Bound } from '../sizes/family.ts';
 import { unflatten } from '../tree.ts';
@@ -86,8 +88,8 @@ export class Compiled {
     return this.#keeping === undefined ? [this.executable] : [this.executable, this.#keeping.executable];
   }
 
-  /** Why the trace is not valid for this call; undefined when it is. */
-  whyNot(handles: Handles): string | undefined {
+  /** Why the trace is not valid for this call, whose leaves have names; undefined when it is. */
+  whyNot(handles: Handles, leaves: readonly unknown[], nameOf: (leaf: number) => string): string | undefined {
     const { gradsRead, asked, recorded } = this.traced;
     const isOther = gradsRead.find(
       ({ origin, hadBefore }) => (outside(origin, handles).grad !== undefined) !== hadBefore,
@@ -105,14 +107,17 @@ export class Compiled {
       return handle.requiresGrad !== requiresGrad || (leaf !== undefined && handle.leaf !== leaf);
     });
     if (other !== undefined) return 'whether a tensor requires gradients, which it asks, has changed';
-    return this.holds(handles) ? undefined : 'an object that it captures has other properties';
+    const odd = recorded.trace.answers.find((each) => !isAnswered(each, leaves));
+    if (odd !== undefined)
+      return `${nameOf(odd.leaf)} meets integers, and is ${String(leaves[odd.leaf])} now`;
+    return this.holds(handles, leaves) ? undefined : 'an object that it captures has other properties';
   }
 
   /**
-   * Whether the trace holds now, for these values: what it asked of gradients and read of layers is
-   * as it was.
+   * Whether the trace holds now, for these values: what it asked of gradients and numbers, and read
+   * of layers, is as it was.
    */
-  holds(handles: Handles): boolean {
+  holds(handles: Handles, leaves: readonly unknown[]): boolean {
     const { gradsRead, asked, recorded } = this.traced;
     for (const { origin, hadBefore } of gradsRead) {
       if ((outside(origin, handles).grad !== undefined) !== hadBefore) return false;
@@ -122,6 +127,7 @@ export class Compiled {
       if (requiresGrad !== undefined && handle.requiresGrad !== requiresGrad) return false;
       if (leaf !== undefined && handle.leaf !== leaf) return false;
     }
+    if (!recorded.trace.answers.every((each) => isAnswered(each, leaves))) return false;
     return recorded.trace.readings.hold();
   }
 
@@ -341,12 +347,33 @@ function inputStorage({ origin, part }: Input, handles: Handles): Storage {
   return realise(part === 'value' ? handle : handle.grad!);
 }
 
-const double = new DataView(new ArrayBuffer(8));
+/** Whether a number is as a trace had it. */
+function isAnswered({ leaf, question, answer }: Answered, leaves: readonly unknown[]): boolean {
+  return answerOf(leaves[leaf] as number, question) === answer;
+}
 
-function numberPart(value: number, part: 'value' | 'low' | 'high'): number {
-  if (part === 'value') return value;
-  double.setFloat64(0, value);
-  return double.getUint32(part === 'high' ? 0 : 4);
+const word = new DataView(new ArrayBuffer(8));
+
+function numberPart(value: number, part: NumberPart): number {
+  switch (part) {
+    case 'value':
+      return value;
+    case 'truth':
+      return Number(value !== 0);
+    case 'f16':
+    case 'bf16':
+      return Number(fromReal(part)(value));
+    case 'low':
+    case 'high':
+      word.setFloat64(0, value);
+      return word.getUint32(part === 'high' ? 0 : 4);
+    case 'whole low':
+    case 'whole high':
+      word.setBigInt64(0, BigInt.asIntN(64, BigInt(value)));
+      return word.getUint32(part === 'whole high' ? 0 : 4);
+    default:
+      return part satisfies never;
+  }
 }
 
 function scalarValue(origin: ScalarOrigin, leaves: readonly unknown[], counter: bigint): number {

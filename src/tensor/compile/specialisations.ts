@@ -86,7 +86,7 @@ export class Specialisations {
           : undefined;
       if (leaves === undefined) continue;
       const handles = handlesOf(leaves);
-      if (!found.compiled.holds(handles)) continue;
+      if (!found.compiled.holds(handles, leaves)) continue;
       if (i > 0) known.unshift(...known.splice(i, 1));
       return { compiled: found.compiled, leaves, handles };
     }
@@ -154,11 +154,12 @@ export class Specialisations {
   ): string {
     const names = namesOf(this.#fn, flat);
     for (const known of this.#known) {
-      if (leavesLike(known.face, args) === undefined) continue;
+      const leaves = leavesLike(known.face, args);
+      if (leaves === undefined) continue;
       if (known.gradEnabled !== gradEnabled()) continue;
       if (known.autocast !== autocastType()) return 'it was called in another precision (autocast) before';
       if (known.changes !== changes()) return 'hooks of a layer or the dtype of a tensor have changed';
-      return known.compiled.whyNot(handles) ?? 'the same arguments as before';
+      return known.compiled.whyNot(handles, leaves, (leaf) => names[leaf]!) ?? 'the same arguments as before';
     }
     if (this.#known.some((known) => leavesLike(known.face, args) !== undefined)) {
       return gradEnabled() ? 'it was called under noGrad before' : 'it is called under noGrad';
@@ -174,6 +175,7 @@ export class Specialisations {
   #tellOfNumbers(flat: Flat, { traced }: Compiled): void {
     if (this.#hasToldOfNumbers) return;
     const read = new Set(traced.scalars.map((origin) => (origin.kind === 'number' ? origin.leaf : -1)));
+    for (const { leaf } of traced.recorded.trace.answers) read.add(leaf);
     const names = namesOf(this.#fn, flat);
     const unread = flat.leaves.flatMap((leaf, i) =>
       typeof leaf === 'number' && !read.has(i) ? [names[i]!] : [],

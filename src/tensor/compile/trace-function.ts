@@ -113,14 +113,14 @@ export function traceFlat(
   exact: boolean = false,
   shapes: ReadonlyMap<number, FixedShape> | undefined = undefined,
 ): Traced {
-  const trace = new Trace(exact);
+  const trace = new Trace(exact, op);
   if (shapes === undefined) counts.traces += 1;
   else counts.sizes += 1;
   return withTrace(trace, () => {
     const standIns = flat.leaves.map((leaf, i) => {
       if (leaf instanceof Tensor)
         return new Tensor(trace.argument(i, inShape(handleOf(leaf), shapes?.get(i))));
-      return typeof leaf === 'number' ? new Tensor(trace.number(i)) : leaf;
+      return typeof leaf === 'number' ? new Tensor(trace.number(i, leaf)) : leaf;
     });
     const copies = unflatten(flat.structure, standIns) as never[];
     const result = callOnCopies(op, () => fn(...copies));

@@ -3,14 +3,15 @@
 // assigns to them, or accumulates in their gradients, becomes outputs that every call hands back.
 // Random draws become run-time scalars.
 
-import { TensorError } from '../../errors.ts';
-import { isInexact, type DType } from '../../ir/dtype.ts';
+import { SinterError, TensorError } from '../../errors.ts';
+import { isInexact, partType, type DType, type RealDType } from '../../ir/dtype.ts';
 import { binary, cast, constant } from '../../ir/build.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
 import { Handle, showHandle, type RandomWords, type TraceScope } from '../recording/handle.ts';
 import { isOpen, walkGradient } from '../recording/history.ts';
 import { freshParameter } from '../recording/leaf.ts';
+import { answerOf, isSame, type Question } from '../recording/number.ts';
 import { bindLeaf, leafOf } from '../recording/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { Readings } from './readings.ts';
@@ -48,10 +49,23 @@ export interface Slot {
   asked: { requiresGrad: boolean; leaf: boolean };
 }
 
+/**
+ * Of a number: its value; the value of f16 or bf16 next to it; 32 bits of the double that it is, or of
+ * the whole number; whether it is not 0.
+ */
+export type NumberPart = 'value' | 'f16' | 'bf16' | 'low' | 'high' | 'whole low' | 'whole high' | 'truth';
+
+/** What a function asked of a number among its arguments: the trace holds for the same answer. */
+export interface Answered {
+  readonly leaf: number;
+  readonly question: Question;
+  readonly answer: boolean;
+}
+
 /** Where a run-time scalar comes from. */
 export type ScalarOrigin =
-  /** A number among the arguments: its value, or 32 bits of the double that it is. */
-  | { readonly kind: 'number'; readonly leaf: number; readonly part: 'value' | 'low' | 'high' }
+  /** A number among the arguments, as this part of it. */
+  | { readonly kind: 'number'; readonly leaf: number; readonly part: NumberPart }
   | { readonly kind: 'seed'; readonly high: boolean }
   | { readonly kind: 'counter'; readonly offset: bigint; readonly high: boolean };
 
@@ -79,6 +93,8 @@ export class Trace implements TraceScope {
   readonly around: undefined = undefined;
   readonly slots: Slot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
+  /** What was asked of numbers. */
+  readonly answers: Answered[] = [];
   readonly #ofOutside = new Map<Handle, Slot>();
   readonly #ofStandIn = new Map<Handle, Slot>();
   readonly #ofParameter = new Map<Node, Slot>();
@@ -91,11 +107,16 @@ export class Trace implements TraceScope {
   #seed: readonly [Node, Node] | undefined = undefined;
   #counts = 0n;
 
+  readonly #op: string;
+  readonly #exact: boolean;
+
   /**
    * With `exact` numbers among the arguments keep all their bits, for which a program takes more
-   * scalars.
+   * scalars; else they are refused beside integers. `op` traces.
    */
-  constructor(exact = false) {
+  constructor(exact = false, op = 'compile') {
+    this.#op = op;
+    this.#exact = exact;
     this.builder = exact ? new TraceBuilder((number) => this.#double(number)) : new GraphBuilder();
   }
 
@@ -128,12 +149,89 @@ export class Trace implements TraceScope {
     return this.#slot({ kind: 'argument', leaf }, like).standIn;
   }
 
-  /** The stand-in of a number among the arguments: a rank-0 f32 supplied at each call. */
-  number(leaf: number): Handle {
+  /** The stand-in of a number among the arguments: a rank-0 f32 supplied at each call, now this one. */
+  number(leaf: number, value: number): Handle {
     const handle = new Handle(this.#scalar({ kind: 'number', leaf, part: 'value' }, 'f32'), this);
     handle.weak = true;
+    handle.number = {
+      value,
+      is: (question) => this.#ask(leaf, value, question),
+      in: (dtype) => {
+        const node = this.#exact ? this.#numberIn(leaf, handle.node, partType(dtype)) : handle.node;
+        return node === handle.node ? handle : new Handle(node, this);
+      },
+    };
     this.#numbers.set(handle.node, leaf);
     return handle;
+  }
+
+  #ask(leaf: number, value: number, question: Question): boolean {
+    const known = this.answers.find((other) => other.leaf === leaf && isSame(other.question, question));
+    if (known !== undefined) return known.answer;
+    const answer = answerOf(value, question);
+    if (
+      typeof question === 'object' &&
+      'holds' in question &&
+      (isInexact(question.holds) || question.holds === 'bool')
+    )
+      return answer;
+    if (!this.#exact) {
+      throw new SinterError(
+        'E_UNSUPPORTED',
+        `${this.#op}: a number that is an argument meets integers, whose dtype it would take: it has the value of an f32` +
+          `\n  try: pass a tensor of that dtype, or cast what it meets to f32`,
+      );
+    }
+    this.answers.push({ leaf, question, answer });
+    return answer;
+  }
+
+  /** A number among the arguments in a dtype of reals. */
+  #numberIn(leaf: number, plain: Node, dtype: RealDType): Node {
+    const b = this.builder;
+    const part = (of: NumberPart, as: DType): Node => cast(b, this.#part(leaf, of, as), dtype);
+    switch (dtype) {
+      case 'f32':
+        return plain;
+      case 'f64':
+        return this.#double(plain)!;
+      case 'f16':
+      case 'bf16':
+        return part(dtype, 'f32');
+      case 'bool':
+        return part('truth', 'u32');
+      case 'i8':
+      case 'i16':
+      case 'i32':
+        return part('value', 'i32');
+      case 'u8':
+      case 'u16':
+      case 'u32':
+        return part('value', 'u32');
+      case 'i64':
+      case 'u64': {
+        const bits = this.#words(leaf, 'whole high', 'whole low');
+        return dtype === 'u64' ? bits : (b.add('bitcast', [bits], { dtype }) as Node);
+      }
+      default:
+        return dtype satisfies never;
+    }
+  }
+
+  /** 64 bits of two words of a number. */
+  #words(leaf: number, high: NumberPart, low: NumberPart): Node {
+    const b = this.builder;
+    const word = (part: NumberPart): Node => cast(b, this.#part(leaf, part, 'u32'), 'u64');
+    return binary(b, 'or', binary(b, 'shl', word(high), constant(b, 32n, 'u64')), word(low));
+  }
+
+  /** The scalar that is a part of a number. */
+  #part(leaf: number, part: NumberPart, dtype: DType): Node {
+    const known = this.scalars.find(
+      ({ origin, parameter }) =>
+        origin.kind === 'number' && origin.leaf === leaf && origin.part === part && parameter.dtype === dtype,
+    );
+    return known?.parameter ?? this.#scalar({ kind: 'number', leaf, part }, dtype);
   }
 
   /**
@@ -143,16 +241,8 @@ export class Trace implements TraceScope {
   #double(number: Node): Node | undefined {
     const leaf = this.#numbers.get(number);
     if (leaf === undefined) return undefined;
-    const b = this.builder;
-    const word = (part: 'low' | 'high'): Node => {
-      const origin = { kind: 'number', leaf, part } as const;
-      const known = this.scalars.find((scalar) => {
-        return scalar.origin.kind === 'number' && scalar.origin.leaf === leaf && scalar.origin.part === part;
-      });
-      return cast(b, known?.parameter ?? this.#scalar(origin, 'u32'), 'u64');
-    };
-    const bits = binary(b, 'or', binary(b, 'shl', word('high'), constant(b, 32n, 'u64')), word('low'));
-    return b.add('bitcast', [bits], { dtype: 'f64' }) as Node;
+    const bits = this.#words(leaf, 'high', 'low');
+    return this.builder.add('bitcast', [bits], { dtype: 'f64' }) as Node;
   }
 
   /** The words for a random draw: counted from where the generator stands at each call. */

@@ -6,9 +6,9 @@ import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectSynchronous } from '../expect.ts';
 import { showHandle } from '../recording/handle.ts';
-import { asTensor, record, recordMany } from '../recording/record.ts';
+import { asTensor, numberOf, record, recordMany } from '../recording/record.ts';
 import { currentHandle, withGrad, withTrace } from '../recording/recording.ts';
-import { handleOf, Tensor } from '../tensor.ts';
+import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
 import { flatten, unflatten, type Flat } from '../tree.ts';
 import { loopNodes, type LoopForm } from './loop.ts';
 import { LoopScope } from './scope.ts';
@@ -18,6 +18,8 @@ export interface Values {
   readonly flat: Flat;
   readonly tensors: readonly Tensor[];
 }
+
+const isNumber = (leaf: unknown): boolean => typeof leaf === 'number' || numberOf(leaf) !== undefined;
 
 export function valuesOf(op: string, what: string, tree: unknown): Values {
   const flat = flatten(tree, op);
@@ -126,7 +128,7 @@ export function recordLoop({
     if (!isAgain && traced.wider.some((dtype) => dtype !== undefined)) {
       const cast = starts.map((tensor, i) => {
         const dtype = traced.wider[i];
-        return dtype === undefined ? tensor : asTensor(start.flat.leaves[i] as number, dtype, op);
+        return dtype === undefined ? tensor : asTensor(start.flat.leaves[i] as TensorLike, dtype, op);
       });
       return recordTyped(cast, true);
     }
@@ -189,7 +191,7 @@ function nextOf(
         'begin with a carry of the shape that the function returns, or reshape, sum or slice what it returns',
       );
     if (tensor.dtype === before.dtype) return { tensor, wider: undefined };
-    if (typeof start.leaves[i] === 'number' && !tensor.weak) return { tensor, wider: tensor.dtype };
+    if (isNumber(start.leaves[i]) && !tensor.weak) return { tensor, wider: tensor.dtype };
     if (!tensor.weak)
       throw new TensorError(
         'E_DTYPE',

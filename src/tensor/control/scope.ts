@@ -61,6 +61,7 @@ export class LoopScope implements TraceScope {
     const parameter = freshParameter(outside);
     const standIn = this.#inside(parameter);
     standIn.weak = outside.weak;
+    standIn.number = outside.number;
     this.captured.push({ outside, parameter });
     this.#standIns.set(outside, standIn);
     return standIn;

@@ -8,7 +8,6 @@ import { ofCaller, showValue, TensorError } from '../../errors.ts';
 import {
   complexType,
   dtypeKind,
-  integerRange,
   isComplex,
   isFloat,
   isInexact,
@@ -21,9 +20,11 @@ import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { takes, type Signature } from '../../ir/arguments.ts';
 import { castedType } from '../autocast.ts';
 import { aTensor, expectOperand, expectTensor } from '../expect.ts';
-import { record } from '../recording/record.ts';
+import type { GivenNumber } from '../recording/handle.ts';
+import { numberOf, record } from '../recording/record.ts';
 import type { BesideNumber, Floated, Promoted } from '../inferred.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
+import { checkHeld, inType } from './number.ts';
 import { widened } from './elementwise/formula.ts';
 
 type Nodes<T extends readonly (Tensor | undefined)[]> = {
@@ -66,11 +67,24 @@ const rank = { bool: 0, int: 1, uint: 1, float: 2, complex: 3 } as const;
  */
 export function resultType(values: readonly TensorLike[]): DType {
   const tiers: [withAxes?: DType, rankZero?: DType, plain?: DType] = [];
+  const numbers: GivenNumber[] = [];
   for (const value of values) {
+    const number = numberOf(value);
+    if (number !== undefined) {
+      numbers.push(number);
+      continue;
+    }
     const tier = value instanceof Tensor && !value.weak ? (value.rank > 0 ? 0 : 1) : 2;
     const dtype = value instanceof Tensor ? value.dtype : plainType(value);
     const seen = tiers[tier];
     tiers[tier] = seen === undefined ? dtype : promote(seen, dtype);
+  }
+  // Where there are floats, or nothing but numbers, whole numbers are as others.
+  const strong = [tiers[0], tiers[1]].filter((dtype) => dtype !== undefined);
+  const mayBeInteger = strong.length > 0 && !strong.some(isInexact);
+  for (const number of numbers) {
+    const dtype = mayBeInteger && number.is('whole') ? 'i32' : 'f32';
+    tiers[2] = tiers[2] === undefined ? dtype : promote(tiers[2], dtype);
   }
   // Numbers alone are f32, as `tensor` makes them.
   if (tiers[0] === undefined && tiers[1] === undefined && !isComplex(tiers[2] ?? 'f32'))
@@ -148,14 +162,6 @@ export function checkNotComplex(op: string, ...values: readonly TensorLike[]): v
   );
 }
 
-/** Throws E_VALUE where an integer dtype cannot hold a number. */
-export function checkHeld(op: string, value: number | boolean, dtype: DType): void {
-  if (isInexact(dtype) || dtype === 'bool') return;
-  const [low, high] = integerRange(dtype);
-  if (Number.isInteger(Number(value)) && BigInt(value) >= low && BigInt(value) <= high) return;
-  throw new TensorError('E_VALUE', op, `${value} is not a value of ${dtype}`);
-}
-
 /** A JavaScript number or boolean as a constant; an integer dtype must be able to hold it. */
 function plain(op: string, b: GraphBuilder, value: number | boolean, dtype: DType): Node {
   checkHeld(op, value, dtype);
@@ -225,11 +231,14 @@ function fitted<const T extends readonly TensorLike[]>(
   make: (b: GraphBuilder, ...nodes: Spread<T>) => Node,
 ): Tensor {
   const shape = commonShape(op, values);
-  const tensors = values.filter((value) => value instanceof Tensor);
+  const types = values.map(dtypeOf);
+  const tensors = values.flatMap((value, position) =>
+    value instanceof Tensor ? [inType(op, value, types[position]!)] : [],
+  );
   return record(tensors, (b, nodes) => {
     let next = 0;
     const operands = values.map((value, position) => {
-      const dtype = dtypeOf(value, position);
+      const dtype = types[position]!;
       const node = value instanceof Tensor ? cast(b, nodes[next++]!, dtype) : plain(op, b, value, dtype);
       return broadcast(b, node, shape);
     });

@@ -7,6 +7,7 @@ import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
 import { freshParameter } from './leaf.ts';
 import { Storage } from '../storage/storage.ts';
+import type { Question } from './number.ts';
 
 /** Why a handle can no longer be used. */
 export type Gone = 'disposed' | 'donated';
@@ -82,8 +83,18 @@ export interface MappingScope {
   readonly own: WeakSet<Handle>;
   /** The words for a random draw of so many elements. */
   draw(count: number): RandomWords;
+
   /** Computes the node for all examples, and gives it, the batch leading, to `tell` once the function is mapped. */
   watch(node: Node, tell: (whole: Node) => void): void;
+}
+
+/** A number among the arguments, where its function is recorded. */
+export interface GivenNumber {
+  /** What it is at the call that is recorded, for messages: nothing else may depend on it. */
+  readonly value: number;
+  is(question: Question): boolean;
+  /** The number in a dtype; one of integers has to hold it. Complex numbers have it in the dtype of their parts. */
+  in(dtype: DType): Handle;
 }
 
 export class Handle {
@@ -121,6 +132,8 @@ export class Handle {
   pulled = false;
   /** Came from a JavaScript number: takes the dtype of what it meets. */
   weak = false;
+  /** The number itself, where it is an argument of the function that is recorded. */
+  number: GivenNumber | undefined = undefined;
   /** Where an earlier flush computed this value without keeping it. */
   passed: { readonly entry: Structure; readonly position: number } | undefined = undefined;
 

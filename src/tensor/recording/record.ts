@@ -2,7 +2,7 @@
 // that builds on them and wraps the node it gives. Type errors surface here, at the user's call.
 
 import { TensorError } from '../../errors.ts';
-import { isInexact, isWide, type DType } from '../../ir/dtype.ts';
+import { isInexact, isWide, partType, type DType } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { fromInteger, fromReal, packBytes, partCount, type HostData } from '../../ir/value.ts';
@@ -19,6 +19,8 @@ import {
   nodeFor,
   recordedHandle,
 } from './recording.ts';
+import type { GivenNumber } from './handle.ts';
+import { answerOf } from './number.ts';
 import { Storage } from '../storage/storage.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
 
@@ -74,12 +76,30 @@ export function recordMany(
   return make(builder(), nodes).map((node) => wrap(node, history));
 }
 
+/** The number itself: the recording holds for it alone. */
+export function onlyNumber(number: GivenNumber): number {
+  number.is({ equals: number.value });
+  return number.value;
+}
+
+/** The number that a tensor stands for, where it is an argument of the function that is recorded. */
+export function numberOf(value: unknown): GivenNumber | undefined {
+  return value instanceof Tensor ? handleOf(value).number : undefined;
+}
+
 /**
  * A tensor as it is; a number or boolean as a rank-0 constant of `dtype`. Throws E_VALUE at
  * anything else.
  */
 export function asTensor(value: TensorLike, dtype: DType, op: string = 'operation'): Tensor {
-  if (value instanceof Tensor) return value;
+  if (value instanceof Tensor) {
+    const number = numberOf(value);
+    if (number === undefined) return value;
+    // What the dtype does not hold is brought to it here, so that it has to be known.
+    if (!number.is({ holds: dtype })) return asTensor(onlyNumber(number), dtype, op);
+    const handle = number.in(dtype);
+    return new Tensor(handle);
+  }
   expectOperand(op, value);
   const number = Number(value);
   const stored = Number.isSafeInteger(number) && isWide(dtype) ? BigInt(number) : number;
@@ -88,6 +108,18 @@ export function asTensor(value: TensorLike, dtype: DType, op: string = 'operatio
   const handle = recordedHandle(node, false);
   handle.weak = true;
   return new Tensor(handle);
+}
+
+/** A number as functions that are recorded have their arguments: an f32 that takes the dtype of what it meets. */
+export function numberTensor(value: number): Tensor {
+  const tensor = asTensor(value, 'f32');
+  const handle = handleOf(tensor);
+  handle.number = {
+    value,
+    is: (question) => answerOf(value, question),
+    in: (dtype) => (dtype === 'f32' ? handle : handleOf(asTensor(value, partType(dtype)))),
+  };
+  return tensor;
 }
 
 /**

@@ -6,7 +6,8 @@ import { isFloat, isInteger, type DType } from '../../../ir/dtype.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { fromHost } from '../../recording/record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
-import { checkHeld, fit, show } from '../operand.ts';
+import { checkHeld, inType } from '../number.ts';
+import { fit, show } from '../operand.ts';
 import { createOptions, filled, linspace, zerosLike, type CreateOptions } from './creation.ts';
 import { pow } from '../elementwise/arithmetic.ts';
 import { cast } from '../elementwise/cast.ts';
@@ -98,7 +99,7 @@ export function fill<D extends DType>(x: Tensor<D>, value: TensorLike): Tensor<D
   }
   if (value.rank !== 0)
     throw new TensorError('E_SHAPE', 'fill', `the value must have rank 0: ${show(x, value)}`);
-  const like: Tensor = cast(value, x.dtype);
+  const like: Tensor = cast(inType('fill', value, x.dtype), x.dtype);
   return expand(like, x.shape);
 }
 

@@ -15,10 +15,10 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from './formula.ts';
 import { sliceAxis } from '../shape/layout.ts';
+import { checkHeld } from '../number.ts';
 import {
   apply,
   casted,
-  checkHeld,
   checkNotComplex,
   checkReal,
   floatFormula,

@@ -14,11 +14,13 @@ import {
   unary,
   where,
 } from '../../../ir/build.ts';
-import { dtypeBytes, dtypeKind, isFloat, isInexact } from '../../../ir/dtype.ts';
+import { dtypeBytes, dtypeKind, isComplex, isFloat, isInexact } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { BinaryOp } from '../../../ir/ops.ts';
 import { anOperand, expectOperand } from '../../expect.ts';
+import { numberOf } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
+import { isZero, wholeNumber } from '../number.ts';
 import { apply, type Binary, casted, combine, fit, operandType, show } from '../operand.ts';
 import * as formula from './formula.ts';
 import { widened } from './formula.ts';
@@ -131,7 +133,7 @@ function quotient(
   make: (b: GraphBuilder, p: Node, q: Node) => Node,
 ): Tensor {
   const dtype = operandType(op, [x, y], 'real');
-  if (y === 0 && !isFloat(dtype)) {
+  if (!isFloat(dtype) && isZero(y)) {
     throw new TensorError(
       'E_VALUE',
       op,
@@ -165,9 +167,13 @@ export function atan2<X extends TensorLike, Y extends TensorLike>(y: Y, x: X): T
  */
 export function pow<X extends TensorLike, Y extends TensorLike>(x: X, exponent: Y): Tensor<Common<X, Y>> {
   expectOperand('pow', x);
-  if (typeof exponent === 'number' && typeof x === 'object') {
-    if (isInexact(x.dtype)) return floatPower(casted('pow', x), exponent);
-    if (Number.isInteger(exponent) && x.dtype !== 'bool') return integerPower(x, exponent);
+  if (typeof x === 'object' && isInexact(x.dtype)) {
+    const known =
+      typeof exponent === 'number' ? exponent : isComplex(x.dtype) ? knownPower(exponent) : undefined;
+    if (known !== undefined) return floatPower(casted('pow', x), known);
+  } else if (typeof x === 'object' && x.dtype !== 'bool') {
+    const count = wholeNumber(exponent);
+    if (count !== undefined) return integerPower(x, count);
   }
   return combine('pow', [x, exponent], 'number', (b, p, q) =>
     isInexact(p.dtype) ? binary(b, 'pow', p, q) : integerPowers(b, p, q),
@@ -183,6 +189,17 @@ const powers: Readonly<Record<string, (b: GraphBuilder, x: Node) => Node>> = {
   '0.5': (b, x) => unary(b, 'sqrt', x),
   '-0.5': (b, x) => unary(b, 'rsqrt', x),
 };
+
+/** An exponent that there is a formula for. Other formulas have other values where a complex number is 0. */
+function knownPower(exponent: TensorLike): number | undefined {
+  const number = numberOf(exponent);
+  return (
+    number &&
+    Object.keys(powers)
+      .map(Number)
+      .find((equals) => number.is({ equals }))
+  );
+}
 
 function floatPower(x: Tensor, exponent: number): Tensor {
   const known = powers[String(exponent)];

@@ -12,6 +12,7 @@ import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
+import { numberOf } from '../../recording/record.ts';
 import { calledAs, checkNotComplex, combine, fit, resultType, show, type Binary } from '../operand.ts';
 import { add as sum, sub as difference, mul as product, div as quotient, pow } from './arithmetic.ts';
 import { clamp } from './elementwise.ts';
@@ -168,6 +169,7 @@ export function floatPower(x: TensorLike, exponent: TensorLike): Tensor {
       () => dtype,
       (_, node) => node,
     );
+  if (numberOf(exponent) !== undefined) return pow(double(x), exponent);
   return pow(double(x), typeof exponent === 'object' ? double(exponent) : Number(exponent));
 }
 

@@ -10,7 +10,8 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { uniformOf } from '../creation/noise.ts';
 import * as formula from './formula.ts';
-import { apply, checkFloat, checkHeld, checkReal, floatFormula, realFormula } from '../operand.ts';
+import { checkHeld } from '../number.ts';
+import { apply, checkFloat, checkReal, floatFormula, realFormula } from '../operand.ts';
 
 const takesLambda = arg.takes<typeof softshrink>(['x', aTensor], ['lambda', arg.optional(arg.notNegative)]);
 

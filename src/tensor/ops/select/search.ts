@@ -3,7 +3,7 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { binary, broadcast, cast, reduce, reshape, unary } from '../../../ir/build.ts';
-import { isComplex } from '../../../ir/dtype.ts';
+import { isComplex, partType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { sizeOf, toShape } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
@@ -39,7 +39,7 @@ export function isin(
   takesIsin('isin', elements, testElements, options);
   const common = resultType([elements, testElements]);
   const dtype = common === 'bool' ? 'u8' : common;
-  const [x, others] = [elements, testElements].map((side) => asTensor(side, dtype, 'isin'));
+  const [x, others] = [elements, testElements].map((side) => asTensor(side, partType(dtype), 'isin'));
   return record([x!, others!], (b, [node, among]) => {
     const line = flattened(b, cast(b, node!, dtype));
     const rest = flattened(b, cast(b, among!, dtype));

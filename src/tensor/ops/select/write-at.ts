@@ -11,7 +11,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { ScatterMode } from '../../../ir/ops.ts';
 import { placeSlice } from '../../../autograd/rules-view.ts';
 import { anOperand, aTensor } from '../../expect.ts';
-import { asTensor, record } from '../../recording/record.ts';
+import { asTensor, numberOf, record } from '../../recording/record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
 import { narrowIndex } from '../elementwise/formula.ts';
 import { apply, show } from '../operand.ts';
@@ -79,7 +79,7 @@ function putBack(b: GraphBuilder, x: Node, part: Node, { start, size, step }: Pl
 /** A number is a constant of the parts' dtype: complex ones are made of two. */
 function valueOf(op: string, x: Tensor, value: TensorLike): Tensor {
   const values = asTensor(value, partType(x.dtype), op);
-  if (value instanceof Tensor) checkSameType(op, x, values);
+  if (value instanceof Tensor && numberOf(value) === undefined) checkSameType(op, x, values);
   return values;
 }
 

@@ -13,7 +13,8 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { moveaxis } from './view.ts';
 import { iota } from '../elementwise/formula.ts';
-import { apply, checkHeld, checkRank, show } from '../operand.ts';
+import { checkHeld } from '../number.ts';
+import { apply, checkRank, show } from '../operand.ts';
 import { diagonalOf, padConstant, concat, sliceAxis } from './layout.ts';
 
 function reversed(b: GraphBuilder, x: Node, axis: number): Node {

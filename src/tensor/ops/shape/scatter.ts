@@ -13,7 +13,8 @@ import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { apply, checkHeld, checkInteger, checkNotComplex, checkRank, show } from '../operand.ts';
+import { checkHeld } from '../number.ts';
+import { apply, checkInteger, checkNotComplex, checkRank, show } from '../operand.ts';
 import { checkIndex, lineShape, watchAxis } from './places.ts';
 import { padConstant } from './layout.ts';
 

@@ -1,0 +1,34 @@
+// Operands that are JavaScript numbers, as they stand or among the arguments of a function that is recorded: there a number
+// is a tensor (recording/number.ts), and what an operation wants to know of it is asked here.
+
+import { TensorError } from '../../errors.ts';
+import type { DType } from '../../ir/dtype.ts';
+import { isHeld } from '../recording/number.ts';
+import { numberOf, onlyNumber } from '../recording/record.ts';
+import { Tensor, type TensorLike } from '../tensor.ts';
+
+/** Throws E_VALUE where an integer dtype cannot hold a number. */
+export function checkHeld(op: string, value: number | boolean, dtype: DType): void {
+  if (isHeld(value, dtype)) return;
+  throw new TensorError('E_VALUE', op, `${value} is not a value of ${dtype}`);
+}
+
+/** A tensor as it is; a number among the arguments in a dtype, which must be able to hold it. */
+export function inType(op: string, value: Tensor, dtype: DType): Tensor {
+  const number = numberOf(value);
+  if (number === undefined) return value;
+  if (!number.is({ holds: dtype })) checkHeld(op, number.value, dtype);
+  return new Tensor(number.in(dtype));
+}
+
+/** An operand that is a whole number; of one among the arguments the recording holds for it alone. */
+export function wholeNumber(value: TensorLike): number | undefined {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : undefined;
+  const number = numberOf(value);
+  return number?.is('whole') === true ? onlyNumber(number) : undefined;
+}
+
+/** Whether an operand is the number 0. */
+export function isZero(value: TensorLike): boolean {
+  return value === 0 || numberOf(value)?.is('zero') === true;
+}

@@ -1,0 +1,31 @@
+// A JavaScript number that a recorded function was given as an argument. Inside it is a tensor of rank 0
+// and f32 whose value is another at each call; where it meets integers, doubles or half floats it is what the
+// number itself would be there. What depends on which number it is (an integer meets no fraction as an
+// integer) is asked here, and a recording holds only for numbers of which the answers are the same.
+
+import { integerRange, isInexact, type DType } from '../../ir/dtype.ts';
+
+/** Whether it is a whole number, is 0, is this very one, or is a value of a dtype of integers. */
+export type Question = 'whole' | 'zero' | { readonly equals: number } | { readonly holds: DType };
+
+/** The answer for a number. */
+export function answerOf(value: number, question: Question): boolean {
+  if (question === 'whole') return Number.isInteger(value);
+  if (question === 'zero') return value === 0;
+  if ('equals' in question) return Object.is(value, question.equals);
+  return isHeld(value, question.holds);
+}
+
+/** Whether a dtype has this value, as near as floats have any. */
+export function isHeld(value: number | boolean, dtype: DType): boolean {
+  if (isInexact(dtype) || dtype === 'bool') return true;
+  const [low, high] = integerRange(dtype);
+  return Number.isInteger(Number(value)) && BigInt(value) >= low && BigInt(value) <= high;
+}
+
+/** The same question. */
+export function isSame(a: Question, b: Question): boolean {
+  if (typeof a === 'string' || typeof b === 'string') return a === b;
+  if ('equals' in a) return 'equals' in b && Object.is(a.equals, b.equals);
+  return 'holds' in b && a.holds === b.holds;
+}
