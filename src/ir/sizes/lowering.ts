@@ -5,6 +5,7 @@ import { SinterError } from '../../errors.ts';
 import { broadcast, cast, constant, mul, permute, reshape, slice, where } from '../build.ts';
 import type { DType } from '../dtype.ts';
 import { dims, GraphBuilder, type Node, type NodeOf } from '../graph.ts';
+import { onBehalf } from '../origin.ts';
 import { showShape } from '../shape.ts';
 import type { Scalar } from '../value.ts';
 import {
@@ -17,7 +18,7 @@ import {
   type Axis,
   type Factor,
 } from './layout.ts';
-import type { Part } from './recording.ts';
+import type { Part, Structure } from './structure.ts';
 import { isVarying, type Num, type Sizes, type Varying } from './size.ts';
 
 /** A value: its node at capacity, and which of its elements count. */
@@ -45,17 +46,58 @@ export class Lowering {
   readonly #first: number;
   readonly scalars: SizeScalar[] = [];
 
+  /** Changes what lies beyond the sizes of operands, which tests do. */
+  readonly #filled: (ctx: Lowering, operand: Sized) => Sized;
+
   /** Scalars are parameters from the index `first`. */
   constructor(
     sizes: Sizes,
     capacities: (num: Varying) => number,
     names: (num: Varying) => string,
     first: number,
+    filled: (ctx: Lowering, operand: Sized) => Sized = (_, operand) => operand,
   ) {
+    this.#filled = filled;
     this.sizes = sizes;
     this.#capacities = capacities;
     this.#names = names;
     this.#first = first;
+  }
+
+  /** For the body of a loop, which has a graph of its own and so many parameters. */
+  within(first: number): Lowering {
+    return new Lowering(this.sizes, this.#capacities, this.#names, first, this.#filled);
+  }
+
+  /** The values of a structure, by a rule for each operation and one for leaves. */
+  lowered(
+    { parts }: Structure,
+    apply: (ctx: Lowering, part: Part, inputs: readonly Sized[]) => Sized,
+    leaf: (part: Part) => Sized,
+  ): readonly Sized[] {
+    const made: Sized[] = [];
+    for (const part of parts) {
+      const value = onBehalf('rewrite', part.node, () => {
+        if (part.kind === 'leaf') return leaf(part);
+        if (part.kind === 'literal') return this.#literal(part);
+        return apply(
+          this,
+          part,
+          part.inputs.map((input) => this.#filled(this, made[input]!)),
+        );
+      });
+      made.push(value);
+    }
+    return made;
+  }
+
+  /** A constant that kernels know, or a run-time scalar. */
+  #literal({ attrs, dtype }: Part): Sized {
+    const { value } = attrs as { readonly value: Num };
+    const node = isVarying(value)
+      ? cast(this.b, this.scalar(value, scalarOf(dtype)), dtype)
+      : constant(this.b, value, dtype);
+    return { node, axes: [] };
   }
 
   /** At most so many, in this variant. */
@@ -92,7 +134,9 @@ export class Lowering {
       ),
     ];
     const of = names.length === 0 ? '' : ` (${names.join(', ')})`;
-    const { op, node } = part;
+    const { node } = part;
+    // Nobody calls `iterate` by its name.
+    const op = part.op === 'iterate' ? 'loop' : part.op;
     throw new SinterError(
       'E_UNSUPPORTED',
       `${op}: ${problem}${of}: ${showShape(node.shape, node.dtype)} at one of the sizes tried\n` +
@@ -254,5 +298,23 @@ export class Lowering {
 
   permuted(x: Sized, order: readonly number[]): Sized {
     return { node: permute(this.b, x.node, order), axes: order.map((axis) => x.axes[axis]!) };
+  }
+}
+
+/** How a constant that varies travels. */
+function scalarOf(dtype: DType): ScalarDType {
+  switch (dtype) {
+    case 'i32':
+    case 'i16':
+    case 'i8':
+      return 'i32';
+    case 'u32':
+    case 'u16':
+    case 'u8':
+      return 'u32';
+    case 'bool':
+      return 'bool';
+    default:
+      return 'f32';
   }
 }

@@ -1,49 +1,12 @@
 // Recordings of one function at several sizes as one structure: the same operations over one
 // another, whose numbers (sizes, attributes, constants) may vary.
 
-import type { DType } from '../dtype.ts';
 import { sameAttrs, type Node } from '../graph.ts';
-import type { Op } from '../ops.ts';
 import type { Shape } from '../shape.ts';
+import { Region } from '../control/region.ts';
+import { recordingOf, RegionStructure, type RegionParameter } from './region.ts';
 import { isVarying, type Num, type Sizes, type Values } from './size.ts';
-
-/** One node of a recording, as a skeleton has it. */
-export interface RecordedPart {
-  readonly kind: 'leaf' | 'literal' | 'op' | 'moved';
-  readonly node: Node;
-  readonly inputs: readonly number[];
-  readonly number: number;
-}
-
-/** A recording of a function: nodes, inputs before what reads them. */
-export interface Recording {
-  readonly parts: readonly RecordedPart[];
-  readonly literals: readonly number[];
-  readonly outputs: readonly number[];
-}
-
-/** Attributes in which numbers may vary. */
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** One node of the structure. */
-export interface Part {
-  readonly kind: 'leaf' | 'literal' | 'op';
-  readonly op: Op;
-  readonly dtype: DType;
-  readonly shape: readonly Num[];
-  readonly attrs: Fields;
-  readonly inputs: readonly number[];
-  /** Of a leaf: its number. */
-  readonly leaf: number;
-  /** The node of the first recording, for messages. */
-  readonly node: Node;
-}
-
-export interface Structure {
-  readonly parts: readonly Part[];
-  readonly outputs: readonly number[];
-  readonly leaves: number;
-}
+import type { Fields, Part, RecordedPart, Recording, Structure } from './structure.ts';
 
 /** Two recordings that are not one structure: the nodes that differ, for messages. */
 export interface Difference {
@@ -62,6 +25,14 @@ export function generalise(recordings: readonly Recording[], sizes: Sizes): Stru
   const [first, ...others] = recordings as readonly [Recording, ...Recording[]];
   const parts: Part[] = [];
   let leaves = 0;
+  /** Where bodies of loops differ. */
+  let inside: Difference | undefined;
+  const ofRegions = (regions: readonly Region[]): { readonly value: unknown } | undefined => {
+    const made = generalisedRegions(regions, sizes);
+    if ('parameters' in made) return { value: made };
+    inside = made;
+    return undefined;
+  };
   for (const [i, { kind, node, inputs, number }] of first.parts.entries()) {
     const all = recordings.map((recording) => recording.parts[i]);
     const odd = all.find(
@@ -80,6 +51,7 @@ export function generalise(recordings: readonly Recording[], sizes: Sizes): Stru
       : vary(
           all.map((other, k) => fieldsOf(other!, recordings[k]!.literals)),
           sizes,
+          ofRegions,
         );
     const shape = isOdd
       ? undefined
@@ -87,6 +59,7 @@ export function generalise(recordings: readonly Recording[], sizes: Sizes): Stru
           all.map((other) => other!.node.shape),
           sizes,
         );
+    if (fields === undefined && inside !== undefined) return inside;
     if (fields === undefined || shape === undefined) return { node, other: odd?.node ?? all.at(-1)?.node };
     if (kind === 'leaf') leaves += 1;
     parts.push({
@@ -115,8 +88,14 @@ function plainKind(kind: RecordedPart['kind']): Part['kind'] {
 }
 
 /** Values that are equal but for numbers as one; undefined where they are not. */
-function vary(values: readonly unknown[], sizes: Sizes): { readonly value: unknown } | undefined {
+function vary(
+  values: readonly unknown[],
+  sizes: Sizes,
+  ofRegions?: (regions: readonly Region[]) => { readonly value: unknown } | undefined,
+): { readonly value: unknown } | undefined {
   const [first] = values;
+  if (first instanceof Region && ofRegions !== undefined && values.every((value) => value instanceof Region))
+    return values.every(({ key }) => key === first.key) ? { value: first } : ofRegions(values);
   if (values.every((value) => typeof value === 'number')) return { value: sizes.of(values) };
   if (values.every((value) => typeof value === 'bigint')) {
     if (values.every((value) => value === first)) return { value: first };
@@ -140,11 +119,31 @@ function vary(values: readonly unknown[], sizes: Sizes): { readonly value: unkno
     const field = vary(
       values.map((value) => (value as Fields)[key]),
       sizes,
+      ofRegions,
     );
     if (field === undefined) return undefined;
     fields.push([key, field.value]);
   }
   return { value: Object.fromEntries(fields) };
+}
+
+/** Bodies of loops as one, or where they differ. */
+function generalisedRegions(regions: readonly Region[], sizes: Sizes): RegionStructure | Difference {
+  const key = regions.map((region) => region.key).join('\0');
+  const known = sizes.bodies.get(key) as RegionStructure | undefined;
+  if (known !== undefined) return known;
+  const structure = generalise(regions.map(recordingOf), sizes);
+  if (!('parts' in structure)) return structure;
+  const parameters = regions[0]!.graph.parameters.map(({ dtype }, i): RegionParameter => {
+    const shape = vary(
+      regions.map(({ graph }) => graph.parameters[i]!.shape),
+      sizes,
+    );
+    return { name: `p${i}`, dtype, shape: shape!.value as readonly Num[] };
+  });
+  const made = new RegionStructure(parameters, structure);
+  sizes.bodies.set(key, made);
+  return made;
 }
 
 /** What a recording is to a structure. */
@@ -161,31 +160,12 @@ export interface Matched {
  * computation, or its numbers do not agree.
  */
 export function match(structure: Structure, recording: Recording, sizes: Sizes): Matched | undefined {
-  const { parts } = structure;
-  if (structure.outputs.length !== recording.outputs.length) return undefined;
-  const found = new Array<number | undefined>(parts.length);
-  const leaves = new Array<number>(structure.leaves);
   const values: Values = new Map();
-  const leftOut: Part[] = [];
-  const bind = (part: number, to: number): boolean => (found[part] ??= to) === to;
-  if (!structure.outputs.every((output, i) => bind(output, recording.outputs[i]!))) return undefined;
-  for (let i = parts.length - 1; i >= 0; i--) {
-    const [part, at] = [parts[i]!, found[i]];
-    if (at === undefined) return undefined;
-    const here = recording.parts[at]!;
-    const said = sayings(part, here, recording.literals, values);
-    if (said !== undefined) {
-      for (const [num, value] of said) values.set(num, value);
-      if (part.kind === 'leaf') leaves[part.leaf] = here.number;
-      if (!part.inputs.every((input, k) => bind(input, here.inputs[k]!))) return undefined;
-    } else if (mayBeLeftOut(part)) {
-      leftOut.push(part);
-      if (!bind(part.inputs[0]!, at)) return undefined;
-    } else return undefined;
-  }
+  const leftOut: LeftOut[] = [];
+  const leaves = laidOver(structure, recording, values, leftOut);
+  if (leaves === undefined) return undefined;
   // A view that was left out gives its operand back: so its sizes are the operand's.
-  for (const part of leftOut.reverse()) {
-    const operand = parts[part.inputs[0]!]!;
+  for (const { part, operand } of leftOut.reverse()) {
     for (const [axis, num] of part.shape.entries()) {
       const from = operand.shape[axis];
       const value = isVarying(from) ? values.get(from) : from;
@@ -193,9 +173,56 @@ export function match(structure: Structure, recording: Recording, sizes: Sizes):
     }
   }
   const all = sizes.complete(values);
-  if (all === undefined || !leftOut.every((part) => changesNothing(part, parts[part.inputs[0]!]!, all)))
+  if (all === undefined || !leftOut.every(({ part, operand }) => changesNothing(part, operand, all)))
     return undefined;
   return { values: all, leaves };
+}
+
+/** A view that a recording has not, and its operand. */
+interface LeftOut {
+  readonly part: Part;
+  readonly operand: Part;
+}
+
+/** Binds the structure's nodes to a recording's, adding the numbers that it says; gives its leaves. */
+function laidOver(
+  structure: Structure,
+  recording: Recording,
+  values: Values,
+  leftOut: LeftOut[],
+): readonly number[] | undefined {
+  const { parts } = structure;
+  if (structure.outputs.length !== recording.outputs.length) return undefined;
+  const found = new Array<number | undefined>(parts.length);
+  const leaves = new Array<number>(structure.leaves);
+  const bind = (part: number, to: number): boolean => (found[part] ??= to) === to;
+  if (!structure.outputs.every((output, i) => bind(output, recording.outputs[i]!))) return undefined;
+  for (let i = parts.length - 1; i >= 0; i--) {
+    const [part, at] = [parts[i]!, found[i]];
+    if (at === undefined) return undefined;
+    const here = recording.parts[at]!;
+    const said = sayings(part, here, recording.literals, values, leftOut);
+    if (said !== undefined) {
+      for (const [num, value] of said) {
+        if (!Object.is(values.get(num) ?? value, value)) return undefined;
+        values.set(num, value);
+      }
+      if (part.kind === 'leaf') leaves[part.leaf] = here.number;
+      if (!part.inputs.every((input, k) => bind(input, here.inputs[k]!))) return undefined;
+    } else if (mayBeLeftOut(part)) {
+      leftOut.push({ part, operand: parts[part.inputs[0]!]! });
+      if (!bind(part.inputs[0]!, at)) return undefined;
+    } else return undefined;
+  }
+  return leaves;
+}
+
+/** Lays the body of a loop over another, whose parameters are the same ones. */
+function isBody(body: RegionStructure, region: Region, values: Values, leftOut: LeftOut[]): boolean {
+  const { structure, parameters } = body;
+  if (parameters.length !== region.graph.parameters.length) return false;
+  const leaves = laidOver(structure, recordingOf(region), values, leftOut);
+  return leaves?.every((leaf, i) => leaf === i) === true;
 }
 
 /** The numbers that a node of a recording says, where it is the same operation. */
@@ -204,6 +231,7 @@ function sayings(
   here: RecordedPart,
   literals: readonly number[],
   known: Values,
+  leftOut: LeftOut[],
 ): Values | undefined {
   if (part.kind !== plainKind(here.kind) || part.dtype !== here.node.dtype) return undefined;
   if (part.kind !== 'leaf' && part.op !== here.node.op) return undefined;
@@ -216,6 +244,8 @@ function sayings(
       said.set(pattern, Number(value));
       return before === undefined || Object.is(before, Number(value));
     }
+    if (pattern instanceof RegionStructure)
+      return value instanceof Region && isBody(pattern, value, known, leftOut);
     if (Array.isArray(pattern)) {
       return (
         Array.isArray(value) &&

@@ -2,7 +2,7 @@
 
 import type { Op } from '../ops.ts';
 import type { Lowering, Sized } from './lowering.ts';
-import type { Part } from './recording.ts';
+import type { Part } from './structure.ts';
 
 export type Rule = (ctx: Lowering, part: Part, inputs: readonly Sized[]) => Sized;
 

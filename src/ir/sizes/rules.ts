@@ -6,12 +6,14 @@ import { mapRows, type Op } from '../ops.ts';
 import { dims, type Node } from '../graph.ts';
 import { capacityOf, fixedAxis, isExact, prefixAxis, type Axis } from './layout.ts';
 import type { Lowering, Sized } from './lowering.ts';
-import type { Part } from './recording.ts';
+import type { Part } from './structure.ts';
 import type { Rule, RulesOf } from './rule.ts';
 import { isVarying, type Num } from './size.ts';
 import { contractions } from './rules-contraction.ts';
 import { folds } from './rules-fold.ts';
 import { indexed } from './rules-indexed.ts';
+import { loops } from './rules-loop.ts';
+import { RegionStructure } from './region.ts';
 import { views } from './rules-view.ts';
 
 /** The operation on aligned operands: element by element. */
@@ -128,7 +130,7 @@ const table: { readonly [K in Op]: Rule } = {
   completeRows: stacked,
   factor: stacked,
   dequantize: fixedOnly,
-  iterate: fixedOnly,
+  ...loops(applyRule),
 };
 
 /** The value of an operation at the capacities of a variant. Throws E_UNSUPPORTED where there is none. */
@@ -136,7 +138,9 @@ export function applyRule(ctx: Lowering, part: Part, inputs: readonly Sized[]): 
   const isFixed =
     inputs.every(({ axes }) => axes.every(isExact)) &&
     !part.shape.some(isVarying) &&
-    !Object.values(part.attrs).flat().some(isVarying);
+    !Object.values(part.attrs)
+      .flat()
+      .some((value) => isVarying(value) || value instanceof RegionStructure);
   if (isFixed && part.op !== 'parameter') {
     const node = made(ctx, part, inputs);
     return { node, axes: dims(node).map(fixedAxis) };

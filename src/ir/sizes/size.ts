@@ -30,6 +30,8 @@ export function isVarying(num: unknown): num is Varying {
 /** The varying numbers of one function, each once. */
 export class Sizes {
   readonly #known = new Map<string, Varying>();
+  /** Bodies of loops that are one but for numbers, by the texts of all. */
+  readonly bodies: Map<string, unknown> = new Map();
 
   /** The number that has these values. */
   of(values: readonly number[]): Num {

@@ -2,13 +2,11 @@
 // true sizes are run-time scalars. Inputs and outputs lie in memory as tensors of the true sizes do,
 // at the beginning of a buffer that has room for the capacity.
 
-import { bounded, cast, constant } from '../build.ts';
-import type { DType } from '../dtype.ts';
+import { bounded } from '../build.ts';
 import type { Graph, Node, NodeOf } from '../graph.ts';
-import { onBehalf } from '../origin.ts';
 import { capacityOf, isExact, merged, prefixAxis, type Axis } from './layout.ts';
-import { Lowering, type ScalarDType, type Sized, type SizeScalar } from './lowering.ts';
-import type { Part, Structure } from './recording.ts';
+import { Lowering, type Sized, type SizeScalar } from './lowering.ts';
+import type { Part, Structure } from './structure.ts';
 import { reshaped } from './reshape.ts';
 import { applyRule } from './rules.ts';
 import { isVarying, type Num, type Sizes, type Values, type Varying } from './size.ts';
@@ -32,7 +30,7 @@ export function variantOf(
   sizes: Sizes,
   samples: readonly Values[],
   names: (num: Varying) => string,
-  filled: (ctx: Lowering, operand: Sized) => Sized = (_, operand) => operand,
+  filled?: (ctx: Lowering, operand: Sized) => Sized,
 ): Variant {
   const capacities = new Map<Varying, number>();
   const capacity = (num: Varying): number => {
@@ -43,22 +41,9 @@ export function variantOf(
     capacities.set(num, most);
     return most;
   };
-  const ctx = new Lowering(sizes, capacity, names, structure.leaves);
+  const ctx = new Lowering(sizes, capacity, names, structure.leaves, filled);
   const parameters: NodeOf<'parameter'>[] = [];
-  const made: Sized[] = [];
-  for (const part of structure.parts) {
-    made.push(
-      onBehalf('rewrite', part.node, () => {
-        if (part.kind === 'leaf') return leaf(ctx, part, parameters);
-        if (part.kind === 'literal') return literal(ctx, part);
-        return applyRule(
-          ctx,
-          part,
-          part.inputs.map((input) => filled(ctx, made[input]!)),
-        );
-      }),
-    );
-  }
+  const made = ctx.lowered(structure, applyRule, (part) => leaf(ctx, part, parameters));
   const outputs = structure.outputs.map((output) =>
     inTrueOrder(ctx, made[output]!, structure.parts[output]!),
   );
@@ -107,33 +92,6 @@ function used(ctx: Lowering, { node, axes }: Sized): Node {
     if (factor === undefined || others.length > 0 || !isVarying(factor.size)) return value;
     return bounded(ctx.b, value, i, ctx.whole(factor.size));
   }, node);
-}
-
-/** A constant that kernels know, or a run-time scalar. */
-function literal(ctx: Lowering, { attrs, dtype }: Part): Sized {
-  const { value } = attrs as { readonly value: Num };
-  const node = isVarying(value)
-    ? cast(ctx.b, ctx.scalar(value, scalarOf(dtype)), dtype)
-    : constant(ctx.b, value, dtype);
-  return { node, axes: [] };
-}
-
-/** How a constant that varies travels. */
-function scalarOf(dtype: DType): ScalarDType {
-  switch (dtype) {
-    case 'i32':
-    case 'i16':
-    case 'i8':
-      return 'i32';
-    case 'u32':
-    case 'u16':
-    case 'u8':
-      return 'u32';
-    case 'bool':
-      return 'bool';
-    default:
-      return 'f32';
-  }
 }
 
 /** The value of a run-time scalar, from the numbers of a recording. */

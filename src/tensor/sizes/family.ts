@@ -3,7 +3,8 @@
 // it is first met.
 
 import { SinterError } from '../../errors.ts';
-import { match, type Structure } from '../../ir/sizes/recording.ts';
+import { match } from '../../ir/sizes/recording.ts';
+import type { Structure } from '../../ir/sizes/structure.ts';
 import { isVarying, type Sizes, type Values, type Varying } from '../../ir/sizes/size.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
 import type { Traced } from '../compile/trace-function.ts';

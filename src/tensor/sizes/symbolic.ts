@@ -5,7 +5,8 @@
 
 import '../../core.ts';
 import { SinterError, TensorError } from '../../errors.ts';
-import { generalise, type Structure } from '../../ir/sizes/recording.ts';
+import { generalise } from '../../ir/sizes/recording.ts';
+import type { Structure } from '../../ir/sizes/structure.ts';
 import { Sizes } from '../../ir/sizes/size.ts';
 import type { Traced } from '../compile/trace-function.ts';
 import type { Executable, FindSchedules } from '../realise/executable.ts';
@@ -78,25 +79,25 @@ export class Symbolic {
       return at.get(dim.name) === dim.min ? new Dim(dim.name, dim.min, dim.min, dim.multipleOf) : dim;
     });
     const isPinned = pinned.some((dim, i) => dim !== all[i]);
-    const whole = isPinned && this.#families.length > 0 ? undefined : this.#family(at, call, all);
-    for (const family of [whole, isPinned ? this.#pinned(at, call, pinned) : undefined]) {
+    const dims = [...(isPinned && this.#families.length > 0 ? [] : [all]), ...(isPinned ? [pinned] : [])];
+    let failed: SinterError | undefined;
+    for (const each of dims) {
+      let family: Family | undefined;
+      try {
+        family = this.#family(at, call, each);
+      } catch (error) {
+        if (!(error instanceof SinterError)) throw error;
+        // A size of 1 that is spread over another may be no one computation with greater ones.
+        failed ??= each === all ? error : undefined;
+      }
       const fitted = family?.fit(traced);
       if (family === undefined || fitted === undefined) continue;
       this.#families.unshift(family);
       counts.traces += 1;
       return family.bind(traced, fitted, at, call);
     }
+    if (failed !== undefined) throw failed;
     return undefined;
-  }
-
-  /** The family of some sizes at the beginning of their ranges; undefined where there is none. */
-  #pinned(at: Assignment, call: Call, dims: readonly Dim[]): Family | undefined {
-    try {
-      return this.#family(at, call, dims);
-    } catch (error) {
-      if (error instanceof SinterError) return undefined;
-      throw error;
-    }
   }
 
   #bindKnown(traced: Traced, at: Assignment, call: Call): Bound | undefined {

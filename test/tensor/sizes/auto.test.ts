@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as sn from '../../../src/index.ts';
-import { parameter } from '../../../src/nn/index.ts';
+import { LSTM, parameter } from '../../../src/nn/index.ts';
 import { floats } from './programs.ts';
 
 type X = sn.Tensor;
@@ -32,6 +32,23 @@ describe('sizes of themselves', () => {
     // Three sizes, then a program, and more where sizes grow.
     expect(made).toBeGreaterThan(3);
     expect(made).toBeLessThanOrEqual(8);
+  });
+
+  test('serve recurrent layers and their gradients over batches', async () => {
+    const layer = new LSTM(3, 4);
+    const step = (x: X): X => sn.grad((y: X) => layer.forward(y)[0].square().sum())(x) as X;
+    const f = sn.compile(step);
+    // The weights.
+    await step(floats(5, 2, 3)).data();
+    const made = await programsOf(async () => {
+      for (const n of lengths.slice(0, 12)) await f(floats(5, n, 3)).data();
+    });
+    expect(made).toBeLessThanOrEqual(8);
+    for (const n of [1, 7, 50]) {
+      const x = floats(5, n, 3);
+      const [got, wanted] = [await f(x).data(), await step(x).data()];
+      got.forEach((value, k) => expect(Number(value)).toBeCloseTo(Number(wanted[k]), 4));
+    }
   });
 
   test('compute what each size does', async () => {

@@ -34,6 +34,32 @@ describe('one compiled function', () => {
     expect(after.sizes - before.sizes).toBe(160);
   });
 
+  test('spreads an axis of one element over one of several, each way', async () => {
+    const add = (x: X, y: X): X => x.add(y);
+    const f = sn.compile(add, { dims: [['a'], ['b']] });
+    for (const [a, b] of [
+      [5, 1],
+      [1, 7],
+      [6, 6],
+      [9, 1],
+      [1, 1],
+      [1, 30],
+    ] as const) {
+      const [x, y] = [floats(a), floats(b)];
+      expect(await f(x, y).array(), `${a} and ${b}`).toEqual(await add(x, y).array());
+    }
+    expect(() => f(floats(5), floats(6))).toThrow('a === b has to hold, and they are 5 and 6');
+  });
+
+  test('refuses a loop along the axis by the name of the dim', () => {
+    const f = sn.compile((x: X) => sn.scan((sum: X, each: X) => [sum.add(each), sum], sn.zeros([]), x)[1], {
+      dims: [[seq]],
+    });
+    expect(() => f(floats(5))).toThrow(
+      'loop: scan, foriLoop and recurrent layers make a fixed number of turns, and here it is a size (seq)',
+    );
+  });
+
   test('takes trees, and sizes by place', async () => {
     const rows = (n: number): X => sn.tensor(new Float32Array(2 * n).fill(1), { shape: [n, 2] });
     const scale = sn.tensor([3, 4]);

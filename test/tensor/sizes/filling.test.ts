@@ -7,6 +7,7 @@ import { givenOf, inputsIn, recorded, type Inputs } from '../../support/coverage
 import { allRows } from '../../support/coverage/report.ts';
 import type { Row } from '../../support/coverage/row.ts';
 import { outcomeOf, variations, type Outcome, type Varied } from './filling.ts';
+import { chosen, halved, nested, turned } from './loops.ts';
 
 // Where a call stands costs a test runner that maps sources much.
 const { stackTraceLimit } = Error;
@@ -103,6 +104,26 @@ test.each(others)('$name: it is one program for all sizes', async (row) => {
   sn.manualSeed(7);
   const outcome = await outcomeOf((values) => recorded(row, 'f32', values), inputs, { [axis]: [0] });
   expect(outcome).toEqual({ kind: 'same' });
+});
+
+type Turning = (x: sn.Tensor) => readonly sn.Tensor[];
+const turning: readonly (readonly [name: string, fn: Turning, given: string, axis: number])[] = [
+  ['a scan', turned, 'sn.arange(12).sin().reshape([3, 4])', 1],
+  ['a branch', (x) => [chosen(x)], 'sn.arange(4).sin()', 0],
+  ['a loop that ends by data', (x) => [halved(x)], 'sn.arange(4).sin()', 0],
+  ['a loop in a loop', (x) => [nested(x)], 'sn.arange(4).sin()', 0],
+];
+
+test.each(turning)('%s and its gradient: they are one program for all sizes', async (name, fn, x, axis) => {
+  const inputs = await givenOf({ name, call: '', given: { x } });
+  const gradient = sn.grad((each: sn.Tensor) =>
+    fn(each).reduce((sum: sn.Tensor, y) => sum.add(y.square().sum()), sn.tensor(0)),
+  );
+  // The derivative of a loop that ends by data would go back an unknown number of turns.
+  const all =
+    fn === turning[2]![1] ? [fn] : [fn, (each: sn.Tensor): readonly sn.Tensor[] => [gradient(each)]];
+  for (const each of all)
+    expect(await outcomeOf((values) => each(values['x']!), inputs, { x: [axis] })).toEqual({ kind: 'same' });
 });
 
 test('a search, a histogram and a draw give at every size what they give at one', async () => {

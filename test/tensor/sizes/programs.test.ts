@@ -5,7 +5,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import * as fc from 'fast-check';
 import * as sn from '../../../src/index.ts';
 import { checkLawAsync } from '../../support/property.ts';
-import { programs, type SizedProgram } from './programs.ts';
+import { loops } from './loops.ts';
+import { programs as plain, type SizedProgram } from './programs.ts';
+
+const programs = [...plain, ...loops];
 
 const listed = (result: sn.Tensor | readonly sn.Tensor[]): readonly sn.Tensor[] =>
   result instanceof sn.Tensor ? [result] : result;

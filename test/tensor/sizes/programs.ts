@@ -35,12 +35,12 @@ export function integers(end: number, ...shape: number[]): sn.Tensor {
 const n = sn.dim('n', { max: 200 });
 const b = sn.dim('b', { max: 20 });
 /** A second size that goes with the first. */
-const other = (size: number): number => (size % 19) + 1;
+export const other = (size: number): number => (size % 19) + 1;
 
 type X = sn.Tensor;
 
 /** A program; the types of its parameters are its own affair. */
-const program = <A extends X[]>(
+export const program = <A extends X[]>(
   name: string,
   dims: Dims,
   args: (size: number) => X[],

@@ -1,0 +1,93 @@
+// Loops over values of varying sizes. What a loop carries has one size in every turn, which is the size outside, so that
+// its body is made at the same capacities; run-time scalars of the body are the same in every turn.
+
+import { regionOf } from '../control/iterate.ts';
+import { Region } from '../control/region.ts';
+import type { Attrs } from '../ops.ts';
+import { capacityOf, fixedAxis, prefixAxis, type Axis } from './layout.ts';
+import { Lowering, type Sized, type SizeScalar } from './lowering.ts';
+import type { NodeOf, Node } from '../graph.ts';
+import type { Part } from './structure.ts';
+import { RegionStructure } from './region.ts';
+import type { Rule, RulesOf } from './rule.ts';
+import { isVarying, type Num } from './size.ts';
+
+/** A body at capacities, the scalars that it reads behind its parameters, and how its values are laid out. */
+interface MadeBody {
+  readonly region: Region;
+  readonly scalars: readonly SizeScalar[];
+  readonly parameters: readonly (readonly Axis[])[];
+  readonly outputs: readonly (readonly Axis[])[];
+}
+
+type Apply = (ctx: Lowering, part: Part, inputs: readonly Sized[]) => Sized;
+
+const prefixes = (ctx: Lowering, shape: readonly Num[]): readonly Axis[] =>
+  shape.map((size) => prefixAxis(size, ctx.capacity(size)));
+
+/** Siblings have one body, which is made once. */
+const bodies = new WeakMap<Lowering, Map<RegionStructure, MadeBody>>();
+
+function bodyOf(ctx: Lowering, pattern: RegionStructure, apply: Apply): MadeBody {
+  const known = bodies.get(ctx) ?? new Map<RegionStructure, MadeBody>();
+  bodies.set(ctx, known);
+  const before = known.get(pattern);
+  if (before !== undefined) return before;
+  const inner = ctx.within(pattern.parameters.length);
+  const axes = pattern.parameters.map(({ shape }) => prefixes(inner, shape));
+  const parameters: NodeOf<'parameter'>[] = pattern.parameters.map(({ name, dtype }, index) =>
+    inner.b.add('parameter', [], { index, name, dtype, shape: axes[index]!.map(capacityOf) }),
+  );
+  const made = inner.lowered(pattern.structure, apply, ({ leaf }) => ({
+    node: parameters[leaf] as Node,
+    axes: axes[leaf]!,
+  }));
+  const ends = pattern.structure.outputs.map((output) => {
+    const to = prefixes(inner, pattern.structure.parts[output]!.shape);
+    return inner.like(made[output]!, to);
+  });
+  for (const { parameter } of inner.scalars) parameters.push(parameter);
+  const region = regionOf({ parameters, outputs: ends.map(({ node }) => node) });
+  const body = {
+    region,
+    scalars: inner.scalars,
+    parameters: axes,
+    outputs: ends.map((end) => end.axes),
+  };
+  known.set(pattern, body);
+  return body;
+}
+
+/** The rule of loops, by that of every operation, which bodies consist of. */
+export function loops(apply: Apply): RulesOf<'iterate'> {
+  const iterate: Rule = (ctx, part, inputs) => {
+    const attrs = part.attrs as unknown as Omit<Attrs<'iterate'>, 'trips' | 'body'> & {
+      readonly trips: Num;
+      readonly body: Region | RegionStructure;
+    };
+    const { trips, carries, stacked, result } = attrs;
+    if (isVarying(trips))
+      return ctx.refuse(
+        part,
+        'scan, foriLoop and recurrent layers make a fixed number of turns, and here it is a size',
+        [trips],
+      );
+    // A body of fixed sizes takes nothing that varies.
+    if (attrs.body instanceof Region) return ctx.refuse(part, 'the loop reads something of a varying size');
+    const pattern = attrs.body;
+    const { region, scalars, parameters, outputs } = bodyOf(ctx, pattern, apply);
+    const stackOf = (axes: readonly Axis[]): readonly Axis[] => [fixedAxis(trips), ...axes];
+    const given = inputs.map((x, i) => {
+      const own = parameters[i + 1]!;
+      return ctx.like(x, i >= carries && i < carries + stacked ? stackOf(own) : own).node;
+    });
+    const read = scalars.map(({ num, parameter, part: of }) =>
+      ctx.scalar(num, parameter.dtype as Parameters<Lowering['scalar']>[1], of),
+    );
+    const made = { ...attrs, trips, body: region };
+    const node = ctx.b.add('iterate', [...given, ...read], made) as Node;
+    const axes = outputs[result]!;
+    return { node, axes: result < carries ? axes : stackOf(axes) };
+  };
+  return { iterate };
+}
