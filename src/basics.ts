@@ -61,7 +61,7 @@ export type {
 export type { LoweredSource, LowerOptions } from './explain.ts';
 
 // Devices and memory
-export { setDebug } from './tensor/debug.ts';
+export { setChecks, setDebug } from './tensor/debug.ts';
 export { close, devices, setDevice, synchronize } from './tensor/storage/device.ts';
 
 // Looking at what happens
@@ -76,4 +76,12 @@ export { foldIn, key, splitKey, withKey } from './tensor/keys.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
 
 // Errors
-export { CompilerBug, DeviceError, ParseError, SinterError, TensorError, type ErrorCode } from './errors.ts';
+export {
+  CompilerBug,
+  DeviceError,
+  IndexError,
+  ParseError,
+  SinterError,
+  TensorError,
+  type ErrorCode,
+} from './errors.ts';

@@ -44,6 +44,27 @@ export class TensorError extends SinterError {
   }
 }
 
+/** A label that is no class, or an index outside its axis; rejects the next read. */
+export class IndexError extends TensorError {
+  override name: string = 'IndexError';
+  /** The integer that is outside. */
+  readonly index: number | bigint;
+  /** The least and the greatest integer that are allowed. */
+  readonly allowed: readonly [from: number, to: number];
+  constructor(
+    op: string,
+    problem: string,
+    index: number | bigint,
+    allowed: readonly [from: number, to: number],
+    hint?: string,
+    place?: string,
+  ) {
+    super('E_INDEX', op, problem, hint, place);
+    this.index = index;
+    this.allowed = allowed;
+  }
+}
+
 /** The same mistake, as one of the operation that was called; whatever else it is stays. */
 export function ofCaller(error: unknown, op: string): unknown {
   if (!(error instanceof TensorError) || error.op === op) return error;

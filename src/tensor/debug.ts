@@ -1,14 +1,25 @@
-// Watches: facts about elements that decide whether an operation means anything, such as the least
-// and the greatest of indices. They are computed beside the operation, as a few more reductions,
-// and checked after the next read of any tensor: so an index outside its axis is an error that
-// names the operation and the user's line. Always on the interpreter, with `setDebug(true)` on
-// every device.
+// Checks of elements: facts that decide whether an operation means anything, such as whether labels
+// are classes. They are told after the next read of any tensor, naming the operation and the user's
+// line. Positions and labels are always checked (checks/range.ts), on the host where it has them.
+// What costs a reduction of floats is watched on the interpreter, and with `setDebug(true)`.
 
-import { TensorError, userLocation, type ErrorCode } from '../errors.ts';
+import { SinterError, TensorError, userLocation, type ErrorCode } from '../errors.ts';
 import { flag, takes } from '../ir/arguments.ts';
-import { broadcast, constant, reduce, reshape } from '../ir/build.ts';
+import { binary, reduce, reshape } from '../ir/build.ts';
+import type { DType } from '../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
+import type { FixedShape } from '../ir/shape.ts';
 import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
+import { boundsOf } from './checks/bounds.ts';
+import {
+  elementsOf,
+  look,
+  outmost,
+  outside,
+  outsiderAt,
+  visible,
+  type IntegerRange,
+} from './checks/range.ts';
 import { isReference } from './storage/device.ts';
 import type { Handle } from './recording/handle.ts';
 import { onRead, realise } from './realise/realise.ts';
@@ -25,26 +36,65 @@ import { Storage } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 
 let on = false;
+let isChecking = true;
+let isOpen = false;
 /** Whether the trace being made is one of `compile`, whose calls hand back what is assigned. */
 let isCompiling = false;
+/** Beyond so many facts that nobody has read, they are computed. */
+const mostWaiting = 256;
 
 const takesDebug = takes<typeof setDebug>(['the argument', flag]);
+const takesChecks = takes<typeof setChecks>(['the argument', flag]);
 
 /**
- * With `true` operations recorded from then on watch what they read: indices outside of their axis,
- * labels that are no class, weights that are negative. The next read of any tensor (`data`, `item`,
- * `array`) rejects with E_INDEX or E_VALUE naming the operation, the element and the line. Compiled
- * functions are traced anew. It costs a few reductions an operation; off by default, but for the
- * interpreter, which always watches.
+ * With `true` operations recorded from then on watch all that they read: beside labels and indices
+ * (`setChecks`), weights and variances that are negative, probabilities beyond [0, 1]. The next read
+ * of any tensor (`data`, `item`, `array`) rejects with E_INDEX or E_VALUE naming the operation, the
+ * element and the line. Compiled functions are traced anew. It costs a few reductions an operation;
+ * off by default, but for the interpreter, which always watches.
  */
 export function setDebug(wanted: boolean): void {
   takesDebug('setDebug', wanted);
   on = wanted;
 }
 
+/**
+ * With `false` operations recorded from then on do not check labels and indices: reading outside an
+ * axis gives 0, writing there is dropped. By default the next read of any tensor rejects with an
+ * IndexError naming the operation, the integer, what is allowed, and the line. What the host has is
+ * checked there; of what only the device has, a kernel finds the outmost integer, which is read back
+ * with the next read. Compiled functions are traced anew.
+ */
+export function setChecks(wanted: boolean): void {
+  takesChecks('setChecks', wanted);
+  isChecking = wanted;
+}
+
+/** Runs `fn`, whose operations mean something where labels and indices are outside as well. */
+export function unchecked<T>(fn: () => T): T {
+  const before = isOpen;
+  isOpen = true;
+  try {
+    return fn();
+  } finally {
+    isOpen = before;
+  }
+}
+
 /** Whether operations recorded now are watched. */
-export function isWatching(): boolean {
+function isWatching(): boolean {
   return on || isReference();
+}
+
+/** Whether labels and indices of operations recorded now are checked. */
+function areIndicesChecked(): boolean {
+  return (isChecking || on) && !isOpen;
+}
+
+/** What operations recorded now are checked for: a trace holds for its own only. */
+export function watching(): 'nothing' | 'indices' | 'values' | 'all' {
+  if (isWatching()) return areIndicesChecked() ? 'all' : 'values';
+  return areIndicesChecked() ? 'indices' : 'nothing';
 }
 
 /** Runs a trace of `compile`; what it watches is told at each call. */
@@ -62,21 +112,29 @@ export function compiling<T>(trace: () => T): T {
 export type Judge = (facts: readonly (number | bigint)[]) => string | undefined;
 
 interface Watch {
-  readonly op: string;
-  readonly code: ErrorCode;
-  readonly place: string;
-  readonly judge: Judge;
+  /** The error of facts that are wrong; `of`: which example they are of, where there are many. */
+  readonly judge: (facts: readonly (number | bigint)[], of: string) => SinterError | undefined;
   /** How many facts there are of one example; a function that is mapped has more examples. */
   readonly count: number;
+  /** It is the greater facts that are wrong: those of several calls fold to one. */
+  readonly isGreatest: boolean;
 }
 
+interface Due extends Watch {
+  readonly facts: Handle;
+}
+
+/** The first fault that was seen; the next read tells it. */
+let fault: SinterError | undefined;
 /** Watches outside of compiled functions, to be judged once. */
-let waiting: (Watch & { readonly facts: Handle })[] = [];
+let waiting: Due[] = [];
+/** Judgements that nobody has waited for. */
+const settling = new Set<Promise<void>>();
 /**
  * Watches in compiled functions, by the tensor that each call assigns the facts to; it lives as
  * long as the program.
  */
-const repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[] = [];
+let repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[] = [];
 
 /**
  * Watches one operation: `make` gives facts of its operands, each a rank-0 node of one dtype.
@@ -91,17 +149,36 @@ export function watch(
   { always = false }: { readonly always?: boolean } = {},
 ): void {
   if (!always && !isWatching()) return;
-  const trace = currentTrace();
+  const place = isHidden() ? '' : userLocation();
+  watchFacts(operands, make, false, (facts, of) => {
+    const problem = judge(facts);
+    return problem === undefined ? undefined : new TensorError(code, op, of + problem, undefined, place);
+  });
+}
+
+/** Facts of a function that is traced for something else than its calls reach nobody. */
+function isHidden(): boolean {
+  let trace = currentTrace();
+  while (trace?.around !== undefined) trace = trace.around;
+  return trace !== undefined && trace.found === undefined && !isCompiling;
+}
+
+function watchFacts(
+  operands: readonly Tensor[],
+  make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
+  isGreatest: boolean,
+  judge: Watch['judge'],
+): void {
   // What a loop's turns hand on is all that leaves them.
-  const isHidden = trace !== undefined && (!isCompiling || trace.around !== undefined);
-  if (isHidden || operands.some(({ size }) => size === 0)) return;
+  const isLost = currentTrace()?.found !== undefined && !isGreatest;
+  if (isLost || isHidden() || operands.some(({ size }) => size === 0)) return;
   const facts = withGrad(false, () =>
     record(operands, (b, nodes) => {
       const parts = make(b, nodes).map((fact) => reshape(b, fact, [1]));
       return parts.length === 1 ? parts[0]! : b.add('concat', parts, { axis: 0 });
     }),
   );
-  keep({ op, code, place: userLocation(), judge, count: facts.size }, facts);
+  keep({ judge, count: facts.size, isGreatest }, facts);
 }
 
 /** Keeps facts of one example, or of all of them, until they are judged. */
@@ -111,18 +188,34 @@ function keep(known: Watch, facts: Tensor): void {
     mapping.watch(nodeFor(handleOf(facts)), (whole) => keep(known, new Tensor(recordedHandle(whole, false))));
     return;
   }
-  if (currentTrace() === undefined) {
+  const trace = currentTrace();
+  if (trace?.found !== undefined) {
+    trace.found.push({ facts: handleOf(facts), tell: (outside) => keep(known, new Tensor(outside)) });
+    return;
+  }
+  if (trace === undefined) {
     waiting.push({ ...known, facts: handleOf(facts) });
+    if (waiting.length > mostWaiting) settleWaiting();
     return;
   }
   const { dtype, shape } = facts;
-  const zeros = packBytes({ dtype, shape, data: emptyData(dtype, facts.size) });
-  const slot = leafHandle(Storage.ofHost(dtype, shape, zeros));
-  new Tensor(slot).assign(facts);
+  const slot = leafHandle(nothing(dtype, shape));
+  const before = new Tensor(slot);
+  // What an earlier call found stays until it is told.
+  const all = known.isGreatest ? record([before, facts], (b, [x, y]) => binary(b, 'max', x!, y!)) : facts;
+  before.assign(all);
   repeated.push({ ...known, slot: new WeakRef(slot), seen: slot.version });
 }
 
-/** Watches integers that must lie from `start` up to but without `end`. */
+function nothing(dtype: DType, shape: FixedShape): Storage {
+  const size = shape.reduce((product, dim) => product * dim, 1);
+  return Storage.ofHost(dtype, shape, packBytes({ dtype, shape, data: emptyData(dtype, size) }));
+}
+
+/**
+ * Checks integers that must lie from `start` up to but without `end`. What can be seen is looked at
+ * now, an input of a compiled function at each call; what only the device will know is folded there.
+ */
 export function watchRange(
   op: string,
   what: string,
@@ -132,20 +225,50 @@ export function watchRange(
   where: string,
   ignored?: number,
 ): void {
-  watch(
-    op,
-    'E_INDEX',
+  if (!areIndicesChecked() || index.size === 0) return;
+  const range: IntegerRange = { op, what, start, end, where, ignored };
+  const node = nodeFor(handleOf(index));
+  const { low, high } = boundsOf(node);
+  if (low >= start && high < end) return;
+  const elements = elementsOf(node);
+  const storage = visible(elements);
+  if (storage !== undefined) fault ??= look(storage, range);
+  else if (currentTrace()?.requires(elements, range) !== true) foldRange(index, range);
+}
+
+/** Has the device find the outmost integer. `place`: where the operation was recorded. */
+function foldRange(
+  index: Tensor,
+  range: IntegerRange,
+  place: string = isHidden() ? '' : userLocation(),
+): void {
+  const { dtype } = index;
+  watchFacts(
     [index],
-    (b, [node]) => {
-      const axes = index.shape.map((_, axis) => axis);
-      const counted = ignored === undefined ? node! : withoutIgnored(b, node!, ignored);
-      return [reduce(b, 'min', counted, axes), reduce(b, 'max', counted, axes)];
-    },
-    ([low, high]) => {
-      const wrong = low! < start ? low : high! >= end ? high : undefined;
-      return wrong === undefined ? undefined : `${what} ${wrong} is outside ${where}`;
+    (b, [node]) => [outmost(b, node!, range)],
+    true,
+    ([distance], of) => {
+      const found = outsiderAt(distance!, range, dtype);
+      return found === undefined ? undefined : outside(range, found, place, of);
     },
   );
+}
+
+/** Checks what a compiled function is called with, before it runs. */
+export function checkInput(value: Handle, range: IntegerRange, place: string): void {
+  const storage = realise(value);
+  if (storage.seen !== undefined) fault ??= look(storage, range, place);
+  else {
+    foldRange(new Tensor(value), range, place);
+    // The function may be given the memory of its inputs.
+    realise(waiting.at(-1)!.facts);
+  }
+}
+
+/** The same of a number. */
+export function checkNumber(value: number, range: IntegerRange, place: string): void {
+  const found = Math.trunc(value);
+  if (found < range.start || found >= range.end) fault ??= outside(range, found, place);
 }
 
 /** Watches floats that must lie in [0, 1]; NaN is for `detectAnomaly`. */
@@ -166,34 +289,80 @@ export function watchShares(op: string, what: string, x: Tensor): void {
   );
 }
 
-/** 0 in place of the elements that are not to count. */
-function withoutIgnored(b: GraphBuilder, node: Node, ignored: number): Node {
-  const same = (value: number): Node => broadcast(b, constant(b, value, node.dtype), node.shape as number[]);
-  const hit = b.add('eq', [node, same(ignored)], {}) as Node;
-  return b.add('where', [hit, same(0), node], {}) as Node;
+/** What was watched since the last read. */
+function takeDue(): Due[] {
+  const due = waiting;
+  waiting = [];
+  let hasDied = false;
+  for (const one of repeated) {
+    const facts = one.slot.deref();
+    hasDied ||= facts === undefined;
+    if (facts === undefined || facts.version === one.seen) continue;
+    one.seen = facts.version;
+    due.push({ ...one, facts });
+  }
+  if (hasDied) repeated = repeated.filter(({ slot }) => slot.deref() !== undefined);
+  return due;
+}
+
+/** Computes what waits, so that a program that never reads holds no more than that. */
+function settleWaiting(): void {
+  const due = waiting;
+  waiting = [];
+  for (const one of due) {
+    const judged = judge(one);
+    if (judged === undefined) continue;
+    settling.add(judged);
+    void judged.finally(() => settling.delete(judged));
+  }
+}
+
+/** Judges facts, now where they can be seen. */
+function judge(due: Due): Promise<void> | undefined {
+  const storage = realise(due.facts);
+  const { seen } = storage;
+  if (seen !== undefined) {
+    judgeBytes(due, seen);
+    return undefined;
+  }
+  return storage.read().then(
+    (bytes) => judgeBytes(due, bytes),
+    (error: unknown) => {
+      fault ??= error instanceof SinterError ? error : new SinterError('E_BUG', String(error));
+    },
+  );
+}
+
+function judgeBytes({ facts, judge: told, count, isGreatest }: Due, bytes: Uint8Array): void {
+  const { dtype, shape } = facts;
+  const all = [...unpackBytes(bytes, dtype, shape).data];
+  for (let at = 0; at < all.length; at += count) {
+    const of = all.length === count ? '' : `example ${at / count}: `;
+    const error = told(all.slice(at, at + count), of);
+    if (error === undefined) continue;
+    fault ??= error;
+    return isGreatest ? forget(facts) : undefined;
+  }
+}
+
+/** The calls to come are judged by themselves. */
+function forget(facts: Handle): void {
+  const one = repeated.find(({ slot }) => slot.deref() === facts);
+  if (one === undefined) return;
+  new Tensor(facts).assign(new Tensor(leafHandle(nothing(facts.dtype, facts.shape))));
+  one.seen = facts.version;
 }
 
 /** Judges what was watched since the last read. Rejects with the first fault. */
-async function judgeAll(): Promise<void> {
-  const now: (Watch & { readonly facts: Handle })[] = waiting;
-  waiting = [];
-  for (const one of repeated) {
-    const facts = one.slot.deref();
-    if (facts === undefined || facts.version === one.seen) continue;
-    one.seen = facts.version;
-    now.push({ ...one, facts });
-  }
-  for (const { facts, judge, code, op, place, count } of now) {
-    const { dtype, shape } = facts;
-    const { data } = unpackBytes(await realise(facts).read(), dtype, shape);
-    const all = [...data];
-    for (let at = 0; at < all.length; at += count) {
-      const problem = judge(all.slice(at, at + count));
-      if (problem === undefined) continue;
-      const example = all.length === count ? '' : `example ${at / count}: `;
-      throw new TensorError(code, op, example + problem, undefined, place);
-    }
-  }
+async function judgeAll(due: readonly Due[]): Promise<void> {
+  await Promise.all([...due.map(judge), ...settling]);
+  if (fault === undefined) return;
+  const told = fault;
+  fault = undefined;
+  throw told;
 }
 
-onRead(() => (waiting.length === 0 && repeated.length === 0 ? undefined : judgeAll()));
+onRead(() => {
+  const due = takeDue();
+  return due.length === 0 && fault === undefined && settling.size === 0 ? undefined : judgeAll(due);
+});

@@ -84,7 +84,7 @@ const entries: readonly (readonly [entry: string, members: object, rows: Rows])[
 /** Exported to be recognised, to be derived from, or made by the package alone. */
 const notCalled = new Set(
   (
-    'CompilerBug DeviceError ParseError SinterError TensorError Tensor Explanation Module Optimizer ' +
+    'CompilerBug DeviceError IndexError ParseError SinterError TensorError Tensor Explanation Module Optimizer ' +
     // Made by functions, and of a promise.
     'DeviceBuffer Fence Storage WeakStorage ' +
     'CooMatrix CscMatrix CsrMatrix Packed24 QuantizedTensor ' +

@@ -1,6 +1,7 @@
 // Keys and values that decoding keeps: room for as many positions as will come, so that every step has
 // the same shapes and one compiled program.
 
+import { unchecked } from '../../tensor/debug.ts';
 import { arange, full, zeros } from '../../tensor/ops/creation/creation.ts';
 import { add } from '../../tensor/ops/elementwise/arithmetic.ts';
 import { le, where } from '../../tensor/ops/elementwise/compare.ts';
@@ -72,7 +73,7 @@ export function attendCached(
   const count = x.shape.at(-2)!;
   const places = add(arange(count), cache.length);
   const written = (old: Tensor, fresh: Tensor): Tensor =>
-    indexCopy(old, old.rank - 2, places, splitHeads(fresh, attention.heads));
+    unchecked(() => indexCopy(old, old.rank - 2, places, splitHeads(fresh, attention.heads)));
   const keys = written(cache.keys, attention.key.forward(x));
   const values = written(cache.values, attention.value.forward(x));
   const mask = le(arange(room), reshape(places, [count, 1]));

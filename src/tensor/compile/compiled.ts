@@ -6,6 +6,7 @@ import type { Graph, Node } from '../../ir/graph.ts';
 import { showValue } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { fromReal } from '../../ir/value.ts';
+import { checkInput, checkNumber } from '../debug.ts';
 import { takeValue } from '../recording/assign.ts';
 import { Executable, type FindSchedules } from '../realise/executable.ts';
 import { execute } from '../realise/execute.ts';
@@ -22,7 +23,7 @@ import { sameSkeleton } from '../realise/skeleton.ts';
 import { requireGrad } from '../recording/slots.ts';
 import { Storage } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
-import type { Answered, NumberPart, Origin, ScalarOrigin } from './trace.ts';
+import type { Answered, NumberPart, Origin, Requirement, ScalarOrigin } from './trace.ts';
 import type { Input, ResultLeaf, Source, Traced } from './trace-function.ts';
 import type { Bound } from '../sizes/family.ts';
 import { unflatten } from '../tree.ts';
@@ -32,6 +33,17 @@ type Handles = readonly (Handle | undefined)[];
 /** The value from outside that an origin names at this call. */
 function outside(origin: Origin, handles: Handles): Handle {
   return origin.kind === 'captured' ? currentHandle(origin.handle, 'compile') : handles[origin.leaf]!;
+}
+
+/** Checks integers that this call brings. */
+function checkCall(
+  { origin, range, place }: Requirement,
+  leaves: readonly unknown[],
+  handles: Handles,
+): void {
+  if (origin.kind === 'number') checkNumber(leaves[origin.leaf] as number, range, place);
+  else if (origin.kind === 'argument' || origin.kind === 'captured')
+    checkInput(outside(origin, handles), range, place);
 }
 
 export class Compiled {
@@ -134,6 +146,7 @@ export class Compiled {
   call(leaves: readonly unknown[], handles: Handles): unknown {
     const { traced } = this;
     const inputs = traced.inputs.map((input) => inputStorage(input, handles));
+    for (const requirement of traced.recorded.trace.requirements) checkCall(requirement, leaves, handles);
     // The inputs at this call, taken before anything is assigned or given up.
     const nodes = inputNodes(traced.inputs, handles);
     const history = nodes === undefined ? undefined : this.#history(nodes);

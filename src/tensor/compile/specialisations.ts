@@ -5,7 +5,7 @@
 import '../../core.ts';
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Compiled } from './compiled.ts';
-import { compiling, isWatching } from '../debug.ts';
+import { compiling, watching } from '../debug.ts';
 import { autocastType, type AutocastType } from '../autocast.ts';
 import { changes } from '../layer/changes.ts';
 import type { Executable, FindSchedules } from '../realise/executable.ts';
@@ -28,8 +28,8 @@ const many = 8;
 interface Specialisation {
   readonly face: Face;
   readonly gradEnabled: boolean;
-  /** Whether indices are watched (debug.ts). */
-  readonly isWatching: boolean;
+  /** What operations are checked for (debug.ts). */
+  readonly watching: ReturnType<typeof watching>;
   /** The dtype of products in the scope of mixed precision that it was called in. */
   readonly autocast: AutocastType | undefined;
   /** How often hooks and dtypes had changed (layer/changes.ts). */
@@ -79,7 +79,7 @@ export class Specialisations {
       const found = known[i]!;
       const leaves =
         found.gradEnabled === gradEnabled() &&
-        found.isWatching === isWatching() &&
+        found.watching === watching() &&
         found.autocast === autocastType() &&
         found.changes === changes()
           ? leavesLike(found.face, args)
@@ -118,7 +118,7 @@ export class Specialisations {
     this.#known.unshift({
       face,
       gradEnabled: gradEnabled(),
-      isWatching: isWatching(),
+      watching: watching(),
       autocast: autocastType(),
       changes: changes(),
       compiled,

@@ -3,11 +3,12 @@
 // assigns to them, or accumulates in their gradients, becomes outputs that every call hands back.
 // Random draws become run-time scalars.
 
-import { SinterError, TensorError } from '../../errors.ts';
+import { SinterError, TensorError, userLocation } from '../../errors.ts';
 import { isInexact, partType, type DType, type RealDType } from '../../ir/dtype.ts';
 import { binary, cast, constant } from '../../ir/build.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
+import type { IntegerRange } from '../checks/range.ts';
 import { Handle, showHandle, type RandomWords, type TraceScope } from '../recording/handle.ts';
 import { isOpen, walkGradient } from '../recording/history.ts';
 import { freshParameter } from '../recording/leaf.ts';
@@ -88,13 +89,23 @@ class TraceBuilder extends GraphBuilder {
   }
 }
 
+/** What each call is checked for: integers from outside, or a number. */
+export interface Requirement {
+  readonly origin: Origin | ScalarOrigin;
+  readonly range: IntegerRange;
+  /** Where the operation was recorded. */
+  readonly place: string;
+}
+
 export class Trace implements TraceScope {
   readonly builder: GraphBuilder;
   readonly around: undefined = undefined;
+  readonly found: undefined = undefined;
   readonly slots: Slot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
   /** What was asked of numbers. */
   readonly answers: Answered[] = [];
+  readonly requirements: Requirement[] = [];
   readonly #ofOutside = new Map<Handle, Slot>();
   readonly #ofStandIn = new Map<Handle, Slot>();
   readonly #ofParameter = new Map<Node, Slot>();
@@ -103,6 +114,8 @@ export class Trace implements TraceScope {
   /** The function takes gradients itself. */
   differentiates = false;
   /** Of the stand-ins of numbers, by node. */
+  /** Numbers among the arguments in the dtypes of what they meet, and their leaves. */
+  readonly #inDtypes = new Map<Node, number>();
   readonly #numbers = new Map<Node, number>();
   #seed: readonly [Node, Node] | undefined = undefined;
   #counts = 0n;
@@ -158,6 +171,7 @@ export class Trace implements TraceScope {
       is: (question) => this.#ask(leaf, value, question),
       in: (dtype) => {
         const node = this.#exact ? this.#numberIn(leaf, handle.node, partType(dtype)) : handle.node;
+        this.#inDtypes.set(node, leaf);
         return node === handle.node ? handle : new Handle(node, this);
       },
     };
@@ -268,6 +282,20 @@ export class Trace implements TraceScope {
   /** Whether the node stands for a value from outside. */
   isInput(node: Node): boolean {
     return this.#ofParameter.has(node);
+  }
+
+  requires(node: Node, range: IntegerRange): boolean {
+    const slot = this.#ofParameter.get(node);
+    const origin = slot?.origin ?? this.#numberBehind(node);
+    if (origin !== undefined) this.requirements.push({ origin, range, place: userLocation() });
+    return origin !== undefined;
+  }
+
+  /** The number among the arguments that a node is, whatever dtype it is brought into. */
+  #numberBehind(node: Node): ScalarOrigin | undefined {
+    const number = node.op === 'cast' ? node.inputs[0]! : node;
+    const leaf = this.#inDtypes.get(node) ?? this.#inDtypes.get(number) ?? this.#numbers.get(number);
+    return leaf === undefined ? undefined : { kind: 'number', leaf, part: 'value' };
   }
 
   /**

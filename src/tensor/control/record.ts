@@ -1,7 +1,8 @@
 // Loops as they are recorded: a function of the user's, called once on stand-ins, becomes a region.
 
 import { showValue, TensorError } from '../../errors.ts';
-import { add, cast } from '../../ir/build.ts';
+import { add, binary, cast, full } from '../../ir/build.ts';
+import { isWide } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectSynchronous } from '../expect.ts';
@@ -109,14 +110,19 @@ export function recordLoop({
                   ),
                 ),
               ];
+        const kept = scope.found.map(({ facts }) => scope.parameter(facts));
+        const greatest = recordMany(
+          [...kept, ...scope.found.map(({ facts }) => new Tensor(facts))],
+          (b, nodes) => kept.map((_, i) => binary(b, 'max', nodes[i]!, nodes[kept.length + i]!)),
+        );
         const nodesOf = (list: readonly Tensor[]): Node[] =>
           list.map((tensor) => currentHandle(handleOf(tensor), op).node);
         return {
           body: {
             count: nodesOf([count])[0]!,
-            carries: [...nodesOf(going.map((flag) => scope.parameter(flag))), ...nodesOf(carries)],
+            carries: nodesOf([...going.map((flag) => scope.parameter(flag)), ...carries, ...kept]),
             slices: nodesOf(parts),
-            next: nodesOf([...going, ...next.map(({ tensor }) => tensor)]),
+            next: nodesOf([...going, ...next.map(({ tensor }) => tensor), ...greatest]),
             given: nodesOf(given?.tensors ?? []),
           },
           wider: next.map(({ wider }) => wider),
@@ -135,7 +141,10 @@ export function recordLoop({
     const captured = scope.captured.map(({ outside }) => new Tensor(outside));
     const flags =
       condition === undefined ? [] : [flagOf(op, condition(unflatten(start.flat.structure, starts)))];
-    const held = [...flags, ...starts];
+    const nothing = scope.found.map(({ facts: { dtype, shape } }) =>
+      recordMany([], (b) => [full(b, shape, isWide(dtype) ? 0n : 0, dtype)]),
+    );
+    const held = [...flags, ...starts, ...nothing.flat()];
     const operands = [...held, ...stacks.tensors, ...captured];
     const body = { ...traced.body, captured: scope.captured.map(({ parameter }) => parameter) };
     const results = recordMany(operands, (b, nodes) => {
@@ -146,7 +155,9 @@ export function recordLoop({
       };
       return loopNodes(b, body, inputs, form);
     });
-    const carry = unflatten(start.flat.structure, results.slice(flags.length, held.length));
+    const own = flags.length + starts.length;
+    scope.found.forEach(({ tell }, i) => tell(handleOf(results[own + i]!)));
+    const carry = unflatten(start.flat.structure, results.slice(flags.length, own));
     const given =
       traced.structure === undefined ? undefined : unflatten(traced.structure, results.slice(held.length));
     return [carry, given];

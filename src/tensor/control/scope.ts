@@ -5,7 +5,14 @@ import { TensorError } from '../../errors.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { Readings } from '../compile/readings.ts';
-import { Handle, showHandle, type Noting, type RandomWords, type TraceScope } from '../recording/handle.ts';
+import {
+  Handle,
+  showHandle,
+  type Found,
+  type Noting,
+  type RandomWords,
+  type TraceScope,
+} from '../recording/handle.ts';
 import { freshParameter } from '../recording/leaf.ts';
 import { currentTrace } from '../recording/recording.ts';
 import { Tensor } from '../tensor.ts';
@@ -22,6 +29,7 @@ export class LoopScope implements TraceScope {
   readonly readings: Noting;
   readonly around: TraceScope | undefined;
   readonly captured: Captured[] = [];
+  readonly found: Found[] = [];
   readonly #op: string;
   readonly #what: 'body' | 'branch';
   readonly #standIns = new Map<Handle, Handle>();
@@ -96,6 +104,11 @@ export class LoopScope implements TraceScope {
 
   isInput(node: Node): boolean {
     return this.#parameters.has(node);
+  }
+
+  /** How often the body runs is not known, nor which branch: nothing is required of what they read. */
+  requires(): boolean {
+    return false;
   }
 
   requiresGrad(value: Handle): boolean {

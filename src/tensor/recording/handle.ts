@@ -5,6 +5,7 @@
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
+import type { IntegerRange } from '../checks/range.ts';
 import { freshParameter } from './leaf.ts';
 import { Storage } from '../storage/storage.ts';
 import type { Question } from './number.ts';
@@ -32,11 +33,20 @@ export interface Noting {
   noteKeys(holder: object): void;
 }
 
+/** Facts that the body of a loop, or a branch, found out (debug.ts): the greater ones are wrong. */
+export interface Found {
+  readonly facts: Handle;
+  /** Takes the greatest facts of all turns, a value of the world outside. */
+  readonly tell: (outside: Handle) => void;
+}
+
 /** A function that is being traced (compile/trace.ts), as seen by values and by the recording. */
 export interface TraceScope {
   readonly builder: GraphBuilder;
   /** The trace around it, of a body within a traced function. */
   readonly around: TraceScope | undefined;
+  /** Facts that its turns hand on beside its results; undefined for a function that is compiled. */
+  readonly found: Found[] | undefined;
   /** Whether values of that trace (or of none) are from outside of this one. */
   encloses(trace: TraceScope | undefined): boolean;
   /** What it has read of objects that it captured. */
@@ -53,6 +63,8 @@ export interface TraceScope {
   isOwn(value: unknown): boolean;
   /** Whether the node stands for a value from outside. */
   isInput(node: Node): boolean;
+  /** Has the integers of a value from outside checked at each call; false where the node is none. */
+  requires(node: Node, range: IntegerRange): boolean;
   /**
    * Whether a value depends on something outside that requires gradients, or on a leaf made inside.
    */

@@ -83,6 +83,7 @@ export const callRows: Rows = {
   detectAnomaly: [meaning(() => () => 1, 'function', 'asynchronous', 'true')],
   devices: [],
   profile: [like(fn, () => () => 1)],
+  setChecks: [like(flag, () => true)],
   setDebug: [like(flag, () => false)],
   setAutoDims: [flag],
   dim: [

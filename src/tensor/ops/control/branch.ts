@@ -5,7 +5,7 @@
 import { showValue, TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { binary, cast, constant, full, where } from '../../../ir/build.ts';
-import type { DType } from '../../../ir/dtype.ts';
+import { isWide, type DType } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { sameShape } from '../../../ir/shape.ts';
 import { loopNodes, type Body } from '../../control/loop.ts';
@@ -113,12 +113,20 @@ function choose(
         const typed = tensor.dtype === dtype ? tensor : tensor.cast(dtype);
         return currentHandle(handleOf(typed), op).node;
       });
-      const carries = [{ dtype: 'i32' as const, shape: [] }, ...types].map(
+      const found = scope.found.map(({ facts }) => facts);
+      const carries = [{ dtype: 'i32' as const, shape: [] }, ...types, ...found].map(
         (type) => currentHandle(handleOf(scope.parameter(type)), op).node,
       );
       const going = constant(scope.builder, 0, 'i32');
       const captured = [...own, ...scope.captured.map(({ parameter }) => parameter)];
-      return { count, carries, slices: [], captured, next: [going, ...next], given: [] };
+      return {
+        count,
+        carries,
+        slices: [],
+        captured,
+        next: [going, ...next, ...found.map(({ node }) => node)],
+        given: [],
+      };
     }),
   );
   const outside = made.map(({ scope }) => scope.captured.map((one) => new Tensor(one.outside)));
@@ -126,17 +134,25 @@ function choose(
     const own = nodes.slice(0, values.length);
     let at = values.length;
     let held: readonly Node[] = types.map(({ dtype, shape }) => full(b, shape, 0, dtype));
+    const found: Node[] = [];
     bodies.forEach((body, place) => {
       const read = nodes.slice(at, at + outside[place]!.length);
       at += read.length;
       const guard = guardOf(chosen!, place)(b);
-      const inputs = { carries: [guard, ...held], stacks: [], captured: [...own, ...read] };
+      const nothing = made[place]!.scope.found.map(({ facts: { dtype, shape } }) =>
+        full(b, shape, isWide(dtype) ? 0n : 0, dtype),
+      );
+      const inputs = { carries: [guard, ...held, ...nothing], stacks: [], captured: [...own, ...read] };
       const form = { trips: 1, reverse: false, segment: 0, guard: 0, hoists: false };
-      held = loopNodes(b, body, inputs, form).slice(1);
+      const after = loopNodes(b, body, inputs, form).slice(1);
+      held = after.slice(0, types.length);
+      found.push(...after.slice(types.length));
     });
-    return [...held];
+    return [...held, ...found];
   });
-  return unflatten(made[0]!.flat.structure, results);
+  const told = made.flatMap(({ scope }) => scope.found);
+  told.forEach(({ tell }, i) => tell(handleOf(results[types.length + i]!)));
+  return unflatten(made[0]!.flat.structure, results.slice(0, types.length));
 }
 
 /** A predicate or an index must be one element. */

@@ -94,7 +94,7 @@ export const indexing: Family = {
   name: 'indexing',
   title: 'Indexing, selection and scatters',
   about:
-    'Every dtype; positions are integers of any dtype. What lies outside reads 0 and is not written; `setDebug(true)` makes it an error. ' +
+    'Every dtype; positions are integers of any dtype. What lies outside is an error when the result is read; with `setChecks(false)` it reads 0 and is not written. ' +
     'Results whose size the data decides are promises outside of `compile`, and take `size` inside.',
   inputs: {
     x,

@@ -1,0 +1,191 @@
+// A range that integers of an operation must lie in: labels in the classes, positions on an axis.
+// Where the elements can be seen they are looked at; where only the device has them, a reduction of
+// one number (`outmost`) tells the same.
+
+import { IndexError, userLocation } from '../../errors.ts';
+import { dtypeBytes, isInteger, isWide, type DType } from '../../ir/dtype.ts';
+import { binary, broadcast, cast, constant, reduce, where } from '../../ir/build.ts';
+import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import { storageOf } from '../recording/leaf.ts';
+import type { Storage } from '../storage/storage.ts';
+
+export interface IntegerRange {
+  readonly op: string;
+  /** What the integers are: `label`. */
+  readonly what: string;
+  /** Up to `end`, which is outside. */
+  readonly start: number;
+  readonly end: number;
+  /** What they are outside of: `the 3 classes of f32[1,3]`. */
+  readonly where: string;
+  /** An integer that may stand there as well. */
+  readonly ignored: number | undefined;
+}
+
+/**
+ * The error of an integer that is outside. `place`: where the operation was recorded; `example`:
+ * which one of many it is of.
+ */
+export function outside(
+  { op, what, start, end, where: all }: IntegerRange,
+  found: number | bigint,
+  place: string = userLocation(),
+  example = '',
+): IndexError {
+  const allowed = end === start + 1 ? `only ${start} is inside` : `${start} to ${end - 1} are inside`;
+  return new IndexError(
+    op,
+    `${example}${what} ${found} is outside ${all}`,
+    found,
+    [start, end - 1],
+    `${allowed}; setChecks(false) reads 0 outside, and writes nothing there`,
+    place,
+  );
+}
+
+/**
+ * What a node has its elements from: the value behind changes of shape, and of the dtype where each
+ * integer stays what it is.
+ */
+export function elementsOf(node: Node): Node {
+  let at = node;
+  while (isSame(at)) at = at.inputs[0]!;
+  return at;
+}
+
+function isSame({ op, dtype, inputs }: Node): boolean {
+  if (op === 'reshape' || op === 'permute' || op === 'broadcast' || op === 'stopGradient') return true;
+  return op === 'cast' && holds(dtype, inputs[0]!.dtype);
+}
+
+/** Whether a dtype of integers has all those of another. */
+function holds(wide: DType, narrow: DType): boolean {
+  if (!isInteger(wide) || !isInteger(narrow)) return false;
+  const isGreater = dtypeBytes(wide) > dtypeBytes(narrow);
+  return isUnsigned(wide) === isUnsigned(narrow)
+    ? isGreater || wide === narrow
+    : isGreater && isUnsigned(narrow);
+}
+
+const isUnsigned = (dtype: DType): boolean => dtype.startsWith('u');
+
+/** Least and greatest element of large values, which are often looked at again. */
+const extremesOf = new WeakMap<Storage, Extremes>();
+const large = 1024;
+
+type Extremes = readonly [least: number | bigint, greatest: number | bigint];
+
+/** The storage of a node, where its elements can be seen without waiting. */
+export function visible(node: Node): Storage | undefined {
+  const storage = storageOf(node);
+  return storage?.seen === undefined ? undefined : storage;
+}
+
+/** What is wrong with a visible value, if something is. */
+export function look(storage: Storage, range: IntegerRange, place?: string): IndexError | undefined {
+  const isKept = range.ignored === undefined && storage.bytes > large;
+  const known = isKept ? extremesOf.get(storage) : undefined;
+  const [low, high] = known ?? extremes(storage, range.ignored);
+  if (isKept && known === undefined) extremesOf.set(storage, [low, high]);
+  if (low < range.start) return outside(range, low, place);
+  return high >= range.end ? outside(range, high, place) : undefined;
+}
+
+/** Nothing is below the one and above the other where every element is ignored. */
+function extremes({ seen, dtype, bytes }: Storage, ignored: number | undefined): Extremes {
+  const packed = seen!.subarray(0, bytes);
+  if (isWide(dtype)) return wideExtremes(packed, dtype, ignored);
+  const all = elements(packed, dtype);
+  let low = Infinity;
+  let high = -Infinity;
+  for (let i = 0; i < all.length; i++) {
+    const value = all[i]!;
+    if (value === ignored) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return [low, high];
+}
+
+/** By the nearest doubles, which keep the order, and with all digits in the end. */
+function wideExtremes(packed: Uint8Array, dtype: 'i64' | 'u64', ignored: number | undefined): Extremes {
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
+  const exact = (at: number): bigint =>
+    dtype === 'i64' ? view.getBigInt64(at, true) : view.getBigUint64(at, true);
+  let [low, high] = [Infinity, -Infinity];
+  let [lowAt, highAt] = [-1, -1];
+  for (let at = 0; at < packed.length; at += 8) {
+    const upper = dtype === 'i64' ? view.getInt32(at + 4, true) : view.getUint32(at + 4, true);
+    const value = upper * 2 ** 32 + view.getUint32(at, true);
+    if (value === ignored) continue;
+    if (value < low) [low, lowAt] = [value, at];
+    if (value > high) [high, highAt] = [value, at];
+  }
+  return lowAt < 0 ? [low, high] : [exact(lowAt), exact(highAt)];
+}
+
+function elements(bytes: Uint8Array, dtype: DType): ArrayLike<number> {
+  const { buffer, byteOffset, length } = bytes.byteOffset % dtypeBytes(dtype) === 0 ? bytes : bytes.slice();
+  const count = length / dtypeBytes(dtype);
+  switch (dtype) {
+    case 'i8':
+      return new Int8Array(buffer, byteOffset, count);
+    case 'i16':
+      return new Int16Array(buffer, byteOffset, count);
+    case 'u16':
+      return new Uint16Array(buffer, byteOffset, count);
+    case 'i32':
+      return new Int32Array(buffer, byteOffset, count);
+    case 'u32':
+      return new Uint32Array(buffer, byteOffset, count);
+    default:
+      return new Uint8Array(buffer, byteOffset, count);
+  }
+}
+
+/**
+ * How far the outmost integer lies from the start of the range, of one node, counted upwards modulo
+ * 2³² (of wide integers 2⁶⁴): what is inside lies nearer than all that is outside. u32[1] or u64[1].
+ */
+export function outmost(b: GraphBuilder, node: Node, range: IntegerRange): Node {
+  const dtype = isWide(node.dtype) ? node.dtype : isUnsigned(node.dtype) ? 'u32' : 'i32';
+  const like = (value: number): Node => {
+    const number = isWide(dtype) ? BigInt(value) : value;
+    return broadcast(b, constant(b, number, dtype), node.shape as number[]);
+  };
+  const first = firstOf(range, dtype);
+  const all = cast(b, node, dtype);
+  const isIgnored = (ignored: number): Node => binary(b, 'eq', all, like(ignored));
+  const { ignored } = range;
+  const canBe = ignored !== undefined && (ignored >= 0 || !isUnsigned(dtype));
+  const counted = canBe ? where(b, isIgnored(ignored), like(first), all) : all;
+  const far = first === 0 ? counted : binary(b, 'sub', counted, like(first));
+  const unsigned = isWide(dtype) ? 'u64' : 'u32';
+  const distance = dtype === unsigned ? far : (b.add('bitcast', [far], { dtype: unsigned }) as Node);
+  return reduce(
+    b,
+    'max',
+    distance,
+    node.shape.map((_, axis) => axis),
+  );
+}
+
+/** Unsigned integers are never below 0. */
+function firstOf({ start }: IntegerRange, dtype: DType): number {
+  return isUnsigned(dtype) ? Math.max(start, 0) : start;
+}
+
+/** The integer of `outmost`, where it is outside. `dtype` is that of the node. */
+export function outsiderAt(
+  distance: number | bigint,
+  range: IntegerRange,
+  dtype: DType,
+): number | bigint | undefined {
+  const first = firstOf(range, dtype);
+  const far = BigInt(distance);
+  if (far < BigInt(range.end - first)) return undefined;
+  const bits = isWide(dtype) ? 64 : 32;
+  const found = far + BigInt(first);
+  const value = isUnsigned(dtype) ? BigInt.asUintN(bits, found) : BigInt.asIntN(bits, found);
+  return isWide(dtype) ? value : Number(value);
+}
