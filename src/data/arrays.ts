@@ -14,26 +14,26 @@ import { fromBytes } from '../tensor/recording/record.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { flatten, unflatten, type Tree } from '../tensor/tree.ts';
 import { checkIndex, datasetOf, type Dataset } from './dataset.ts';
-import type { Collated, ElementArray } from './item.ts';
+import type { Collated, ElementArray, ElementTensor } from './item.ts';
 import { typedDType } from './stacking.ts';
 
 /** Arrays on the host whose first axis is of items; vectors as typed arrays. */
 export type HostArrays =
   | ElementArray
-  | HostTensor
+  | ElementTensor
   | readonly HostArrays[]
   | { readonly [key: string]: HostArrays };
 
 /** An item of such arrays: a row of each, of an element for a vector. */
-export type RowOf<S> = S extends ElementArray | HostTensor
+export type RowOf<S> = S extends ElementArray | ElementTensor
   ? HostTensor
   : { readonly [K in keyof S]: RowOf<S[K]> };
 
-/** Whether a value is a tensor as host data. */
-export function isHostTensor(value: unknown): value is HostTensor {
+/** Whether a value is a tensor on the host, whatever its elements are in. */
+function isElementTensor(value: unknown): value is ElementTensor {
   if (typeof value !== 'object' || value === null || value instanceof Tensor) return false;
   const { dtype, shape, data } = value as Record<string, unknown>;
-  return typeof dtype === 'string' && Array.isArray(shape) && arg.isBytes(data);
+  return arg.dtype.accepts(dtype) && Array.isArray(shape) && typedDType(data) !== undefined;
 }
 
 /** A place in a tree of arrays: the tree again, with a row of each. */
@@ -78,7 +78,7 @@ function told([path, length]: readonly [string, number]): string {
 }
 
 function formOf(value: unknown, path: string, lengths: Map<string, number>): Form {
-  const host = hostOf(value);
+  const host = hostOf(value, path);
   if (host !== undefined) {
     const [length, ...shape] = host.shape;
     if (length === undefined)
@@ -114,12 +114,22 @@ function at(path: string): string {
   return path === '' ? '' : ` at ${path}`;
 }
 
-function hostOf(value: unknown): HostTensor | undefined {
-  if (isHostTensor(value)) return value;
+function hostOf(value: unknown, path: string): HostTensor | undefined {
+  if (isElementTensor(value)) {
+    const { dtype, shape, data } = value;
+    if (typedDType(data, dtype) === undefined) {
+      const problem = `the elements of ${dtype} are in ${showValue(data)}${at(path)}`;
+      throw new TensorError('E_DTYPE', op, problem, 'the typed array of the dtype, or its bytes');
+    }
+    return { dtype, shape, data: bytesIn(data) };
+  }
   const dtype = typedDType(value) as DType | undefined;
   if (dtype === undefined) return undefined;
-  const { buffer, byteOffset, byteLength, length } = value as ElementArray;
-  return { dtype, shape: [length], data: new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength) };
+  return { dtype, shape: [(value as ElementArray).length], data: bytesIn(value as ElementArray) };
+}
+
+function bytesIn({ buffer, byteOffset, byteLength }: ElementArray): Uint8Array {
+  return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
 }
 
 function row(form: Form, index: number): unknown {

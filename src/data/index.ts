@@ -52,7 +52,7 @@ export type { Seed } from './draws.ts';
 // Batches
 export { DataLoader, type LoaderOptions, type LoaderState } from './loader.ts';
 export { collate } from './collate.ts';
-export { scalar, type Collated, type ElementArray, type ItemLeaf } from './item.ts';
+export { scalar, type Collated, type ElementArray, type ElementTensor, type ItemLeaf } from './item.ts';
 export type { WorkerOptions } from './workers/pool.ts';
 export type { WorkerContext } from './workers/message.ts';
 

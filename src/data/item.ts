@@ -11,8 +11,18 @@ import type { Tensor } from '../tensor/tensor.ts';
 /** A typed array of elements. */
 export type ElementArray = HostData | Uint8ClampedArray;
 
+/**
+ * A tensor on the host with its elements in the typed array of their dtype (16-bit floats as their
+ * bits, complex numbers as pairs); or in packed bytes, as a HostTensor.
+ */
+export interface ElementTensor {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly data: ElementArray;
+}
+
 /** What an item holds that becomes a part of one tensor. */
-export type ItemLeaf = number | bigint | boolean | ElementArray | HostTensor | Tensor;
+export type ItemLeaf = number | bigint | boolean | ElementArray | ElementTensor | HostTensor | Tensor;
 
 /**
  * The batch of items of type `T`: the same tree, in which numbers, typed arrays and tensors have

@@ -17,8 +17,11 @@ export interface StackingError extends Error {
   readonly stacking: 'E_SHAPE' | 'E_DTYPE' | 'E_VALUE';
 }
 
-/** The dtype of a typed array; undefined of anything else. */
-export function typedDType(value: unknown): string | undefined {
+/**
+ * The dtype of a typed array; undefined of anything else, and where it holds neither bytes nor
+ * elements of the dtype `of`.
+ */
+export function typedDType(value: unknown, of?: string): string | undefined {
   const tag = Object.prototype.toString.call(value).slice(8, -1);
   const dtypes: Readonly<Record<string, string>> = {
     Float32Array: 'f32',
@@ -33,7 +36,10 @@ export function typedDType(value: unknown): string | undefined {
     BigInt64Array: 'i64',
     BigUint64Array: 'u64',
   };
-  return Object.hasOwn(dtypes, tag) ? dtypes[tag] : undefined;
+  const dtype = Object.hasOwn(dtypes, tag) ? dtypes[tag] : undefined;
+  if (of === undefined) return dtype;
+  const words: Readonly<Record<string, string>> = { f16: 'u16', bf16: 'u16', c64: 'f32', c128: 'f64' };
+  return dtype === 'u8' || dtype === (words[of] ?? of) ? dtype : undefined;
 }
 
 /**
@@ -45,7 +51,7 @@ export function stackItems(
   items: readonly unknown[],
   path: string,
   isTensor: (value: unknown) => boolean,
-  typed: (value: unknown) => string | undefined,
+  typed: (value: unknown, of?: string) => string | undefined,
   buffers: ArrayBuffer[],
 ): Stacked {
   const first = items[0];
@@ -59,7 +65,7 @@ export function stackItems(
     const prototype: unknown = Object.getPrototypeOf(item);
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return 'other';
     const { dtype: named, shape, data } = item as Record<string, unknown>;
-    return typeof named === 'string' && Array.isArray(shape) && typed(data) === 'u8'
+    return typeof named === 'string' && Array.isArray(shape) && typed(data, named) !== undefined
       ? `array of ${named}`
       : 'object';
   });
@@ -91,9 +97,12 @@ export function stackItems(
   }
   if (kind.includes('array of ')) {
     const parts = items.map((item) => {
-      if (kind.startsWith('array of ')) return item as { shape: readonly number[]; data: Uint8Array };
-      const { buffer, byteOffset, byteLength, length } = item as Float32Array<ArrayBuffer>;
-      return { shape: [length], data: new Uint8Array(buffer, byteOffset, byteLength) };
+      const isNamed = kind.startsWith('array of ');
+      const own = item as { shape: readonly number[]; data: Float32Array<ArrayBuffer> };
+      const elements = isNamed ? own.data : (item as Float32Array<ArrayBuffer>);
+      const { buffer, byteOffset, byteLength, length } = elements;
+      const shape = isNamed ? own.shape : [length];
+      return { shape, data: new Uint8Array(buffer, byteOffset, byteLength) };
     });
     const [{ shape, data }] = parts as [(typeof parts)[0]];
     const other = parts.findIndex(

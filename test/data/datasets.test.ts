@@ -1,8 +1,9 @@
 // Datasets and what is made of them: every combination gives the items that its definition says.
 
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { manualSeed, setDevice, tensor } from '../../src/index.ts';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { manualSeed, setDevice, tensor, type Tensor } from '../../src/index.ts';
+import type { HostTensor } from '../../src/io/index.ts';
 import * as data from '../../src/data/index.ts';
 
 setDevice('interpreter');
@@ -141,6 +142,47 @@ describe('arrays', () => {
     const copied = await pairs.batch!([2, 0]);
     expect(await rows.x.array()).toEqual(await copied.x.array());
     expect([rows.y.dtype, await rows.y.array()]).toEqual([copied.y.dtype, await copied.y.array()]);
+  });
+
+  test('have their elements in the typed array of their dtype, or in bytes', async () => {
+    const x = Float32Array.of(1, 2, 3, 4, 5, 6);
+    const set = data.fromArrays({
+      x: { dtype: 'f32', shape: [3, 2], data: x },
+      ok: { dtype: 'bool', shape: [3], data: Uint8Array.of(1, 0, 1) },
+      half: { dtype: 'f16', shape: [3], data: Uint16Array.of(0x3c00, 0x4000, 0xc000) },
+      z: { dtype: 'c64', shape: [3], data: x },
+      nested: [{ dtype: 'i64', shape: [3, 1], data: BigInt64Array.of(7n, 8n, 9n) }],
+    });
+    expectTypeOf(set).toEqualTypeOf<
+      data.Dataset<{
+        readonly x: HostTensor;
+        readonly ok: HostTensor;
+        readonly half: HostTensor;
+        readonly z: HostTensor;
+        readonly nested: readonly [HostTensor];
+      }>
+    >();
+    expectTypeOf(set.batch!([0]))
+      .resolves.toHaveProperty('x')
+      .toEqualTypeOf<Tensor>();
+    const item = await set.get(1);
+    expect(item.x).toEqual({ dtype: 'f32', shape: [2], data: new Uint8Array(x.buffer, 8, 8) });
+    expect(item.x.data.buffer).toBe(x.buffer);
+    const batch = await set.batch!([2, 0]);
+    expect(await batch.x.array()).toEqual([[5, 6], [1, 2]]); // prettier-ignore
+    expect(await batch.ok.array()).toEqual([true, true]);
+    expect(await batch.half.array()).toEqual([-2, 1]);
+    expect(await batch.z.array()).toEqual([{ re: 5, im: 6 }, { re: 1, im: 2 }]); // prettier-ignore
+    expect(await batch.nested[0].array()).toEqual([[9n], [7n]]);
+    // Items of one's own are stacked alike.
+    const own = [0, 1].map(
+      (i) => ({ dtype: 'f32', shape: [2], data: x.subarray(2 * i, 2 * i + 2) }) as const,
+    );
+    expectTypeOf(data.collate(own)).toEqualTypeOf<Tensor>();
+    expect(await data.collate(own).array()).toEqual([[1, 2], [3, 4]]); // prettier-ignore
+    expect(() => data.fromArrays({ x: { dtype: 'f32', shape: [1], data: Float64Array.of(1) } })).toThrow(
+      /fromArrays: the elements of f32 are in a Float64Array at \.x[^]*or its bytes/,
+    );
   });
 
   test('of different lengths are refused, and what is no array', () => {
