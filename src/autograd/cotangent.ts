@@ -3,7 +3,20 @@
 // cotangent masked by a select stays masked: the select is kept outermost, so `0·∞` never arises in
 // the branch that was not taken (`where(x > 0, sqrt(x), 0)` at 0).
 
-import { add, binary, cast, div, full, fullLike, isDistinct, mul, neg, unary, where } from '../ir/build.ts';
+import {
+  add,
+  binary,
+  cast,
+  div,
+  full,
+  fullLike,
+  isDistinct,
+  mul,
+  neg,
+  purposeOf,
+  unary,
+  where,
+} from '../ir/build.ts';
 import { isComplex, type DType } from '../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Op } from '../ir/ops.ts';
@@ -22,15 +35,16 @@ export type Rule<K extends Op = Op> = (
 
 /**
  * The value that every element of the node has, when that is plain from its views; undefined
- * otherwise, and at a variable: it may have this value by chance (a weight that starts as ones),
- * and what is built here must still depend on it.
+ * otherwise, and at a variable or a number made for one step: it may have this value by chance (a
+ * weight that starts as ones), and what is built here must still depend on it.
  */
 export function uniform(node: Node): number | undefined {
   let source = node;
   // The bound keeps a walk over a graph of nothing but views linear; cotangents are folded to at
   // most two steps.
   for (let step = 0; step < 4; step++) {
-    if (source.op === 'constant') return Number(source.attrs.value);
+    if (source.op === 'constant')
+      return purposeOf(source) === undefined ? Number(source.attrs.value) : undefined;
     const isMade = source.op === 'cast' && isComplex(source.dtype) && !isComplex(source.inputs[0]!.dtype);
     const isView = source.op === 'broadcast' || source.op === 'reshape' || source.op === 'permute';
     if ((!isView && !isMade && source.op !== 'slice') || isDistinct(source)) return undefined;

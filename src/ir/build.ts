@@ -78,11 +78,30 @@ export function constant(b: GraphBuilder, value: number | bigint, dtype: DType):
   return b.add('constant', [], { value: stored, dtype }) as Node;
 }
 
+const purposes = new WeakMap<Node, string>();
+
+/**
+ * A rank-0 constant that the same operations have another value of whenever they are recorded again: the
+ * rates and bias corrections of an optimizer, the words of the random state. It becomes a run-time
+ * scalar of the program, and equal ones of one purpose the same. It is a node of its own, apart from
+ * equal numbers that somebody wrote, which may be compiled in; its value must not be used in its place.
+ */
+export function madeNumber(value: number, dtype: DType, purpose: string): Node {
+  const node = new GraphBuilder().add('constant', [], { value, dtype }) as Node;
+  purposes.set(node, purpose);
+  return node;
+}
+
+/** What `madeNumber` made a constant for; undefined for other nodes. */
+export function purposeOf(node: Node): string | undefined {
+  return purposes.get(node);
+}
+
 /** Whether every element is plainly 0: a constant, or views of one. */
 export function isZero(node: Node): boolean {
   let at = node;
   while (at.op === 'broadcast' || at.op === 'reshape' || at.op === 'slice') at = at.inputs[0]!;
-  return at.op === 'constant' && Object.is(at.attrs.value, 0);
+  return at.op === 'constant' && Object.is(at.attrs.value, 0) && purposeOf(at) === undefined;
 }
 
 /** A constant spread over a shape. */

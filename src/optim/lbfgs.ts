@@ -16,6 +16,7 @@ import { narrow } from '../tensor/ops/shape/indexing.ts';
 import { reshape } from '../tensor/ops/shape/view.ts';
 import { trainable } from './optimizer.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
+import { madeScalar } from '../tensor/recording/record.ts';
 import { currentTrace } from '../tensor/recording/recording.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -123,7 +124,7 @@ export class LBFGS {
       const start = first ? Math.min(1, 1 / (await number(sum(abs(at.gradient))))) * lr : lr;
       const next = await this.#follow(closure, at, direction, slope, start);
       evaluations += next.evaluations;
-      this.#last = { gradient: at.gradient, step: mul(direction, next.length) };
+      this.#last = { gradient: at.gradient, step: mul(direction, along(direction, next.length)) };
       const change = Math.abs(next.point.loss - at.loss);
       at = next.point;
       if ((await largest(at.gradient)) <= toleranceGrad) break;
@@ -142,7 +143,7 @@ export class LBFGS {
   ): Promise<{ readonly point: Point; readonly length: number; readonly evaluations: number }> {
     const origin = this.#gather((param) => param);
     const visit = async (length: number): Promise<Point> => {
-      this.#scatter(add(origin, mul(direction, length)));
+      this.#scatter(add(origin, mul(direction, along(direction, length))));
       return this.#evaluate(closure);
     };
     if (this.#options.lineSearch === undefined) {
@@ -152,7 +153,7 @@ export class LBFGS {
     const bound = await largest(direction);
     const tolerance = this.#options.toleranceChange;
     const found = await strongWolfe({ visit, alongside, from, slope, start, bound, tolerance });
-    this.#scatter(add(origin, mul(direction, found.length)));
+    this.#scatter(add(origin, mul(direction, along(direction, found.length))));
     return found;
   }
 
@@ -171,19 +172,20 @@ export class LBFGS {
     }
     return noGrad(() => {
       let q = mul(gradient, -1);
+      const bend = (curvature: number): Tensor => madeScalar(curvature, gradient.dtype, 'inverse curvature');
       const weights: Tensor[] = [];
       for (const { step, change, curvature } of this.#pairs.toReversed()) {
-        const weight = mul(sum(mul(step, q)), curvature);
+        const weight = mul(sum(mul(step, q)), bend(curvature));
         weights.unshift(weight);
         q = sub(q, mul(change, weight));
       }
       const newest = this.#pairs.at(-1);
       if (newest !== undefined) {
         const { change, curvature } = newest;
-        q = div(q, mul(sum(mul(change, change)), curvature));
+        q = div(q, mul(sum(mul(change, change)), bend(curvature)));
       }
       this.#pairs.forEach(({ step, change, curvature }, i) => {
-        q = add(q, mul(step, sub(weights[i]!, mul(sum(mul(change, q)), curvature))));
+        q = add(q, mul(step, sub(weights[i]!, mul(sum(mul(change, q)), bend(curvature)))));
       });
       return q;
     });
@@ -215,6 +217,11 @@ export class LBFGS {
       }
     });
   }
+}
+
+/** How far a step goes, as a number of the recorded step. */
+function along({ dtype }: Tensor, length: number): Tensor {
+  return madeScalar(length, dtype, 'length of a step');
 }
 
 async function number(x: Tensor): Promise<number> {

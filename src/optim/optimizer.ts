@@ -1,20 +1,21 @@
 // Optimizer: the interface for loops of `loss.backward(); opt.step(); opt.zeroGrad()`. Parameters
 // and slots are assigned in place, and every step asks for their values, so a loop records one step
-// at a time and runs the same program again.
+// at a time and runs the same program again; its rate and what depends on its number are scalars of it.
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { aTensor, expectTensor } from '../tensor/expect.ts';
 import { sameShape } from '../ir/shape.ts';
 import { show } from '../tensor/ops/operand.ts';
-import { realise } from '../tensor/realise/realise.ts';
+import { realiseAll } from '../tensor/realise/realise.ts';
 import { convertHandle } from '../tensor/recording/assign.ts';
+import { madeScalar } from '../tensor/recording/record.ts';
 import { assigning, currentTrace } from '../tensor/recording/recording.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { treeLeaves, TreeNode } from '../tensor/tree.ts';
-import { applyRule, eagerClock, scalar, slotType, startSlots, type Rule, type Slots } from './rule.ts';
+import { applyRule, eagerClock, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 import type { Schedule } from './schedule/closed-form.ts';
 
 export interface RateOptions {
@@ -94,9 +95,13 @@ interface Group {
   lr: number | Schedule;
 }
 
+let made = 0;
+
 /** An optimizer over parameters; the classes `SGD`, `Adam`, … choose the rule. */
 export abstract class Optimizer<O extends RateOptions> {
   readonly #name: string;
+  /** Names the numbers of its steps apart from those of other optimizers. */
+  readonly #own = `optimizer ${made++}`;
   readonly #groups: readonly Group[];
   #count = 0;
 
@@ -117,7 +122,7 @@ export abstract class Optimizer<O extends RateOptions> {
     noteKnown(seen);
     // Initial values are computed now, so that the first step does not compile a separate program
     // for them.
-    for (const param of seen) realise(handleOf(param));
+    realiseAll([...seen].map((param) => handleOf(param)));
   }
 
   #entry(param: Tensor, rule: Rule, seen: Set<Tensor>): Entry {
@@ -165,6 +170,8 @@ export abstract class Optimizer<O extends RateOptions> {
     assigning(() => {
       for (const group of this.#groups) {
         const lr = this.#rate(group);
+        // Groups of one rate or schedule have one number; others may be equal only for now.
+        const of = this.#groups.findIndex((other) => other.lr === group.lr);
         for (const entry of group.entries) {
           const { param, slots } = entry;
           const { grad } = param;
@@ -173,8 +180,9 @@ export abstract class Optimizer<O extends RateOptions> {
           const dtype = slotType(param.dtype);
           // The model may have been given another dtype since the last step.
           for (const slot of Object.values(slots)) convertHandle(handleOf(slot), dtype, this.#name);
-          const clock = eagerClock(entry.steps, dtype);
-          const next = applyRule(group.rule, { value: param, grad, slots, lr: scalar(lr, dtype), clock });
+          const clock = eagerClock(entry.steps, dtype, this.#own);
+          const rate = madeScalar(lr, dtype, `rate ${of} of ${this.#own}`);
+          const next = applyRule(group.rule, { value: param, grad, slots, lr: rate, clock });
           param.assign(next.value);
           moved.push(param);
           for (const [name, slot] of Object.entries(slots)) {
@@ -185,7 +193,7 @@ export abstract class Optimizer<O extends RateOptions> {
       }
     });
     this.#count += 1;
-    for (const value of moved) realise(handleOf(value));
+    realiseAll(moved.map((value) => handleOf(value)));
   }
 
   /** What it moves, group by group. */

@@ -14,6 +14,7 @@ import { full, tensor } from '../tensor/ops/creation/creation.ts';
 import { expm1, neg, reciprocal, sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
 import { add, mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { sum } from '../tensor/ops/reduce/reduce.ts';
+import { madeScalar } from '../tensor/recording/record.ts';
 import { currentTrace } from '../tensor/recording/recording.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 
@@ -111,24 +112,18 @@ export function decayed(grad: Tensor, value: Tensor, weightDecay: number): Tenso
   return weightDecay === 0 ? grad : add(grad, mul(value, weightDecay));
 }
 
-/** The clock of step `t`, known as a number. */
-export function eagerClock(t: number, dtype: DType): Clock {
+/** The clock of step `t`, known as a number; `of` names what counts the steps. */
+export function eagerClock(t: number, dtype: DType, of: string): Clock {
   const wide = slotType(dtype);
+  const made = (value: number, what: string): Tensor => madeScalar(value, wide, `${what} of ${of}`);
   return {
     get time() {
-      return wide === 'f64' ? tensor(t, { dtype: wide }) : full([], t, { dtype: wide });
+      return made(t, 'step');
     },
-    unbias: (base) => scalar(1 / (1 - base ** t), dtype),
-    pick: (first, later) => scalar(t === 1 ? first : later, dtype),
+    unbias: (base) => (base === 0 ? 1 : made(1 / (1 - base ** t), `bias of ${base}`)),
+    pick: (first, later) =>
+      first === later ? first : made(t === 1 ? first : later, `${first}, then ${later}`),
   };
-}
-
-/**
- * A number of a step. Programs take no f64 scalars: there it is a tensor, so that every step has
- * one structure.
- */
-export function scalar(value: number, dtype: DType): TensorLike {
-  return dtype === 'f64' ? tensor(value, { dtype }) : value;
 }
 
 /** The clock of a step whose number is an i32 tensor. */

@@ -15,10 +15,12 @@ import { eq, isFinite, logicalAnd, where } from '../tensor/ops/elementwise/compa
 import { all } from '../tensor/ops/reduce/reduce.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
 import { show } from '../tensor/ops/operand.ts';
+import { madeScalar } from '../tensor/recording/record.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { treeLeaves, treeMap } from '../tensor/tree.ts';
 import type { FunctionalOptimizer, OptimizerState, UpdateOptions } from './functional.ts';
 import { Optimizer } from './optimizer.ts';
+import { slotType } from './rule.ts';
 
 export interface ScalerOptions {
   /** The first scale; 65,536 by default. */
@@ -114,7 +116,7 @@ export function gradScaler(options: ScalerOptions = {}): LossScaling {
 }
 
 /** A gradient without the scale. Throws E_DTYPE at one of f16, which has overflowed or vanished already. */
-function unscaled(op: string, grad: Tensor, inverse: Tensor | number): Tensor {
+function unscaled(op: string, grad: Tensor, inverse: Tensor): Tensor {
   if (!isFloat(grad.dtype)) return grad;
   if (grad.dtype === 'f16') {
     const problem = `gradients are to be of f32, got ${show(grad)}`;
@@ -217,7 +219,7 @@ export class GradScaler {
   /** The loss times the scale. */
   scale(loss: Tensor): Tensor {
     takesLoss('GradScaler.scale', loss);
-    return mul(loss, this.#state.scale);
+    return mul(loss, madeScalar(this.#state.scale, slotType(loss.dtype), 'scale of a loss'));
   }
 
   /** Divides the gradients of an optimizer's parameters by the scale, as clipping wants. */
@@ -233,7 +235,9 @@ export class GradScaler {
     const flag = noGrad(() => {
       const grads = owners.map(({ grad }) => grad!);
       const finite = finiteAll(grads);
-      const own = grads.map((grad) => unscaled('GradScaler', grad, 1 / this.#state.scale));
+      const inverse = ({ dtype }: Tensor): Tensor =>
+        madeScalar(1 / this.#state.scale, slotType(dtype), 'inverse of the scale of a loss');
+      const own = grads.map((grad) => unscaled('GradScaler', grad, inverse(grad)));
       owners.forEach((owner, i) => (owner.grad = own[i]));
       return finite;
     });

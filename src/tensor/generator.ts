@@ -4,7 +4,7 @@
 // each call. Inside of `withKey` (keys.ts) a tensor is the seed, and counts start from 0 there.
 
 import { showValue, TensorError } from '../errors.ts';
-import { reshape } from '../ir/build.ts';
+import { madeNumber, reshape } from '../ir/build.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
 import type { Handle, MappingScope, RandomWords, TraceScope } from './recording/handle.ts';
 import { builder, currentMapping, currentTrace, nodeFor } from './recording/recording.ts';
@@ -113,10 +113,14 @@ export function drawCounter(n: number): RandomWords {
   const trace = currentTrace();
   if (trace !== undefined) return trace.draw(groups);
   const at = takeCounts(groups);
-  const b = builder();
   const [low, high] = split(seed);
   const [atLow, atHigh] = split(at);
-  return [constantWord(b, low), constantWord(b, high), constantWord(b, atLow), constantWord(b, atHigh)];
+  return [
+    madeNumber(low, 'u32', 'low word of the seed'),
+    madeNumber(high, 'u32', 'high word of the seed'),
+    madeNumber(atLow, 'u32', 'low word of the count'),
+    madeNumber(atHigh, 'u32', 'high word of the count'),
+  ];
 }
 
 /** The words of a key (u32, [2]) at a count. */

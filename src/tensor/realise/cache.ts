@@ -1,7 +1,8 @@
 // The structural cache: one entry per graph structure, so that a loop compiles once. Literals start
-// out compiled in; those that come back with other values become run-time scalars (a learning rate,
-// a step count, a word of random state). Entries also record which intermediate values later
-// programs read, and materialise those from then on.
+// out compiled in; those that come back with other values become run-time scalars (a factor that a
+// program changes, where a batch begins), and those that were made to differ are so from the start (a
+// learning rate, a step count, a word of random state). Entries also record which intermediate values
+// later programs read, and materialise those from then on.
 
 import type { DType } from '../../ir/dtype.ts';
 import { showType } from '../../ir/infer.ts';
@@ -41,8 +42,9 @@ export class Entry {
     const known = new Map<string, number>();
     this.#groups = [];
     this.#groupOf = skeleton.literals.map((value, i) => {
-      const key = valueKey(skeleton.literalTypes[i]!, value);
-      const group = known.get(key) ?? this.#groups.push({ value, varies: false }) - 1;
+      const purpose = skeleton.purposes[i];
+      const key = `${purpose ?? ''} ${valueKey(skeleton.literalTypes[i]!, value)}`;
+      const group = known.get(key) ?? this.#groups.push({ value, varies: purpose !== undefined }) - 1;
       known.set(key, group);
       return group;
     });

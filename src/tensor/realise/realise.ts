@@ -69,6 +69,13 @@ export function realise(handle: Handle): Storage {
   return handle.storage!;
 }
 
+/** Computes these values, and what is connected with any of them, in one program. */
+export function realiseAll(handles: readonly Handle[]): void {
+  const open = handles.filter((handle) => !attachIfComputed(handle));
+  open.forEach(noteLateUse);
+  if (open.length > 0) flush(...open);
+}
+
 /** Computes everything pending. */
 export function flushAll(): void {
   for (let next = oldest(); next !== undefined; next = oldest()) {
@@ -91,22 +98,23 @@ export function flushLarge(): void {
   if (builder().size > largeGraph || pendingHandles().size + asideCount() > largeGraph) flushAll();
 }
 
-function flush(target: Handle): void {
-  const young = [...pendingHandles()].filter((handle) => handle === target || !attachIfComputed(handle));
-  if (!pendingHandles().has(target)) young.push(target);
+function flush(...asked: readonly Handle[]): void {
+  const targets = new Set(asked);
+  const young = [...pendingHandles()].filter((handle) => targets.has(handle) || !attachIfComputed(handle));
+  for (const target of targets) if (!pendingHandles().has(target)) young.push(target);
   setPending([]);
   let region = explore(young);
-  let handles = connected(young, region, target);
+  let handles = connected(young, region, targets);
   // Connected values that were set aside are pending again. Some of those that connected them may
   // be gone by now.
-  const stops = region.asideWith(target);
+  const stops = [...new Set(asked.flatMap((target) => region.asideWith(target)))];
   const back = stops.flatMap((group) => group.close());
   if (stops.length > 0) {
     const all = [
-      ...new Set([...back.filter((handle) => handle === target || !attachIfComputed(handle)), ...handles]),
+      ...new Set([...back.filter((handle) => targets.has(handle) || !attachIfComputed(handle)), ...handles]),
     ];
     region = explore(all);
-    handles = connected(all, region, target);
+    handles = connected(all, region, targets);
   }
 
   if (region.hasLost) handles = withoutDoomed(handles, region);
@@ -114,23 +122,23 @@ function flush(target: Handle): void {
   // every step to come.
   const late = handles.filter((handle) => handle.late);
   if (late.length > 0) {
-    compute(late, region, target);
+    compute(late, region, targets);
     handles = handles.filter((handle) => !attachIfComputed(handle));
     region = explore(handles);
   }
-  if (handles.length > 0) compute(handles, region, target);
+  if (handles.length > 0) compute(handles, region, targets);
   renewBuilder();
   reclaim();
 }
 
-/** The handles that are connected with the target; the others are set aside. */
-function connected(handles: readonly Handle[], region: Region, target: Handle): Handle[] {
-  const isHere = region.partOf(target);
+/** The handles that are connected with a target; the others are set aside. */
+function connected(handles: readonly Handle[], region: Region, targets: ReadonlySet<Handle>): Handle[] {
+  const here = new Set(Array.from(targets, (target) => region.partOf(target)));
   const groups = new Map<number, Group>();
   const taken: Handle[] = [];
   for (const handle of handles) {
     const part = region.partOf(handle);
-    if (handle === target || part === isHere) {
+    if (targets.has(handle) || here.has(part)) {
       taken.push(handle);
       continue;
     }
@@ -146,11 +154,11 @@ function connected(handles: readonly Handle[], region: Region, target: Handle): 
  * Computes the results among connected handles; the other handles note the structure that passed
  * them over.
  */
-function compute(handles: readonly Handle[], region: Region, target: Handle): void {
+function compute(handles: readonly Handle[], region: Region, targets: ReadonlySet<Handle>): void {
   const results = new Set<Node>();
   for (const handle of handles) {
     const node = canonical(handle.node);
-    if (handle === target || handle.keep || handle.late || !region.consumed.has(node)) results.add(node);
+    if (targets.has(handle) || handle.keep || handle.late || !region.consumed.has(node)) results.add(node);
   }
   const skeleton = skeletonOf([...results], (node) =>
     region.uncomputed.has(node) ? undefined : storageOf(node),

@@ -4,7 +4,7 @@
 // skeletons run the same Program. Markers and identity views are left out.
 
 import { SinterError } from '../../errors.ts';
-import { constant, cast } from '../../ir/build.ts';
+import { constant, cast, purposeOf } from '../../ir/build.ts';
 import type { DType } from '../../ir/dtype.ts';
 import {
   GraphBuilder,
@@ -42,6 +42,8 @@ export interface Skeleton<L> {
   /** The value of each literal this time. */
   readonly literals: readonly number[];
   readonly literalTypes: readonly DType[];
+  /** What those literals were made for that differ from run to run; undefined of others. */
+  readonly purposes: readonly (string | undefined)[];
   /** Positions in `parts`. */
   readonly outputs: readonly number[];
   /** Where a node was put; undefined when it was not met. */
@@ -98,6 +100,7 @@ export function skeletonOf<L extends object>(
   const leaves: L[] = [];
   const literals: number[] = [];
   const literalTypes: DType[] = [];
+  const purposes: (string | undefined)[] = [];
   let hash = 0;
 
   const put = (kind: Part['kind'], node: Node, inputs: readonly number[], number: number): number => {
@@ -115,6 +118,7 @@ export function skeletonOf<L extends object>(
     for (const offset of offsets) {
       literals.push(offset);
       literalTypes.push('i32');
+      purposes.push(undefined);
     }
     return put('moved', node, inputs, first);
   };
@@ -123,6 +127,7 @@ export function skeletonOf<L extends object>(
     let at = top;
     for (; at.op !== 'constant'; at = canonical(at.inputs[0]!)) chain.push(at);
     literalTypes.push(at.dtype);
+    purposes.push(purposeOf(at));
     let position = put('literal', at, [], literals.push(Number(at.attrs.value)) - 1);
     for (const view of chain.reverse()) position = putOp(view, [position]);
     return position;
@@ -177,6 +182,7 @@ export function skeletonOf<L extends object>(
     leaves,
     literals,
     literalTypes,
+    purposes,
     outputs: found,
     position: (node) => positions.get(canonical(node)),
     leavesUnder: (from) => leavesUnder(parts, from).map((number) => leaves[number]!),

@@ -2,11 +2,13 @@
 // that builds on them and wraps the node it gives. Type errors surface here, at the user's call.
 
 import { TensorError } from '../../errors.ts';
+import { madeNumber } from '../../ir/build.ts';
 import { isInexact, isWide, partType, type DType } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
-import { fromInteger, fromReal, packBytes, partCount, type HostData } from '../../ir/value.ts';
+import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../../ir/value.ts';
 import { flushLarge } from '../realise/realise.ts';
+import { scalarType } from '../realise/skeleton.ts';
 import { expectOperand } from '../expect.ts';
 import { outerCall } from '../layer/frames.ts';
 import { checkHeld } from '../layer/held.ts';
@@ -120,6 +122,20 @@ export function numberTensor(value: number): Tensor {
     in: (dtype) => (dtype === 'f32' ? handle : handleOf(asTensor(value, partType(dtype)))),
   };
   return tensor;
+}
+
+/**
+ * A number that is another one whenever the same operations are recorded again (a learning rate, the
+ * scale of a loss), for operands of `dtype`; weak, as a plain number is. Equal numbers of one purpose
+ * are one scalar of the program. Programs take no scalars of 64 bits: there it is a value in memory, so
+ * that every recording has one structure.
+ */
+export function madeScalar(value: number, dtype: DType, purpose: string): Tensor {
+  const isScalar = scalarType(dtype) !== undefined;
+  if (!isScalar) return fromHost(hostArray(dtype, [], [value]).data, [], dtype);
+  const handle = recordedHandle(madeNumber(value, dtype, purpose), false);
+  handle.weak = true;
+  return new Tensor(handle);
 }
 
 /**
