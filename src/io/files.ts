@@ -2,10 +2,19 @@
 // package.json's `browser`, so that no page's bundler meets a Node module.
 
 import { randomUUID } from 'node:crypto';
+import * as fs from 'node:fs/promises';
 import { open, readdir, rename, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-export { readFile, writeFile } from 'node:fs/promises';
+/** The bytes of a file. */
+export function readFile(path: string | URL): Promise<Uint8Array> {
+  return fs.readFile(path);
+}
+
+/** Writes a file. */
+export function writeFile(path: string | URL, bytes: Uint8Array): Promise<void> {
+  return fs.writeFile(path, bytes);
+}
 
 /**
  * Writes a file whole or not at all: into a new one beside it, which reaches the disk before it

@@ -21,6 +21,7 @@ import {
 } from './plan.ts';
 import type { Message } from './schema.ts';
 import { decode } from './wire.ts';
+import type { Place } from '../platform.ts';
 
 export interface LoadOptions extends Partial<Limits> {
   /** Files that the model's tensors lie in, by the names that the model has for them. */
@@ -56,10 +57,7 @@ const takesOnnx = arg.takes<typeof loadOnnx>(
  * there, E_FORMAT where the file is malformed, E_LIMIT where it asks for more than the budget, and
  * an UnsupportedNodesError that lists every node of an operator that is not supported.
  */
-export async function loadOnnx(
-  source: Uint8Array | string | URL,
-  options: LoadOptions = {},
-): Promise<OnnxModel> {
+export async function loadOnnx(source: Uint8Array | Place, options: LoadOptions = {}): Promise<OnnxModel> {
   takesOnnx('loadOnnx', source, options);
   if (!(source instanceof Uint8Array || source instanceof URL) && typeof source !== 'string') {
     const problem = `a model is bytes, a path or an address, got ${showValue(source)}`;
@@ -152,18 +150,18 @@ function* tensorsOf(nodes: readonly Message<'Node'>[]): Generator<Message<'Tenso
   }
 }
 
-function isAddress(source: string | URL): boolean {
+function isAddress(source: Place): boolean {
   return source instanceof URL ? source.protocol !== 'file:' : /^https?:/i.test(source);
 }
 
-async function readFrom(source: string | URL): Promise<Uint8Array> {
+async function readFrom(source: Place): Promise<Uint8Array> {
   if (isAddress(source) || typeof process === 'undefined') return fetched(source);
   const { readFile } = await import('./files.ts');
   return unbroken(source, () => readFile(source));
 }
 
 /** The bytes read; throws E_IO where reading fails. */
-async function unbroken<T>(source: string | URL, read: () => Promise<T>): Promise<T> {
+async function unbroken<T>(source: Place, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
@@ -171,7 +169,7 @@ async function unbroken<T>(source: string | URL, read: () => Promise<T>): Promis
   }
 }
 
-async function fetched(source: string | URL): Promise<Uint8Array> {
+async function fetched(source: Place): Promise<Uint8Array> {
   return unbroken(source, async () => {
     const response = await fetch(source);
     if (!response.ok) throw new Error(`the server gave ${response.status} ${response.statusText}`);
@@ -180,7 +178,7 @@ async function fetched(source: string | URL): Promise<Uint8Array> {
 }
 
 /** A file in the model's folder or below it. Throws E_FORMAT at a location that leads out of it. */
-async function readBeside(source: string | URL, location: string): Promise<Uint8Array> {
+async function readBeside(source: Place, location: string): Promise<Uint8Array> {
   if (!isAddress(source) && typeof process !== 'undefined') {
     const { readInFolder } = await import('./files.ts');
     return readInFolder(source, location);
@@ -189,7 +187,7 @@ async function readBeside(source: string | URL, location: string): Promise<Uint8
 }
 
 /** An address; in a page one beside the page's own. */
-function addressOf(source: string | URL): string | URL {
+function addressOf(source: Place): Place {
   const base = (globalThis as { document?: { baseURI?: string } }).document?.baseURI;
   return typeof source === 'string' && base !== undefined && URL.canParse(source, base)
     ? new URL(source, base)

@@ -10,6 +10,7 @@ import { div } from '../tensor/ops/elementwise/arithmetic.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { contextOf, currentGpu, drawPixels, guarded } from './gpu.ts';
 import { aCanvas, aLayout, type Extent, type ToCanvasOptions } from './source.ts';
+import type { Canvas } from '../platform.ts';
 
 const takes = arg.takes<typeof toCanvas>(
   ['the picture', aTensor],
@@ -22,11 +23,7 @@ const takes = arg.takes<typeof toCanvas>(
  * planes (with `layout: 'hwc'` beside each other), from 0 to 1, u8 from 0 to 255. On WebGPU nothing
  * is read back. Resolves when it is queued behind what computes it.
  */
-export async function toCanvas(
-  x: Tensor,
-  canvas: HTMLCanvasElement | OffscreenCanvas,
-  options: ToCanvasOptions = {},
-): Promise<void> {
+export async function toCanvas(x: Tensor, canvas: Canvas, options: ToCanvasOptions = {}): Promise<void> {
   takes('toCanvas', x, canvas, options);
   const extent = extentOf(x, options.layout ?? 'chw');
   const shares = x.dtype === 'u8' ? div(cast(x, 'f32'), 255) : cast(x, 'f32');
@@ -66,7 +63,7 @@ function extentOf(x: Tensor, layout: 'chw' | 'hwc'): Extent {
 }
 
 /** Elements as bytes on the canvas. */
-function put(elements: Float32Array, canvas: HTMLCanvasElement | OffscreenCanvas, extent: Extent): void {
+function put(elements: Float32Array, canvas: Canvas, extent: Extent): void {
   const { width, height, channels, layout } = extent;
   const context = canvas.getContext('2d') as CanvasRenderingContext2D | null;
   if (context === null)

@@ -3,6 +3,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
+import type { Canvas } from '../platform.ts';
 
 /** Where the channels are: first, as planes, or last, beside each other. */
 export type PixelLayout = 'chw' | 'hwc';
@@ -18,7 +19,7 @@ export interface PixelData {
 export type FrameSource = VideoFrame | HTMLVideoElement;
 
 /** What a browser can put into a texture. */
-export type ImageSource = ImageBitmap | HTMLImageElement | HTMLCanvasElement | OffscreenCanvas;
+export type ImageSource = ImageBitmap | HTMLImageElement | Canvas;
 
 /** What pixels are read from. */
 export type PixelSource = FrameSource | ImageSource | PixelData;
@@ -67,7 +68,7 @@ export function isFrame(value: unknown): value is FrameSource {
 }
 
 /** Whether a value has `getContext`, as canvases of any realm do. */
-function isCanvas(value: unknown): value is HTMLCanvasElement | OffscreenCanvas {
+function isCanvas(value: unknown): value is Canvas {
   return typeof (Object(value) as { getContext?: unknown }).getContext === 'function';
 }
 
@@ -75,7 +76,7 @@ export const aSource: arg.Kind<PixelSource> = arg.kind(
   `one of ${[...names, ...canvases].join(', ')}, or RGBA bytes as { data, width, height }`,
   (value) => [...names, ...canvases].some((name) => isA(name, value)) || isPixelData(value),
 );
-export const aCanvas: arg.Kind<HTMLCanvasElement | OffscreenCanvas> = arg.kind('a canvas', isCanvas);
+export const aCanvas: arg.Kind<Canvas> = arg.kind('a canvas', isCanvas);
 export const aLayout: arg.Kind<PixelLayout> = arg.oneOf('chw', 'hwc');
 
 /** The pixels of a source: in a row, and rows. Throws E_STATE where there are none yet. */

@@ -2,6 +2,8 @@
 // caller's as buffers of the device's, buffers of the device's as memory of the API's. Each device
 // has this in a file that is loaded when somebody asks for it.
 
+import type { WasmMemory } from '../platform.ts';
+
 /**
  * Memory on a device. Opaque outside its backend; `destroy` gives it back to the backend's pool.
  */
@@ -22,7 +24,7 @@ export type NativeDevice =
       /** The CUstream in which everything happens in order. */
       readonly stream: number;
     }
-  | { readonly api: 'wasm'; readonly memory: WebAssembly.Memory }
+  | { readonly api: 'wasm'; readonly memory: WasmMemory }
   | { readonly api: 'host' };
 
 /** Memory as its API knows it. What WebGPU has can stand as a bind group's resource. */
@@ -38,7 +40,7 @@ export type NativeMemory =
   /** Bytes of a WebAssembly.Memory, from an address on. */
   | {
       readonly api: 'wasm';
-      readonly memory: WebAssembly.Memory;
+      readonly memory: WasmMemory;
       readonly pointer: number;
       readonly size: number;
     }

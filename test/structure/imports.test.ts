@@ -12,10 +12,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'beside.ts': ['errors.ts'],
   'core.ts': [],
   'errors.ts': [],
+  'platform.ts': [],
   'lazy.ts': ['errors.ts'],
   'table.ts': [],
   ir: ['errors.ts', 'lazy.ts'],
-  runtime: ['errors.ts'],
+  runtime: ['errors.ts', 'platform.ts'],
   autograd: ['errors.ts', 'ir'],
   schedule: ['errors.ts', 'lazy.ts', 'table.ts', 'ir', 'runtime/program.ts', 'type runtime'],
   codegen: ['errors.ts', 'lazy.ts', 'ir', 'schedule', 'runtime/program.ts'],
@@ -78,15 +79,24 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   nn: ['errors.ts', 'table.ts', 'ir', 'tensor'],
   optim: ['errors.ts', 'ir', 'tensor'],
-  io: ['errors.ts', 'ir', 'tensor'],
-  data: ['errors.ts', 'ir', 'io', 'tensor', 'runtime/packages.ts'],
-  pixels: ['errors.ts', 'ir', 'tensor'],
+  io: ['errors.ts', 'platform.ts', 'ir', 'tensor'],
+  data: ['errors.ts', 'platform.ts', 'ir', 'io', 'tensor', 'runtime/packages.ts'],
+  pixels: ['errors.ts', 'platform.ts', 'ir', 'tensor'],
   llm: ['errors.ts', 'ir', 'io', 'operations.ts', 'tensor', 'quant', 'runtime/packages.ts'],
   quant: ['errors.ts', 'ir', 'tensor'],
   notation: ['errors.ts', 'ir', 'tensor'],
   interop: ['errors.ts', 'ir', 'tensor', 'runtime', 'schedule/target.ts'],
-  train: ['errors.ts', 'ir', 'tensor', 'nn', 'io'],
-  onnx: ['errors.ts', 'beside.ts', 'ir', 'tensor', 'nn/module.ts', 'aot/names.ts', 'aot/formats.ts'],
+  train: ['errors.ts', 'platform.ts', 'ir', 'tensor', 'nn', 'io'],
+  onnx: [
+    'errors.ts',
+    'platform.ts',
+    'beside.ts',
+    'ir',
+    'tensor',
+    'nn/module.ts',
+    'aot/names.ts',
+    'aot/formats.ts',
+  ],
   'index.ts': ['basics.ts', 'operations.ts', 'layer-operations.ts', 'operations', 'explain', 'tensor'],
   'basics.ts': [
     'errors.ts',
@@ -266,6 +276,10 @@ describe('a page that imports', () => {
 
   test.each(['webgpu', 'cuda'])('the %s runtime alone loads nothing of the compiler', (name) => {
     const rooms = reachable(`src/runtime/${name}/open.ts`, () => true).map(roomOf);
-    expect([...new Set(rooms)].filter((room) => room !== 'core.ts').sort()).toEqual(['errors.ts', 'runtime']);
+    expect([...new Set(rooms)].filter((room) => room !== 'core.ts').sort()).toEqual([
+      'errors.ts',
+      'platform.ts',
+      'runtime',
+    ]);
   });
 });

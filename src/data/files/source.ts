@@ -4,9 +4,10 @@
 import { ParseError, showValue, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { readFile } from '../../io/tensors.ts';
+import type { Place } from '../../platform.ts';
 
 /** A file: its path or URL, or what is in it. */
-export type FileSource = string | URL | Uint8Array | Blob;
+export type FileSource = Place | Uint8Array | Blob;
 
 export const aSource: arg.Kind<FileSource> = arg.kind(
   'a path, a URL, a Blob or bytes',
@@ -29,7 +30,7 @@ export async function bytesOf(op: string, source: FileSource): Promise<Uint8Arra
   return arg.isBytes(source) ? source : new Uint8Array(await source.arrayBuffer());
 }
 
-async function fetched(op: string, source: string | URL): Promise<Uint8Array> {
+async function fetched(op: string, source: Place): Promise<Uint8Array> {
   const told = (reason: string, cause?: unknown): SinterError =>
     new SinterError('E_IO', `${op}: ${String(source)}: ${reason}`, { cause });
   let response: Response;

@@ -6,13 +6,14 @@ import type { Stacked } from '../stacking.ts';
 import { stackingError } from '../collate.ts';
 import type { Answer, Failure } from './message.ts';
 import { startThread, type Thread } from './thread.ts';
+import type { Place } from '../../platform.ts';
 
 /** Where the workers of a loader find their dataset. */
 export interface WorkerOptions {
   /** How many. */
   readonly count: number;
   /** The module that they load: `new URL('./dataset.js', import.meta.url)`. */
-  readonly module: string | URL;
+  readonly module: Place;
   /**
    * The name of its export, `dataset` by default: a dataset, or a function that is given a
    * `WorkerContext` and makes one. It must be that of the loader.
@@ -162,7 +163,7 @@ function failed(what: string, { name, message, stack, code, stacking }: Failure)
 }
 
 /** The URL of a module: paths are taken from the working directory. */
-function moduleUrl(module: string | URL): string {
+function moduleUrl(module: Place): string {
   if (module instanceof URL || URL.canParse(module)) return String(module);
   const { process } = globalThis;
   const url = process?.getBuiltinModule?.('node:url');

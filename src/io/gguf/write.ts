@@ -40,12 +40,18 @@ export interface GgufContents {
   readonly tensors: Iterable<GgufTensorGiven>;
 }
 
+/** What is used of a WritableStream. */
+interface ByteStream {
+  getWriter(): {
+    write(bytes: Uint8Array): Promise<void>;
+    close(): Promise<void>;
+    abort(reason: unknown): Promise<void>;
+    releaseLock(): void;
+  };
+}
+
 /** Where bytes go: a path (Node), a WritableStream, or anything with `write`. */
-export type GgufSink =
-  | string
-  | URL
-  | WritableStream<Uint8Array>
-  | { write(bytes: Uint8Array): void | Promise<void> };
+export type GgufSink = string | URL | ByteStream | { write(bytes: Uint8Array): void | Promise<void> };
 
 const aSink: arg.Kind<GgufSink> = arg.kind(
   'a path, a WritableStream or { write }',
@@ -56,7 +62,7 @@ const aSink: arg.Kind<GgufSink> = arg.kind(
     (typeof value === 'object' && value !== null && 'write' in value && typeof value.write === 'function'),
 );
 
-function isStream(value: unknown): value is WritableStream<Uint8Array> {
+function isStream(value: unknown): value is ByteStream {
   return typeof value === 'object' && value !== null && 'getWriter' in value;
 }
 

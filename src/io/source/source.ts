@@ -4,6 +4,7 @@
 
 import { ParseError, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
+import type { Place } from '../../platform.ts';
 
 /** Bytes at a place, read by pieces. */
 export interface ByteSource {
@@ -21,7 +22,7 @@ export interface ByteSource {
 }
 
 /** What a source is opened from: a path or `file:` URL (Node), an `http:` URL, a Blob, bytes, or a source of one's own. */
-export type SourceInput = string | URL | Blob | Uint8Array | ByteSource;
+export type SourceInput = Place | Blob | Uint8Array | ByteSource;
 
 function isSource(value: unknown): value is ByteSource {
   return (

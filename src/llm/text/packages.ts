@@ -2,9 +2,23 @@
 
 import { TensorError } from '../../errors.ts';
 
+// Described by what is used of them: declarations that named optional packages would not check without.
 interface Known {
-  readonly '@huggingface/tokenizers': typeof import('@huggingface/tokenizers');
-  readonly '@huggingface/jinja': typeof import('@huggingface/jinja');
+  readonly '@huggingface/tokenizers': {
+    readonly Tokenizer: new (
+      tokenizer: object,
+      config: object,
+    ) => {
+      get_vocab(withAdded: boolean): Iterable<[text: string, id: number]>;
+      encode(
+        text: string,
+        options: { readonly add_special_tokens: boolean },
+      ): { readonly ids: readonly number[] };
+    };
+  };
+  readonly '@huggingface/jinja': {
+    readonly Template: new (source: string) => { render(items: Record<string, unknown>): string };
+  };
 }
 
 /** The packages, for pages: `{ jinja: () => import('@huggingface/jinja') }`. */
