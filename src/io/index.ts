@@ -1,5 +1,6 @@
 // `sinter/io`: file formats of tensors, read into and written from tensors or plain host data.
 
+export type { LimitOptions } from './allowance.ts';
 export { gunzip, type GunzipOptions } from './gzip.ts';
 export { openGguf, type GgufFile, type GgufTensor, type OpenOptions } from './gguf/open.ts';
 export type { GgufGiven, GgufMetadataGiven } from './gguf/entries.ts';

@@ -3,23 +3,31 @@
 
 import { ParseError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
+import { Allowance, limitTable, type LimitOptions } from './allowance.ts';
 import { entriesOf, type HostTensor } from './host.ts';
 import { readNpy, writeNpy } from './npy.ts';
 import { contentOf, crc32, elsewhere, joined, membersOf, signatures, sizes } from './zip.ts';
 
-const takesReadNpz = arg.takes<typeof readNpz>(['the file', arg.bytes]);
+const takesReadNpz = arg.takes<typeof readNpz>(
+  ['the file', arg.bytes],
+  ['options', arg.options<LimitOptions>(limitTable)],
+);
 
 /**
  * The arrays of an npz file by name. Data may share memory with `bytes`. Rejects with ParseError
- * E_FORMAT.
+ * E_FORMAT, E_LIMIT where they unpack to more than `maxBytes`.
  */
-export async function readNpz(bytes: Uint8Array): Promise<Map<string, HostTensor>> {
-  takesReadNpz('readNpz', bytes);
+export async function readNpz(
+  bytes: Uint8Array,
+  options: LimitOptions = {},
+): Promise<Map<string, HostTensor>> {
+  takesReadNpz('readNpz', bytes, options);
+  const allowance = new Allowance('readNpz', bytes.length, options.maxBytes);
   const tensors = new Map<string, HostTensor>();
   for (const member of membersOf(bytes, 'npz')) {
     const name = member.name.replace(/\.npy$/, '');
     if (tensors.has(name)) throw broken(`the member ${name} is there twice`);
-    tensors.set(name, readNpy(await contentOf(bytes, member, 'npz')));
+    tensors.set(name, readNpy(await contentOf(bytes, member, 'npz', allowance)));
   }
   return tensors;
 }

@@ -4,6 +4,7 @@
 // Protocols 2 to 5 (https://docs.python.org/3/library/pickletools.html).
 
 import { ParseError } from '../errors.ts';
+import type { Allowance } from './allowance.ts';
 
 /** A function or class that the pickle names. */
 export interface Global {
@@ -52,12 +53,21 @@ export interface Handlers {
   persistent(id: Pickled): Pickled;
 }
 
+const utf8 = new TextDecoder();
 const mark = Symbol('mark');
 type Slot = Pickled | typeof mark;
 
-/** Reads a pickle. Throws ParseError E_FORMAT naming `format`. */
-export function readPickle(bytes: Uint8Array, handlers: Handlers, format: string): Pickled {
-  return new Machine(bytes, handlers, format).run();
+/** Bytes of an empty list, dictionary or piece of text, about. */
+const perValue = 48;
+
+/** Reads a pickle, whose values are counted. Throws ParseError E_FORMAT naming `format`. */
+export function readPickle(
+  bytes: Uint8Array,
+  handlers: Handlers,
+  format: string,
+  allowance: Allowance,
+): Pickled {
+  return new Machine(bytes, handlers, format, allowance).run();
 }
 
 class Machine {
@@ -65,11 +75,13 @@ class Machine {
   readonly #view: DataView;
   readonly #handlers: Handlers;
   readonly #format: string;
+  readonly #allowance: Allowance;
   readonly #stack: Slot[] = [];
   readonly #memo = new Map<number, Pickled>();
   #at = 0;
 
-  constructor(bytes: Uint8Array, handlers: Handlers, format: string) {
+  constructor(bytes: Uint8Array, handlers: Handlers, format: string, allowance: Allowance) {
+    this.#allowance = allowance;
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#handlers = handlers;
@@ -90,6 +102,8 @@ class Machine {
   #step(code: number): boolean {
     const literal = this.#literal(code);
     if (literal !== undefined) {
+      if (literal !== null && typeof literal !== 'boolean' && typeof literal !== 'number')
+        this.#allowance.spend(perValue, 'its pickle');
       this.#stack.push(literal);
       return true;
     }
@@ -130,7 +144,8 @@ class Machine {
       }
       case 'e': {
         const items = this.#toMark();
-        this.#list().push(...items);
+        const list = this.#list();
+        for (const item of items) list.push(item);
         return true;
       }
       case 's': {
@@ -253,7 +268,7 @@ class Machine {
   }
 
   #text(length: number): string {
-    return new TextDecoder().decode(this.#take(length).slice());
+    return utf8.decode(this.#take(length).slice());
   }
 
   #line(): string {

@@ -5,12 +5,12 @@
 import { ParseError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
-import { sizeOf } from '../ir/shape.ts';
 import type { Tensor } from '../tensor/tensor.ts';
+import { Allowance, limitTable, type LimitOptions } from './allowance.ts';
 import { packedBytes, packedView, type HostTensor } from './host.ts';
 import { Opaque, PickledGlobal, readPickle, type Global, type Pickled } from './pickle.ts';
 import { fromHostTensor } from './tensors.ts';
-import { contentOf, membersOf } from './zip.ts';
+import { contentOf, membersOf, type Member } from './zip.ts';
 
 /** What a file of PyTorch's holds: tensors, numbers, strings, lists and dictionaries of them. */
 export type TorchValue =
@@ -48,6 +48,13 @@ function isKnown({ module, name }: Global): boolean {
   return functions.has(`${module}.${name}`) || (module === 'torch' && Object.hasOwn(storages, name));
 }
 
+/** Bytes of a call, of an entry of a dictionary and of a tensor by its name, about. */
+const [perCall, perEntry, perName] = [48, 48, 512] as const;
+/** Axes of a tensor: as many as PyTorch takes. */
+const mostAxes = 64;
+/** Lists in lists. */
+const deepest = 200;
+
 /** The bytes of a storage and their type. */
 interface Stored {
   readonly dtype: DType;
@@ -58,34 +65,53 @@ function broken(problem: string): ParseError {
   return new ParseError('E_FORMAT', 'torch', problem);
 }
 
-const takesReadTorch = arg.takes<typeof readTorch>(['the file', arg.bytes]);
+const takesReadTorch = arg.takes<typeof readTorch>(
+  ['the file', arg.bytes],
+  ['options', arg.options<LimitOptions>(limitTable)],
+);
 
 /**
  * What a file of `torch.save` holds, without running anything of it. Data shares memory with `bytes`
- * where it lies so. Rejects with ParseError E_FORMAT, naming what is neither a tensor nor plain data.
+ * where it lies so; what the file holds at several places is one value. Rejects with ParseError
+ * E_FORMAT, naming what is neither a tensor nor plain data, and E_LIMIT where it becomes more than
+ * `maxBytes`.
  */
-export async function readTorch(bytes: Uint8Array): Promise<TorchValue> {
-  takesReadTorch('readTorch', bytes);
-  const members = new Map(membersOf(bytes, 'torch').map((member) => [member.name, member]));
+export async function readTorch(bytes: Uint8Array, options: LimitOptions = {}): Promise<TorchValue> {
+  takesReadTorch('readTorch', bytes, options);
+  return valueOf(bytes, new Allowance('readTorch', bytes.length, options.maxBytes));
+}
+
+async function valueOf(bytes: Uint8Array, allowance: Allowance): Promise<TorchValue> {
+  const members = new Map<string, Member>();
+  for (const member of membersOf(bytes, 'torch')) {
+    if (members.has(member.name)) throw broken(`the member ${member.name} is there twice`);
+    members.set(member.name, member);
+  }
+  const content = (member: Member): Promise<Uint8Array> => contentOf(bytes, member, 'torch', allowance);
   const pickles = [...members.keys()].filter((name) => /(?:^|\/)data\.pkl$/.test(name));
   if (pickles.length !== 1)
     throw broken('the archive has no data.pkl: it is no file of torch.save, or of one before 1.6');
   const folder = pickles[0]!.slice(0, -'data.pkl'.length);
   const order = members.get(`${folder}byteorder`);
   if (order !== undefined) {
-    const said = new TextDecoder().decode((await contentOf(bytes, order, 'torch')).slice());
+    const said = new TextDecoder().decode((await content(order)).slice());
     if (said.trim() !== 'little') throw broken(`its bytes are ${said.trim()} endian`);
   }
   const contents = new Map<string, Uint8Array>();
   for (const [name, member] of members) {
     if (name.startsWith(`${folder}data/`))
-      contents.set(name.slice(`${folder}data/`.length), await contentOf(bytes, member, 'torch'));
+      contents.set(name.slice(`${folder}data/`.length), await content(member));
   }
-  const pickle = await contentOf(bytes, members.get(pickles[0]!)!, 'torch');
+  const pickle = await content(members.get(pickles[0]!)!);
   const value = readPickle(
     pickle,
-    { knows: isKnown, call: called, persistent: (id) => stored(id, contents) },
+    {
+      knows: isKnown,
+      call: (global, args) => called(global, args, allowance),
+      persistent: (id) => stored(id, contents),
+    },
     'torch',
+    allowance,
   );
   return plain(value);
 }
@@ -102,24 +128,27 @@ function stored(id: Pickled, contents: ReadonlyMap<string, Uint8Array>): Pickled
 }
 
 /** What the known functions give. */
-function called({ module, name }: Global, args: readonly Pickled[]): Pickled {
+function called({ module, name }: Global, args: readonly Pickled[], allowance: Allowance): Pickled {
+  allowance.spend(perCall, 'its pickle');
   switch (`${module}.${name}`) {
     case 'collections.OrderedDict':
-      return orderedDictionary(args);
-    case 'torch.Size':
-      return args[0]!;
+      return orderedDictionary(args, allowance);
     case 'torch._utils._rebuild_tensor_v2':
-      return new Opaque(rebuilt(args));
+      return new Opaque(rebuilt(args, allowance));
+    case 'torch.Size':
     case 'torch._utils._rebuild_parameter':
-      return args[0]!;
+      if (args[0] === undefined) throw broken(`${module}.${name} is called with nothing`);
+      return args[0];
     default:
       throw broken(`${module}.${name} is called, which makes no tensor`);
   }
 }
 
-function orderedDictionary(args: readonly Pickled[]): Pickled {
+function orderedDictionary(args: readonly Pickled[], allowance: Allowance): Pickled {
   const pairs = args[0] ?? [];
   if (!Array.isArray(pairs)) throw broken('a dictionary is made of no pairs');
+  // A call takes few bytes, whatever it is given.
+  allowance.spend(perEntry * pairs.length, 'its pickle');
   return new Map(
     pairs.map((pair): [Pickled, Pickled] => {
       if (!Array.isArray(pair) || pair.length !== 2) throw broken('a dictionary is made of no pairs');
@@ -129,80 +158,121 @@ function orderedDictionary(args: readonly Pickled[]): Pickled {
 }
 
 function counts(value: Pickled | undefined): number[] {
-  if (!Array.isArray(value) || !value.every((at) => Number.isSafeInteger(at) && Number(at) >= 0))
-    throw broken('a tensor has sizes or strides that are no whole numbers');
-  return value.map(Number);
+  if (!Array.isArray(value) || value.length > mostAxes || !value.every(isCount))
+    throw broken('a tensor has sizes or strides that are no whole numbers, or too many of them');
+  return [...(value as number[])];
+}
+
+function isCount(value: Pickled | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && !Object.is(value, -0);
 }
 
 /** A tensor from (storage, offset, sizes, strides, …), in C-order. */
-function rebuilt([storage, offset, size, stride]: readonly Pickled[]): HostTensor {
+function rebuilt([storage, offset, size, stride]: readonly Pickled[], allowance: Allowance): HostTensor {
   const held = storage instanceof Opaque ? (storage.value as Stored) : undefined;
   if (held === undefined || !('bytes' in held) || !('dtype' in held)) throw broken('a tensor has no storage');
   const [shape, strides] = [counts(size), counts(stride)];
-  const [start] = counts([offset ?? null]) as [number];
+  if (!isCount(offset)) throw broken('a tensor begins at no whole number of elements');
   const { dtype, bytes } = held;
   const unit = dtypeBytes(dtype);
   const total = packedBytes(dtype, shape);
   if (shape.length !== strides.length || total === undefined)
     throw broken('a tensor has strides of another rank');
   if (total === 0) return { dtype, shape, data: new Uint8Array() };
-  const last = shape.reduce((at, dim, axis) => at + (dim - 1) * strides[axis]!, start);
+  // Axes of size 1 move nothing: without them there are at most as many as its size has bits.
+  const axes = shape.flatMap((dim, axis) => (dim === 1 ? [] : [{ dim, stride: strides[axis]! }]));
+  const last = axes.reduce((at, axis) => at + (axis.dim - 1) * axis.stride, offset);
   if ((last + 1) * unit > bytes.length) throw broken('a tensor reaches beyond its storage');
-  const isPacked = shape.every((dim, axis) => dim === 1 || strides[axis] === sizeOf(shape.slice(axis + 1)));
-  if (isPacked) return { dtype, shape, data: packedView(bytes, start * unit, start * unit + total, dtype) };
+  let packed = 1;
+  const isPacked = axes.toReversed().every((axis) => {
+    const isNext = axis.stride === packed;
+    packed *= axis.dim;
+    return isNext;
+  });
+  const begin = offset * unit;
+  // A tensor takes few bytes of the pickle, whatever it is a view of.
+  if (isPacked) {
+    const data = packedView(bytes, begin, begin + total, dtype);
+    if (data.buffer !== bytes.buffer) allowance.spend(total, 'its tensors');
+    return { dtype, shape, data };
+  }
   if (total > bytes.length) throw broken('a tensor repeats the elements of its storage');
+  allowance.spend(total, 'its tensors');
   const data = new Uint8Array(total);
-  const index = shape.map(() => 0);
-  for (let at = 0; at < total; at += unit) {
-    const place = (start + index.reduce((sum, i, axis) => sum + i * strides[axis]!, 0)) * unit;
-    data.set(bytes.subarray(place, place + unit), at);
-    for (let axis = shape.length - 1; axis >= 0; axis--) {
+  const index = axes.map(() => 0);
+  for (let at = 0, place = begin; at < total; at += unit) {
+    for (let i = 0; i < unit; i++) data[at + i] = bytes[place + i]!;
+    for (let axis = axes.length - 1; axis >= 0; axis--) {
+      const { dim, stride: step } = axes[axis]!;
+      place += step * unit;
       index[axis]! += 1;
-      if (index[axis]! < shape[axis]!) break;
+      if (index[axis]! < dim) break;
+      place -= dim * step * unit;
       index[axis] = 0;
     }
   }
-  return { dtype, shape, data };
+  return { dtype, shape, data: packedView(data, 0, total, dtype) };
 }
 
-/** The value without what only reading it needed; nested at most as deep as a stack allows. */
-function plain(value: Pickled, depth = 0): TorchValue {
-  if (depth > 200) throw broken('it is nested more than 200 deep, or holds itself');
-  if (value instanceof Opaque) {
-    const held = value.value as HostTensor | Stored;
-    if ('shape' in held) return held;
-    throw broken('it holds a storage without a tensor');
-  }
-  if (value instanceof PickledGlobal) throw broken(`it holds ${value.module}.${value.name} itself`);
-  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1));
-  if (!(value instanceof Map)) return value;
-  return new Map(
-    [...value].map(([key, item]): [string | number, TorchValue] => {
-      if (typeof key !== 'string' && typeof key !== 'number')
-        throw broken('a key of a dictionary is neither a string nor a number');
-      return [key, plain(item, depth + 1)];
-    }),
-  );
+/** The value without what only reading it needed. What is there several times stays one value. */
+function plain(whole: Pickled): TorchValue {
+  const done = new Map<Pickled, TorchValue>();
+  const visit = (value: Pickled, depth: number): TorchValue => {
+    if (value === null || typeof value !== 'object' || value instanceof Uint8Array) return value;
+    if (value instanceof PickledGlobal) throw broken(`it holds ${value.module}.${value.name} itself`);
+    if (value instanceof Opaque) {
+      const held = value.value as HostTensor | Stored;
+      if ('shape' in held) return held;
+      throw broken('it holds a storage without a tensor');
+    }
+    const known = done.get(value);
+    if (known !== undefined) return known;
+    // No deeper than a stack allows; what holds itself is deeper than anything.
+    if (depth > deepest) throw broken(`it is nested more than ${deepest} deep, or holds itself`);
+    const made = Array.isArray(value)
+      ? value.map((item) => visit(item, depth + 1))
+      : new Map(
+          [...value].map(([key, item]): [string | number, TorchValue] => {
+            if (typeof key !== 'string' && typeof key !== 'number')
+              throw broken('a key of a dictionary is neither a string nor a number');
+            return [key, visit(item, depth + 1)];
+          }),
+        );
+    done.set(value, made);
+    return made;
+  };
+  return visit(whole, 0);
 }
 
-const takesLoadTorch = arg.takes<typeof loadTorch>(['the file', arg.bytes]);
+const takesLoadTorch = arg.takes<typeof loadTorch>(
+  ['the file', arg.bytes],
+  ['options', arg.options<LimitOptions>(limitTable)],
+);
 
 /**
  * The tensors of a file of `torch.save` by name: those of a state dictionary under its names; what
  * lies deeper under its path, `model.0.weight`. Other values are left out (`readTorch` has them).
+ * Rejects as `readTorch` does.
  */
-export async function loadTorch(bytes: Uint8Array): Promise<Record<string, Tensor>> {
-  takesLoadTorch('loadTorch', bytes);
-  const found: Record<string, Tensor> = {};
+export async function loadTorch(
+  bytes: Uint8Array,
+  options: LimitOptions = {},
+): Promise<Record<string, Tensor>> {
+  takesLoadTorch('loadTorch', bytes, options);
+  const allowance = new Allowance('loadTorch', bytes.length, options.maxBytes);
+  const found = new Map<string, Tensor>();
   const add = (value: TorchValue, path: string): void => {
     if (value === null || typeof value !== 'object' || value instanceof Uint8Array) return;
+    // A value at several places has as many names.
+    allowance.spend(perName + 2 * path.length, 'the names of its tensors');
     if ('dtype' in value) {
-      if (Object.hasOwn(found, path)) throw broken(`two tensors are called ${path}`);
-      found[path] = fromHostTensor(value);
+      if (found.has(path)) throw broken(`two tensors are called ${path}`);
+      found.set(path, fromHostTensor(value));
       return;
     }
     for (const [key, item] of value.entries()) add(item, path === '' ? String(key) : `${path}.${key}`);
   };
-  add(await readTorch(bytes), '');
-  return found;
+  add(await valueOf(bytes, allowance), '');
+  // Names such as `__proto__` are names.
+  return Object.fromEntries(found);
 }

@@ -1,7 +1,8 @@
 // Members of zip archives, stored or deflated, checked by their CRC-32. Nothing in a file is trusted.
 
 import { ParseError } from '../errors.ts';
-import { gunzip } from './gzip.ts';
+import type { Allowance } from './allowance.ts';
+import { inflate } from './gzip.ts';
 
 export const signatures = { local: 0x04034b50, central: 0x02014b50, end: 0x06054b50 } as const;
 /** Bytes of the records before what varies in length. */
@@ -23,6 +24,8 @@ export interface Member {
   readonly packed: number;
   readonly size: number;
   readonly at: number;
+  /** Where its packed bytes begin. */
+  readonly start: number;
 }
 
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
@@ -35,7 +38,10 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return out;
 }
 
-/** What the directory at the archive's end lists. */
+/**
+ * What the directory at the archive's end lists: members that lie apart from each other, so that all
+ * of them are no more than the archive.
+ */
 export function membersOf(bytes: Uint8Array, format: string): Member[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const last = bytes.length - sizes.end;
@@ -64,23 +70,29 @@ export function membersOf(bytes: Uint8Array, format: string): Member[] {
     const place = view.getUint32(at + 42, true);
     if ([packed, size, place].includes(elsewhere))
       throw broken(format, `${name} has 4 GiB or more: not supported`);
-    members.push({ name, method: view.getUint16(at + 10, true), crc, packed, size, at: place });
+    if (place + sizes.local > bytes.length || view.getUint32(place, true) !== signatures.local)
+      throw broken(format, `byte ${place}: ${name} is not there`);
+    const start = place + sizes.local + view.getUint16(place + 26, true) + view.getUint16(place + 28, true);
+    if (start + packed > bytes.length) throw broken(format, `${name} ends after the file does`);
+    members.push({ name, method: view.getUint16(at + 10, true), crc, packed, size, at: place, start });
     at = next;
+  }
+  let reached = 0;
+  for (const member of members.toSorted((a, b) => a.at - b.at)) {
+    if (member.at < reached)
+      throw broken(format, `byte ${member.at}: ${member.name} overlaps the one before`);
+    reached = member.start + member.packed;
   }
   return members;
 }
 
-/** The bytes of a member. */
+/** The bytes of a member, which are counted where they are not those of the archive. */
 export async function contentOf(
   bytes: Uint8Array,
-  { name, method, crc, packed, size, at }: Member,
+  { name, method, crc, packed, size, start }: Member,
   format: string,
+  allowance: Allowance,
 ): Promise<Uint8Array> {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (at + sizes.local > bytes.length || view.getUint32(at, true) !== signatures.local)
-    throw broken(format, `byte ${at}: ${name} is not there`);
-  const start = at + sizes.local + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
-  if (start + packed > bytes.length) throw broken(format, `${name} ends after the file does`);
   const stored = bytes.subarray(start, start + packed);
   switch (method) {
     case 0:
@@ -89,13 +101,14 @@ export async function contentOf(
       return stored;
     case 8: {
       if (size > mostExpansion * (packed + 1)) throw broken(format, `${name} cannot unpack to ${size} bytes`);
+      allowance.spend(size, name);
       // A zip's deflated bytes with a gzip's header and trailer: the platform unpacks them and
       // checks the CRC.
       const trailer = new DataView(new ArrayBuffer(8));
       trailer.setUint32(0, crc, true);
       trailer.setUint32(4, size, true);
       const header = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff);
-      return gunzip(joined([header, stored, new Uint8Array(trailer.buffer)]), { limit: size });
+      return inflate('gzip', [header, stored, new Uint8Array(trailer.buffer)], size, `${format}: ${name}`);
     }
     default:
       throw broken(format, `${name} is compressed by method ${method}: expected 0 (stored) or 8 (deflate)`);

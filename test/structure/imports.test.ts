@@ -142,6 +142,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'onnx',
     'bundle-runtime/sizes.ts',
     'type bundle-runtime',
+    'data/files/image.ts',
     'table.ts',
     'index.ts',
     'explain.ts',

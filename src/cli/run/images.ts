@@ -2,10 +2,10 @@
 // input's shape says, floats from 0 to 1 and normalised by channel, integers as they are.
 
 import { readFile } from 'node:fs/promises';
+import { decodedImage } from '../../data/files/image.ts';
 import { SinterError } from '../../errors.ts';
 import { tensor, type DType, type Tensor } from '../../index.ts';
 import { UsageError } from '../command.ts';
-import { fromPackage } from '../optional-package.ts';
 
 export interface Normalisation {
   /** By channel, or one for all: (pixel − mean) / std. */
@@ -118,40 +118,12 @@ async function decoded(file: string): Promise<Image> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new UsageError(`there is no file ${file}`);
     throw error;
   }
-  const isPng = /\.png$/i.test(file);
   try {
-    return isPng ? await png(bytes, file) : await jpeg(bytes, file);
+    const { samples, ...sizes } = await decodedImage(file, bytes, file, Infinity);
+    return { ...sizes, samples: Float32Array.from(samples, (sample) => sample / 255) };
   } catch (error) {
-    if (error instanceof SinterError) throw error;
+    if (error instanceof SinterError && error.message.includes(file)) throw error;
     const problem = error instanceof Error ? error.message : String(error);
-    throw new SinterError('E_FORMAT', `${file}: no ${isPng ? 'PNG' : 'JPEG'} image: ${problem}`, {
-      cause: error,
-    });
+    throw new SinterError('E_FORMAT', `${file}: no image: ${problem}`, { cause: error });
   }
-}
-
-async function png(bytes: Uint8Array, file: string): Promise<Image> {
-  const { convertIndexedToRgb, decode } = await fromPackage(
-    'fast-png',
-    `${file}: reading PNG images`,
-    () => import('fast-png'),
-  );
-  const image = decode(bytes);
-  const { width, height, depth, palette, data } = image;
-  if (palette !== undefined) {
-    const channels = palette[0]?.length ?? 3;
-    const samples = Float32Array.from(convertIndexedToRgb(image), (sample) => sample / 255);
-    return { width, height, channels, samples };
-  }
-  if (depth < 8)
-    throw new SinterError('E_UNSUPPORTED', `${file} has samples of ${depth} bits: expected 8 or 16`);
-  const top = 2 ** depth - 1;
-  const samples = Float32Array.from(data, (sample) => sample / top);
-  return { width, height, channels: image.channels, samples };
-}
-
-async function jpeg(bytes: Uint8Array, file: string): Promise<Image> {
-  const { decode } = await fromPackage('jpeg-js', `${file}: reading JPEG images`, () => import('jpeg-js'));
-  const { width, height, data } = decode(bytes, { useTArray: true, formatAsRGBA: false });
-  return { width, height, channels: 3, samples: Float32Array.from(data, (sample) => sample / 255) };
 }

@@ -3,15 +3,29 @@
 
 import { SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
+import { Allowance, limitTable } from '../../io/allowance.ts';
 import type { HostTensor } from '../../io/host.ts';
+import { checkJpeg } from './jpeg.ts';
+import { checkedPng } from './png.ts';
 import { resized, type Pixels } from './resize.ts';
-import { aSource, bytesOf, isNode, malformed, nameOf, packageFor, type FileSource } from './source.ts';
+import {
+  aSource,
+  bytesOf,
+  isNode,
+  malformed,
+  nameOf,
+  packageFor,
+  placeOf,
+  type FileSource,
+} from './source.ts';
 
 export interface ImageOptions {
   /** 1 (grey), 3 (colours; the default) or 4 (with opacity). */
   readonly channels?: 1 | 3 | 4;
   /** [height, width] to which it is resized, by areas; its own by default. */
   readonly size?: readonly [height: number, width: number];
+  /** Most bytes of the picture; by default 64 MiB and eight times the file. Infinity for none. */
+  readonly maxBytes?: number;
 }
 
 const channelCount: arg.Kind<1 | 3 | 4> = arg.kind('1, 3 or 4', (value) =>
@@ -21,6 +35,7 @@ const channelCount: arg.Kind<1 | 3 | 4> = arg.kind('1, 3 or 4', (value) =>
 export const imageTable: arg.Table<ImageOptions> = {
   channels: channelCount,
   size: arg.tupleOf(arg.count(1), arg.count(1)),
+  ...limitTable,
 };
 const takesImage = arg.takes<typeof readImage>(
   ['the file', aSource],
@@ -37,12 +52,12 @@ export async function readImage(file: FileSource, options: ImageOptions = {}): P
 export async function imageOf(
   op: string,
   file: FileSource,
-  { channels = 3, size }: ImageOptions,
+  { channels = 3, size, maxBytes }: ImageOptions,
 ): Promise<HostTensor> {
   const bytes = await bytesOf(op, file);
   let pixels: Pixels;
   try {
-    pixels = await decoded(op, bytes, nameOf(file));
+    pixels = await decodedImage(op, bytes, nameOf(file), maxBytes);
   } catch (error) {
     throw malformed(op, file, error);
   }
@@ -55,10 +70,23 @@ export async function imageOf(
   return { dtype: 'u8', shape: [channels, height, width], data };
 }
 
-function decoded(op: string, bytes: Uint8Array, name: string): Promise<Pixels> {
+/** The picture in the bytes of a file. Throws E_FORMAT, and E_LIMIT where it takes more than `maxBytes`. */
+export async function decodedImage(
+  op: string,
+  bytes: Uint8Array,
+  name: string,
+  maxBytes: number | undefined,
+): Promise<Pixels> {
+  const allowance = new Allowance(op, bytes.length, maxBytes);
+  if (bytes[0] === 0x89 && bytes[1] === 0x50) {
+    const checked = await checkedPng(bytes, allowance);
+    return isNode() ? png(op, checked) : inPage(bytes);
+  }
+  if (bytes[0] === 0xff && bytes[1] === 0xd8) {
+    checkJpeg(bytes, allowance);
+    return isNode() ? jpeg(op, bytes, allowance) : inPage(bytes);
+  }
   if (!isNode()) return inPage(bytes);
-  if (bytes[0] === 0x89 && bytes[1] === 0x50) return png(op, bytes);
-  if (bytes[0] === 0xff && bytes[1] === 0xd8) return jpeg(op, bytes);
   throw new TensorError('E_FORMAT', op, `${name} is neither PNG nor JPEG`);
 }
 
@@ -74,7 +102,7 @@ interface PngImage {
   readonly depth: number;
   readonly channels: number;
   readonly palette?: readonly (readonly number[])[];
-  readonly data: ArrayLike<number>;
+  readonly data: Uint8Array | Uint16Array;
 }
 
 async function png(op: string, bytes: Uint8Array): Promise<Pixels> {
@@ -82,34 +110,48 @@ async function png(op: string, bytes: Uint8Array): Promise<Pixels> {
   const image = decode(bytes);
   const { width, height, depth, palette, data } = image;
   if (palette !== undefined) {
-    const samples = Float32Array.from(convertIndexedToRgb(image));
+    const samples = convertIndexedToRgb(image);
     return { width, height, channels: palette[0]?.length ?? 3, samples };
   }
   if (depth < 8) {
     const problem = `samples of ${depth} bits are not read: expected 8 or 16`;
     throw new TensorError('E_UNSUPPORTED', op, problem);
   }
-  const scale = 255 / (2 ** depth - 1);
-  return {
-    width,
-    height,
-    channels: image.channels,
-    samples: Float32Array.from(data, (sample) => sample * scale),
-  };
+  const { channels } = image;
+  if (data instanceof Uint8Array) return { width, height, channels, samples: data };
+  return { width, height, channels, samples: Float32Array.from(data, (sample) => sample / 257) };
 }
 
 /** What is used of jpeg-js. */
 interface JpegPackage {
   decode(
     bytes: Uint8Array,
-    options: { readonly useTArray: true; readonly formatAsRGBA: false },
-  ): { readonly width: number; readonly height: number; readonly data: Uint8Array };
+    options: { readonly useTArray: true; readonly formatAsRGBA: false; readonly maxMemoryUsageInMB: number },
+  ): Decoded;
 }
 
-async function jpeg(op: string, bytes: Uint8Array): Promise<Pixels> {
-  const { decode } = await packageFor<JpegPackage>(op, 'jpeg-js', undefined);
-  const { width, height, data } = decode(bytes, { useTArray: true, formatAsRGBA: false });
-  return { width, height, channels: 3, samples: Float32Array.from(data) };
+interface Decoded {
+  readonly width: number;
+  readonly height: number;
+  readonly data: Uint8Array;
+}
+
+/** In a thread: how often a file goes over its picture is for it to say. */
+async function jpeg(op: string, bytes: Uint8Array, allowance: Allowance): Promise<Pixels> {
+  const { askPeer } = await import('./peer.ts');
+  const module = await placeOf(op, 'jpeg-js');
+  const { width, height, data } = await askPeer<Uint8Array, Decoded>({
+    op,
+    module,
+    allowance,
+    fileBytes: bytes.length,
+    given: bytes,
+    task: ({ decode }: JpegPackage, given) => {
+      const found = decode(given, { useTArray: true, formatAsRGBA: false, maxMemoryUsageInMB: 4096 });
+      return { width: found.width, height: found.height, data: found.data };
+    },
+  });
+  return { width, height, channels: 3, samples: data };
 }
 
 /** By the browser. Opacity is kept as it is in the file, not multiplied in. */
@@ -126,7 +168,7 @@ async function inPage(bytes: Uint8Array): Promise<Pixels> {
   context.drawImage(bitmap, 0, 0);
   bitmap.close();
   const { data } = context.getImageData(0, 0, width, height);
-  return { width, height, channels: 4, samples: Float32Array.from(data) };
+  return { width, height, channels: 4, samples: new Uint8Array(data) };
 }
 
 /** Grey from colours by their luma (ITU-R BT.601), colours from grey by repeating it; opaque where nothing is said. */

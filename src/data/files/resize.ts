@@ -7,7 +7,7 @@ export interface Pixels {
   readonly width: number;
   readonly height: number;
   readonly channels: number;
-  readonly samples: Float32Array;
+  readonly samples: Float32Array | Uint8Array;
 }
 
 /** Which places count to one along an axis, and how much. */

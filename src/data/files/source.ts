@@ -58,20 +58,29 @@ export async function packageFor<Module extends object>(
   given: Module | undefined,
 ): Promise<Module> {
   if (given !== undefined) return given;
-  const name = specifier.replace(/^(@[^/]+\/[^/]+|[^/@]+).*$/, '$1');
   if (!isNode()) {
+    const name = nameOfPackage(specifier);
     const hint = `import * as reader from '${specifier}', and the option { reader }`;
     throw new TensorError('E_UNSUPPORTED', op, `a page hands the package ${name} in`, hint);
   }
-  const { importFrom, resolveFromProject } = await import('./node.ts');
-  let file: string;
+  const { importFrom } = await import('./node.ts');
+  return importFrom<Module>(await placeOf(op, specifier));
+}
+
+/** Where Node finds a package. Throws E_UNSUPPORTED with what to do where there is none. */
+export async function placeOf(op: string, specifier: string): Promise<string> {
+  const { resolveFromProject } = await import('./node.ts');
   try {
-    file = resolveFromProject(specifier);
+    return resolveFromProject(specifier);
   } catch (cause) {
+    const name = nameOfPackage(specifier);
     const problem = `${op} needs the package ${name}, which is not installed\n  try: npm install ${name}`;
     throw new SinterError('E_UNSUPPORTED', problem, { cause });
   }
-  return importFrom<Module>(file);
+}
+
+function nameOfPackage(specifier: string): string {
+  return specifier.replace(/^(@[^/]+\/[^/]+|[^/@]+).*$/, '$1');
 }
 
 /** A package handed in: a module that has this function. */

@@ -60,7 +60,7 @@ writeFileSync(join(folder, 'images', 'a', 'a.png'), image);
 const path = join(folder, 'x.npy');
 writeFileSync(path, await saveNpy(ones([2])));
 process.once('exit', () => rmSync(folder, { recursive: true }));
-const pixels = { channels: like(count, () => 3), size: meaning(() => [2, 2]) };
+const pixels = { channels: like(count, () => 3), size: meaning(() => [2, 2]), maxBytes: notNegative };
 
 export const dataRows: Rows = {
   fromArray: [meaning(() => [1], 'emptyList', 'numbers', 'texts', 'nested', 'holes', 'tensors')],
@@ -127,6 +127,7 @@ export const dataRows: Rows = {
           parquetSchema: () => ({ children: [{ element: { name: 'a' } }] }),
           parquetReadObjects: () => Promise.resolve([]),
         })),
+        maxBytes: notNegative,
       },
       ['reader'],
     ),

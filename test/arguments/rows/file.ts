@@ -46,6 +46,8 @@ export const trainRows: Rows = {
   loadCheckpoint: [meaning(() => kept[0], 'bytes', 'text'), objects, options({ rng: flag })],
 };
 
+const limits = options({ maxBytes: notNegative });
+
 export const ioRows: Rows = {
   fittingType: [meaning(() => 'q4_k'), shape(256)],
   fromHostTensor: [hostTensor],
@@ -57,9 +59,9 @@ export const ioRows: Rows = {
   readFile: [path],
   readIdx: [file(writeIdx(host))],
   readNpy: [file(writeNpy(host))],
-  readNpz: [file(writeNpz([['a', host]]))],
-  readTorch: [file(torchFile)],
-  loadTorch: [file(torchFile)],
+  readNpz: [file(writeNpz([['a', host]])), limits],
+  readTorch: [file(torchFile), limits],
+  loadTorch: [file(torchFile), limits],
   readSafetensors: [file(writeSafetensors([['a', host]]))],
   saveNpy: [t(2)],
   saveSafetensors: [meaning(() => ({ a: ones([2]) }), 'emptyObject'), metadata],
