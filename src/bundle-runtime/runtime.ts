@@ -16,6 +16,7 @@ import type {
   TensorInput,
 } from './manifest.ts';
 import { moved, placesOf } from './places.ts';
+import type { ProgramStep } from '../runtime/program.ts';
 import type * as Ranged from './sizes.ts';
 import type * as Wasm from './wasm.ts';
 import { bytesOf, fits, fromBytes, misfit, toBytes, type Data, type Given } from './values.ts';
@@ -64,8 +65,11 @@ export interface Model {
   dispose(): void;
 }
 
+/** Where a file of the bundle lies, by its name. */
+type Find = (file: string) => URL;
+
 interface LoadingModel extends Model {
-  load(find: (file: string) => URL, options: LoadOptions): Promise<void>;
+  load(find: Find, tell: (progress: Progress) => void, signal: AbortSignal | undefined): Promise<void>;
 }
 
 /** Opens a machine for what `program.json` says; rejects where there is none. */
@@ -97,8 +101,8 @@ export async function loadBundle(
   options: LoadOptions = {},
 ): Promise<Model> {
   // What a bundle consists of is known since it was built; `program.json` may say something else.
-  const find = (name: string): URL => {
-    if (!Object.hasOwn(files, name)) throw new SinterError('E_FORMAT', `there is no ${name}`);
+  const find: Find = (name) => {
+    if (!Object.hasOwn(files, name)) throw damaged(`there is no ${name}`);
     return options.base ? new URL(name, options.base) : files[name]!;
   };
   const described = find('program.json');
@@ -106,28 +110,61 @@ export async function loadBundle(
   // Servers may answer requests for missing files with a page.
   if (!text.startsWith('{"version":1,'))
     throw new SinterError('E_IO', `${described.href}: no bundle of this version`);
-  const manifest = JSON.parse(text) as Manifest;
-  if (manifest.ranged) ranged = await modules['sizes.js']!();
-  const targets = Object.keys(openers) as BundleTarget[];
-  const reasons: string[] = [];
-  for (const target of targets) {
-    if ((options.target ?? target) !== target) continue;
-    let model: LoadingModel | undefined;
+  const { onProgress, signal, target: wanted } = options;
+  let thrown: unknown;
+  const told = (progress: Progress): void => {
     try {
-      model = await openers[target]!(manifest, options, modules);
-      await model.load(find, options);
-      return model;
+      onProgress?.(progress);
     } catch (error) {
-      model?.dispose();
-      // Some machines fail only when the programs are prepared.
-      if (model !== undefined && (error as SinterError).code !== 'E_DEVICE') throw error;
-      reasons.push((error as Error).message);
+      throw (thrown = error);
     }
+  };
+  try {
+    const manifest = JSON.parse(text) as Manifest;
+    if (manifest.ranged) ranged = await modules['sizes.js']!();
+    const targets = Object.keys(openers) as BundleTarget[];
+    const reasons: string[] = [];
+    for (const target of targets) {
+      if ((wanted ?? target) !== target) continue;
+      let model: LoadingModel | undefined;
+      try {
+        model = await openers[target]!(manifest, options, modules);
+        await model.load(find, told, signal);
+        return model;
+      } catch (error) {
+        model?.dispose();
+        // Some machines fail only when the programs are prepared.
+        if (model !== undefined && (error as SinterError).code !== 'E_DEVICE') throw error;
+        reasons.push((error as Error).message);
+      }
+    }
+    throw new SinterError(
+      'E_DEVICE',
+      reasons.join('\n') || `the bundle is for ${targets.join(', ')}, not for ${wanted}`,
+    );
+  } catch (error) {
+    // What the caller throws is the caller's.
+    if (error === thrown || signal?.aborted) throw error;
+    throw typed(error);
   }
-  throw new SinterError(
-    'E_DEVICE',
-    reasons.join('\n') || `the bundle is for ${targets.join(', ')}, not for ${options.target}`,
-  );
+}
+
+/** The error of what program.json says and the bundle's code could not do. */
+function typed(error: unknown): unknown {
+  return error instanceof SinterError ? error : damaged((error as Error).message, error);
+}
+
+function damaged(what: string, cause?: unknown): SinterError {
+  return new SinterError('E_FORMAT', `the bundle is damaged: ${what}`, { cause });
+}
+
+/** Turns of all loops, but for those that data end. Throws E_FORMAT at more than loops count. */
+function turnsOf(steps: readonly ProgramStep[]): number {
+  let turns = 0;
+  for (const step of steps)
+    if ('steps' in step) turns += (step.kind === 'while' ? 1 : step.times) * (1 + turnsOf(step.steps));
+  if (turns < 2 ** 40) return turns;
+  throw damaged('endless loops');
 }
 
 /** What entries of ranges need. */
@@ -165,7 +202,7 @@ class LoadedModel<M> implements LoadingModel {
   }
 
   /** Compiles kernels while weights come in. */
-  async load(find: (file: string) => URL, { onProgress, signal }: LoadOptions): Promise<void> {
+  async load(find: Find, told: (progress: Progress) => void, signal: AbortSignal | undefined): Promise<void> {
     const { entries, files, weights } = this.#manifest;
     const programs = Object.entries(entries).flatMap(([name, entry]) =>
       (entry.programs[this.target] ?? []).map((program) => ({ name, program })),
@@ -182,7 +219,7 @@ class LoadedModel<M> implements LoadingModel {
       compiledKernels: 0,
       totalKernels: programs.reduce((sum, { program }) => sum + program.kernels.length, 0),
     };
-    const tell = (change: Partial<Progress>): void => onProgress?.(Object.assign(progress, change));
+    const tell = (change: Partial<Progress>): void => told(Object.assign(progress, change));
     const read = (file: string): ReturnType<typeof readWhole> => readWhole(find(file), signal);
     // Weights are asked for first: browsers keep few connections to a server open, and kernels are
     // small.
@@ -208,8 +245,15 @@ class LoadedModel<M> implements LoadingModel {
     });
     [this.#ready] = await Promise.all([Promise.all(compiling), ...loading]);
     await this.#rehearse(this.#ready.filter(({ program }) => program.ports.updates.length > 0));
-    for (const name of Object.keys(entries))
-      Object.assign(this, { [name]: (inputs: Inputs = {}) => this.#call(name, inputs) });
+    for (const name of Object.keys(entries)) {
+      if (name === 'then' || name in this) throw damaged(`an entry called ${name}`);
+      Object.assign(this, {
+        [name]: (inputs: Inputs = {}) =>
+          this.#call(name, inputs).catch((error: unknown) => {
+            throw typed(error);
+          }),
+      });
+    }
   }
 
   /**
@@ -230,7 +274,11 @@ class LoadedModel<M> implements LoadingModel {
       }),
     );
     for (const { program, run } of programs) {
-      if (program.least || (this.#rehearsed > mostRehearsal && Object.keys(program.sizes).length > 0))
+      if (
+        program.least ||
+        turnsOf(program.steps) > 1e5 ||
+        (this.#rehearsed > mostRehearsal && Object.keys(program.sizes).length > 0)
+      )
         continue;
       const start = performance.now();
       await run(new Int32Array(program.ports.scalars.length), []);

@@ -155,8 +155,12 @@ function readDescr(descr: Literal | undefined): { dtype: DType; bigEndian: boole
   throw broken(`descr ${showValue(descr)}: ${kind} not supported`);
 }
 
+function isSize(size: unknown): boolean {
+  return Number.isSafeInteger(size) && Number(size) >= 0 && !Object.is(size, -0);
+}
+
 function isSizes(value: Literal | undefined): value is readonly number[] {
-  return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && (size as number) >= 0);
+  return Array.isArray(value) && value.every(isSize);
 }
 
 function broken(problem: string): ParseError {

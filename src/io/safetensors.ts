@@ -225,7 +225,10 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function isSizes(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && size >= 0);
+  return (
+    Array.isArray(value) &&
+    value.every((size) => Number.isSafeInteger(size) && size >= 0 && !Object.is(size, -0))
+  );
 }
 
 function quote(text: string): string {

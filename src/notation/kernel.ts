@@ -9,7 +9,7 @@ import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { Evaluation } from './evaluate.ts';
 import { resolve, walk, type Access, type ResolvedStatement } from './resolve.ts';
 import { inferSizes } from './sizes.ts';
-import { failAt, parseNotation, type Source } from './syntax.ts';
+import { failAt, failParse, parseNotation, type Source } from './syntax.ts';
 
 /** A function of tensors by their names in the notation. */
 export interface IndexKernel {
@@ -39,13 +39,25 @@ export function kernel(text: string): IndexKernel;
 export function kernel(parts: TemplateStringsArray, ...inserted: readonly Inserted[]): IndexKernel;
 export function kernel(text: string | TemplateStringsArray, ...inserted: readonly Inserted[]): IndexKernel {
   const { source, own } = written(text, inserted);
-  const statements = parseNotation(source).map((statement) => resolve(source, statement));
-  const inputs = inputsOf(source, statements).filter((name) => !own.has(name));
+  const statements = within(source, () =>
+    parseNotation(source).map((statement) => resolve(source, statement)),
+  );
+  const inputs = within(source, () => inputsOf(source, statements)).filter((name) => !own.has(name));
   const call = (tensors: Readonly<Record<string, TensorLike>> = {}): Tensor => {
     const known = new Map([...own, ...given(inputs, tensors)]);
-    return run(source, statements, known);
+    return within(source, () => run(source, statements, known));
   };
   return Object.assign(call, { inputs });
+}
+
+/** What is done with a text, as deep as it nests. Throws E_PARSE where that is deeper than the stack. */
+function within<T>(source: Source, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return failParse(source, 0, 'the text nests too deeply');
+  }
 }
 
 /** The text with a name for each tensor that was inserted. */

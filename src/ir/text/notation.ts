@@ -80,6 +80,21 @@ export class Notation {
     what: 'line' | 'text',
     fail: (at: number, problem: string) => never,
   ): T {
+    try {
+      return this.#matched<T>(text, rule, what, fail);
+    } catch (error) {
+      // The parser goes as deep as the text nests: what has run out is the stack.
+      if (!(error instanceof RangeError)) throw error;
+      return fail(0, `the ${what} nests too deeply`);
+    }
+  }
+
+  #matched<T>(
+    text: string,
+    rule: string,
+    what: 'line' | 'text',
+    fail: (at: number, problem: string) => never,
+  ): T {
     const { grammar: rules, semantics } = this.#compile();
     const match = rules.match(text, rule);
     if (match.succeeded()) return read<T>(semantics(match) as unknown as Tree);
