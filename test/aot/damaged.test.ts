@@ -40,7 +40,7 @@ async function codeOf(manifest: string): Promise<string | undefined> {
     }
   } catch (error) {
     const { name, code } = error as { name: string; code: string };
-    if (/^(?:Sinter|Parse|Device|Tensor)Error$/.test(name) && /^E_/.test(code)) return code;
+    if (/^(?:Sinter|Parse|Device|Tensor)Error$/.test(name) && code.startsWith('E_')) return code;
     throw error;
   }
   return undefined;
