@@ -149,7 +149,14 @@ const notation = new Notation('kernel', indexGrammar, {
   Primary_name: (name): Expr => ({ kind: 'name', name: name.sourceString, at: place(name) }),
 });
 
+/** Characters of the longest text: what reads it takes some kilobytes of memory for each. */
+const mostText = 2 ** 15;
+
 /** The statements of a text. Throws ParseError (E_PARSE) where it is no index notation. */
 export function parseNotation(source: Source): readonly Statement[] {
+  if (source.length > mostText) {
+    const problem = `a text has at most ${mostText} characters, got ${source.length}`;
+    throw new ParseError('E_PARSE', 'kernel', problem, { line: 1, column: 1 });
+  }
   return notation.readText(source, 'Program', (at, problem) => failParse(source, at, problem));
 }

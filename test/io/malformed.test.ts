@@ -11,9 +11,14 @@ import {
   writeSafetensors,
   type HostTensor,
 } from '../../src/io/index.ts';
+import { readCsv } from '../../src/data/index.ts';
+import { ones, rearrange, setDevice, tensor } from '../../src/index.ts';
 import { parse } from '../../src/ir/index.ts';
 import { kernel } from '../../src/notation/index.ts';
+import { cpuTimeOf } from '../support/cpu-time.ts';
 import { tensorView, torchFile } from './archive.ts';
+
+setDevice('interpreter');
 
 const empty: HostTensor = { dtype: 'u8', shape: [0], data: new Uint8Array() };
 /** A file with a text of it replaced by one as long. */
@@ -29,6 +34,64 @@ test.each([1000])('text that nests %d deep is refused', (deep) => {
   expect(() => parse(`graph {\n  %0 = constant {value: ${lists}} : i32[]\n  return %0\n}`)).toThrow(
     ParseError,
   );
+});
+
+test('a text of index notation is short', () => {
+  // What reads it takes time and memory by the kilobyte for each character.
+  expect(() => kernel(`y[i] = x[i]${' + x[i]'.repeat(100_000)}`)).toThrow(/at most 32768 characters/);
+});
+
+test.each([
+  ['i32', '9007199254740994'],
+  ['i32', '2147483648'],
+  ['i32', '1.5'],
+  ['i64', 'nan'],
+  ['i64', '9007199254740994'],
+  ['u8', '-1'],
+  ['bool', '2'],
+])('a constant of %s that is %s is refused', (dtype, value) => {
+  const text = (given: string): string =>
+    `graph {\n  %0 = constant {value: ${given}} : ${dtype}[]\n  return %0\n}`;
+  expect(() => parse(text(value))).toThrow(new RegExp(`${dtype} does not hold`));
+  expect(parse(text('1')).outputs).toHaveLength(1);
+});
+
+test('arrays nest deeper than the stack', async () => {
+  let given: unknown = 5;
+  for (let depth = 0; depth < 30_000; depth++) given = [given];
+  const x = tensor(given as number[]);
+  expect(x.shape).toHaveLength(30_000);
+  let found: unknown = await ones(Array.from({ length: 3000 }, () => 1)).array();
+  for (let depth = 0; depth < 3000; depth++) found = (found as readonly unknown[])[0];
+  expect(found).toBe(1);
+});
+
+test('arrays with nothing in them are not made without end', async () => {
+  const time = await cpuTimeOf(async () => {
+    const empty = rearrange(ones([3, 0, 3]), 'b (h w) c -> b c h w', { h: 2 ** 31 });
+    await expect(empty.array()).rejects.toMatchObject({ code: 'E_LIMIT' });
+    await expect(ones([2 ** 31, 0]).array()).rejects.toMatchObject({ code: 'E_LIMIT' });
+  });
+  expect(time).toBeLessThan(1500);
+  expect(await ones([2, 0, 3]).array()).toEqual([[], []]);
+  expect(await ones([0, 2 ** 31]).array()).toEqual([]);
+});
+
+test('tables of cells without letters need the caller’s word', async () => {
+  const lines = new TextEncoder().encode(`a,b\n${',\n'.repeat(2_000_000)}`);
+  await expect(readCsv(lines)).rejects.toMatchObject({ code: 'E_LIMIT' });
+  const short = lines.subarray(0, 4 + 2 * 1000);
+  expect((await readCsv(short)).length).toBe(1000);
+  expect((await readCsv(short, { maxBytes: Infinity })).length).toBe(1000);
+});
+
+test('tables of many columns take time by their size', async () => {
+  const names = Array.from({ length: 50_000 }, (_, i) => `c${i}`);
+  const file = new TextEncoder().encode(`${names.join(',')}\n${','.repeat(49_999)}`);
+  const time = await cpuTimeOf(async () => {
+    expect((await readCsv(file)).length).toBe(1);
+  });
+  expect(time).toBeLessThan(3000);
 });
 
 test('sizes of minus zero are refused', () => {

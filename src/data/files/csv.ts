@@ -1,6 +1,7 @@
 // Tables in CSV files (RFC 4180), read by csv-parse, an optional peer.
 
 import { ParseError, TensorError } from '../../errors.ts';
+import { Allowance, limitTable } from '../../io/allowance.ts';
 import * as arg from '../../ir/arguments.ts';
 import { fromArray, type Dataset } from '../dataset.ts';
 import { aModuleWith, aSource, bytesOf, malformed, nameOf, packageFor, type FileSource } from './source.ts';
@@ -20,6 +21,8 @@ export interface CsvOptions<C> {
   readonly header?: readonly string[];
   /** What stands between cells; a comma by default. */
   readonly delimiter?: string;
+  /** Most bytes of the rows, at 16 a cell and 48 a row; by default 64 MiB and eight times the file. Infinity for none. */
+  readonly maxBytes?: number;
   /** The module csv-parse/sync, for pages (`csv-parse/browser/esm/sync`); Node finds it. */
   readonly reader?: CsvPackage;
 }
@@ -42,6 +45,7 @@ const takesCsv = arg.takes<(file: FileSource, options?: CsvOptions<Columns>) => 
       header: arg.listOf(arg.text),
       delimiter: arg.text,
       reader: aModuleWith<CsvPackage>('parse'),
+      ...limitTable,
     }),
   ],
 );
@@ -52,33 +56,46 @@ export async function readCsv<const C extends Columns = Readonly<Record<string, 
   options: CsvOptions<C> = {},
 ): Promise<Dataset<CsvRow<C>>> {
   takesCsv('readCsv', file, options as CsvOptions<Columns>);
-  const { columns, delimiter = ',', reader } = options;
+  const { columns, delimiter = ',', reader, maxBytes } = options;
   const { parse } = await packageFor<CsvPackage>('readCsv', 'csv-parse/sync', reader);
-  const text = new TextDecoder().decode(await bytesOf('readCsv', file));
-  let lines: readonly { readonly record: readonly string[]; readonly info: { readonly lines: number } }[];
+  const bytes = await bytesOf('readCsv', file);
+  const text = new TextDecoder().decode(bytes);
+  const allowance = new Allowance('readCsv', bytes.length, maxBytes);
+  const ends = 1 + Math.max(countOf(text, '\n'), countOf(text, '\r'));
+  allowance.spend(perRow * ends + perCell * (ends + countOf(text, delimiter)), 'a table of its rows');
+  let records: readonly (readonly string[])[];
+  const asked = { bom: true, delimiter, skip_empty_lines: true };
   try {
-    lines = parse(text, { bom: true, delimiter, skip_empty_lines: true, info: true }) as typeof lines;
+    records = parse(text, asked) as typeof records;
   } catch (error) {
     throw malformed('readCsv', file, error);
   }
-  const [first, ...rest] = lines;
-  const header = options.header ?? first?.record ?? [];
-  const body = options.header === undefined ? rest : lines;
-  const twice = header.find((name, i) => header.indexOf(name) !== i);
+  const isHeaded = options.header === undefined;
+  /** The line on which a row of the body ends. */
+  const lineOf = (row: number): number => {
+    const told = parse(text, { ...asked, info: true }) as readonly {
+      readonly info: { readonly lines: number };
+    }[];
+    return told[row + Number(isHeaded)]!.info.lines;
+  };
+  const header = options.header ?? records[0] ?? [];
+  const body = isHeaded ? records.slice(1) : records;
+  const placed = new Map<string, number>();
+  const twice = header.find((name, i) => placed.has(name) || !placed.set(name, i));
   if (twice !== undefined) throw new TensorError('E_FORMAT', 'readCsv', `two columns are called '${twice}'`);
   const taken = Object.entries<ColumnType>(
     columns ?? Object.fromEntries(header.map((name) => [name, 'text'])),
   );
-  const places = taken.map(([name]) => placeOf(name, header, file));
-  const rows = body.map(({ record, info }) => {
+  const places = taken.map(([name]) => placed.get(name) ?? missing(name, header, file));
+  const rows = body.map((record, row) => {
     if (record.length !== header.length)
-      throw broken(file, info.lines, `${record.length} cells for ${header.length} columns`);
+      throw broken(file, lineOf(row), `${record.length} cells for ${header.length} columns`);
     const cells = taken.map(([name, type], i) => {
       const cell = record[places[i] as number] as string;
       if (type === 'text') return [name, cell] as const;
       const value = cell.trim() === '' ? NaN : Number(cell);
       if (Number.isNaN(value) && !/^\s*[-+]?nan\s*$/i.test(cell))
-        throw broken(file, info.lines, `'${cell}' in the column ${name} is no number`);
+        throw broken(file, lineOf(row), `'${cell}' in the column ${name} is no number`);
       return [name, value] as const;
     });
     return Object.fromEntries(cells);
@@ -86,9 +103,19 @@ export async function readCsv<const C extends Columns = Readonly<Record<string, 
   return fromArray(rows as unknown as readonly CsvRow<C>[]);
 }
 
-function placeOf(name: string, header: readonly string[], file: FileSource): number {
-  const place = header.indexOf(name);
-  if (place >= 0) return place;
+/** Bytes of a cell and of a row, about. */
+const [perCell, perRow] = [16, 48] as const;
+
+/** How often a piece stands in a text. */
+function countOf(text: string, piece: string): number {
+  let count = 0;
+  // The parser refuses an empty delimiter.
+  if (piece === '') return count;
+  for (let at = text.indexOf(piece); at >= 0; at = text.indexOf(piece, at + 1)) count++;
+  return count;
+}
+
+function missing(name: string, header: readonly string[], file: FileSource): never {
   const near = arg.nearest(name, header);
   const problem = `${nameOf(file)} has no column ${name}: it has ${header.join(', ')}`;
   throw new TensorError('E_VALUE', 'readCsv', problem, near);

@@ -5,7 +5,7 @@ import { TensorError } from '../../errors.ts';
 import { attrProblem } from '../attrs.ts';
 import { regionOf } from '../control/iterate.ts';
 import { Region } from '../control/region.ts';
-import { isDType, type DType } from '../dtype.ts';
+import { integerRange, isComplex, isDType, isFloat, type DType } from '../dtype.ts';
 import { irGrammar } from './grammar.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { showType } from '../infer.ts';
@@ -175,7 +175,19 @@ function readAttrs(tree: NodeTree, op: Op, dtype: DType, line: number): Attrs {
     const at = tree.attributes.find(({ name }) => name.text === wrong.name)?.name ?? tree.op;
     fail(line, at.column, wrong.problem);
   }
+  if (op === 'constant' && !holds(dtype, ordered['value'] as number | bigint)) {
+    const at = tree.attributes.find(({ name }) => name.text === 'value')!.name;
+    fail(line, at.column, `${dtype} does not hold ${String(ordered['value'])}`);
+  }
   return ordered;
+}
+
+/** Whether a constant of a dtype may have this value: integers are exact and within the range. */
+function holds(dtype: DType, value: number | bigint): boolean {
+  if (isFloat(dtype) || isComplex(dtype)) return true;
+  if (typeof value === 'number' && !Number.isSafeInteger(value)) return false;
+  const [least, most] = integerRange(dtype);
+  return value >= least && value <= most;
 }
 
 /** Each node gets a builder of its own, so that equal nodes with different names are not merged. */

@@ -80,9 +80,8 @@ export function tensor<N extends NestedData | HostArray, T extends DType = HostT
 ): Tensor<NoInfer<T>> {
   takesTensor('tensor', data, options);
   if (ArrayBuffer.isView(data)) return fromTyped(data, options);
-  const values: Element[] = [];
   const shape = shapeOf(data);
-  flatten(data, shape, 0, values);
+  const values = flatten(data, shape);
   const dtype = options.dtype ?? kindOf(values);
   const to = toCounted(options.shape ?? shape, values.length);
   const scalars = isComplex(dtype)
@@ -142,34 +141,34 @@ function shapeOf(data: NestedData): number[] {
   return shape;
 }
 
-function flatten(
-  data: NestedData | undefined,
-  shape: readonly number[],
-  depth: number,
-  out: Element[],
-): void {
-  if (depth === shape.length) {
-    if (!isElement(data)) {
-      if (Array.isArray(data)) {
-        const problem = `ragged array: expected a number at depth ${depth}, got an array of ${data.length}`;
+/** The elements of nested arrays, level by level: they may nest deeper than the stack. */
+function flatten(data: NestedData, shape: readonly number[]): Element[] {
+  let level: readonly (NestedData | undefined)[] = [data];
+  shape.forEach((size, depth) => {
+    const inner: (NestedData | undefined)[] = [];
+    for (const item of level) {
+      if (!Array.isArray(item) || item.length !== size) {
+        const seen = Array.isArray(item) ? `an array of ${item.length}` : showValue(item);
+        const problem = `ragged array: expected an array of ${size} at depth ${depth}, got ${seen}`;
         throw new TensorError('E_SHAPE', 'tensor', problem);
       }
-      const hint = data instanceof Tensor ? 'clone() copies a tensor, stack([…]) joins several' : undefined;
-      const expected = 'expects numbers, booleans, bigints or { re, im }, in arrays or a typed array';
-      throw new TensorError('E_VALUE', 'tensor', `${expected}, got ${showValue(data)}`, hint);
+      for (const one of item as readonly NestedData[]) inner.push(one);
     }
-    out.push(data);
-    return;
+    level = inner;
+  });
+  for (const item of level) if (!isElement(item)) throw noElement(item, shape.length);
+  return level as Element[];
+}
+
+/** The error of what stands where an element should. */
+function noElement(data: NestedData | undefined, depth: number): TensorError {
+  if (Array.isArray(data)) {
+    const problem = `ragged array: expected a number at depth ${depth}, got an array of ${data.length}`;
+    return new TensorError('E_SHAPE', 'tensor', problem);
   }
-  if (!Array.isArray(data) || data.length !== shape[depth]) {
-    const seen = Array.isArray(data) ? `an array of ${data.length}` : showValue(data);
-    throw new TensorError(
-      'E_SHAPE',
-      'tensor',
-      `ragged array: expected an array of ${shape[depth]} at depth ${depth}, got ${seen}`,
-    );
-  }
-  for (const item of data as readonly NestedData[]) flatten(item, shape, depth + 1, out);
+  const hint = data instanceof Tensor ? 'clone() copies a tensor, stack([…]) joins several' : undefined;
+  const expected = 'expects numbers, booleans, bigints or { re, im }, in arrays or a typed array';
+  return new TensorError('E_VALUE', 'tensor', `${expected}, got ${showValue(data)}`, hint);
 }
 
 function isElement(data: NestedData | undefined): data is Element {
