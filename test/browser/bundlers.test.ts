@@ -241,7 +241,7 @@ describe('esbuild', () => {
     format: 'esm',
     write: false,
     absWorkingDir: folder,
-  } as const;
+  } satisfies esbuild.BuildOptions;
 
   test.each([true, false])('builds the page, with splitting %s', async (splitting) => {
     const { outputFiles, warnings } = await esbuild.build({ ...options, splitting, outdir: folder });

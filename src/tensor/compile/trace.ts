@@ -113,9 +113,9 @@ export class Trace implements TraceScope {
   readonly readings: Readings = new Readings();
   /** The function takes gradients itself. */
   differentiates = false;
-  /** Of the stand-ins of numbers, by node. */
   /** Numbers among the arguments in the dtypes of what they meet, and their leaves. */
   readonly #inDtypes = new Map<Node, number>();
+  /** Of the stand-ins of numbers, by node. */
   readonly #numbers = new Map<Node, number>();
   #seed: readonly [Node, Node] | undefined = undefined;
   #counts = 0n;
