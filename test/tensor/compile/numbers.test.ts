@@ -171,8 +171,8 @@ const numbers = fc.oneof(
 );
 
 describe.each([
-  ['interpreter', 600],
-  ['wasm', 40],
+  ['interpreter', 300],
+  ['wasm', 30],
 ] as const)('on %s', (device, runs) => {
   test('any operation on any dtype', async () => {
     sn.setDevice(device);

@@ -60,6 +60,16 @@ describe('one compiled function', () => {
     );
   });
 
+  const halving: Readonly<Record<string, (x: X) => X>> = {
+    associativeScan: (x) => sn.associativeScan((a: X, b: X) => a.mul(b), x),
+    'the gradient of cumprod': sn.grad((x: X) => x.cumprod(0).sum()),
+    logcumsumexp: (x) => x.logcumsumexp(0),
+  };
+  test.each(Object.entries(halving))('refuses what halves the axis by the name of the dim: %s', (_, fn) => {
+    const f = sn.compile(fn, { dims: [['seq']] });
+    expect(() => f(floats(5))).toThrow(/records something else at other sizes of seq: /);
+  });
+
   test('takes trees, and sizes by place', async () => {
     const rows = (n: number): X => sn.tensor(new Float32Array(2 * n).fill(1), { shape: [n, 2] });
     const scale = sn.tensor([3, 4]);
