@@ -79,6 +79,15 @@ const steps: readonly Step[] = [
   along((x, axis) => x.add(x.argmax(axis, { keepdim: true }).cast('f32').mul(0.01))),
   along((x) => sn.where(x.gt(0), x, x.mul(0.5))),
   along((x) => x.div(x.abs().add(0.5))),
+  // A branch on what no rounding changes.
+  along((x, axis) =>
+    sn.cond(
+      x.ne(x).any(),
+      (a: sn.Tensor) => a.mul(0),
+      (a: sn.Tensor) => a.softmax(axis).add(a.mean(axis, { keepdim: true })),
+      x,
+    ),
+  ),
   folding((x, axis, keepdim) => tame(x.sum(axis, { keepdim }))),
   folding((x, axis, keepdim) => x.max(axis, { keepdim })),
   folding((x, axis, keepdim) => x.min(axis, { keepdim })),
@@ -107,6 +116,17 @@ const steps: readonly Step[] = [
     () => 1,
     1,
   ),
+  // A loop over a fixed axis, which carries what may vary.
+  (draw, known) => {
+    const { x, shape } = pick(draw, known);
+    if (shape.length < 2 || isVarying(shape[0]!)) return undefined;
+    const begin = sn.zeros(x.shape.slice(1));
+    const turn = (carry: sn.Tensor, slice: sn.Tensor): [sn.Tensor, sn.Tensor] => {
+      const next = carry.mul(0.5).add(slice).tanh();
+      return [next, next.sub(carry.mean())];
+    };
+    return { x: sn.scan(turn, begin, x)[1], shape };
+  },
   // Another order of axes.
   (draw, known) => {
     const { x, shape } = pick(draw, known);
