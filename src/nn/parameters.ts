@@ -72,7 +72,7 @@ export function parameters(model: unknown): Tensor[] {
   return found;
 }
 
-/** Number of trainable values. */
+/** Number of values of all parameters, frozen ones too. */
 export function countParameters(model: unknown): number {
   takesNamedParameters('countParameters', model);
   return [...named(model, false).values()].reduce((total, { size }) => total + size, 0);

@@ -20,7 +20,8 @@ import { madeScalar } from '../tensor/recording/record.ts';
 import { currentTrace } from '../tensor/recording/recording.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { treeLeaves } from '../tensor/tree.ts';
+import { trainedLeaves } from '../tensor/derivative/trainable.ts';
+import { flatten, treeLeaves } from '../tensor/tree.ts';
 import { strongWolfe, type Point } from './line-search.ts';
 
 export interface LbfgsOptions {
@@ -93,6 +94,7 @@ export class LBFGS {
     this.#params = [...new Set(treeLeaves(params))];
     if (this.#params.length === 0) throw new TensorError('E_VALUE', 'LBFGS', 'there are no parameters');
     for (const param of this.#params) expectTensor('LBFGS', 'a parameter', param);
+    trainedLeaves('LBFGS', 'the parameters', flatten(params, 'LBFGS'));
     noteKnown(new Set(this.#params));
   }
 

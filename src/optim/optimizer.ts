@@ -13,8 +13,9 @@ import { madeScalar } from '../tensor/recording/record.ts';
 import { assigning, currentTrace } from '../tensor/recording/recording.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor/tensor.ts';
+import { trainedLeaves } from '../tensor/derivative/trainable.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
-import { treeLeaves, TreeNode } from '../tensor/tree.ts';
+import { flatten, treeLeaves, TreeNode } from '../tensor/tree.ts';
 import { applyRule, eagerClock, slotType, startSlots, type Rule, type Slots } from './rule.ts';
 import type { Schedule } from './schedule/closed-form.ts';
 
@@ -119,6 +120,8 @@ export abstract class Optimizer<O extends RateOptions> {
       return { rule, lr, entries: [...tensors].map((param) => this.#entry(param, rule, seen)) };
     });
     if (seen.size === 0) throw new TensorError('E_VALUE', this.#name, 'there are no parameters');
+    const trees = groups.map((group) => group.params);
+    trainedLeaves(this.#name, 'the parameters', flatten(trees, this.#name));
     noteKnown(seen);
     // Initial values are computed now, so that the first step does not compile a separate program
     // for them.

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { Linear, Module, parameters } from '../../src/nn/index.ts';
-import { Adam, adam, AdamW, adamW, clipGradNorm, SGD, sgd } from '../../src/optim/index.ts';
+import { Adam, adam, AdamW, adamW, clipGradNorm, LBFGS, SGD, sgd } from '../../src/optim/index.ts';
 import { loadSafetensors, saveSafetensors } from '../../src/io/index.ts';
 import { clearCache } from '../../src/tensor/realise/cache.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
@@ -11,7 +11,7 @@ import '../../src/tensor/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
 import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
 import { mseLoss } from '../../src/tensor/ops/loss.ts';
-import { tensor } from '../../src/tensor/ops/creation/creation.ts';
+import { tensor, zeros } from '../../src/tensor/ops/creation/creation.ts';
 import { randn } from '../../src/tensor/ops/creation/random.ts';
 import { pendingHandles } from '../../src/tensor/recording/recording.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
@@ -324,4 +324,19 @@ describe('functions on trees', () => {
     expect(compileCount()).toBe(compiled);
     expect(await state.step.item()).toBe(11);
   });
+});
+
+test('a model of which nothing requires gradients is refused, as by the functional form', () => {
+  const frozen = new Linear(2, 1);
+  for (const p of parameters(frozen)) p.requiresGrad_(false);
+  const message = /no tensor of the parameters requires gradients, .* frozen or constants/;
+  for (const make of [
+    () => new AdamW(frozen),
+    () => new SGD([{ params: frozen, lr: 0.1 }]),
+    () => new LBFGS(frozen),
+  ])
+    expect(make).toThrow(message);
+  // One of two models is frozen; tensors that stand by themselves are parameters.
+  expect(() => new AdamW([frozen, new Linear(1, 1)])).not.toThrow();
+  expect(() => new AdamW([zeros([2])])).not.toThrow();
 });
