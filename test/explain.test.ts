@@ -23,6 +23,16 @@ beforeEach(() => {
 });
 
 describe('explain', () => {
+  test('docs/explain.md has every field of the JSON', () => {
+    const step = sn.compile((x: sn.Tensor) => x.exp().sum(), { memory: 1 << 20 });
+    const json: unknown = JSON.parse(JSON.stringify(explain(step, sn.zeros([8, 32]))));
+    const doc = readFileSync('docs/explain.md', 'utf8').split('## The JSON')[1]!;
+    const named = new Set([...doc.matchAll(/`([^`]+)`/g)].flatMap(([, words]) => words!.split(/[^A-Za-z]+/)));
+    const { kernels, nodes, totals, memory } = json as Record<string, Record<string, object>>;
+    const parts = [json, kernels![0], nodes![0], totals, memory] as object[];
+    expect(parts.flatMap((part) => Object.keys(part)).filter((key) => !named.has(key))).toEqual([]);
+  });
+
   test('a function is traced, never run', () => {
     const { kernels, totals, graph } = explain((x: sn.Tensor) => x.exp().sum(1), sn.zeros([8, 32]));
     expect(kernels).toHaveLength(1);
