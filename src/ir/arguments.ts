@@ -334,7 +334,13 @@ export function takes<F>(...places: Places<ParametersOf<F>>): Signature<Paramete
   const kinds = list.map(([, at]) => at);
   return (op, ...given) => {
     for (let i = 0; i < kinds.length; i++) {
-      if (!kinds[i]!.accepts(given[i])) kinds[i]!.refuse(op, list[i]![0], given[i]);
+      if (kinds[i]!.accepts(given[i])) continue;
+      const sizes = given.slice(0, i + 1);
+      if (i > 0 && list[0]![0] === 'the shape' && sizes.every((value) => typeof value === 'number')) {
+        const problem = `expects a shape as an array of integers, got ${sizes.join(', ')}`;
+        throw new TensorError('E_VALUE', op, problem, `${op}([${sizes.join(',')}]), all sizes in one array`);
+      }
+      kinds[i]!.refuse(op, list[i]![0], given[i]);
     }
   };
 }

@@ -101,7 +101,28 @@ export function toShape(op: string, shape: readonly number[]): number[] {
  */
 export function checkList(op: string, what: string, list: unknown): void {
   if (Array.isArray(list) || (ArrayBuffer.isView(list) && 'length' in list)) return;
-  throw new TensorError('E_VALUE', op, `expects ${what} as an array of integers, got ${showValue(list)}`);
+  const problem = `expects ${what} as an array of integers, got ${showValue(list)}`;
+  if (typeof list !== 'number') throw new TensorError('E_VALUE', op, problem);
+  const error = new TensorError('E_VALUE', op, problem, `one array of all of them, [${list}, …]`);
+  loose.set(error, { problem, first: list });
+  throw error;
+}
+
+/** Errors about a number where a list belongs. */
+const loose = new WeakMap<Error, { readonly problem: string; readonly first: number }>();
+
+/**
+ * What a call threw that was given these values. Where numbers stand one by one for a list, as in
+ * `x.reshape(2, 2)`, the hint is the call as it was meant: `reshape([2,2])`.
+ */
+export function gathered(error: unknown, given: readonly unknown[]): unknown {
+  const about = error instanceof TensorError ? loose.get(error) : undefined;
+  if (about === undefined) return error;
+  const { op } = error as TensorError;
+  const start = given.indexOf(about.first);
+  if (start < 0 || !given.every((value) => typeof value === 'number')) return error;
+  const meant = [...given.slice(0, start), `[${given.slice(start).join(',')}]`].join(', ');
+  return new TensorError('E_VALUE', op, about.problem, `${op}(${meant})`);
 }
 
 /** A possibly negative axis as 0 ≤ axis < rank. */

@@ -1,5 +1,6 @@
 // How operations become methods of tensors: called on their first operand, `x.add(y)` for `add(x, y)`.
 
+import { gathered } from '../ir/shape.ts';
 import { Tensor } from './tensor.ts';
 
 /** Operations by the names of their methods. */
@@ -13,7 +14,11 @@ export function installMethods(operations: MethodTable): void {
       configurable: true,
       writable: true,
       value(this: Tensor, ...rest: readonly unknown[]): unknown {
-        return operation(this, ...rest);
+        try {
+          return operation(this, ...rest);
+        } catch (error) {
+          throw gathered(error, rest);
+        }
       },
     });
   }

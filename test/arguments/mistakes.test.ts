@@ -203,3 +203,32 @@ describe('layers', () => {
     );
   });
 });
+
+describe('sizes one by one where a list is meant', () => {
+  const any = (value: unknown): Loose => value as Loose;
+  const calls: readonly (readonly [string, () => unknown, string])[] = [
+    ['reshape', () => any(typed.ones([4]))['reshape']!(2, 2), 'reshape([2,2])'],
+    ['view', () => any(typed.ones([4]))['view']!(2, -1), 'view([2,-1])'],
+    ['expand', () => any(one)['expand']!(2, 3), 'expand([2,3])'],
+    ['broadcastTo', () => any(one)['broadcastTo']!(2, 3, 4), 'broadcastTo([2,3,4])'],
+    ['permute', () => any(x)['permute']!(1, 0), 'permute([1,0])'],
+    ['tile', () => any(x)['tile']!(2, 2), 'tile([2,2])'],
+    ['unflatten', () => any(typed.ones([4]))['unflatten']!(0, 2, 2), 'unflatten(0, [2,2])'],
+    ...['zeros', 'ones', 'empty', 'rand', 'randn'].map(
+      (name) => [name, () => sn[name]!(2, 3), `${name}([2,3]), all sizes in one array`] as const,
+    ),
+    ['zeros', () => sn['zeros']!(3), 'one array of all of them, [3, …]'],
+    ['reshape', () => sn['reshape']!(x, 3, 2), 'one array of all of them, [3, …]'],
+  ];
+  test.each(calls)('%s', async (name, run, hint) => {
+    const message = await messageOf(run);
+    expect(message).toMatch(new RegExp(`^${name}: expects .* as an array of integers, got \\d`));
+    expect(message).toContain('mistakes.test.ts:');
+    expect(message.endsWith(`\n  try: ${hint}`)).toBe(true);
+  });
+
+  test('other mistakes of the same methods keep their words', async () => {
+    expect(await messageOf(() => any(x)['reshape']!('2,3'))).not.toContain('try:');
+    expect(await messageOf(() => any(x)['reshape']!([4]))).toMatch(/takes 4 elements/);
+  });
+});
