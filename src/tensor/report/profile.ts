@@ -54,12 +54,12 @@ export async function profile<T>(fn: () => T | Promise<T>): Promise<Profile<T>> 
 }
 
 function differenceOf(before: Stats, after: Stats): Stats {
-  const { bytes: was, ...counted } = before;
-  const { bytes: now, ...counting } = after;
+  const { bytes: was, live: held, ...counted } = before;
+  const { bytes: now, live: holding, ...counting } = after;
   const minus = <K extends string>(
     a: Readonly<Record<K, number>>,
     b: Readonly<Record<K, number>>,
   ): Record<K, number> =>
     Object.fromEntries((Object.keys(a) as K[]).map((key) => [key, a[key] - b[key]])) as Record<K, number>;
-  return { ...minus(counting, counted), bytes: minus(now, was) };
+  return { ...minus(counting, counted), bytes: minus(now, was), live: minus(holding, held) };
 }

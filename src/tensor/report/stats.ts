@@ -1,7 +1,7 @@
 // What has been done in this process so far, as counts: to compare before and after a step, and to
 // see that a loop compiles nothing new.
 
-/** Counts since the process began. */
+/** Counts since the process began, and what of tensors is in the memory of devices. */
 export interface Stats {
   /** Functions traced, by `compile` and everything that is made of traces. */
   readonly traces: number;
@@ -27,6 +27,14 @@ export interface Stats {
     /** Read and written by kernels, at least: every element that one needs once. */
     readonly moved: number;
   };
+  /**
+   * Values of tensors that are in the memory of devices now: those that tensors hold, and those that
+   * nobody holds any more and that the collector of garbage has not come to.
+   */
+  readonly live: {
+    readonly bytes: number;
+    readonly buffers: number;
+  };
 }
 
 /** The counts themselves: each place that does one of these things adds to its count. */
@@ -41,13 +49,16 @@ export const counts = {
   uploaded: 0,
   downloaded: 0,
   moved: 0,
+  liveBytes: 0,
+  liveBuffers: 0,
 };
 
 /**
- * What has been traced, compiled, run and moved so far. Counts only rise: take the difference of
- * two.
+ * What has been traced, compiled, run and moved so far, and what is in memory now. All but `live` only
+ * rise: take the difference of two.
  */
 export function stats(): Stats {
-  const { uploaded, downloaded, moved, ...rest } = counts;
-  return { ...rest, bytes: { uploaded, downloaded, moved } };
+  const { uploaded, downloaded, moved, liveBytes, liveBuffers, ...rest } = counts;
+  const live = { bytes: liveBytes, buffers: liveBuffers };
+  return { ...rest, bytes: { uploaded, downloaded, moved }, live };
 }

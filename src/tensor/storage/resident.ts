@@ -4,6 +4,7 @@
 // garbage-collected, and its device buffer is destroyed by a finalizer.
 
 import type { Device, DeviceBuffer } from '../../runtime/device.ts';
+import { counts } from '../report/stats.ts';
 
 const evictableBudget = 256 * 2 ** 20;
 const evictableCount = 1024;
@@ -11,6 +12,14 @@ const evictableCount = 1024;
 /** Evictable copies and their sizes, least recently used first. */
 const evictables = new Map<WeakRef<Resident>, number>();
 let evictableBytes = 0;
+
+function discount(bytes: number): void {
+  counts.liveBytes -= bytes;
+  counts.liveBuffers -= 1;
+}
+
+/** Those that nobody released: their buffers go with them. */
+const collected = new FinalizationRegistry<number>(discount);
 
 export class Resident {
   readonly device: Device;
@@ -25,6 +34,9 @@ export class Resident {
     this.device = device;
     this.buffer = buffer;
     this.isLent = isLent;
+    counts.liveBytes += buffer.bytes;
+    counts.liveBuffers += 1;
+    collected.register(this, buffer.bytes, this);
   }
 
   get freed(): boolean {
@@ -47,6 +59,8 @@ export class Resident {
     this.#owners -= 1;
     if (this.#owners > 0) return;
     this.pinDown();
+    collected.unregister(this);
+    discount(this.buffer.bytes);
     this.buffer.destroy();
   }
 

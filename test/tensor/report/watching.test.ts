@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { clearCache } from '../../../src/tensor/realise/cache.ts';
+import { settledAt } from '../../support/collector.ts';
 import { everyDevice } from '../../support/devices.ts';
 
 afterAll(() => sn.setDevice(undefined));
@@ -96,6 +97,26 @@ test('stats counts what was traced, compiled, run and moved', async () => {
   expect(after.bytes.uploaded - before.bytes.uploaded).toBe(16);
   expect(after.bytes.downloaded - before.bytes.downloaded).toBe(48);
   expect(after.bytes.moved - before.bytes.moved).toBe(3 * 32);
+});
+
+test.each(everyDevice)('stats counts what tensors have in the memory of %s', async (name) => {
+  sn.setDevice(name);
+  const live = (): sn.Stats['live'] => sn.stats().live;
+  const x = sn.arange(1024).cast('f32').sin();
+  await settledAt(() => live().buffers);
+  const before = live();
+  await x.data();
+  const y = x.mul(2);
+  await y.data();
+  const during = live();
+  // Memory may be given out in larger pieces than were asked for.
+  expect(during.buffers - before.buffers).toBe(2);
+  expect(during.bytes - before.bytes).toBeGreaterThanOrEqual(2 * 4096);
+  x.dispose();
+  y.dispose();
+  expect(live().buffers).toBe(before.buffers);
+  await (async () => void (await sn.arange(1024).cast('f32').cos().data()))();
+  expect(await settledAt(() => live().buffers)).toBeLessThanOrEqual(before.buffers);
 });
 
 describe.each(everyDevice)('a profile on %s', (device) => {
