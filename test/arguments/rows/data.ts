@@ -112,6 +112,7 @@ export const dataRows: Rows = {
     options({
       columns: meaning(() => ({ a: 'number' }), 'emptyObject'),
       header: meaning(() => ['a'], 'emptyList', 'texts'),
+      maxBytes: notNegative,
       delimiter: like(text(''), () => ','),
       reader: meaning(() => ({ parse: () => [] })),
     }),
