@@ -151,7 +151,9 @@ export async function loadBundle(
 
 /** The error of what program.json says and the bundle's code could not do. */
 function typed(error: unknown): unknown {
-  return error instanceof SinterError ? error : damaged((error as Error).message, error);
+  // Modules of a bundle have classes of their own: the code tells.
+  const { code, message } = error as SinterError;
+  return String(code).startsWith('E_') ? error : damaged(message, error);
 }
 
 function damaged(what: string, cause?: unknown): SinterError {
@@ -248,8 +250,8 @@ class LoadedModel<M> implements LoadingModel {
     for (const name of Object.keys(entries)) {
       if (name === 'then' || name in this) throw damaged(`an entry called ${name}`);
       Object.assign(this, {
-        [name]: (inputs: Inputs = {}) =>
-          this.#call(name, inputs).catch((error: unknown) => {
+        [name]: (inputs?: Inputs | null) =>
+          this.#call(name, inputs ?? {}).catch((error: unknown) => {
             throw typed(error);
           }),
       });

@@ -36,11 +36,8 @@ function outside(origin: Origin, handles: Handles): Handle {
 }
 
 /** Checks integers that this call brings. */
-function checkCall(
-  { origin, range, place }: Requirement,
-  leaves: readonly unknown[],
-  handles: Handles,
-): void {
+function checkCall(needed: Requirement, leaves: readonly unknown[], handles: Handles): void {
+  const { origin, range, place } = needed;
   if (origin.kind === 'number') checkNumber(leaves[origin.leaf] as number, range, place);
   else if (origin.kind === 'argument' || origin.kind === 'captured')
     checkInput(outside(origin, handles), range, place);
