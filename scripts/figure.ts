@@ -6,6 +6,8 @@ import type { Node } from '../src/ir/graph.ts';
 import { topological } from '../src/ir/graph.ts';
 import { showType } from '../src/ir/infer.ts';
 import { isView } from '../src/ir/ops.ts';
+import { explainFor } from '../src/explain.ts';
+import { gpuTarget } from '../src/schedule/target.ts';
 import * as sn from '../src/index.ts';
 
 const colours = ['#6b7280', '#b45309', '#1d4ed8', '#15803d'];
@@ -17,7 +19,7 @@ const top = 64;
 
 /** The figure as SVG text. */
 export function softmaxFigure(): string {
-  const { graph, kernels } = sn.explain((x: sn.Tensor) => x.softmax(), sn.zeros([512, 64]));
+  const { graph, kernels } = explainFor(gpuTarget, (x: sn.Tensor) => x.softmax(), sn.zeros([512, 64]));
   const nodes = topological(parse(graph).outputs);
   const code = entryPoint(kernels[0]!.source);
   const width = Math.ceil(codeLeft + charWidth * Math.max(...code.map((line) => line.length)) + 24);

@@ -174,7 +174,8 @@ describe('explain', () => {
 });
 
 describe('kernels are told in full', () => {
-  const shown = explain(
+  const shown = explainFor(
+    gpuTarget,
     (x: sn.Tensor, w: sn.Tensor, b: sn.Tensor) => x.mul(2).matmul(w).add(b).relu().softmax(),
     sn.zeros([128, 64]),
     sn.zeros([64, 32]),

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { OneKernel } from '../../src/cli/explain/explain.ts';
-import type { Explained } from '../../src/index.ts';
+import { setDevice, type Explained } from '../../src/index.ts';
 import { stagePackage } from '../support/browser/package.ts';
 import { sinter, type Said } from '../support/cli.ts';
 
@@ -19,10 +19,15 @@ const fixture = (name: string): string => join(import.meta.dirname, '../fixtures
 const model = fixture('model.ts');
 
 let folder = '';
+// Whatever device the tests before had: the interpreter has no kernels of its own, and a GPU's are shown.
 beforeAll(async () => {
+  setDevice('interpreter');
   folder = await mkdtemp(join(tmpdir(), 'sinter-explain-'));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => {
+  setDevice(undefined);
+  return rm(folder, { recursive: true });
+});
 
 describe('a program of the user’s', () => {
   test('is the function that is called as such are, with the inputs beside it', async () => {

@@ -120,28 +120,13 @@ test('a pass is told to change something exactly where the graph after it is ano
 
 describe('sinter explain --passes', () => {
   test('prints the passes alone, as text or as JSON', async () => {
-    const { code, out } = await sinter(
-      'explain',
-      '--workload',
-      'gptBlockForward',
-      '--device',
-      'webgpu',
-      '--passes',
-    );
+    const { code, out } = await sinter('explain', '--workload', 'gptBlockForward', '--passes');
     expect(code).toBe(0);
     expect(out).toMatch(/^canonicalise: constants on the right, views merged \(\d+ nodes, then \d+\)\n/);
     expect(out).toContain('  div-power-of-two: x/2ᵏ = x·2⁻ᵏ\n    - %');
     expect(out).toMatch(/\n\nnothing to change: settleLoops, lowerComplex, dropMarkers, /);
     expect(out).not.toContain('graph {');
-    const json = await sinter(
-      'explain',
-      '--workload',
-      'gptBlockForward',
-      '--device',
-      'webgpu',
-      '--passes',
-      '--json',
-    );
+    const json = await sinter('explain', '--workload', 'gptBlockForward', '--passes', '--json');
     const report = JSON.parse(json.out) as { version: number; target: string; passes: PassReport[] };
     expect(report.version).toBe(1);
     expect(['wgsl', 'wasm', 'cuda']).toContain(report.target);

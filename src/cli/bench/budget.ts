@@ -1,7 +1,8 @@
 // `sinter budget`: kernels, bytes moved and peak memory of every workload, counted for a GPU
 // without one.
 
-import { explain } from '../../explain.ts';
+import { explainFor } from '../../explain.ts';
+import { gpuTarget } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
 import { workloads } from '../../workloads/all.ts';
 import { chosenWorkload } from '../program/choice.ts';
@@ -21,10 +22,10 @@ export interface BudgetLine {
   readonly leastPeakBytes: number;
 }
 
-/** Kernels, bytes and memory of these workloads; needs no device. */
+/** Kernels, bytes and memory of these workloads on a GPU; needs no device. */
 export function budget(list: typeof workloads = workloads): BudgetLine[] {
   return list.map(({ name, fn, args }) => {
-    const { totals, memory } = explain(fn, ...args());
+    const { totals, memory } = explainFor(gpuTarget, fn, ...args());
     const { kernels, bytes, lowerBoundBytes } = totals;
     const { peak: peakBytes, lowerBound: leastPeakBytes } = memory;
     return { workload: name, kernels, bytes, lowerBoundBytes, peakBytes, leastPeakBytes };
