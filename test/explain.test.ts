@@ -326,7 +326,8 @@ describe('nodes lead back to the user’s code', () => {
 });
 
 describe('an explanation can be shown', () => {
-  const shown = explain(
+  const shown = explainFor(
+    gpuTarget,
     (x: sn.Tensor, w: sn.Tensor) => x.matmul(w).softmax(),
     sn.zeros([8, 8]),
     sn.zeros([8, 8]),

@@ -3,7 +3,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { budget, type BudgetLine } from '../../src/cli/bench/budget.ts';
-import { explain } from '../../src/explain.ts';
+import { explainFor } from '../../src/explain.ts';
+import { gpuTarget } from '../../src/schedule/target.ts';
 import { treeLeaves } from '../../src/tensor/tree.ts';
 import { checkpointed, unchecked } from '../../src/workloads/models.ts';
 import { workloads } from '../../src/workloads/all.ts';
@@ -69,7 +70,11 @@ test('a workload that is timed under the name of a counted one is the same progr
       continue;
     }
     const { kernels, bytes, lowerBoundBytes } = lines.get(name)!;
-    expect(explain(fn, ...args()).totals, name).toMatchObject({ kernels, bytes, lowerBoundBytes });
+    expect(explainFor(gpuTarget, fn, ...args()).totals, name).toMatchObject({
+      kernels,
+      bytes,
+      lowerBoundBytes,
+    });
   }
 });
 
@@ -84,7 +89,7 @@ describe('the budget holds', () => {
 
 test('checkpointed layers take a third of the memory for a third more arithmetic', () => {
   const args = checkpointed.args();
-  const [plain, again] = [unchecked, checkpointed.fn].map((fn) => explain(fn, ...args));
+  const [plain, again] = [unchecked, checkpointed.fn].map((fn) => explainFor(gpuTarget, fn, ...args));
   expect(again!.memory.peak).toBeLessThanOrEqual(0.35 * plain!.memory.peak);
   expect(again!.memory.scratch).toBeLessThanOrEqual(0.2 * plain!.memory.scratch);
   expect(again!.totals.flops).toBeLessThanOrEqual(1.35 * plain!.totals.flops);
@@ -102,7 +107,7 @@ test('memory stays close to what must be there at once', () => {
     expect(peakBytes / leastPeakBytes, name).toBeLessThanOrEqual(1.05);
   }
   for (const { name, fn, args } of workloads) {
-    const { inputs, outputs, scratch, lowerBound } = explain(fn, ...args()).memory;
+    const { inputs, outputs, scratch, lowerBound } = explainFor(gpuTarget, fn, ...args()).memory;
     expect(scratch, name).toBeLessThanOrEqual(1.15 * (lowerBound - inputs - outputs));
   }
 });

@@ -45,10 +45,12 @@ describe('a program of the user’s', () => {
   });
 
   test('has the kernels of the device that would run', async () => {
+    setDevice(undefined);
     vi.stubEnv('SINTER_DEVICE', 'wasm');
     const { out } = await explain(model, '--json');
     const { out: other } = await explain(model, '--software', '--json');
     vi.unstubAllEnvs();
+    setDevice('interpreter');
     expect((JSON.parse(out) as Explained).target).toBe('wasm');
     expect((JSON.parse(other) as Explained).target).toBe('wgsl:software');
   });
