@@ -331,5 +331,8 @@ describe('sequences', () => {
     const far = node('Constant', [], ['far'], [{ name: 'value_int', type: 2, i: 2n }]);
     const at = node('SequenceAt', ['list', 'far'], ['y']);
     await expect(run(of([list, far, at]), { x })).rejects.toThrow('place 2 is outside of 2');
+    const gap = node('SequenceConstruct', ['x', '', 'x'], ['list']);
+    const count = node('SequenceLength', ['list'], ['y']);
+    await expect(run(of([gap, count]), { x })).rejects.toThrow('input 1 is missing');
   });
 });

@@ -80,7 +80,12 @@ export const sequence: Rows = {
     const items = call.items(0);
     return items[placeOf(call, 1, items.length - 1)];
   }),
-  SequenceConstruct: listed([11], [], (call) => Value.sequence(call.inputs as Value[], call.type(0))),
+  SequenceConstruct: listed([11], [], (call) =>
+    Value.sequence(
+      call.inputs.map((_, place) => call.value(place)),
+      call.type(0),
+    ),
+  ),
   SequenceEmpty: listed([11], [], (call) => Value.sequence([], listType(call))),
   SequenceErase: listed([11], [1], erase),
   SequenceInsert: listed([11], [2], insert),
