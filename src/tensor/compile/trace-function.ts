@@ -7,7 +7,6 @@ import { SinterError } from '../../errors.ts';
 import { sameShape, type FixedShape } from '../../ir/shape.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
 import { expectSynchronous } from '../expect.ts';
-import { walkGradient } from '../recording/history.ts';
 import { Handle } from '../recording/handle.ts';
 import { freshParameter } from '../recording/leaf.ts';
 import { handleOf, Tensor } from '../tensor.ts';
@@ -126,7 +125,7 @@ export function traceFlat(
     const copies = unflatten(flat.structure, standIns) as never[];
     const result = callOnCopies(op, () => fn(...copies));
     expectSynchronous(op, result);
-    return finish(trace, flatten(result, op), op === 'compile');
+    return finish(trace, flatten(result, op));
   });
 }
 
@@ -139,8 +138,8 @@ function inShape(handle: Handle, shape: FixedShape | undefined): Handle {
   return Object.assign(other, { requiresGrad, leaf, weak });
 }
 
-/** Gathers what leaves the trace and builds its graph. `isCalled`: calls ask for gradients of results. */
-function finish(trace: Trace, result: Flat, isCalled: boolean): Traced {
+/** Gathers what leaves the trace and builds its graph. */
+function finish(trace: Trace, result: Flat): Traced {
   // Tensors from outside that the function gives back without having used them are met here.
   for (const leaf of result.leaves) if (leaf instanceof Tensor) currentHandle(handleOf(leaf), 'compile');
   const inputs: Input[] = [];
@@ -189,14 +188,6 @@ function finish(trace: Trace, result: Flat, isCalled: boolean): Traced {
     if (!place.has(source.index)) place.set(source.index, order.push(source.index) - 1);
     return { ...source, index: place.get(source.index)! };
   };
-  // What no kernel reads, but gradients of a result lead to: x of x⁰.
-  if (isCalled) {
-    walkGradient([...outputs.keys()], (node) => {
-      const index = inputOf.get(node);
-      if (index !== undefined) moved({ kind: 'input', index });
-      return true;
-    });
-  }
   const placed = (node: Node, input: number): readonly [Node, number][] => {
     const at = place.get(input);
     return at === undefined ? [] : [[node, at]];

@@ -1,7 +1,6 @@
 // Recording: how every operation is written. `record` hands the nodes of its inputs to a function
 // that builds on them and wraps the node it gives. Type errors surface here, at the user's call.
 
-import { registerRule, type CustomRule } from '../../autograd/custom.ts';
 import { TensorError } from '../../errors.ts';
 import { madeNumber } from '../../ir/build.ts';
 import { isInexact, isWide, partType, type DType } from '../../ir/dtype.ts';
@@ -13,7 +12,6 @@ import { scalarType } from '../realise/skeleton.ts';
 import { expectOperand } from '../expect.ts';
 import { outerCall } from '../layer/frames.ts';
 import { checkHeld } from '../layer/held.ts';
-import { walkGradient } from './history.ts';
 import {
   builder,
   gradEnabled,
@@ -33,52 +31,33 @@ export function nodeOf(tensor: Tensor): Node {
   return nodeFor(handleOf(tensor));
 }
 
-/** The nodes of an operation's inputs, and those that its results may carry a gradient back to. */
+/**
+ * The nodes of an operation's inputs, and whether its results may carry a gradient back to one of
+ * them.
+ */
 interface Inputs {
   readonly nodes: readonly Node[];
-  readonly tracked: readonly Node[];
+  readonly history: boolean;
 }
 
 function read(inputs: readonly Tensor[]): Inputs {
   flushLarge();
   const nodes: Node[] = [];
-  const tracked: Node[] = [];
+  let history = false;
   if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));
   for (const input of inputs) {
     const handle = currentHandle(handleOf(input));
-    const node = nodeAt(handle);
-    nodes.push(node);
-    if (handle.requiresGrad) tracked.push(node);
+    history ||= handle.requiresGrad;
+    nodes.push(nodeAt(handle));
   }
-  return { nodes, tracked };
+  return { nodes, history };
 }
 
 /** The tensor of a node that was made of such inputs. */
-function wrap(node: Node, { nodes, tracked }: Inputs): Tensor {
-  if (tracked.length === 0 || !isInexact(node.dtype)) return new Tensor(recordedHandle(node, false));
-  if (gradEnabled()) return new Tensor(recordedHandle(tied(node, nodes, tracked), true));
+function wrap(node: Node, history: boolean): Tensor {
+  const tracked = history && isInexact(node.dtype);
+  if (!tracked || gradEnabled()) return new Tensor(recordedHandle(node, tracked));
   return new Tensor(recordedHandle(builder().add('stopGradient', [node], {}) as Node, false));
-}
-
-/** No gradient: a step is flat wherever it has a slope. */
-const flat: CustomRule = (_, args) => args.map(() => undefined);
-const mostLooked = 64;
-
-/**
- * The node, or a marker around it where no gradient flows from it to what it was made of, as from
- * x⁰ or the sign of x: a trace tells by the graph whether a result depends on what requires gradients.
- */
-function tied(node: Node, inputs: readonly Node[], tracked: readonly Node[]): Node {
-  const ends = new Set(inputs);
-  let looked = 0;
-  let isReached = false;
-  walkGradient([node], (at) => {
-    looked += 1;
-    isReached ||= looked > mostLooked || tracked.includes(at);
-    return !isReached && !ends.has(at);
-  });
-  if (isReached) return node;
-  return builder().add('customVjp', [node, ...tracked], { rule: registerRule(flat) }) as Node;
 }
 
 /** Records one operation: `make` builds on the inputs' nodes and gives the result's. */
@@ -86,8 +65,8 @@ export function record(
   inputs: readonly Tensor[],
   make: (b: GraphBuilder, nodes: readonly Node[]) => Node,
 ): Tensor {
-  const from = read(inputs);
-  return wrap(make(builder(), from.nodes), from);
+  const { nodes, history } = read(inputs);
+  return wrap(make(builder(), nodes), history);
 }
 
 /** Records an operation with several results. */
@@ -95,8 +74,8 @@ export function recordMany(
   inputs: readonly Tensor[],
   make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
 ): Tensor[] {
-  const from = read(inputs);
-  return make(builder(), from.nodes).map((node) => wrap(node, from));
+  const { nodes, history } = read(inputs);
+  return make(builder(), nodes).map((node) => wrap(node, history));
 }
 
 /** The number itself: the recording holds for it alone. */
