@@ -2,7 +2,8 @@
 // is a tensor (recording/number.ts), and what an operation wants to know of it is asked here.
 
 import { TensorError } from '../../errors.ts';
-import type { DType } from '../../ir/dtype.ts';
+import { isInexact, type DType } from '../../ir/dtype.ts';
+import type { GivenNumber } from '../recording/handle.ts';
 import { isHeld } from '../recording/number.ts';
 import { numberOf, onlyNumber } from '../recording/record.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
@@ -11,6 +12,15 @@ import { Tensor, type TensorLike } from '../tensor.ts';
 export function checkHeld(op: string, value: number | boolean, dtype: DType): void {
   if (isHeld(value, dtype)) return;
   throw new TensorError('E_VALUE', op, `${value} is not a value of ${dtype}`);
+}
+
+/**
+ * The dtype of a number among the arguments beside tensors of these: where there are floats, or nothing
+ * but numbers, whole numbers are as others.
+ */
+export function typeBeside(number: GivenNumber, ...tensors: readonly (DType | undefined)[]): DType {
+  const known = tensors.filter((dtype) => dtype !== undefined);
+  return known.length > 0 && !known.some(isInexact) && number.is('whole') ? 'i32' : 'f32';
 }
 
 /** A tensor as it is; a number among the arguments in a dtype, which must be able to hold it. */

@@ -24,7 +24,7 @@ import type { GivenNumber } from '../recording/handle.ts';
 import { numberOf, record } from '../recording/record.ts';
 import type { BesideNumber, Floated, Promoted } from '../inferred.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
-import { checkHeld, inType } from './number.ts';
+import { checkHeld, inType, typeBeside } from './number.ts';
 import { widened } from './elementwise/formula.ts';
 
 type Nodes<T extends readonly (Tensor | undefined)[]> = {
@@ -67,11 +67,11 @@ const rank = { bool: 0, int: 1, uint: 1, float: 2, complex: 3 } as const;
  */
 export function resultType(values: readonly TensorLike[]): DType {
   const tiers: [withAxes?: DType, rankZero?: DType, plain?: DType] = [];
-  const numbers: GivenNumber[] = [];
+  let numbers: GivenNumber[] | undefined;
   for (const value of values) {
     const number = numberOf(value);
     if (number !== undefined) {
-      numbers.push(number);
+      (numbers ??= []).push(number);
       continue;
     }
     const tier = value instanceof Tensor && !value.weak ? (value.rank > 0 ? 0 : 1) : 2;
@@ -79,11 +79,8 @@ export function resultType(values: readonly TensorLike[]): DType {
     const seen = tiers[tier];
     tiers[tier] = seen === undefined ? dtype : promote(seen, dtype);
   }
-  // Where there are floats, or nothing but numbers, whole numbers are as others.
-  const strong = [tiers[0], tiers[1]].filter((dtype) => dtype !== undefined);
-  const mayBeInteger = strong.length > 0 && !strong.some(isInexact);
-  for (const number of numbers) {
-    const dtype = mayBeInteger && number.is('whole') ? 'i32' : 'f32';
+  for (const number of numbers ?? []) {
+    const dtype = typeBeside(number, tiers[0], tiers[1]);
     tiers[2] = tiers[2] === undefined ? dtype : promote(tiers[2], dtype);
   }
   // Numbers alone are f32, as `tensor` makes them.
@@ -232,9 +229,11 @@ function fitted<const T extends readonly TensorLike[]>(
 ): Tensor {
   const shape = commonShape(op, values);
   const types = values.map(dtypeOf);
-  const tensors = values.flatMap((value, position) =>
-    value instanceof Tensor ? [inType(op, value, types[position]!)] : [],
-  );
+  const tensors: Tensor[] = [];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value instanceof Tensor) tensors.push(inType(op, value, types[i]!));
+  }
   return record(tensors, (b, nodes) => {
     let next = 0;
     const operands = values.map((value, position) => {
