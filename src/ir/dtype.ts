@@ -173,3 +173,33 @@ const largestFloat: Readonly<Partial<Record<DType, number>>> = {
 export function largestOf(dtype: DType): number {
   return largestFloat[dtype] ?? (dtype === 'bool' ? 1 : Number(integerRange(dtype)[1]));
 }
+
+/** What run-time scalars of programs are of. */
+export type ScalarDType = 'f32' | 'i32' | 'u32' | 'bool';
+
+/**
+ * How a constant of this dtype travels as a run-time scalar; undefined when it has to be compiled
+ * in.
+ */
+export function scalarType(dtype: DType): ScalarDType | undefined {
+  switch (dtype) {
+    case 'f32':
+    case 'f16':
+    case 'bf16':
+      return 'f32';
+    case 'i32':
+    case 'i16':
+    case 'i8':
+      return 'i32';
+    case 'u32':
+    case 'u16':
+    case 'u8':
+      return 'u32';
+    case 'bool':
+      return 'bool';
+    case 'i64':
+    case 'u64':
+    case 'f64':
+      return undefined;
+  }
+}

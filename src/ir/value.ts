@@ -137,6 +137,14 @@ export function unpackBytes(bytes: Uint8Array, dtype: DType, shape: FixedShape):
   return { dtype, shape, data: new arrays[dtype](own.buffer) };
 }
 
+/** Packed elements, without a copy where they are aligned; those of f16 and bf16 are given by their bits. */
+export function viewOf(bytes: Uint8Array, dtype: DType): HostData {
+  const size = dtypeBytes(dtype);
+  const { buffer, byteOffset, length } = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+  const Words = dtype === 'f16' || dtype === 'bf16' ? Uint16Array : arrays[dtype];
+  return new Words(buffer as ArrayBuffer, byteOffset, length / Words.BYTES_PER_ELEMENT);
+}
+
 /**
  * Brings a real number into `dtype` (of complex ones, into a part): floats round to nearest even, integers truncate and saturate
  * (NaN → 0).

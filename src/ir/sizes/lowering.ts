@@ -3,7 +3,7 @@
 
 import { SinterError } from '../../errors.ts';
 import { broadcast, cast, constant, mul, permute, reshape, slice, where } from '../build.ts';
-import type { DType } from '../dtype.ts';
+import { scalarType, type DType, type ScalarDType } from '../dtype.ts';
 import { dims, GraphBuilder, type Node, type NodeOf } from '../graph.ts';
 import { onBehalf } from '../origin.ts';
 import { showShape } from '../shape.ts';
@@ -34,9 +34,6 @@ export interface SizeScalar {
   /** Of a double or a wide integer: which 32 bits of it. */
   readonly part: 'value' | `${'low' | 'high'} word of ${'double' | 'integer'}`;
 }
-
-/** Dtypes that a run-time scalar has. */
-export type ScalarDType = 'f32' | 'i32' | 'u32' | 'bool';
 
 export class Lowering {
   readonly b: GraphBuilder = new GraphBuilder();
@@ -95,7 +92,7 @@ export class Lowering {
   #literal({ attrs, dtype }: Part): Sized {
     const { value } = attrs as { readonly value: Num };
     const node = isVarying(value)
-      ? cast(this.b, this.scalar(value, scalarOf(dtype)), dtype)
+      ? cast(this.b, this.scalar(value, scalarType(dtype) ?? 'f32'), dtype)
       : constant(this.b, value, dtype);
     return { node, axes: [] };
   }
@@ -298,23 +295,5 @@ export class Lowering {
 
   permuted(x: Sized, order: readonly number[]): Sized {
     return { node: permute(this.b, x.node, order), axes: order.map((axis) => x.axes[axis]!) };
-  }
-}
-
-/** How a constant that varies travels. */
-function scalarOf(dtype: DType): ScalarDType {
-  switch (dtype) {
-    case 'i32':
-    case 'i16':
-    case 'i8':
-      return 'i32';
-    case 'u32':
-    case 'u16':
-    case 'u8':
-      return 'u32';
-    case 'bool':
-      return 'bool';
-    default:
-      return 'f32';
   }
 }

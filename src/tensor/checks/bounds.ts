@@ -1,7 +1,7 @@
 // What integers of a recorded value lie between, as far as the operations that made it tell (interval
 // analysis): a position that `argmax`, `arange` or `clip` gave needs no check.
 
-import { dtypeBytes, isInteger, type DType } from '../../ir/dtype.ts';
+import { integerRange, isInteger, type DType } from '../../ir/dtype.ts';
 import type { Node, NodeOf } from '../../ir/graph.ts';
 
 /** Both ends are included; beyond 2⁵³ they are rounded outwards. */
@@ -113,10 +113,7 @@ function joined(a: Bounds, b: Bounds): Bounds {
 }
 
 function limitsOf(dtype: DType): Bounds {
-  if (dtype === 'bool') return { low: 0, high: 1 };
-  if (!isInteger(dtype)) return { low: -Infinity, high: Infinity };
-  const bits = dtypeBytes(dtype) * 8;
-  return dtype.startsWith('u')
-    ? { low: 0, high: 2 ** bits - 1 }
-    : { low: -(2 ** (bits - 1)), high: 2 ** (bits - 1) - 1 };
+  if (!isInteger(dtype) && dtype !== 'bool') return { low: -Infinity, high: Infinity };
+  const [low, high] = integerRange(dtype);
+  return { low: Number(low), high: Number(high) };
 }

@@ -3,9 +3,10 @@
 // one number (`outmost`) tells the same.
 
 import { IndexError, userLocation } from '../../errors.ts';
-import { dtypeBytes, isInteger, isWide, type DType } from '../../ir/dtype.ts';
+import { dtypeBytes, dtypeKind, isInteger, isWide, type DType } from '../../ir/dtype.ts';
 import { binary, broadcast, cast, constant, reduce, where } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
+import { viewOf } from '../../ir/value.ts';
 import { storageOf } from '../recording/leaf.ts';
 import type { Storage } from '../storage/storage.ts';
 
@@ -67,7 +68,7 @@ function holds(wide: DType, narrow: DType): boolean {
     : isGreater && isUnsigned(narrow);
 }
 
-const isUnsigned = (dtype: DType): boolean => dtype.startsWith('u');
+const isUnsigned = (dtype: DType): boolean => dtypeKind(dtype) === 'uint';
 
 /** Least and greatest element of large values, which are often looked at again. */
 const extremesOf = new WeakMap<Storage, Extremes>();
@@ -95,7 +96,7 @@ export function look(storage: Storage, range: IntegerRange, place?: string): Ind
 function extremes({ seen, dtype, bytes }: Storage, ignored: number | undefined): Extremes {
   const packed = seen!.subarray(0, bytes);
   if (isWide(dtype)) return wideExtremes(packed, dtype, ignored);
-  const all = elements(packed, dtype);
+  const all = viewOf(packed, dtype) as ArrayLike<number>;
   let low = Infinity;
   let high = -Infinity;
   for (let i = 0; i < all.length; i++) {
@@ -122,25 +123,6 @@ function wideExtremes(packed: Uint8Array, dtype: 'i64' | 'u64', ignored: number 
     if (value > high) [high, highAt] = [value, at];
   }
   return lowAt < 0 ? [low, high] : [exact(lowAt), exact(highAt)];
-}
-
-function elements(bytes: Uint8Array, dtype: DType): ArrayLike<number> {
-  const { buffer, byteOffset, length } = bytes.byteOffset % dtypeBytes(dtype) === 0 ? bytes : bytes.slice();
-  const count = length / dtypeBytes(dtype);
-  switch (dtype) {
-    case 'i8':
-      return new Int8Array(buffer, byteOffset, count);
-    case 'i16':
-      return new Int16Array(buffer, byteOffset, count);
-    case 'u16':
-      return new Uint16Array(buffer, byteOffset, count);
-    case 'i32':
-      return new Int32Array(buffer, byteOffset, count);
-    case 'u32':
-      return new Uint32Array(buffer, byteOffset, count);
-    default:
-      return new Uint8Array(buffer, byteOffset, count);
-  }
 }
 
 /**

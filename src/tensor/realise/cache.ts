@@ -4,12 +4,12 @@
 // learning rate, a step count, a word of random state). Entries also record which intermediate values
 // later programs read, and materialise those from then on.
 
-import type { DType } from '../../ir/dtype.ts';
+import { scalarType, type DType } from '../../ir/dtype.ts';
 import { showType } from '../../ir/infer.ts';
 import { Executable } from './executable.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { noveltyOf, operationsOf } from '../report/structure.ts';
-import { forget, graphOf, sameSkeleton, scalarType, type Skeleton } from './skeleton.ts';
+import { forget, graphOf, sameSkeleton, type Skeleton } from './skeleton.ts';
 
 const capacity = 512;
 

@@ -5,7 +5,7 @@
 
 import { SinterError } from '../../errors.ts';
 import { constant, cast, purposeOf } from '../../ir/build.ts';
-import type { DType } from '../../ir/dtype.ts';
+import { scalarType, type DType } from '../../ir/dtype.ts';
 import {
   GraphBuilder,
   hashValue,
@@ -18,7 +18,6 @@ import {
 import { onBehalf } from '../../ir/origin.ts';
 import { isView } from '../../ir/ops.ts';
 import { sameShape, type Shape } from '../../ir/shape.ts';
-import type { ProgramScalar } from '../../runtime/program.ts';
 import { offsetsOf, placed, restHash, sameRest } from '../recording/offsets.ts';
 import { canonical } from '../recording/recording.ts';
 
@@ -50,33 +49,6 @@ export interface Skeleton<L> {
   position(node: Node): number | undefined;
   /** What the parts at these positions are computed from. */
   leavesUnder(positions: readonly number[]): L[];
-}
-
-/**
- * How a constant of this dtype travels as a run-time scalar; undefined when it has to be compiled
- * in.
- */
-export function scalarType(dtype: DType): ProgramScalar['dtype'] | undefined {
-  switch (dtype) {
-    case 'f32':
-    case 'f16':
-    case 'bf16':
-      return 'f32';
-    case 'i32':
-    case 'i16':
-    case 'i8':
-      return 'i32';
-    case 'u32':
-    case 'u16':
-    case 'u8':
-      return 'u32';
-    case 'bool':
-      return 'bool';
-    case 'i64':
-    case 'u64':
-    case 'f64':
-      return undefined;
-  }
 }
 
 /** A literal, or views of one: repeated at each use. */

@@ -3,12 +3,11 @@
 
 import { TensorError } from '../../errors.ts';
 import { madeNumber } from '../../ir/build.ts';
-import { isInexact, isWide, partType, type DType } from '../../ir/dtype.ts';
+import { isInexact, isWide, partType, scalarType, type DType } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../../ir/value.ts';
 import { flushLarge } from '../realise/realise.ts';
-import { scalarType } from '../realise/skeleton.ts';
 import { expectOperand } from '../expect.ts';
 import { outerCall } from '../layer/frames.ts';
 import { checkHeld } from '../layer/held.ts';
