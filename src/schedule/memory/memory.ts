@@ -290,8 +290,9 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       if (atomsOf(own.index).some((atom) => atom.kind === 'dynamic')) return undefined;
       return { before: indices, during: values, after: [] };
     case 'contract':
-      // Vectors run along one side or the other.
+      // Vectors run along one side or the other; those of a convolution along a line of its output.
       if (!isWhole(body.n, own) || !isWhole(body.m, own)) return undefined;
+      if (body.image !== undefined && !hasWholeLines(dims(body.node))) return undefined;
       return { before: [body.lhs, body.rhs, ...indices], during: values, after: [] };
     case 'scan':
       // Vectors run along the positions, or along lines that are neighbours.
@@ -334,6 +335,12 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     default:
       return body satisfies never;
   }
+}
+
+/** Whether vectors along each line of a convolution's output end with the line. */
+function hasWholeLines([, , ...positions]: readonly number[]): boolean {
+  const width = positions.at(-1)!;
+  return width % 4 === 0 || width === sizeOf(positions);
 }
 
 /** Whether vectors along the axis hold elements of one invocation alone, or else padding. */

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 
 import { binary } from '../../../src/ir/build.ts';
-import type { Graph } from '../../../src/ir/graph.ts';
+import type { Graph, Node } from '../../../src/ir/graph.ts';
 import { Sketch } from '../cases.ts';
 
 export interface Convolution {
@@ -54,11 +54,17 @@ export const convolution: fc.Arbitrary<Convolution> = fc.record({
   pick: fc.nat(),
 });
 
-export function convolutionOf({ images, groups, inputs, outputs, axes, epilogue }: Convolution): Graph {
+export function convolutionOf(convolution: Convolution): Graph {
   const s = new Sketch();
+  const z = convolutionIn(s, convolution);
+  return s.graph(convolution.epilogue ? [z, binary(s.b, 'max', z, 0)] : [z]);
+}
+
+/** The convolution of two new inputs. */
+export function convolutionIn(s: Sketch, { images, groups, inputs, outputs, axes }: Convolution): Node {
   const x = s.input([images, groups * inputs, ...axes.map(({ size }) => size)]);
   const w = s.input([groups * outputs, inputs, ...axes.map(({ taps }) => taps)]);
-  const z = s.conv(x, w, {
+  return s.conv(x, w, {
     strides: axes.map(({ stride }) => stride),
     padLow: axes.map(({ low }) => low),
     padHigh: axes.map(({ high }) => high),
@@ -66,5 +72,4 @@ export function convolutionOf({ images, groups, inputs, outputs, axes, epilogue 
     rhsDilation: axes.map(({ dilation }) => dilation),
     groups,
   });
-  return s.graph(epilogue ? [z, binary(s.b, 'max', z, 0)] : [z]);
 }
