@@ -37,24 +37,30 @@ export function batchDispatches(
   const small = kernels.map((kernel) => isSmall(kernel, target));
   if (small.filter(Boolean).length < 2) return undefined;
   const reach = new Reach(kernels, packs);
+  const shapes = kernels.map((kernel, i) => (small[i] ? shapeOf(kernel) : undefined));
+  const fitsIn = (group: readonly number[]): boolean =>
+    fits(
+      group.map((at) => kernels[at]!),
+      target,
+      group.map((at) => shapes[at]!),
+    );
   const groups: number[][] = [];
+  /** Groups that take more parts. */
+  const open: number[][] = [];
   const grouped = new Set<number>();
   for (const i of kernels.keys()) {
     if (!small[i]) continue;
-    const into = groups.find((group) => {
-      const together = [...group, i].map((at) => kernels[at]!);
-      return (
-        group.length < mostParts &&
-        !reach.dependent(group, i) &&
-        fits(together, target, together.map(shapeOf))
-      );
-    });
-    if (into === undefined) groups.push([i]);
-    else {
-      reach.merge(into, i);
-      into.push(i);
-      for (const at of into) grouped.add(at);
+    const at = open.findIndex((group) => !reach.dependent(group, i) && fitsIn([...group, i]));
+    const into = open[at];
+    if (into === undefined) {
+      groups.push([i]);
+      open.push(groups.at(-1)!);
+      continue;
     }
+    reach.merge(into, i);
+    into.push(i);
+    for (const part of into) grouped.add(part);
+    if (into.length === mostParts) open.splice(at, 1);
   }
   if (grouped.size === 0) return undefined;
   const alone = kernels.filter((_, i) => !grouped.has(i));
