@@ -105,9 +105,12 @@ export interface Limits {
   readonly idle: number;
 }
 
-/** Ten times the known cost, and a minute at least; on the wall four times that, because other work may hold the cores. */
+/**
+ * Ten times the known cost, and two minutes at least, since costs were measured with warm caches; on the wall four times that,
+ * because other work may hold the cores.
+ */
 export function limitsOf(seconds: number): Limits {
-  const processor = Math.max(60, 10 * seconds);
+  const processor = Math.max(120, 10 * seconds);
   return { processor, wall: 4 * processor, idle: 60 };
 }
 

@@ -18,16 +18,14 @@ import { checkLaw } from '../../support/property.ts';
 import { expectClose } from '../../support/random/graph.ts';
 import { randomArray } from '../../support/random/values.ts';
 import { Sketch } from '../cases.ts';
-import { convolution, convolutionIn } from './convolutions.ts';
+import { convolution, convolutionIn } from '../template/convolutions.ts';
 
 const size = fc.integer({ min: 1, max: 13 });
 const product = fc.record({ batch: fc.integer({ min: 1, max: 3 }), m: size, n: size, k: size });
 
-/** Forms that ran, and of those the ones in which the operand was overwritten. */
-const forms = { seen: new Set<string>(), inPlace: new Set<string>() };
-
-/** Runs `z · r`, which may overwrite `r`, in every form that is legal for the contraction `z`. */
-function checkForms(s: Sketch, z: Node): void {
+/** Runs `z · r`, which may overwrite `r`, in every form that is legal for `z`; gives those that did. */
+function formsInPlace(s: Sketch, z: Node): ReadonlySet<string> {
+  const inPlace = new Set<string>();
   const operand = s.input(dims(z));
   const graph = s.graph([binary(s.b, 'mul', z, operand)]);
   const inputs = graph.parameters.map(({ dtype, shape }, i) =>
@@ -45,45 +43,40 @@ function checkForms(s: Sketch, z: Node): void {
     for (const [form, tiling] of tilings) {
       const see = (loop: Loop): Loop => {
         const global = loop.buffers.filter(({ space }) => space === 'global');
-        if (global.length === graph.parameters.length) forms.inPlace.add(form);
+        if (global.length === graph.parameters.length) inPlace.add(form);
         return loop;
       };
       const [actual] = runLoops(target, graph, inputs, () => tiling, donated, see);
       expectClose(actual!, expected!, 1e-4);
-      forms.seen.add(form);
     }
   }
+  return inPlace;
 }
 
 test('products that overwrite an operand of their epilogue run without races', () => {
+  const forms = new Set<string>();
   checkLaw(40, product, ({ batch, m, n, k }) => {
     const s = new Sketch();
-    checkForms(s, s.dot(s.input([batch, m, k]), s.input([batch, k, n]), [0], [0], [2], [1]));
+    const z = s.dot(s.input([batch, m, k]), s.input([batch, k, n]), [0], [0], [2], [1]);
+    for (const form of formsInPlace(s, z)) forms.add(form);
   });
+  for (const form of ['packed for wasm', 'gemv for wasm', 'registers for wasm', 'staged for wgsl'])
+    expect(forms).toContain(form);
 });
 
 test('and so do convolutions', () => {
+  const forms = new Set<string>();
   checkLaw(40, convolution, (one) => {
     const s = new Sketch();
-    checkForms(s, convolutionIn(s, one));
+    for (const form of formsInPlace(s, convolutionIn(s, one))) forms.add(form);
   });
-  for (const [images, channels, size] of [
-    [1, 4, 7],
-    [2, 8, 8],
-  ] as const) {
-    const s = new Sketch();
-    const [x, w] = [s.input([images, channels, size, size]), s.input([8, channels, 3, 3])];
-    checkForms(s, s.conv(x, w));
-  }
+  for (const kind of ['window', 'direct', 'image']) expect(forms).toContain(`${kind} for wasm`);
 });
 
-test('every form of the CPU and most of the GPU ran, all of them in place', () => {
-  const cpu = ['packed', 'gemv', 'registers', 'window', 'direct', 'image', 'winograd'];
-  const gpu = ['registers', 'staged', 'split-k', 'window'];
-  expect([...forms.inPlace]).toEqual(
-    expect.arrayContaining([
-      ...cpu.map((kind) => `${kind} for wasm`),
-      ...gpu.map((kind) => `${kind} for wgsl`),
-    ]),
-  );
+test.each([1, 6, 7, 8])('and so do convolutions of lines of %i', (width) => {
+  const s = new Sketch();
+  const forms = formsInPlace(s, s.conv(s.input([1, 8, 8, width]), s.input([8, 8, 3, 3])));
+  expect([...forms].filter((form) => form === 'winograd for wasm')).toHaveLength(width % 4 === 0 ? 1 : 0);
+  const t = new Sketch();
+  formsInPlace(t, t.conv(t.input([1, 4, 8, width]), t.input([4, 1, 3, 3]), { groups: 4 }));
 });
