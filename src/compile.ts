@@ -37,24 +37,27 @@ export { castDoubleInputs } from './schedule/passes/double-inputs.ts';
 export { passes, type Pass, type PinnedTilings };
 
 export interface CompileOptions {
-  /** Indices of rank-0 parameters that are supplied as numbers at each run. */
+  /** Indices of rank-0 parameters that are supplied as numbers at each run; none by default. */
   readonly scalars?: ReadonlySet<number>;
   /**
    * Inputs that may be overwritten: parameter index → the output (of its dtype and shape) that may
-   * take its place.
+   * take its place; none by default.
    */
   readonly donate?: ReadonlyMap<number, number>;
-  /** Schedules to use instead of the model's. */
+  /** Schedules to use instead of the model's; none by default. */
   readonly schedules?: PinnedTilings;
-  /** Verify after every pass and every lowered kernel. */
+  /** Verify after every pass and every lowered kernel; false by default. */
   readonly check?: boolean;
-  /** Bytes that a run may take; values are computed again until it does. Throws E_LIMIT. */
+  /**
+   * Bytes that a run may take; values are computed again until it does. Throws E_LIMIT; no limit by
+   * default.
+   */
   readonly memory?: number;
-  /** Hand out the schedule as well. */
+  /** Hand out the schedule as well; false by default. */
   readonly inspect?: boolean;
-  /** What is compiled, in a few words, for those who look at its stages. */
+  /** What is compiled, in a few words, for those who look at its stages; `graph` by default. */
   readonly title?: () => string;
-  /** Hears of every stage as it is reached. */
+  /** Hears of every stage as it is reached; nobody by default. */
   readonly observe?: Observer;
 }
 

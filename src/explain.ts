@@ -104,7 +104,7 @@ export interface LoweredSource {
 export interface LowerOptions {
   /** Which language: `wgsl` (the default), `cuda`, or `wasm`, whose modules come as text (WAT). */
   readonly target?: string;
-  /** Schedules kernels for a software adapter instead of a GPU; WGSL only. */
+  /** Schedules kernels for a software adapter instead of a GPU; WGSL only; false by default. */
   readonly software?: boolean;
 }
 

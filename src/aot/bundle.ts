@@ -36,9 +36,9 @@ export interface BundleOptions {
   readonly producer: string;
   /** The bundle's name in its README. */
   readonly title: string;
-  /** The tree of tensors that entries take as their first argument, and return. */
+  /** The tree of tensors that entries take as their first argument, and return; none by default. */
   readonly state?: unknown;
-  /** Names of captured tensors. */
+  /** Names of captured tensors; by default they are numbered. */
   readonly names?: ReadonlyMap<Handle, string>;
   /** The format of matrices that no call changes; unchanged by default. */
   readonly format?: WeightFormat;
@@ -46,7 +46,10 @@ export interface BundleOptions {
   readonly shardSize?: number;
   /** The code that runs bundles for these targets, and the files that it loads beside it. */
   readonly runtime: BundleRuntime;
-  /** Schedules of a graph's kernels for a target, where there are others than the model's. */
+  /**
+   * Schedules of a graph's kernels for a target, where there are others than the model's; none by
+   * default.
+   */
   readonly schedules?: FindSchedules;
   /**
    * Kernels of WebGPU are scheduled for software adapters, where barriers are expensive; for GPUs
@@ -54,10 +57,10 @@ export interface BundleOptions {
    */
   readonly software?: boolean;
   /**
-   * What GPUs CUDA's kernels are compiled for, and by what; without a compiler a bundle has their
-   * sources alone.
+   * What GPUs CUDA's kernels are compiled for; by default `sm_80`, `sm_90` and `compute_80`.
    */
   readonly archs?: readonly string[];
+  /** What compiles for them; none by default, and then a bundle has their sources alone. */
   readonly compiler?: ImageCompiler;
 }
 

@@ -56,7 +56,9 @@ ${hasCuda ? '  device?: object | number;' : '  device?: object;'}
   threads?: number;
   /** The address of these files' folder, with a slash at its end; that of index.js by default. */
   base?: string | URL;
+  /** Told of the bytes that have come; none by default. */
   onProgress?: (progress: Progress) => void;
+  /** Ends the loading, with the signal's reason; none by default. */
   signal?: AbortSignal;
 }
 

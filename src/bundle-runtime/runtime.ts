@@ -27,14 +27,16 @@ export interface LoadOptions {
   readonly target?: BundleTarget;
   /**
    * A device of the page's own, which disposing of the model leaves alone; or which of CUDA's
-   * devices, counted from 0.
+   * devices, counted from 0; by default the best one that there is.
    */
   readonly device?: GPUDevice | number;
   /** Threads, on wasm; as many as there are cores by default, where memory can be shared. */
   readonly threads?: number;
   /** Where the bundle's files lie; beside `index.js` by default. */
   readonly base?: string | URL;
+  /** Told of the bytes that have come; none by default. */
   readonly onProgress?: (progress: Progress) => void;
+  /** Ends the loading, with the signal's reason; none by default. */
   readonly signal?: AbortSignal;
 }
 

@@ -28,9 +28,9 @@ export interface LoaderOptions<T, B> {
   readonly shuffle?: boolean;
   /** Of the order; drawn from the generator that `manualSeed` seeds by default. */
   readonly seed?: Seed;
-  /** An order of your own. */
+  /** An order of your own; by default the one that `shuffle` asks for. */
   readonly sampler?: Sampler;
-  /** Batches of your own. */
+  /** Batches of your own; by default `batchSize` items of the sampler at a time. */
   readonly batchSampler?: BatchSampler;
   /** Whether a last batch of fewer items is left out; false by default. */
   readonly dropLast?: boolean;
@@ -38,7 +38,7 @@ export interface LoaderOptions<T, B> {
   readonly collate?: (items: readonly T[]) => B | Promise<B>;
   /** How many batches are made and brought to the device ahead of the loop; 2 by default. */
   readonly prefetch?: number;
-  /** Threads that make the items. */
+  /** Threads that make the items; by default the loader's own thread makes them. */
   readonly workers?: WorkerOptions;
 }
 

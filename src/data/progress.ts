@@ -23,15 +23,18 @@ export interface ProgressReport {
 }
 
 export interface ProgressOptions {
-  /** What stands before the figures. */
+  /** What stands before the figures; nothing by default. */
   readonly label?: string;
   /** How many turns there will be; the `length` or `size` of the iterable by default. */
   readonly total?: number;
-  /** What stands behind the figures, such as the loss; asked for when something is shown. */
+  /**
+   * What stands behind the figures, such as the loss; asked for when something is shown; nothing by
+   * default.
+   */
   readonly note?: () => string;
-  /** Milliseconds between reports at least; 100 on a terminal, 5000 elsewhere. */
+  /** Milliseconds between reports at least; by default 100 on a terminal and 5000 elsewhere. */
   readonly every?: number;
-  /** Takes the reports, in place of stderr. */
+  /** Takes the reports, in place of stderr; by default they go to stderr. */
   readonly onReport?: (report: ProgressReport) => void;
 }
 

@@ -16,13 +16,13 @@ import type {
 export interface TextOptions {
   /** Width of lines; 100 by default. */
   readonly columns?: number;
-  /** The recorded graph, before the table. */
+  /** The recorded graph, before the table; false by default. */
   readonly graph?: boolean;
-  /** For each kernel what it computes, reads and writes. */
+  /** For each kernel what it computes, reads and writes; false by default. */
   readonly details?: boolean;
   /** Why kernels are separate; true by default. */
   readonly reasons?: boolean;
-  /** The generated sources. */
+  /** The generated sources; false by default. */
   readonly sources?: boolean;
 }
 

@@ -32,7 +32,10 @@ export interface LoadProgress {
 }
 
 export interface LoadModelOptions {
-  /** The device that this process computes on from here on; see `setDevice`. */
+  /**
+   * The device that this process computes on from here on; see `setDevice`; by default the one in
+   * use.
+   */
   readonly device?: string;
   /** Tokens that a text may have; by default what the model was made for, 4096 at most. */
   readonly contextLength?: number;
@@ -40,10 +43,14 @@ export interface LoadModelOptions {
   readonly cacheType?: 'f32' | 'f16';
   /** Texts that may be written at once, each with a cache of its own; 1 by default. */
   readonly sequences?: number;
+  /** Told of the bytes that have come; none by default. */
   readonly onProgress?: (progress: LoadProgress) => void;
-  /** Ends the loading, with the signal's reason. */
+  /** Ends the loading, with the signal's reason; none by default. */
   readonly signal?: AbortSignal;
-  /** Optional packages, in pages: `{ jinja: () => import('@huggingface/jinja') }` for conversations. */
+  /**
+   * Optional packages, in pages: `{ jinja: () => import('@huggingface/jinja') }` for conversations;
+   * by default the installed ones.
+   */
   readonly packages?: TextPackages;
 }
 

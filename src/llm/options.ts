@@ -10,13 +10,13 @@ import { samplingOf, type SamplingOptions } from './sampling/options.ts';
 export interface GenerateOptions extends SamplingOptions {
   /** Tokens to write at most; as many as there is room for by default. */
   readonly maxTokens?: number;
-  /** Texts that end the generation, and are not a part of it. */
+  /** Texts that end the generation, and are not a part of it; none by default. */
   readonly stop?: string | readonly string[];
   /** Whether the model's own end of text is passed over; false by default. */
   readonly ignoreEnd?: boolean;
-  /** Ends the generation, with the signal's reason, within a token. */
+  /** Ends the generation, with the signal's reason, within a token; none by default. */
   readonly signal?: AbortSignal;
-  /** Which tokens may come. */
+  /** Which tokens may come; all may by default. */
   readonly constraint?: Constraint;
 }
 

@@ -39,8 +39,8 @@ export interface AttendOptions {
   /** Where keys and values come from, [.., Sk, width]; x itself by default. */
   readonly context?: Tensor;
   /**
-   * bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., heads,
-   * S, Sk].
+   * bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., heads, S,
+   * Sk]; by default every query sees every key.
    */
   readonly mask?: Tensor;
 }

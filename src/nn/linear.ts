@@ -46,7 +46,7 @@ export class Linear extends Module {
 }
 
 export interface EmbeddingLayerOptions extends InitOptions {
-  /** The row of this index starts as zeros and gets no gradient. */
+  /** The row of this index starts as zeros and gets no gradient; none by default. */
   readonly paddingIdx?: number;
 }
 

@@ -25,6 +25,7 @@ export interface FeedForwardOptions extends InitOptions {
   readonly hidden?: number;
   /** `gelu` by default. */
   readonly activation?: Layer;
+  /** Whether both layers have a bias; true by default. */
   readonly bias?: boolean;
 }
 
@@ -62,7 +63,7 @@ export class FeedForward extends Module {
 }
 
 export interface TransformerBlockOptions extends MultiHeadAttentionOptions, FeedForwardOptions {
-  /** Also on what attention and feed-forward add to the stream. */
+  /** Also on what attention and feed-forward add to the stream; 0 by default. */
   readonly dropout?: number;
 }
 

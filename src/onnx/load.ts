@@ -24,11 +24,14 @@ import { decode } from './wire.ts';
 import type { Place } from '../platform.ts';
 
 export interface LoadOptions extends Partial<Limits> {
-  /** Files that the model's tensors lie in, by the names that the model has for them. */
+  /**
+   * Files that the model's tensors lie in, by the names that the model has for them; by default they
+   * are read from beside the model.
+   */
   readonly externalData?: Readonly<Record<string, Uint8Array>>;
   /**
    * Channels of a block in files that ONNX Runtime laid out for one kind of CPU, where their sizes do
-   * not tell.
+   * not tell; by default the sizes tell.
    */
   readonly layoutBlock?: LayoutBlock;
 }

@@ -33,9 +33,15 @@ import type { Stored } from './weights.ts';
 import { runPlan } from './walk.ts';
 
 export interface FunctionOptions {
-  /** Inputs that are the same in every call: what shapes depend on must be given here. */
+  /**
+   * Inputs that are the same in every call: what shapes depend on must be given here; none by
+   * default.
+   */
   readonly fixed?: ModelInputs;
-  /** The outputs that are wanted, where not all are, or not all are tensors of numbers. */
+  /**
+   * The outputs that are wanted, where not all are, or not all are tensors of numbers; all by
+   * default.
+   */
   readonly outputs?: readonly string[];
 }
 

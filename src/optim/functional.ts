@@ -26,8 +26,8 @@ export interface OptimizerState {
 
 export interface UpdateOptions {
   /**
-   * This step's learning rate, instead of the optimizer's: a number, or a tensor such as an
-   * argument of the function.
+   * This step's learning rate, instead of the optimizer's: a number, or a tensor such as an argument
+   * of the function; the optimizer's by default.
    */
   readonly lr?: TensorLike;
 }

@@ -25,19 +25,19 @@ import { flatten, treeLeaves } from '../tensor/tree.ts';
 import { strongWolfe, type Point } from './line-search.ts';
 
 export interface LbfgsOptions {
-  /** The length of a step along the direction, or the first that a line search tries; 1. */
+  /** The length of a step along the direction, or the first that a line search tries; 1 by default. */
   readonly lr?: number;
-  /** Directions that a call of `step` follows at most; 20. */
+  /** Directions that a call of `step` follows at most; 20 by default. */
   readonly maxIter?: number;
-  /** Evaluations of the loss in a call of `step` at most; 1.25 times `maxIter`. */
+  /** Evaluations of the loss in a call of `step` at most; 1.25 times `maxIter` by default. */
   readonly maxEval?: number;
-  /** The largest element of a gradient that is as good as 0; 1e-7. */
+  /** The largest element of a gradient that is as good as 0; 1e-7 by default. */
   readonly toleranceGrad?: number;
-  /** The least change of the loss, and of an element of the parameters; 1e-9. */
+  /** The least change of the loss, and of an element of the parameters; 1e-9 by default. */
   readonly toleranceChange?: number;
-  /** Pairs of steps and changes of gradients that are kept; 100. */
+  /** Pairs of steps and changes of gradients that are kept; 100 by default. */
   readonly historySize?: number;
-  /** How far along a direction to go: `lr`, or to a point of Wolfe's strong conditions. */
+  /** How far along a direction to go: `lr` by default, or to a point of Wolfe's strong conditions. */
   readonly lineSearch?: 'strongWolfe';
 }
 

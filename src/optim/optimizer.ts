@@ -20,7 +20,10 @@ import { applyRule, eagerClock, slotType, startSlots, type Rule, type Slots } fr
 import type { Schedule } from './schedule/closed-form.ts';
 
 export interface RateOptions {
-  /** The learning rate, or a schedule that gives it for each call of `step`. */
+  /**
+   * The learning rate, or a schedule that gives it for each call of `step`; by default what the
+   * optimizer's own options say.
+   */
   readonly lr?: number | Schedule;
 }
 

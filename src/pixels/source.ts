@@ -30,8 +30,9 @@ export interface FromPixelsOptions {
   readonly layout?: PixelLayout;
   /** 3, or 4 with alpha: by default 3 planes, or 4 beside each other. */
   readonly channels?: 3 | 4;
-  /** Pixels in a row and rows, as many as the source has by default; others are interpolated. */
+  /** Pixels in a row, as many as the source has by default; others are interpolated. */
   readonly width?: number;
+  /** Rows, as many as the source has by default; others are interpolated. */
   readonly height?: number;
 }
 

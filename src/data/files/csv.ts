@@ -17,13 +17,19 @@ export type ColumnType = 'number' | 'text';
 export interface CsvOptions<C> {
   /** Which columns are taken, and what they hold; all as text by default. */
   readonly columns?: C;
-  /** The names of the columns where the first line does not say them. */
+  /**
+   * The names of the columns where the first line does not say them; by default the first line says
+   * them.
+   */
   readonly header?: readonly string[];
   /** What stands between cells; a comma by default. */
   readonly delimiter?: string;
   /** Most bytes of the rows, at 16 a cell and 48 a row; by default 64 MiB and eight times the file. Infinity for none. */
   readonly maxBytes?: number;
-  /** The module csv-parse/sync, for pages (`csv-parse/browser/esm/sync`); Node finds it. */
+  /**
+   * The module csv-parse/sync, for pages (`csv-parse/browser/esm/sync`); Node finds it; by default
+   * the installed one.
+   */
   readonly reader?: CsvPackage;
 }
 

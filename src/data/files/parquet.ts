@@ -28,11 +28,12 @@ export interface ParquetPackage {
 export interface ParquetOptions {
   /** Which columns are read; all by default. */
   readonly columns?: readonly string[];
-  /** Codecs beyond snappy, as hyparquet-compressors has them. */
+  /** Codecs beyond snappy, as hyparquet-compressors has them; none by default. */
   readonly compressors?: Readonly<Record<string, unknown>>;
   /**
    * The module hyparquet, for pages; Node finds it. It runs where it is handed in, as codecs do;
-   * otherwise in a thread, which is ended where the file takes too much of it.
+   * otherwise in a thread, which is ended where the file takes too much of it; by default the
+   * installed one.
    */
   readonly reader?: ParquetPackage;
   /** Most bytes of the rows, at 24 a value; by default 64 MiB and eight times the file. Infinity for none. */

@@ -24,7 +24,7 @@ export interface AccuracyOptions extends LabelOptions {
   readonly topK?: number;
   /** The mean over items (`micro`, the default) or over classes that occur (`macro`). */
   readonly average?: 'micro' | 'macro';
-  /** How many classes there are, for `macro`. */
+  /** How many classes there are, for `macro`; none by default. */
   readonly classes?: number;
 }
 

@@ -17,7 +17,7 @@ import type { Tensor } from '../../tensor/tensor.ts';
 export interface LabelOptions {
   /** Above which a score stands for class 1, where predictions have no axis of classes; 0.5 by default. */
   readonly threshold?: number;
-  /** Targets of this label count for nothing. */
+  /** Targets of this label count for nothing; none by default. */
   readonly ignoreIndex?: number;
 }
 

@@ -131,7 +131,7 @@ export function r2(): MetricFunctions<VarianceState, readonly [preds: Tensor, ta
 }
 
 export interface PerplexityOptions {
-  /** Targets of this label count for nothing. */
+  /** Targets of this label count for nothing; none by default. */
   readonly ignoreIndex?: number;
 }
 

@@ -19,7 +19,7 @@ export interface WorkerOptions {
    * `WorkerContext` and makes one. It must be that of the loader.
    */
   readonly name?: string;
-  /** What the function is given besides: anything that can be sent to a worker. */
+  /** What the function is given besides: anything that can be sent to a worker; nothing by default. */
   readonly data?: unknown;
   /** Milliseconds that a batch may take; by default as long as it does. */
   readonly timeout?: number;

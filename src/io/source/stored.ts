@@ -21,12 +21,15 @@ export interface ReadProgress {
 
 /** What reading takes: a signal that stops it, and a function that is told how far it has come. */
 export interface ReadOptions {
+  /** Ends the reading, with the signal's reason; none by default. */
   readonly signal?: AbortSignal | undefined;
+  /** Told of the bytes that have come; none by default. */
   readonly onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
 /** What reading by pieces takes besides: the size of a piece, 4 MiB by default, cut to whole elements or blocks. */
 export interface ChunkOptions extends ReadOptions {
+  /** Bytes of a chunk; 4 MiB by default. */
   readonly bytes?: number | undefined;
 }
 

@@ -30,7 +30,7 @@ const ends: readonly string[] = [
 
 /** What a codec is made with besides. */
 export interface TextOptions {
-  /** Optional packages, in pages. */
+  /** Optional packages, in pages; by default the installed ones. */
   readonly packages?: TextPackages | undefined;
 }
 

@@ -78,9 +78,11 @@ export class Unflatten extends Module {
 }
 
 export interface UpsamplingOptions {
-  /** Height and width of the result; either this or `scaleFactor`. */
+  /**
+   * Height and width of the result; either this or `scaleFactor`; by default `scaleFactor` says it.
+   */
   readonly size?: PerAxis;
-  /** How many times as long height and width become. */
+  /** How many times as long height and width become; by default `size` says it. */
   readonly scaleFactor?: PerAxis;
 }
 

@@ -50,7 +50,7 @@ export class Bilinear extends Module {
 export interface EmbeddingBagLayerOptions extends InitOptions {
   /** How the rows of a bag become one; 'mean' by default. */
   readonly mode?: 'sum' | 'mean' | 'max';
-  /** The row of this index starts as zeros and counts for nothing. */
+  /** The row of this index starts as zeros and counts for nothing; none by default. */
   readonly paddingIdx?: number;
   /** The offsets have one more, the number of indices; false by default. */
   readonly includeLastOffset?: boolean;

@@ -96,7 +96,8 @@ export function normOf(width: number, options: TransformerLayerOptions): LayerNo
 export interface EncodeOptions {
   /**
    * bool: true where a position may see another (PyTorch's masks say the opposite). Float: added to
-   * the scores. Broadcasts to [.., heads, S, S]; what PyTorch calls a padding mask is [N, 1, 1, S].
+   * the scores. Broadcasts to [.., heads, S, S]; what PyTorch calls a padding mask is [N, 1, 1, S];
+   * by default all see all.
    */
   readonly mask?: Tensor;
 }
@@ -120,9 +121,11 @@ export class TransformerEncoderLayer extends TransformerLayer {
 }
 
 export interface DecodeOptions {
-  /** Which positions of x see which of x, as for encoders: [.., heads, S, S]. */
+  /**
+   * Which positions of x see which of x, as for encoders: [.., heads, S, S]; by default all see all.
+   */
   readonly mask?: Tensor;
-  /** Which positions of x see which of the memory: [.., heads, S, M]. */
+  /** Which positions of x see which of the memory: [.., heads, S, M]; by default all see all. */
   readonly memoryMask?: Tensor;
 }
 

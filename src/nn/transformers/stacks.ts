@@ -142,7 +142,7 @@ export interface TransformerOptions extends TransformerLayerOptions {
 }
 
 export interface TransformOptions extends DecodeOptions {
-  /** Which positions of the source see which: [.., heads, M, M]. */
+  /** Which positions of the source see which: [.., heads, M, M]; by default all see all. */
   readonly sourceMask?: Tensor;
 }
 

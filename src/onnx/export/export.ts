@@ -18,7 +18,10 @@ import { portType, programOf, type Source } from './traced.ts';
 import { bindWeight, namesIn, type Weight } from './weights.ts';
 
 export interface ExportOptions {
-  /** A model, or tensors by name: what the tensors that the function captures are called. */
+  /**
+   * A model, or tensors by name: what the tensors that the function captures are called; by default
+   * those of a model that is exported.
+   */
   readonly parameters?: unknown;
   /**
    * How captured matrices of f32 are stored: f16, or blocks of integers (q8_0, q4_0). As they are
@@ -32,7 +35,7 @@ export interface ExportOptions {
    * they fit.
    */
   readonly externalData?: string;
-  /** What the graph is called. */
+  /** What the graph is called; by default as the function, or `main`. */
   readonly name?: string;
 }
 

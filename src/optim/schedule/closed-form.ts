@@ -54,7 +54,9 @@ export function lambdaLr(options: LambdaOptions): Schedule {
 }
 
 export interface ConstantOptions extends RateBase {
+  /** What the rate is multiplied by at first; 1/3 by default. */
   readonly factor?: number;
+  /** Steps until the rate is whole; 5 by default. */
   readonly totalIters?: number;
 }
 
@@ -71,8 +73,11 @@ export function constantLr(options: ConstantOptions): Schedule {
 }
 
 export interface LinearOptions extends RateBase {
+  /** What the rate is multiplied by at first; 1/3 by default. */
   readonly startFactor?: number;
+  /** What the rate is multiplied by at last; 1 by default. */
   readonly endFactor?: number;
+  /** Steps from the first factor to the last; 5 by default. */
   readonly totalIters?: number;
 }
 
@@ -99,6 +104,7 @@ export function linearLr(options: LinearOptions): Schedule {
 
 export interface StepOptions extends RateBase {
   readonly stepSize: number;
+  /** What the rate is multiplied by at each stage; 0.1 by default. */
   readonly gamma?: number;
 }
 
@@ -116,6 +122,7 @@ export function stepLr(options: StepOptions): Schedule {
 
 export interface MultiStepOptions extends RateBase {
   readonly milestones: readonly number[];
+  /** What the rate is multiplied by at each milestone; 0.1 by default. */
   readonly gamma?: number;
 }
 
@@ -153,7 +160,9 @@ export function exponentialLr(options: ExponentialOptions): Schedule {
 }
 
 export interface PolynomialOptions extends RateBase {
+  /** Steps until the rate is 0; 5 by default. */
   readonly totalIters?: number;
+  /** The exponent of the decay; 1 by default, a straight line. */
   readonly power?: number;
 }
 
@@ -176,6 +185,7 @@ function cosine(from: number, to: number, part: number): number {
 
 export interface CosineOptions extends RateBase {
   readonly tMax: number;
+  /** The least rate; 0 by default. */
   readonly etaMin?: number;
 }
 
@@ -196,7 +206,9 @@ export function cosineAnnealingLr(options: CosineOptions): Schedule {
 
 export interface RestartOptions extends RateBase {
   readonly t0: number;
+  /** How many times as long each period is as the one before; 1 by default. */
   readonly tMult?: number;
+  /** The least rate; 0 by default. */
   readonly etaMin?: number;
 }
 
@@ -231,7 +243,9 @@ export function cosineAnnealingWarmRestarts(options: RestartOptions): Schedule {
 export interface WarmupOptions extends RateBase {
   readonly warmup: number;
   readonly tMax: number;
+  /** What the rate is multiplied by at first; 1 / warmup by default. */
   readonly startFactor?: number;
+  /** The least rate; 0 by default. */
   readonly etaMin?: number;
 }
 

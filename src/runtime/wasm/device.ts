@@ -30,13 +30,19 @@ const limits: DeviceFacts['limits'] = {
 };
 
 export interface WasmOptions {
-  /** As many as `SINTER_THREADS` says, or as the machine has cores, where it is not said. */
+  /**
+   * As many as `SINTER_THREADS` says, or as the machine has cores, where it is not said; by default
+   * as many as `SINTER_THREADS` says or the machine has cores.
+   */
   readonly threads?: number | undefined;
-  /** How finely work is cut for them. */
+  /** How finely work is cut for them; by default as the device's threads ask for. */
   readonly grain?: Grain;
-  /** Milliseconds without any progress after which a thread is considered dead. */
+  /** Milliseconds without any progress after which a thread is considered dead; 10,000 by default. */
   readonly patience?: number;
-  /** How workers are started, instead of how they usually are. */
+  /**
+   * How workers are started, instead of how they usually are; by default as Node or the page starts
+   * them.
+   */
   readonly spawn?: Spawn;
 }
 

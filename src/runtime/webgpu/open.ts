@@ -11,7 +11,7 @@ import { WebGpuDevice } from './device.ts';
 
 /** How to open: every field has a default that fits the place the code runs in. */
 export interface WebGpuOptions {
-  /** Where the adapter comes from. */
+  /** Where the adapter comes from; by default the host's, or npm's in Node. */
   readonly adapter?: () => Promise<GPUAdapter | null>;
   /**
    * Bytes all buffers together may take. Default: unlimited on hardware, three quarters of the

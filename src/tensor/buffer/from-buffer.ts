@@ -24,11 +24,11 @@ import { lendingOf, type Lending, type View } from './lent.ts';
 export interface FromBufferOptions {
   /** All elements in one axis by default. */
   readonly shape?: readonly number[];
-  /** The buffer's, which may be said again; q8 gives f32. */
+  /** The buffer's, which may be said again; q8 gives f32; by default the buffer's. */
   readonly dtype?: DType;
   /** Elements from one index to the next along each axis; those of C-order by default. */
   readonly strides?: readonly number[];
-  /** Elements before the first. */
+  /** Elements before the first; 0 by default. */
   readonly offset?: number;
   /**
    * `false` throws where kernels cannot read the memory where it lies, `true` always copies; by

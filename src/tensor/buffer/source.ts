@@ -33,18 +33,24 @@ export interface BufferOptions {
 export interface WrapOptions extends BufferOptions {
   /** Elements; by default as many as there are whole ones in the memory. Required for q8. */
   readonly length?: number;
-  /** Bytes before the first element, a multiple of 4. */
+  /** Bytes before the first element, a multiple of 4; 0 by default. */
   readonly byteOffset?: number;
-  /** Bytes of the memory, where its API does not tell: of device pointers. */
+  /**
+   * Bytes of the memory, where its API does not tell: of device pointers; by default as many as its
+   * API tells.
+   */
   readonly byteLength?: number;
-  /** Called when neither a buffer nor a tensor nor queued work uses the memory any more. */
+  /**
+   * Called when neither a buffer nor a tensor nor queued work uses the memory any more; nothing
+   * happens by default.
+   */
   readonly release?: () => void;
 }
 
 export interface UploadOptions extends BufferOptions {
   /**
    * By way of memory that the device reads itself: of speed alone, and a wish. CUDA stages every
-   * upload there, WebGPU maps a buffer, others copy as ever.
+   * upload there, WebGPU maps a buffer, others copy as ever. False by default.
    */
   readonly pinned?: boolean;
 }

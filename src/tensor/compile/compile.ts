@@ -25,32 +25,32 @@ import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
 
 export interface CompileFunctionOptions {
   /**
-   * Arguments whose tensors are given up by a call, so that results may take their memory; using
-   * them later is an error.
+   * Arguments whose tensors are given up by a call, so that results may take their memory; using them
+   * later is an error; none by default.
    */
   readonly donate?: readonly number[];
   /**
    * Measures a few ways to run each kernel that has a choice, once for a kind of kernel, its sizes
    * and the device, and keeps the best: see `TuneOptions`. The first call then waits in the
-   * background.
+   * background; false by default.
    */
   readonly tune?: boolean | TuneOptions;
   /**
    * Choices to use instead, as `measuredSchedules` gave them. They hold for the device they were
-   * measured on.
+   * measured on; none by default.
    */
   readonly schedules?: Schedules;
   /**
-   * Sizes of arguments that may vary: `{ x: ['batch', dim('seq', { max: 2048 }), 64] }`, by the names
+   * Sizes of arguments that may vary; by default those that are seen to vary: `{ x: ['batch', dim('seq', { max: 2048 }), 64] }`, by the names
    * of parameters or by place. One program, in at most three variants, serves all of them. Within the
    * function sizes are numbers as ever; it is recorded at a few sizes, and once at each that calls
    * bring, to see what becomes of them (docs/functions/sizes.md).
    */
   readonly dims?: Dims;
   /**
-   * Bytes that a run may take in device memory: inputs, results and what lies between. Where it
-   * takes more, values are computed again instead of being kept, products last, and results are
-   * the same. Throws E_LIMIT where they are read if that is not enough.
+   * Bytes that a run may take in device memory: inputs, results and what lies between. Where it takes
+   * more, values are computed again instead of being kept, products last, and results are the same.
+   * Throws E_LIMIT where they are read if that is not enough; no limit by default.
    */
   readonly memory?: number;
 }

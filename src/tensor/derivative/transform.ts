@@ -51,7 +51,7 @@ export interface GradOptions<N extends Argnums = Argnums> {
   readonly argnums?: N;
   /**
    * The function gives `[loss, aux]`: what comes with the loss, a tree, is handed out beside the
-   * gradient.
+   * gradient; false by default.
    */
   readonly hasAux?: boolean;
 }

@@ -13,7 +13,7 @@ import { allAxes, type LossOptions, lossOptions, reduced } from './loss-reductio
 import { apply, casted, checkFloat, checkInteger, show } from './operand.ts';
 
 export interface NllOptions extends LossOptions {
-  /** One factor per class; the mean divides by the sum of the targets' factors. */
+  /** One factor per class; the mean divides by the sum of the targets' factors; 1 each by default. */
   readonly weight?: Tensor;
   /** Targets of this class count for nothing. None by default (PyTorch: −100). */
   readonly ignoreIndex?: number;

@@ -109,7 +109,7 @@ export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions =
 }
 
 export interface BceOptions extends LossOptions {
-  /** A factor on each element's loss. */
+  /** A factor on each element's loss; 1 by default. */
   readonly weight?: TensorLike;
 }
 
@@ -152,7 +152,7 @@ function weighted(
 }
 
 export interface BceWithLogitsOptions extends BceOptions {
-  /** Factor on the loss of positive targets. */
+  /** Factor on the loss of positive targets; 1 by default. */
   readonly posWeight?: TensorLike;
 }
 

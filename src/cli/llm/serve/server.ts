@@ -26,7 +26,7 @@ export interface ServeOptions {
   readonly parallel: number;
   /** Requests that may wait beside them. */
   readonly queue: number;
-  /** Told of errors that are no client's. */
+  /** Told of errors that are no client's; they are dropped by default. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -56,7 +56,9 @@ export interface Cell {
 }
 
 export interface LibraryOptions {
+  /** Variables that name places; those of the process by default. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Finds files by their names; Node's resolution by default. */
   readonly resolve?: Resolve;
 }
 

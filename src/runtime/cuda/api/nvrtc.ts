@@ -46,7 +46,8 @@ export interface Nvrtc {
 
 export interface NvrtcOptions extends LibraryOptions {
   /**
-   * Compute capabilities that it has to compile for, by machine code or by PTX of an earlier one.
+   * Compute capabilities that it has to compile for, by machine code or by PTX of an earlier one;
+   * none by default.
    */
   readonly capabilities?: readonly number[];
   /** Where it is looked for. Default: as described above. */

@@ -20,7 +20,10 @@ export interface LoopOptions {
 export interface ScanLoopOptions extends LoopOptions {
   /** From the last slice to the first; results lie where their slices do. Default false. */
   readonly reverse?: boolean;
-  /** The number of turns: needed where there are no slices to count. */
+  /**
+   * The number of turns: needed where there are no slices to count; by default as many as there are
+   * slices.
+   */
   readonly length?: number;
 }
 

@@ -34,6 +34,7 @@ export type NestedData = number | boolean | bigint | ComplexNumber | readonly Ne
 export type Element = number | boolean | bigint | ComplexNumber;
 
 export interface CreateOptions<T extends DType = DType> {
+  /** The dtype of the elements; by default that of the values or of x, else f32. */
   readonly dtype?: T;
 }
 

@@ -139,7 +139,7 @@ export function logspace<T extends DType = 'f32'>(
 }
 
 export interface TriangleOptions {
-  /** Which diagonal ends the triangle: 0 the main one, 1 the one above it, −1 below. */
+  /** Which diagonal ends the triangle: 0 the main one, 1 the one above it, −1 below; 0 by default. */
   readonly offset?: number;
   /** i32 by default. */
   readonly dtype?: 'i32' | 'i64';

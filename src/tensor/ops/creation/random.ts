@@ -119,7 +119,9 @@ export function uniform<T extends DType = 'f32'>(
 }
 
 export interface NormalOptions<T extends DType = DType> extends DrawOptions<T> {
+  /** The mean; 0 by default. */
   readonly mean?: number;
+  /** The standard deviation; 1 by default. */
   readonly std?: number;
 }
 
@@ -227,8 +229,8 @@ export interface DropoutOptions {
 
 export interface SeededDropoutOptions extends DropoutOptions, KeyOption {
   /**
-   * An integer in [0, 2³²) that decides the mask by itself: the same seed zeroes the same elements, and
-   * the generator stays where it is.
+   * An integer in [0, 2³²) that decides the mask by itself: the same seed zeroes the same elements,
+   * and the generator stays where it is; by default the generator decides.
    */
   readonly seed?: number;
 }

@@ -169,7 +169,7 @@ export function gridSample(x: Tensor, grid: Tensor, options: SampleOptions = {})
 }
 
 export interface GridOptions {
-  /** As in `SampleOptions`. */
+  /** As in `SampleOptions`; false by default. */
   readonly alignCorners?: boolean;
 }
 

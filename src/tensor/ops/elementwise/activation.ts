@@ -139,7 +139,10 @@ export const selu: FloatUnary = realFormula('selu', (b, x) =>
 );
 
 export interface GeluOptions {
-  /** `none`: x·Φ(x), by erf; `tanh`: its classic approximation; `sigmoid`: x·σ(1.702·x). */
+  /**
+   * `none`: x·Φ(x), by erf; `tanh`: its classic approximation; `sigmoid`: x·σ(1.702·x); `none` by
+   * default.
+   */
   readonly approximate?: 'none' | 'tanh' | 'sigmoid';
 }
 

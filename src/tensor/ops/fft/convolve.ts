@@ -15,7 +15,10 @@ import { flip } from '../shape/movement.ts';
 import { fftn, ifftn, irfftn, rfftn } from './transform.ts';
 
 export interface ConvolveOptions {
-  /** All of the result, as much of its middle as the first operand has, or what meets no end. */
+  /**
+   * All of the result, as much of its middle as the first operand has, or what meets no end; `full`,
+   * all of it, by default.
+   */
   readonly mode?: 'full' | 'same' | 'valid';
   /** The axes; all by default. Others broadcast. */
   readonly dim?: number | readonly number[];

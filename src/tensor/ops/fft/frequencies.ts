@@ -11,6 +11,7 @@ import { roll } from '../shape/movement.ts';
 export interface FrequencyOptions {
   /** The time between samples; 1 by default. */
   readonly d?: number;
+  /** The result's dtype; f32 by default. */
   readonly dtype?: DType;
 }
 

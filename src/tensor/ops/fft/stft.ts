@@ -39,7 +39,7 @@ export interface StftOptions extends FrameOptions {
 export interface IstftOptions extends FrameOptions {
   /** Elements of the signal; all that the frames cover by default. */
   readonly length?: number;
-  /** A complex signal; only of whole spectra. */
+  /** A complex signal; only of whole spectra; false by default. */
   readonly returnComplex?: boolean;
 }
 

@@ -31,14 +31,19 @@ export interface FftOptions {
   readonly n?: number;
   /** The axis; the last by default. */
   readonly dim?: number;
+  /**
+   * Which direction divides by the number of points: `backward`, the default, `forward`, or both by
+   * its root (`ortho`).
+   */
   readonly norm?: FftNorm;
 }
 
 export interface FftnOptions {
-  /** Points along each axis, −1 for its own length. */
+  /** Points along each axis, −1 for its own length; by default the sizes of x. */
   readonly s?: readonly number[];
   /** The axes; by default the last ones, as many as `s` has, or all. */
   readonly dim?: number | readonly number[];
+  /** As in `FftOptions`; `backward` by default. */
   readonly norm?: FftNorm;
 }
 

@@ -29,9 +29,12 @@ import { averageTo } from '../window/adaptive.ts';
 import { weightedAxis } from '../window/weighted.ts';
 
 export interface InterpolateOptions {
-  /** Sizes of the spatial axes of the result; either this or `scaleFactor`. */
+  /**
+   * Sizes of the spatial axes of the result; either this or `scaleFactor`; by default `scaleFactor`
+   * says them.
+   */
   readonly size?: PerAxis;
-  /** How many times as long each spatial axis becomes, rounded down. */
+  /** How many times as long each spatial axis becomes, rounded down; by default `size` says it. */
   readonly scaleFactor?: PerAxis;
   /**
    * `nearest` (default), `nearestExact`, `linear` over any number of axes, `cubic`, or `area`. As in

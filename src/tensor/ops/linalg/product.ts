@@ -127,7 +127,7 @@ export function tensorinv(x: Tensor, options: TensorinvOptions = {}): Tensor {
 }
 
 export interface TensorsolveOptions {
-  /** Axes of A that are moved to its end first. */
+  /** Axes of A that are moved to its end first; none by default. */
   readonly axes?: readonly number[];
 }
 

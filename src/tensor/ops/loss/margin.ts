@@ -61,7 +61,7 @@ export interface MultiMarginOptions extends LossOptions {
   readonly p?: number;
   /** 1 by default. */
   readonly margin?: number;
-  /** One factor per class. */
+  /** One factor per class; 1 each by default. */
   readonly weight?: Tensor;
 }
 
@@ -168,7 +168,7 @@ export function multilabelMarginLoss(
 }
 
 export interface MultilabelSoftMarginOptions extends LossOptions {
-  /** A factor per class. */
+  /** A factor per class; 1 each by default. */
   readonly weight?: TensorLike;
 }
 

@@ -146,7 +146,10 @@ export function cosineEmbeddingLoss(
 export interface TripletOptions extends LossOptions {
   /** 1 by default. */
   readonly margin?: number;
-  /** Takes the distance of positive and negative where it is less (Balntas et al., 2016). */
+  /**
+   * Takes the distance of positive and negative where it is less (Balntas et al., 2016); false by
+   * default.
+   */
   readonly swap?: boolean;
 }
 

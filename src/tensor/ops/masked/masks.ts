@@ -15,7 +15,7 @@ import { axesOf, dropKeptAxes, type Axes, type ReduceOptions, reduceOptions } fr
 export interface MaskOptions {
   /** Which elements count: a bool tensor that broadcasts to the operand; all by default. */
   readonly mask?: Tensor;
-  /** The dtype to compute in and to give. */
+  /** The dtype to compute in and to give; x's by default. */
   readonly dtype?: DType;
 }
 

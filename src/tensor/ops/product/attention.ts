@@ -19,10 +19,10 @@ import { dropoutOf } from '../creation/noise.ts';
 export interface AttentionOptions {
   /**
    * bool: true where a query may see a key. Float: added to the scores. Broadcasts to [.., queries,
-   * keys].
+   * keys]; by default every query sees every key.
    */
   readonly mask?: Tensor;
-  /** Query i sees keys 0 … i. */
+  /** Query i sees keys 0 … i; false by default. */
   readonly isCausal?: boolean;
   /** 1 / √d by default. */
   readonly scale?: number;

@@ -28,18 +28,21 @@ export interface ConvOptions {
 }
 
 export interface ConvTransposeOptions {
+  /** Steps of the convolution that this turns round, as one number or one per axis; 1 by default. */
   readonly stride?: PerAxis;
   /**
-   * What the convolution that this turns round pads: cut off from the result, as one number or a
-   * pair [before, after] each.
+   * What the convolution that this turns round pads: cut off from the result, as one number or a pair
+   * [before, after] each; 0 by default.
    */
   readonly padding?: Padding;
   /**
    * Elements added at the end of each axis, to tell apart sizes that a strided convolution maps to
-   * one.
+   * one; 0 by default.
    */
   readonly outputPadding?: PerAxis;
+  /** Distance between the weight's elements; 1 by default. */
   readonly dilation?: PerAxis;
+  /** Groups of channels that do not see each other; 1 by default. */
   readonly groups?: number;
 }
 

@@ -14,7 +14,10 @@ import { productType, leadingAxes, matmulNodes, contract } from './contract.ts';
 import { diagonalOf } from '../shape/layout.ts';
 
 export interface MatmulOptions {
-  /** The result's dtype, without an intermediate rounding to the operands' dtype. */
+  /**
+   * The result's dtype, without an intermediate rounding to the operands' dtype; the operands' by
+   * default.
+   */
   readonly dtype?: DType;
 }
 

@@ -27,7 +27,10 @@ export type MaxPoolOptions = WindowOptions;
 export interface AvgPoolOptions extends WindowOptions {
   /** Counts padding in the divisor; true by default. */
   readonly countIncludePad?: boolean;
-  /** What every sum is divided by, in place of how many elements its window has. */
+  /**
+   * What every sum is divided by, in place of how many elements its window has; by default that
+   * number.
+   */
   readonly divisorOverride?: number;
 }
 

@@ -18,9 +18,9 @@ import { cumsum } from './scan.ts';
 import type { Axes } from './axes.ts';
 
 export interface DiffOptions {
-  /** What is put before x along the axis. */
+  /** What is put before x along the axis; nothing by default. */
   readonly prepend?: Tensor;
-  /** What is put behind x along the axis. */
+  /** What is put behind x along the axis; nothing by default. */
   readonly append?: Tensor;
 }
 
@@ -55,7 +55,7 @@ function neighbours(x: Tensor, axis: number): [later: Tensor, earlier: Tensor] {
 const fractional = (x: Tensor): Tensor => (isInexact(x.dtype) ? x : cast(x, 'f32'));
 
 export interface TrapezoidOptions {
-  /** Where the values were taken, along the axis. */
+  /** Where the values were taken, along the axis; by default `dx` apart. */
   readonly x?: Tensor;
   /** How far apart they were taken, 1 by default. */
   readonly dx?: number;
@@ -112,7 +112,10 @@ function reach(widths: Tensor, at: number | undefined, rank: number): Tensor {
 }
 
 export interface GradientOptions {
-  /** How far apart neighbours are: one number, one an axis, or the places as a vector an axis. */
+  /**
+   * How far apart neighbours are: one number, one an axis, or the places as a vector an axis; 1 by
+   * default.
+   */
   readonly spacing?: number | readonly (number | Tensor)[];
   /** The order of the formula at both ends: 1 (default) or 2. */
   readonly edgeOrder?: 1 | 2;

@@ -322,8 +322,11 @@ export function batchNormUpdate(
 }
 
 export interface LocalResponseOptions {
+  /** The factor of the squares; 1e-4 by default. */
   readonly alpha?: number;
+  /** The exponent; 0.75 by default. */
   readonly beta?: number;
+  /** What the squares are added to; 1 by default. */
   readonly k?: number;
 }
 

@@ -26,7 +26,7 @@ import {
 } from './axes.ts';
 
 export interface SumOptions<T extends DType = DType> extends ReduceOptions {
-  /** The dtype to accumulate in and give. */
+  /** The dtype to accumulate in and give; x's by default, i32 for bool and integers of 8 and 16 bits. */
   readonly dtype?: T;
 }
 

@@ -16,11 +16,11 @@ import * as formula from '../elementwise/formula.ts';
 import { apply, casted, checkFloat, checkImaginaryKept, checkNotComplex, show } from '../operand.ts';
 
 export interface ScanOptions<T extends DType = DType> {
-  /** From the last element to the first. */
+  /** From the last element to the first; false by default. */
   readonly reverse?: boolean;
-  /** Without the element itself: the first result is the identity. */
+  /** Without the element itself: the first result is the identity; false by default. */
   readonly exclusive?: boolean;
-  /** The dtype to accumulate in and give. */
+  /** The dtype to accumulate in and give; x's by default, i32 for bool and integers of 8 and 16 bits. */
   readonly dtype?: T;
 }
 

@@ -17,7 +17,7 @@ import { sliceAxis } from '../shape/layout.ts';
 export interface SortOptions {
   /** From the largest to the smallest; false by default. */
   readonly descending?: boolean;
-  /** Equal elements keep their order, as they always do. */
+  /** Equal elements keep their order, by default and always. */
   readonly stable?: boolean;
 }
 
@@ -67,7 +67,7 @@ export function msort<D extends DType>(x: Tensor<D>): Tensor<D> {
 export interface TopkOptions {
   /** The largest (default) or the smallest. */
   readonly largest?: boolean;
-  /** Best first, as they always are. */
+  /** Best first, by default and always. */
   readonly sorted?: boolean;
 }
 
@@ -117,7 +117,9 @@ function sorted(
 export interface SearchsortedOptions {
   /** Counts boundaries that equal the value as well; false by default. */
   readonly right?: boolean;
-  /** The positions that put the boundaries in order, where they are not. */
+  /**
+   * The positions that put the boundaries in order, where they are not; by default they are in order.
+   */
   readonly sorter?: Tensor;
 }
 

@@ -17,7 +17,7 @@ import { flattened, unraveled } from './count.ts';
 export interface IsinOptions {
   /** True for the elements that are not there; false by default. */
   readonly invert?: boolean;
-  /** Promises that neither side has equal elements: nothing is gained by it here. */
+  /** Promises that neither side has equal elements: nothing is gained by it here; false by default. */
   readonly assumeUnique?: boolean;
 }
 

@@ -29,13 +29,19 @@ import { padConstant, sliceAxis } from '../shape/layout.ts';
 export type SegmentReduce = 'sum' | 'mean' | 'prod' | 'max' | 'min';
 
 export interface SegmentReduceOptions {
-  /** How many elements each segment has, [.., segments]; their sum is the size of the axis. */
+  /**
+   * How many elements each segment has, [.., segments]; their sum is the size of the axis; by default
+   * `offsets` say it.
+   */
   readonly lengths?: Tensor;
-  /** Where each segment begins, and the end of the last: [.., segments + 1]. */
+  /**
+   * Where each segment begins, and the end of the last: [.., segments + 1]; by default `lengths` say
+   * it.
+   */
   readonly offsets?: Tensor;
   /** The axis of the segments, 0 by default; lengths and offsets have the axes up to it. */
   readonly axis?: number;
-  /** What each fold begins with, and gives for a segment of nothing. */
+  /** What each fold begins with, and gives for a segment of nothing; the fold's identity by default. */
   readonly initial?: number;
 }
 

@@ -18,13 +18,16 @@ import { checkReadable, readCount, runningCount, sizeOption, truePlaces } from '
 
 /** What distinct elements are taken of. */
 export interface UniqueOptions {
-  /** Distinct slices along this axis; without one, distinct elements. */
+  /** Distinct slices along this axis; by default none, and distinct elements. */
   readonly axis?: number;
-  /** Gives `inverse` as well. */
+  /** Gives `inverse` as well; false by default. */
   readonly returnInverse?: boolean;
-  /** Gives `counts` as well. */
+  /** Gives `counts` as well; false by default. */
   readonly returnCounts?: boolean;
-  /** How many distinct ones the result has room for, for a result without a read. */
+  /**
+   * How many distinct ones the result has room for, for a result without a read; by default as many
+   * as there are, which is read.
+   */
   readonly size?: number;
 }
 

@@ -26,13 +26,16 @@ import { apply, checkFloat, checkInteger, checkRank, show } from '../operand.ts'
 import { selectRows } from './gather.ts';
 
 export interface EmbeddingBagOptions {
-  /** Where each bag begins in a vector of indices, [B], ascending from 0. */
+  /**
+   * Where each bag begins in a vector of indices, [B], ascending from 0; by default each row of a
+   * matrix is a bag.
+   */
   readonly offsets?: Tensor;
   /** How the rows of a bag become one; 'mean' by default. */
   readonly mode?: 'sum' | 'mean' | 'max';
-  /** A factor for each index, for 'sum'. */
+  /** A factor for each index, for 'sum'; 1 by default. */
   readonly perSampleWeights?: Tensor;
-  /** Indices of this row count for nothing. */
+  /** Indices of this row count for nothing; none by default. */
   readonly paddingIdx?: number;
   /** The offsets have one more, the number of indices; false by default. */
   readonly includeLastOffset?: boolean;

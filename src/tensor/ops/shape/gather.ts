@@ -130,7 +130,7 @@ export function takeAlongDim<D extends DType>(x: Tensor<D>, index: Tensor, axis?
 }
 
 export interface EmbeddingOptions {
-  /** The row of this index gets no gradient. */
+  /** The row of this index gets no gradient; none by default. */
   readonly paddingIdx?: number;
 }
 

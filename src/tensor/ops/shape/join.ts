@@ -151,7 +151,10 @@ function interleaved(b: GraphBuilder, x: Node, count: number, axis: number): Nod
 }
 
 export interface RepeatOptions {
-  /** The sum of the repeats, where they are a tensor: then nothing has to be read. */
+  /**
+   * The sum of the repeats, where they are a tensor: then nothing has to be read; by default it is
+   * read.
+   */
   readonly outputSize?: number;
 }
 

@@ -71,8 +71,8 @@ function rotated(b: GraphBuilder, x: Node, axis: number, shift: number): Node {
 
 export interface PadOptions {
   /**
-   * What the new elements are: `value`, the mirror image without the edge, the edge, or the other
-   * end.
+   * What the new elements are: `value` by default, the mirror image without the edge, the edge, or
+   * the other end.
    */
   readonly mode?: 'constant' | 'reflect' | 'replicate' | 'circular';
   /** For `constant`; 0 by default. Complex tensors take `{ re, im }` as well. */
@@ -219,9 +219,11 @@ export function triu<D extends DType>(x: Tensor<D>, diagonal = 0): Tensor<D> {
 }
 
 export interface DiagonalOptions {
-  /** Which diagonal: 0 the main one, 1 the one above it, −1 below. */
+  /** Which diagonal: 0 the main one, 1 the one above it, −1 below; 0 by default. */
   readonly offset?: number;
+  /** The axis of its rows; 0 by default. */
   readonly axis1?: number;
+  /** The axis of its columns; 1 by default. */
   readonly axis2?: number;
 }
 
@@ -243,6 +245,7 @@ export function diagonal<D extends DType>(x: Tensor<D>, options: DiagonalOptions
 export interface DiagEmbedOptions {
   /** The axes of the result that span the matrices; the last two by default. */
   readonly axis1?: number;
+  /** The axis of its columns in the result; −1 by default. */
   readonly axis2?: number;
 }
 

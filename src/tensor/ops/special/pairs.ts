@@ -46,7 +46,7 @@ export const igamma: FloatBinary = /* @__PURE__ */ pair('igamma', incomplete.low
 export const igammac: FloatBinary = /* @__PURE__ */ pair('igammac', incomplete.upperGamma);
 
 export interface LogitOptions {
-  /** x is limited to [eps, 1 − eps] first. */
+  /** x is limited to [eps, 1 − eps] first; by default it is not. */
   readonly eps?: number;
 }
 

@@ -16,7 +16,7 @@ import { svdvalsNodes } from './rules.ts';
 export interface VectorNormOptions {
   /** Keeps the folded axes with size 1; false by default. */
   readonly keepdim?: boolean;
-  /** What elements are converted to before they are folded. */
+  /** What elements are converted to before they are folded; x's by default. */
   readonly dtype?: DType;
 }
 

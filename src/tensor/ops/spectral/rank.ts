@@ -36,7 +36,10 @@ export interface RankOptions {
    * the next number, or 0 where `atol` is given.
    */
   readonly rtol?: number | Tensor;
-  /** The matrices are Hermitian: eigenvalues are used, and only the lower triangle read. */
+  /**
+   * The matrices are Hermitian: eigenvalues are used, and only the lower triangle read; false by
+   * default.
+   */
   readonly hermitian?: boolean;
 }
 

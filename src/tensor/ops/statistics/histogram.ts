@@ -48,9 +48,9 @@ function binned(b: GraphBuilder, bin: Node, values: Node, bins: number): Node {
 export interface HistcOptions {
   /** 100 by default. */
   readonly bins?: number;
-  /** Where bins begin; with `max` equal, from the least to the greatest element. */
+  /** Where bins begin; with `max` equal, from the least to the greatest element; 0 by default. */
   readonly min?: number;
-  /** Where bins end, included. */
+  /** Where bins end, included; 0 by default. */
   readonly max?: number;
 }
 
@@ -199,7 +199,9 @@ export function histogram(
 export interface HistogramddOptions {
   /** Where equal bins begin and end on each axis, from the least to the greatest by default. */
   readonly range?: readonly (readonly [number, number])[];
+  /** What each point counts for; 1 by default. */
   readonly weight?: Tensor;
+  /** Divides by the sum and each bin's volume; false by default. */
   readonly density?: boolean;
 }
 

@@ -98,9 +98,9 @@ export function aminmax(x: Tensor, axis?: number, options: ReduceOptions = {}): 
 export interface CovOptions {
   /** The sum of products is divided by the number of observations less this: 1 by default. */
   readonly correction?: number;
-  /** How often each observation was made: integers. */
+  /** How often each observation was made: integers; 1 by default. */
   readonly fweights?: Tensor;
-  /** How much each observation counts: floats. */
+  /** How much each observation counts: floats; 1 by default. */
   readonly aweights?: Tensor;
 }
 

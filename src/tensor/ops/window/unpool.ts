@@ -111,13 +111,16 @@ export function maxUnpool3d(
 }
 
 export interface FractionalPoolOptions {
-  /** The spatial sizes of the result; either this or `outputRatio`. */
+  /**
+   * The spatial sizes of the result; either this or `outputRatio`; by default `outputRatio` says
+   * them.
+   */
   readonly outputSize?: PerAxis;
-  /** The result's sizes as shares of x's, below 1. */
+  /** The result's sizes as shares of x's, below 1; by default `outputSize` says them. */
   readonly outputRatio?: number;
   /**
-   * Where windows begin: a number in [0, 1) for each sample, channel and axis, [N, C, axes]. Drawn
-   * anew at each call without it.
+   * Where windows begin: a number in [0, 1) for each sample, channel and axis, [N, C, axes]. By
+   * default drawn anew at each call.
    */
   readonly samples?: Tensor;
 }
