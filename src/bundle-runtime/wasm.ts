@@ -2,6 +2,7 @@
 // made once, and the threads of the runtime where memory can be shared.
 
 import { DeviceError } from '../errors.ts';
+import { checkAllowed } from '../runtime/wasm/allowed.ts';
 import { cutsOf, type Cut } from '../runtime/wasm/cut.ts';
 import type { ProgramStep } from '../runtime/program.ts';
 import { withSharedMemory } from '../runtime/wasm/imports.ts';
@@ -13,16 +14,19 @@ import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
 
 const page = 65_536;
 
-/** A machine with so many threads, else as many as the runtime takes. */
+/** A machine with so many threads, else as many as the runtime takes. Rejects with E_DEVICE where a page forbids WebAssembly. */
 export async function openWasm(threads: number | undefined): Promise<Machine<number>> {
+  checkAllowed('wasm');
   const threaded = threading(threads);
-  const shared = threaded.spawn !== undefined;
-  const memory = new WebAssembly.Memory({ initial: 1, maximum: page, shared });
-  const pool =
-    threaded.spawn === undefined
-      ? undefined
-      : await Pool.open('wasm', threaded.count, memory, threaded.spawn);
-  return new Wasm(memory, pool);
+  const memory = (shared: boolean): WebAssembly.Memory =>
+    new WebAssembly.Memory({ initial: 1, maximum: page, shared });
+  if (threaded.spawn !== undefined) {
+    const common = memory(true);
+    // A page may allow no workers: then there is one thread.
+    const pool = await Pool.open('wasm', threaded.count, common, threaded.spawn).catch(() => undefined);
+    if (pool !== undefined) return new Wasm(common, pool);
+  }
+  return new Wasm(memory(false), undefined);
 }
 
 class Wasm implements Machine<number> {

@@ -98,6 +98,7 @@ describe('in Chromium', () => {
       if (at === '/bundled.html') return BUNDLED;
       if (at === '/isolated.html') return ISOLATED;
       if (at === '/strict.html') return { ...ISOLATED, headers: { ...ISOLATED.headers, ...BUNDLED.headers } };
+      if (at === '/forbidden.html') return FORBIDDEN;
       if (at === '/unbundled.html') return { body: example };
       const body = at.startsWith(PACKAGE)
         ? textOf(path.join(home, at.slice(PACKAGE.length)))
@@ -218,6 +219,23 @@ describe('in Chromium', () => {
     });
   });
 
+  test('a page whose policy forbids WebAssembly says what the policy lacks', async () => {
+    const before = complaints.length;
+    await page.goto(`${served.origin}/forbidden.html`);
+    const advice = /Content-Security-Policy forbids WebAssembly[^]*try: 'wasm-unsafe-eval' in its script-src/;
+    const reports = await (await api()).evaluate((sinter) => sinter.devices());
+    expect(reports.find(({ name }) => name === 'wasm')).toMatchObject({
+      available: false,
+      reason: expect.stringMatching(advice) as string,
+    });
+    const asked = (await api()).evaluate((sinter) => sinter.compute('wasm'));
+    await expect(asked).rejects.toThrow(advice);
+    // WebGPU asks for nothing.
+    expectClose(await (await api()).evaluate((sinter, name) => sinter.compute(name), DEVICE), expected);
+    expect(complaints.splice(before).every((text) => text.includes('Content Security Policy'))).toBe(true);
+    await page.goto(`${served.origin}/bundled.html`);
+  });
+
   test('errors in a minified page have their names, codes and hints', async () => {
     const errors = await (await api()).evaluate((sinter) => sinter.mistakes());
     expect(errors['sizes that do not fit']).toMatchObject({
@@ -274,6 +292,12 @@ const BUNDLED = {
   headers: {
     'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self'",
   },
+};
+
+/** Under a policy that does not know of WebAssembly. */
+const FORBIDDEN = {
+  body: BUNDLED.body,
+  headers: { 'content-security-policy': "default-src 'none'; script-src 'self'" },
 };
 
 /** What a page and its workers must be served with to have shared memory. */

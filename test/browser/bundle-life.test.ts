@@ -53,6 +53,8 @@ beforeAll(async () => {
   served = await serve((at, { range }) => {
     if (at === '/favicon.ico') return { body: '' };
     if (at === '/page.html') return { ...page, headers: isolated };
+    const policy = policies[at];
+    if (policy !== undefined) return { ...page, headers: { ...isolated, 'content-security-policy': policy } };
     const body = bundle.files.get(at.slice(1));
     if (body === undefined) return undefined;
     if (!at.endsWith('.safetensors')) return { body, headers: isolated };
@@ -104,10 +106,10 @@ function countHeld(): void {
   Object.assign(globalThis, { settled });
 }
 
-async function opened(): Promise<Page> {
+async function opened(at = 'page'): Promise<Page> {
   const tab = await browser.context.newPage();
   await tab.addInitScript(countHeld);
-  await tab.goto(`${served.origin}/page.html`);
+  await tab.goto(`${served.origin}/${at}.html`);
   await tab.waitForFunction(() => 'load' in globalThis);
   const given = {
     images: (await inputs.predict[0].data()) as Float32Array,
@@ -162,6 +164,29 @@ describe('several models on a page', () => {
     expect(seen.halfway.buffers).toBe(seen.whileBoth.buffers / 2);
     expect(seen.end).toEqual({ buffers: 0, devices: isShared ? 1 : 0 });
     expect(seen.info).toBe(isShared ? 'alive' : undefined);
+    await tab.close();
+  });
+
+  test('on WebAssembly say what the policy of a page lacks', async () => {
+    const tab = await opened('without-wasm');
+    const failed = await tab.evaluate(() => {
+      const { load } = globalThis as unknown as Life;
+      return load({ target: 'wasm' }).catch((error: Error) => error.message);
+    });
+    expect(failed).toBe(
+      "wasm: the page's Content-Security-Policy forbids WebAssembly\n  try: 'wasm-unsafe-eval' in its script-src",
+    );
+    await tab.close();
+  });
+
+  test('and have one thread where no workers are allowed', async () => {
+    const tab = await opened('without-workers');
+    const loss = await tab.evaluate(async () => {
+      const { load, batch } = globalThis as unknown as Life;
+      return (await (await load({ target: 'wasm', threads: 3 })).train(batch)).loss[0]!;
+    });
+    expect(loss).toBeGreaterThan(0);
+    expect(tab.workers()).toHaveLength(0);
     await tab.close();
   });
 
@@ -251,6 +276,12 @@ test('a connection that breaks is taken up where it ended', async () => {
   expect(ranges).toEqual([undefined, 'bytes=700-', 'bytes=1400-']);
   await tab.close();
 });
+
+/** What pages are allowed to do, by their paths. */
+const policies: Readonly<Record<string, string>> = {
+  '/without-wasm.html': "script-src 'self' 'unsafe-inline'",
+  '/without-workers.html': "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; worker-src 'self'",
+};
 
 const page = {
   body: `<!doctype html><title>A bundle</title>

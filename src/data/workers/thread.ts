@@ -76,7 +76,9 @@ onmessage = ({ data }) => { ${serving('port', 'data')} };`;
     listener.answer(data);
   });
   worker.addEventListener('messageerror', () => listener.ended('its answer cannot be read'));
-  worker.addEventListener('error', ({ message }) => listener.ended(message || 'the page does not allow it'));
+  worker.addEventListener('error', ({ message }) =>
+    listener.ended(message || 'the page allows no worker from a blob: worker-src blob:'),
+  );
   worker.postMessage(assignment, []);
   return {
     ask: (wanted) => worker.postMessage(wanted, []),

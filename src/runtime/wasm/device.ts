@@ -18,6 +18,7 @@ import { Modules } from './modules.ts';
 import type { Grain } from './cut.ts';
 import { mostBuffers } from './names.ts';
 import type { Pool } from './pool.ts';
+import { checkAllowed } from './allowed.ts';
 import { threadingBy, threadsFromEnvironment, type Spawn } from './threading.ts';
 
 const limits: DeviceFacts['limits'] = {
@@ -232,5 +233,6 @@ async function open(name: string, threads?: number): Promise<Device> {
     const hint = 'Node 16 or newer, or a browser of 2023 or newer';
     throw new DeviceError('E_DEVICE', name, 'this JavaScript engine has no WebAssembly SIMD', { hint });
   }
+  checkAllowed(name);
   return WasmDevice.open(name, { threads });
 }

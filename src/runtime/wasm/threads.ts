@@ -63,7 +63,9 @@ close();
   try {
     const worker = new Worker(url);
     const ended = new Promise<string>((resolve) => {
-      worker.addEventListener('error', ({ message }) => resolve(message || 'the page does not allow it'));
+      worker.addEventListener('error', ({ message }) =>
+        resolve(message || 'the page allows no worker from a blob: worker-src blob:'),
+      );
     });
     const started = new Promise<undefined>((resolve) => {
       worker.addEventListener('message', () => resolve(undefined));
