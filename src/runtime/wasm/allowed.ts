@@ -7,7 +7,7 @@ import { DeviceError } from '../../errors.ts';
 export function checkAllowed(device: string): void {
   try {
     // The smallest module: its magic number and its version.
-    new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
+    void new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
   } catch (cause) {
     throw new DeviceError('E_DEVICE', device, "the page's Content-Security-Policy forbids WebAssembly", {
       cause,
