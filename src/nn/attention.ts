@@ -122,7 +122,7 @@ export function splitHeads(x: Tensor, heads: number): Tensor {
 }
 
 /** Each head `times` in a row; a view. */
-function repeatHeads(x: Tensor, times: number): Tensor {
+export function repeatHeads(x: Tensor, times: number): Tensor {
   if (times === 1) return x;
   const [lead, heads, rest] = [x.shape.slice(0, -3), x.shape.at(-3)!, x.shape.slice(-2)];
   const grouped = reshape(x, [...lead, heads, 1, ...rest]);

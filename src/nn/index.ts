@@ -138,6 +138,7 @@ export {
   type TransformerOptions,
   type TransformOptions,
 } from './transformers/stacks.ts';
+export { CausalTransformer, type CausalCache, type CausalTransformerOptions } from './transformers/causal.ts';
 export type { AttentionCache, LayerCache } from './transformers/cache.ts';
 export { loadTorchStateDict, torchStateDict } from './torch-names.ts';
 // Models

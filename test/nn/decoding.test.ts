@@ -60,17 +60,21 @@ test('one compiled step serves all positions', async () => {
   expect(traces).toBe(1);
 });
 
-test('a position beyond the room is NaN, not another position', async () => {
+test('a position beyond the room is an error, and NaN where nobody checks', async () => {
   const decoder = decoderOf(false);
   let cache = decoder.startCache(drawn(1, 2, width), 2);
-  const steps: Tensor[] = [];
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < 2; i++) {
     const [y, next] = decoder.step(drawn(1, 1, width), cache);
-    steps.push(y);
+    expect(await sn.isNan(y).any().item()).toBe(false);
     cache = next;
   }
-  const lost = await Promise.all(steps.map((y) => sn.isNan(y).all().item()));
-  expect(lost.map(Boolean)).toEqual([false, false, true]);
+  const [lost] = decoder.step(drawn(1, 1, width), cache);
+  await expect(lost.data()).rejects.toThrow('TransformerDecoder: position 2 is outside a cache for 2');
+  sn.setChecks(false);
+  const [unseen] = decoder.step(drawn(1, 1, width), cache);
+  expect(await sn.isNan(unseen).all().item()).toBe(true);
+  sn.setChecks(true);
+  expect(() => decoder.step(drawn(1, 3, width), cache)).toThrow('3 positions, and the cache holds 2');
 });
 
 test('a cache of another decoder is refused', () => {

@@ -137,6 +137,11 @@ function others(): Call[] {
     call('TransformerBlock', [4, 2], floats(2, 3, 4)),
     call('TransformerDecoderLayer', [4, 2, { hidden: 6, dropout: 0 }], floats(2, 3, 4), floats(2, 4, 4)),
     call(
+      'CausalTransformer',
+      [4, { heads: 2, kvHeads: 1, layers: 2, hidden: 6, dropout: 0 }],
+      floats(2, 3, 4),
+    ),
+    call(
       'Transformer',
       [4, { heads: 2, encoderLayers: 1, decoderLayers: 1, hidden: 6, dropout: 0 }],
       floats(2, 4, 4),

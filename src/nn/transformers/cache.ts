@@ -1,17 +1,20 @@
 // Keys and values that decoding keeps: room for as many positions as will come, so that every step has
 // the same shapes and one compiled program.
 
-import { unchecked } from '../../tensor/debug.ts';
+import { TensorError } from '../../errors.ts';
+import { unchecked, watchRange } from '../../tensor/debug.ts';
 import { arange, full, zeros } from '../../tensor/ops/creation/creation.ts';
 import { add } from '../../tensor/ops/elementwise/arithmetic.ts';
 import { le, where } from '../../tensor/ops/elementwise/compare.ts';
+import { show } from '../../tensor/ops/operand.ts';
 import { scaledDotProductAttention } from '../../tensor/ops/product/attention.ts';
 import { indexCopy } from '../../tensor/ops/shape/scatter.ts';
 import { moveaxis, reshape } from '../../tensor/ops/shape/view.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { splitHeads, type MultiHeadAttention } from '../attention.ts';
+import { repeatHeads, splitHeads, type MultiHeadAttention } from '../attention.ts';
+import type { Linear } from '../linear.ts';
 
-/** Keys and values [.., heads, room, d] of positions seen so far, and how many they are. */
+/** Keys and values [.., kvHeads, room, d] of positions seen so far, and how many they are. */
 export interface AttentionCache {
   readonly keys: Tensor;
   readonly values: Tensor;
@@ -25,23 +28,43 @@ export interface LayerCache extends AttentionCache {
   readonly memoryValues: Tensor;
 }
 
-/** An empty cache with room for `size` positions, and the projections of the memory. */
+/** An empty cache with room for `size` positions of each example; `lead` are the axes before a position's. */
 export function emptyCache(
-  own: MultiHeadAttention,
-  other: MultiHeadAttention,
-  memory: Tensor,
+  { kvHeads, key, value }: MultiHeadAttention,
+  lead: readonly number[],
   size: number,
-): LayerCache {
-  const width = memory.shape.at(-1)!;
-  const shape = [...memory.shape.slice(0, -2), own.heads, size, width / own.heads];
-  const { dtype } = own.key.weight;
+): AttentionCache {
+  const empty = ({ weight: { dtype, shape } }: Linear): Tensor =>
+    zeros([...lead, kvHeads, size, Number(shape[0]) / kvHeads], { dtype });
+  return { keys: empty(key), values: empty(value), length: zeros([], { dtype: 'i32' }) };
+}
+
+/** The projections of a memory, which all positions read. */
+export function memoryOf(
+  { kvHeads, key, value }: MultiHeadAttention,
+  memory: Tensor,
+): Pick<LayerCache, 'memoryKeys' | 'memoryValues'> {
   return {
-    keys: zeros(shape, { dtype }),
-    values: zeros(shape, { dtype }),
-    length: zeros([], { dtype: 'i32' }),
-    memoryKeys: splitHeads(other.key.forward(memory), other.heads),
-    memoryValues: splitHeads(other.value.forward(memory), other.heads),
+    memoryKeys: splitHeads(key.forward(memory), kvHeads),
+    memoryValues: splitHeads(value.forward(memory), kvHeads),
   };
+}
+
+/**
+ * Watches that positions x [.., S, width] fit behind those of a cache: that more come than its room has
+ * is refused here, that they do together when the next value is read, as with other positions.
+ */
+export function checkRoom(op: string, x: Tensor, { keys, length }: AttentionCache): void {
+  const [room, count] = [keys.shape.at(-2)!, x.shape.at(-2)!];
+  const hint = 'more room in startCache';
+  if (count > room)
+    throw new TensorError(
+      'E_SHAPE',
+      op,
+      `${show(x)} are ${count} positions, and the cache holds ${room}`,
+      hint,
+    );
+  watchRange(op, 'position', add(length, count - 1), 0, room, `a cache for ${room}`);
 }
 
 /** Attention of x [.., S, width] to keys and values that are there. */
@@ -53,7 +76,8 @@ export function attendKept(
   mask?: Tensor,
 ): Tensor {
   const q = splitHeads(attention.query.forward(x), attention.heads);
-  const seen = scaledDotProductAttention(q, keys, values, {
+  const shared = attention.heads / attention.kvHeads;
+  const seen = scaledDotProductAttention(q, repeatHeads(keys, shared), repeatHeads(values, shared), {
     dropout: attention.training ? attention.dropout : 0,
     ...(mask === undefined ? {} : { mask }),
   });
@@ -62,7 +86,7 @@ export function attendKept(
 
 /**
  * Causal attention of positions that follow those of a cache, and the cache with them. Beyond the
- * cache's room the result is NaN: lengths are known on the device alone.
+ * cache's room the result is NaN, if nobody has checked (`checkRoom`): lengths are known on the device alone.
  */
 export function attendCached(
   attention: MultiHeadAttention,
@@ -73,7 +97,7 @@ export function attendCached(
   const count = x.shape.at(-2)!;
   const places = add(arange(count), cache.length);
   const written = (old: Tensor, fresh: Tensor): Tensor =>
-    unchecked(() => indexCopy(old, old.rank - 2, places, splitHeads(fresh, attention.heads)));
+    unchecked(() => indexCopy(old, old.rank - 2, places, splitHeads(fresh, attention.kvHeads)));
   const keys = written(cache.keys, attention.key.forward(x));
   const values = written(cache.values, attention.value.forward(x));
   const mask = le(arange(room), reshape(places, [count, 1]));

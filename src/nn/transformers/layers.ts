@@ -12,7 +12,7 @@ import { initOptions, typeOf, type InitOptions } from '../init.ts';
 import { Linear } from '../linear.ts';
 import { aLayer, applyLayer, Module, type Layer } from '../module.ts';
 import { LayerNorm } from '../norm.ts';
-import { attendCached, attendKept, type LayerCache } from './cache.ts';
+import { attendCached, attendKept, type AttentionCache, type LayerCache } from './cache.ts';
 
 export interface TransformerLayerOptions extends InitOptions {
   /** Width between the two linear layers; 2048 by default. */
@@ -21,6 +21,13 @@ export interface TransformerLayerOptions extends InitOptions {
   readonly dropout?: number;
   /** `relu` by default. */
   readonly activation?: Layer;
+  /**
+   * Heads of keys and values, of which each serves an equal share of the query heads; all have
+   * their own by default.
+   */
+  readonly kvHeads?: number;
+  /** Position i of x sees positions 0 … i of x alone; in `Transformer`, of the target. False by default. */
+  readonly causal?: boolean;
   /** Added to the variance in norms; 1e-5 by default. */
   readonly layerNormEps?: number;
   /** Whether norms come before attention and network instead of behind; false by default. */
@@ -34,6 +41,8 @@ export const transformerLayerOptions: arg.Table<TransformerLayerOptions> = {
   hidden: arg.count(1),
   dropout: arg.share,
   activation: aLayer,
+  kvHeads: arg.count(1),
+  causal: arg.flag,
   layerNormEps: arg.number,
   normFirst: arg.flag,
   bias: arg.flag,
@@ -61,7 +70,7 @@ abstract class TransformerLayer extends Module {
     super();
     const { hidden = 2048, dropout = 0.1, activation = relu, normFirst = false } = options;
     const biased = { ...typeOf(options), bias: options.bias ?? true };
-    this.selfAttn = attentionOf(width, heads, options);
+    this.selfAttn = attentionOf(width, heads, options, options.causal);
     this.linear1 = new Linear(width, hidden, biased);
     this.linear2 = new Linear(hidden, width, biased);
     this.norm1 = normOf(width, options);
@@ -81,11 +90,27 @@ abstract class TransformerLayer extends Module {
     const wide = applyLayer(this.activation, this.linear1.forward(x));
     return this.linear2.forward(this.dropout.forward(wide));
   }
+
+  /** Attention of positions to themselves and to those of a cache, around the stream, and the cache with them. */
+  protected attendBehind(x: Tensor, cache: AttentionCache): [seen: Tensor, cache: AttentionCache] {
+    let next = cache;
+    const seen = this.residual(x, this.norm1, (at) => {
+      const [output, own] = attendCached(this.selfAttn, at, cache);
+      next = own;
+      return output;
+    });
+    return [seen, next];
+  }
 }
 
-function attentionOf(width: number, heads: number, options: TransformerLayerOptions): MultiHeadAttention {
-  const { dropout = 0.1, bias = true } = options;
-  return new MultiHeadAttention(width, heads, { ...typeOf(options), dropout, bias });
+function attentionOf(
+  width: number,
+  heads: number,
+  options: TransformerLayerOptions,
+  causal: boolean = false,
+): MultiHeadAttention {
+  const { kvHeads = heads, dropout = 0.1, bias = true } = options;
+  return new MultiHeadAttention(width, heads, { ...typeOf(options), kvHeads, dropout, bias, causal });
 }
 
 export function normOf(width: number, options: TransformerLayerOptions): LayerNorm {
@@ -117,6 +142,12 @@ export class TransformerEncoderLayer extends TransformerLayer {
     takesEncode('TransformerEncoderLayer', x, options);
     const seen = this.residual(x, this.norm1, (at) => this.selfAttn.forward(at, options));
     return this.residual(seen, this.norm2, (at) => this.feed(at));
+  }
+
+  /** `forward` of positions behind those of a cache, and the cache with them. */
+  stepWith(x: Tensor, cache: AttentionCache): [output: Tensor, cache: AttentionCache] {
+    const [seen, next] = this.attendBehind(x, cache);
+    return [this.residual(seen, this.norm2, (at) => this.feed(at)), next];
   }
 }
 
@@ -163,12 +194,8 @@ export class TransformerDecoderLayer extends TransformerLayer {
 
   /** `forward` of positions behind those of a cache, and the cache with them. */
   stepWith(x: Tensor, cache: LayerCache): [output: Tensor, cache: LayerCache] {
-    let next = cache;
-    const seen = this.residual(x, this.norm1, (at) => {
-      const [output, own] = attendCached(this.selfAttn, at, cache);
-      next = { ...cache, ...own };
-      return output;
-    });
+    const [seen, own] = this.attendBehind(x, cache);
+    const next = { ...cache, ...own };
     const read = this.residual(seen, this.norm2, (at) =>
       attendKept(this.multiheadAttn, at, cache.memoryKeys, cache.memoryValues),
     );

@@ -9,7 +9,7 @@ import type { Tensor } from '../../tensor/tensor.ts';
 import { typeOf, xavierUniform } from '../init.ts';
 import { aLayer, applyLayer, Module, type Layer } from '../module.ts';
 import { parameter } from '../parameters.ts';
-import { emptyCache, type LayerCache } from './cache.ts';
+import { checkRoom, emptyCache, memoryOf, type LayerCache } from './cache.ts';
 import {
   normOf,
   takesDecode,
@@ -109,12 +109,17 @@ export class TransformerDecoder extends Module {
   /** A cache with room for `size` positions, which holds the memory's keys and values already. */
   startCache(memory: Tensor, size: number): DecoderCache {
     takesCache('TransformerDecoder', memory, size);
-    return this.layers.map((layer) => emptyCache(layer.selfAttn, layer.multiheadAttn, memory, size));
+    const lead = memory.shape.slice(0, -2);
+    return this.layers.map(({ selfAttn, multiheadAttn }) => ({
+      ...emptyCache(selfAttn, lead, size),
+      ...memoryOf(multiheadAttn, memory),
+    }));
   }
 
   /**
    * `forward` of the positions x [.., S, width] behind those of the cache, under a causal mask, and
-   * the cache with them: each position costs the attention of one. Beyond the room, NaN.
+   * the cache with them: each position costs the attention of one. Beyond the room the next read is
+   * an error, and with `setChecks(false)` the output is NaN.
    */
   step(x: Tensor, cache: DecoderCache): [output: Tensor, cache: DecoderCache] {
     takesStep('TransformerDecoder', x, cache);
@@ -122,6 +127,7 @@ export class TransformerDecoder extends Module {
       const problem = `${this.layers.length} layers and a cache of ${cache.length}: ${show(x)}`;
       throw new TensorError('E_SHAPE', 'TransformerDecoder', problem, 'startCache(memory, size)');
     }
+    if (cache[0] !== undefined) checkRoom('TransformerDecoder', x, cache[0]);
     let at = x;
     const next = this.layers.map((layer, i) => {
       const [output, own] = layer.stepWith(at, cache[i]!);
@@ -176,7 +182,7 @@ export class Transformer extends Module {
     const each = only(transformerLayerOptions, options);
     const encoders = Array.from(
       { length: encoderLayers },
-      () => new TransformerEncoderLayer(width, heads, each),
+      () => new TransformerEncoderLayer(width, heads, { ...each, causal: false }),
     );
     const decoders = Array.from(
       { length: decoderLayers },

@@ -54,6 +54,7 @@ const transformer = {
   layerNormEps: number,
   normFirst: flag,
   bias: flag,
+  kvHeads: like(count, () => 1),
 };
 
 const each = (names: string, places: readonly Meaning[]): Rows =>
@@ -112,7 +113,7 @@ export const moduleRows: Rows = {
   ...each('TransformerEncoderLayer TransformerDecoderLayer', [
     count,
     like(count, () => 1),
-    options(transformer),
+    options({ ...transformer, causal: flag }),
   ]),
   TransformerEncoder: [
     meaning(() => [new nn.TransformerEncoderLayer(2, 1, { hidden: 2 })], 'emptyList'),
@@ -126,10 +127,15 @@ export const moduleRows: Rows = {
     like(count, () => 32),
     options({
       ...transformer,
+      causal: flag,
       heads: count,
       encoderLayers: like(count, () => 0),
       decoderLayers: like(count, () => 0),
     }),
+  ],
+  CausalTransformer: [
+    like(count, () => 32),
+    options({ ...transformer, heads: count, layers: like(count, () => 1) }),
   ],
   ...eachAxes('InstanceNorm', () => [
     count,
@@ -205,6 +211,11 @@ export const moduleForwards: readonly (readonly [
     'TransformerDecoderLayer',
     () => new nn.TransformerDecoderLayer(2, 1, { hidden: 2 }),
     [t(2, 2), t(2, 2), options({ mask: t(2, 2), memoryMask: t(2, 2) })],
+  ],
+  [
+    'CausalTransformer',
+    () => new nn.CausalTransformer(2, { heads: 1, layers: 1, hidden: 2 }),
+    [t(1, 2, 2), options({ mask: t(2, 2) })],
   ],
   [
     'Transformer',
