@@ -142,7 +142,8 @@ export class Compiled {
 
   call(leaves: readonly unknown[], handles: Handles): unknown {
     const { traced } = this;
-    const inputs = traced.inputs.map((input) => inputStorage(input, handles));
+    const bound = this.#bound;
+    const inputs = traced.inputs.map((input) => inputStorage(input, handles, bound !== undefined));
     for (const requirement of traced.recorded.trace.requirements) checkCall(requirement, leaves, handles);
     // The inputs at this call, taken before anything is assigned or given up.
     const nodes = inputNodes(traced.inputs, handles);
@@ -150,7 +151,6 @@ export class Compiled {
     const given = giveUp(this.#donated, handles);
 
     const { executable, kept } = history ?? { executable: this.executable, kept: [] };
-    const bound = this.#bound;
     const { outputs } = bound === undefined ? executable.graph : traced.graph;
     const promised = outputs.map(({ dtype, shape }) => Storage.promised(dtype, shape as readonly number[]));
     const counter = takeCompiledCounts(traced.counts);
@@ -352,9 +352,9 @@ function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handl
   return given;
 }
 
-function inputStorage({ origin, part }: Input, handles: Handles): Storage {
+function inputStorage({ origin, part }: Input, handles: Handles, isOfMany: boolean): Storage {
   const handle = outside(origin, handles);
-  return realise(part === 'value' ? handle : handle.grad!);
+  return realise(part === 'value' ? handle : handle.grad!, isOfMany);
 }
 
 /** Whether a number is as a trace had it. */

@@ -9,6 +9,7 @@ import { showType } from '../../ir/infer.ts';
 import { Executable } from './executable.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { noveltyOf, operationsOf } from '../report/structure.ts';
+import type { Storage } from '../storage/storage.ts';
 import { forget, graphOf, sameSkeleton, type Skeleton } from './skeleton.ts';
 
 const capacity = 512;
@@ -168,8 +169,47 @@ function knownStructures(): Skeleton<never>[] {
   return [...entries.values()].flatMap((bucket) => bucket.map(({ skeleton }) => skeleton));
 }
 
+/** Whether a program of this very structure has been asked for before. */
+function isKnown(skeleton: Skeleton<unknown>): boolean {
+  return entries.get(skeleton.hash)?.some((known) => sameSkeleton(known.skeleton, skeleton)) === true;
+}
+
+/** The structures used last, at most so many, that may be this one at other sizes. */
+export function knownLike({ parts, outputs }: Skeleton<unknown>, most: number): Skeleton<never>[] {
+  const alike = knownStructures().filter(
+    (other) =>
+      other.parts.length === parts.length &&
+      other.outputs.length === outputs.length &&
+      other.parts.every(({ kind, node }, i) => {
+        const here = parts[i]!;
+        return here.kind === kind && (kind === 'leaf' || here.node.op === node.op);
+      }),
+  );
+  return alike.slice(-most);
+}
+
+/** One run of a program for many sizes. */
+export interface Shared extends Plan {
+  readonly inputs: readonly Storage[];
+}
+
+let sharedPlan: (skeleton: Skeleton<Storage>) => Shared | undefined = () => undefined;
+let forgetShared: () => void = () => undefined;
+
+/** Says how structures of sizes not met before are computed (sizes/pending.ts), and how that is forgotten. */
+export function noteShared(plan: typeof sharedPlan, clear: () => void): void {
+  sharedPlan = plan;
+  forgetShared = clear;
+}
+
+/** A program for many sizes for a structure that has none of its own. */
+export function sharedFor(skeleton: Skeleton<Storage>): Shared | undefined {
+  return isKnown(skeleton) ? undefined : sharedPlan(skeleton);
+}
+
 /** Forgets every compiled structure. */
 export function clearCache(): void {
+  forgetShared();
   for (const bucket of entries.values()) for (const entry of bucket) entry.destroy();
   entries.clear();
   entryCount = 0;

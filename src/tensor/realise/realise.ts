@@ -8,7 +8,7 @@ import { topological, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
 import { asideCount, bindGroup, Group, groupOf, oldestAside } from './aside.ts';
 import { isWatched, watch } from '../anomaly/watch.ts';
-import { entryFor } from './cache.ts';
+import { entryFor, sharedFor } from './cache.ts';
 import { execute } from './execute.ts';
 import { showHandle, type Handle } from '../recording/handle.ts';
 import { bindStorage, isExample, storageOf } from '../recording/leaf.ts';
@@ -60,11 +60,14 @@ export function readable(handle: Handle, op: string): Promise<Storage> {
   return realise(handle).settled();
 }
 
-/** The Storage of a value, computing it first (queued, when the device is not open yet). */
-export function realise(handle: Handle): Storage {
+/**
+ * The Storage of a value, computing it first (queued, when the device is not open yet). `isOfMany`: by
+ * a program for many sizes, where these are new and there is one.
+ */
+export function realise(handle: Handle, isOfMany: boolean = false): Storage {
   if (!attachIfComputed(handle)) {
     noteLateUse(handle);
-    flush(handle);
+    flush([handle], isOfMany);
   }
   return handle.storage!;
 }
@@ -73,14 +76,14 @@ export function realise(handle: Handle): Storage {
 export function realiseAll(handles: readonly Handle[]): void {
   const open = handles.filter((handle) => !attachIfComputed(handle));
   open.forEach(noteLateUse);
-  if (open.length > 0) flush(...open);
+  if (open.length > 0) flush(open);
 }
 
 /** Computes everything pending. */
 export function flushAll(): void {
   for (let next = oldest(); next !== undefined; next = oldest()) {
     if (attachIfComputed(next)) dropPending(next);
-    else flush(next);
+    else flush([next]);
   }
 }
 
@@ -98,7 +101,7 @@ export function flushLarge(): void {
   if (builder().size > largeGraph || pendingHandles().size + asideCount() > largeGraph) flushAll();
 }
 
-function flush(...asked: readonly Handle[]): void {
+function flush(asked: readonly Handle[], isOfMany: boolean = false): void {
   const targets = new Set(asked);
   const young = [...pendingHandles()].filter((handle) => targets.has(handle) || !attachIfComputed(handle));
   for (const target of targets) if (!pendingHandles().has(target)) young.push(target);
@@ -122,11 +125,11 @@ function flush(...asked: readonly Handle[]): void {
   // every step to come.
   const late = handles.filter((handle) => handle.late);
   if (late.length > 0) {
-    compute(late, region, targets);
+    compute(late, region, targets, isOfMany);
     handles = handles.filter((handle) => !attachIfComputed(handle));
     region = explore(handles);
   }
-  if (handles.length > 0) compute(handles, region, targets);
+  if (handles.length > 0) compute(handles, region, targets, isOfMany);
   renewBuilder();
   reclaim();
 }
@@ -154,7 +157,12 @@ function connected(handles: readonly Handle[], region: Region, targets: Readonly
  * Computes the results among connected handles; the other handles note the structure that passed
  * them over.
  */
-function compute(handles: readonly Handle[], region: Region, targets: ReadonlySet<Handle>): void {
+function compute(
+  handles: readonly Handle[],
+  region: Region,
+  targets: ReadonlySet<Handle>,
+  isOfMany: boolean,
+): void {
   const results = new Set<Node>();
   for (const handle of handles) {
     const node = canonical(handle.node);
@@ -163,8 +171,9 @@ function compute(handles: readonly Handle[], region: Region, targets: ReadonlySe
   const skeleton = skeletonOf([...results], (node) =>
     region.uncomputed.has(node) ? undefined : storageOf(node),
   );
-  const entry = entryFor(skeleton);
-  const plan = entry.plan(skeleton.literals);
+  const shared = isOfMany ? sharedFor(skeleton) : undefined;
+  const entry = shared === undefined ? entryFor(skeleton) : undefined;
+  const plan = shared ?? entry!.plan(skeleton.literals);
   const leaves = isWatched(results) ? leavesUnder([...results], region) : undefined;
   const made = new Map<Node, Storage>();
   const outputs = plan.outputs.map((position) => {
@@ -174,14 +183,16 @@ function compute(handles: readonly Handle[], region: Region, targets: ReadonlySe
     made.set(node, storage);
     return storage;
   });
-  execute({ executable: plan.executable, inputs: skeleton.leaves, outputs, scalars: plan.scalars });
+  const inputs = shared?.inputs ?? skeleton.leaves;
+  const { executable, scalars } = plan;
+  execute({ executable, inputs, outputs, scalars, isPartial: shared !== undefined });
   if (leaves !== undefined) watch({ results: made, leaves });
   const unfinished: number[] = [];
   for (const handle of handles) {
     const isMade = made.has(canonical(handle.node));
     const position = skeleton.position(handle.node);
     if (isMade) attachIfComputed(handle);
-    else if (position !== undefined) handle.passed = { entry, position };
+    else if (position !== undefined && entry !== undefined) handle.passed = { entry, position };
     // Its value, or its gradient, can still be asked for.
     const hasHistory = handle.pulled || (handle.requiresGrad && !handle.leaf && !handle.released);
     if (position !== undefined && (!isMade || hasHistory)) unfinished.push(position);

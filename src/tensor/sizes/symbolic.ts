@@ -13,6 +13,7 @@ import type { Executable, FindSchedules } from '../realise/executable.ts';
 import { counts } from '../report/stats.ts';
 import { Dim, type Assignment, type Declared } from './dim.ts';
 import { Family, varies, type Bound, type Recorder } from './family.ts';
+import { servePending } from './pending.ts';
 import { jointsOf, leastCommon, unconstrained, witnessesOf, type Constraints } from './witnesses.ts';
 
 export type { Bound } from './family.ts';
@@ -37,6 +38,7 @@ export class Symbolic {
 
   /** With `isDeclared` false sizes vary by themselves. */
   constructor(declared: Declared, name: string, find: FindSchedules | undefined, isDeclared: boolean = true) {
+    servePending();
     this.declared = declared;
     this.#isDeclared = isDeclared;
     this.#name = name;

@@ -40,4 +40,22 @@ describe.each([
       }
     });
   });
+
+  test('random values that are pending when a compiled function is called with them', async () => {
+    sn.setDevice(device);
+    const seeds = fc.integer({ min: 0, max: 2 ** 31 - 1 });
+    await checkLawAsync(runs / 4, seeds, async (seed) => {
+      const fn = randomProgram(seed, 8);
+      const compiled = sn.compile((all: readonly sn.Tensor[]) => all.map((x) => x.neg()));
+      for (const size of [9, 32, 3, 12, 24, 40, 17, 31]) {
+        const args = [floats(size, 3), floats(4, size), floats(size)] as const;
+        const got = compiled(fn(...args));
+        for (const [i, result] of got.entries()) {
+          const found = await result.neg().data();
+          const alone = await fn(...args)[i]!.data();
+          expect(farthest(found, alone), `at ${size}`).toBeLessThan(2e-3);
+        }
+      }
+    });
+  });
 });

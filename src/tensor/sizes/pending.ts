@@ -1,0 +1,250 @@
+// Pending values that a program for many sizes is called with, as few programs as the function itself has: `f(ones([n]))` costs
+// no program a size. What came at other sizes is laid over one another as recordings of a function are (ir/sizes/), but nobody can
+// record it anew at sizes of our choice: how far the numbers go that follow from a size is read off those that came, and decides
+// only how much room a program has. Whether a program is right for a size is what `match` and its capacities say.
+
+import '../../core.ts';
+import { SinterError } from '../../errors.ts';
+import { scalarType } from '../../ir/dtype.ts';
+import { generalise, match, type Matched } from '../../ir/sizes/recording.ts';
+import { isVarying, Sizes, type Values, type Varying } from '../../ir/sizes/size.ts';
+import type { RecordedPart, Recording, Structure } from '../../ir/sizes/structure.ts';
+import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
+import { knownLike, noteShared, type Shared } from '../realise/cache.ts';
+import { Executable } from '../realise/executable.ts';
+import type { Skeleton } from '../realise/skeleton.ts';
+import { aboutLater, counted } from '../report/compiles.ts';
+import { operationsOf } from '../report/structure.ts';
+import type { Storage } from '../storage/storage.ts';
+import { autoDims, mostSizes } from './auto.ts';
+import { varies } from './family.ts';
+
+/** Values that were alike but for sizes come before, at least. */
+const leastBefore = 2;
+/** So many structures are kept, the ones that were used last. */
+const mostFamilies = 64;
+/** How many programs one structure has for parts of the range. */
+const mostVariants = 8;
+/** An axis takes at most so many times its work. */
+const mostWaste = 4;
+/** The room of the smallest program along an axis. */
+const leastRoom = 16;
+
+/** A recording, in which numbers that are made to differ are leaves behind the others. */
+function recordingOf({ parts, literals, outputs, purposes, leafCount }: Sized): Recording {
+  let next = leafCount;
+  const own = parts.map((part): RecordedPart => {
+    return isMade(part, purposes) ? { ...part, kind: 'leaf', number: next++ } : part;
+  });
+  return { parts: own, literals, outputs };
+}
+
+type Sized = Pick<Skeleton<unknown>, 'parts' | 'literals' | 'outputs' | 'purposes'> & {
+  readonly leafCount: number;
+};
+
+function sized(skeleton: Skeleton<unknown>): Sized {
+  // What was forgotten has no leaves of its own.
+  const numbers = skeleton.parts.flatMap(({ kind, number }) => (kind === 'leaf' ? [number + 1] : []));
+  return { ...skeleton, leafCount: Math.max(0, ...numbers) };
+}
+
+function isMade({ kind, number, node }: RecordedPart, purposes: Sized['purposes']): boolean {
+  return kind === 'literal' && purposes[number] !== undefined && scalarType(node.dtype) === node.dtype;
+}
+
+/** The numbers of a skeleton that are made to differ, in the order of their leaves. */
+function madeNumbers({ parts, literals, purposes }: Sized): number[] {
+  return parts.flatMap((part) => (isMade(part, purposes) ? [literals[part.number]!] : []));
+}
+
+interface Ready {
+  /** How great the sizes are at most from which the others follow. */
+  readonly upTo: Values;
+  readonly variant: Variant;
+  readonly executable: Executable;
+}
+
+class PendingFamily {
+  readonly #structure: Structure;
+  readonly #sizes: Sizes;
+  readonly #leafCount: number;
+  readonly #ready: Ready[] = [];
+  #isRefused = false;
+
+  constructor(structure: Structure, sizes: Sizes, leafCount: number) {
+    this.#structure = structure;
+    this.#sizes = sizes;
+    this.#leafCount = leafCount;
+  }
+
+  fit(skeleton: Sized, recording: Recording): Matched | undefined {
+    if (skeleton.leafCount !== this.#leafCount) return undefined;
+    return match(this.#structure, recording, this.#sizes);
+  }
+
+  plan(skeleton: Skeleton<Storage>, own: Sized, { values, leaves }: Matched): Shared | undefined {
+    const ready = this.#readyFor(values, skeleton);
+    if (ready === undefined) return undefined;
+    const { variant, executable } = ready;
+    const all = this.#sizes.complete(
+      values,
+      variant.scalars.map(({ num }) => num),
+    );
+    if (all === undefined) return undefined;
+    const made = madeNumbers(own);
+    const count = this.#leafCount;
+    return {
+      executable,
+      inputs: leaves.slice(0, count).map((leaf) => skeleton.leaves[leaf]!),
+      outputs: skeleton.outputs,
+      scalars: [
+        ...leaves.slice(count).map((leaf) => made[leaf - count]!),
+        ...variant.scalars.map((scalar) => scalarValue(scalar, all)),
+      ],
+    };
+  }
+
+  #readyFor(values: Values, skeleton: Skeleton<unknown>): Ready | undefined {
+    const fitting = this.#ready.find(
+      (ready) =>
+        [...ready.upTo].every(([num, most]) => {
+          const size = values.get(num)!;
+          return size <= most && most <= mostWaste * Math.max(leastRoom, size);
+        }) && this.#fits(ready.variant, values),
+    );
+    if (fitting !== undefined) return fitting;
+    if (this.#isRefused || this.#ready.length >= mostVariants) return undefined;
+    const made = this.#make(values, skeleton);
+    if (made === undefined) this.#isRefused = true;
+    else this.#ready.push(made);
+    return made;
+  }
+
+  #fits({ capacities }: Variant, values: Values): boolean {
+    return [...capacities].every(([num, capacity]) => {
+      const value = values.get(num) ?? this.#sizes.complete(values, [num])?.get(num) ?? Infinity;
+      return value <= capacity;
+    });
+  }
+
+  #make(values: Values, skeleton: Skeleton<unknown>): Ready | undefined {
+    const { upTo, all } = roomFor(this.#structure, values);
+    let variant: Variant;
+    try {
+      variant = variantOf(this.#structure, this.#sizes, [all, values], () => 'a size');
+    } catch (error) {
+      // It goes on as if there were no programs for many sizes.
+      if (error instanceof SinterError) return undefined;
+      throw error;
+    }
+    if (!this.#fits(variant, values)) return undefined;
+    const count = variant.graph.parameters.length - this.#leafCount;
+    const scalars = new Set(Array.from({ length: count }, (_, i) => this.#leafCount + i));
+    const what = counted(operationsOf(skeleton), 'recorded operation');
+    const rooms = [...new Set(upTo.values())].join(', ');
+    const about = aboutLater(what, () => `one program for sizes up to ${rooms}`);
+    return { upTo, variant, executable: new Executable(variant.graph, { scalars }, undefined, about) };
+  }
+
+  destroy(): void {
+    for (const { executable } of this.#ready) executable.destroy();
+  }
+}
+
+/**
+ * The numbers of a recording at greater sizes: those from which others follow (`upTo`) at the next
+ * power of two, and what follows from them as in the recordings that there are.
+ */
+function roomFor(structure: Structure, values: Values): { readonly upTo: Values; readonly all: Values } {
+  const upTo: Values = new Map();
+  const all: Values = new Map();
+  const ofShapes = new Set(structure.parts.flatMap(({ shape }) => shape.filter(isVarying)));
+  const whole = [...values.keys()].filter((num) => num.values.every((value) => Number.isSafeInteger(value)));
+  const total = (num: Varying): number => num.values.reduce((sum, value) => sum + value, 0);
+  const rank = (num: Varying): number => (ofShapes.has(num) ? 0 : 1);
+  for (const num of whole.sort((a, b) => rank(a) - rank(b) || total(a) - total(b))) {
+    const roots = [...upTo.keys()];
+    const follows =
+      firstOf(roots, (root) => extrapolated(root.values, num.values, upTo.get(root)!)) ??
+      firstOf(roots, (a) => firstOf(roots, (b) => productOf(a, b, num, upTo)));
+    if (follows !== undefined) all.set(num, follows);
+    else if (ofShapes.has(num)) {
+      const room = 2 ** Math.ceil(Math.log2(Math.max(leastRoom, values.get(num)!)));
+      upTo.set(num, room);
+      all.set(num, room);
+    }
+  }
+  return { upTo, all };
+}
+
+function firstOf<T, R>(items: readonly T[], of: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = of(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function productOf(a: Varying, b: Varying, num: Varying, upTo: Values): number | undefined {
+  const by = num.values[0]! / (a.values[0]! * b.values[0]!);
+  const isProduct = num.values.every((value, i) => value === by * a.values[i]! * b.values[i]!);
+  return isProduct ? by * upTo.get(a)! * upTo.get(b)! : undefined;
+}
+
+/** The polynomial of at most the second degree through all points, at x (Newton); undefined where there is none. */
+function extrapolated(xs: readonly number[], ys: readonly number[], x: number): number | undefined {
+  const places = xs.flatMap((value, i) => (xs.indexOf(value) === i ? [i] : []));
+  // One point at least is left to say whether it is one.
+  places.splice(Math.min(3, places.length - 1));
+  if (places.length === 0) return undefined;
+  const [i, j, k] = places;
+  const at = (to: number): number => {
+    const slope = (p: number, q: number): number => (ys[q]! - ys[p]!) / (xs[q]! - xs[p]!);
+    const first = j === undefined ? 0 : slope(i!, j);
+    const second = k === undefined ? 0 : (slope(j!, k) - first) / (xs[k]! - xs[i!]!);
+    return ys[i!]! + first * (to - xs[i!]!) + second * (to - xs[i!]!) * (to - xs[j ?? i!]!);
+  };
+  // Rounded where thirds would not come out even.
+  if (!xs.every((value, n) => Math.abs(at(value) - ys[n]!) < 1e-6)) return undefined;
+  const found = Math.round(at(x));
+  return Math.abs(at(x) - found) < 1e-6 && found >= 0 ? found : undefined;
+}
+
+/** The ones used last come first. */
+let families: PendingFamily[] = [];
+
+/** How to compute values by a program for many sizes; undefined where there is none. */
+function planOf(skeleton: Skeleton<Storage>): Shared | undefined {
+  if (!autoDims()) return undefined;
+  const own = sized(skeleton);
+  const recording = recordingOf(own);
+  for (const family of families) {
+    const fitted = family.fit(own, recording);
+    if (fitted === undefined) continue;
+    families = [family, ...families.filter((other) => other !== family)];
+    return family.plan(skeleton, own, fitted);
+  }
+  const before = knownLike(skeleton, mostSizes).map(sized);
+  if (before.length < leastBefore) return undefined;
+  const sizes = new Sizes();
+  const structure = generalise([recording, ...before.map(recordingOf)], sizes);
+  if (!('parts' in structure) || !varies(structure)) return undefined;
+  const family = new PendingFamily(structure, sizes, own.leafCount);
+  const fitted = family.fit(own, recording);
+  const plan = fitted && family.plan(skeleton, own, fitted);
+  if (plan === undefined) return undefined;
+  families.unshift(family);
+  for (const gone of families.splice(mostFamilies)) gone.destroy();
+  return plan;
+}
+
+/** From now on what programs for many sizes are called with is computed by such programs. */
+export function servePending(): void {
+  noteShared(planOf, forgetAll);
+}
+
+function forgetAll(): void {
+  for (const family of families) family.destroy();
+  families = [];
+}
