@@ -1,6 +1,8 @@
 // Activations as modules, for models that are printed or stored as lists of layers. Where a layer
 // is expected, the functions themselves (`relu`, `gelu`, …) do as well.
 
+import type { DType } from '../ir/dtype.ts';
+import type { Floated } from '../tensor/inferred.ts';
 import * as arg from '../ir/arguments.ts';
 import {
   gelu,
@@ -18,7 +20,7 @@ import { Module } from './module.ts';
 
 /** max(x, 0). */
 export class ReLU extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return relu(x);
   }
 }
@@ -35,7 +37,7 @@ export class LeakyReLU extends Module {
     this.slope = slope;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return leakyRelu(x, this.slope);
   }
 }
@@ -52,28 +54,28 @@ export class GELU extends Module {
     this.approximate = approximate;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return gelu(x, { approximate: this.approximate });
   }
 }
 
 /** x·σ(x). */
 export class SiLU extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return silu(x);
   }
 }
 
 /** tanh(x). */
 export class Tanh extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return tanh(x);
   }
 }
 
 /** 1 / (1 + e⁻ˣ). */
 export class Sigmoid extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return sigmoid(x);
   }
 }
@@ -90,7 +92,7 @@ export class Softmax extends Module {
     this.axis = axis;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return softmax(x, this.axis);
   }
 }

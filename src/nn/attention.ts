@@ -1,6 +1,7 @@
 // Multi-head attention (Vaswani et al., 2017), with fewer heads for keys and values than for
 // queries if asked for (grouped-query attention: Ainslie et al., 2023).
 
+import type { FloatDType } from '../ir/dtype.ts';
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { aTensor } from '../tensor/expect.ts';
@@ -91,7 +92,7 @@ export class MultiHeadAttention extends Module {
     this.causal = causal;
   }
 
-  forward(x: Tensor, options: AttendOptions = {}): Tensor {
+  forward(x: Tensor, options: AttendOptions = {}): Tensor<FloatDType> {
     takesAttend('MultiHeadAttention', x, options);
     const { context = x, mask } = options;
     const shared = this.heads / this.kvHeads;

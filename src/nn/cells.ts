@@ -1,6 +1,8 @@
 // Recurrent cells: one step of a layer, with PyTorch's names and shapes of weights, for loops of the
 // user's own.
 
+import type { DType } from '../ir/dtype.ts';
+import type { Promoted } from '../tensor/inferred.ts';
 import * as arg from '../ir/arguments.ts';
 import { aTensor } from '../tensor/expect.ts';
 import { zeros } from '../tensor/ops/creation/creation.ts';
@@ -73,7 +75,7 @@ export class RNNCell extends Cell {
     this.nonlinearity = options.nonlinearity ?? 'tanh';
   }
 
-  forward(x: Tensor, state?: Tensor): Tensor {
+  forward<D extends DType, S extends DType = D>(x: Tensor<D>, state?: Tensor<S>): Tensor<Promoted<D, S>> {
     takesCellForward('RNNCell', x, state);
     const { weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity } = this;
     return rnnCell(x, state ?? this.start(x), weight_ih, weight_hh, bias_ih, bias_hh, { nonlinearity });
@@ -93,7 +95,7 @@ export class GRUCell extends Cell {
     super(3, inputs, hidden, options);
   }
 
-  forward(x: Tensor, state?: Tensor): Tensor {
+  forward<D extends DType, S extends DType = D>(x: Tensor<D>, state?: Tensor<S>): Tensor<Promoted<D, S>> {
     takesCellForward('GRUCell', x, state);
     return gruCell(x, state ?? this.start(x), this.weight_ih, this.weight_hh, this.bias_ih, this.bias_hh);
   }
@@ -111,7 +113,10 @@ export class LSTMCell extends Cell {
     super(4, inputs, hidden, options);
   }
 
-  forward(x: Tensor, state?: LstmState): [hidden: Tensor, cell: Tensor] {
+  forward<D extends DType, S extends DType = D>(
+    x: Tensor<D>,
+    state?: readonly [hidden: Tensor<S>, cell: Tensor<S>],
+  ): [hidden: Tensor<Promoted<D, S>>, cell: Tensor<Promoted<D, S>>] {
     takesLSTMCellForward('LSTMCell', x, state);
     const start: LstmState = state ?? [this.start(x), this.start(x)];
     return lstmCell(x, start, this.weight_ih, this.weight_hh, this.bias_ih, this.bias_hh);

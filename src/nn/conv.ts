@@ -1,6 +1,8 @@
 // Convolutional layers over one, two or three spatial axes. Weights and biases start as
 // U(±1/√fanIn).
 
+import type { DType } from '../ir/dtype.ts';
+import type { Weighed } from '../tensor/inferred.ts';
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import {
@@ -91,7 +93,7 @@ export class Conv1d extends Convolution<ConvOptions> {
     super(lead, kernelOf('Conv1d', kernelSize, 1), outputs, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return conv1d(x, this.weight, this.bias, this.options);
   }
 }
@@ -104,7 +106,7 @@ export class Conv2d extends Convolution<ConvOptions> {
     super(lead, kernelOf('Conv2d', kernelSize, 2), outputs, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return conv2d(x, this.weight, this.bias, this.options);
   }
 }
@@ -117,7 +119,7 @@ export class Conv3d extends Convolution<ConvOptions> {
     super(lead, kernelOf('Conv3d', kernelSize, 3), outputs, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return conv3d(x, this.weight, this.bias, this.options);
   }
 }
@@ -137,7 +139,7 @@ export class ConvTranspose1d extends Convolution<ConvTransposeOptions> {
     super(lead, kernelOf('ConvTranspose1d', kernelSize, 1), outputs, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return convTranspose1d(x, this.weight, this.bias, this.options);
   }
 }
@@ -150,7 +152,7 @@ export class ConvTranspose2d extends Convolution<ConvTransposeOptions> {
     super(lead, kernelOf('ConvTranspose2d', kernelSize, 2), outputs, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return convTranspose2d(x, this.weight, this.bias, this.options);
   }
 }
@@ -163,7 +165,7 @@ export class ConvTranspose3d extends Convolution<ConvTransposeOptions> {
     super(lead, kernelOf('ConvTranspose3d', kernelSize, 3), outputs, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return convTranspose3d(x, this.weight, this.bias, this.options);
   }
 }

@@ -1,5 +1,7 @@
 // More activations as modules; see activation.ts for the usual ones.
 
+import type { DType } from '../ir/dtype.ts';
+import type { Floated, Limited } from '../tensor/inferred.ts';
 import * as arg from '../ir/arguments.ts';
 import { expectTensor } from '../tensor/expect.ts';
 import {
@@ -24,7 +26,7 @@ import { Module } from './module.ts';
 
 /** x itself, where a layer is expected. */
 export class Identity extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     expectTensor('Identity', 'x', x);
     return x;
   }
@@ -32,56 +34,56 @@ export class Identity extends Module {
 
 /** x limited to [0, 6]. */
 export class ReLU6 extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Limited<D>> {
     return relu6(x);
   }
 }
 
 /** x·tanh(softplus(x)). */
 export class Mish extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return mish(x);
   }
 }
 
 /** Scaled elu that keeps mean 0 and variance 1. */
 export class SELU extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return selu(x);
   }
 }
 
 /** x·hardsigmoid(x). */
 export class Hardswish extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return hardswish(x);
   }
 }
 
 /** x / 6 + ½, limited to [0, 1]. */
 export class Hardsigmoid extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return hardsigmoid(x);
   }
 }
 
 /** log sigmoid(x). */
 export class LogSigmoid extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return logSigmoid(x);
   }
 }
 
 /** x / (1 + |x|). */
 export class Softsign extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return softsign(x);
   }
 }
 
 /** x − tanh(x). */
 export class Tanhshrink extends Module {
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return tanhshrink(x);
   }
 }
@@ -98,7 +100,7 @@ export class ELU extends Module {
     this.alpha = alpha;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return elu(x, this.alpha);
   }
 }
@@ -115,7 +117,7 @@ export class CELU extends Module {
     this.alpha = alpha;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return celu(x, this.alpha);
   }
 }
@@ -137,7 +139,7 @@ export class Hardtanh extends Module {
     this.high = high;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Limited<D>> {
     return hardtanh(x, this.low, this.high);
   }
 }
@@ -154,7 +156,7 @@ export class Softplus extends Module {
     this.beta = beta;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return softplus(x, { beta: this.beta });
   }
 }
@@ -171,7 +173,7 @@ export class Softshrink extends Module {
     this.lambda = lambda;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return softshrink(x, this.lambda);
   }
 }
@@ -188,7 +190,7 @@ export class Hardshrink extends Module {
     this.lambda = lambda;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return hardshrink(x, this.lambda);
   }
 }
@@ -207,7 +209,7 @@ export class Threshold extends Module {
     this.value = value;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return threshold(x, this.threshold, this.value);
   }
 }
@@ -224,7 +226,7 @@ export class LogSoftmax extends Module {
     this.axis = axis;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return logSoftmax(x, this.axis);
   }
 }
@@ -241,7 +243,7 @@ export class Softmin extends Module {
     this.axis = axis;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return softmin(x, this.axis);
   }
 }
@@ -258,7 +260,7 @@ export class GLU extends Module {
     this.axis = axis;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return glu(x, this.axis);
   }
 }

@@ -1,5 +1,6 @@
 // Dropout: in training, some elements are zeroed and the others scaled up.
 
+import type { DType } from '../ir/dtype.ts';
 import * as arg from '../ir/arguments.ts';
 import { dropout } from '../tensor/ops/creation/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -17,7 +18,7 @@ export class Dropout extends Module {
     this.p = p;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return dropout(x, this.p, { training: this.training });
   }
 }

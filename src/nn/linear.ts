@@ -1,5 +1,7 @@
 // Linear and Embedding: layers around one table of weights.
 
+import type { DType, FloatDType } from '../ir/dtype.ts';
+import type { Unknown, Weighed } from '../tensor/inferred.ts';
 import * as arg from '../ir/arguments.ts';
 import { embedding } from '../tensor/ops/shape/gather.ts';
 import { linear } from '../tensor/ops/product/matmul.ts';
@@ -40,8 +42,8 @@ export class Linear extends Module {
     this.bias = options.bias === false ? undefined : parameter(symmetric([outputs], bound, options));
   }
 
-  forward(x: Tensor): Tensor {
-    return linear(x, this.weight, this.bias);
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
+    return linear<Unknown, Unknown>(x, this.weight, this.bias);
   }
 }
 
@@ -75,7 +77,7 @@ export class Embedding extends Module {
       this.weight = parameter(maskedFill(table, reshape(eq(arange(count), this.paddingIdx), [count, 1]), 0));
   }
 
-  forward(indices: Tensor): Tensor {
+  forward(indices: Tensor): Tensor<FloatDType> {
     const { paddingIdx } = this;
     return embedding(indices, this.weight, paddingIdx === undefined ? {} : { paddingIdx });
   }

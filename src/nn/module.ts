@@ -15,7 +15,9 @@ import {
   text,
   type Kind,
 } from '../ir/arguments.ts';
+import type { DType, FloatDType, RealDType } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
+import type { Unknown, Weighed } from '../tensor/inferred.ts';
 import { noteChange } from '../tensor/layer/changes.ts';
 import { Hooks, type ForwardHook, type ForwardPreHook } from '../tensor/layer/hooks.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -119,6 +121,43 @@ function addHook<K extends 'before' | 'after' | 'around'>(
 
 /** Anything between one tensor and another: a module, or a function such as `relu`. */
 export type Layer = { forward(x: Tensor): Tensor } | ((x: Tensor) => Tensor);
+
+type OutOf<L> = L extends { forward(x: Tensor): Tensor<infer R> }
+  ? R
+  : L extends (x: Tensor) => Tensor<infer R>
+    ? R
+    : Unknown;
+
+type Takes<L, D extends DType, R extends DType> = L extends
+  | { forward(x: Tensor<D>): Tensor<R> }
+  | ((x: Tensor<D>) => Tensor<R>)
+  ? true
+  : false;
+
+type Keeps<L> = L extends
+  | { forward<D extends DType>(x: Tensor<D>): Tensor<D> }
+  | (<D extends DType>(x: Tensor<D>) => Tensor<D>)
+  ? true
+  : false;
+
+/** The dtype after layers, of values of dtype `D`. */
+export type Through<L extends readonly unknown[], D extends DType> = L extends readonly [
+  ...infer Before,
+  infer Last,
+]
+  ? 0 extends 1 & OutOf<Last>
+    ? Unknown
+    : Keeps<Last> extends true
+      ? Through<Before, D>
+      : Takes<Last, RealDType, FloatDType> extends true
+        ? // Complex numbers stay so through most layers, not through all.
+          Weighed<D> extends FloatDType
+          ? FloatDType
+          : Unknown
+        : OutOf<Last>
+  : L extends readonly []
+    ? D
+    : Unknown;
 
 /** A module, an object with a `forward`, or a function. */
 export const aLayer: Kind<Layer> = kind('a layer or a function of one tensor', (value) => {

@@ -1,6 +1,7 @@
 // Normalising layers: a scale of ones and a shift of zeros around the operations of
 // tensor/ops/reduce/norm.ts.
 
+import type { FloatDType } from '../ir/dtype.ts';
 import * as arg from '../ir/arguments.ts';
 import { checkRank } from '../tensor/ops/operand.ts';
 import { ones, tensor, zeros } from '../tensor/ops/creation/creation.ts';
@@ -61,7 +62,7 @@ export class LayerNorm extends Module {
     this.bias = shift(this.shape, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     return layerNorm(x, this.shape, this.weight, this.bias, { eps: this.eps });
   }
 }
@@ -92,7 +93,7 @@ export class RMSNorm extends Module {
     this.weight = scale(this.shape, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     return rmsNorm(x, this.shape, this.weight, this.eps === undefined ? {} : { eps: this.eps });
   }
 }
@@ -119,7 +120,7 @@ export class GroupNorm extends Module {
     this.bias = shift([channels], options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     return groupNorm(x, this.groups, this.weight, this.bias, { eps: this.eps });
   }
 }
@@ -195,7 +196,7 @@ export class BatchNorm extends RunningNorm {
     super(channels, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     const { runningMean, runningVar, training } = this;
     const settings = { eps: this.eps, training: training || runningMean === undefined };
     const [y, mean, variance] = batchNorm(x, runningMean, runningVar, this.weight, this.bias, settings);
@@ -211,7 +212,7 @@ export class BatchNorm1d extends BatchNorm {
     super(channels, options);
   }
 
-  override forward(x: Tensor): Tensor {
+  override forward(x: Tensor): Tensor<FloatDType> {
     checkRank('BatchNorm1d', 'x', x, 2, 3);
     return super.forward(x);
   }
@@ -224,7 +225,7 @@ export class BatchNorm2d extends BatchNorm {
     super(channels, options);
   }
 
-  override forward(x: Tensor): Tensor {
+  override forward(x: Tensor): Tensor<FloatDType> {
     checkRank('BatchNorm2d', 'x', x, 4);
     return super.forward(x);
   }
@@ -237,7 +238,7 @@ export class BatchNorm3d extends BatchNorm {
     super(channels, options);
   }
 
-  override forward(x: Tensor): Tensor {
+  override forward(x: Tensor): Tensor<FloatDType> {
     checkRank('BatchNorm3d', 'x', x, 5);
     return super.forward(x);
   }

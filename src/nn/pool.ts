@@ -1,5 +1,6 @@
 // Pools as modules: windows of one size, and even grids of windows, in one to three dimensions.
 
+import type { DType } from '../ir/dtype.ts';
 import * as arg from '../ir/arguments.ts';
 import type { PerAxis } from '../tensor/ops/operand.ts';
 import {
@@ -67,7 +68,7 @@ export class MaxPool1d extends WindowPool<MaxPoolOptions> {
     super(kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return maxPool1d(x, this.kernelSize, this.options);
   }
 }
@@ -79,7 +80,7 @@ export class AvgPool1d extends WindowPool<AvgPoolOptions> {
     super(kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return avgPool1d(x, this.kernelSize, this.options);
   }
 }
@@ -91,7 +92,7 @@ export class MaxPool2d extends WindowPool<MaxPoolOptions> {
     super(kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return maxPool2d(x, this.kernelSize, this.options);
   }
 }
@@ -103,7 +104,7 @@ export class AvgPool2d extends WindowPool<AvgPoolOptions> {
     super(kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return avgPool2d(x, this.kernelSize, this.options);
   }
 }
@@ -115,7 +116,7 @@ export class MaxPool3d extends WindowPool<MaxPoolOptions> {
     super(kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return maxPool3d(x, this.kernelSize, this.options);
   }
 }
@@ -127,7 +128,7 @@ export class AvgPool3d extends WindowPool<AvgPoolOptions> {
     super(kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return avgPool3d(x, this.kernelSize, this.options);
   }
 }
@@ -138,7 +139,7 @@ export class AdaptiveAvgPool1d extends GridPool {
     super('AdaptiveAvgPool1d', outputSize);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return adaptiveAvgPool1d(x, this.outputSize);
   }
 }
@@ -149,7 +150,7 @@ export class AdaptiveMaxPool1d extends GridPool {
     super('AdaptiveMaxPool1d', outputSize);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return adaptiveMaxPool1d(x, this.outputSize);
   }
 }
@@ -160,7 +161,7 @@ export class AdaptiveAvgPool2d extends GridPool {
     super('AdaptiveAvgPool2d', outputSize);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return adaptiveAvgPool2d(x, this.outputSize);
   }
 }
@@ -171,7 +172,7 @@ export class AdaptiveMaxPool2d extends GridPool {
     super('AdaptiveMaxPool2d', outputSize);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return adaptiveMaxPool2d(x, this.outputSize);
   }
 }
@@ -182,7 +183,7 @@ export class AdaptiveAvgPool3d extends GridPool {
     super('AdaptiveAvgPool3d', outputSize);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return adaptiveAvgPool3d(x, this.outputSize);
   }
 }
@@ -193,7 +194,7 @@ export class AdaptiveMaxPool3d extends GridPool {
     super('AdaptiveMaxPool3d', outputSize);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return adaptiveMaxPool3d(x, this.outputSize);
   }
 }

@@ -2,6 +2,7 @@
 // its state dictionaries load as they are: `weight_ih_l0` [gates·H, inputs], `weight_hh_l0` [gates·H,
 // H], `bias_ih_l0`, `bias_hh_l0`, `weight_hr_l0` of a projection, and `…_reverse` of the other way.
 
+import type { FloatDType } from '../ir/dtype.ts';
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { isFloat } from '../ir/dtype.ts';
@@ -242,7 +243,11 @@ export class RNN extends Recurrent {
   }
 
   /** The outputs of all steps, and the last state [layers·directions, batch, hidden]. */
-  forward(x: Tensor, state?: Tensor, options: SequenceOptions = {}): [output: Tensor, state: Tensor] {
+  forward(
+    x: Tensor,
+    state?: Tensor,
+    options: SequenceOptions = {},
+  ): [output: Tensor<FloatDType>, state: Tensor<FloatDType>] {
     takesForward('RNN', x, state, options);
     const { output, states } = this.run('RNN', x, state && [state], [this.hidden], options);
     return [output, states[0]!];
@@ -267,7 +272,11 @@ export class GRU extends Recurrent {
   }
 
   /** The outputs of all steps, and the last state [layers·directions, batch, hidden]. */
-  forward(x: Tensor, state?: Tensor, options: SequenceOptions = {}): [output: Tensor, state: Tensor] {
+  forward(
+    x: Tensor,
+    state?: Tensor,
+    options: SequenceOptions = {},
+  ): [output: Tensor<FloatDType>, state: Tensor<FloatDType>] {
     takesForward('GRU', x, state, options);
     const { output, states } = this.run('GRU', x, state && [state], [this.hidden], options);
     return [output, states[0]!];
@@ -305,7 +314,7 @@ export class LSTM extends Recurrent {
     x: Tensor,
     state?: LstmState,
     options: SequenceOptions = {},
-  ): [output: Tensor, state: [hidden: Tensor, cell: Tensor]] {
+  ): [output: Tensor<FloatDType>, state: [hidden: Tensor<FloatDType>, cell: Tensor<FloatDType>]] {
     takesLstmForward('LSTM', x, state, options);
     const widths = [this.outputs, this.hidden];
     const { output, states } = this.run('LSTM', x, state, widths, options);

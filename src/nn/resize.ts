@@ -1,5 +1,7 @@
 // Changes of size, of channels to pixels, and of neighbouring channels, as modules.
 
+import type { DType } from '../ir/dtype.ts';
+import type { Floated } from '../tensor/inferred.ts';
 import * as arg from '../ir/arguments.ts';
 import { interpolate, interpolateOptions, type InterpolateOptions } from '../tensor/ops/image/interpolate.ts';
 import { channelShuffle, pixelShuffle, pixelUnshuffle } from '../tensor/ops/image/shuffle.ts';
@@ -23,7 +25,7 @@ export class Upsample extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return interpolate(x, this.options);
   }
 }
@@ -40,7 +42,7 @@ export class PixelShuffle extends Module {
     this.factor = factor;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return pixelShuffle(x, this.factor);
   }
 }
@@ -57,7 +59,7 @@ export class PixelUnshuffle extends Module {
     this.factor = factor;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return pixelUnshuffle(x, this.factor);
   }
 }
@@ -74,7 +76,7 @@ export class ChannelShuffle extends Module {
     this.groups = groups;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return channelShuffle(x, this.groups);
   }
 }
@@ -96,7 +98,7 @@ export class LocalResponseNorm extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return localResponseNorm(x, this.size, this.options);
   }
 }
@@ -117,7 +119,7 @@ export class CrossMapLRN2d extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     checkRank('CrossMapLRN2d', 'x', x, 4);
     const { alpha = 1e-4, ...rest } = this.options;
     const window = this.size % 2 === 0 ? this.size - 1 : this.size;

@@ -1,6 +1,7 @@
 // The transformer's blocks: a two-layer feed-forward network, and attention and feed-forward around
 // a residual stream, each behind its norm (Xiong et al., 2020).
 
+import type { FloatDType } from '../ir/dtype.ts';
 import * as arg from '../ir/arguments.ts';
 import { only } from '../ir/arguments.ts';
 import { expectTensor } from '../tensor/expect.ts';
@@ -56,7 +57,7 @@ export class FeedForward extends Module {
     this.activation = activation;
   }
 
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     expectTensor('FeedForward', 'x', x);
     return this.down.forward(applyLayer(this.activation, this.up.forward(x)));
   }
@@ -92,7 +93,7 @@ export class TransformerBlock extends Module {
     this.dropout = new Dropout(options.dropout ?? 0);
   }
 
-  forward(x: Tensor, options: AttendOptions = {}): Tensor {
+  forward(x: Tensor, options: AttendOptions = {}): Tensor<FloatDType> {
     takesAttend('TransformerBlock', x, options);
     const seen = this.attention.forward(this.attentionNorm.forward(x), options);
     const stream = add(x, this.dropout.forward(seen));

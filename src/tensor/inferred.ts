@@ -50,6 +50,19 @@ export type DataOf<D extends DType> = { [K in DType]: D extends K ? DataArrays[K
 /** What an operation on floats gives: floats and complex numbers stay, all else becomes f32. */
 export type Floated<D extends DType> = D extends FloatDType | ComplexDType ? D : 'f32';
 
+/**
+ * What a layer with weights of floats gives: the weights' dtype is left open, since `to` changes it.
+ * What is not known counts as real.
+ */
+export type Weighed<D extends DType> = DType extends D
+  ? FloatDType
+  : D extends ComplexDType
+    ? ComplexDType
+    : FloatDType;
+
+/** What limits give: numbers stay what they are, bool becomes f32. */
+export type Limited<D extends DType> = D extends 'bool' ? 'f32' : D;
+
 /** What sums and products of elements are kept in: narrow integers and bool count in i32. */
 export type Summed<D extends DType> = D extends 'bool' | 'i8' | 'u8' | 'i16' | 'u16' ? 'i32' : D;
 

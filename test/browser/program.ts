@@ -113,7 +113,7 @@ async function learn(): Promise<number[]> {
     },
     { donate: [0, 1] },
   );
-  let model = new Sequential(new Linear(1, 16), tanh, new Linear(16, 1));
+  let model: Sequential = new Sequential(new Linear(1, 16), tanh, new Linear(16, 1));
   let state = optimizer.init(model);
   const losses: Tensor[] = [];
   for (let i = 0; i < STEPS; i++) {

@@ -1,5 +1,6 @@
 // Dropout of whole channels, and dropout that keeps what `selu` standardised, as modules.
 
+import type { DType } from '../../ir/dtype.ts';
 import * as arg from '../../ir/arguments.ts';
 import {
   alphaDropout,
@@ -30,7 +31,7 @@ export class Dropout1d extends Dropping {
     super('Dropout1d', p);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return dropout1d(x, this.p, { training: this.training });
   }
 }
@@ -41,7 +42,7 @@ export class Dropout2d extends Dropping {
     super('Dropout2d', p);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return dropout2d(x, this.p, { training: this.training });
   }
 }
@@ -52,7 +53,7 @@ export class Dropout3d extends Dropping {
     super('Dropout3d', p);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return dropout3d(x, this.p, { training: this.training });
   }
 }
@@ -63,7 +64,7 @@ export class AlphaDropout extends Dropping {
     super('AlphaDropout', p);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return alphaDropout(x, this.p, { training: this.training });
   }
 }
@@ -74,7 +75,7 @@ export class FeatureAlphaDropout extends Dropping {
     super('FeatureAlphaDropout', p);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return featureAlphaDropout(x, this.p, { training: this.training });
   }
 }

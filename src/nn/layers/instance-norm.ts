@@ -1,5 +1,6 @@
 // Instance norms (Ulyanov et al., 2016): each channel of each sample is standardised over its places.
 
+import type { FloatDType } from '../../ir/dtype.ts';
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { expectTensor } from '../../tensor/expect.ts';
@@ -47,7 +48,7 @@ abstract class InstanceNorm extends RunningNorm {
     this.spatial = spatial;
   }
 
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     const { spatial, channels } = this;
     expectTensor('instanceNorm', 'x', x);
     if (x.rank !== spatial + 1 && x.rank !== spatial + 2) {

@@ -1,6 +1,7 @@
 // Elements added around the last axes, as modules: a value, the mirror image, the edge, or the other
 // end.
 
+import type { DType } from '../../ir/dtype.ts';
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { expectTensor } from '../../tensor/expect.ts';
@@ -39,7 +40,7 @@ abstract class Pad extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     expectTensor('pad', 'x', x);
     const spatial = this.pairs.length;
     if (this.options.mode !== 'constant' && x.rank !== spatial + 1 && x.rank !== spatial + 2)

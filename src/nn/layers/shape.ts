@@ -1,5 +1,6 @@
 // Changes of shape as modules: patches to columns and back, and an axis as several.
 
+import type { DType } from '../../ir/dtype.ts';
 import * as arg from '../../ir/arguments.ts';
 import { interpolate, interpolateOptions } from '../../tensor/ops/image/interpolate.ts';
 import type { PerAxis } from '../../tensor/ops/operand.ts';
@@ -25,7 +26,7 @@ export class Unfold extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return im2col(x, this.kernelSize, this.options);
   }
 }
@@ -50,7 +51,7 @@ export class Fold extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return col2im(x, this.outputSize, this.kernelSize, this.options);
   }
 }
@@ -72,7 +73,7 @@ export class Unflatten extends Module {
     this.sizes = sizes;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return unflatten(x, this.axis, this.sizes);
   }
 }
@@ -103,7 +104,7 @@ export class UpsamplingNearest2d extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return interpolate(x, { ...this.options, mode: 'nearest' });
   }
 }
@@ -118,7 +119,7 @@ export class UpsamplingBilinear2d extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return interpolate(x, { ...this.options, mode: 'bilinear', alignCorners: true });
   }
 }

@@ -1,5 +1,7 @@
 // Layers with weights beside ../linear.ts: a bilinear form, bags of rows of a table, and learnt slopes.
 
+import type { DType, FloatDType } from '../../ir/dtype.ts';
+import type { Floated } from '../../tensor/inferred.ts';
 import * as arg from '../../ir/arguments.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
 import { arange, full } from '../../tensor/ops/creation/creation.ts';
@@ -42,7 +44,7 @@ export class Bilinear extends Module {
     this.bias = options.bias === false ? undefined : parameter(symmetric([outputs], bound, options));
   }
 
-  forward(x: Tensor, y: Tensor): Tensor {
+  forward(x: Tensor, y: Tensor): Tensor<FloatDType> {
     return bilinear(x, y, this.weight, this.bias);
   }
 }
@@ -99,7 +101,7 @@ export class EmbeddingBag extends Module {
     this.includeLastOffset = includeLastOffset;
   }
 
-  forward(indices: Tensor, options: BagOptions = {}): Tensor {
+  forward(indices: Tensor, options: BagOptions = {}): Tensor<FloatDType> {
     takesBag('EmbeddingBag', indices, options);
     const { mode, paddingIdx, includeLastOffset } = this;
     return embeddingBag(indices, this.weight, {
@@ -131,7 +133,7 @@ export class PReLU extends Module {
     this.weight = parameter(full([count], options.init ?? 0.25, typeOf(options)));
   }
 
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     return prelu(x, this.weight);
   }
 }
@@ -154,14 +156,14 @@ export class RReLU extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     return rrelu(x, { ...this.options, training: this.training });
   }
 }
 
 /** Softmax over the channels at each place of [N, C, H, W] (or [C, H, W]). */
 export class Softmax2d extends Module {
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor): Tensor<FloatDType> {
     expectTensor('Softmax2d', 'x', x);
     checkRank('Softmax2d', 'x', x, 3, 4);
     return softmax(x, -3);

@@ -1,5 +1,6 @@
 // Pools by norms and over random windows, and unpooling, as modules; see ../pool.ts for the usual ones.
 
+import type { DType } from '../../ir/dtype.ts';
 import * as arg from '../../ir/arguments.ts';
 import type { PerAxis } from '../../tensor/ops/operand.ts';
 import {
@@ -45,7 +46,7 @@ export class LPPool1d extends Windowed<LpPoolOptions> {
     super('LPPool1d', lpPoolOptions, kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return lpPool1d(x, this.kernelSize, this.options);
   }
 }
@@ -56,7 +57,7 @@ export class LPPool2d extends Windowed<LpPoolOptions> {
     super('LPPool2d', lpPoolOptions, kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return lpPool2d(x, this.kernelSize, this.options);
   }
 }
@@ -67,7 +68,7 @@ export class LPPool3d extends Windowed<LpPoolOptions> {
     super('LPPool3d', lpPoolOptions, kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return lpPool3d(x, this.kernelSize, this.options);
   }
 }
@@ -84,7 +85,7 @@ export class FractionalMaxPool2d extends Windowed<FractionalPoolLayerOptions> {
     super('FractionalMaxPool2d', fractionalOptions, kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return fractionalMaxPool2d(x, this.kernelSize, this.options);
   }
 }
@@ -95,7 +96,7 @@ export class FractionalMaxPool3d extends Windowed<FractionalPoolLayerOptions> {
     super('FractionalMaxPool3d', fractionalOptions, kernelSize, options);
   }
 
-  forward(x: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
     return fractionalMaxPool3d(x, this.kernelSize, this.options);
   }
 }
@@ -106,7 +107,7 @@ export class MaxUnpool1d extends Windowed<UnpoolOptions> {
     super('MaxUnpool1d', unpoolOptions, kernelSize, options);
   }
 
-  forward(x: Tensor, indices: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>, indices: Tensor): Tensor<D> {
     return maxUnpool1d(x, indices, this.kernelSize, this.options);
   }
 }
@@ -117,7 +118,7 @@ export class MaxUnpool2d extends Windowed<UnpoolOptions> {
     super('MaxUnpool2d', unpoolOptions, kernelSize, options);
   }
 
-  forward(x: Tensor, indices: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>, indices: Tensor): Tensor<D> {
     return maxUnpool2d(x, indices, this.kernelSize, this.options);
   }
 }
@@ -128,7 +129,7 @@ export class MaxUnpool3d extends Windowed<UnpoolOptions> {
     super('MaxUnpool3d', unpoolOptions, kernelSize, options);
   }
 
-  forward(x: Tensor, indices: Tensor): Tensor {
+  forward<D extends DType>(x: Tensor<D>, indices: Tensor): Tensor<D> {
     return maxUnpool3d(x, indices, this.kernelSize, this.options);
   }
 }

@@ -1,5 +1,6 @@
 // Losses of classes, labels and sequences of labels, as modules.
 
+import type { FloatDType } from '../../ir/dtype.ts';
 import {
   crossEntropy,
   crossEntropyOptions,
@@ -28,7 +29,7 @@ export class NLLLoss extends WeightedLoss<NllOptions> {
     super('NLLLoss', nllOptions, options);
   }
 
-  forward(x: Tensor, target: Tensor): Tensor {
+  forward(x: Tensor, target: Tensor): Tensor<FloatDType> {
     return nllLoss(x, target, this.whole());
   }
 }
@@ -39,7 +40,7 @@ export class CrossEntropyLoss extends WeightedLoss<CrossEntropyOptions> {
     super('CrossEntropyLoss', crossEntropyOptions, options);
   }
 
-  forward(logits: Tensor, target: Tensor): Tensor {
+  forward(logits: Tensor, target: Tensor): Tensor<FloatDType> {
     return crossEntropy(logits, target, this.whole());
   }
 }
@@ -50,7 +51,7 @@ export class MultiMarginLoss extends WeightedLoss<MultiMarginOptions> {
     super('MultiMarginLoss', multiMarginOptions, options);
   }
 
-  forward(x: Tensor, target: Tensor): Tensor {
+  forward(x: Tensor, target: Tensor): Tensor<FloatDType> {
     return multiMarginLoss(x, target, this.whole());
   }
 }
@@ -61,7 +62,7 @@ export class MultiLabelMarginLoss extends Loss<LossOptions> {
     super('MultiLabelMarginLoss', lossOptions, options);
   }
 
-  forward(x: Tensor, target: Tensor): Tensor {
+  forward(x: Tensor, target: Tensor): Tensor<FloatDType> {
     return multilabelMarginLoss(x, target, this.options);
   }
 }
@@ -72,7 +73,7 @@ export class MultiLabelSoftMarginLoss extends WeightedLoss<MultilabelSoftMarginO
     super('MultiLabelSoftMarginLoss', multilabelSoftMarginOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return multilabelSoftMarginLoss(x, target, this.whole());
   }
 }
@@ -83,7 +84,12 @@ export class CTCLoss extends Loss<CtcOptions> {
     super('CTCLoss', ctcOptions, options);
   }
 
-  forward(logProbs: Tensor, targets: Tensor, inputLengths: Lengths, targetLengths: Lengths): Tensor {
+  forward(
+    logProbs: Tensor,
+    targets: Tensor,
+    inputLengths: Lengths,
+    targetLengths: Lengths,
+  ): Tensor<FloatDType> {
     return ctcLoss(logProbs, targets, inputLengths, targetLengths, this.options);
   }
 }

@@ -1,5 +1,6 @@
 // Losses of each pair of elements, as modules.
 
+import type { FloatDType } from '../../ir/dtype.ts';
 import * as arg from '../../ir/arguments.ts';
 import {
   bceLoss,
@@ -42,7 +43,7 @@ export class MSELoss extends Loss<LossOptions> {
     super('MSELoss', lossOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return mseLoss(x, target, this.options);
   }
 }
@@ -53,7 +54,7 @@ export class L1Loss extends Loss<LossOptions> {
     super('L1Loss', lossOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return l1Loss(x, target, this.options);
   }
 }
@@ -64,7 +65,7 @@ export class SmoothL1Loss extends Loss<SmoothL1Options> {
     super('SmoothL1Loss', smoothL1Options, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return smoothL1Loss(x, target, this.options);
   }
 }
@@ -75,7 +76,7 @@ export class HuberLoss extends Loss<HuberOptions> {
     super('HuberLoss', huberOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return huberLoss(x, target, this.options);
   }
 }
@@ -86,7 +87,7 @@ export class BCELoss extends WeightedLoss<BceOptions> {
     super('BCELoss', bceOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return bceLoss(x, target, this.whole());
   }
 }
@@ -105,7 +106,7 @@ export class BCEWithLogitsLoss extends WeightedLoss<Omit<BceWithLogitsOptions, '
     return ['weight', 'posWeight'];
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     const { posWeight } = this;
     return bceWithLogits(x, target, { ...this.whole(), ...(posWeight === undefined ? {} : { posWeight }) });
   }
@@ -127,7 +128,7 @@ export class KLDivLoss extends Loss<KlDivOptions> {
     super('KLDivLoss', klDivOptions, options);
   }
 
-  forward(x: Tensor, target: Tensor): Tensor {
+  forward(x: Tensor, target: Tensor): Tensor<FloatDType> {
     return klDiv(x, target, this.options);
   }
 }
@@ -138,7 +139,7 @@ export class HingeEmbeddingLoss extends Loss<HingeEmbeddingOptions> {
     super('HingeEmbeddingLoss', hingeEmbeddingOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return hingeEmbeddingLoss(x, target, this.options);
   }
 }
@@ -149,7 +150,7 @@ export class SoftMarginLoss extends Loss<LossOptions> {
     super('SoftMarginLoss', lossOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return softMarginLoss(x, target, this.options);
   }
 }
@@ -160,7 +161,7 @@ export class PoissonNLLLoss extends Loss<PoissonNllOptions> {
     super('PoissonNLLLoss', poissonNllOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike): Tensor<FloatDType> {
     return poissonNllLoss(x, target, this.options);
   }
 }
@@ -171,7 +172,7 @@ export class GaussianNLLLoss extends Loss<GaussianNllOptions> {
     super('GaussianNLLLoss', gaussianNllOptions, options);
   }
 
-  forward(x: Tensor, target: TensorLike, variance: TensorLike): Tensor {
+  forward(x: Tensor, target: TensorLike, variance: TensorLike): Tensor<FloatDType> {
     return gaussianNllLoss(x, target, variance, this.options);
   }
 }

@@ -1,5 +1,6 @@
 // Losses of pairs and triplets of vectors, and the distances they are made of, as modules.
 
+import type { FloatDType } from '../../ir/dtype.ts';
 import * as arg from '../../ir/arguments.ts';
 import {
   cosineEmbeddingLoss,
@@ -29,7 +30,7 @@ export class MarginRankingLoss extends Loss<MarginOptions> {
     super('MarginRankingLoss', marginOptions, options);
   }
 
-  forward(x: Tensor, y: Tensor, target: TensorLike): Tensor {
+  forward(x: Tensor, y: Tensor, target: TensorLike): Tensor<FloatDType> {
     return marginRankingLoss(x, y, target, this.options);
   }
 }
@@ -40,7 +41,7 @@ export class CosineEmbeddingLoss extends Loss<MarginOptions> {
     super('CosineEmbeddingLoss', marginOptions, options);
   }
 
-  forward(x: Tensor, y: Tensor, target: Tensor): Tensor {
+  forward(x: Tensor, y: Tensor, target: Tensor): Tensor<FloatDType> {
     return cosineEmbeddingLoss(x, y, target, this.options);
   }
 }
@@ -51,7 +52,7 @@ export class TripletMarginLoss extends Loss<TripletMarginOptions> {
     super('TripletMarginLoss', tripletMarginOptions, options);
   }
 
-  forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
+  forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor<FloatDType> {
     return tripletMarginLoss(anchor, positive, negative, this.options);
   }
 }
@@ -62,7 +63,7 @@ export class TripletMarginWithDistanceLoss extends Loss<TripletDistanceOptions> 
     super('TripletMarginWithDistanceLoss', tripletDistanceOptions, options);
   }
 
-  forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
+  forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor<FloatDType> {
     return tripletMarginWithDistanceLoss(anchor, positive, negative, this.options);
   }
 }
@@ -73,7 +74,7 @@ export class PairwiseDistance extends Loss<PairwiseDistanceOptions> {
     super('PairwiseDistance', pairwiseDistanceOptions, options);
   }
 
-  forward(x: Tensor, y: Tensor): Tensor {
+  forward(x: Tensor, y: Tensor): Tensor<FloatDType> {
     return pairwiseDistance(x, y, this.options);
   }
 }
@@ -95,7 +96,7 @@ export class CosineSimilarity extends Module {
     this.options = options;
   }
 
-  forward(x: Tensor, y: Tensor): Tensor {
+  forward(x: Tensor, y: Tensor): Tensor<FloatDType> {
     return cosineSimilarity(x, y, this.axis, this.options);
   }
 }

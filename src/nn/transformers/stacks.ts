@@ -1,5 +1,6 @@
 // Stacks of transformer layers, and encoder and decoder together (Vaswani et al., 2017).
 
+import type { FloatDType } from '../../ir/dtype.ts';
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { only } from '../../ir/arguments.ts';
@@ -53,7 +54,7 @@ export class TransformerEncoder extends Module {
     this.norm = options.norm;
   }
 
-  forward(x: Tensor, options: EncodeOptions = {}): Tensor {
+  forward(x: Tensor, options: EncodeOptions = {}): Tensor<FloatDType> {
     takesEncode('TransformerEncoder', x, options);
     const last = this.layers.reduce((at, layer) => layer.forward(at, options), x);
     return this.norm === undefined ? last : applyLayer(this.norm, last);
@@ -100,7 +101,7 @@ export class TransformerDecoder extends Module {
     this.norm = options.norm;
   }
 
-  forward(x: Tensor, memory: Tensor, options: DecodeOptions = {}): Tensor {
+  forward(x: Tensor, memory: Tensor, options: DecodeOptions = {}): Tensor<FloatDType> {
     takesDecode('TransformerDecoder', x, memory, options);
     const last = this.layers.reduce((at, layer) => layer.forward(at, memory, options), x);
     return this.norm === undefined ? last : applyLayer(this.norm, last);
@@ -196,7 +197,7 @@ export class Transformer extends Module {
     this.decoder = new TransformerDecoder(decoders, { norm: normOf(width, options) });
   }
 
-  forward(source: Tensor, target: Tensor, options: TransformOptions = {}): Tensor {
+  forward(source: Tensor, target: Tensor, options: TransformOptions = {}): Tensor<FloatDType> {
     takesTransform('Transformer', source, target, options);
     const { sourceMask, ...rest } = options;
     const memory = this.encoder.forward(source, sourceMask === undefined ? {} : { mask: sourceMask });

@@ -259,7 +259,7 @@ describe('with a donation', () => {
     const net = new Linear(4, 4);
     const [body, traces] = counting((x: sn.Tensor) => net.forward(x).tanh());
     const f = sn.compile(body, { donate: [0] });
-    let [x, y] = [sn.ones([2, 4]).add(0), sn.ones([2, 4])];
+    let [x, y]: [sn.Tensor, sn.Tensor] = [sn.ones([2, 4]).add(0), sn.ones([2, 4])];
     for (let i = 0; i < 5; i++) [x, y] = [f(x), body(y)];
     expect(await x.array()).toEqual(await y.array());
     expect([x.requiresGrad, traces()]).toEqual([true, 6]);

@@ -2,7 +2,7 @@
 // derivative is that of one named side, which is why they are written with `where` and not with min
 // and max (those share ties).
 
-import type { Floated } from '../../inferred.ts';
+import type { Floated, Limited } from '../../inferred.ts';
 import { keepWhere, times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
@@ -67,7 +67,7 @@ const hardClampRule: CustomRule = (b, [x, lower, upper], _value, g) => [
 ];
 
 /** x limited to [0, 6]; integers stay integers. */
-export function relu6<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
+export function relu6<D extends DType>(x: Tensor<D>): Tensor<Limited<D>> {
   takesOne('relu6', x);
   return clamped('relu6', x, 0, 6);
 }
@@ -248,7 +248,7 @@ const takesEnds = arg.takes<typeof hardtanh>(
  * x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. Integers stay
  * integers, and so do their limits.
  */
-export function hardtanh<D extends DType>(x: Tensor<D>, low = -1, high = 1): Tensor<Floated<D>> {
+export function hardtanh<D extends DType>(x: Tensor<D>, low = -1, high = 1): Tensor<Limited<D>> {
   takesEnds('hardtanh', x, low, high);
   const isWhole = !isFloat(x.dtype) && x.dtype !== 'bool';
   const [from, to] = isWhole ? [Math.trunc(low) + 0, Math.trunc(high) + 0] : [low, high];
@@ -267,7 +267,7 @@ export const hardsigmoid: FloatUnary = realFormula('hardsigmoid', hardGate);
 export const hardswish: FloatUnary = realFormula('hardswish', (b, x) => mul(b, x, hardGate(b, x)));
 
 /** The first half of an axis (the last by default) gated by the second: a·σ(b). */
-export function glu(x: Tensor, axis = -1): Tensor {
+export function glu<D extends DType>(x: Tensor<D>, axis = -1): Tensor<Floated<D>> {
   takesOne('glu', x);
   const at = normalizeAxis('glu', axis, x.rank);
   const half = x.shape[at]! / 2;
