@@ -10,11 +10,12 @@ import { expectTensor } from '../tensor/expect.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
 import { indexSelect } from '../tensor/ops/shape/gather.ts';
 import { select } from '../tensor/ops/shape/indexing.ts';
+import type { Known } from '../tensor/inferred.ts';
 import { fromBytes } from '../tensor/recording/record.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { flatten, unflatten, type Tree } from '../tensor/tree.ts';
 import { checkIndex, datasetOf, type Dataset } from './dataset.ts';
-import type { Collated, ElementArray, ElementTensor } from './item.ts';
+import type { Collated, ElementArray, ElementTensor, LeafType } from './item.ts';
 import { typedDType } from './stacking.ts';
 
 /** Arrays on the host whose first axis is of items; vectors as typed arrays. */
@@ -26,7 +27,7 @@ export type HostArrays =
 
 /** An item of such arrays: a row of each, of an element for a vector. */
 export type RowOf<S> = S extends ElementArray | ElementTensor
-  ? HostTensor
+  ? HostTensor<Known<LeafType<S>>>
   : { readonly [K in keyof S]: RowOf<S[K]> };
 
 /** Whether a value is a tensor on the host, whatever its elements are in. */

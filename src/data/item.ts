@@ -6,6 +6,7 @@ import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { hostArray, packBytes, type HostData, type Scalar } from '../ir/value.ts';
 import type { HostTensor } from '../io/host.ts';
+import type { OfArray, Told } from '../tensor/inferred.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 
 /** A typed array of elements. */
@@ -24,12 +25,26 @@ export interface ElementTensor {
 /** What an item holds that becomes a part of one tensor. */
 export type ItemLeaf = number | bigint | boolean | ElementArray | ElementTensor | HostTensor | Tensor;
 
+/** The dtype of the tensor that an item's part becomes; unknown where its type does not say it. */
+export type LeafType<T> =
+  T extends Tensor<infer D>
+    ? D
+    : T extends number
+      ? 'f32'
+      : T extends bigint
+        ? 'i64'
+        : T extends boolean
+          ? 'bool'
+          : T extends { readonly dtype: infer D extends DType }
+            ? Told<D>
+            : OfArray<T>;
+
 /**
  * The batch of items of type `T`: the same tree, in which numbers, typed arrays and tensors have
  * become a tensor with an axis of items in front, and everything else an array.
  */
 export type Collated<T> = T extends ItemLeaf
-  ? Tensor
+  ? Tensor<LeafType<T>>
   : T extends string | null | undefined | Date
     ? T[]
     : T extends object
@@ -45,6 +60,7 @@ const takesScalar = arg.takes<typeof scalar>(['the value', aScalar], ['the dtype
  * A number with a dtype, as an item's label is: batches of it are a vector of this dtype, where
  * those of a plain number are of f32.
  */
+export function scalar<D extends DType = 'f32'>(value: number | bigint | boolean, dtype?: D): HostTensor<D>;
 export function scalar(value: number | bigint | boolean, dtype: DType = 'f32'): HostTensor {
   takesScalar('scalar', value, dtype);
   const element: Scalar = typeof value === 'boolean' ? Number(value) : value;

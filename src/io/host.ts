@@ -8,8 +8,8 @@ import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { checkShape, showShape } from '../ir/shape.ts';
 
 /** A tensor's type and its values: packed little-endian bytes in C-order, bool as 0 or 1. */
-export interface HostTensor {
-  readonly dtype: DType;
+export interface HostTensor<D extends DType = DType> {
+  readonly dtype: D;
   readonly shape: readonly number[];
   readonly data: Uint8Array;
 }

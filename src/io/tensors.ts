@@ -5,6 +5,7 @@ import { SinterError, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
+import type { Known, Told } from '../tensor/inferred.ts';
 import { fromBytes } from '../tensor/recording/record.ts';
 import { readBytes } from '../tensor/realise/realise.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
@@ -19,19 +20,19 @@ const takesTensor = arg.takes<typeof toHostTensor>(['the tensor', aTensor]);
 const takesBytes = arg.takes<typeof loadNpy>(['the file', arg.bytes]);
 
 /** A tensor of host data. The bytes are not copied: they must not change afterwards. */
-export function fromHostTensor(tensor: HostTensor): Tensor {
+export function fromHostTensor<D extends DType>(tensor: HostTensor<D>): Tensor<Told<D>> {
   takesHost('fromHostTensor', tensor);
   checkHostTensor('fromHostTensor', tensor);
-  return fromBytes(tensor.data, tensor.shape, tensor.dtype);
+  return fromBytes(tensor.data, tensor.shape, tensor.dtype) as Tensor<Told<D>>;
 }
 
 /**
  * The computed value of a tensor as host data, which may share memory with the tensor and must not
  * be changed.
  */
-export async function toHostTensor(tensor: Tensor): Promise<HostTensor> {
+export async function toHostTensor<D extends DType>(tensor: Tensor<D>): Promise<HostTensor<Known<D>>> {
   takesTensor('toHostTensor', tensor);
-  const { dtype, shape }: { dtype: DType; shape: readonly number[] } = tensor;
+  const { dtype, shape }: { dtype: Known<D>; shape: readonly number[] } = tensor;
   return { dtype, shape, data: await readBytes(handleOf(tensor)) };
 }
 

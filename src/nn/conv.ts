@@ -2,7 +2,7 @@
 // U(±1/√fanIn).
 
 import type { DType } from '../ir/dtype.ts';
-import type { Weighed } from '../tensor/inferred.ts';
+import type { Unknown, Weighed } from '../tensor/inferred.ts';
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import {
@@ -94,7 +94,7 @@ export class Conv1d extends Convolution<ConvOptions> {
   }
 
   forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return conv1d(x, this.weight, this.bias, this.options);
+    return conv1d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
   }
 }
 
@@ -107,7 +107,7 @@ export class Conv2d extends Convolution<ConvOptions> {
   }
 
   forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return conv2d(x, this.weight, this.bias, this.options);
+    return conv2d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
   }
 }
 
@@ -120,7 +120,7 @@ export class Conv3d extends Convolution<ConvOptions> {
   }
 
   forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return conv3d(x, this.weight, this.bias, this.options);
+    return conv3d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
   }
 }
 
@@ -140,7 +140,7 @@ export class ConvTranspose1d extends Convolution<ConvTransposeOptions> {
   }
 
   forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return convTranspose1d(x, this.weight, this.bias, this.options);
+    return convTranspose1d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
   }
 }
 
@@ -153,7 +153,7 @@ export class ConvTranspose2d extends Convolution<ConvTransposeOptions> {
   }
 
   forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return convTranspose2d(x, this.weight, this.bias, this.options);
+    return convTranspose2d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
   }
 }
 
@@ -166,6 +166,6 @@ export class ConvTranspose3d extends Convolution<ConvTransposeOptions> {
   }
 
   forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return convTranspose3d(x, this.weight, this.bias, this.options);
+    return convTranspose3d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
   }
 }

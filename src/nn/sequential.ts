@@ -14,7 +14,7 @@ import { aLayer, applyLayer, Module, nameOf, type Layer, type Through } from './
  * tuple, the type checker knows the dtype that comes out as far as it knows that of the last ones.
  */
 export class Sequential<const L extends readonly Layer[] = readonly Layer[]> extends Module {
-  readonly layers: L;
+  readonly layers: readonly Layer[];
 
   constructor(...layers: L) {
     super();

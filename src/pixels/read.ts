@@ -43,7 +43,10 @@ const takes = arg.takes<typeof fromPixels>(
  * width]`, or `[height, width, 4]` with `layout: 'hwc'`. On WebGPU they stay on the GPU. A
  * VideoFrame may be closed once the promise is kept.
  */
-export async function fromPixels(source: PixelSource, options: FromPixelsOptions = {}): Promise<Tensor> {
+export async function fromPixels(
+  source: PixelSource,
+  options: FromPixelsOptions = {},
+): Promise<Tensor<'f32'>> {
   takes('fromPixels', source, options);
   const { layout = 'chw', channels = layout === 'chw' ? 3 : 4 } = options;
   const { width, height } = sizeOfSource(source);

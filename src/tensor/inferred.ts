@@ -155,19 +155,28 @@ type OfElement<E> = [E] extends [never]
               ? OfElement<Inner>
               : Unknown;
 
-type OfArray<A> = A extends Float32Array
-  ? 'f32'
-  : A extends Float64Array
-    ? 'f64'
-    : A extends Int32Array
-      ? 'i32'
-      : A extends Uint32Array
-        ? 'u32'
-        : A extends BigInt64Array
-          ? 'i64'
-          : A extends BigUint64Array
-            ? 'u64'
-            : Unknown;
+/** The dtypes of typed arrays, by what they call themselves. */
+interface ArrayTypes {
+  Float32Array: 'f32';
+  Float64Array: 'f64';
+  Int32Array: 'i32';
+  Uint32Array: 'u32';
+  Int16Array: 'i16';
+  Uint16Array: 'u16';
+  Int8Array: 'i8';
+  Uint8Array: 'u8';
+  Uint8ClampedArray: 'u8';
+  BigInt64Array: 'i64';
+  BigUint64Array: 'u64';
+}
+
+/** The dtype of a typed array. */
+export type OfArray<A> = A extends { readonly [Symbol.toStringTag]: infer Name extends keyof ArrayTypes }
+  ? ArrayTypes[Name]
+  : Unknown;
+
+/** A dtype that is written down with a value; unknown where that may be any. */
+export type Told<D extends DType> = DType extends D ? Unknown : D;
 
 /** The dtype that `tensor` gives host data by itself. */
 export type HostType<N> = N extends ArrayBufferView ? OfArray<N> : OfElement<N>;

@@ -5,7 +5,7 @@
 // every entry against what runs.
 
 import type { DType } from '../ir/dtype.ts';
-import type { Floated, SizeOf, Summed } from './inferred.ts';
+import type { Floated, Limited, SizeOf, Summed } from './inferred.ts';
 import type { Common } from './ops/operand.ts';
 import type { Tensor, TensorLike } from './tensor.ts';
 
@@ -26,6 +26,7 @@ export type Keeping =
   | 'neg'
   | 'positive'
   | 'relu'
+  | 'threshold'
   | 'round'
   | 'sgn'
   | 'sign'
@@ -116,6 +117,10 @@ export type Parting = 'chunk' | 'dsplit' | 'hsplit' | 'tensorSplit' | 'unbind' |
 
 /** Functions of real or complex numbers: integers and bool are taken as f32. */
 export type Floating =
+  | 'glu'
+  | 'hardshrink'
+  | 'rrelu'
+  | 'softshrink'
   | 'acos'
   | 'acosh'
   | 'asin'
@@ -244,6 +249,7 @@ type Typed =
   | Keeping
   | Parting
   | Floating
+  | Limiting
   | Asking
   | Locating
   | Finding
@@ -259,6 +265,9 @@ type Typed =
   | 'to'
   | 'toFloat'
   | 'toHalf';
+
+/** Numbers keep their dtype, and bool becomes f32. */
+export type Limiting = 'hardtanh' | 'relu6';
 
 /** What a function takes after its first parameter, which `this` is. */
 type Rest<F> = F extends (first: never, ...rest: infer R) => unknown ? R : never;
@@ -281,6 +290,8 @@ export type Methods<Ops, D extends DType> = {
   readonly [K in Extract<keyof Ops, Parting>]: (...rest: Rest<Ops[K]>) => Tensor<D>[];
 } & {
   readonly [K in Extract<keyof Ops, Floating>]: (...rest: Rest<Ops[K]>) => Tensor<Floated<D>>;
+} & {
+  readonly [K in Extract<keyof Ops, Limiting>]: (...rest: Rest<Ops[K]>) => Tensor<Limited<D>>;
 } & {
   readonly [K in Extract<keyof Ops, Asking>]: (...rest: Rest<Ops[K]>) => Tensor<'bool'>;
 } & {

@@ -346,7 +346,7 @@ declare module './tensor.ts' {
     maskedSelect(mask: Tensor, options?: ops.Unsized): Promise<Tensor>;
     /** The positions of the elements that are not 0; with `size` so many, and their count. */
     nonzero(options: ops.Sized): ops.Counted;
-    nonzero(options?: ops.Unsized): Promise<Tensor>;
+    nonzero(options?: ops.Unsized): Promise<Tensor<'i32'>>;
     /** Each element as often as asked; repeats in a tensor are read unless their sum is given. */
     repeatInterleave(repeats: number | readonly number[], axis?: number): Tensor;
     repeatInterleave(

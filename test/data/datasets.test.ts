@@ -155,16 +155,16 @@ describe('arrays', () => {
     });
     expectTypeOf(set).toEqualTypeOf<
       data.Dataset<{
-        readonly x: HostTensor;
-        readonly ok: HostTensor;
-        readonly half: HostTensor;
-        readonly z: HostTensor;
-        readonly nested: readonly [HostTensor];
+        readonly x: HostTensor<'f32'>;
+        readonly ok: HostTensor<'bool'>;
+        readonly half: HostTensor<'f16'>;
+        readonly z: HostTensor<'c64'>;
+        readonly nested: readonly [HostTensor<'i64'>];
       }>
     >();
     expectTypeOf(set.batch!([0]))
       .resolves.toHaveProperty('x')
-      .toEqualTypeOf<Tensor>();
+      .toEqualTypeOf<Tensor<'f32'>>();
     const item = await set.get(1);
     expect(item.x).toEqual({ dtype: 'f32', shape: [2], data: new Uint8Array(x.buffer, 8, 8) });
     expect(item.x.data.buffer).toBe(x.buffer);
@@ -178,7 +178,7 @@ describe('arrays', () => {
     const own = [0, 1].map(
       (i) => ({ dtype: 'f32', shape: [2], data: x.subarray(2 * i, 2 * i + 2) }) as const,
     );
-    expectTypeOf(data.collate(own)).toEqualTypeOf<Tensor>();
+    expectTypeOf(data.collate(own)).toEqualTypeOf<Tensor<'f32'>>();
     expect(await data.collate(own).array()).toEqual([[1, 2], [3, 4]]); // prettier-ignore
     expect(() => data.fromArrays({ x: { dtype: 'f32', shape: [1], data: Float64Array.of(1) } })).toThrow(
       /fromArrays: the elements of f32 are in a Float64Array at \.x[^]*or its bytes/,

@@ -10,8 +10,8 @@ import { aSource, isNode, type FileSource } from './source.ts';
 
 /** An image, u8 [channels, height, width], and its class, i32. */
 export interface LabelledImage {
-  readonly image: HostTensor;
-  readonly label: HostTensor;
+  readonly image: HostTensor<'u8'>;
+  readonly label: HostTensor<'i32'>;
 }
 
 /** A file of an image, and its class. */

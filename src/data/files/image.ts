@@ -43,7 +43,7 @@ const takesImage = arg.takes<typeof readImage>(
 );
 
 /** An image in a file, PNG or JPEG (in pages whatever the browser knows), as u8 [channels, height, width]. */
-export async function readImage(file: FileSource, options: ImageOptions = {}): Promise<HostTensor> {
+export async function readImage(file: FileSource, options: ImageOptions = {}): Promise<HostTensor<'u8'>> {
   takesImage('readImage', file, options);
   return imageOf('readImage', file, options);
 }
@@ -53,7 +53,7 @@ export async function imageOf(
   op: string,
   file: FileSource,
   { channels = 3, size, maxBytes }: ImageOptions,
-): Promise<HostTensor> {
+): Promise<HostTensor<'u8'>> {
   const bytes = await bytesOf(op, file);
   let pixels: Pixels;
   try {

@@ -1,6 +1,8 @@
 // Functional derivatives backwards: `grad`, `valueAndGrad`, `vjp`, `gradients`, and `noGrad`.
 // Those forwards are in forward.ts.
 
+import type { DType } from '../../ir/dtype.ts';
+import type { Unknown } from '../inferred.ts';
 import * as arg from '../../ir/arguments.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { add, full } from '../../ir/build.ts';
@@ -102,14 +104,14 @@ export function grad<A extends unknown[]>(
 }
 
 /** As `grad`, giving the value as well; with `hasAux`, `{ value, grad, aux }`. */
-export function valueAndGrad<A extends unknown[], X, const N extends Argnums = 0>(
-  fn: (...args: A) => readonly [Tensor, X],
+export function valueAndGrad<A extends unknown[], X, const N extends Argnums = 0, D extends DType = Unknown>(
+  fn: (...args: A) => readonly [Tensor<D>, X],
   options: WithAux<N>,
-): (...args: A) => { value: Tensor; grad: GradientOf<A, N>; aux: X };
-export function valueAndGrad<A extends unknown[], const N extends Argnums = 0>(
-  fn: (...args: A) => Tensor,
+): (...args: A) => { value: Tensor<D>; grad: GradientOf<A, N>; aux: X };
+export function valueAndGrad<A extends unknown[], const N extends Argnums = 0, D extends DType = Unknown>(
+  fn: (...args: A) => Tensor<D>,
   options?: GradOptions<N>,
-): (...args: A) => { value: Tensor; grad: GradientOf<A, N> };
+): (...args: A) => { value: Tensor<D>; grad: GradientOf<A, N> };
 export function valueAndGrad<A extends unknown[]>(
   fn: (...args: A) => unknown,
   options: GradOptions = {},

@@ -109,6 +109,7 @@ const places = sn.arange(4);
 const calls: {
   readonly keeping: Calls<methods.Keeping>;
   readonly parting: Calls<methods.Parting>;
+  readonly limiting: Calls<methods.Limiting>;
   readonly floating: Calls<methods.Floating>;
   readonly asking: Calls<methods.Asking>;
   readonly locating: Calls<methods.Locating>;
@@ -135,6 +136,7 @@ const calls: {
     neg: (x) => [x],
     positive: (x) => [x],
     relu: (x) => [x],
+    threshold: (x) => [x, 0, 0],
     round: (x) => [x],
     sgn: (x) => [x],
     sign: (x) => [x],
@@ -225,7 +227,12 @@ const calls: {
     unbind: (x) => [x.narrow(0, 0, 2)],
     vsplit: (x) => [x, 2],
   },
+  limiting: { hardtanh: (x) => [x], relu6: (x) => [x] },
   floating: {
+    glu: (x) => [x],
+    hardshrink: (x) => [x],
+    rrelu: (x) => [x],
+    softshrink: (x) => [x],
     acos: (x) => [x],
     acosh: (x) => [x],
     asin: (x) => [x],
@@ -372,6 +379,7 @@ const floated = (x: sn.DType): sn.DType => (isInexact(x) ? x : 'f32');
 const expected: { readonly [K in List]: (x: sn.DType, y: sn.DType) => readonly sn.DType[] } = {
   keeping: (x) => [x],
   parting: (x) => [x, x],
+  limiting: (x) => [x === 'bool' ? 'f32' : x],
   floating: (x) => [floated(x)],
   asking: () => ['bool'],
   locating: () => ['i32'],

@@ -119,7 +119,7 @@ export function isComplex(x: Tensor): boolean {
 }
 
 /** true where the imaginary part is 0: everywhere in real tensors. */
-export function isReal(x: Tensor): Tensor {
+export function isReal(x: Tensor): Tensor<'bool'> {
   takesOne('isReal', x);
   return apply([x], (b, z) =>
     isComplexType(z.dtype) ? binary(b, 'eq', imagPart(b, z), 0) : cast(b, fullLike(b, z, 1), 'bool'),

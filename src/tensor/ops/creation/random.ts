@@ -279,7 +279,7 @@ const takesMultinomial = arg.takes<typeof multinomial>(
  * replacement a draw is where the running sum of weights passes a uniform number; without, the
  * largest of log weight + Gumbel noise win.
  */
-export function multinomial(weights: Tensor, count: number, options: MultinomialOptions = {}): Tensor {
+export function multinomial(weights: Tensor, count: number, options: MultinomialOptions = {}): Tensor<'i32'> {
   takesMultinomial('multinomial', weights, count, options);
   const op = 'multinomial';
   checkFloat(op, weights);

@@ -3,10 +3,11 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, binary, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
-import { isFloat } from '../../../ir/dtype.ts';
+import { isFloat, type DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
+import type { Floated } from '../../inferred.ts';
 import type { Tensor } from '../../tensor.ts';
 import { uniformOf } from '../creation/noise.ts';
 import * as formula from './formula.ts';
@@ -16,7 +17,7 @@ import { apply, checkFloat, checkReal, floatFormula, realFormula } from '../oper
 const takesLambda = arg.takes<typeof softshrink>(['x', aTensor], ['lambda', arg.optional(arg.notNegative)]);
 
 /** x moved towards 0 by `lambda` (½ by default), 0 within it. */
-export function softshrink(x: Tensor, lambda = 0.5): Tensor {
+export function softshrink<D extends DType>(x: Tensor<D>, lambda = 0.5): Tensor<Floated<D>> {
   takesLambda('softshrink', x, lambda);
   return realFormula('softshrink', (b, wide) => {
     const zero = fullLike(b, wide, 0);
@@ -30,7 +31,7 @@ export function softshrink(x: Tensor, lambda = 0.5): Tensor {
 }
 
 /** x where |x| is above `lambda` (½ by default), else 0. */
-export function hardshrink(x: Tensor, lambda = 0.5): Tensor {
+export function hardshrink<D extends DType>(x: Tensor<D>, lambda = 0.5): Tensor<Floated<D>> {
   takesLambda('hardshrink', x, lambda);
   return realFormula('hardshrink', (b, wide) => {
     const zero = fullLike(b, wide, 0);
@@ -51,7 +52,7 @@ const takesThreshold = arg.takes<typeof threshold>(
 );
 
 /** x where it is above the threshold (or NaN), else the value. */
-export function threshold(x: Tensor, at: number, value: number): Tensor {
+export function threshold<D extends DType>(x: Tensor<D>, at: number, value: number): Tensor<D> {
   takesThreshold('threshold', x, at, value);
   checkReal('threshold', x);
   checkHeld('threshold', value, x.dtype);
@@ -81,7 +82,7 @@ const takesRrelu = arg.takes<typeof rrelu>(
 );
 
 /** x above 0, below it times a slope drawn for each element from U(lower, upper) (Xu et al., 2015). */
-export function rrelu(x: Tensor, options: RreluOptions = {}): Tensor {
+export function rrelu<D extends DType>(x: Tensor<D>, options: RreluOptions = {}): Tensor<Floated<D>> {
   takesRrelu('rrelu', x, options);
   const { lower = 1 / 8, upper = 1 / 3, training = false } = options;
   if (lower > upper)

@@ -108,13 +108,13 @@ function place(
 }
 
 /** The i32 places of the greatest elements where the mask is true; the first over nothing. */
-export function argmax(x: Tensor, axis?: number, options: MaskedReduceOptions = {}): Tensor {
+export function argmax(x: Tensor, axis?: number, options: MaskedReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('masked.argmax', x, axis, options);
   return place('masked.argmax', 'max', x, axis, options);
 }
 
 /** The i32 places of the least elements where the mask is true; the first over nothing. */
-export function argmin(x: Tensor, axis?: number, options: MaskedReduceOptions = {}): Tensor {
+export function argmin(x: Tensor, axis?: number, options: MaskedReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('masked.argmin', x, axis, options);
   return place('masked.argmin', 'min', x, axis, options);
 }

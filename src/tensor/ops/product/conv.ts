@@ -2,6 +2,8 @@
 // axes, and their transposes. x is [N,C,S…] or [C,S…]; numbers stand for one value per spatial
 // axis.
 
+import type { Promoted } from '../../../tensor/inferred.ts';
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import { add, broadcast, cast, permute, reshape } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -181,19 +183,34 @@ const takesConv1d = arg.takes<typeof conv1d>(
 );
 
 /** x [N,C,L], weight [O, C/groups, K], bias [O]. */
-export function conv1d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+export function conv1d<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  weight: Tensor<B>,
+  bias?: Tensor,
+  options: ConvOptions = {},
+): Tensor<Promoted<A, B>> {
   takesConv1d('conv1d', x, weight, bias, options);
   return convolve('conv1d', 1, x, weight, bias, options);
 }
 
 /** x [N,C,H,W], weight [O, C/groups, KH, KW], bias [O]. */
-export function conv2d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+export function conv2d<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  weight: Tensor<B>,
+  bias?: Tensor,
+  options: ConvOptions = {},
+): Tensor<Promoted<A, B>> {
   takesConv1d('conv2d', x, weight, bias, options);
   return convolve('conv2d', 2, x, weight, bias, options);
 }
 
 /** x [N,C,D,H,W], weight [O, C/groups, KD, KH, KW], bias [O]. */
-export function conv3d(x: Tensor, weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+export function conv3d<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  weight: Tensor<B>,
+  bias?: Tensor,
+  options: ConvOptions = {},
+): Tensor<Promoted<A, B>> {
   takesConv1d('conv3d', x, weight, bias, options);
   return convolve('conv3d', 3, x, weight, bias, options);
 }
@@ -258,34 +275,34 @@ const takesConvTranspose1d = arg.takes<typeof convTranspose1d>(
 );
 
 /** x [N,C,L], weight [C, O/groups, K], bias [O]. */
-export function convTranspose1d(
-  x: Tensor,
-  weight: Tensor,
+export function convTranspose1d<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  weight: Tensor<B>,
   bias?: Tensor,
   options: ConvTransposeOptions = {},
-): Tensor {
+): Tensor<Promoted<A, B>> {
   takesConvTranspose1d('convTranspose1d', x, weight, bias, options);
   return convolveBack('convTranspose1d', 1, x, weight, bias, options);
 }
 
 /** x [N,C,H,W], weight [C, O/groups, KH, KW], bias [O]. */
-export function convTranspose2d(
-  x: Tensor,
-  weight: Tensor,
+export function convTranspose2d<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  weight: Tensor<B>,
   bias?: Tensor,
   options: ConvTransposeOptions = {},
-): Tensor {
+): Tensor<Promoted<A, B>> {
   takesConvTranspose1d('convTranspose2d', x, weight, bias, options);
   return convolveBack('convTranspose2d', 2, x, weight, bias, options);
 }
 
 /** x [N,C,D,H,W], weight [C, O/groups, KD, KH, KW], bias [O]. */
-export function convTranspose3d(
-  x: Tensor,
-  weight: Tensor,
+export function convTranspose3d<A extends DType, B extends DType>(
+  x: Tensor<A>,
+  weight: Tensor<B>,
   bias?: Tensor,
   options: ConvTransposeOptions = {},
-): Tensor {
+): Tensor<Promoted<A, B>> {
   takesConvTranspose1d('convTranspose3d', x, weight, bias, options);
   return convolveBack('convTranspose3d', 3, x, weight, bias, options);
 }

@@ -1,6 +1,7 @@
 // Pooling: windows of the last axes, reduced. Windows are views (shape/window.ts), so a pool is one
 // reduction.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import { add, binary, cast, div, fullLike, mul, reduce, reshape, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -94,19 +95,31 @@ const takesMaxPool1d = arg.takes<typeof maxPool1d>(
 );
 
 /** The largest element of each window of the last axis; NaN wins, padding never. */
-export function maxPool1d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+export function maxPool1d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): Tensor<D> {
   takesMaxPool1d('maxPool1d', x, kernelSize, options);
   return maxPool('maxPool1d', 1, x, kernelSize, options);
 }
 
 /** The largest element of each window of the last two axes; NaN wins, padding never. */
-export function maxPool2d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+export function maxPool2d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): Tensor<D> {
   takesMaxPool1d('maxPool2d', x, kernelSize, options);
   return maxPool('maxPool2d', 2, x, kernelSize, options);
 }
 
 /** The largest element of each window of the last three axes; NaN wins, padding never. */
-export function maxPool3d(x: Tensor, kernelSize: PerAxis, options: MaxPoolOptions = {}): Tensor {
+export function maxPool3d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions = {},
+): Tensor<D> {
   takesMaxPool1d('maxPool3d', x, kernelSize, options);
   return maxPool('maxPool3d', 3, x, kernelSize, options);
 }
@@ -211,19 +224,31 @@ const takesAvgPool1d = arg.takes<typeof avgPool1d>(
 );
 
 /** The mean of each window of the last axis; of integers without fractions. */
-export function avgPool1d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+export function avgPool1d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: AvgPoolOptions = {},
+): Tensor<D> {
   takesAvgPool1d('avgPool1d', x, kernelSize, options);
   return avgPool('avgPool1d', 1, x, kernelSize, options);
 }
 
 /** The mean of each window of the last two axes; of integers without fractions. */
-export function avgPool2d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+export function avgPool2d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: AvgPoolOptions = {},
+): Tensor<D> {
   takesAvgPool1d('avgPool2d', x, kernelSize, options);
   return avgPool('avgPool2d', 2, x, kernelSize, options);
 }
 
 /** The mean of each window of the last three axes; of integers without fractions. */
-export function avgPool3d(x: Tensor, kernelSize: PerAxis, options: AvgPoolOptions = {}): Tensor {
+export function avgPool3d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: AvgPoolOptions = {},
+): Tensor<D> {
   takesAvgPool1d('avgPool3d', x, kernelSize, options);
   return avgPool('avgPool3d', 3, x, kernelSize, options);
 }
@@ -248,25 +273,37 @@ const takesLpPool1d = arg.takes<typeof lpPool1d>(
 );
 
 /** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last axis. */
-export function lpPool1d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+export function lpPool1d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: LpPoolOptions = {},
+): Tensor<D> {
   takesLpPool1d('lpPool1d', x, kernelSize, options);
   return lpPool('lpPool1d', 1, x, kernelSize, options);
 }
 
 /** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last two axes. */
-export function lpPool2d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+export function lpPool2d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: LpPoolOptions = {},
+): Tensor<D> {
   takesLpPool1d('lpPool2d', x, kernelSize, options);
   return lpPool('lpPool2d', 2, x, kernelSize, options);
 }
 
 /** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last three axes. */
-export function lpPool3d(x: Tensor, kernelSize: PerAxis, options: LpPoolOptions = {}): Tensor {
+export function lpPool3d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: LpPoolOptions = {},
+): Tensor<D> {
   takesLpPool1d('lpPool3d', x, kernelSize, options);
   return lpPool('lpPool3d', 3, x, kernelSize, options);
 }
 
 /** The mean over all spatial axes of [N,C,S…], kept with size 1. */
-export function globalAvgPool(x: Tensor): Tensor {
+export function globalAvgPool<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('globalAvgPool', x);
   checkFloat('globalAvgPool', x);
   if (x.rank < 3) throw new TensorError('E_SHAPE', 'globalAvgPool', `expects [N,C,S…]: ${show(x)}`);

@@ -70,7 +70,7 @@ function nonzeroOf(op: string, x: Tensor, options: Sized | Unsized): Promise<Ten
  * beyond the count are 0.
  */
 export function nonzero(x: Tensor, options: Sized): Counted;
-export function nonzero(x: Tensor, options?: Unsized): Promise<Tensor>;
+export function nonzero(x: Tensor, options?: Unsized): Promise<Tensor<'i32'>>;
 export function nonzero(x: Tensor, options: Sized | Unsized = {}): Promise<Tensor> | Counted {
   takesNonzero('nonzero', x, options);
   return nonzeroOf('nonzero', x, options);
@@ -78,7 +78,7 @@ export function nonzero(x: Tensor, options: Sized | Unsized = {}): Promise<Tenso
 
 /** As `nonzero` (NumPy's name). */
 export function argwhere(x: Tensor, options: Sized): Counted;
-export function argwhere(x: Tensor, options?: Unsized): Promise<Tensor>;
+export function argwhere(x: Tensor, options?: Unsized): Promise<Tensor<'i32'>>;
 export function argwhere(x: Tensor, options: Sized | Unsized = {}): Promise<Tensor> | Counted {
   takesNonzero('argwhere', x, options);
   return nonzeroOf('argwhere', x, options);

@@ -141,7 +141,11 @@ const takesEmbedding = arg.takes<typeof embedding>(
 );
 
 /** Rows of a [V, D] table: indices [..] give [.., D]. */
-export function embedding(indices: Tensor, weight: Tensor, options: EmbeddingOptions = {}): Tensor {
+export function embedding<D extends DType>(
+  indices: Tensor,
+  weight: Tensor<D>,
+  options: EmbeddingOptions = {},
+): Tensor<D> {
   takesEmbedding('embedding', indices, weight, options);
   checkInteger('embedding', 'the indices', indices);
   checkRank('embedding', 'the weight', weight, 2);

@@ -75,7 +75,7 @@ function threshold(
 const takesMatrixRank = arg.takes<typeof matrixRank>(['x', aTensor], ['options', rankOptions]);
 
 /** How many singular values of matrices [.., m, n] are not zero: i32. */
-export function matrixRank(x: Tensor, options: RankOptions = {}): Tensor {
+export function matrixRank(x: Tensor, options: RankOptions = {}): Tensor<'i32'> {
   const op = 'linalg.matrixRank';
   takesMatrixRank(op, x, options);
   const hermitian = options.hermitian === true;

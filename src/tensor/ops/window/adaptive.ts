@@ -2,6 +2,7 @@
 // over `size` elements reaches from ⌊i·size/count⌋ to ⌈(i+1)·size/count⌉; they overlap where sizes
 // do not divide.
 
+import type { DType } from '../../../ir/dtype.ts';
 import { showValue, TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import {
@@ -91,7 +92,7 @@ function adaptiveAvg(op: string, spatial: number, x: Tensor, outputSize: OutputS
 const takesAdaptive = arg.takes<typeof adaptiveAvgPool2d>(['x', aTensor], ['outputSize', outputSizes]);
 
 /** Means of the last axis over an even grid of `outputSize` windows. */
-export function adaptiveAvgPool1d(x: Tensor, outputSize: OutputSize): Tensor {
+export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveAvgPool1d', x, outputSize);
   return adaptiveAvg('adaptiveAvgPool1d', 1, x, outputSize);
 }
@@ -100,13 +101,13 @@ export function adaptiveAvgPool1d(x: Tensor, outputSize: OutputSize): Tensor {
  * Means of the last two axes over an even grid of `outputSize` windows, which overlap where sizes
  * do not divide.
  */
-export function adaptiveAvgPool2d(x: Tensor, outputSize: OutputSize): Tensor {
+export function adaptiveAvgPool2d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveAvgPool2d', x, outputSize);
   return adaptiveAvg('adaptiveAvgPool2d', 2, x, outputSize);
 }
 
 /** Means of the last three axes over an even grid of `outputSize` windows. */
-export function adaptiveAvgPool3d(x: Tensor, outputSize: OutputSize): Tensor {
+export function adaptiveAvgPool3d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveAvgPool3d', x, outputSize);
   return adaptiveAvg('adaptiveAvgPool3d', 3, x, outputSize);
 }
@@ -201,19 +202,19 @@ function adaptiveMax(
 }
 
 /** Maxima of the last axis over an even grid of `outputSize` windows. */
-export function adaptiveMaxPool1d(x: Tensor, outputSize: OutputSize): Tensor {
+export function adaptiveMaxPool1d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveMaxPool1d', x, outputSize);
   return adaptiveMax('adaptiveMaxPool1d', 1, x, outputSize)[0];
 }
 
 /** Maxima of the last two axes over an even grid of `outputSize` windows. */
-export function adaptiveMaxPool2d(x: Tensor, outputSize: OutputSize): Tensor {
+export function adaptiveMaxPool2d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveMaxPool2d', x, outputSize);
   return adaptiveMax('adaptiveMaxPool2d', 2, x, outputSize)[0];
 }
 
 /** Maxima of the last three axes over an even grid of `outputSize` windows. */
-export function adaptiveMaxPool3d(x: Tensor, outputSize: OutputSize): Tensor {
+export function adaptiveMaxPool3d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveMaxPool3d', x, outputSize);
   return adaptiveMax('adaptiveMaxPool3d', 3, x, outputSize)[0];
 }
