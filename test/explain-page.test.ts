@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { explain } from '../src/explain.ts';
 import { explanationPage } from '../src/explain/index.ts';
-import { drawKernels, drawNodes, type Box, type Drawing } from '../src/explain/layout.ts';
+import { drawKernels, drawNodes } from '../src/explain/layout.ts';
+import type { Box, Drawing } from '../src/explain/rows.ts';
 import { colouredWgsl, escapeText } from '../src/explain/markup.ts';
 import * as sn from '../src/index.ts';
 import type { Explained } from '../src/index.ts';

@@ -16,6 +16,7 @@ import { separations, type Separation } from '../schedule/separation.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Origin, Origins } from './origins.ts';
 import { separationText, keptText } from './reasons.ts';
+import { stageOf, stagesOf } from './stages.ts';
 import type {
   Explained,
   ExplainedAccess,
@@ -58,13 +59,16 @@ export function describe(subject: Subject): Explained {
     const { time: own, bound } = raw[i]!;
     const { name, kind, times, schedule, pipeline, source } = summary;
     const [flops, bytes] = [times * summary.flops, times * summary.bytes];
+    const roles = rolesOf(kernel, list);
+    const stage = stageOf(roles, (place) => list.nodes[place]?.stage);
     return {
       name,
       kind,
+      ...(stage && { stage }),
       schedule,
       times,
       pipeline,
-      ...rolesOf(kernel, list),
+      ...roles,
       reads: (kernel?.reads ?? []).map((node) => list.access(node)),
       writes: (kernel?.writes ?? []).map(({ node }) => list.access(node)),
       flops,
@@ -109,9 +113,12 @@ class NodeList {
     ];
     this.#placeOf = new Map(order.map((node, i) => [node, i]));
     this.#results = new Set(scheduled.outputs);
+    const originOf = new Map(order.map((node) => [node, origins.of(node, (at) => recorded.has(at))]));
+    const stages = stagesOf(scheduled.outputs, (node) => originOf.get(node)?.gradient === true);
     this.nodes = order.map((node, i): ExplainedNode => {
-      const origin = origins.of(node, (at) => recorded.has(at));
+      const origin = originOf.get(node)!;
       const source = sourceOf(origin);
+      const stage = node.op === 'parameter' || node.op === 'constant' ? undefined : stages.get(node);
       return {
         name: (origin.recorded === undefined ? undefined : recorded.get(origin.recorded)) ?? `#${i}`,
         op: node.op,
@@ -119,6 +126,7 @@ class NodeList {
         inputs: node.inputs.map((input) => this.place(input)),
         type: showType(node),
         bytes: nodeBytes(node),
+        ...(stage && { stage }),
         ...(source === undefined ? {} : { source }),
       };
     });

@@ -2,7 +2,7 @@
 // a kernel of its own, its source; the table of kernels; the recorded graph.
 
 import { showBytes, showCount } from '../table.ts';
-import { hueOf } from './drawing.ts';
+import { hueOf, stageTitles } from './drawing.ts';
 import { colouredWgsl, escapeText } from './markup.ts';
 import { micros } from './text.ts';
 import { digits, longList, percent, shortened, sourceText } from './text.ts';
@@ -23,17 +23,18 @@ export function kernelSection(explained: Explained, place: number): string {
   return `<section class="about" id="kernel-${place}" aria-labelledby="title-${place}" style="--hue:${hueOf(kind)}">
 <h2 id="title-${place}"><span class="number">${place}</span> ${escapeText(name)} <small>${escapeText(kind)}</small></h2>
 <p class="schedule">${escapeText(schedule)}</p>
+<p class="jump"><button type="button" class="locate">show in the graph</button> <a href="#memory-${place}">memory</a> <a href="#source-${place}">source</a></p>
 ${facts(explained, kernel)}
 <div class="halves">
 <div>
 <h3>Computes</h3>
 ${parts.join('\n')}
-<h3>Memory</h3>
+<h3 id="memory-${place}">Memory</h3>
 ${memoryTable(explained, kernel)}
 <h3>Why it is a kernel of its own</h3>
 ${reasons(explained, place)}
 </div>
-<div class="code"><h3>Source <button type="button" class="copy">copy</button></h3><pre tabindex="0" aria-label="source of ${escapeText(name)}"><code>${colouredWgsl(source.trimEnd())}</code></pre></div>
+<div class="code"><h3 id="source-${place}">Source <button type="button" class="copy">copy</button></h3><pre tabindex="0" aria-label="source of ${escapeText(name)}"><code>${colouredWgsl(source.trimEnd())}</code></pre></div>
 </div>
 </section>`;
 }
@@ -47,9 +48,20 @@ function facts(explained: Explained, kernel: ExplainedKernel): string {
     ['time', `${micros(time)} <small>${percent(timeShare)} of all, limited by ${limitedBy}</small>`],
     ['bytes', `${showBytes(bytes)} <small>${percent(boundShare)} of the program’s lower bound</small>`],
     ['flops', `${showCount(flops)} <small>${digits(intensity)} a byte</small>`],
+    ...stageFact(explained, kernel),
     ...(twins.length === 0 ? [] : [['pipeline', `shared with ${twins.join(', ')}`] as const]),
   ];
   return definitions(list);
+}
+
+/** The stages that a kernel's nodes belong to, where the program has several; its own first. */
+function stageFact({ kernels, nodes }: Explained, kernel: ExplainedKernel): (readonly [string, string])[] {
+  const { stage, prologue, body, epilogue } = kernel;
+  if (stage === undefined || kernels.every((other) => other.stage === 'forward')) return [];
+  const all = [...prologue, ...body, ...epilogue].flatMap((place) => nodes[place]!.stage ?? []);
+  const others = [...new Set(all)].filter((other) => other !== stage).map((other) => stageTitles[other]);
+  const also = others.length === 0 ? '' : ` <small>and part of ${others.join(' and ').toLowerCase()}</small>`;
+  return [['stage', `${stageTitles[stage].toLowerCase()}${also}`]];
 }
 
 /** Names and what they stand for (markup). */
@@ -84,19 +96,20 @@ function nodeName(name: string): string {
 function memoryTable(explained: Explained, { reads, writes }: ExplainedKernel): string {
   const row = (way: string, access: ExplainedAccess): string => {
     const { name, label } = explained.nodes[access.node]!;
-    const cells = [way, `${nodeName(name)} ${escapeText(label)}`, `<code>${escapeText(access.type)}</code>`];
-    return `<tr data-node="${access.node}">${cells.map((cell) => `<td>${cell}</td>`).join('')}<td class="n">${showBytes(access.bytes)}</td><td>${otherEnd(explained, way, access)}</td></tr>`;
+    const value = `<td>${way}</td><td>${nodeName(name)} ${escapeText(label)}</td>`;
+    const type = `<td><code>${escapeText(access.type)}</code></td>`;
+    return `<tr data-node="${access.node}">${value}<td class="n">${showBytes(access.bytes)}</td>${type}<td>${otherEnd(explained, way, access)}</td></tr>`;
   };
   const part = (way: string, list: readonly ExplainedAccess[]): string => {
     const rest = list.slice(longList).reduce((sum, { bytes }) => sum + bytes, 0);
     const rows = list.map((access) => row(way, access));
     const note = (count: number): string =>
-      `<tr><td>${way}</td><td colspan="2">${count} more</td><td class="n">${showBytes(rest)}</td><td></td></tr>`;
+      `<tr><td>${way}</td><td>${count} more</td><td class="n">${showBytes(rest)}</td><td></td><td></td></tr>`;
     return shortened(rows, note).join('');
   };
   return (
-    '<table><thead><tr><th></th><th>value</th><th>type</th><th class="n">bytes</th><th></th></tr></thead><tbody>' +
-    `${part('reads', reads)}${part('writes', writes)}</tbody></table>`
+    '<div class="scroll"><table class="memory"><thead><tr><th></th><th>value</th><th class="n">bytes</th><th>type</th><th></th></tr></thead><tbody>' +
+    `${part('reads', reads)}${part('writes', writes)}</tbody></table></div>`
   );
 }
 

@@ -3,17 +3,8 @@
 // when pointed at, in `data-tip`.
 
 import { showBytes } from '../table.ts';
-import {
-  drawKernels,
-  drawNodes,
-  headHeight,
-  typeText,
-  type Drawing,
-  type PlacedEdge,
-  type PlacedKernel,
-  type PlacedNode,
-  type Point,
-} from './layout.ts';
+import { drawKernels, drawNodes, headHeight, typeText } from './layout.ts';
+import type { Drawing, PlacedEdge, PlacedGroup, PlacedKernel, PlacedNode, Point } from './rows.ts';
 import { escapeText } from './markup.ts';
 import { micros } from './text.ts';
 import { percent, sourceText } from './text.ts';
@@ -51,7 +42,9 @@ export function cardsSvg(explained: Explained): string {
       const calls = callsOf(explained, kernel);
       const bar = Math.max(2, kernel.timeShare * (box.width - 20));
       return [
-        text(box.x + 10, box.y + 20, `${box.kernel}  ${kernel.name}`, 'head'),
+        text(box.x + 10, box.y + 20, clip(`${box.kernel}  ${kernel.name}`, 28), 'head'),
+        text(box.x + 10, box.y + 33, clip(`${box.kernel} ${kernel.kind}`, 11), 'large'),
+        text(box.x + 10, box.y + 65, micros(kernel.time), 'large small'),
         text(box.x + 10, box.y + 38, clip(calls, 31), 'calls'),
         text(box.x + 10, box.y + 56, `${micros(kernel.time)}, ${percent(kernel.timeShare)}`, 'figures'),
         text(box.x + box.width - 10, box.y + 56, showBytes(kernel.bytes), 'figures end'),
@@ -109,9 +102,10 @@ function svg(
     ].join('');
   });
   return [
-    `<svg id="${name}" class="drawing" viewBox="0 0 ${width} ${height}" data-width="${width}" data-height="${height}" role="group" aria-label="${label}">`,
+    `<svg id="${name}" class="drawing" viewBox="0 0 ${width} ${height}" data-width="${width}" data-height="${height}"${drawing.groups === undefined ? '' : ' data-rows=""'} role="group" aria-label="${label}">`,
     `<defs><marker id="arrow-${name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z"/></marker></defs>`,
     '<g class="stage">',
+    ...(drawing.groups ?? []).map((group) => groupSvg(explained, group)),
     ...(name === 'cards' ? [] : kernels),
     ...drawing.edges.map((edge) => edgeSvg(explained, edge, name, largestBytes)),
     ...(name === 'cards' ? kernels : []),
@@ -119,9 +113,30 @@ function svg(
   ].join('\n');
 }
 
+/** The names of stages. */
+export const stageTitles = { forward: 'Forward', backward: 'Backward', update: 'Update' } as const;
+
+/** A stage: its field, and in its first column its name and what its kernels come to. */
+function groupSvg({ kernels }: Explained, group: PlacedGroup): string {
+  const { stage, x, y, width, height, size, kernels: places } = group;
+  const sum = (of: (kernel: ExplainedKernel) => number): number =>
+    places.reduce((total, place) => total + of(kernels[place]!), 0);
+  const told = [
+    `${places.length} ${places.length === 1 ? 'kernel' : 'kernels'}`,
+    `${micros(sum(({ time }) => time))}, ${percent(sum(({ timeShare }) => timeShare))}`,
+    showBytes(sum(({ bytes }) => bytes)),
+  ];
+  const line = (content: string, place: number, part: number): string =>
+    `<text class="${place === 0 ? 'title' : 'sums'}" x="${round(x + size * 0.4)}" y="${round(y + size * (1.2 + place))}" style="font-size:${round(size * part)}px">${escapeText(content)}</text>`;
+  return (
+    `<g class="group" data-stage="${stage}"><rect class="field" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" rx="10"/>` +
+    `${line(stageTitles[stage], 0, 1)}${told.map((content, i) => line(content, i + 1, 0.72)).join('')}</g>`
+  );
+}
+
 function edgeSvg(
   explained: Explained,
-  { from, to, values, points }: PlacedEdge,
+  { from, to, values, points, across }: PlacedEdge,
   name: string,
   largestBytes: number,
 ): string {
@@ -135,7 +150,7 @@ function edgeSvg(
   const tip = [...lines, `from ${kernels[from]!.name} to ${kernels[to]!.name}`].join('\n');
   const path = curve(points);
   return (
-    `<g class="edge" data-from="${from}" data-to="${to}" data-tip="${escapeText(tip)}">` +
+    `<g class="edge${across === true ? ' across' : ''}" data-from="${from}" data-to="${to}" data-values="${values.join(' ')}" data-tip="${escapeText(tip)}">` +
     `<path class="grip" d="${path}"/><path class="line" d="${path}" stroke-width="${round(width)}" marker-end="url(#arrow-${name})"/></g>`
   );
 }

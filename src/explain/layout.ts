@@ -5,55 +5,19 @@
 
 import { Graph, layout, type EdgeLabel, type GraphLabel, type NodeLabel } from '@dagrejs/dagre';
 import { showBytes } from '../table.ts';
+import {
+  drawRows,
+  type Box,
+  type Drawing,
+  type PlacedEdge,
+  type PlacedKernel,
+  type PlacedNode,
+  type Point,
+} from './rows.ts';
 import type { Explained, ExplainedKernel, ExplainedNode } from './types.ts';
 
-export interface Point {
-  readonly x: number;
-  readonly y: number;
-}
-
-/** A rectangle by its upper left corner. */
-export interface Box extends Point {
-  readonly width: number;
-  readonly height: number;
-}
-
-/** A node inside the box of a kernel; a value may be drawn in several boxes. */
-export interface PlacedNode extends Box {
-  readonly node: number;
-  /**
-   * Part of the kernel that computes it, or `read` for what comes from memory and `scalar` for a
-   * number given at run time.
-   */
-  readonly role: 'prologue' | 'body' | 'epilogue' | 'read' | 'scalar';
-  readonly text: string;
-  readonly written: boolean;
-}
-
-export interface PlacedKernel extends Box {
-  readonly kernel: number;
-  readonly nodes: readonly PlacedNode[];
-  /** Inside the box, relative to the drawing like everything else. */
-  readonly edges: readonly (readonly Point[])[];
-  /** Nodes that are not drawn: of a kernel with many results only the first are. */
-  readonly omitted: number;
-}
-
-/** A value that goes from one kernel to another through memory. */
-export interface PlacedEdge {
-  readonly from: number;
-  readonly to: number;
-  /** One in the drawing of nodes; all that pass between the two in the drawing of kernels. */
-  readonly values: readonly number[];
-  readonly points: readonly Point[];
-}
-
-export interface Drawing {
-  readonly width: number;
-  readonly height: number;
-  readonly kernels: readonly PlacedKernel[];
-  readonly edges: readonly PlacedEdge[];
-}
+/** Most kernels that are laid out along their values; more stand in rows, under their stages. */
+const mostLayered = 20;
 
 /**
  * Height of a box's heading, of a card, and of a node; widths of a character in the two sizes of
@@ -73,6 +37,7 @@ const manyNodes = 160;
 
 /** Kernels as cards. */
 export function drawKernels({ kernels }: Explained): Drawing {
+  if (kernels.length > mostLayered) return drawRows(kernels, passings(kernels), card);
   const sizes = kernels.map(() => card);
   return arrange(kernels, sizes, (place, edge) => edge(place.from, place.to, place.values));
 }
@@ -103,11 +68,13 @@ export function drawNodes({ kernels, nodes }: Explained): Drawing {
     if (start !== undefined) {
       const x = start.x + start.width / 2;
       const box = placed[edge.from]!;
-      points.splice(0, 2, { x, y: start.y + start.height }, { x, y: box.y + box.height + 14 });
+      points.splice(0, 1, { x, y: start.y + start.height }, { x, y: box.y + box.height + 8 });
     }
+    // It ends above the node at the frame, so as not to run through the heading.
     if (end !== undefined) {
       const x = end.x + end.width / 2;
-      points.splice(-2, 2, { x, y: placed[edge.to]!.y - 14 }, { x, y: end.y });
+      const { y } = placed[edge.to]!;
+      points.splice(-1, 1, { x, y: y - 8 }, { x, y });
     }
     return { ...edge, points };
   });
@@ -164,14 +131,47 @@ function fanned(edges: readonly PlacedEdge[], boxes: readonly Box[]): PlacedEdge
     return places;
   };
   const [leaving, entering] = [ends('from', 1), ends('to', -2)];
+  const rows = rowsOf(boxes);
   return edges.map((edge) => {
     const [above, below] = [boxes[edge.from]!, boxes[edge.to]!];
     const [x0, x1] = [leaving.get(edge)!, entering.get(edge)!];
     const [y0, y1] = [above.y + above.height, below.y];
-    const way = edge.points.slice(1, -1);
-    const points = [{ x: x0, y: y0 }, { x: x0, y: y0 + 14 }, ...way, { x: x1, y: y1 - 14 }, { x: x1, y: y1 }];
-    return { ...edge, points };
+    const [leave, enter] = [rowAt(rows, y0 - 1)?.bottom ?? y0, rowAt(rows, y1 + 1)?.top ?? y1];
+    // Past a row of boxes a way goes straight down, where it has room of its own; only between rows
+    // does it go aside.
+    const way = edge.points.slice(1, -1).flatMap(({ x, y }): Point[] => {
+      const row = rowAt(rows, y);
+      if (row === undefined) return y <= leave || y >= enter ? [] : [{ x, y }];
+      if (row.top < leave || row.bottom > enter) return [];
+      return [
+        { x, y: row.top - 4 },
+        { x, y: row.bottom + 4 },
+      ];
+    });
+    const first = { x: x0, y: leave + 8 };
+    const last = { x: x1, y: enter - 8 };
+    return { ...edge, points: [{ x: x0, y: y0 }, first, ...way, last, { x: x1, y: y1 }] };
   });
+}
+
+interface Row {
+  readonly top: number;
+  readonly bottom: number;
+}
+
+/** The rows that boxes stand in, each around its middle. */
+function rowsOf(boxes: readonly Box[]): readonly Row[] {
+  const rows = new Map<number, Row>();
+  for (const { y, height } of boxes) {
+    const middle = Math.round(y + height / 2);
+    const { top, bottom } = rows.get(middle) ?? { top: y, bottom: y + height };
+    rows.set(middle, { top: Math.min(top, y), bottom: Math.max(bottom, y + height) });
+  }
+  return [...rows.values()];
+}
+
+function rowAt(rows: readonly Row[], y: number): Row | undefined {
+  return rows.find(({ top, bottom }) => y >= top && y <= bottom);
 }
 
 /** The values that pass between each pair of kernels. */

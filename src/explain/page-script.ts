@@ -23,8 +23,8 @@ function showView(name) {
   one('.zoom').hidden = name !== 'cards' && name !== 'nodes';
   const drawing = drawings.get(name);
   const first = drawing && !drawing.seen;
-  if (first) { drawing.seen = true; drawing.fit(0.7); }
-  if (drawing && chosen >= 0) drawing.reveal(chosen, first);
+  if (first) { drawing.seen = true; drawing.fit(); }
+  if (drawing && chosen >= 0) drawing.reveal(chosen, first && name === 'nodes');
 }
 const viewNow = () => tabs.find((tab) => tab.getAttribute('aria-selected') === 'true').dataset.view;
 one('[role=tablist]').addEventListener('keydown', (event) => {
@@ -45,19 +45,21 @@ function drawingOf(svg) {
   function apply() {
     const { width, height } = room();
     svg.setAttribute('viewBox', [x, y, width / scale, height / scale].join(' '));
+    /* Where a card's text is too small, it says less, in larger letters. */
+    svg.classList.toggle('distant', svg.id === 'cards' && scale < 0.68);
   }
   function zoom(factor, at) {
     const { width, height } = room();
     const { left, top } = svg.getBoundingClientRect();
     const [px, py] = at ? [at.x - left, at.y - top] : [width / 2, height / 2];
-    const next = Math.min(4, Math.max(0.03, scale * factor));
+    const next = Math.min(4, Math.max(0.02, scale * factor));
     x += px / scale - px / next;
     y += py / scale - py / next;
     scale = next;
     apply();
   }
   function move(dx, dy) { x -= dx / scale; y -= dy / scale; apply(); }
-  function fit(smallestScale) {
+  function fit(smallestScale = 'rows' in svg.dataset ? 0 : svg.id === 'cards' ? 0.4 : 0.7) {
     const { width, height } = room();
     scale = Math.max(smallestScale, Math.min(1.25, width / whole.width, height / whole.height));
     x = (whole.width - width / scale) / 2;
@@ -92,6 +94,15 @@ function drawingOf(svg) {
   });
   svg.addEventListener('pointerup', () => { from = undefined; svg.classList.remove('moving'); });
   svg.addEventListener('click', (event) => {
+    const edge = event.target.closest('.edge');
+    if (!moved && edge !== null) {
+      choose(Number(edge.dataset.to));
+      const row = one('.memory [data-node="' + edge.dataset.values.split(' ')[0] + '"]', sections[chosen]);
+      for (const old of all('tr.found')) old.classList.remove('found');
+      row?.classList.add('found');
+      row?.scrollIntoView({ block: 'center' });
+      return;
+    }
     const kernel = event.target.closest('.kernel');
     if (moved || kernel === null) return;
     choose(Number(kernel.dataset.kernel));
@@ -100,18 +111,85 @@ function drawingOf(svg) {
   });
   svg.addEventListener('keydown', (event) => {
     const kernel = event.target.closest('.kernel');
-    const place = kernel === null ? chosen : Number(kernel.dataset.kernel);
-    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-    if (event.key === 'Enter' || event.key === ' ') choose(place);
-    else if (step !== undefined) choose(Math.min(sections.length - 1, Math.max(0, place + step)), svg);
-    else if (event.key === '+' || event.key === '=') zoom(1.25);
-    else if (event.key === '-') zoom(0.8);
-    else if (event.key === '0') fit(0);
-    else return;
+    if (kernel === null || (event.key !== 'Enter' && event.key !== ' ')) return;
+    choose(Number(kernel.dataset.kernel));
     event.preventDefault();
   });
-  return { seen: false, fit, zoom, reveal, apply };
+  /* In the order they are drawn; with rows, up and down lead to the nearest card of the next row. */
+  const cards = all('.kernel', svg);
+  function step(key) {
+    const at = cards.findIndex((card) => Number(card.dataset.kernel) === chosen);
+    const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[key];
+    let to = cards[at + by];
+    if ('rows' in svg.dataset && (key === 'ArrowUp' || key === 'ArrowDown')) {
+      const place = (card) => one('.box', card).getBBox();
+      const own = place(cards[at]);
+      const beyond = cards.filter((card) => (place(card).y - own.y) * by > 1);
+      const far = (card) => Math.abs(place(card).y - own.y) * 100 + Math.abs(place(card).x - own.x);
+      to = beyond.length ? beyond.reduce((a, b) => (far(b) < far(a) ? b : a)) : undefined;
+    }
+    choose(Number((to ?? cards[at]).dataset.kernel), svg);
+  }
+  return { svg, seen: false, fit, zoom, reveal, apply, step };
 }
+
+/* Keys, wherever the focus is that has no use for them itself. */
+document.addEventListener('keydown', (event) => {
+  const { key, target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (key === 'Escape') {
+    if (!help.hidden) showHelp(false);
+    else if (search?.value) { search.value = ''; look(); }
+    if (target === search) one('.kernel.on', drawings.get(viewNow())?.svg ?? document)?.focus();
+    return;
+  }
+  if (target.closest('input')) return;
+  const drawing = drawings.get(viewNow());
+  if (key === '/' && search) search.focus();
+  else if (key === '?') showHelp(help.hidden);
+  else if (key === 'f' || key === '0') drawing?.fit(0);
+  else if (key === '+' || key === '=') drawing?.zoom(1.25);
+  else if (key === '-') drawing?.zoom(0.8);
+  else if (/^Arrow/.test(key) && drawing && sections.length && (target === document.body || target.closest('svg'))) drawing.step(key);
+  else return;
+  event.preventDefault();
+});
+const help = one('#help');
+function showHelp(on) {
+  help.hidden = !on;
+  one('#ask').setAttribute('aria-expanded', on);
+}
+one('#ask').addEventListener('click', () => showHelp(help.hidden));
+document.addEventListener('pointerdown', (event) => { if (!event.target.closest('#help, #ask')) showHelp(false); });
+
+/* Search: a kernel's number, or what its section says. Names first, then everything. */
+const search = one('#search');
+const texts = sections.map((section) => section.textContent.toLowerCase());
+const names = sections.map((section) => one('h2', section).textContent.toLowerCase());
+let hits = [];
+function look() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = (text) => words.every((word) => text.includes(word));
+  const places = [...sections.keys()];
+  const named = places.filter((i) => String(i) === words[0] || has(names[i]));
+  hits = words.length === 0 ? [] : [...named, ...places.filter((i) => !named.includes(i) && has(texts[i]))];
+  for (const kernel of all('[data-kernel]')) {
+    const hit = hits.includes(Number(kernel.dataset.kernel));
+    kernel.classList.toggle('hit', hit);
+    kernel.classList.toggle('dim', words.length > 0 && !hit);
+  }
+  one('#hits').value = words.length === 0 ? '' : hits.length === 0 ? 'nothing found' : hits.length + ' found';
+}
+function next(by) {
+  if (hits.length === 0) return;
+  const at = hits.indexOf(chosen);
+  const to = at < 0 ? 0 : (at + by + hits.length) % hits.length;
+  choose(hits[to]);
+  one('#hits').value = to + 1 + ' of ' + hits.length;
+}
+search?.addEventListener('input', look);
+search?.addEventListener('keydown', (event) => { if (event.key === 'Enter') next(event.shiftKey ? -1 : 1); });
+
 one('.zoom').addEventListener('click', (event) => {
   const drawing = drawings.get(viewNow());
   const act = event.target.dataset.zoom;
@@ -149,14 +227,19 @@ function show(place) {
 
 /* The same node wherever it is drawn or named. */
 function find(node) {
-  for (const found of all('.node.found')) found.classList.remove('found');
-  if (node !== undefined) for (const found of all('.node[data-node="' + node + '"]')) found.classList.add('found');
+  for (const found of all('.node.found, .edge.found')) found.classList.remove('found');
+  if (node === undefined) return;
+  for (const found of all('.node[data-node="' + node + '"], .edge[data-values~="' + node + '"]')) found.classList.add('found');
 }
 one('.panel').addEventListener('pointerover', (event) => find(event.target.closest('[data-node]')?.dataset.node));
 
 function follow() {
-  const kernel = /^#kernel-(\d+)$/.exec(location.hash);
-  if (kernel !== null) return choose(Number(kernel[1]));
+  const kernel = /^#(kernel|memory|source)-(\d+)$/.exec(location.hash);
+  if (kernel !== null) {
+    choose(Number(kernel[2]));
+    if (kernel[1] !== 'kernel') one('#' + kernel[1] + '-' + kernel[2])?.scrollIntoView();
+    return;
+  }
   if (!/^#ir-\d+$/.test(location.hash)) return;
   showView('graph');
   const line = one(location.hash);
@@ -171,6 +254,12 @@ document.addEventListener('click', (event) => {
     event.preventDefault();
     history.pushState(null, '', link.getAttribute('href'));
     follow();
+  }
+  if (event.target.closest('.locate') !== null) {
+    if (!drawings.has(viewNow())) showView('cards');
+    const drawing = drawings.get(viewNow());
+    drawing.reveal(chosen);
+    one('.kernel.on', drawing.svg).focus();
   }
   const copy = event.target.closest('.copy');
   if (copy !== null) navigator.clipboard?.writeText(one('pre', copy.closest('.code')).textContent).then(() => { copy.textContent = 'copied'; });

@@ -16,7 +16,18 @@ small { color: var(--soft); font-weight: normal; font-size: .86em; }
 h1 { font-size: 1.05rem; margin: 0; } h2 { font-size: 1.15rem; margin: 0; } h3 { font-size: .95rem; margin: 1.3rem 0 .4rem; } h4 { font-size: .86rem; margin: .7rem 0 .1rem; }
 header { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; align-items: baseline; padding: .6rem 1rem; border-bottom: 1px solid var(--rule); }
 .facts { display: flex; flex-wrap: wrap; gap: .1rem 1.4rem; margin: 0; } .facts div { display: flex; gap: .45rem; } dt { color: var(--soft); } dd { margin: 0; font-variant-numeric: tabular-nums; }
+.drawing .large { display: none; font-weight: 600; font-size: 32px; } .drawing .large.small { font-weight: normal; font-size: 28px; fill: var(--soft); }
+.drawing.distant .large { display: initial; } .drawing.distant .kernel :is(.head, .calls, .figures, .rail, rect.bar) { display: none; }
+.field { fill: var(--panel); stroke: var(--rule); } .drawing .title { font: 600 24px system-ui, sans-serif; } .drawing .sums { font-family: system-ui, sans-serif; fill: var(--soft); }
+.edge.across:not(.on, .found) .line { display: none; } .edge.across:not(.on, .found) .grip { pointer-events: none; } .drawing[data-rows] .edge:not(.on, .found, :hover) .line { opacity: .38; }
+.drawing.distant[data-rows] .edge:not(.on, .found, :hover) .line { stroke-width: 1; }
+.edge.found .line { stroke: var(--accent); opacity: 1; stroke-width: 4; }
+.kernel.dim { opacity: .25; } tr.dim { opacity: .4; } .kernel.hit .box { fill: var(--mark); }
+.search { display: inline-flex; gap: .4rem; align-items: center; } .search input { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--rule); border-radius: 6px; padding: .12rem .5rem; width: 11rem; } .search output { color: var(--soft); font-size: .85rem; white-space: nowrap; }
+#help { position: fixed; inset: 4rem auto auto 50%; translate: -50% 0; z-index: 3; padding: .8rem 1.2rem 1rem; border: 1px solid var(--rule); border-radius: 8px; background: var(--paper); box-shadow: 0 4px 24px #0004; } #help[hidden] { display: none; } #help h2 { margin-bottom: .5rem; } #help dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin: 0; } kbd { font: 12px ui-monospace, monospace; border: 1px solid var(--rule); border-radius: 4px; padding: 0 .3rem; background: var(--panel); color: var(--ink); }
+.jump { display: flex; gap: .2rem .9rem; flex-wrap: wrap; align-items: center; margin: .3rem 0; } .scroll { overflow-x: auto; } tr.found td { background: var(--mark); }
 main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(20rem, 38fr) 62fr; }
+body[data-many] main { grid-template-columns: minmax(20rem, 60fr) minmax(26rem, 40fr); }
 .views { display: flex; flex-direction: column; min-width: 0; min-height: 0; border-right: 1px solid var(--rule); }
 .bar-of-views { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; padding: .4rem .6rem; border-bottom: 1px solid var(--rule); background: var(--panel); }
 .bar-of-views .gap { flex: 1; }
@@ -64,6 +75,6 @@ pre { position: relative; overflow: auto; margin: 0; padding: .7rem; border: 1px
 .c { color: var(--soft); font-style: italic; } .k { color: light-dark(#8a1f8f, #d39be6); } .t { color: light-dark(#0b6e8a, #7cc7dd); } .code .n { color: light-dark(#9a4b00, #e8b273); } .a { color: light-dark(#5c6b00, #c3cf78); } .f { color: light-dark(#0b4fbf, #8fb8ff); }
 #tip { position: fixed; z-index: 2; max-width: 30rem; padding: .35rem .6rem; border: 1px solid var(--rule); border-radius: 6px; background: var(--paper); box-shadow: 0 2px 10px #0003; font: 12px/1.5 ui-monospace, monospace; white-space: pre-wrap; pointer-events: none; }
 .spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-@media (max-width: 60rem) { body { height: auto; } main { display: block; } .views { border-right: 0; } .view { height: 60vh; } }
+@media (max-width: 60rem) { body { height: auto; } main, body[data-many] main { display: block; } .views { border-right: 0; } .view { height: 60vh; } }
 @media print { body { height: auto; } main { display: block; } .about[hidden] { display: block; } .bar-of-views, .legend { display: none; } }
 `;

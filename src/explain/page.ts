@@ -20,6 +20,8 @@ export interface PageOptions {
 
 /** Most kernels whose nodes are drawn first; with more, they start as cards. */
 const fewKernels = 4;
+/** From more on, the drawing takes more of the page than what is told of a kernel. */
+const manyKernels = 20;
 
 const takesPage = arg.takes<typeof explanationPage>(
   [
@@ -28,6 +30,24 @@ const takesPage = arg.takes<typeof explanationPage>(
   ],
   ['options', arg.options<PageOptions>({ title: arg.text })],
 );
+
+const searchField =
+  '<span class="search" role="search"><input type="search" id="search" placeholder="search  /" aria-label="search kernels"><output id="hits" for="search"></output></span>';
+
+/** What the keys do. */
+const keys: readonly (readonly [readonly string[], string])[] = [
+  [['←', '→'], 'the kernel before, the next one'],
+  [['↑', '↓'], 'the row above, below; the kernel before and the next one where there are no rows'],
+  [['/'], 'search names, operations, values and sources'],
+  [['Enter'], 'the next one found (Shift: the one before)'],
+  [['f', '0'], 'fit everything into view'],
+  [['+', '−'], 'larger, smaller'],
+  [['?'], 'these keys'],
+  [['Esc'], 'close this, end the search'],
+];
+const help = `<div id="help" role="dialog" aria-labelledby="help-title" hidden><h2 id="help-title">Keys</h2><dl>${keys
+  .map(([list, text]) => `<dt>${list.map((key) => `<kbd>${key}</kbd>`).join(' ')}</dt><dd>${text}</dd>`)
+  .join('')}</dl></div>`;
 
 /** The page as HTML text. */
 export function explanationPage(explained: Explained, options: PageOptions = {}): string {
@@ -45,7 +65,7 @@ export function explanationPage(explained: Explained, options: PageOptions = {})
 <title>${escapeText(title)}</title>
 <style>${pageStyle}</style>
 </head>
-<body data-view="${view}" data-start="${start}">
+<body data-view="${view}" data-start="${start}"${kernels.length > manyKernels ? ' data-many=""' : ''}>
 <header><h1>${escapeText(title)}</h1>${summary(explained)}</header>
 <main>
 <div class="views">
@@ -61,7 +81,7 @@ export function explanationPage(explained: Explained, options: PageOptions = {})
     )
     .join(
       ' ',
-    )}</span><span class="gap"></span><span class="zoom" role="group" aria-label="zoom"><button type="button" data-zoom="0.8" aria-label="smaller">−</button> <button type="button" data-zoom="1.25" aria-label="larger">+</button> <button type="button" data-zoom="fit">fit</button></span></div>
+    )}</span><span class="gap"></span>${kernels.length === 0 ? '' : searchField}<span class="zoom" role="group" aria-label="zoom"><button type="button" data-zoom="0.8" aria-label="smaller">−</button> <button type="button" data-zoom="1.25" aria-label="larger">+</button> <button type="button" data-zoom="fit">fit</button></span><button type="button" id="ask" aria-label="keys" aria-expanded="false" aria-controls="help">?</button></div>
 <div class="view" role="tabpanel" id="view-cards" aria-labelledby="tab-cards">${cardsSvg(explained)}</div>
 <div class="view" role="tabpanel" id="view-nodes" aria-labelledby="tab-nodes">${nodesSvg(explained)}</div>
 <div class="view table" role="tabpanel" id="view-table" aria-labelledby="tab-table">${kernelsTable(explained)}</div>
@@ -72,6 +92,7 @@ ${legend(explained)}
 ${kernels.length === 0 ? '<p>Nothing is computed: there are no kernels.</p>' : kernels.map((_, i) => kernelSection(explained, i)).join('\n')}
 </div>
 </main>
+${help}
 <div id="tip" hidden></div>
 <div id="spoken" class="spoken" role="status"></div>
 <script>${pageScript}</script>
@@ -112,7 +133,7 @@ function legend({ kernels }: Explained): string {
     'bold frame: written',
     'edges: values in memory, thicker where larger',
     '∇: gradient of',
-    'keys: arrows, + − 0',
+    'keys: ?',
   ];
   return `<div class="legend">${[...swatches, ...words.map((word) => `<span>${word}</span>`)].join('')}</div>`;
 }

@@ -50,7 +50,7 @@ export function separationText(reason: Reason, second: number, name: NameOf): st
     case 'loops':
       return `they run over different points: ${loopsText(reason.first)}, and ${loopsText(reason.second)}`;
     case 'points-differ':
-      return `the second needs ${name(reason.value)} at other points than the one it is computed at`;
+      return `the second needs ${name(reason.value)} at other points than where it is computed`;
     case 'stage': {
       const after = (kernel: number | undefined): string =>
         kernel === undefined ? 'nothing' : `kernel ${kernel}`;
@@ -105,7 +105,14 @@ export function keptText(kept: Keeping, value: Node, name: NameOf): string {
 }
 
 /** `a 64×32×16 product`, `64 rows of 32`. */
-export function loopsText({ kind, extents }: Loops): string {
+export function loopsText({ kind, extents, parts = [] }: Loops): string {
+  // Several in one dispatch: those that are equal are counted.
+  if (parts.length > 0) {
+    const counts = new Map<string, number>();
+    for (const text of parts.map(loopsText)) counts.set(text, (counts.get(text) ?? 0) + 1);
+    const told = [...counts].map(([text, count]) => (count === 1 ? text : `${count} times ${text}`));
+    return `${parts.length} small kernels in one dispatch (${told.join('; ')})`;
+  }
   const size = (axis: string): number => extents[axis] ?? 1;
   const sizes = Object.values(extents);
   switch (kind) {
@@ -128,7 +135,7 @@ export function loopsText({ kind, extents }: Loops): string {
       return `${size('line')} lines of ${size('slot')} slots`;
     default:
       // Kinds that have no words of their own yet.
-      return `${kind} over ${sizes.join('×')}`;
+      return sizes.length === 0 ? `loops of its own (${kind})` : `${kind} over ${sizes.join('×')}`;
   }
 }
 
@@ -137,9 +144,8 @@ function foldText({ shape, axes }: Fold): string {
 }
 
 function alignmentText(node: Node, name: NameOf): string {
-  if (node.op === 'broadcast')
-    return `${name(node)} spreads values over more points than the kernel runs over`;
+  if (node.op === 'broadcast') return `${name(node)} spreads values over more points than the kernel has`;
   if (facts(node.op).class === 'view' || node.op === 'gather')
-    return `${name(node)} moves elements: they are needed at other points than the kernel computes them at`;
+    return `${name(node)} moves elements: they are needed at other points than those where the kernel computes them`;
   return `${name(node)} reads values of the kernel at different positions (${showType(node)})`;
 }

@@ -41,6 +41,12 @@ export interface CostModel {
   readonly arithmetic: number;
 }
 
+/**
+ * A part of a train step: what gradients go back through, what carries them, and what is made of
+ * them or for that alone. A program without gradients is all forward.
+ */
+export type Stage = 'forward' | 'backward' | 'update';
+
 /** A node of the scheduled graph. */
 export interface ExplainedNode {
   /**
@@ -56,6 +62,8 @@ export interface ExplainedNode {
   readonly inputs: readonly number[];
   readonly type: string;
   readonly bytes: number;
+  /** Which part of a train step it belongs to; absent of inputs and constants. */
+  readonly stage?: Stage;
   /** The call it was recorded in, where one is known. */
   readonly source?: ExplainedSource;
 }
@@ -86,6 +94,11 @@ export interface ExplainedKernel {
   /** Unique in the program. */
   readonly name: string;
   readonly kind: string;
+  /**
+   * The stage of the work in its loops; absent of a kernel whose nodes are not told, as inside
+   * loops of the program.
+   */
+  readonly stage?: Stage;
   /** How it is spread over the machine, in words. */
   readonly schedule: string;
   /** How often a run has it run: more than once in a loop. Flops, bytes and time are of all of them. */

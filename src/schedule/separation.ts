@@ -21,6 +21,8 @@ import type { Target } from './target.ts';
 export interface Loops {
   readonly kind: KernelKind;
   readonly extents: Readonly<Record<string, number>>;
+  /** Of several kernels in one dispatch, those of each. */
+  readonly parts?: readonly Loops[];
 }
 
 /** What a reduction folds: these axes of this shape. */
@@ -178,6 +180,7 @@ class View {
 
 /** The iteration space of a kernel. */
 export function loopsOf({ kind, body }: Kernel): Loops {
+  if (body.kind === 'batched-dispatch') return { kind, extents: {}, parts: body.parts.map(loopsOf) };
   const extents: Record<string, number> = {};
   for (const part of Object.values(body) as readonly unknown[]) {
     if (typeof part === 'object' && part !== null && 'atom' in part && 'extent' in part && 'name' in part)
