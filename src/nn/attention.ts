@@ -1,7 +1,8 @@
 // Multi-head attention (Vaswani et al., 2017), with fewer heads for keys and values than for
 // queries if asked for (grouped-query attention: Ainslie et al., 2023).
 
-import type { FloatDType } from '../ir/dtype.ts';
+import type { DType } from '../ir/dtype.ts';
+import type { Weighed } from '../tensor/inferred.ts';
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { aTensor } from '../tensor/expect.ts';
@@ -92,7 +93,7 @@ export class MultiHeadAttention extends Module {
     this.causal = causal;
   }
 
-  forward(x: Tensor, options: AttendOptions = {}): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>, options: AttendOptions = {}): Tensor<Weighed<D>> {
     takesAttend('MultiHeadAttention', x, options);
     const { context = x, mask } = options;
     const shared = this.heads / this.kvHeads;
@@ -104,7 +105,8 @@ export class MultiHeadAttention extends Module {
       dropout: this.training ? this.dropout : 0,
       ...(mask === undefined ? {} : { mask }),
     });
-    return this.output.forward(reshape(moveaxis(seen, -3, -2), x.shape));
+    const out: Tensor = this.output.forward(reshape(moveaxis(seen, -3, -2), x.shape));
+    return out;
   }
 }
 

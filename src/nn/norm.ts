@@ -1,7 +1,8 @@
 // Normalising layers: a scale of ones and a shift of zeros around the operations of
 // tensor/ops/reduce/norm.ts.
 
-import type { FloatDType } from '../ir/dtype.ts';
+import type { DType } from '../ir/dtype.ts';
+import type { Weighed } from '../tensor/inferred.ts';
 import * as arg from '../ir/arguments.ts';
 import { checkRank } from '../tensor/ops/operand.ts';
 import { ones, tensor, zeros } from '../tensor/ops/creation/creation.ts';
@@ -62,7 +63,7 @@ export class LayerNorm extends Module {
     this.bias = shift(this.shape, options);
   }
 
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return layerNorm(x, this.shape, this.weight, this.bias, { eps: this.eps });
   }
 }
@@ -93,7 +94,7 @@ export class RMSNorm extends Module {
     this.weight = scale(this.shape, options);
   }
 
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return rmsNorm(x, this.shape, this.weight, this.eps === undefined ? {} : { eps: this.eps });
   }
 }
@@ -120,7 +121,7 @@ export class GroupNorm extends Module {
     this.bias = shift([channels], options);
   }
 
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return groupNorm(x, this.groups, this.weight, this.bias, { eps: this.eps });
   }
 }
@@ -196,7 +197,7 @@ export class BatchNorm extends RunningNorm {
     super(channels, options);
   }
 
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     const { runningMean, runningVar, training } = this;
     const settings = { eps: this.eps, training: training || runningMean === undefined };
     const [y, mean, variance] = batchNorm(x, runningMean, runningVar, this.weight, this.bias, settings);
@@ -212,7 +213,7 @@ export class BatchNorm1d extends BatchNorm {
     super(channels, options);
   }
 
-  override forward(x: Tensor): Tensor<FloatDType> {
+  override forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     checkRank('BatchNorm1d', 'x', x, 2, 3);
     return super.forward(x);
   }
@@ -225,7 +226,7 @@ export class BatchNorm2d extends BatchNorm {
     super(channels, options);
   }
 
-  override forward(x: Tensor): Tensor<FloatDType> {
+  override forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     checkRank('BatchNorm2d', 'x', x, 4);
     return super.forward(x);
   }
@@ -238,7 +239,7 @@ export class BatchNorm3d extends BatchNorm {
     super(channels, options);
   }
 
-  override forward(x: Tensor): Tensor<FloatDType> {
+  override forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     checkRank('BatchNorm3d', 'x', x, 5);
     return super.forward(x);
   }

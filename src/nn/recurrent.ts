@@ -2,7 +2,8 @@
 // its state dictionaries load as they are: `weight_ih_l0` [gates·H, inputs], `weight_hh_l0` [gates·H,
 // H], `bias_ih_l0`, `bias_hh_l0`, `weight_hr_l0` of a projection, and `…_reverse` of the other way.
 
-import type { FloatDType } from '../ir/dtype.ts';
+import type { DType } from '../ir/dtype.ts';
+import type { Weighed } from '../tensor/inferred.ts';
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { isFloat } from '../ir/dtype.ts';
@@ -243,11 +244,11 @@ export class RNN extends Recurrent {
   }
 
   /** The outputs of all steps, and the last state [layers·directions, batch, hidden]. */
-  forward(
-    x: Tensor,
+  forward<D extends DType>(
+    x: Tensor<D>,
     state?: Tensor,
     options: SequenceOptions = {},
-  ): [output: Tensor<FloatDType>, state: Tensor<FloatDType>] {
+  ): [output: Tensor<Weighed<D>>, state: Tensor<Weighed<D>>] {
     takesForward('RNN', x, state, options);
     const { output, states } = this.run('RNN', x, state && [state], [this.hidden], options);
     return [output, states[0]!];
@@ -272,11 +273,11 @@ export class GRU extends Recurrent {
   }
 
   /** The outputs of all steps, and the last state [layers·directions, batch, hidden]. */
-  forward(
-    x: Tensor,
+  forward<D extends DType>(
+    x: Tensor<D>,
     state?: Tensor,
     options: SequenceOptions = {},
-  ): [output: Tensor<FloatDType>, state: Tensor<FloatDType>] {
+  ): [output: Tensor<Weighed<D>>, state: Tensor<Weighed<D>>] {
     takesForward('GRU', x, state, options);
     const { output, states } = this.run('GRU', x, state && [state], [this.hidden], options);
     return [output, states[0]!];
@@ -310,11 +311,11 @@ export class LSTM extends Recurrent {
   }
 
   /** The outputs of all steps, and the last [hidden, cell], each [layers·directions, batch, width]. */
-  forward(
-    x: Tensor,
+  forward<D extends DType>(
+    x: Tensor<D>,
     state?: LstmState,
     options: SequenceOptions = {},
-  ): [output: Tensor<FloatDType>, state: [hidden: Tensor<FloatDType>, cell: Tensor<FloatDType>]] {
+  ): [output: Tensor<Weighed<D>>, state: [hidden: Tensor<Weighed<D>>, cell: Tensor<Weighed<D>>]] {
     takesLstmForward('LSTM', x, state, options);
     const widths = [this.outputs, this.hidden];
     const { output, states } = this.run('LSTM', x, state, widths, options);

@@ -1,7 +1,8 @@
 // The transformer's blocks: a two-layer feed-forward network, and attention and feed-forward around
 // a residual stream, each behind its norm (Xiong et al., 2020).
 
-import type { FloatDType } from '../ir/dtype.ts';
+import type { DType } from '../ir/dtype.ts';
+import type { Weighed } from '../tensor/inferred.ts';
 import * as arg from '../ir/arguments.ts';
 import { only } from '../ir/arguments.ts';
 import { expectTensor } from '../tensor/expect.ts';
@@ -57,9 +58,10 @@ export class FeedForward extends Module {
     this.activation = activation;
   }
 
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     expectTensor('FeedForward', 'x', x);
-    return this.down.forward(applyLayer(this.activation, this.up.forward(x)));
+    const out: Tensor = this.down.forward(applyLayer(this.activation, this.up.forward(x)));
+    return out;
   }
 }
 
@@ -93,11 +95,11 @@ export class TransformerBlock extends Module {
     this.dropout = new Dropout(options.dropout ?? 0);
   }
 
-  forward(x: Tensor, options: AttendOptions = {}): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>, options: AttendOptions = {}): Tensor<Weighed<D>> {
     takesAttend('TransformerBlock', x, options);
-    const seen = this.attention.forward(this.attentionNorm.forward(x), options);
-    const stream = add(x, this.dropout.forward(seen));
-    const thought = this.feedForward.forward(this.feedForwardNorm.forward(stream));
+    const seen: Tensor = this.attention.forward(this.attentionNorm.forward(x), options);
+    const stream: Tensor = add(x, this.dropout.forward(seen));
+    const thought: Tensor = this.feedForward.forward(this.feedForwardNorm.forward(stream));
     return add(stream, this.dropout.forward(thought));
   }
 }

@@ -51,13 +51,15 @@ export type DataOf<D extends DType> = { [K in DType]: D extends K ? DataArrays[K
 export type Floated<D extends DType> = D extends FloatDType | ComplexDType ? D : 'f32';
 
 /**
- * What a layer with weights of floats gives: the weights' dtype is left open, since `to` changes it.
- * What is not known counts as real.
+ * What a layer with weights gives. Weights are taken to be f32, or of half precision, as nearly all
+ * are: `to(model, 'f64')` changes them while the program runs. What is not known counts as real.
  */
 export type Weighed<D extends DType> = DType extends D
   ? FloatDType
-  : D extends ComplexDType
-    ? ComplexDType
+  : D extends ComplexDType | 'f32' | 'f64'
+    ? D extends ComplexDType
+      ? ComplexDType
+      : D
     : FloatDType;
 
 /** What limits give: numbers stay what they are, bool becomes f32. */

@@ -1,6 +1,7 @@
 // Instance norms (Ulyanov et al., 2016): each channel of each sample is standardised over its places.
 
-import type { FloatDType } from '../../ir/dtype.ts';
+import type { DType } from '../../ir/dtype.ts';
+import type { Weighed } from '../../tensor/inferred.ts';
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { expectTensor } from '../../tensor/expect.ts';
@@ -48,7 +49,7 @@ abstract class InstanceNorm extends RunningNorm {
     this.spatial = spatial;
   }
 
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     const { spatial, channels } = this;
     expectTensor('instanceNorm', 'x', x);
     if (x.rank !== spatial + 1 && x.rank !== spatial + 2) {

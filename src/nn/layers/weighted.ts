@@ -1,7 +1,7 @@
 // Layers with weights beside ../linear.ts: a bilinear form, bags of rows of a table, and learnt slopes.
 
 import type { DType, FloatDType } from '../../ir/dtype.ts';
-import type { Floated } from '../../tensor/inferred.ts';
+import type { Floated, Weighed } from '../../tensor/inferred.ts';
 import * as arg from '../../ir/arguments.ts';
 import { normalizeAxis } from '../../ir/shape.ts';
 import { arange, full } from '../../tensor/ops/creation/creation.ts';
@@ -44,7 +44,7 @@ export class Bilinear extends Module {
     this.bias = options.bias === false ? undefined : parameter(symmetric([outputs], bound, options));
   }
 
-  forward(x: Tensor, y: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>, y: Tensor): Tensor<Weighed<D>> {
     return bilinear(x, y, this.weight, this.bias);
   }
 }
@@ -133,7 +133,7 @@ export class PReLU extends Module {
     this.weight = parameter(full([count], options.init ?? 0.25, typeOf(options)));
   }
 
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
     return prelu(x, this.weight);
   }
 }
@@ -163,7 +163,7 @@ export class RReLU extends Module {
 
 /** Softmax over the channels at each place of [N, C, H, W] (or [C, H, W]). */
 export class Softmax2d extends Module {
-  forward(x: Tensor): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
     expectTensor('Softmax2d', 'x', x);
     checkRank('Softmax2d', 'x', x, 3, 4);
     return softmax(x, -3);

@@ -6,6 +6,8 @@ import * as arg from '../../ir/arguments.ts';
 import { only } from '../../ir/arguments.ts';
 import { aTensor } from '../../tensor/expect.ts';
 import { show } from '../../tensor/ops/operand.ts';
+import type { DType } from '../../ir/dtype.ts';
+import type { Weighed } from '../../tensor/inferred.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { Module } from '../module.ts';
 import type { LayerNorm } from '../norm.ts';
@@ -80,9 +82,12 @@ export class CausalTransformer extends Module {
   }
 
   /** Each position sees itself and those before it, where the mask lets it. */
-  forward(x: Tensor, options: EncodeOptions = {}): Tensor {
+  forward<D extends DType>(x: Tensor<D>, options: EncodeOptions = {}): Tensor<Weighed<D>> {
     takesEncode('CausalTransformer', x, options);
-    return this.norm.forward(this.layers.reduce((at, layer) => layer.forward(at, options), x));
+    const out: Tensor = this.norm.forward(
+      this.layers.reduce((at: Tensor, layer) => layer.forward(at, options), x),
+    );
+    return out;
   }
 
   /** A cache with room for `size` positions of each example of a batch. */

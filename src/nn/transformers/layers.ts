@@ -1,7 +1,8 @@
 // The layers of the transformer of Vaswani et al. (2017) with PyTorch's parameters: attention and a
 // two-layer network around a residual stream, each before its norm or behind it.
 
-import type { FloatDType } from '../../ir/dtype.ts';
+import type { DType } from '../../ir/dtype.ts';
+import type { Weighed } from '../../tensor/inferred.ts';
 import * as arg from '../../ir/arguments.ts';
 import { aTensor } from '../../tensor/expect.ts';
 import { relu } from '../../tensor/ops/elementwise/activation.ts';
@@ -139,7 +140,7 @@ export class TransformerEncoderLayer extends TransformerLayer {
     super('TransformerEncoderLayer', width, heads, options);
   }
 
-  forward(x: Tensor, options: EncodeOptions = {}): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>, options: EncodeOptions = {}): Tensor<Weighed<D>> {
     takesEncode('TransformerEncoderLayer', x, options);
     const seen = this.residual(x, this.norm1, (at) => this.selfAttn.forward(at, options));
     return this.residual(seen, this.norm2, (at) => this.feed(at));
@@ -181,7 +182,7 @@ export class TransformerDecoderLayer extends TransformerLayer {
     this.norm3 = normOf(width, options);
   }
 
-  forward(x: Tensor, memory: Tensor, options: DecodeOptions = {}): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>, memory: Tensor, options: DecodeOptions = {}): Tensor<Weighed<D>> {
     takesDecode('TransformerDecoderLayer', x, memory, options);
     const { mask, memoryMask } = options;
     const own: AttendOptions = mask === undefined ? {} : { mask };

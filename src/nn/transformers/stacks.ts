@@ -1,6 +1,7 @@
 // Stacks of transformer layers, and encoder and decoder together (Vaswani et al., 2017).
 
-import type { FloatDType } from '../../ir/dtype.ts';
+import type { DType } from '../../ir/dtype.ts';
+import type { Weighed } from '../../tensor/inferred.ts';
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { only } from '../../ir/arguments.ts';
@@ -54,9 +55,9 @@ export class TransformerEncoder extends Module {
     this.norm = options.norm;
   }
 
-  forward(x: Tensor, options: EncodeOptions = {}): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>, options: EncodeOptions = {}): Tensor<Weighed<D>> {
     takesEncode('TransformerEncoder', x, options);
-    const last = this.layers.reduce((at, layer) => layer.forward(at, options), x);
+    const last = this.layers.reduce((at: Tensor, layer) => layer.forward(at, options), x);
     return this.norm === undefined ? last : applyLayer(this.norm, last);
   }
 }
@@ -101,9 +102,9 @@ export class TransformerDecoder extends Module {
     this.norm = options.norm;
   }
 
-  forward(x: Tensor, memory: Tensor, options: DecodeOptions = {}): Tensor<FloatDType> {
+  forward<D extends DType>(x: Tensor<D>, memory: Tensor, options: DecodeOptions = {}): Tensor<Weighed<D>> {
     takesDecode('TransformerDecoder', x, memory, options);
-    const last = this.layers.reduce((at, layer) => layer.forward(at, memory, options), x);
+    const last = this.layers.reduce((at: Tensor, layer) => layer.forward(at, memory, options), x);
     return this.norm === undefined ? last : applyLayer(this.norm, last);
   }
 
@@ -197,7 +198,11 @@ export class Transformer extends Module {
     this.decoder = new TransformerDecoder(decoders, { norm: normOf(width, options) });
   }
 
-  forward(source: Tensor, target: Tensor, options: TransformOptions = {}): Tensor<FloatDType> {
+  forward<D extends DType>(
+    source: Tensor,
+    target: Tensor<D>,
+    options: TransformOptions = {},
+  ): Tensor<Weighed<D>> {
     takesTransform('Transformer', source, target, options);
     const { sourceMask, ...rest } = options;
     const memory = this.encoder.forward(source, sourceMask === undefined ? {} : { mask: sourceMask });
