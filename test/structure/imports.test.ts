@@ -115,7 +115,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   workloads: ['errors.ts', 'index.ts', 'explain.ts', 'schedule/target.ts', 'nn', 'optim'],
   'bundle-runtime': [
     'errors.ts',
-    ...['cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),
+    ...['allowed', 'cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),
     'runtime/check.ts',
     'runtime/failures.ts',
     'runtime/limits.ts',
