@@ -152,7 +152,9 @@ export type Through<L extends readonly unknown[], D extends DType> = L extends r
       : Takes<Last, RealDType, FloatDType> extends true
         ? // Complex numbers stay so through most layers, not through all.
           Weighed<D> extends FloatDType
-          ? FloatDType
+          ? FloatDType extends OutOf<Last>
+            ? Weighed<D>
+            : OutOf<Last>
           : Unknown
         : OutOf<Last>
   : L extends readonly []

@@ -170,8 +170,8 @@ describe('containers', () => {
   const x = sn.ones([1, 3]);
   test('give what their last layers give', () => {
     const net = new nn.Sequential(new nn.Linear(3, 2), sn.relu, new nn.GELU(), new nn.Dropout());
-    expectTypeOf(net.forward(x)).toEqualTypeOf<Floats>();
-    expectTypeOf(new nn.Sequential(new Net(), sn.softmax).forward(x)).toEqualTypeOf<Floats>();
+    expectTypeOf(net.forward(x)).toEqualTypeOf<sn.Tensor<'f32'>>();
+    expectTypeOf(new nn.Sequential(new Net(), sn.softmax).forward(x)).toEqualTypeOf<sn.Tensor<'f32'>>();
     expectTypeOf(new nn.Sequential(new nn.ReLU(), new nn.Flatten()).forward(x)).toEqualTypeOf<
       sn.Tensor<'f32'>
     >();
