@@ -4,6 +4,7 @@
 
 import type { DType } from '../ir/dtype.ts';
 import { codecs, type Narrow } from './narrow.ts';
+import type { Draft } from './schema.ts';
 
 /**
  * Element types that are carried; complex numbers are not. Strings are carried as places in a list
@@ -124,4 +125,14 @@ for (const [type, { dtype }] of Object.entries(table)) {
 /** The element type that a dtype stands for when nothing else is known. */
 export function typeOf(dtype: DType): ElementType {
   return ofDType.get(dtype)!;
+}
+
+/** A tensor to be written, with its elements in the message. */
+export function tensorDraft(
+  name: string,
+  type: ElementType,
+  shape: readonly number[],
+  rawData: Uint8Array,
+): Draft<'Tensor'> {
+  return { dims: shape.map(BigInt), dataType: codeOf(type), name, rawData };
 }

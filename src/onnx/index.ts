@@ -15,6 +15,5 @@ export type {
 export { OnnxModel, type FunctionOptions } from './model.ts';
 export { UnsupportedNodesError, type UnsupportedNode } from './plan.ts';
 export type { ElementType } from './element.ts';
-export { exportOnnx, type Exportable, type ExportOptions } from './export/export.ts';
-export { ExportedModel } from './export/file.ts';
+export { ExportedModel, exportOnnx, type Exportable, type ExportOptions } from './export/export.ts';
 export { UnsupportedOpsError, type UnsupportedOp } from './export/graph.ts';

@@ -2,6 +2,7 @@
 // own folder and nowhere else.
 
 import { beside } from '../beside.ts';
+import { fromPackage } from '../packages.ts';
 import * as arg from '../ir/arguments.ts';
 import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
 import { Budget, limitsOf, usualLimits, withBudget, type Limits } from './budget.ts';
@@ -20,7 +21,6 @@ import {
   type UnsupportedNode,
 } from './plan.ts';
 import type { Message } from './schema.ts';
-import { decode } from './wire.ts';
 import type { Place } from '../platform.ts';
 
 export interface LoadOptions extends Partial<Limits> {
@@ -68,6 +68,7 @@ export async function loadOnnx(source: Uint8Array | Place, options: LoadOptions 
   }
   const bytes = source instanceof Uint8Array ? source : await readFrom(source);
   const limits = limitsOf('loadOnnx', options);
+  const { decode } = await fromPackage('@bufbuild/protobuf', 'loadOnnx', () => import('./wire.ts'));
   const proto = decode('Model', bytes, 'onnx', limits.maxNodes);
   const files = new Map(Object.entries(options.externalData ?? {}));
   for (const location of locations(proto)) {

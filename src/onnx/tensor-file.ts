@@ -3,8 +3,7 @@
 
 import { packBytes } from '../ir/value.ts';
 import type { DType } from '../ir/dtype.ts';
-import { codeOf, typeOf, type ElementType } from './element.ts';
-import type { Draft } from './schema.ts';
+import { tensorDraft, typeOf } from './element.ts';
 import { readTensor } from './weights.ts';
 import { decode, encode } from './wire.ts';
 
@@ -27,14 +26,4 @@ export function readTensorProto(bytes: Uint8Array): FileTensor {
 /** The bytes of a TensorProto whose elements are raw data. */
 export function writeTensorProto(tensor: FileTensor): Uint8Array {
   return encode('Tensor', tensorDraft(tensor.name, typeOf(tensor.dtype), tensor.shape, tensor.data));
-}
-
-/** A tensor to be written, with its elements in the message. */
-export function tensorDraft(
-  name: string,
-  type: ElementType,
-  shape: readonly number[],
-  rawData: Uint8Array,
-): Draft<'Tensor'> {
-  return { dims: shape.map(BigInt), dataType: codeOf(type), name, rawData };
 }

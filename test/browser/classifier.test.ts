@@ -39,7 +39,9 @@ function countCompilations(): void {
       if (owner === undefined || typeof original !== 'function') continue;
       Reflect.set(owner, name, function (this: unknown, ...args: unknown[]) {
         compiled.push(name);
-        return Reflect.apply(original, this, args) as unknown;
+        return new.target === undefined
+          ? (Reflect.apply(original, this, args) as unknown)
+          : (Reflect.construct(original, args) as unknown);
       });
     }
   };

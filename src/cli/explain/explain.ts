@@ -17,7 +17,7 @@ import { softwareTarget, targetOf, type Target } from '../../schedule/target.ts'
 import { device } from '../../tensor/storage/device.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
 import { text, UsageError, type Command, type Output, type Values } from '../command.ts';
-import { fromPackage } from '../optional-package.ts';
+import { fromPackage } from '../../packages.ts';
 
 /** Recorded graphs of more nodes are shown only when asked for. */
 const longGraph = 60;

@@ -4,6 +4,7 @@
 import { ParseError, showValue, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { readFile } from '../../io/tensors.ts';
+import { missingPackage } from '../../packages.ts';
 import type { Place } from '../../platform.ts';
 
 /** A file: its path or URL, or what is in it. */
@@ -73,9 +74,7 @@ export async function placeOf(op: string, specifier: string): Promise<string> {
   try {
     return resolveFromProject(specifier);
   } catch (cause) {
-    const name = nameOfPackage(specifier);
-    const problem = `${op} needs the package ${name}, which is not installed\n  try: npm install ${name}`;
-    throw new SinterError('E_UNSUPPORTED', problem, { cause });
+    throw missingPackage(op, nameOfPackage(specifier), cause);
   }
 }
 

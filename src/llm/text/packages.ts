@@ -1,6 +1,7 @@
 // Optional packages that text needs: in Node they are found by name, in a page they are given.
 
 import { TensorError } from '../../errors.ts';
+import { missingPackage } from '../../packages.ts';
 
 // Described by what is used of them: declarations that named optional packages would not check without.
 interface Known {
@@ -42,8 +43,8 @@ export async function optionalPackage<N extends keyof Known>(
   let file: string;
   try {
     file = resolveFromProject(name);
-  } catch {
-    throw new TensorError('E_UNSUPPORTED', 'text', `${name} is not installed`, `npm install ${name}`);
+  } catch (cause) {
+    throw missingPackage('text', name, cause);
   }
   return importFrom<Known[N]>(file);
 }

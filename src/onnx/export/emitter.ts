@@ -5,9 +5,8 @@
 import type { DType } from '../../ir/dtype.ts';
 import { broadcastShapes, sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { hostArray, packBytes, type Scalar } from '../../ir/value.ts';
-import { codeOf, hostType, typeOf, type ElementType } from '../element.ts';
+import { codeOf, hostType, tensorDraft, typeOf, type ElementType } from '../element.ts';
 import type { Draft } from '../schema.ts';
-import { tensorDraft } from '../tensor-file.ts';
 import { carrierOf } from './carriers.ts';
 
 /** A value of the file. */

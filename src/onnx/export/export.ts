@@ -3,16 +3,16 @@
 
 import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
 import { uniqueName, argumentNames } from '../../aot/names.ts';
-import { showValue, TensorError } from '../../errors.ts';
+import { showValue, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { storedType } from '../../ir/stored.ts';
+import { fromPackage } from '../../packages.ts';
 import { expectFunction } from '../../tensor/expect.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { readBytes } from '../../tensor/realise/realise.ts';
 import { traceFlat } from '../../tensor/compile/trace-function.ts';
 import { flatten } from '../../tensor/tree.ts';
 import { mark, type Emitter, type Val } from './emitter.ts';
-import { writeModel, type ExportedModel } from './file.ts';
 import { spellGraph } from './graph.ts';
 import { portType, programOf, type Source } from './traced.ts';
 import { bindWeight, namesIn, type Weight } from './weights.ts';
@@ -44,6 +44,30 @@ export type Exportable = ((...args: never[]) => unknown) | { forward(...args: ne
 
 const oldestOpset = 21;
 const newestOpset = 26;
+
+/** An exported model: its own bytes, and the files that it reads elements from. */
+export class ExportedModel {
+  readonly bytes: Uint8Array;
+  /** By the names that the model has for them: what `loadOnnx` takes as `externalData`. */
+  readonly externalData: Readonly<Record<string, Uint8Array>>;
+
+  /** Not for users: `exportOnnx` makes them. */
+  constructor(bytes: Uint8Array, externalData: Readonly<Record<string, Uint8Array>>) {
+    this.bytes = bytes;
+    this.externalData = externalData;
+  }
+
+  /** Node: writes the model to a path, and its other files beside it. */
+  async save(path: string | URL): Promise<void> {
+    if (typeof process === 'undefined')
+      throw new SinterError(
+        'E_UNSUPPORTED',
+        'save: a page writes no files\n  try: model.bytes, as a Blob to download',
+      );
+    const { writeBeside } = await import('../files.ts');
+    await writeBeside(path, this.bytes, Object.entries(this.externalData));
+  }
+}
 
 /**
  * A model in the ONNX format of a function at the shapes of example inputs. Rejects with an
@@ -105,7 +129,10 @@ export async function exportOnnx(
     [...taken],
   );
   const name = options.name ?? (call.name === '' ? 'main' : call.name);
-  return writeModel({ ...spelled, name, opset, inputs: [...ports.values()], outputs }, options.externalData);
+  const { writeModel } = await fromPackage('@bufbuild/protobuf', 'exportOnnx', () => import('./file.ts'));
+  const parts = { ...spelled, name, opset, inputs: [...ports.values()], outputs };
+  const { bytes, externalData } = writeModel(parts, options.externalData);
+  return new ExportedModel(bytes, externalData);
 }
 
 function callOf(fn: Exportable): (...args: never[]) => unknown {

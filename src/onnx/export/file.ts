@@ -1,10 +1,8 @@
 // The bytes of an exported model: its messages, and the elements of large initializers in files
 // beside it where they do not fit into a message, or are asked to lie there.
 
-import { SinterError } from '../../errors.ts';
-import { codeOf } from '../element.ts';
+import { codeOf, tensorDraft } from '../element.ts';
 import type { Draft } from '../schema.ts';
-import { tensorDraft } from '../tensor-file.ts';
 import { encode } from '../wire.ts';
 import { portDraft, type Initializer, type Val } from './emitter.ts';
 import type { SpelledGraph } from './graph.ts';
@@ -27,30 +25,6 @@ const alignment = 4096;
 /** The version of the messages that has 4-bit integers. */
 const irVersion = 10n;
 
-/** An exported model: its own bytes, and the files that it reads elements from. */
-export class ExportedModel {
-  readonly bytes: Uint8Array;
-  /** By the names that the model has for them: what `loadOnnx` takes as `externalData`. */
-  readonly externalData: Readonly<Record<string, Uint8Array>>;
-
-  /** Not for users: `exportOnnx` makes them. */
-  constructor(bytes: Uint8Array, externalData: Readonly<Record<string, Uint8Array>>) {
-    this.bytes = bytes;
-    this.externalData = externalData;
-  }
-
-  /** Node: writes the model to a path, and its other files beside it. */
-  async save(path: string | URL): Promise<void> {
-    if (typeof process === 'undefined')
-      throw new SinterError(
-        'E_UNSUPPORTED',
-        'save: a page writes no files\n  try: model.bytes, as a Blob to download',
-      );
-    const { writeBeside } = await import('../files.ts');
-    await writeBeside(path, this.bytes, Object.entries(this.externalData));
-  }
-}
-
 /** Where elements lie that are not in the message. */
 interface Place {
   readonly file: string;
@@ -65,7 +39,7 @@ export function writeModel(
   parts: ModelParts,
   file: string | undefined,
   maxBytes: number = mostInMessage,
-): ExportedModel {
+): { readonly bytes: Uint8Array; readonly externalData: Readonly<Record<string, Uint8Array>> } {
   const total = parts.initializers.reduce((sum, { data }) => sum + data.length, 0);
   const isOutside = file !== undefined || total > maxBytes;
   const { places, sizes } = layOut(isOutside ? parts.initializers : [], file ?? 'weights.bin', maxBytes);
@@ -84,7 +58,7 @@ export function writeModel(
     opsetImport: [{ domain: '', version: BigInt(parts.opset) }],
     graph,
   });
-  return new ExportedModel(bytes, files);
+  return { bytes, externalData: files };
 }
 
 /** Large initializers one after the other, in as many files as it takes. */
