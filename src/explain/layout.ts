@@ -3,7 +3,8 @@
 // boxes as nodes of a graph of their own; both by dagre (layers, Sugiyama et al.), when the page is
 // made, so that the page needs no library.
 
-import { Graph, layout, type EdgeLabel, type GraphLabel, type NodeLabel } from '@dagrejs/dagre';
+import type { EdgeLabel, Graph, GraphLabel, NodeLabel } from '@dagrejs/dagre';
+import { dagre } from '../packages/dagre.ts';
 import { showBytes } from '../table.ts';
 import {
   drawRows,
@@ -103,7 +104,7 @@ function arrange(
       edges.push({ edge: { from, to, values }, name });
     });
   }
-  layout(graph);
+  dagre().layout(graph);
   const boxes = sizes.map((_, i) => boxOf(graph, String(i)));
   const laid = edges.map(({ edge, name }) => ({
     ...edge,
@@ -259,7 +260,7 @@ function inside(kernel: ExplainedKernel, nodes: readonly ExplainedNode[]): Insid
       lines.push([String(input), String(node)]);
     }
   }
-  layout(graph);
+  dagre().layout(graph);
   const { width, height } = extent(graph);
   const top = Math.min(...[...roles.keys()].map((node) => boxOf(graph, String(node)).y));
   const lift = <T extends Point>(at: T): T => ({ ...at, y: at.y - top + 4 });
@@ -311,7 +312,10 @@ function headWidth({ name }: ExplainedKernel, place: number): number {
 type Laid = Graph<GraphLabel, NodeLabel, EdgeLabel>;
 
 function newGraph(options: GraphLabel): Laid {
-  const graph: Laid = new Graph<GraphLabel, NodeLabel, EdgeLabel>({ directed: true, multigraph: true });
+  const graph: Laid = new (dagre().Graph)<GraphLabel, NodeLabel, EdgeLabel>({
+    directed: true,
+    multigraph: true,
+  });
   graph.setGraph({ rankdir: 'TB', ...options });
   return graph;
 }

@@ -2,7 +2,7 @@
 // own folder and nowhere else.
 
 import { beside } from '../beside.ts';
-import { fromPackage } from '../packages.ts';
+import { fromPackage } from '../packages/missing.ts';
 import * as arg from '../ir/arguments.ts';
 import { ParseError, showValue, SinterError, TensorError } from '../errors.ts';
 import { Budget, limitsOf, usualLimits, withBudget, type Limits } from './budget.ts';

@@ -10,7 +10,7 @@ import { readImage, readParquet } from '../../src/data/index.ts';
 import { Allowance } from '../../src/io/allowance.ts';
 import { gunzip, loadTorch, readNpz, readTorch, writeNpy, type HostTensor } from '../../src/io/index.ts';
 import { crc32 } from '../../src/io/zip.ts';
-import { resolveFromProject } from '../../src/runtime/packages.ts';
+import { resolveFromProject } from '../../src/packages/node.ts';
 import { cpuTimeOf } from '../support/cpu-time.ts';
 import { archive, tensorView, torchFile } from './archive.ts';
 

@@ -7,7 +7,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
 import { cacheFolder } from '../../src/runtime/cache.ts';
-import { resolveFromProject } from '../../src/runtime/packages.ts';
+import { resolveFromProject } from '../../src/packages/node.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { findArchive, readTar, unpackDriver } from '../../src/runtime/webgpu/software.ts';
 

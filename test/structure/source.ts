@@ -74,12 +74,20 @@ export const sources: ReadonlyMap<string, SourceFile> = new Map(
   }),
 );
 
-/** Files reached from one, it included, along imports that `follows` accepts. */
-export function reachable(from: string, follows: (kind: Import['kind']) => boolean): string[] {
+/**
+ * Files reached from one, it included, along imports that `follows` accepts. `instead`: the file that stands in the place of
+ * another, or undefined for none.
+ */
+export function reachable(
+  from: string,
+  follows: (kind: Import['kind']) => boolean,
+  instead: (path: string) => string | undefined = (path) => path,
+): string[] {
   const seen = new Set([from]);
   for (const path of seen) {
     for (const { target, kind } of sources.get(path)!.imports) {
-      if (target !== undefined && follows(kind)) seen.add(target);
+      const file = target === undefined || !follows(kind) ? undefined : instead(target);
+      if (file !== undefined) seen.add(file);
     }
   }
   return [...seen];

@@ -10,7 +10,7 @@ import { Tensor } from '../../tensor/tensor.ts';
 import { buildSource } from './source.ts';
 import { chosenFormat, fixOption } from '../program/choice.ts';
 import { text, UsageError, wholeNumber, type Command } from '../command.ts';
-import { fromPackage } from '../../packages.ts';
+import { fromPackage } from '../../packages/missing.ts';
 
 /** What `--json` prints. */
 export interface ExportResult {

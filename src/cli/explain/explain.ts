@@ -17,7 +17,6 @@ import { softwareTarget, targetOf, type Target } from '../../schedule/target.ts'
 import { device } from '../../tensor/storage/device.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
 import { text, UsageError, type Command, type Output, type Values } from '../command.ts';
-import { fromPackage } from '../../packages.ts';
 
 /** Recorded graphs of more nodes are shown only when asked for. */
 const longGraph = 60;
@@ -129,10 +128,6 @@ function chosenKernel({ kernels }: Explanation, asked: string | undefined): numb
 }
 
 async function pageOf(explanation: Explanation, title: string): Promise<string> {
-  const { explanationPage } = await fromPackage(
-    '@dagrejs/dagre',
-    'explain: drawing a page',
-    () => import('../../explain/index.ts'),
-  );
+  const { explanationPage } = await import('../../explain/index.ts');
   return explanationPage(explanation, { title });
 }

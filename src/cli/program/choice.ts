@@ -7,7 +7,7 @@ import { timedWorkloads } from '../../workloads/timed/workloads.ts';
 import type { Workload } from '../../workloads/workload.ts';
 import { text, texts, UsageError, type Command, type Option, type Values } from '../command.ts';
 import { readDims } from './dims.ts';
-import { fromPackage } from '../../packages.ts';
+import { fromPackage } from '../../packages/missing.ts';
 import { programFile, type FileProgram } from './module-file.ts';
 
 /** Counted and timed workloads. Where both have a name, it is the same program. */

@@ -24,7 +24,7 @@ import type {
 } from '../../bundle-runtime/manifest.ts';
 import { isOnnxFile } from '../program/choice.ts';
 import { UsageError } from '../command.ts';
-import { fromPackage } from '../../packages.ts';
+import { fromPackage } from '../../packages/missing.ts';
 import { programFile } from '../program/module-file.ts';
 
 /** What goes in: names stand for sizes that the model leaves open. */

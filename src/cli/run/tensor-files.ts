@@ -18,7 +18,7 @@ import {
   type HostTensor,
 } from '../../io/index.ts';
 import { UsageError } from '../command.ts';
-import { fromPackage } from '../../packages.ts';
+import { fromPackage } from '../../packages/missing.ts';
 
 const formats = '.npy, .npz, .safetensors or .pb';
 

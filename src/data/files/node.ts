@@ -1,11 +1,9 @@
-// Node only: folders, and packages that some readers need. Loaded by a dynamic import and mapped to
-// nothing in package.json's `browser`, so that no page's bundler meets a Node module.
+// Node only: folders. Loaded by a dynamic import and mapped to nothing in package.json's `browser`,
+// so that no page's bundler meets a Node module.
 
 import { readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
-export { importFrom, resolveFromProject } from '../../runtime/packages.ts';
 
 /** A file in a folder of its class. */
 export interface Filed {

@@ -4,7 +4,7 @@
 import { ParseError, showValue, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { readFile } from '../../io/tensors.ts';
-import { missingPackage } from '../../packages.ts';
+import { missingPackage } from '../../packages/missing.ts';
 import type { Place } from '../../platform.ts';
 
 /** A file: its path or URL, or what is in it. */
@@ -64,13 +64,13 @@ export async function packageFor<Module extends object>(
     const hint = `import * as reader from '${specifier}', and the option { reader }`;
     throw new TensorError('E_UNSUPPORTED', op, `a page hands the package ${name} in`, hint);
   }
-  const { importFrom } = await import('./node.ts');
+  const { importFrom } = await import('../../packages/node.ts');
   return importFrom<Module>(await placeOf(op, specifier));
 }
 
 /** Where Node finds a package. Throws E_UNSUPPORTED with what to do where there is none. */
 export async function placeOf(op: string, specifier: string): Promise<string> {
-  const { resolveFromProject } = await import('./node.ts');
+  const { resolveFromProject } = await import('../../packages/node.ts');
   try {
     return resolveFromProject(specifier);
   } catch (cause) {

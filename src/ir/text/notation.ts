@@ -3,7 +3,8 @@
 // ParseError (E_PARSE) that names line and column. The texts of all levels (graphs, kernels, loops)
 // and index notation are read with it, so this is the one file that needs ohm-js.
 
-import { grammar, type FailedMatchResult, type Grammar, type Node as Tree, type Semantics } from 'ohm-js';
+import type { FailedMatchResult, Grammar, Node as Tree, Semantics } from 'ohm-js';
+import { ohm } from '../../packages/ohm.ts';
 
 import { ParseError } from '../../errors.ts';
 
@@ -113,7 +114,7 @@ export class Notation {
   /** Compiled at first use, because importing a notation should cost nothing. */
   #compile(): { readonly grammar: Grammar; readonly semantics: Semantics } {
     if (this.#compiled !== undefined) return this.#compiled;
-    const compiled = grammar(this.#source);
+    const compiled = ohm().grammar(this.#source);
     const semantics = compiled.createSemantics().addOperation<unknown>('read', this.#meanings);
     this.#compiled = { grammar: compiled, semantics };
     return this.#compiled;

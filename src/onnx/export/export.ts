@@ -6,7 +6,7 @@ import { uniqueName, argumentNames } from '../../aot/names.ts';
 import { showValue, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { storedType } from '../../ir/stored.ts';
-import { fromPackage } from '../../packages.ts';
+import { fromPackage } from '../../packages/missing.ts';
 import { expectFunction } from '../../tensor/expect.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { readBytes } from '../../tensor/realise/realise.ts';

@@ -8,7 +8,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { DeviceError } from '../../errors.ts';
 import { cacheFolder } from '../cache.ts';
-import { importFrom, resolveFromProject, type Resolve } from '../packages.ts';
+import { importFrom, resolveFromProject, type Resolve } from '../../packages/node.ts';
 import { findArchive, unpackDriver, type SoftwareDriver } from './software.ts';
 
 export { patiently } from './patience.ts';

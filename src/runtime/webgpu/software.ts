@@ -8,7 +8,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { DeviceError } from '../../errors.ts';
-import { resolveFromProject, type Resolve } from '../packages.ts';
+import { resolveFromProject, type Resolve } from '../../packages/node.ts';
 
 const DEVICE = 'webgpu:software';
 const PACKAGE = '@sparticuz/chromium';

@@ -5,7 +5,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DeviceError } from '../../../errors.ts';
-import { importFrom, resolveFromProject, type Resolve } from '../../packages.ts';
+import { importFrom, resolveFromProject, type Resolve } from '../../../packages/node.ts';
 import { triedInWords, type SearchPlace } from './search.ts';
 
 export type Koffi = typeof import('koffi');

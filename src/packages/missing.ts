@@ -1,6 +1,6 @@
 // Packages that only some features need: asked for by name where they are not installed.
 
-import { SinterError } from './errors.ts';
+import { SinterError } from '../errors.ts';
 
 /**
  * That `purpose` (as in `loadOnnx` or `drawing a page`) needs a package that is not there. `cause`:

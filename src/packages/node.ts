@@ -1,9 +1,10 @@
 // Node only: optional packages, found where Sinter or the program that uses it has them, and
-// imported when they are needed.
+// imported when they are needed. Mapped to nothing in package.json's `browser`.
 
 import { createRequire } from 'node:module';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { missingPackage } from './missing.ts';
 
 /**
  * Finds a package from Sinter's own folder, then from the working directory; throws when neither
@@ -20,6 +21,17 @@ export function resolveFromProject(specifier: string): string {
   } catch {
     return createRequire(path.join(process.cwd(), 'package.json')).resolve(specifier);
   }
+}
+
+/** A CommonJS module, at once. Throws E_UNSUPPORTED with what to install where there is none. */
+export function requireFor<Module>(purpose: string, name: string): Module {
+  let file: string;
+  try {
+    file = resolveFromProject(name);
+  } catch (cause) {
+    throw missingPackage(purpose, name, cause);
+  }
+  return createRequire(import.meta.url)(file) as Module;
 }
 
 /** Imports a module by its path; of a CommonJS one, what it exports. */
