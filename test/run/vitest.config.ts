@@ -8,6 +8,7 @@ import type { Plugin } from 'vite';
 import type { ViteUserConfig } from 'vitest/config';
 import type { TestSpecification } from 'vitest/node';
 import bySources from '../../vitest.config.ts';
+import { waitLimit } from '../support/limits.ts';
 import type { Batch } from './worker/events.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -48,6 +49,7 @@ const config: ViteUserConfig = {
     // What hangs is ended from outside: the process that hangs may have no turn left to notice.
     testTimeout: 0,
     hookTimeout: 0,
+    expect: { poll: { timeout: waitLimit } },
     teardownTimeout: 20_000,
     execArgv: [`--inspect-port=127.0.0.1:${batch.inspectorPort}`],
     server: { deps: { external: [/\/dist\//] } },
