@@ -4,6 +4,6 @@
 import { requireFor } from './node.ts';
 
 /** The package. Throws E_UNSUPPORTED with what to install where it is missing. */
-export function dagre(): typeof import('@dagrejs/dagre') {
+export function dagre(): Pick<typeof import('@dagrejs/dagre'), 'Graph' | 'layout'> {
   return requireFor('drawing a page', '@dagrejs/dagre');
 }

@@ -4,6 +4,6 @@
 import { requireFor } from './node.ts';
 
 /** The package. Throws E_UNSUPPORTED with what to install where it is missing. */
-export function ohm(): typeof import('ohm-js') {
+export function ohm(): Pick<typeof import('ohm-js'), 'grammar'> {
   return requireFor('reading text', 'ohm-js');
 }

@@ -75,6 +75,7 @@ describe('a bundle for the browser', () => {
     const files = await bundleText('files', "import * as fs from 'node:fs';\nconsole.log(fs);");
     expect(foreign(files)).toEqual([`${standIn}:node:fs`]);
     await expect(bundleText('parser', "export * from 'sinter/ir';")).rejects.toThrow(/ohm-js/);
+    await expect(bundleText('drawer', "export * from 'sinter/explain';")).rejects.toThrow(/dagre/);
   });
 });
 
