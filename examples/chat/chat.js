@@ -17,7 +17,8 @@ file.addEventListener('change', async () => {
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   messages.push({ role: 'user', content: line.value });
-  let answer = '';
+  // What stood there goes, also where the model has nothing to say.
+  let answer = (said.textContent = '');
   for await (const piece of model.chat(messages)) said.textContent = answer += piece;
   messages.push({ role: 'assistant', content: answer });
 });
