@@ -11,6 +11,11 @@ export function missingPackage(purpose: string, name: string, cause: unknown): S
   return new SinterError('E_UNSUPPORTED', `${problem}\n  try: npm install ${name}`, { cause });
 }
 
+/** The package of a specifier such as `csv-parse/sync`. */
+export function nameOfPackage(specifier: string): string {
+  return specifier.replace(/^(@[^/]+\/[^/]+|[^/@]+).*$/, '$1');
+}
+
 /**
  * What `load` imports by `import(…)`. Rejects with E_UNSUPPORTED and what to install where the
  * package `name` is missing.

@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { missingPackage } from './missing.ts';
+import { missingPackage, nameOfPackage } from './missing.ts';
 
 /**
  * Finds a package from Sinter's own folder, then from the working directory; throws when neither
@@ -23,15 +23,18 @@ export function resolveFromProject(specifier: string): string {
   }
 }
 
+/** Where a package is that `purpose` needs. Throws E_UNSUPPORTED with what to install where it is nowhere. */
+export function placeFor(purpose: string, specifier: string): string {
+  try {
+    return resolveFromProject(specifier);
+  } catch (cause) {
+    throw missingPackage(purpose, nameOfPackage(specifier), cause);
+  }
+}
+
 /** A CommonJS module, at once. Throws E_UNSUPPORTED with what to install where there is none. */
 export function requireFor<Module>(purpose: string, name: string): Module {
-  let file: string;
-  try {
-    file = resolveFromProject(name);
-  } catch (cause) {
-    throw missingPackage(purpose, name, cause);
-  }
-  return createRequire(import.meta.url)(file) as Module;
+  return createRequire(import.meta.url)(placeFor(purpose, name)) as Module;
 }
 
 /** Imports a module by its path; of a CommonJS one, what it exports. */

@@ -4,7 +4,7 @@
 import { ParseError, showValue, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { readFile } from '../../io/tensors.ts';
-import { missingPackage } from '../../packages/missing.ts';
+import { nameOfPackage } from '../../packages/missing.ts';
 import type { Place } from '../../platform.ts';
 
 /** A file: its path or URL, or what is in it. */
@@ -70,16 +70,7 @@ export async function packageFor<Module extends object>(
 
 /** Where Node finds a package. Throws E_UNSUPPORTED with what to do where there is none. */
 export async function placeOf(op: string, specifier: string): Promise<string> {
-  const { resolveFromProject } = await import('../../packages/node.ts');
-  try {
-    return resolveFromProject(specifier);
-  } catch (cause) {
-    throw missingPackage(op, nameOfPackage(specifier), cause);
-  }
-}
-
-function nameOfPackage(specifier: string): string {
-  return specifier.replace(/^(@[^/]+\/[^/]+|[^/@]+).*$/, '$1');
+  return (await import('../../packages/node.ts')).placeFor(op, specifier);
 }
 
 /** A package handed in: a module that has this function. */

@@ -1,7 +1,6 @@
 // Optional packages that text needs: in Node they are found by name, in a page they are given.
 
 import { TensorError } from '../../errors.ts';
-import { missingPackage } from '../../packages/missing.ts';
 
 // Described by what is used of them: declarations that named optional packages would not check without.
 interface Known {
@@ -39,12 +38,6 @@ export async function optionalPackage<N extends keyof Known>(
     const hint = `packages: { ${option}: () => import('${name}') }`;
     throw new TensorError('E_UNSUPPORTED', 'text', `${name} is needed, and a page has to bring it`, hint);
   }
-  const { importFrom, resolveFromProject } = await import('../../packages/node.ts');
-  let file: string;
-  try {
-    file = resolveFromProject(name);
-  } catch (cause) {
-    throw missingPackage('text', name, cause);
-  }
-  return importFrom<Known[N]>(file);
+  const { importFrom, placeFor } = await import('../../packages/node.ts');
+  return importFrom<Known[N]>(placeFor('text', name));
 }
