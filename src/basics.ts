@@ -39,10 +39,9 @@ export { setAutoDims } from './tensor/sizes/auto.ts';
 export { type Schedules } from './tune/book.ts';
 export { measuredSchedules } from './tune/measured.ts';
 export type { TuneOptions } from './tune/tune.ts';
-export { loadCompiler } from './lazy.ts';
 
 // Looking inside
-export { explain, lower } from './explain/lazy.ts';
+export { explain, loadCompiler, lower } from './explain/front.ts';
 export { Explanation } from './explain/explanation.ts';
 export type { TextOptions } from './explain/text.ts';
 export type {

@@ -1,14 +1,13 @@
 // explain and lower: what a function or a pending tensor becomes, graph to kernels, without running it and without a device.
 // What there is to tell is gathered in explain/describe.ts.
 
-import './core.ts';
 import { compileGraph } from './compile.ts';
 import { SinterError } from './errors.ts';
 import type { Stage } from './dump/stages.ts';
 import { describe } from './explain/describe.ts';
 import { Explanation } from './explain/explanation.ts';
 import { explanationText } from './explain/text.ts';
-import { texts } from './explain/text-part.ts';
+import { texts } from './explain/slots.ts';
 import { Origins } from './explain/origins.ts';
 import { passReport, type PassReport } from './explain/passes.ts';
 import * as arg from './ir/arguments.ts';
@@ -37,7 +36,7 @@ import { flatten } from './tensor/tree.ts';
 export { Explanation } from './explain/explanation.ts';
 export type { ExplainedKernel, ExplainedNode, ExplainedSeparation } from './explain/types.ts';
 
-texts.supply(explanationText);
+texts.fill(explanationText);
 
 /**
  * What computing `subject` would run: a function, traced on `args` (trees of tensors and numbers; only their shapes count), or

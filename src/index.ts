@@ -1,7 +1,6 @@
-// Sinter's public names. Subpaths have their own: `sinter/ir`, `sinter/nn`, `sinter/optim`, `sinter/io`. Bundled pages get
-// page/index.ts in its stead, which has the same names.
+// Sinter's public names. Subpaths have their own: `sinter/ir`, `sinter/nn`, `sinter/optim`, `sinter/io`.
 
-import './explain/whole.ts';
+import './preloaded.ts';
 import './tensor/methods.ts';
 
 export * from './basics.ts';

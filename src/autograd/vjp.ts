@@ -3,7 +3,6 @@
 // order), one rule per node, sums where a value was used more than once. The result is ordinary IR:
 // it fuses with the forward pass and can be differentiated again.
 
-import '../core.ts';
 import { CompilerBug, TensorError } from '../errors.ts';
 import { full, fullLike } from '../ir/build.ts';
 import { siblingKey } from '../ir/control/iterate.ts';

@@ -2,7 +2,7 @@
 // with what they compute, read and write, reasons in words. Everything is taken from the compiler's
 // own results; nothing is decided here.
 
-import type { Compiled, Inside, KernelSummary } from '../compile.ts';
+import type { Compiled, Inside, KernelSummary } from '../compile/compile.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { hasLoops } from '../ir/ops.ts';

@@ -4,7 +4,7 @@
 import * as arg from '../ir/arguments.ts';
 import type { SizeVariant } from '../tensor/sizes/report.ts';
 import type { TextOptions } from './text.ts';
-import { texts } from './text-part.ts';
+import { texts } from './slots.ts';
 import type {
   CostModel,
   Explained,

@@ -2,7 +2,6 @@
 // parts, why kernels are separate, and the totals. Lines keep to the width given; a table that is
 // wider loses its least important columns first.
 
-import '../core.ts';
 import { showBytes, showCount, table } from '../table.ts';
 import type {
   Explained,

@@ -2,7 +2,6 @@
 // violation is a mistake of the compiler, never of the user, so it throws CompilerBug with the
 // pass's name and the graph's text.
 
-import '../core.ts';
 import { CompilerBug, TensorError } from '../errors.ts';
 import { attrProblem } from './attrs.ts';
 import { Region } from './control/region.ts';

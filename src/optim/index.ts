@@ -1,8 +1,6 @@
 // `sinter/optim`: optimizers as objects (`new Adam(parameters(model))`) and as functions on trees
 // (`adam()`), clipping, and schedules of the learning rate.
 
-import '../tensor/derivative/loaded.ts';
-
 export { adam, Adam, adamW, AdamW, type AdamOptions } from './rules/adam.ts';
 export {
   adamax,

@@ -7,14 +7,9 @@ import { blockFacts, type BlockFormat } from '../ir/blocks/format.ts';
 import { cast } from '../ir/build.ts';
 import type { Node } from '../ir/graph.ts';
 import { wordsToRows } from '../ir/blocks/layout.ts';
-import { blockValues, namesBlocks, rowWords } from '../ir/blocks/sizes.ts';
-import { blockSizes } from '../ir/typing/blocks.ts';
 import { record } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { TreeNode } from '../tensor/tree.ts';
-
-// Whoever has such tensors records what they stand for, at once.
-blockSizes.supply({ blockValues, namesBlocks, rowWords });
 
 /** What values of blocks are computed in. */
 export type DequantizedType = 'f32' | 'f16' | 'bf16';

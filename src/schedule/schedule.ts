@@ -14,12 +14,11 @@ import { withNeeds } from './body/needed.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
 import { sliceBytes } from './slices.ts';
 import type { Evaluator } from './body/evaluate.ts';
-import { Lazy } from '../lazy.ts';
-import type { mergeMaps } from './merge/multi-tensor.ts';
+import { mergeMaps } from './merge/multi-tensor.ts';
 import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './merge/maps.ts';
 import { nameKernels } from './memory/names.ts';
-import { orderKernels } from './memory/assembly.ts';
+import { orderKernels } from './memory/order.ts';
 import { demandOf } from './demand.ts';
 import { bindingsOf, type Donations } from './cluster/overflow.ts';
 import type { Packs } from './merge/pack.ts';
@@ -30,11 +29,6 @@ import { checkReach } from './cluster/reach.ts';
 import { settle } from './settle.ts';
 import { chooseStorage, type Storage } from './store/store.ts';
 import type { Target } from './target.ts';
-
-/** Horizontal fusion; loaded where there is more than one result to fuse. */
-export const merger: Lazy<typeof mergeMaps> = new Lazy('horizontal fusion', async () => {
-  return (await import('./merge/multi-tensor.ts')).mergeMaps;
-});
 
 export interface Schedule {
   /** In an order that respects every dependency. */
@@ -84,7 +78,7 @@ export function scheduleGraph(
   const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
   const ends = { outputs: new Set(graph.outputs), donations };
   const { kernels, packs } =
-    maps.length < 2 || !mayPack ? { kernels: built, packs: new Map() } : merger.value(built, ends, target);
+    maps.length < 2 || !mayPack ? { kernels: built, packs: new Map() } : mergeMaps(built, ends, target);
   return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, clustering, storage };
 }
 

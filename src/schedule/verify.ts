@@ -3,7 +3,6 @@
 // every read is bound, and every store lies inside its node. A violation is a CompilerBug with the
 // kernel's text.
 
-import '../core.ts';
 import { CompilerBug, TensorError } from '../errors.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { infer } from '../ir/infer.ts';

@@ -19,12 +19,6 @@ export interface RngState {
 
 let seed = entropy();
 let counter = 0n;
-let beforeUse: () => void = () => undefined;
-
-/** Calls `check` before the generator's state is read or changed; it throws where the state is not known yet. */
-export function onGeneratorUse(check: () => void): void {
-  beforeUse = check;
-}
 
 /** A start that differs from process to process. */
 function entropy(): bigint {
@@ -40,14 +34,12 @@ export function manualSeed(value: number | bigint): void {
   if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
     throw new TensorError('E_VALUE', 'manualSeed', `expects an integer, got ${showValue(value)}`);
   }
-  beforeUse();
   seed = BigInt.asUintN(64, BigInt(value));
   counter = 0n;
 }
 
 /** The generator's state, for `restoreRngState`. */
 export function saveRngState(): RngState {
-  beforeUse();
   return { seed: String(seed), counter: String(counter) };
 }
 
@@ -61,7 +53,6 @@ export function restoreRngState(state: RngState): void {
     if (/^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n) return BigInt(text);
     throw new TensorError('E_VALUE', 'restoreRngState', `${name} is no 64-bit unsigned integer: ${text}`);
   };
-  beforeUse();
   [seed, counter] = [word('seed'), word('counter')];
 }
 
@@ -154,7 +145,6 @@ export function takeCompiledCounts(groups: bigint): bigint {
 
 /** Advances the counter; gives where it was. */
 export function takeCounts(groups: bigint): bigint {
-  beforeUse();
   const at = counter;
   counter = BigInt.asUintN(64, counter + groups);
   return at;

@@ -32,23 +32,18 @@ export interface BackwardOptions {
 const backwardOptions = options<BackwardOptions>({ retainGraph: flag });
 
 let reveal: (tensor: Tensor) => Handle;
-let adopt: (tensor: Tensor, handle: Handle) => void;
 
 /**
  * A lazily computed array of one dtype and a fixed shape. The type parameter is the dtype where the
  * type checker knows it; a plain `Tensor` may have any.
  */
 export class Tensor<out D extends DType = Unknown> {
-  /** Changes once at most, when a call is recorded that had to wait. */
-  #handle: Handle;
+  readonly #handle: Handle;
   /** The Tensor of the last gradient handed out, so that `x.grad === x.grad`. */
   #gradFace: Tensor<D> | undefined = undefined;
 
   static {
     reveal = (tensor) => tensor.#handle;
-    adopt = (tensor, handle) => {
-      tensor.#handle = handle;
-    };
     showInConsoles(Tensor.prototype, reveal);
     offerFormatter((value) => (value instanceof Tensor ? value.#handle : undefined));
   }
@@ -131,7 +126,6 @@ export class Tensor<out D extends DType = Unknown> {
    * BigUint64Array, complex numbers as real and imaginary parts by turns.
    */
   async data(): Promise<DataOf<D>> {
-    if (this.#handle.waiting !== undefined) await this.#handle.waiting.ready();
     const { dtype, shape } = this.#handle;
     return unpackBytes(await readBytes(this.#handle), dtype, shape).data as DataOf<D>;
   }
@@ -141,7 +135,6 @@ export class Tensor<out D extends DType = Unknown> {
    * numbers. Throws E_SHAPE when there are more or fewer.
    */
   async item(): Promise<ItemOf<D>> {
-    if (this.#handle.waiting !== undefined) await this.#handle.waiting.ready();
     if (this.size !== 1) {
       throw new TensorError(
         'E_SHAPE',
@@ -187,16 +180,13 @@ export class Tensor<out D extends DType = Unknown> {
    * your own, and released. It holds the value when work that is queued from now on runs.
    */
   async buffer(): Promise<DeviceBuffer> {
-    if (this.#handle.waiting !== undefined) await this.#handle.waiting.ready();
     const { borrowBuffer } = await import('./buffer/source.ts');
     return borrowBuffer(this);
   }
 
   /** Frees the memory now rather than when collected; any later use is an error. */
   dispose(): void {
-    const { waiting } = this.#handle;
-    if (waiting === undefined) disposeHandle(this.#handle);
-    else waiting.abandon();
+    disposeHandle(this.#handle);
   }
 
   [Symbol.dispose](): void {
@@ -218,7 +208,7 @@ export class Tensor<out D extends DType = Unknown> {
    */
   [Symbol.toPrimitive](hint: 'default' | 'number' | 'string'): string {
     const isText = hint === 'string';
-    if (isText && (this.#handle.waiting !== undefined || !this.#handle.weak)) return this.toString();
+    if (isText && !this.#handle.weak) return this.toString();
     throw noNumber(this.#handle);
   }
 }
@@ -249,9 +239,4 @@ function noNumber(handle: Handle): TensorError {
 export function handleOf(tensor: Tensor, op: string = 'operation'): Handle {
   if (tensor instanceof Tensor) return reveal(tensor);
   throw new TensorError('E_VALUE', op, `expects a tensor, got ${showValue(tensor)}`);
-}
-
-/** The tensor stands for the value of this handle from now on: the call that gives it has been recorded. */
-export function settleOn(tensor: Tensor, handle: Handle): void {
-  adopt(tensor, handle);
 }

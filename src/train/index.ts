@@ -1,7 +1,5 @@
 // `sinter/train`: trainings as a whole.
 
-import '../tensor/derivative/loaded.ts';
-
 export {
   loadCheckpoint,
   saveCheckpoint,

@@ -1,6 +1,5 @@
 // Pages only: keeps the text of a schedule store in an IndexedDB database of one record.
 
-import '../core.ts';
 import type { Shelf } from './store.ts';
 
 const table = 'schedules';

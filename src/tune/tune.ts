@@ -2,16 +2,14 @@
 // a few candidates each, and the best is kept under a key (key.ts) in a store (store.ts). Schedules
 // that were pinned come first and are not measured.
 
-import '../core.ts';
 import { assemble } from '../codegen/lower/assemble.ts';
 import { lowerKernel } from '../codegen/lower/kernel.ts';
 import { contractProblem, type ContractProblem } from '../codegen/template/contract/problem.ts';
 import { candidateTilings, isLegal } from '../codegen/template/contract/choose.ts';
 import type { ContractTiling, PinnedTilings } from '../codegen/template/contract/strategies.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
-import { compileGraph, type CompileOptions } from '../compile.ts';
+import { compileGraph, type CompileOptions } from '../compile/compile.ts';
 import type { Graph } from '../ir/graph.ts';
-import { whenLoaded } from '../lazy.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import type { Program, ProgramScalar } from '../runtime/program.ts';
 import type { Kernel } from '../schedule/kernel.ts';
@@ -55,7 +53,7 @@ export async function schedulesFor(
   const store = await storeAt(tune.store);
   await store.load();
   const found = new Map<string, ContractTiling>();
-  const choices = await whenLoaded(() => choicesIn(graph, target, options));
+  const choices = choicesIn(graph, target, options);
   for (const [i, choice] of choices.entries()) {
     onProgress?.(i, choices.length);
     const key = scheduleKey(choice.problem, facts);
@@ -103,7 +101,7 @@ async function bestOf(choice: Choice, device: Device, target: Target): Promise<C
   if (candidates.length < 2) return candidates[0];
   const times = await measurePrograms(
     device,
-    await whenLoaded(() => candidates.map((schedule) => programOf(choice, schedule, target))),
+    candidates.map((schedule) => programOf(choice, schedule, target)),
   );
   const best = fastest(times);
   return best === undefined ? undefined : candidates[best];

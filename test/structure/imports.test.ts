@@ -1,4 +1,4 @@
-// Imports run one way: cli → nn, optim, workloads, explain → tensor → tune → compile.ts → codegen →
+// Imports run one way: cli → nn, optim, workloads, explain → tensor → tune → compile → codegen →
 // schedule, autograd → ir. `runtime` stands beside that tower and knows nothing of it.
 
 import { describe, expect, test } from 'vitest';
@@ -11,61 +11,42 @@ import { readText, reachable, sources } from './source.ts';
 const allowed: Readonly<Record<string, readonly string[]>> = {
   'beside.ts': ['errors.ts'],
   packages: ['errors.ts'],
-  'core.ts': [],
   'errors.ts': [],
   'platform.ts': [],
-  'lazy.ts': ['errors.ts'],
+  'slot.ts': ['errors.ts'],
   'table.ts': [],
-  ir: ['errors.ts', 'lazy.ts', 'packages/ohm.ts'],
+  ir: ['errors.ts', 'packages/ohm.ts'],
   runtime: ['errors.ts', 'packages/node.ts', 'platform.ts'],
   autograd: ['errors.ts', 'ir'],
-  schedule: ['errors.ts', 'lazy.ts', 'table.ts', 'ir', 'runtime/program.ts', 'type runtime'],
-  codegen: ['errors.ts', 'lazy.ts', 'ir', 'schedule', 'runtime/program.ts'],
+  schedule: ['errors.ts', 'slot.ts', 'table.ts', 'ir', 'runtime/program.ts', 'type runtime'],
+  codegen: ['errors.ts', 'slot.ts', 'ir', 'schedule', 'runtime/program.ts'],
   dump: ['ir', 'codegen', 'type schedule', 'schedule/text', 'runtime/program.ts'],
-  'parts.ts': ['lazy.ts', 'ir', 'schedule', 'codegen'],
-  'whole.ts': ['type lazy.ts', 'parts.ts', 'ir', 'schedule', 'codegen'],
-  'compile.ts': [
-    'errors.ts',
-    'lazy.ts',
-    'parts.ts',
-    'whole.ts',
-    'ir',
-    'schedule',
-    'codegen',
-    'dump',
-    'type runtime',
-  ],
-  tune: [
-    'errors.ts',
-    'lazy.ts',
-    'ir',
-    'schedule',
-    'codegen',
-    'compile.ts',
-    'runtime/cache.ts',
-    'type runtime',
-  ],
+  compile: ['errors.ts', 'slot.ts', 'ir', 'schedule', 'codegen', 'dump', 'type runtime'],
+  'compile.ts': ['compile'],
+  tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'runtime/cache.ts', 'type runtime'],
   tensor: [
     'errors.ts',
-    'lazy.ts',
     'table.ts',
     'ir',
     'autograd',
     'schedule/target.ts',
     'dump/stages.ts',
-    'compile.ts',
+    'compile/chunks.ts',
+    'type compile',
     'tune',
     'runtime',
   ],
   explain: [
     'packages/dagre.ts',
     'table.ts',
-    'lazy.ts',
+    'errors.ts',
+    'slot.ts',
     'explain.ts',
     'ir',
     'schedule',
     'type dump',
-    'type compile.ts',
+    'compile/chunks.ts',
+    'type compile',
     'type tensor',
     'type runtime',
   ],
@@ -100,18 +81,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'aot/names.ts',
     'aot/formats.ts',
   ],
-  'index.ts': ['basics.ts', 'operations.ts', 'layer-operations.ts', 'operations', 'explain', 'tensor'],
-  'basics.ts': [
-    'errors.ts',
-    'lazy.ts',
-    'tune',
-    'explain',
-    'type explain.ts',
-    'tensor',
-    'type ir',
-    'type runtime',
-  ],
-  page: ['basics.ts', 'lazy.ts', 'tensor'],
+  'index.ts': ['preloaded.ts', 'basics.ts', 'operations.ts', 'layer-operations.ts', 'operations', 'tensor'],
+  'preloaded.ts': ['explain.ts', 'explain'],
+  'basics.ts': ['errors.ts', 'tune', 'explain', 'type explain.ts', 'tensor', 'type ir', 'type runtime'],
   'operations.ts': ['tensor'],
   'layer-operations.ts': ['tensor'],
   operations: ['tensor'],
@@ -162,9 +134,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** What any part may import that comes by `import()`, because it holds nothing. */
-const core = 'src/core.ts';
-
 /** `schedule` for src/schedule/cost.ts, `compile.ts` for src/compile.ts. */
 function roomOf(path: string): string {
   return path.split('/')[1]!;
@@ -186,7 +155,7 @@ describe('imports', () => {
       const list = allowed[room] ?? [];
       return imports
         .filter(({ target, kind }) => {
-          if (target === undefined || roomOf(target) === room || target === core) return false;
+          if (target === undefined || roomOf(target) === room) return false;
           const file = target.slice('src/'.length);
           // The file, and every folder that it lies in.
           const parts = file.split('/');
@@ -222,21 +191,6 @@ describe('imports', () => {
     };
     for (const path of sources.keys()) visit(path, []);
     expect(circles).toEqual([]);
-  });
-});
-
-describe('a part that a page loads later', () => {
-  test('says that it shares what is there', () => {
-    // Not what Node alone loads, nor what other bundles have of the runtime.
-    const compiler = ['ir', 'schedule', 'codegen', 'tune', 'tensor', 'explain'];
-    const parts = [...sources.values()]
-      .filter(({ path }) => compiler.includes(roomOf(path)) || path === 'src/parts.ts')
-      .flatMap(({ imports }) => imports.filter(({ kind }) => kind === 'dynamic'))
-      .map(({ target }) => sources.get(target!)!)
-      .filter(({ path, imports }) => path !== 'src/tune/file.ts' && imports.length > 0);
-    expect(parts.length).toBeGreaterThan(50);
-    const silent = parts.filter(({ imports }) => !imports.some(({ target }) => target === core));
-    expect(silent.map(({ path }) => path)).toEqual([]);
   });
 });
 
@@ -291,11 +245,6 @@ describe('a page that imports', () => {
 
   test.each(['webgpu', 'cuda'])('the %s runtime alone loads nothing of the compiler', (name) => {
     const rooms = reachable(`src/runtime/${name}/open.ts`, () => true).map(roomOf);
-    expect([...new Set(rooms)].filter((room) => room !== 'core.ts').sort()).toEqual([
-      'errors.ts',
-      'packages',
-      'platform.ts',
-      'runtime',
-    ]);
+    expect([...new Set(rooms)].sort()).toEqual(['errors.ts', 'packages', 'platform.ts', 'runtime']);
   });
 });

@@ -10,8 +10,6 @@ import { filesUnder, readText, root, sources } from './source.ts';
 /** What of the package stands behind one of its names. */
 interface Entry {
   readonly types: string;
-  /** What bundled pages get in its stead. */
-  readonly browser?: string;
   readonly default: string;
 }
 

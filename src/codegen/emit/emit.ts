@@ -1,7 +1,7 @@
-// Which language a target's kernels are written in: the one table from targets to emitters. A page loads that of its device.
+// Which language a target's kernels are written in: the one table from targets to emitters. Each is a chunk of its own: a page loads that of its device.
 
 import { CompilerBug } from '../../errors.ts';
-import { Lazy } from '../../lazy.ts';
+import { Slot } from '../../slot.ts';
 import type { ProgramTileMap, TargetId } from '../../runtime/program.ts';
 import type { emitCuda } from './cuda/emit.ts';
 import type { Loop } from '../loop/loop.ts';
@@ -34,15 +34,15 @@ export type Emitter = (loop: Loop, options: EmitOptions) => Emitted;
 
 /** The writers of each language; the interpreter runs graphs. */
 export type Languages = {
-  readonly wgsl: Lazy<typeof emitWgsl>;
-  readonly cuda: Lazy<typeof emitCuda>;
-  readonly wasm: Lazy<typeof emitWasm>;
+  readonly wgsl: Slot<typeof emitWgsl>;
+  readonly cuda: Slot<typeof emitCuda>;
+  readonly wasm: Slot<typeof emitWasm>;
 };
 
 export const languages: Languages = {
-  wgsl: new Lazy('the emitter of WGSL', async () => (await import('./wgsl/emit.ts')).emitWgsl),
-  cuda: new Lazy('the emitter of CUDA C', async () => (await import('./cuda/emit.ts')).emitCuda),
-  wasm: new Lazy('the emitter of WebAssembly', async () => (await import('./wasm/emit.ts')).emitWasm),
+  wgsl: new Slot('the emitter of WGSL'),
+  cuda: new Slot('the emitter of CUDA C'),
+  wasm: new Slot('the emitter of WebAssembly'),
 };
 
 const emitters: Readonly<Record<TargetId, Emitter>> = {

@@ -2,7 +2,6 @@
 // the text back to an equal Loop, so everything that a Loop says stands in it. A plain whole number
 // is an i32; other constants name their type.
 
-import '../../core.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopBuffer, RegisterType, Stmt, TileOperand, Value, Width } from './loop.ts';
 

@@ -7,7 +7,7 @@
 import { CompilerBug } from '../../errors.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
-import { printer } from './printer.ts';
+import { printLoop, printValue } from './print.ts';
 import { fitsWord, rangesOf, resultRange, type Ranges } from './ranges.ts';
 import { statementsIn, valuesOf } from './walk.ts';
 
@@ -40,7 +40,7 @@ class Verifier {
     if (value.kind !== 'op' || value.type !== 'i32' || value.wraps === true || choices.has(value.op)) return;
     const range = resultRange(value, this.#loop, this.#known);
     if (range === undefined || fitsWord(range)) return;
-    this.#fail(`${printer.value.printValue(value)} reaches ${range.join(' to ')}`);
+    this.#fail(`${printValue(value)} reaches ${range.join(' to ')}`);
   }
 
   /** The counter is raised once more before it is found to have passed the end. */
@@ -51,10 +51,6 @@ class Verifier {
   }
 
   #fail(problem: string): never {
-    throw new CompilerBug(
-      'verify-ranges',
-      `an index leaves 32 bits: ${problem}`,
-      printer.value.printLoop(this.#loop),
-    );
+    throw new CompilerBug('verify-ranges', `an index leaves 32 bits: ${problem}`, printLoop(this.#loop));
   }
 }

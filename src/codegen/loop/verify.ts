@@ -1,7 +1,6 @@
 // What a well-formed Loop is: every operation gets the types and widths it takes, names are defined where they are used,
 // barriers stand in uniform control flow, and the launch fits the device. A violation is a CompilerBug with the Loop's text.
 
-import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import {

@@ -1,7 +1,6 @@
 // Several Loops in one dispatch: each has a range of the workgroups to itself, and finds its own
 // coordinates there.
 
-import '../../core.ts';
 import type { Kernel } from '../../schedule/kernel.ts';
 import type { GroupShape } from '../../schedule/merge/batched-dispatch.ts';
 import type { Target } from '../../schedule/target.ts';

@@ -2,7 +2,6 @@
 // four neighbours that share a word, whose codes are its bytes. Products of scales and codes are
 // exact in f32 but for q6_k's, so that every device gives the bits that the reference gives.
 
-import '../../core.ts';
 import { nonlinearLevels, tinyFloatLevels, type BlockFormat } from '../../ir/blocks/format.ts';
 import {
   constantIndex,

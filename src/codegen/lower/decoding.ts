@@ -1,9 +1,7 @@
-// What decodes blocks, which comes when a kernel reads some.
+// What decodes blocks, which a chunk brings.
 
-import { Lazy } from '../../lazy.ts';
+import { Slot } from '../../slot.ts';
 import type { decodedLanes } from './decode.ts';
 
 /** What words of blocks say. */
-export const decoding: Lazy<typeof decodedLanes> = new Lazy('values of blocks', async () => {
-  return (await import('./decode.ts')).decodedLanes;
-});
+export const decoding: Slot<typeof decodedLanes> = new Slot('values of blocks');

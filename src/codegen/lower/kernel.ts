@@ -1,33 +1,16 @@
 // One scheduled kernel becomes a Loop: buffers are bound, and the template of its kind is filled.
 
 import { CompilerBug } from '../../errors.ts';
-import { Lazy } from '../../lazy.ts';
 import type { Kernel } from '../../schedule/kernel.ts';
-import type { batchDispatches } from '../../schedule/merge/batched-dispatch.ts';
 import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { Loop } from '../loop/loop.ts';
 import { signatureOf } from './signature.ts';
-import type { batchedDispatchLoop, groupShape, Part } from './batched-dispatch.ts';
+import { batchedDispatchLoop, type Part } from './batched-dispatch.ts';
 import type { PinnedTilings } from '../template/contract/strategies.ts';
 import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
 import { mapLoop } from '../template/map/map.ts';
 import { templates } from './templates.ts';
-
-/** Several kernels in one dispatch; loaded where there are several. */
-export interface Batching {
-  readonly batchDispatches: typeof batchDispatches;
-  readonly batchedDispatchLoop: typeof batchedDispatchLoop;
-  readonly groupShape: typeof groupShape;
-}
-
-export const batching: Lazy<Batching> = new Lazy('batched dispatches', async () => {
-  const [merge, lower] = await Promise.all([
-    import('../../schedule/merge/batched-dispatch.ts'),
-    import('./batched-dispatch.ts'),
-  ]);
-  return { ...lower, batchDispatches: merge.batchDispatches };
-});
 
 /**
  * A kernel's Loop (of its own name, or of an equal kernel's) and the stored nodes behind its
@@ -109,7 +92,7 @@ function loopOfBatch(
   const signature = ['batched-dispatch', ...key, ...bound.map(({ access }) => access)].join(' ');
   const known = cache.get(signature);
   if (known !== undefined) return known;
-  const loop = batching.value.batchedDispatchLoop(kernel, target, parts, bound.map(globalBuffer));
+  const loop = batchedDispatchLoop(kernel, target, parts, bound.map(globalBuffer));
   cache.set(signature, loop);
   return loop;
 }

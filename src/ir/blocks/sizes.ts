@@ -1,7 +1,6 @@
 // How large blocks are, and rows of them on devices: what graphs have to know of formats. The rest is
 // in format.ts, and in layout.ts, which says which bytes lie where.
 
-import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import type { BlockFormat } from './format.ts';
 

@@ -3,8 +3,6 @@
 
 import { decodeBlocks } from '../blocks/decode.ts';
 import { wordsToRows } from '../blocks/layout.ts';
-import { blockValues, namesBlocks, rowWords } from '../blocks/sizes.ts';
-import { blockSizes } from '../typing/blocks.ts';
 import { foldingDtype } from './fold.ts';
 import { offsetsOf } from './view.ts';
 import type { Attrs, ScatterMode } from '../ops.ts';
@@ -12,9 +10,6 @@ import { compileScalar } from './scalar.ts';
 import { stridesOf, type FixedShape } from '../shape.ts';
 import { isComplex } from '../dtype.ts';
 import { castArray, emptyData, type HostArray } from '../value.ts';
-
-// Who interprets graphs can make them, without a compiler.
-blockSizes.supply({ blockValues, namesBlocks, rowWords });
 
 /** Where each element of `indices` points in an operand of `shape`; −1 when outside the axis. */
 function targets(shape: FixedShape, indices: HostArray, axis: number): Int32Array {

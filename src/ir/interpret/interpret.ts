@@ -3,7 +3,6 @@
 // floating-point sums and products accumulate in double and are rounded once. Takes a graph and
 // host arrays in parameter order, gives one host array per output.
 
-import '../../core.ts';
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { siblingKey } from '../control/iterate.ts';

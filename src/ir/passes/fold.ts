@@ -3,7 +3,6 @@
 // bit; `canonicalise` has brought arithmetic on spread constants to rank 0. Folds over axes are
 // answered where all orders of evaluation agree.
 
-import '../../core.ts';
 import { isFloat, type DType } from '../dtype.ts';
 import type { Graph, Node } from '../graph.ts';
 import { isElementwise, opNames, type Monoid } from '../ops.ts';

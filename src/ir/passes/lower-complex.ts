@@ -2,7 +2,6 @@
 // know real numbers only. Inputs and outputs of the graph keep their bytes: a complex one becomes a
 // real one with a last axis of 2. A graph without complex numbers stays as it is.
 
-import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import { binary, cast, complex, neg, unary } from '../build.ts';
 import { isComplex, partType, type DType } from '../dtype.ts';

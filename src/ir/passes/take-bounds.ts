@@ -1,7 +1,6 @@
 // Takes bounds of outputs out of a graph, and says beside it what of them is asked for: kernels are
 // made of values that are computed, and a bound computes nothing.
 
-import '../../core.ts';
 import { rewrite, type Graph, type Need, type Node } from '../graph.ts';
 import { boundsOf, eitherNeed, isMarker } from './drop-markers.ts';
 

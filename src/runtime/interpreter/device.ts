@@ -2,7 +2,6 @@
 // It is the oracle for the other backends and the fallback that runs anywhere; runs happen at once,
 // in order.
 
-import '../../core.ts';
 import { DeviceError, SinterError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, HostFunctions, LoadedProgram } from '../device.ts';

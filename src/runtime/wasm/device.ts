@@ -1,7 +1,6 @@
 // A WebAssembly device behind the Device contract: every operation is done before its call returns,
 // by this thread and by others that share its memory.
 
-import '../../core.ts';
 import { DeviceError } from '../../errors.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Failures } from '../failures.ts';

@@ -3,7 +3,6 @@
 // in Deno), else SwiftShader out of npm in Node. In: nothing, or an adapter of your own; out: a
 // Device.
 
-import '../../core.ts';
 import { DeviceError } from '../../errors.ts';
 import type { Backend, Device, DeviceFacts } from '../device.ts';
 import { describeAdapter, findAdapter, hostSource, softwareName, type AdapterKind } from './adapters.ts';

@@ -1,6 +1,5 @@
 // Bodies of kernels that are not maps: the operand expressions of each kind.
 
-import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import {
@@ -20,7 +19,7 @@ import {
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
 import type { attentionBody } from './attention.ts';
-import { Lazy } from '../../lazy.ts';
+import { Slot } from '../../slot.ts';
 import type { Cluster } from '../cluster/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
 import { makeAxis } from '../cluster/domain.ts';
@@ -29,9 +28,7 @@ import { argsOf, type Expr, type ExprPool } from './expr.ts';
 import type { Axis, Body, FftResult, Image, RowStage, Write } from '../kernel.ts';
 
 /** The bodies of attention kernels. */
-export const attentionBuilder: Lazy<typeof attentionBody> = new Lazy('the body of attention', async () => {
-  return (await import('./attention.ts')).attentionBody;
-});
+export const attentionBuilder: Slot<typeof attentionBody> = new Slot('the body of attention');
 
 /** The body of a cluster's kernel. */
 export function anchorBody(cluster: Cluster, evaluator: Evaluator): Body {

@@ -1,7 +1,6 @@
 // The expressions of an attention kernel: operands of its inner dots, values of its stages, weights
 // and values of its products.
 
-import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, delinearize } from '../../ir/index-algebra/expr.ts';

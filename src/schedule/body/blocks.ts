@@ -1,7 +1,6 @@
 // Which words of a row of blocks hold a value: takes a format and a column, gives the words' places
 // in the row, codes before scales. What they say together, codegen/lower/decode.ts computes.
 
-import '../../core.ts';
 import type { BlockFormat } from '../../ir/blocks/format.ts';
 import { planeOffsets } from '../../ir/blocks/sizes.ts';
 import { divIndex, modIndex, weightedSum, type IndexExpr } from '../../ir/index-algebra/expr.ts';

@@ -1,10 +1,10 @@
 // Kernel bodies: of maps here, and of what has an anchor where there is one (anchor.ts).
 
-import { Lazy } from '../../lazy.ts';
 import type { Body } from '../kernel.ts';
 import type { anchorBody, permuteScatterWrites } from './anchor.ts';
 import type { Evaluator } from './evaluate.ts';
 import type { Plan } from './plan.ts';
+import { Slot } from '../../slot.ts';
 
 /** The bodies of kernels with an anchor, and what scatters of permutations write. */
 export interface AnchorBodies {
@@ -12,7 +12,7 @@ export interface AnchorBodies {
   readonly permuteScatterWrites: typeof permuteScatterWrites;
 }
 
-export const anchorBodies: Lazy<AnchorBodies> = new Lazy('bodies of kernels', () => import('./anchor.ts'));
+export const anchorBodies: Slot<AnchorBodies> = new Slot('bodies of kernels');
 
 export function buildBody({ cluster, axis }: Plan, evaluator: Evaluator): Body {
   if (cluster === undefined) return { kind: 'map', axis: axis! };

@@ -21,14 +21,12 @@ import {
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
 import { isElementwise, type AnchorOp, type Attrs, type ComplexOp } from '../../ir/ops.ts';
-import { Lazy } from '../../lazy.ts';
+import { Slot } from '../../slot.ts';
 import type { wordsOf } from './blocks.ts';
 import type { Expr, ExprPool } from './expr.ts';
 
 /** Which words have a value of blocks. */
-export const wordPlaces: Lazy<typeof wordsOf> = new Lazy('words of blocks', async () => {
-  return (await import('./blocks.ts')).wordsOf;
-});
+export const wordPlaces: Slot<typeof wordsOf> = new Slot('words of blocks');
 
 export type Indices = readonly IndexExpr[];
 

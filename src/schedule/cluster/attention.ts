@@ -6,7 +6,6 @@
 // dQ over keys), with the statistics of the forward pass read back (Dao et al., FlashAttention,
 // 2022).
 
-import '../../core.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, delinearize, interval, type IndexExpr } from '../../ir/index-algebra/expr.ts';

@@ -4,7 +4,7 @@
 
 import { topological, type Node } from '../../ir/graph.ts';
 import type { findAttention } from './attention.ts';
-import { Lazy } from '../../lazy.ts';
+import { Slot } from '../../slot.ts';
 import type { AttentionGroup, Cluster, Place } from './place.ts';
 
 export interface GroupOrder {
@@ -109,10 +109,8 @@ export function recomputingKernels(
   return recomputedIn;
 }
 
-/** Finds attention; loaded where a graph has products enough for it. */
-export const attentionFinder: Lazy<typeof findAttention> = new Lazy('the search for attention', async () => {
-  return (await import('./attention.ts')).findAttention;
-});
+/** Finds attention. */
+export const attentionFinder: Slot<typeof findAttention> = new Slot('the search for attention');
 
 /**
  * Attention groups and an order that keeps each together; groups that would depend on themselves

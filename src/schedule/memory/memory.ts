@@ -4,7 +4,6 @@
 // the kernel reads each element only at the point where it writes it. In the same way a result is
 // written into the buffer of the parameter that was donated for it.
 
-import '../../core.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, coefficientOf } from '../../ir/index-algebra/expr.ts';
@@ -15,12 +14,20 @@ import type { Expr } from '../body/expr.ts';
 import { argsOf } from '../body/expr.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
 import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from '../merge/pack.ts';
-import type { MemoryDemand, MemoryPlan } from './plan.ts';
+import { unsharedMemory, type MemoryDemand, type MemoryPlan } from './plan.ts';
 
 /** What the offset of a binding is a multiple of. */
 const alignment = 256;
 
 /** Plans memory for kernels in the order in which they run. */
+/** Plans memory for kernels in the order in which they run. */
+export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
+  const isPlain = packs.size === 0 && demand.donations.size === 0 && demand.loops.size === 0;
+  const isOutput = (kernel: Kernel): boolean => kernel.writes.every(({ node }) => demand.outputs.has(node));
+  return isPlain && kernels.every(isOutput) ? unsharedMemory : shareMemory(kernels, packs, demand);
+}
+
+/** As `planMemory`, of programs that it is not needed for as well. */
 export function shareMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
   const { outputs, bytesOf } = demand;
   const slots = slotsOf(packs);

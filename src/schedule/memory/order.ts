@@ -1,7 +1,6 @@
 // The order kernels run in: as recorded, or, where barriers say that values are computed again to
 // save memory, such that memory is given back early and what waits at a barrier comes late.
 
-import '../../core.ts';
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
@@ -21,7 +20,8 @@ export function orderKernels(
   donations: ReadonlyMap<Node, Node>,
   packs: Packs = new Map(),
   isFrugal = false,
-): Kernel[] {
+): readonly Kernel[] {
+  if (kernels.length < 2) return kernels;
   const writers = new Map<Node, Kernel[]>();
   const readersLeft = new Map<Node, number>();
   const reads = new Map<Kernel, ReadonlySet<Node>>();

@@ -2,7 +2,6 @@
 // it (Li et al., Automatic Horizontal Fusion for GPU Kernels, 2022). Small reductions cost mostly
 // their launches.
 
-import '../../core.ts';
 import type { Node } from '../../ir/graph.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Kernel } from '../kernel.ts';

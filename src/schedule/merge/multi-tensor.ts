@@ -4,7 +4,6 @@
 // to the end of the program: a way between two of them would make their heights differ, so the
 // kernels stay acyclic. Padding between the members is computed too; no kernel reads the results.
 
-import '../../core.ts';
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { mostElements } from '../../runtime/program.ts';

@@ -3,7 +3,6 @@
 // each, and each kernel writes its part into the buffer of the whole. No kernel then reads the
 // whole only to write it again.
 
-import '../../core.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, rewrite, topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import { isElementwise, type Op } from '../../ir/ops.ts';

@@ -1,7 +1,6 @@
 // Large matrix algorithms as panels and products (ir/passes/blocks.ts), of the sizes that fit a
 // kernel of the target.
 
-import '../../core.ts';
 import type { FactorKind, Size } from '../../ir/factor.ts';
 import { dims, rewrite, type Graph, type Node } from '../../ir/graph.ts';
 import { inBlocks, type Panels } from '../../ir/passes/blocks.ts';

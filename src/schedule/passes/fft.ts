@@ -3,7 +3,6 @@
 // cannot do follow their plan (ir/fft/plan.ts): two transforms with factors between them (Bailey's
 // four steps, whose transpositions are views), or a convolution with a chirp (Bluestein).
 
-import '../../core.ts';
 import { add, broadcast, full, mul, permute, reshape, slice, sub } from '../../ir/build.ts';
 import { fftPlan, padded, type FftPlan } from '../../ir/fft/plan.ts';
 import {

@@ -4,7 +4,6 @@
 // of one without turns. Stacks are of elements of 4 bytes or more, so that a turn writes its slice
 // where it lies.
 
-import '../../core.ts';
 import { cast, full } from '../../ir/build.ts';
 import { graphOf, regionOf } from '../../ir/control/iterate.ts';
 import type { Region } from '../../ir/control/region.ts';

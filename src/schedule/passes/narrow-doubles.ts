@@ -5,7 +5,6 @@
 // When is double rounding innocuous?, 1995), and comparisons do not change. What is left needs doubles,
 // and is refused later.
 
-import '../../core.ts';
 import { binary, cast, unary, where } from '../../ir/build.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
 import { rebuild, rewrite, type Graph, type GraphBuilder, type Node } from '../../ir/graph.ts';

@@ -1,5 +1,5 @@
 // The passes, in order, each with what it guarantees. Those that only some graphs need, because of a rare operation or dtype,
-// are loaded when they meet one, and leave other graphs as they are.
+// leave other graphs as they are, and chunks bring some of them.
 
 import { isComplex, isSmallInteger } from '../../ir/dtype.ts';
 import { topological, type Graph, type Node } from '../../ir/graph.ts';
@@ -8,10 +8,12 @@ import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
 import { removeDeadCode } from '../../ir/passes/dead-code.ts';
 import { dropMarkers } from '../../ir/passes/drop-markers.ts';
+import { foldConstants } from '../../ir/passes/fold.ts';
 import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
-import { Lazy } from '../../lazy.ts';
+import { Slot } from '../../slot.ts';
 import type { Target } from '../target.ts';
+import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
 
 type Run = (graph: Graph, target: Target) => Graph;
@@ -24,10 +26,9 @@ export interface Pass {
   readonly run: Run;
 }
 
-/** Passes for some graphs only. */
-type RareName =
+/** Passes that chunks bring. */
+type SlotName =
   | 'lowerComplex'
-  | 'foldConstants'
   | 'packSmallIntegers'
   | 'narrowDoubles'
   | 'splitTransforms'
@@ -36,40 +37,36 @@ type RareName =
   | 'splitScatters'
   | 'splitSorts'
   | 'splitFolds'
-  | 'spreadOverParts'
   | 'takeBounds';
 
-function lazy(name: RareName, importing: () => Promise<Run>): Lazy<Run> {
-  return new Lazy(`the pass ${name}`, importing);
-}
+const slot = (name: SlotName): Slot<Run> => new Slot(`the pass ${name}`);
 
-export const rarePasses: Readonly<Record<RareName, Lazy<Run>>> = {
-  lowerComplex: lazy('lowerComplex', async () => {
-    return (await import('../../ir/passes/lower-complex.ts')).lowerComplex;
-  }),
-  foldConstants: lazy('foldConstants', async () => (await import('../../ir/passes/fold.ts')).foldConstants),
-  packSmallIntegers: lazy('packSmallIntegers', async () => {
-    return (await import('./small-integers.ts')).packSmallIntegers;
-  }),
-  narrowDoubles: lazy('narrowDoubles', async () => (await import('./narrow-doubles.ts')).narrowDoubles),
-  splitTransforms: lazy('splitTransforms', async () => (await import('./fft.ts')).splitTransforms),
-  settleLoops: lazy('settleLoops', async () => (await import('./loops.ts')).settleLoops),
-  splitFactors: lazy('splitFactors', async () => (await import('./factor.ts')).splitFactors),
-  splitScatters: lazy('splitScatters', async () => (await import('./scatter.ts')).splitScatters),
-  splitSorts: lazy('splitSorts', async () => (await import('./sort.ts')).splitSorts),
-  splitFolds: lazy('splitFolds', async () => (await import('./split.ts')).splitFolds),
-  takeBounds: lazy('takeBounds', async () => (await import('../../ir/passes/take-bounds.ts')).takeBounds),
-  spreadOverParts: lazy('spreadOverParts', async () => (await import('./concat.ts')).spreadOverParts),
+export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
+  lowerComplex: slot('lowerComplex'),
+  packSmallIntegers: slot('packSmallIntegers'),
+  narrowDoubles: slot('narrowDoubles'),
+  splitTransforms: slot('splitTransforms'),
+  settleLoops: slot('settleLoops'),
+  splitFactors: slot('splitFactors'),
+  splitScatters: slot('splitScatters'),
+  splitSorts: slot('splitSorts'),
+  splitFolds: slot('splitFolds'),
+  takeBounds: slot('takeBounds'),
 };
 
 /** A pass that leaves a graph as it is where no node asks for it. */
-function rare(name: RareName, guarantees: string, isMeant: (node: Node, target: Target) => boolean): Pass {
+function rare(
+  name: string,
+  guarantees: string,
+  isMeant: (node: Node, target: Target) => boolean,
+  pass: Run = (graph, target) => rarePasses[name as SlotName].value(graph, target),
+): Pass {
   return {
     name,
     guarantees,
     run: (graph, target) => {
       const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
-      return nodes.some((node) => isMeant(node, target)) ? rarePasses[name].value(graph, target) : graph;
+      return nodes.some((node) => isMeant(node, target)) ? pass(graph, target) : graph;
     },
   };
 }
@@ -95,7 +92,7 @@ export const passes: readonly Pass[] = [
     ({ dtype }, { dtypes }) => dtype === 'f64' && !dtypes.includes(dtype),
   ),
   { name: 'canonicalise', guarantees: 'constants on the right, views merged', run: canonicalise },
-  rare('foldConstants', 'no operation on constants alone', isFoldable),
+  rare('foldConstants', 'no operation on constants alone', isFoldable, foldConstants),
   { name: 'simplify', guarantees: 'no operation that is exactly its operand', run: simplify },
   rare('splitTransforms', 'no transform but parts that one kernel computes', isOneOf('fft')),
   { name: 'shareSubexpressions', guarantees: 'equal nodes are one node', run: shareSubexpressions },
@@ -104,7 +101,12 @@ export const passes: readonly Pass[] = [
   rare('splitScatters', 'no scatter of many updates to many slots', isOneOf('scatter', 'scatterAddAtomic')),
   rare('splitSorts', 'no sort but of short lines of u32 keys', isOneOf('argSort')),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
-  rare('spreadOverParts', 'nothing alone reads a whole of joined results', isOneOf('concat')),
+  rare(
+    'spreadOverParts',
+    'nothing alone reads a whole of joined results',
+    isOneOf('concat'),
+    spreadOverParts,
+  ),
   { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
   rare('takeBounds', 'no bounded outputs: the graph says what of them is needed', isOneOf('bounded')),
 ];

@@ -6,7 +6,6 @@
 // its own in a run and folds them in their order. One sort    serves all columns of an embedding. A
 // modelled time decides, from sizes and target alone.
 
-import '../../core.ts';
 import { binary, broadcast, cast, full, permute, reduce, reshape } from '../../ir/build.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';

@@ -3,7 +3,6 @@
 // where they may leave it. The bytes in memory are those of every other target, so callers and
 // files see no difference.
 
-import '../../core.ts';
 import { binary, broadcast, cast, constant, reduce, reshape, slice } from '../../ir/build.ts';
 import {
   dtypeBytes,

@@ -4,7 +4,6 @@
 // the ranks of keys within blocks, a scan over the counts of all blocks, and one permutation of
 // memory. The number of kernels depends on sizes and dtypes only, never on the keys.
 
-import '../../core.ts';
 import { add, binary, cast, full, neg, permute, reshape, slice, unary, where } from '../../ir/build.ts';
 import { lowered } from '../../ir/dtype.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node } from '../../ir/graph.ts';

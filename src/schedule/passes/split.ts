@@ -4,7 +4,6 @@
 // chunk totals, an exclusive scan of them, then each chunk scanned from its start (Blelloch's three
 // phases).
 
-import '../../core.ts';
 import { broadcast, reduce, reshape } from '../../ir/build.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Monoid } from '../../ir/ops.ts';

@@ -3,7 +3,6 @@
 // planned; what the plans come to corrects the estimates. The choice is between cuts of the way to
 // the peak, as in Chen et al. (2016) and Checkmate (Jain et al., 2020), not an optimal one.
 
-import '../../core.ts';
 import { SinterError } from '../../errors.ts';
 import type { Graph } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';

@@ -1,7 +1,6 @@
 // When a planned program computes each value, how long it keeps it, and where most of them are in
 // memory at once.
 
-import '../../core.ts';
 import { topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
 import type { MemoryPlan } from '../memory/plan.ts';

@@ -1,6 +1,5 @@
 // Whether results are finite, and what made the first that is not: where `watch` found that it has to know.
 
-import '../../core.ts';
 import { SinterError } from '../../errors.ts';
 import type { Call } from '../../ir/call-site.ts';
 import { isInexact } from '../../ir/dtype.ts';

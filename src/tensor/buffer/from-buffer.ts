@@ -2,7 +2,6 @@
 // it begins and ends as they need; else the device copies it once. The value is the memory's as it
 // is now: who writes to the memory through a DeviceBuffer leaves the tensor a copy.
 
-import '../../core.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, broadcast, cast, mul, reshape, where } from '../../ir/build.ts';
 import * as arg from '../../ir/arguments.ts';

@@ -1,7 +1,6 @@
 // Where DeviceBuffers come from: memory of the caller's that is wrapped, fresh memory, data of the
 // host's, and the memory that a tensor's value lies in.
 
-import '../../core.ts';
 import { DeviceError, showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import type { DType } from '../../ir/dtype.ts';
@@ -17,11 +16,6 @@ import { handleOf, type Tensor } from '../tensor.ts';
 import { bytesOf, DeviceBuffer, someElements } from './buffer.ts';
 import { aFormat, elemSize, isQ8, packedBytes, q8BlockStride, showFormat, type Format } from './format.ts';
 import { freshCore, roomOf } from './claim.ts';
-import { fromBuffer } from './from-buffer.ts';
-import { adopting } from './part.ts';
-
-// Who has a buffer can make a tensor of it without waiting.
-adopting.supply(fromBuffer);
 
 export interface BufferOptions {
   /** f32 by default. */

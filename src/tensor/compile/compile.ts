@@ -16,10 +16,7 @@ import { numberTensor } from '../recording/record.ts';
 import { currentMapping, currentTrace } from '../recording/recording.ts';
 import { declaredOf, type Dims } from '../sizes/dim.ts';
 import { noteReport } from '../sizes/report.ts';
-import '../sizes/whole.ts';
-import './whole.ts';
-import { specialising } from './lazy.ts';
-import type { Specialisations } from './specialisations.ts';
+import { Specialisations } from './specialisations.ts';
 import type { CalledWith, Traceable } from './traceable.ts';
 import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
 
@@ -115,20 +112,16 @@ export function compile<A extends unknown[], R>(
   }
   const declared = dims === undefined ? undefined : declaredOf(callable, dims);
   const find = findSchedules(options);
-  // A call of later tries again, and its results say so where it does not load.
-  if (specialising.loaded === undefined) specialising.load().catch(() => undefined);
   let made: Specialisations | undefined;
   const known = (): Specialisations =>
-    (made ??= new specialising.value(callable, donate, find, declared, memory));
+    (made ??= new Specialisations(callable, donate, find, declared, memory));
   const compiled = (...args: Extract<CalledWith<A>, unknown[]>): R => {
     for (const index of donate) {
       if (!(index in args))
         throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
     }
-    // While anomalies are looked for, every operation is recorded where it is called, and so it is before a page has the code
-    // for more, if nothing is asked for that needs it.
-    const isEarly = specialising.loaded === undefined && dims === undefined && memory === undefined;
-    if (isEarly || currentTrace() !== undefined || currentMapping() !== undefined || following()) {
+    // While anomalies are looked for, every operation is recorded where it is called.
+    if (currentTrace() !== undefined || currentMapping() !== undefined || following()) {
       const flat = flatten(args, 'compile');
       handlesOf(flat.leaves);
       return inlined(callable, flat) as R;

@@ -2,7 +2,6 @@
 // that it was called with. The reason of each compilation is kept with it, and printed once when
 // there are many.
 
-import '../../core.ts';
 import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
 import { Compiled } from './compiled.ts';
 import { compiling, watching } from '../debug.ts';

@@ -2,6 +2,7 @@
 // the leaves. The derivative is recorded like any other operation; nothing runs until a gradient,
 // or what an optimizer makes of it, is read.
 
+import { cotangents } from '../../autograd/vjp.ts';
 import { TensorError } from '../../errors.ts';
 import { isComplex } from '../../ir/dtype.ts';
 import { add, full } from '../../ir/build.ts';
@@ -21,8 +22,6 @@ import {
   attachIfComputed,
 } from '../recording/recording.ts';
 import { gradOf, requiresGrad, setGrad } from '../recording/slots.ts';
-import { derivatives } from './lazy.ts';
-import './whole.ts';
 
 /** The same value without history. */
 export function detached(handle: Handle): Handle {
@@ -53,7 +52,7 @@ export function backward(handle: Handle, seed: Handle | undefined, retainGraph: 
   at.trace?.goesBack(root);
   const start = seedNode('backward', at, seed);
   const leaves = leavesOf([root]);
-  const gradients = derivatives.value(builder(), [root], [start], leaves);
+  const gradients = cotangents(builder(), [root], [start], leaves);
   checkAlive(gradients);
   const sums = new Map<Handle, Node>();
   leaves.forEach((node, i) => {

@@ -1,6 +1,7 @@
 // Functional derivatives backwards: `grad`, `valueAndGrad`, `vjp`, `gradients`, and `noGrad`.
 // Those forwards are in forward.ts.
 
+import { cotangents } from '../../autograd/vjp.ts';
 import type { DType } from '../../ir/dtype.ts';
 import type { Unknown } from '../inferred.ts';
 import * as arg from '../../ir/arguments.ts';
@@ -22,8 +23,6 @@ import {
 import { handleOf, Tensor } from '../tensor.ts';
 import type { WithTensors } from '../compile/traceable.ts';
 import { checkSameStructure, flatten, unflatten } from '../tree.ts';
-import { patient } from '../waiting.ts';
-import { derivatives } from './lazy.ts';
 import { linearFunction, type Linear } from './linear.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { callOpen, checkArgnums, treeLike, variablesOf, type Argnums } from './variables.ts';
@@ -225,7 +224,7 @@ export function gradients(
     );
     return [...nodes];
   });
-  const found = derivatives.value(builder(), roots, starts, wrt.flat());
+  const found = cotangents(builder(), roots, starts, wrt.flat());
   checkAlive(found);
   const untracked = new Set<Node>();
   let next = 0;
@@ -255,19 +254,15 @@ export function pullback<A extends unknown[]>(
   const { nodes, chosen } = variables;
   const output = callOpen(op, fn as (...args: never[]) => unknown, variables);
   const pull: Pullback['pull'] = (outputs) => {
-    const back = linearFunction(op, (seeds) => derivatives.value(builder(), outputs, seeds, nodes));
+    const back = linearFunction(op, (seeds) => cotangents(builder(), outputs, seeds, nodes));
     return (seeds) => pulled(back, seeds);
   };
   const pulled = (back: Linear, seeds: readonly Node[]): unknown[] => {
     const untracked = new Set<Node>();
-    // What the function has recorded is there; where its derivative is not, what that gives waits.
-    const take = (): Tensor[] => {
-      const found = back(seeds);
-      return nodes.map((node, i) =>
-        result(found[i] ?? full(builder(), dims(node), 0, node.dtype), untracked),
-      );
-    };
-    const gradients = patient(take, { gives: nodes.length })() as Tensor[];
+    const found = back(seeds);
+    const gradients = nodes.map((node, i) =>
+      result(found[i] ?? full(builder(), dims(node), 0, node.dtype), untracked),
+    );
     return chosen.map((each) => treeLike(each, gradients, untracked));
   };
   return { output, pull };

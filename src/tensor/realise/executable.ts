@@ -1,10 +1,10 @@
 // Executable: a graph with its run-time scalars and donations, compiled for a device when it first
 // runs there.
 
-import { compileGraph, castDoubleInputs, type CompileOptions, type PinnedTilings } from '../../compile.ts';
+import { areLoaded, chunksOf, isWhole, load, loadedCompiler, type Chunk } from '../../compile/chunks.ts';
+import type { CompileOptions, PinnedTilings } from '../../compile/compile.ts';
 import { SinterError } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
-import { NotLoaded } from '../../lazy.ts';
 import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program } from '../../runtime/program.ts';
@@ -87,19 +87,38 @@ export class Executable {
     this.#about = about;
   }
 
-  /** Whether `on` may be called on this device; otherwise call `find` first. */
-  isFound(device: Device): boolean {
-    return this.#find === undefined || this.#found.has(device);
+  /** Whether `on` may be called on this device; otherwise call `prepare` first. */
+  isPrepared(device: Device): boolean {
+    if (this.#find !== undefined && !this.#found.has(device)) return false;
+    return isWhole() || this.#ready.has(device) || areLoaded(this.#chunksOn(device));
   }
 
-  async find(device: Device): Promise<void> {
+  /** Loads the chunks of the compiler that this program needs, and finds its schedules. */
+  async prepare(device: Device): Promise<void> {
+    await load(this.#chunksOn(device));
     if (this.#find === undefined || this.#found.has(device)) return;
     this.#found.set(device, await this.#find(this.graph, device, this.options));
   }
 
+  /** Begins to load the chunks that this program needs on any device. That one does not come is what `prepare` says. */
+  fetch(): void {
+    if (!isWhole()) load(chunksOf(this.graph, undefined, this.#asked())).catch(() => undefined);
+  }
+
+  #chunksOn({ facts }: Device): Iterable<Chunk> {
+    const target = targetOf(facts);
+    if (target.id === 'interpreter') return ['compiler', 'interpreter'];
+    return chunksOf(this.graph, target, this.#asked()).add(target.id);
+  }
+
+  #asked(): { readonly check: boolean; readonly memory: boolean } {
+    const { check, memory } = this.options;
+    return { check: check === true, memory: memory !== undefined };
+  }
+
   /**
    * The program, ready on `device`. Throws the error of the compiler or the device where there is
-   * one, and NotLoaded where something of the compiler has yet to come.
+   * one.
    */
   on(device: Device): Ready {
     const precision = matmulPrecision();
@@ -109,8 +128,7 @@ export class Executable {
     try {
       return this.#compile(device, precision);
     } catch (error) {
-      const isPassing =
-        device.lost || error instanceof NotLoaded || (error instanceof SinterError && error.code === 'E_OOM');
+      const isPassing = device.lost || (error instanceof SinterError && error.code === 'E_OOM');
       if (!isPassing) this.#refusals.set(device, error);
       throw error;
     }
@@ -123,6 +141,7 @@ export class Executable {
     const schedules = this.#found.get(device);
     const options = schedules === undefined ? this.options : { ...this.options, schedules };
     const target = withPrecision(targetOf(device.facts), precision);
+    const { castDoubleInputs, compileGraph } = loadedCompiler();
     const cast = castDoubleInputs(this.graph, target);
     const { program, host } = compileGraph(cast?.graph ?? this.graph, target, {
       ...options,

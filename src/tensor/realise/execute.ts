@@ -3,7 +3,6 @@
 // that another value shares is copied first.
 
 import { SinterError } from '../../errors.ts';
-import { NotLoaded, requireAll } from '../../lazy.ts';
 import type { Device, DeviceBuffer } from '../../runtime/device.ts';
 import { copied } from './copy.ts';
 import { submit, type Job } from '../storage/device.ts';
@@ -41,8 +40,12 @@ class ExecuteJob implements Job {
     this.#executable = run.executable;
   }
 
+  fetch(): void {
+    this.#executable.fetch();
+  }
+
   ready(device: Device): boolean {
-    return this.#executable.isFound(device) && this.#run.inputs.every((input) => input.canReach(device));
+    return this.#executable.isPrepared(device) && this.#run.inputs.every((input) => input.canReach(device));
   }
 
   async prepare(device: Device): Promise<void> {
@@ -50,7 +53,7 @@ class ExecuteJob implements Job {
       if (!input.canReach(device)) await input.arrived();
       if (!input.canReach(device)) await input.toHost();
     }
-    await this.#executable.find(device);
+    await this.#executable.prepare(device);
   }
 
   run(device: Device): void {
@@ -86,7 +89,6 @@ function compute(device: Device, run: Run): void {
       outputs.forEach((output, i) => output.fulfil(residents[i]!));
       return;
     } catch (error) {
-      if (error instanceof NotLoaded) throw error;
       problem = error;
     }
   }
@@ -94,8 +96,6 @@ function compute(device: Device, run: Run): void {
     for (const output of outputs) output.fail(problem);
     return;
   }
-  // What is computed by halves cannot be begun anew.
-  requireAll();
   for (const part of executable.halves())
     compute(device, {
       executable: part.executable,

@@ -79,16 +79,6 @@ export interface TraceScope {
   writeGrad(standIn: Handle): void;
 }
 
-/** What a handle waits for that stands for the result of a call whose code has not come (waiting.ts). */
-export interface Waiting {
-  /** The part of Sinter that is missing. */
-  readonly part: string;
-  /** Resolves when the call is recorded; rejects with the error that it then throws. */
-  ready(): Promise<void>;
-  /** The result is not wanted any more. */
-  abandon(): void;
-}
-
 /** A function that is being mapped over examples (derivative/vmap.ts), as seen by the recording. */
 export interface MappingScope {
   /** Values made inside of it. */
@@ -160,11 +150,6 @@ export class Handle {
     this.shape = Object.freeze(isComputed ? value.shape : dims(value));
     this.trace = trace;
     this.storage = isComputed ? value : undefined;
-  }
-
-  /** Nothing, but for what stands in for the handle of a call that waits. */
-  get waiting(): Waiting | undefined {
-    return undefined;
   }
 
   /** Stands for the value in recorded graphs. */

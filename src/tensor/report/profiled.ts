@@ -1,6 +1,5 @@
 // What `profile` found: kernels with their times, compilations, bytes; as a table, and as a trace for Perfetto's viewer.
 
-import '../../core.ts';
 import { showBytes, showCount, table } from '../../table.ts';
 import { counted, type CompileEvent } from './compiles.ts';
 import type { Stats } from './stats.ts';

@@ -38,14 +38,12 @@ export function tensorInLines(handle: Handle, width: number): string {
 }
 
 function headOf(handle: Handle, remarks: readonly string[], values?: string): string {
-  if (handle.waiting !== undefined) return `Tensor (waits for '${handle.waiting.part}')`;
   const noted = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
   return `Tensor ${showHandle(handle)}${noted}${values === undefined ? '' : ` ${values}`}`;
 }
 
 /** The elements where they can be looked at; what else there is to say. */
 function seenOf(of: Handle): { readonly elements?: Elements; readonly remarks: readonly string[] } {
-  if (of.waiting !== undefined) return { remarks: [] };
   const handle = seen(of);
   const gone = of.gone ?? handle.gone;
   if (gone !== undefined) return { remarks: [gone] };

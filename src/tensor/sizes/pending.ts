@@ -3,7 +3,6 @@
 // record it anew at sizes of our choice: how far the numbers go that follow from a size is read off those that came, and decides
 // only how much room a program has. Whether a program is right for a size is what `match` and its capacities say.
 
-import '../../core.ts';
 import { SinterError } from '../../errors.ts';
 import { scalarType } from '../../ir/dtype.ts';
 import { generalise, match, type Matched } from '../../ir/sizes/recording.ts';

@@ -3,7 +3,6 @@
 // the first time is recorded by itself, and has to be what the structure says it is: a function that
 // does something else at some size gets a program of its own there.
 
-import '../../core.ts';
 import { SinterError, TensorError } from '../../errors.ts';
 import { generalise } from '../../ir/sizes/recording.ts';
 import type { Structure } from '../../ir/sizes/structure.ts';

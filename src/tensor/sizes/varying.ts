@@ -13,9 +13,8 @@ import type { Flat } from '../tree.ts';
 import { autoDims, varyingOf } from './auto.ts';
 import type { Assignment, Declared } from './dim.ts';
 import type { Bound } from './family.ts';
-import { symbolicOrLater } from './lazy.ts';
 import type { SizeVariant } from './report.ts';
-import type { Symbolic } from './symbolic.ts';
+import { Symbolic } from './symbolic.ts';
 
 /** A trace of a call, and its program where that is one for many sizes. */
 export interface SizedTrace {
@@ -78,9 +77,7 @@ export class Varying {
 
   #traceDeclared(call: TracedCall, declared: Declared): SizedTrace {
     const sizes = declared.sizesOf(call.flat, call.nameOf);
-    const Made = symbolicOrLater();
-    if (Made === undefined) return { traced: call.record(), bound: undefined };
-    const symbolic = (this.#symbolic ??= new Made(declared, this.#name, this.#find));
+    const symbolic = (this.#symbolic ??= new Symbolic(declared, this.#name, this.#find));
     let traced: Traced;
     try {
       traced = call.record(declared.shapesAt(call.flat, sizes));
@@ -118,10 +115,9 @@ export class Varying {
       this.#symbolic = undefined;
     }
     const declared = varyingOf(this.#name, flat, face, before(), nameOf);
-    const Made = declared && symbolicOrLater();
-    if (declared === undefined || Made === undefined) return undefined;
+    if (declared === undefined) return undefined;
     this.#attempts -= 1;
-    return (this.#symbolic = new Made(declared, this.#name, this.#find, false));
+    return (this.#symbolic = new Symbolic(declared, this.#name, this.#find, false));
   }
 }
 

@@ -4,7 +4,6 @@
 
 import { stagesWritten } from '../../dump/stages.ts';
 import { DeviceError, showValue } from '../../errors.ts';
-import { NotLoaded, whenLoaded } from '../../lazy.ts';
 import type { Device, DeviceFacts } from '../../runtime/device.ts';
 import {
   closeDevice,
@@ -105,10 +104,11 @@ function throwWithAdvice(name: string, error: unknown): never {
 }
 
 /**
- * Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. `run` has done nothing
- * where it throws NotLoaded.
+ * Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. `fetch` begins what does not
+ * depend on the device, while that is opened.
  */
 export interface Job {
+  fetch(): void;
   ready(device: Device): boolean;
   prepare(device: Device): Promise<void>;
   run(device: Device): void;
@@ -122,19 +122,19 @@ export interface Job {
 export function submit(job: Job): void {
   if (queue === undefined && open !== undefined && !open.lost && job.ready(open)) {
     try {
-      job.run(open);
-      return;
+      return job.run(open);
     } catch (error) {
-      if (!(error instanceof NotLoaded)) return job.fail(error);
+      return job.fail(error);
     }
   }
+  job.fetch();
   const target = device();
   const before = queue ?? Promise.resolve();
   const turn = before.then(async () => {
     try {
       const ready = await target;
       if (!job.ready(ready)) await job.prepare(ready);
-      await whenLoaded(() => job.run(ready));
+      job.run(ready);
     } catch (error) {
       job.fail(error);
     }

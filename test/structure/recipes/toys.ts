@@ -142,6 +142,35 @@ export function emitToy(loop: Loop): { readonly source: string } {
     text: '  toy: emitToy,\n',
   },
   {
+    what: 'chunk',
+    file: 'src/compile/chunks/toy.ts',
+    at: 'whole',
+    text: `// The chunk of kernels as their own text, which the compiler has in any case.
+
+import type { Slot } from '../../slot.ts';
+
+export const slots: readonly Slot<unknown>[] = [];
+`,
+  },
+  {
+    what: 'row of the chunk',
+    file: 'src/compile/chunks.ts',
+    at: { before: '  cuda: () =>' },
+    text: "  toy: () => import('./chunks/toy.ts'),\n",
+  },
+  {
+    what: 'import of all chunks',
+    file: 'src/compile/chunks/all.ts',
+    at: { before: 'import { slots as verifiers }' },
+    text: "import { slots as toy } from './toy.ts';\n",
+  },
+  {
+    what: 'row of all chunks',
+    file: 'src/compile/chunks/all.ts',
+    at: { before: '  verifiers,' },
+    text: '  toy,\n',
+  },
+  {
     what: 'row of the target',
     file: 'src/schedule/target.ts',
     at: { before: '  cuda: cudaOf,' },

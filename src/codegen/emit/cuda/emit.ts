@@ -4,7 +4,6 @@
 // each other in one program. Nothing is scheduled here. Meant for --fmad=false: products and sums
 // are then fused into one rounding only where the Loop has an `fma`, whatever kernel they are in.
 
-import '../../../core.ts';
 import type { ProgramTileMap } from '../../../runtime/program.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, Value } from '../../loop/loop.ts';

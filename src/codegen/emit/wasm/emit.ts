@@ -3,11 +3,10 @@
 // first for a range of workgroups. Vectors of four are v128, bools in lanes masks. Nothing is
 // scheduled here.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
-import { printer } from '../../loop/printer.ts';
+import { printStmt } from '../../loop/print.ts';
 import { isNonnegative, rangesOf, withShifts, type Ranges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
 import { foldAtomically, isSerial } from './atomic.ts';
@@ -19,7 +18,10 @@ import { outlinedLoops, type Captured, type For } from './rewrite/outline.ts';
 import { definitionsOf, type Access, type Definitions } from './rewrite/pointers.ts';
 import { outerScope, type Scope } from './scope.ts';
 import { routines, type RoutineName } from './routines.ts';
-import { callsFunctions, functionsOfWasm, halver, hasWideVectors, modulePrinter } from './needed.ts';
+import { expandMath } from './math/math.ts';
+import { printModule } from './module/wat.ts';
+import { callsFunctions, hasWideVectors } from './needed.ts';
+import { halveVectors } from './rewrite/halves.ts';
 import { isLong, laneShape, numberType, valueType, wordsOf } from './registers.ts';
 import { spell } from './spelling.ts';
 import { anyLaneOf } from './math/any-lane.ts';
@@ -40,10 +42,10 @@ export interface WasmKernel {
  * 0.
  */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
-  const halved = hasWideVectors(loop) ? halver.value(loop) : loop;
-  const expanded = callsFunctions(halved) ? functionsOfWasm.value(halved, options.relaxedSimd) : halved;
+  const halved = hasWideVectors(loop) ? halveVectors(loop) : loop;
+  const expanded = callsFunctions(halved) ? expandMath(halved, options.relaxedSimd) : halved;
   const { module, names, sharedBytes } = new KernelEmitter(expanded).module();
-  const text = (): string => modulePrinter.value(module, loop.header, names);
+  const text = (): string => printModule(module, loop.header, names);
   return {
     bytes: encodeModule(module),
     text,
@@ -263,7 +265,7 @@ class KernelEmitter implements Emitter {
         foldAtomically(this, stmt);
         return;
       default:
-        throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${printer.value.printStmt(stmt)}`);
+        throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${printStmt(stmt)}`);
     }
   }
 

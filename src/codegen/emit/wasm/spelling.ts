@@ -19,8 +19,7 @@ import {
   type Spelling,
 } from './integers.ts';
 import { longMask, narrowMask } from './masks.ts';
-import { wordSpellings } from './needed.ts';
-import type { ofWords } from './words.ts';
+import { ofWords } from './words.ts';
 import { isLong, isUnsigned, laneShape, numberType, valueType } from './registers.ts';
 
 const operands = (to: Emitter, { args }: Operation): void => args.forEach((arg) => to.value(arg));
@@ -290,7 +289,7 @@ const philox: Spelling = (to, value) => {
 const wordwise =
   (op: keyof typeof ofWords): Spelling =>
   (to, value) =>
-    wordSpellings.value[op](to, value);
+    ofWords[op](to, value);
 
 /** What is made of other operations before it comes here. */
 const expanded: Spelling = (_, { op, type }) => refuse(op, type);

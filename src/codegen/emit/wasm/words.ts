@@ -1,7 +1,6 @@
 // Operations on parts of words: bytes, pairs of 16-bit integers, halves that are floats. They are what
 // blocks of a few bits are decoded by.
 
-import '../../../core.ts';
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
 import { lanewise, type Spelling } from './integers.ts';

@@ -2,13 +2,12 @@
 // parentheses only where needed. The order of statements is the Loop's: nothing is scheduled or
 // hoisted here; memory.ts says how buffers are laid out, spelling.ts how operations are written.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes, isWide } from '../../../ir/dtype.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
-import { printer } from '../../loop/printer.ts';
+import { printStmt } from '../../loop/print.ts';
 import { splitWideVectors } from './lanes.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
@@ -143,10 +142,7 @@ class Emitter extends CTextEmitter implements Scribe {
       case 'wgmmaCommit':
       case 'wgmmaWait':
       case 'setRegisters':
-        throw new CompilerBug(
-          'emit-wgsl',
-          `WGSL has no ${stmt.kind}\n  in: ${printer.value.printStmt(stmt)}`,
-        );
+        throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
       default:
         stmt satisfies never;
     }

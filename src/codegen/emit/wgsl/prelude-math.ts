@@ -11,7 +11,6 @@
 // can know. What is needed of other sums holds in any order. test/numerics/fast-math.test.ts runs
 // these functions through such a compiler.
 
-import '../../../core.ts';
 import { angleFunctions } from './prelude-angle.ts';
 
 /**

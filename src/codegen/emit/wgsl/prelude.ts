@@ -3,9 +3,11 @@
 // (and so on); `tanh_F` becomes tanh_f32x4.
 
 import { CompilerBug } from '../../../errors.ts';
-import { Lazy } from '../../../lazy.ts';
 import type { Width } from '../../loop/loop.ts';
 import { integerFunctions } from './prelude-integer.ts';
+import { mathFunctions } from './prelude-math.ts';
+import { memoryFunctions } from './prelude-memory.ts';
+import { wideFunctions } from './prelude-wide.ts';
 import { typeName } from './types.ts';
 
 const scalars = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
@@ -40,58 +42,25 @@ function definitionsOf(templates: readonly string[]): Definitions {
   );
 }
 
-/** Functions that call none of the others. */
-const first = definitionsOf(integerFunctions);
+let defined: Definitions | undefined;
 
-/** Functions as templates, and those of one width. */
-export interface Functions {
-  readonly mathFunctions: readonly string[];
-  readonly memoryFunctions: readonly string[];
-  readonly wideFunctions: readonly string[];
+/** All functions, spelled when the first is asked for. */
+function definitions(): Definitions {
+  return (defined ??= new Map([
+    ...definitionsOf([...integerFunctions, ...mathFunctions, ...memoryFunctions]),
+    ...wideFunctions.map((text) => [nameOf(text), text] as const),
+  ]));
 }
 
-/** Functions of floats, of narrow elements and of integers of 64 bits. */
-export const functionsOfWgsl: Lazy<Functions> = new Lazy('functions for WGSL', async () => {
-  const [math, memory, wide] = await Promise.all([
-    import('./prelude-math.ts'),
-    import('./prelude-memory.ts'),
-    import('./prelude-wide.ts'),
-  ]);
-  return { ...math, ...memory, ...wide };
-});
-let others: Definitions | undefined;
-
-/** All that is loaded. */
-function loaded(): readonly Definitions[] {
-  const come = functionsOfWgsl.loaded;
-  if (come === undefined) return [first];
-  others ??= new Map([
-    ...definitionsOf([...come.mathFunctions, ...come.memoryFunctions]),
-    ...come.wideFunctions.map((text) => [nameOf(text), text] as const),
-  ]);
-  return [first, others];
-}
-
-/** The function of this name, of those that are loaded. */
-function known(name: string): string | undefined {
-  for (const definitions of loaded()) {
-    const text = definitions.get(name);
-    if (text !== undefined) return text;
-  }
-  return undefined;
-}
-
-/** The function of this name. Throws NotLoaded where it is of those that have yet to come. */
 function definition(name: string): string {
-  const text = known(name);
-  if (text !== undefined) return text;
-  void functionsOfWgsl.value;
-  throw new CompilerBug('wgsl', `there is no function ${name}`);
+  const text = definitions().get(name);
+  if (text === undefined) throw new CompilerBug('wgsl', `there is no function ${name}`);
+  return text;
 }
 
-/** Whether a prelude that has all that is loaded may define the name. */
+/** Whether the prelude may define the name. */
 export function isPreludeName(name: string): boolean {
-  return known(name) !== undefined;
+  return definitions().has(name);
 }
 
 /** The functions one module calls. */

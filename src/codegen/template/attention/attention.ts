@@ -2,7 +2,6 @@
 // statistic that another depends on), with nothing of score size in memory. How a kernel is built
 // is one of a few strategies, the first that fits.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Loop } from '../../loop/loop.ts';
 import { firstFitting, type FittingStrategy } from '../shared/first-fit.ts';

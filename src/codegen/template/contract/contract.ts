@@ -2,7 +2,6 @@
 // this computation is built (strategies.ts). Operands are expressions, so casts, scalings and a
 // convolution's padded window are read in place.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Expr } from '../../../schedule/body/expr.ts';
 import type { Loop } from '../../loop/loop.ts';

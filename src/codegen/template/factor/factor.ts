@@ -1,7 +1,6 @@
 // Matrix algorithms whose steps wait for each other: a template a kind. Large matrices come here in
 // blocks (ir/passes/blocks.ts), so that most of the arithmetic is in products.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { FactorKind, Size } from '../../../ir/factor.ts';
 import type { Loop } from '../../loop/loop.ts';

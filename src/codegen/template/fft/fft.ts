@@ -1,7 +1,6 @@
 // fft: discrete Fourier transforms of lines that one workgroup, or one core, can hold. Longer ones
 // were taken apart before (passes/fft.ts).
 
-import '../../../core.ts';
 import { packsOperands } from '../../../schedule/machine.ts';
 import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';

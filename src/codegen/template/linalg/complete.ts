@@ -5,7 +5,6 @@
 // WGSL takes for different in each invocation where it lies beside a result: barriers stand outside of
 // what is done for such a row alone.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Node } from '../../../ir/graph.ts';

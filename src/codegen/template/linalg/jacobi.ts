@@ -5,7 +5,6 @@
 // pair. Sweeps end when none has turned anything; invocations go through the barriers of those that
 // are left, since they may not part there.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { sharesWork } from '../../../schedule/machine.ts';

@@ -3,7 +3,6 @@
 // so both are loaded and stored whole. A workgroup takes squares of blocks: whole cache lines on
 // both sides.
 
-import '../../../core.ts';
 import {
   addIndex,
   axisIndex,

@@ -21,7 +21,9 @@ import {
 import type { Blocks } from './block.ts';
 import type { MapRows } from './cpu/rows.ts';
 import { longTurns, singleTurns, type Turns } from './cpu/turn.ts';
-import { isStraight, orders } from './order.ts';
+import { blocksOf, computeBlock } from './block.ts';
+import { computeRow, rowsOf } from './cpu/rows.ts';
+import { isStraight } from './order.ts';
 import { anyNeeded, neededOf } from '../shared/needed.ts';
 import { storeAt } from '../shared/store-value.ts';
 
@@ -61,9 +63,8 @@ export function mapLoop(frame: Frame): Loop {
     }
   };
   const isPlain = isStraight(kernel, axis, whole);
-  const blocks = isPlain ? undefined : orders.value.blocksOf(kernel, axis, whole, target);
-  const rows =
-    isPlain || blocks !== undefined ? undefined : orders.value.rowsOf(kernel, axis, whole, target, shape);
+  const blocks = isPlain ? undefined : blocksOf(kernel, axis, whole, target);
+  const rows = isPlain || blocks !== undefined ? undefined : rowsOf(kernel, axis, whole, target, shape);
   const { grid, note } =
     blocks !== undefined
       ? inBlocks(blocks)
@@ -71,12 +72,12 @@ export function mapLoop(frame: Frame): Loop {
         ? inRows(rows)
         : inOrder(singleTurns(axis), longTurns(kernel, axis, whole, target.serial));
   function inBlocks(cut: Blocks): Visited {
-    const visit = (block: Value): void => orders.value.computeBlock(b, frame, axis, whole, cut, block);
+    const visit = (block: Value): void => computeBlock(b, frame, axis, whole, cut, block);
     const units = forUnits(b, target, cut.count, 'block', visit);
     return { grid: units.grid, note: `${units.perInvocation} x 4 x 4 elements` };
   }
   function inRows(cut: MapRows): Visited {
-    const visit = (row: Value): void => orders.value.computeRow(b, frame, axis, whole, cut, row);
+    const visit = (row: Value): void => computeRow(b, frame, axis, whole, cut, row);
     const reach = neededUnits(cut.rows, cut.width);
     const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4), () => {}, reach);
     const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';

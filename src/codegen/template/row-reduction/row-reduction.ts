@@ -1,7 +1,6 @@
 // row-reduction: reductions along a row, then values that need them, in one kernel (softmax, norms,
 // cross-entropy). How a kernel is built is one of a few strategies, the first that fits.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Loop } from '../../loop/loop.ts';
 import { mapLoop } from '../map/map.ts';

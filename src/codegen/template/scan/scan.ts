@@ -3,7 +3,6 @@
 // elements at a time, or four neighbouring lines at once where lines are neighbours. Long lines of
 // few were split before (passes/split.ts).
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import {

@@ -2,7 +2,6 @@
 // is one unit of work and nothing is sorted, but f32 sums come out in the order that the device
 // happens to take. The result starts as zeros.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';

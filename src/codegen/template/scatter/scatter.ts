@@ -4,7 +4,6 @@
 // result shares the memory of its operand nothing is copied, and the work is that of the updates
 // alone.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { ScatterMode } from '../../../ir/ops.ts';

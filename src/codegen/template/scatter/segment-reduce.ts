@@ -3,7 +3,6 @@
 // spread over columns (an embedding's rows) are folded four columns at a time, and neighbours read
 // neighbouring columns.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { addIndex, axisIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';

@@ -4,7 +4,6 @@
 // its own, so that ranks are stable whatever order invocations run in. Without cooperation an
 // invocation walks a whole block and keeps the counts in the result itself.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';

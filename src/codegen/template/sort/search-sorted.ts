@@ -3,7 +3,6 @@
 // its end still lies below the value. Every value takes as many steps, so neighbouring invocations
 // do not diverge. NaN is the last of an order, as a boundary and as a value.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';

@@ -2,7 +2,6 @@
 // position. No two pairs are equal, so the network, which is not stable by itself, gives the one
 // stable order. Short lines share a workgroup.
 
-import '../../../core.ts';
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';

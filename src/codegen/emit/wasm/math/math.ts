@@ -4,7 +4,6 @@
 // `fma` becomes a product and a sum, both rounded, which is the same on all machines; where relaxed
 // SIMD is asked for, f32 keeps it, as lanes of a vector.
 
-import '../../../../core.ts';
 import { byFormula } from '../../../../ir/formula.ts';
 import { elementwiseRows, givesBool, type ElementwiseOp } from '../../../../ir/ops.ts';
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../../../loop/loop.ts';

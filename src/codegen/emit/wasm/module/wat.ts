@@ -2,7 +2,6 @@
 // operands inside it, a statement a line. The text assembles to the very bytes that the encoder
 // writes.
 
-import '../../../../core.ts';
 import { longOf, type WasmFunction, type WasmModule } from './encode.ts';
 import { foldBody, type Folded } from './fold.ts';
 import { codingOf, type Instruction } from './instructions.ts';

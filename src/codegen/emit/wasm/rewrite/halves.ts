@@ -2,7 +2,6 @@
 // two, and scalars made of them into one of their lanes. The emitters then see only vectors that
 // fit into a v128.
 
-import '../../../../core.ts';
 import { addInts, constant, operandsOf, withOperands } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value, Width } from '../../../loop/loop.ts';
 import { isTooWide, needsHalving } from '../registers.ts';

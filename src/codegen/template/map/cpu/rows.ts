@@ -3,7 +3,6 @@
 // its columns change, so that inside a piece nothing is chosen lane by lane; what four leaves over
 // at the end of a piece is computed one element at a time.
 
-import '../../../../core.ts';
 import {
   addIndex,
   atomsOf,

@@ -1,0 +1,157 @@
+// The chunks that the compiler is downloaded in. Recording needs none of them. When a value is first read, or a function is first
+// compiled, a page loads the compiler, the emitter of its device's language, and what the operations of its graph need; all at the
+// same time, because the graph alone says what that is. In Node everything is there from the start (chunks/all.ts).
+
+import { SinterError } from '../errors.ts';
+import { isComplex, isSmallInteger } from '../ir/dtype.ts';
+import { topological, type Graph, type Node } from '../ir/graph.ts';
+import { isElementwise, type ElementwiseOp, type Op } from '../ir/ops.ts';
+import type { TargetId } from '../runtime/program.ts';
+import type { Target } from '../schedule/target.ts';
+
+/** The compiler's functions. */
+export type Compiler = Pick<typeof import('./compile.ts'), 'castDoubleInputs' | 'compileGraph'>;
+
+/** The chunks; the emitter of each target is one, and the interpreter. */
+export type Chunk = 'compiler' | 'products' | 'attention' | 'rare' | 'verifiers' | TargetId;
+
+const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
+  compiler: () => import('./compile.ts'),
+  products: () => import('./chunks/products.ts'),
+  attention: () => import('./chunks/attention.ts'),
+  rare: () => import('./chunks/rare.ts'),
+  wgsl: () => import('./chunks/wgsl.ts'),
+  cuda: () => import('./chunks/cuda.ts'),
+  wasm: () => import('./chunks/wasm.ts'),
+  interpreter: () => import('./chunks/interpreter.ts'),
+  verifiers: () => import('./chunks/verifiers.ts'),
+};
+
+/** What kernels need beside the compiler itself, by the operation that they compute. */
+const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, Chunk | undefined>> = {
+  reshape: undefined,
+  permute: undefined,
+  broadcast: undefined,
+  slice: undefined,
+  pad: undefined,
+  concat: undefined,
+  window: undefined,
+  parameter: undefined,
+  constant: undefined,
+  iota: undefined,
+  randomBits: undefined,
+  gather: undefined,
+  stopGradient: undefined,
+  customVjp: undefined,
+  barrier: undefined,
+  reduce: 'products',
+  argReduce: 'products',
+  dot: 'products',
+  conv: 'products',
+  argSort: 'rare',
+  radixRank: 'rare',
+  scan: 'rare',
+  fft: 'rare',
+  fftPart: 'rare',
+  dequantize: 'rare',
+  scatter: 'rare',
+  permuteScatter: 'rare',
+  searchSorted: 'rare',
+  segmentReduce: 'rare',
+  scatterAddAtomic: 'rare',
+  jacobiRows: 'rare',
+  factor: 'rare',
+  completeRows: 'rare',
+  iterate: 'rare',
+  bounded: 'rare',
+  complex: 'rare',
+  real: 'rare',
+  imag: 'rare',
+  conj: 'rare',
+};
+
+/** What compiling a graph needs beside its target's language. `memory`: within a budget. */
+export function chunksOf(
+  graph: Graph,
+  target: Pick<Target, 'dtypes'> | undefined,
+  { check = false, memory = false }: { readonly check?: boolean; readonly memory?: boolean } = {},
+): Set<Chunk> {
+  const needed = new Set<Chunk>(['compiler']);
+  if (check) needed.add('verifiers');
+  if (memory) needed.add('rare');
+  let dots = 0;
+  for (const { op, dtype } of [...graph.parameters, ...topological(graph.outputs)] as readonly Node[]) {
+    const chunk = isElementwise(op) ? undefined : neededBy[op];
+    if (chunk !== undefined) needed.add(chunk);
+    if (isComplex(dtype)) needed.add('rare');
+    if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) !== true)
+      needed.add('rare');
+    if (op === 'dot') dots += 1;
+  }
+  // Rare operations are computed by products and sums too, and loops and transforms by any number of products.
+  if (needed.has('rare')) needed.add('products').add('attention');
+  if (dots > 1) needed.add('attention');
+  return needed;
+}
+
+let compiler: Compiler | undefined;
+const loaded = new Set<Chunk>();
+const coming = new Map<Chunk, Promise<void>>();
+
+/** Every chunk is there. */
+export function supplyAll(made: Compiler): void {
+  compiler = made;
+  for (const chunk of Object.keys(imports) as readonly Chunk[]) loaded.add(chunk);
+}
+
+/** Whether every chunk is there. */
+export function isWhole(): boolean {
+  return loaded.size === Object.keys(imports).length;
+}
+
+/** Whether these chunks are there. */
+export function areLoaded(chunks: Iterable<Chunk>): boolean {
+  for (const chunk of chunks) if (!loaded.has(chunk)) return false;
+  return true;
+}
+
+/** The compiler; its chunk has been loaded. */
+export function loadedCompiler(): Compiler {
+  if (compiler === undefined) throw new SinterError('E_STATE', notLoaded('the compiler'));
+  return compiler;
+}
+
+/** What is said where something is asked for that a page has not loaded. */
+export function notLoaded(what: string): string {
+  return `sinter: ${what} is not loaded in this page yet\n  try: await loadCompiler() first`;
+}
+
+/** Loads chunks. Rejects with E_IO where one does not come; the next call tries again. */
+export async function load(chunks: Iterable<Chunk>): Promise<void> {
+  await Promise.all(Array.from(chunks, loadOne));
+}
+
+function loadOne(chunk: Chunk): Promise<void> {
+  if (loaded.has(chunk)) return Promise.resolve();
+  const known = coming.get(chunk);
+  if (known !== undefined) return known;
+  const loading = imports[chunk]().then(
+    (module) => {
+      if (chunk === 'compiler') compiler = module as Compiler;
+      loaded.add(chunk);
+    },
+    (cause: unknown) => {
+      coming.delete(chunk);
+      const problem = `sinter: its chunk '${chunk}' does not load: ${String(cause)}`;
+      const hint = 'serve all files of the bundle, those of the version that the page was built with';
+      throw new SinterError('E_IO', `${problem}\n  try: ${hint}`, { cause });
+    },
+  );
+  coming.set(chunk, loading);
+  return loading;
+}
+
+/** Loads every chunk. */
+export function loadAll(): Promise<void> {
+  return load(Object.keys(imports) as readonly Chunk[]);
+}

@@ -1,0 +1,28 @@
+// Every chunk of the compiler, loaded. Node and the command line import it; a bundled page leaves it out (`browser` in
+// package.json) and loads the chunks that its programs need.
+
+import { supplyAll, type Chunk } from '../chunks.ts';
+import * as compiler from '../compile.ts';
+import type { Slot } from '../../slot.ts';
+import { slots as attention } from './attention.ts';
+import { slots as cuda } from './cuda.ts';
+import { slots as interpreter } from './interpreter.ts';
+import { slots as products } from './products.ts';
+import { slots as rare } from './rare.ts';
+import { slots as verifiers } from './verifiers.ts';
+import { slots as wasm } from './wasm.ts';
+import { slots as wgsl } from './wgsl.ts';
+
+/** The slots that each chunk fills. */
+export const slotsBy: Readonly<Record<Exclude<Chunk, 'compiler'>, readonly Slot<unknown>[]>> = {
+  attention,
+  cuda,
+  interpreter,
+  products,
+  rare,
+  verifiers,
+  wasm,
+  wgsl,
+};
+
+supplyAll(compiler);

@@ -1,0 +1,15 @@
+// The chunk of attention: it finds products that weigh by products, and computes them in one kernel.
+
+import { templates } from '../../codegen/lower/templates.ts';
+import { attentionLoop } from '../../codegen/template/attention/attention.ts';
+import { attentionBuilder } from '../../schedule/body/anchor.ts';
+import { attentionBody } from '../../schedule/body/attention.ts';
+import { findAttention } from '../../schedule/cluster/attention.ts';
+import { attentionFinder } from '../../schedule/cluster/group-order.ts';
+import { fill, type Slot } from '../../slot.ts';
+
+export const slots: readonly Slot<unknown>[] = fill(
+  [templates.attention, attentionLoop],
+  [attentionBuilder, attentionBody],
+  [attentionFinder, findAttention],
+);

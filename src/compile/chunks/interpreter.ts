@@ -1,0 +1,7 @@
+// The chunk of the device `interpreter`, which runs graphs as they are.
+
+import { interpret } from '../../ir/interpret/interpret.ts';
+import { fill, type Slot } from '../../slot.ts';
+import { interpreter } from '../slots.ts';
+
+export const slots: readonly Slot<unknown>[] = fill([interpreter, interpret]);

@@ -1,0 +1,17 @@
+// The chunk of products and reductions: matrix products, convolutions, sums, extrema, softmax.
+
+import { templates } from '../../codegen/lower/templates.ts';
+import { contractLoop } from '../../codegen/template/contract/contract.ts';
+import { rowReductionLoop } from '../../codegen/template/row-reduction/row-reduction.ts';
+import { anchorBody, permuteScatterWrites } from '../../schedule/body/anchor.ts';
+import { anchorBodies } from '../../schedule/body/body.ts';
+import { rarePasses } from '../../schedule/passes/pipeline.ts';
+import { splitFolds } from '../../schedule/passes/split.ts';
+import { fill, type Slot } from '../../slot.ts';
+
+export const slots: readonly Slot<unknown>[] = fill(
+  [templates['row-reduction'], rowReductionLoop],
+  [templates.contract, contractLoop],
+  [anchorBodies, { anchorBody, permuteScatterWrites }],
+  [rarePasses.splitFolds, splitFolds],
+);

@@ -1,0 +1,59 @@
+// The chunk of rare operations: scans, sorts, scatters, transforms, factorizations, loops, complex numbers, blocks, dtypes that a
+// target lacks, and budgets of memory.
+
+import { decodedLanes } from '../../codegen/lower/decode.ts';
+import { decoding } from '../../codegen/lower/decoding.ts';
+import { templates } from '../../codegen/lower/templates.ts';
+import { factorLoop } from '../../codegen/template/factor/factor.ts';
+import { fftLoop } from '../../codegen/template/fft/fft.ts';
+import { completeRowsLoop } from '../../codegen/template/linalg/complete.ts';
+import { jacobiRowsLoop } from '../../codegen/template/linalg/jacobi.ts';
+import { scanLoop } from '../../codegen/template/scan/scan.ts';
+import { scatterAddAtomicLoop } from '../../codegen/template/scatter/scatter-add-atomic.ts';
+import { scatterLoop } from '../../codegen/template/scatter/scatter.ts';
+import { segmentReduceLoop } from '../../codegen/template/scatter/segment-reduce.ts';
+import { radixRankLoop } from '../../codegen/template/sort/radix-rank.ts';
+import { searchSortedLoop } from '../../codegen/template/sort/search-sorted.ts';
+import { sortLoop } from '../../codegen/template/sort/sort.ts';
+import { lowerComplex } from '../../ir/passes/lower-complex.ts';
+import { takeBounds } from '../../ir/passes/take-bounds.ts';
+import { wordsOf } from '../../schedule/body/blocks.ts';
+import { wordPlaces } from '../../schedule/body/evaluate.ts';
+import { splitFactors } from '../../schedule/passes/factor.ts';
+import { splitTransforms } from '../../schedule/passes/fft.ts';
+import { settleLoops } from '../../schedule/passes/loops.ts';
+import { narrowDoubles } from '../../schedule/passes/narrow-doubles.ts';
+import { rarePasses } from '../../schedule/passes/pipeline.ts';
+import { splitScatters } from '../../schedule/passes/scatter.ts';
+import { packSmallIntegers } from '../../schedule/passes/small-integers.ts';
+import { splitSorts } from '../../schedule/passes/sort.ts';
+import { fitMemory } from '../../schedule/recompute/fit.ts';
+import { plannedOf } from '../../schedule/recompute/timeline.ts';
+import { fill, type Slot } from '../../slot.ts';
+import { budgeting } from '../slots.ts';
+
+export const slots: readonly Slot<unknown>[] = fill(
+  [templates.scan, scanLoop],
+  [templates.fft, fftLoop],
+  [templates.scatter, scatterLoop],
+  [templates['scatter-add-atomic'], scatterAddAtomicLoop],
+  [templates['segment-reduce'], segmentReduceLoop],
+  [templates.sort, sortLoop],
+  [templates['radix-rank'], radixRankLoop],
+  [templates['search-sorted'], searchSortedLoop],
+  [templates['complete-rows'], completeRowsLoop],
+  [templates['jacobi-rows'], jacobiRowsLoop],
+  [templates.factor, factorLoop],
+  [decoding, decodedLanes],
+  [wordPlaces, wordsOf],
+  [rarePasses.lowerComplex, lowerComplex],
+  [rarePasses.packSmallIntegers, packSmallIntegers],
+  [rarePasses.narrowDoubles, narrowDoubles],
+  [rarePasses.settleLoops, settleLoops],
+  [rarePasses.splitTransforms, splitTransforms],
+  [rarePasses.splitFactors, splitFactors],
+  [rarePasses.splitScatters, splitScatters],
+  [rarePasses.splitSorts, splitSorts],
+  [rarePasses.takeBounds, takeBounds],
+  [budgeting, { fitMemory, plannedOf }],
+);

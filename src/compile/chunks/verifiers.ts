@@ -1,0 +1,9 @@
+// The chunk of verifiers, which look at every stage of what is compiled with `check`.
+
+import { verifyLoop } from '../../codegen/loop/verify.ts';
+import { verify } from '../../ir/verify.ts';
+import { verifyKernel } from '../../schedule/verify.ts';
+import { fill, type Slot } from '../../slot.ts';
+import { verifiers } from '../slots.ts';
+
+export const slots: readonly Slot<unknown>[] = fill([verifiers, { verify, verifyKernel, verifyLoop }]);

@@ -1,0 +1,7 @@
+// The chunk of kernels in WGSL.
+
+import { languages } from '../../codegen/emit/emit.ts';
+import { emitWgsl } from '../../codegen/emit/wgsl/emit.ts';
+import { fill, type Slot } from '../../slot.ts';
+
+export const slots: readonly Slot<unknown>[] = fill([languages.wgsl, emitWgsl]);

@@ -1,0 +1,29 @@
+// What the compiler asks for on request, whatever it compiles: the interpreter, and the verifiers of each level.
+
+import type { verifyLoop } from '../codegen/loop/verify.ts';
+import type { interpret } from '../ir/interpret/interpret.ts';
+import type { verify } from '../ir/verify.ts';
+import type { fitMemory } from '../schedule/recompute/fit.ts';
+import type { plannedOf } from '../schedule/recompute/timeline.ts';
+import type { verifyKernel } from '../schedule/verify.ts';
+import { Slot } from '../slot.ts';
+
+/** The interpreter of graphs. */
+export const interpreter: Slot<typeof interpret> = new Slot('the interpreter');
+
+/** Verifiers of graphs, kernels and Loops. */
+export interface Verifiers {
+  readonly verify: typeof verify;
+  readonly verifyKernel: typeof verifyKernel;
+  readonly verifyLoop: typeof verifyLoop;
+}
+
+export const verifiers: Slot<Verifiers> = new Slot('the verifiers');
+
+/** What fits programs into a budget of memory. */
+export interface Budgeting {
+  readonly fitMemory: typeof fitMemory;
+  readonly plannedOf: typeof plannedOf;
+}
+
+export const budgeting: Slot<Budgeting> = new Slot('memory budgets');

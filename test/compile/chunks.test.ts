@@ -1,0 +1,142 @@
+// A page downloads the compiler in chunks, and the recorded graph says which of them it needs (src/compile/chunks.ts). Here the
+// slots of all other chunks are emptied, as they are in a page, and everything still compiles to the same programs.
+
+import { describe, expect, test } from 'vitest';
+import { slotsBy } from '../../src/compile/chunks/all.ts';
+import { chunksOf } from '../../src/compile/chunks.ts';
+import { compileGraph, type CompileOptions } from '../../src/compile.ts';
+import { CompilerBug, SinterError } from '../../src/errors.ts';
+import { isFloat } from '../../src/ir/dtype.ts';
+import type { Graph, Node } from '../../src/ir/graph.ts';
+import * as sn from '../../src/index.ts';
+import { cudaTarget, gpuTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
+import type { Slot } from '../../src/slot.ts';
+import { graphOf, skeletonOf } from '../../src/tensor/realise/skeleton.ts';
+import { storageOf } from '../../src/tensor/recording/leaf.ts';
+import { nodeOf } from '../../src/tensor/recording/record.ts';
+import { canonical } from '../../src/tensor/recording/recording.ts';
+import { evaluate, tensorsOf } from '../support/coverage/call.ts';
+import { families } from '../support/coverage/rows/all.ts';
+import { rowsOf, type Row } from '../support/coverage/row.ts';
+
+const targets = { wasm: wasmTarget, wgsl: gpuTarget, cuda: cudaTarget } as const;
+
+/** What `work` gives where only these chunks have come. */
+function withOnly<T>(chunks: ReadonlySet<string>, work: () => T): T {
+  const emptied = Object.entries(slotsBy)
+    .filter(([chunk]) => !chunks.has(chunk))
+    .flatMap(([, slots]) => slots)
+    .map((slot): readonly [Slot<unknown>, unknown] => [slot, slot.filled]);
+  for (const [slot] of emptied) slot.fill(undefined);
+  try {
+    return work();
+  } finally {
+    for (const [slot, value] of emptied) slot.fill(value);
+  }
+}
+
+/** The graph of values that are pending. */
+function graphOfAll(results: readonly sn.Tensor[]): Graph {
+  const leaf = (node: Node): object | undefined => storageOf(node);
+  const skeleton = skeletonOf(
+    results.map((result) => canonical(nodeOf(result))),
+    leaf,
+  );
+  return graphOf(skeleton, skeleton.outputs, () => undefined);
+}
+
+/** The program, as text, or the error of who wants what the target does not have. */
+function programOf(graph: Graph, target: Target, options: CompileOptions): string {
+  try {
+    return JSON.stringify(compileGraph(graph, target, options).program);
+  } catch (error) {
+    if (!(error instanceof SinterError) || error instanceof CompilerBug) throw error;
+    return String(error);
+  }
+}
+
+/** Whose turn it is. */
+let turn = 0;
+
+/** Compares on all targets, or on the next of them. */
+function expectNeedsOnly(
+  name: string,
+  graph: Graph,
+  options: CompileOptions = {},
+  on = Object.entries(targets),
+): void {
+  for (const [id, target] of on) {
+    const whole = programOf(graph, target, options);
+    const chunks = chunksOf(graph, target, {
+      check: options.check === true,
+      memory: options.memory !== undefined,
+    }).add(target.id as 'wasm');
+    expect([name, id, withOnly(chunks, () => programOf(graph, target, options))]).toEqual([name, id, whole]);
+  }
+}
+
+/** The tensors that a row of the catalogue gives, recorded and not computed. */
+function resultsOf(row: Row): {
+  readonly given: readonly sn.Tensor[];
+  readonly results: readonly sn.Tensor[];
+} {
+  const given = Object.fromEntries(
+    Object.entries(row.given).map(([name, code]) => {
+      const value = evaluate(code, {});
+      return [
+        name,
+        value instanceof sn.Tensor && isFloat(value.dtype) ? value.detach().requiresGrad_() : value,
+      ];
+    }),
+  );
+  const results = tensorsOf(evaluate(row.call, given)).filter((result) => result instanceof sn.Tensor);
+  return { given: Object.values(given).filter((value) => value instanceof sn.Tensor), results };
+}
+
+/** Undefined where there is none. */
+function gradientsOf(losses: readonly sn.Tensor[], inputs: readonly sn.Tensor[]): sn.Tensor[] | undefined {
+  try {
+    return sn.gradients(losses, inputs);
+  } catch (error) {
+    if (error instanceof SinterError && error.code === 'E_GRAD') return undefined;
+    throw error;
+  }
+}
+
+describe.each(families.map((family) => [family.name, family] as const))('%s', (_, family) => {
+  test('compile with the chunks that their graphs ask for, and so do their gradients', () => {
+    const next = (): [string, Target][] => [Object.entries(targets)[turn++ % 3]!];
+    for (const row of rowsOf(family)) {
+      const { given, results } = resultsOf(row);
+      if (results.length === 0) continue;
+      expectNeedsOnly(row.name, graphOfAll(results), {}, next());
+      const inputs = given.filter((x) => x.requiresGrad);
+      const losses = results.filter((x) => x.requiresGrad && isFloat(x.dtype)).map((x) => x.sum());
+      if (inputs.length === 0 || losses.length === 0) continue;
+      const gradients = gradientsOf(losses, inputs);
+      if (gradients !== undefined)
+        expectNeedsOnly(`gradient of ${row.name}`, graphOfAll([...results, ...gradients]), {}, next());
+    }
+  });
+});
+
+test('verifiers and budgets of memory are asked for where they are used', () => {
+  const x = sn.ones([64, 64]);
+  const graph = graphOfAll([x.matmul(x).exp().sum()]);
+  expectNeedsOnly('check', graph, { check: true });
+  expectNeedsOnly('memory', graph, { memory: 1e6 });
+});
+
+test('elementwise programs need the compiler alone, products no rare operations', () => {
+  const x = sn.ones([4, 4]);
+  expect([...chunksOf(graphOfAll([x.exp().add(x.T)]), wasmTarget)]).toEqual(['compiler']);
+  expect([...chunksOf(graphOfAll([x.matmul(x).softmax(1)]), wasmTarget)]).toEqual(['compiler', 'products']);
+});
+
+test('what is used and was not asked for is a bug of the compiler that names it', () => {
+  const x = sn.ones([4, 4]);
+  const graph = graphOfAll([x.matmul(x)]);
+  expect(() => withOnly(new Set(['wasm']), () => compileGraph(graph, wasmTarget))).toThrow(
+    /compiler bug in chunks: the pass splitFolds is used and is not loaded/,
+  );
+});
