@@ -143,7 +143,7 @@ function layerNorm({ rows, width }: GpuSizes): GpuWorkload {
     bytes: 2 * F32 * rows * width,
     prepare: () => {
       const [x, gain, shift] = [sn.randn([rows, width]), sn.randn([width]), sn.randn([width])];
-      const { step, last } = repeated((v, g, s) => v.layerNorm(width, g, s), [x, gain, shift]);
+      const { step, last } = repeated((v, g, s) => sn.layerNorm(v, width, g, s), [x, gain, shift]);
       const check = async (): Promise<number> => {
         const [given, g, s] = [await row(x, rows - 1), await part(gain, width), await part(shift, width)];
         const mean = given.reduce((a, b) => a + b, 0) / width;

@@ -93,7 +93,7 @@ export async function charTransformer(
 
   const next = sn.compile((net: Decoder, tokens: sn.Tensor, last: sn.Tensor) => {
     const logits = net.forward(tokens).flatten(0, 1).indexSelect(0, last);
-    return logits.div(0.8).softmax().multinomial(1, { replacement: true });
+    return sn.multinomial(logits.div(0.8).softmax(), 1, { replacement: true });
   });
   const written = [...encode(text.slice(0, context))];
   for (let i = 0; i < length; i++) {

@@ -1,4 +1,4 @@
-// Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/ops.md with docs/ops/, what
+// Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/ops.md with docs/ops/, in docs/pytorch.md the methods, what
 // the examples of README.md and of the guides to models, training and transforms print, and in README.md the budget table. A test compares them with
 // what the code says now.
 
@@ -8,6 +8,7 @@ import { budget } from '../src/cli/bench/budget.ts';
 import { showBytes } from '../src/table.ts';
 import { workloads } from '../src/workloads/all.ts';
 import { apiReference } from './api.ts';
+import * as everyday from '../src/tensor/everyday.ts';
 import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
 import { operationPages } from './operations/pages.ts';
@@ -29,6 +30,17 @@ export function budgetTable(): string {
     `| ${row.map((cell, i) => (i < 2 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
   const rule = widths.map((width, i) => (i < 2 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
   return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n');
+}
+
+/** The names of methods, in lines. */
+export function methodNames(): string {
+  const lines = [''];
+  for (const name of Object.keys(everyday).toSorted()) {
+    const line = lines.at(-1)!;
+    if (line.length + name.length > 132) lines.push(`\`${name}\``);
+    else lines[lines.length - 1] = `${line} \`${name}\``.trim();
+  }
+  return lines.join('\n');
 }
 
 /** The text with what stands between `<!-- NAME -->` and `<!-- /NAME -->` replaced. Throws when the marks are missing. */
@@ -53,6 +65,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   mkdirSync(place('docs/ops'), { recursive: true });
   for (const [path, text] of await operationPages()) writeFileSync(place(path), text);
+  const migration = readFileSync(place('docs/pytorch.md'), 'utf8');
+  writeFileSync(place('docs/pytorch.md'), withSection(migration, 'methods', methodNames()));
   const readme = readFileSync(place('README.md'), 'utf8');
   const outputs = await runExamples(examplesOf(readme));
   writeFileSync(place('README.md'), withOutputs(withSection(readme, 'budget', budgetTable()), outputs));

@@ -188,6 +188,8 @@ export {
   amin,
   argmax,
   argmin,
+  maskedMax,
+  maskedMin,
   max,
   maxWithIndices,
   min,

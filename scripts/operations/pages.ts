@@ -182,6 +182,7 @@ async function operation(
     [
       ...lists,
       first!.gradient ? `gradient: ${refusedIn('differentiated', name) ?? 'yes'}` : 'gradient: none',
+      ...(!isMethod && name in sn.Tensor.prototype ? ['a method too'] : []),
       ...(onnx === undefined ? [] : [`ONNX: refused, ${onnx}`]),
     ].join(' · '),
   );
@@ -229,6 +230,8 @@ function contents(pages: ReadonlyMap<string, readonly Family[]>): string {
     ),
     '',
     'What a target lacks is refused with E_UNSUPPORTED when it is first read there, never computed in less precision.',
+    '',
+    'Every operation is a function; those that people write every day are methods of tensors too, `x.add(y)` for `add(x, y)`, and say so.',
     '',
     'Every operation runs alone, inside `compile`, in bundles built ahead of time, and as an ONNX model, but for those that say otherwise.',
   ];

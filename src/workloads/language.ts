@@ -58,7 +58,7 @@ export class LanguageModel {
     this.#compiled = sn.compile(this.step, { donate: [0] });
     this.#next = sn.compile((p: Decoder, tokens: Tensor, last: Tensor, heat: TensorLike) => {
       const logits = decode(p, tokens, heads).reshape([context, this.alphabet.size]);
-      return logits.indexSelect(0, last).div(heat).softmax().multinomial(1, { replacement: true });
+      return sn.multinomial(logits.indexSelect(0, last).div(heat).softmax(), 1, { replacement: true });
     });
   }
 

@@ -30,14 +30,14 @@ export const logSoftmax: Workload = workload(
 export const layerNorm: Workload = workload(
   'layerNorm',
   'layer norm with weight and bias, [1024, 1024]',
-  (x: Tensor, weight: Tensor, bias: Tensor) => x.layerNorm(1024, weight, bias),
+  (x: Tensor, weight: Tensor, bias: Tensor) => sn.layerNorm(x, 1024, weight, bias),
   () => [sn.zeros(square), sn.zeros([1024]), sn.zeros([1024])],
 );
 
 export const rmsNorm: Workload = workload(
   'rmsNorm',
   'RMS norm with weight, [1024, 1024]',
-  (x: Tensor, weight: Tensor) => x.rmsNorm(1024, weight),
+  (x: Tensor, weight: Tensor) => sn.rmsNorm(x, 1024, weight),
   () => [sn.zeros(square), sn.zeros([1024])],
 );
 
@@ -65,7 +65,8 @@ export const convBiasRelu: Workload = workload(
 export const normMatmul: Workload = workload(
   'normMatmul',
   'layer norm, then a matrix product, [512, 256] · [256, 1024]',
-  (x: Tensor, weight: Tensor, bias: Tensor, matrix: Tensor) => x.layerNorm(256, weight, bias).matmul(matrix),
+  (x: Tensor, weight: Tensor, bias: Tensor, matrix: Tensor) =>
+    sn.layerNorm(x, 256, weight, bias).matmul(matrix),
   () => [sn.zeros([512, 256]), sn.zeros([256]), sn.zeros([256]), sn.zeros([256, 1024])],
 );
 

@@ -75,7 +75,7 @@ export function initDecoder({ vocabulary, context, width, layers }: DecoderSizes
 }
 
 function normed(x: Tensor, { weight, bias }: Affine): Tensor {
-  return x.layerNorm(x.shape.at(-1)!, weight, bias);
+  return sn.layerNorm(x, x.shape.at(-1)!, weight, bias);
 }
 
 /**
@@ -84,8 +84,8 @@ function normed(x: Tensor, { weight, bias }: Affine): Tensor {
  */
 export function block(x: Tensor, p: Block, heads: number): Tensor {
   const [batch, length, width] = x.shape as [number, number, number];
-  const qkv = normed(x, p.norm1)
-    .linear(p.qkv.weight, p.qkv.bias)
+  const qkv = sn
+    .linear(normed(x, p.norm1), p.qkv.weight, p.qkv.bias)
     .reshape([batch, length, 3, heads, width / heads])
     .permute([2, 0, 3, 1, 4]);
   const [q, k, v] = qkv.unbind() as [Tensor, Tensor, Tensor];
@@ -93,12 +93,9 @@ export function block(x: Tensor, p: Block, heads: number): Tensor {
     .scaledDotProductAttention(q, k, v, { isCausal: true })
     .permute([0, 2, 1, 3])
     .reshape([batch, length, width]);
-  const attended = seen.linear(p.project.weight, p.project.bias).add(x);
-  return normed(attended, p.norm2)
-    .linear(p.up.weight, p.up.bias)
-    .gelu({ approximate: 'tanh' })
-    .linear(p.down.weight, p.down.bias)
-    .add(attended);
+  const attended = sn.linear(seen, p.project.weight, p.project.bias).add(x);
+  const hidden = sn.linear(normed(attended, p.norm2), p.up.weight, p.up.bias).gelu({ approximate: 'tanh' });
+  return sn.linear(hidden, p.down.weight, p.down.bias).add(attended);
 }
 
 /**
@@ -114,7 +111,7 @@ export function decode(
   const places = p.positions.narrow(0, 0, tokens.shape[1]!);
   let x = sn.embedding(tokens, p.tokens).add(places);
   for (const layer of p.blocks) x = around(block)(x, layer, heads);
-  return normed(x, p.norm).linear(p.head);
+  return sn.linear(normed(x, p.norm), p.head);
 }
 
 /** Mean cross-entropy, in nats, of predicting `targets` from `tokens`; both [batch, positions]. */

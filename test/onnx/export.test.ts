@@ -155,7 +155,7 @@ describe('refused is', () => {
   const x = sn.randn([4]);
 
   test('what ONNX has no words for, all of it at once', async () => {
-    const fn = (x: Tensor): Tensor => x.add(sn.randn([4])).add(x.bitcast('i32').cast('f32'));
+    const fn = (x: Tensor): Tensor => x.add(sn.randn([4])).add(sn.bitcast(x, 'i32').cast('f32'));
     const error = await exportOnnx(fn, [x]).catch((problem: unknown) => problem);
     expect(error).toBeInstanceOf(UnsupportedOpsError);
     expect((error as UnsupportedOpsError).ops.map(({ op }) => op).sort()).toEqual(['bitcast', 'randomBits']);

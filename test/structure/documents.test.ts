@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { apiReference } from '../../scripts/api.ts';
-import { budgetTable, withSection } from '../../scripts/docs.ts';
+import { budgetTable, methodNames, withSection } from '../../scripts/docs.ts';
 import { checkExamples, examplesOf, runExamples } from '../../scripts/examples.ts';
 import { softmaxFigure } from '../../scripts/figure.ts';
 import { runCli } from '../../src/cli/commands.ts';
@@ -84,6 +84,11 @@ describe('the guides to models, training, transforms and loops', () => {
 describe('the reference', () => {
   test('has every name with its parameters, as the sources say', () => {
     expect(readText('docs/api.md'), stale).toBe(apiReference());
+  });
+
+  test('says which operations are methods', () => {
+    const page = readText('docs/pytorch.md');
+    expect(withSection(page, 'methods', methodNames()), stale).toBe(page);
   });
 
   test.each(['docs/pytorch.md', 'docs/jax.md'])(

@@ -159,7 +159,7 @@ const data: readonly Case[] = [
   ],
   [
     'pad by text',
-    () => x.pad([[1, 1]], { value: 'a' }),
+    call('pad', x, [[1, 1]], { value: 'a' }),
     'E_VALUE',
     /^pad: value must be a number, or \{ re, im \}, got 'a'/,
   ],
@@ -245,13 +245,13 @@ const axes: readonly Case[] = [
   ['of split, nothing', () => x.split(), 'E_VALUE', /^split: expects sizes .+ got undefined/],
   ['of chunk, text', () => x.chunk('2'), 'E_VALUE', /^chunk: the number of chunks must be .+, got '2'/],
   ['of roll, text', () => x.roll('1'), 'E_VALUE', /^roll: expects shifts .+ got '1'/],
-  ['of repeat, nothing', () => x.repeat(), 'E_VALUE', /^repeat: expects repeats .+ got undefined/],
-  ['of pad, a number', () => x.pad(1), 'E_VALUE', /^pad: expects pairs .+ got 1/],
-  ['of pad, numbers', () => x.pad([1]), 'E_VALUE', /^pad: expects each pair .+ got 1/],
-  ['of pad, a mode', () => x.pad([[1, 1]], { mode: 'mirror' }), 'E_VALUE', /^pad: unknown mode 'mirror'/],
+  ['of repeat, nothing', call('repeat', x), 'E_VALUE', /^repeat: expects repeats .+ got undefined/],
+  ['of pad, a number', call('pad', x, 1), 'E_VALUE', /^pad: expects pairs .+ got 1/],
+  ['of pad, numbers', call('pad', x, [1]), 'E_VALUE', /^pad: expects each pair .+ got 1/],
+  ['of pad, a mode', call('pad', x, [[1, 1]], { mode: 'mirror' }), 'E_VALUE', /^pad: unknown mode 'mirror'/],
   ['an index of text', () => x.at('a'), 'E_INDEX', /^at: 'a' is no index/],
   ['an index of other keys', () => x.at({ from: 1 }), 'E_INDEX', /^at: an object \{from\} is no index/],
-  ['a pattern', () => x.rearrange(3), 'E_VALUE', /^rearrange: the pattern must be a string, got 3/],
+  ['a pattern', call('rearrange', x, 3), 'E_VALUE', /^rearrange: the pattern must be a string, got 3/],
   ['an equation', call('einsum', 3, x), 'E_VALUE', /^einsum: the equation must be a string, got 3/],
 ];
 

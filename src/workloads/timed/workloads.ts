@@ -50,7 +50,7 @@ const softmax = repeated(
 const layerNorm = repeated(
   'layerNorm',
   'layer norm with weight and bias, 1024 × 1024',
-  (x: Tensor, gain: Tensor, shift: Tensor) => x.layerNorm(data.side, gain, shift),
+  (x: Tensor, gain: Tensor, shift: Tensor) => sn.layerNorm(x, data.side, gain, shift),
   () => {
     const { x, gain, shift } = data.normRows();
     return [sn.tensor(x, { shape: square }), sn.tensor(gain), sn.tensor(shift)];
@@ -91,8 +91,8 @@ type LayerWeights = Record<data.LayerPart, Tensor>;
 /** A pre-norm transformer layer over x [batch, positions, width]. */
 function transformerLayer(x: Tensor, p: LayerWeights): Tensor {
   const { batch, length, width, heads } = data.layer;
-  const qkv = x
-    .layerNorm(width, p.gain1, p.shift1)
+  const qkv = sn
+    .layerNorm(x, width, p.gain1, p.shift1)
     .matmul(p.qkv)
     .add(p.qkvBias)
     .reshape([batch, length, 3, heads, width / heads])
@@ -101,7 +101,7 @@ function transformerLayer(x: Tensor, p: LayerWeights): Tensor {
   const seen = sn.scaledDotProductAttention(q, k, v, { isCausal: true });
   const joined = seen.permute([0, 2, 1, 3]).reshape([batch, length, width]);
   const attended = joined.matmul(p.project).add(p.projectBias).add(x);
-  const hidden = attended.layerNorm(width, p.gain2, p.shift2).matmul(p.up).add(p.upBias);
+  const hidden = sn.layerNorm(attended, width, p.gain2, p.shift2).matmul(p.up).add(p.upBias);
   return hidden.gelu({ approximate: 'tanh' }).matmul(p.down).add(p.downBias).add(attended);
 }
 

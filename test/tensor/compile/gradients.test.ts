@@ -278,7 +278,7 @@ const steps: readonly ((x: sn.Tensor, y: sn.Tensor) => sn.Tensor)[] = [
   (x) => x.detach().add(x),
   (x, y) => sn.noGrad(() => x.mul(y)).add(x),
   (x) => x.cumsum(0),
-  (x) => x.slice(1, 0, 2).repeat([1, 2]).slice(1, 0, 3),
+  (x) => sn.repeat(x.slice(1, 0, 2), [1, 2]).slice(1, 0, 3),
   (x, y) => sn.grad((z: sn.Tensor) => z.mul(z).mul(y).sum())(x),
   (x) => sn.customVjp((z) => z.square(), (g, [z]) => [g.mul(z!).mul(3)])(x), // prettier-ignore
 ];

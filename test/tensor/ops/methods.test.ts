@@ -1,52 +1,83 @@
-// Methods are the functions, and no operation on a tensor lacks its method by accident.
+// Methods are the everyday functions, every other operation is a function, and methods weigh in a page what they are meant to.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build, type Plugin } from 'esbuild';
 import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import '../../../src/tensor/methods.ts';
 import * as entry from '../../../src/index.ts';
+import * as everyday from '../../../src/tensor/everyday.ts';
 import * as sn from '../../../src/tensor/ops/all.ts';
 import { setDevice } from '../../../src/tensor/storage/device.ts';
 import { Tensor } from '../../../src/tensor/tensor.ts';
 import { read } from './support.ts';
 
+const root = join(import.meta.dirname, '../../..');
+
 beforeAll(() => setDevice('interpreter'));
 
-/** Operations whose first argument is no tensor, or that read better as functions of several tensors. */
-const functionsOnly = new Set(
-  `tensor zeros ones full zerosLike onesLike fullLike arange linspace eye
-   rand randn randLike randnLike randint randperm uniform normal
-   cat stack meshgrid einsum embedding segmentSum searchsorted
-   conv1d conv2d conv3d convTranspose1d convTranspose2d convTranspose3d
-   maxPool1d maxPool2d maxPool3d maxPool1dWithIndices maxPool2dWithIndices maxPool3dWithIndices
-   avgPool1d avgPool2d avgPool3d lpPool1d lpPool2d lpPool3d affineGrid gridSample
-   adaptiveAvgPool2d globalAvgPool
-   argwhere expandByMask maskedAt asStrided asStridedScatter isin unravelIndex segmentReduce uniqueConsecutive
-   bincount histc histogram histogramdd corrcoef cov nanmedianWithIndices nanquantile bucketize
-   batchNorm batchNormUpdate scaledDotProductAttention cosineSimilarity
-   empty emptyLike logspace trilIndices triuIndices complex polar rsub tensordot trapezoid cumulativeTrapezoid gradient
-   atleast1d atleast2d atleast3d hstack vstack dstack columnStack blockDiag broadcastTensors cartesianProd combinations
-   cdist pairwiseDistance pdist matrixExp pinverse svd vander
-   stft istft hannWindow hammingWindow blackmanWindow bartlettWindow kaiserWindow
-   adaptiveAvgPool1d adaptiveAvgPool3d adaptiveMaxPool1d adaptiveMaxPool2d adaptiveMaxPool3d
-   adaptiveMaxPool1dWithIndices adaptiveMaxPool2dWithIndices adaptiveMaxPool3dWithIndices
-   maxUnpool1d maxUnpool2d maxUnpool3d fractionalMaxPool2d fractionalMaxPool3d
-   fractionalMaxPool2dWithIndices fractionalMaxPool3dWithIndices im2col col2im
-   gumbelSoftmax bilinear rotaryEmbedding embeddingBag rnnCell lstmCell gruCell gruCellFused
-   marginRankingLoss cosineEmbeddingLoss tripletMarginLoss tripletMarginWithDistanceLoss softMarginLoss multiMarginLoss
-   multilabelMarginLoss multilabelSoftMarginLoss gaussianNllLoss poissonNllLoss ctcLoss
-   mseLoss l1Loss smoothL1Loss huberLoss bceLoss bceWithLogits klDiv hingeEmbeddingLoss nllLoss crossEntropy`.split(
-    /\s+/,
-  ),
-);
+/** Bytes of gzipped code that methods may add to a bundle that has tensors and their derivatives. */
+const LIMIT = 25_200;
+
+/** What a program of modules of `src/tensor` weighs when it is bundled, minified and gzipped; what loads later is not in it. */
+async function weighed(program: string): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents: program, resolveDir: join(root, 'src/tensor'), loader: 'ts' },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'neutral',
+    write: false,
+    plugins: [asPublished],
+  });
+  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+}
+
+/** Sources as a bundler has them that reads package.json: without side effects but for those listed, and without Node's files. */
+const asPublished: Plugin = {
+  name: 'as-published',
+  setup(bundler) {
+    const { sideEffects, browser } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      readonly sideEffects: readonly string[];
+      readonly browser: Readonly<Record<string, string | false>>;
+    };
+    const sourceOf = (built: string): string =>
+      join(root, built.replace('./dist/', 'src/').replace(/\.js$/, '.ts'));
+    const effects = new Set(sideEffects.map(sourceOf));
+    const absent = new Set(
+      Object.entries(browser).flatMap(([built, other]) => (other === false ? [sourceOf(built)] : [])),
+    );
+    bundler.onResolve({ filter: /^/ }, ({ kind, path, resolveDir }) => {
+      if (kind === 'dynamic-import' || !path.startsWith('.')) return { path, external: true };
+      const file = join(resolveDir, path);
+      return { path: file, sideEffects: effects.has(file) };
+    });
+    bundler.onLoad({ filter: /\.ts$/ }, ({ path }) => (absent.has(path) ? { contents: '' } : undefined));
+  },
+};
 
 describe('methods', () => {
-  test('exist for every operation but those listed as functions', () => {
-    const operations = Object.entries(sn).flatMap(([name, at]) =>
-      typeof at === 'function' && name in entry ? [name] : [],
-    );
-    const missing = operations.filter((name) => !functionsOnly.has(name) && !(name in Tensor.prototype));
-    expect(missing).toEqual([]);
-    const unexpected = [...functionsOnly].filter((name) => name in Tensor.prototype || !(name in sn));
-    expect(unexpected).toEqual([]);
+  test('are the everyday operations, and those are 151', () => {
+    const own = Object.getOwnPropertyNames(Tensor.prototype);
+    expect(Object.keys(everyday).filter((name) => !own.includes(name))).toEqual([]);
+    const others = own.filter((name) => !(name in everyday));
+    expect(others.filter((name) => name in sn)).toEqual([]);
+    expect(Object.keys(everyday)).toHaveLength(151);
+  });
+
+  test('and they are functions too, but where no function has that name', () => {
+    // `var` is a word of the language.
+    const alone = Object.keys(everyday).filter((name) => !(name in entry));
+    expect(alone.toSorted()).toEqual(['clone', 'var']);
+  });
+
+  test('weigh in a bundle what they may', async () => {
+    const tensors = "import './derivative/loaded.ts'; export { Tensor } from './tensor.ts';";
+    const without = await weighed(tensors);
+    const added = (await weighed(`import './methods.ts'; ${tensors}`)) - without;
+    expect(added).toBeGreaterThan(LIMIT / 2);
+    expect(added).toBeLessThan(LIMIT);
   });
 
   test('are no enumerable properties of tensors', () => {
@@ -61,8 +92,6 @@ describe('methods', () => {
     expect(await read(x.matmul(x.T).add(1).relu().sum(0))).toEqual([18, 38]);
     expect(await read(x.at(0, { step: -1 }))).toEqual([-2, 1]);
     expect(await read(x.gt(0).where(x, 0))).toEqual([1, 0, 3, 0]);
-    expect(await x.div(0).hasInfNan()).toBe(true);
-    expect(await x.hasInfNan()).toBe(false);
   });
 
   test('T reverses all axes', () => {
@@ -72,7 +101,7 @@ describe('methods', () => {
   test('have the types of the functions', () => {
     const x = sn.ones([2]);
     expectTypeOf(x.sum).parameter(0).toEqualTypeOf<sn.Axes | undefined>();
-    expectTypeOf(x.hasInfNan).returns.toEqualTypeOf<Promise<boolean>>();
+    expectTypeOf(x.maskedSelect(x.gt(0))).toEqualTypeOf<Promise<Tensor>>();
     expectTypeOf(x.at).parameters.toEqualTypeOf<sn.Index[]>();
   });
 });

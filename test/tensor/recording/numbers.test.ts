@@ -2,7 +2,18 @@
 // compiled in, as a run-time scalar (from the second value on in a loop) and as an argument of a compiled function.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { close, compile, div, full, mul, setDevice, tensor, where, type Tensor } from '../../../src/index.ts';
+import {
+  close,
+  compile,
+  div,
+  full,
+  mul,
+  pad,
+  setDevice,
+  tensor,
+  where,
+  type Tensor,
+} from '../../../src/index.ts';
 import { everyDevice } from '../../support/devices.ts';
 
 type Operation = (x: Tensor, s: Tensor | number) => Tensor;
@@ -62,14 +73,14 @@ describe.each(everyDevice)('on %s', (device) => {
     for (const dtype of ['f16', 'bf16'] as const) {
       for (const value of [0.1, -65520, 1e-45]) {
         const [held] = await read(tensor([value], { dtype }));
-        const padded = tensor([1], { dtype }).pad([[1, 0]], { value });
+        const padded = pad(tensor([1], { dtype }), [[1, 0]], { value });
         expect(await read(padded), `${value}`).toEqual([held, 1]);
         expect(await read(padded.sub(tensor([held!, 1], { dtype }))), `${value}`).toEqual([held! - held!, 0]);
         expect(await read(full([1], value, { dtype }).eq(value)), `${value}`).toEqual([1]);
       }
     }
     for (const value of [300, 0.5, -129])
-      expect(() => tensor([1], { dtype: 'i8' }).pad([[1, 0]], { value })).toThrow(
+      expect(() => pad(tensor([1], { dtype: 'i8' }), [[1, 0]], { value })).toThrow(
         `${value} is not a value of i8`,
       );
   });

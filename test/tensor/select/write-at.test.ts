@@ -121,19 +121,19 @@ describe('what is written', () => {
       [10, 21, 32],
       [3, 4, 5],
     ]);
-    expect(await read(x().maxAt([x().gt(3)], 4.5))).toEqual([0, 1, 2, 3, 4.5, 5]);
+    expect(await read(sn.maxAt(x(), [x().gt(3)], 4.5))).toEqual([0, 1, 2, 3, 4.5, 5]);
   });
 
   test('bool is or and and; complex numbers are added and multiplied; integers stay exact', async () => {
     const flags = sn.tensor([true, false]);
     expect(await flags.addAt([1], true).array()).toEqual([true, true]);
-    expect(await flags.mulAt([':'], sn.tensor([false, true])).array()).toEqual([false, false]);
+    expect(await sn.mulAt(flags, [':'], sn.tensor([false, true])).array()).toEqual([false, false]);
     const z = sn.complex(sn.tensor([1, 2]), sn.tensor([3, 4]));
     expect(await z.addAt([1], 1).array()).toEqual([
       { re: 1, im: 3 },
       { re: 3, im: 4 },
     ]);
-    expect(await z.mulAt([0], z.at(1)).array()).toEqual([
+    expect(await sn.mulAt(z, [0], z.at(1)).array()).toEqual([
       { re: -10, im: 10 },
       { re: 2, im: 4 },
     ]);
@@ -173,13 +173,13 @@ describe('what is refused', () => {
       /setAt: the values must broadcast to \[3\]/,
     ],
     ['a position outside', () => x.addAt([2], 1), /addAt: index 2 is outside axis 0/],
-    ['too many indices', () => x.mulAt([0, 0, 0], 1), /mulAt: 3 indices for/],
+    ['too many indices', () => sn.mulAt(x, [0, 0, 0], 1), /mulAt: 3 indices for/],
     ['a value of another dtype', () => x.setAt([0], sn.ones([3], { dtype: 'i32' })), /setAt/],
     ['a mask beside others', () => x.setAt([0, sn.tensor([true, true, false])], 1), /setAt: a mask selects/],
     ['a mask of another shape', () => x.setAt([sn.tensor([true])], 1), /setAt: the mask must cover/],
     [
       'an order of complex numbers',
-      () => sn.complex(x, x).maxAt([0], 1),
+      () => sn.maxAt(sn.complex(x, x), [0], 1),
       /maxAt: complex numbers have no order/,
     ],
   ])('%s', (_, call, message) => expect(call).toThrow(message));

@@ -42,10 +42,7 @@ const kinds: Readonly<Record<string, (n: number) => X>> = {
   'a half, rounded': (n) => sn.cat([data(Math.floor(n / 2)), sn.ones([n - Math.floor(n / 2)])]),
   integers: (n) => sn.arange(n).mul(7).bitwiseAnd(3).cast('f32'),
   sorted: (n) => sn.sort(data(n))[0],
-  'its operand in the end': (n) =>
-    data(n)
-      .pad([[1, 1]])
-      .narrow(0, 1, n),
+  'its operand in the end': (n) => sn.pad(data(n), [[1, 1]]).narrow(0, 1, n),
 };
 
 const sizes = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14];

@@ -35,7 +35,7 @@ export const linearAlgebra: Family = {
     choleskyInverse: 'sn.choleskyInverse(l)',
     choleskySolve: 'sn.choleskySolve(b, l)',
     qr: 'sn.qr(x)',
-    svd: { call: 'sn.svd(a)', compared: bySvd('y[2].adjoint()') },
+    svd: { call: 'sn.svd(a)', compared: bySvd('sn.adjoint(y[2])') },
     pinverse: 'sn.pinverse(x)',
     geqrf: 'sn.geqrf(x)',
     luUnpack: 'sn.luUnpack(r, pivots)',

@@ -129,7 +129,7 @@ export const maskedOperations: Family = {
     'masked.norm': 'sn.masked.norm(x, 2, 1, { mask })',
     'masked.normalize': 'sn.masked.normalize(x, 2, 1, { mask })',
     'masked.logaddexp': 'sn.masked.logaddexp(x, y, { inputMask: mask, otherMask: mask })',
-    maskedMax: 'x.maskedMax(mask, 1)',
-    maskedMin: 'x.maskedMin(mask, 1)',
+    maskedMax: 'sn.maskedMax(x, mask, 1)',
+    maskedMin: 'sn.maskedMin(x, mask, 1)',
   },
 };

@@ -41,7 +41,7 @@ const kinds: Readonly<Record<string, (n: number, part: Part) => { a: sn.Tensor; 
   },
   Hermitian: (n, part) => {
     const x = sn.complex(matrices([2, n, n], part, n + 4), matrices([2, n, n], part, n + 5));
-    const whole = x.add(x.adjoint());
+    const whole = x.add(sn.adjoint(x));
     return { a: whole.sub(whole.mul(sn.eye(n, n, { dtype: part }).mul(0.9))), hermitian: true };
   },
 };
