@@ -13,11 +13,23 @@ import type { Target } from '../schedule/target.ts';
 export type Compiler = Pick<typeof import('./compile.ts'), 'castDoubleInputs' | 'compileGraph'>;
 
 /** The chunks; the emitter of each target is one, and the interpreter. */
-export type Chunk = 'compiler' | 'products' | 'attention' | 'rare' | 'verifiers' | TargetId;
+export type Chunk =
+  | 'compiler'
+  | 'products'
+  | 'products-cpu'
+  | 'products-gpu'
+  | 'matrix-units'
+  | 'attention'
+  | 'rare'
+  | 'verifiers'
+  | TargetId;
 
 const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
   compiler: () => import('./compile.ts'),
   products: () => import('./chunks/products.ts'),
+  'products-cpu': () => import('./chunks/products-cpu.ts'),
+  'products-gpu': () => import('./chunks/products-gpu.ts'),
+  'matrix-units': () => import('./chunks/matrix-units.ts'),
   attention: () => import('./chunks/attention.ts'),
   rare: () => import('./chunks/rare.ts'),
   wgsl: () => import('./chunks/wgsl.ts'),
@@ -70,10 +82,13 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, Chunk | undefined>> 
   conj: 'rare',
 };
 
-/** What compiling a graph needs beside its target's language. `memory`: within a budget. */
+/**
+ * What compiling a graph needs beside its target's language; where no target is known yet, what it needs on each. `memory`:
+ * within a budget.
+ */
 export function chunksOf(
   graph: Graph,
-  target: Pick<Target, 'dtypes'> | undefined,
+  target: Pick<Target, 'dtypes' | 'machine' | 'matrixUnits'> | undefined,
   { check = false, memory = false }: { readonly check?: boolean; readonly memory?: boolean } = {},
 ): Set<Chunk> {
   const needed = new Set<Chunk>(['compiler']);
@@ -84,13 +99,17 @@ export function chunksOf(
     const chunk = isElementwise(op) ? undefined : neededBy[op];
     if (chunk !== undefined) needed.add(chunk);
     if (isComplex(dtype)) needed.add('rare');
-    if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) !== true)
+    if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) === false)
       needed.add('rare');
     if (op === 'dot') dots += 1;
   }
   // Rare operations are computed by products and sums too, and loops and transforms by any number of products.
   if (needed.has('rare')) needed.add('products').add('attention');
   if (dots > 1) needed.add('attention');
+  if (target !== undefined && needed.has('products')) {
+    needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
+    if (target.matrixUnits !== undefined) needed.add('matrix-units');
+  }
   return needed;
 }
 

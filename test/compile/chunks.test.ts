@@ -9,7 +9,7 @@ import { CompilerBug, SinterError } from '../../src/errors.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
 import type { Graph, Node } from '../../src/ir/graph.ts';
 import * as sn from '../../src/index.ts';
-import { cudaTarget, gpuTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
+import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import type { Slot } from '../../src/slot.ts';
 import { graphOf, skeletonOf } from '../../src/tensor/realise/skeleton.ts';
 import { storageOf } from '../../src/tensor/recording/leaf.ts';
@@ -19,7 +19,14 @@ import { evaluate, tensorsOf } from '../support/coverage/call.ts';
 import { families } from '../support/coverage/rows/all.ts';
 import { rowsOf, type Row } from '../support/coverage/row.ts';
 
-const targets = { wasm: wasmTarget, wgsl: gpuTarget, cuda: cudaTarget } as const;
+const units: Target = { ...cudaTarget, matrixUnits: ['f16', 'bf16', 'tf32'], warpgroups: true };
+const targets: Readonly<Record<string, Target>> = {
+  wasm: wasmTarget,
+  wgsl: gpuTarget,
+  software: softwareTarget,
+  cuda: cudaTarget,
+  units,
+};
 
 /** What `work` gives where only these chunks have come. */
 function withOnly<T>(chunks: ReadonlySet<string>, work: () => T): T {
@@ -105,7 +112,7 @@ function gradientsOf(losses: readonly sn.Tensor[], inputs: readonly sn.Tensor[])
 
 describe.each(families.map((family) => [family.name, family] as const))('%s', (_, family) => {
   test('compile with the chunks that their graphs ask for, and so do their gradients', () => {
-    const next = (): [string, Target][] => [Object.entries(targets)[turn++ % 3]!];
+    const next = (): [string, Target][] => [Object.entries(targets)[turn++ % 5]!];
     for (const row of rowsOf(family)) {
       const { given, results } = resultsOf(row);
       if (results.length === 0) continue;
@@ -130,7 +137,10 @@ test('verifiers and budgets of memory are asked for where they are used', () => 
 test('elementwise programs need the compiler alone, products no rare operations', () => {
   const x = sn.ones([4, 4]);
   expect([...chunksOf(graphOfAll([x.exp().add(x.T)]), wasmTarget)]).toEqual(['compiler']);
-  expect([...chunksOf(graphOfAll([x.matmul(x).softmax(1)]), wasmTarget)]).toEqual(['compiler', 'products']);
+  const product = graphOfAll([x.matmul(x).softmax(1)]);
+  expect([...chunksOf(product, wasmTarget)]).toEqual(['compiler', 'products', 'products-cpu']);
+  expect([...chunksOf(product, gpuTarget)]).toEqual(['compiler', 'products', 'products-gpu']);
+  expect([...chunksOf(product, undefined)]).toEqual(['compiler', 'products']);
 });
 
 test('what is used and was not asked for is a bug of the compiler that names it', () => {

@@ -7,6 +7,9 @@ import type { Slot } from '../../slot.ts';
 import { slots as attention } from './attention.ts';
 import { slots as cuda } from './cuda.ts';
 import { slots as interpreter } from './interpreter.ts';
+import { slots as matrixUnits } from './matrix-units.ts';
+import { slots as productsCpu } from './products-cpu.ts';
+import { slots as productsGpu } from './products-gpu.ts';
 import { slots as products } from './products.ts';
 import { slots as rare } from './rare.ts';
 import { slots as verifiers } from './verifiers.ts';
@@ -18,7 +21,10 @@ export const slotsBy: Readonly<Record<Exclude<Chunk, 'compiler'>, readonly Slot<
   attention,
   cuda,
   interpreter,
+  'matrix-units': matrixUnits,
   products,
+  'products-cpu': productsCpu,
+  'products-gpu': productsGpu,
   rare,
   verifiers,
   wasm,

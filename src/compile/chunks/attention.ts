@@ -1,7 +1,9 @@
 // The chunk of attention: it finds products that weigh by products, and computes them in one kernel.
 
 import { templates } from '../../codegen/lower/templates.ts';
-import { attentionLoop } from '../../codegen/template/attention/attention.ts';
+import { attentionLoop, attentionStrategies } from '../../codegen/template/attention/attention.ts';
+import { packed } from '../../codegen/template/attention/cpu/packed.ts';
+import { lanes } from '../../codegen/template/attention/gpu/lanes.ts';
 import { attentionBuilder } from '../../schedule/body/anchor.ts';
 import { attentionBody } from '../../schedule/body/attention.ts';
 import { findAttention } from '../../schedule/cluster/attention.ts';
@@ -10,6 +12,8 @@ import { fill, type Slot } from '../../slot.ts';
 
 export const slots: readonly Slot<unknown>[] = fill(
   [templates.attention, attentionLoop],
+  [attentionStrategies.packed, packed],
+  [attentionStrategies.lanes, lanes],
   [attentionBuilder, attentionBody],
   [attentionFinder, findAttention],
 );

@@ -6,21 +6,21 @@ import { CompilerBug } from '../../../errors.ts';
 import type { Loop } from '../../loop/loop.ts';
 import { firstFitting, type FittingStrategy } from '../shared/first-fit.ts';
 import type { Frame } from '../shared/frame.ts';
-import { packed } from './cpu/packed.ts';
-import { lanes } from './gpu/lanes.ts';
-import { mma } from './gpu/mma.ts';
+import { Slot } from '../../../slot.ts';
 import type { Attention } from './gpu/rows.ts';
 
 /** In the order in which they are tried. Lanes fit everything. */
-const strategies: Readonly<Record<'packed' | 'mma' | 'lanes', FittingStrategy<Attention>>> = {
-  packed,
-  mma,
-  lanes,
+export const attentionStrategies: Readonly<
+  Record<'packed' | 'mma' | 'lanes', Slot<FittingStrategy<Attention>>>
+> = {
+  packed: new Slot('attention on a core'),
+  mma: new Slot('attention on matrix units'),
+  lanes: new Slot('attention by lanes'),
 };
 
 /** The Loop of an attention kernel. */
 export function attentionLoop(frame: Frame): Loop {
   const { body } = frame.kernel;
   if (body.kind !== 'attention') throw new CompilerBug('attention template', `got a ${body.kind} kernel`);
-  return firstFitting(strategies, frame, body);
+  return firstFitting(attentionStrategies, frame, body);
 }

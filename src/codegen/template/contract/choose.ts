@@ -4,7 +4,7 @@
 import type { Target } from '../../../schedule/target.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { flippedProblem, type ContractProblem } from './problem.ts';
-import { strategies, strategyOf, type ContractTiling } from './strategies.ts';
+import { isPresent, presentStrategies, strategyOf, type ContractTiling } from './strategies.ts';
 
 /** Candidates a kernel is measured with at most. */
 const mostCandidates = 8;
@@ -16,7 +16,7 @@ export function asSeenBy({ flip }: ContractTiling, problem: ContractProblem): Co
 
 /** Whether the templates can build this tiling for the problem within the target's limits. */
 export function isLegal(tiling: ContractTiling, problem: ContractProblem, target: Target): boolean {
-  return strategyOf(tiling).isLegal(tiling, asSeenBy(tiling, problem), target);
+  return isPresent(tiling) && strategyOf(tiling).isLegal(tiling, asSeenBy(tiling, problem), target);
 }
 
 /** The tiling that the model takes to be the fastest. */
@@ -33,8 +33,8 @@ export function candidateTilings(problem: ContractProblem, target: Target): read
 
 /** Every candidate of every strategy that is legal here. */
 export function legalTilings(problem: ContractProblem, target: Target): readonly ContractTiling[] {
-  return Object.values(strategies)
-    .flatMap((strategy): ContractTiling[] => [...strategy.candidates(problem)])
+  return presentStrategies()
+    .flatMap((strategy) => [...strategy.candidates(problem)])
     .filter((tiling) => isLegal(tiling, problem, target));
 }
 

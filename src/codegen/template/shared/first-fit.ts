@@ -2,6 +2,7 @@
 // fits is taken.
 
 import { CompilerBug } from '../../../errors.ts';
+import type { Slot } from '../../../slot.ts';
 import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from './frame.ts';
 
@@ -13,14 +14,14 @@ export interface FittingStrategy<Body> {
   loop(frame: Frame, body: Body): Loop | undefined;
 }
 
-/** The Loop by the first strategy, in the order of the table, that fits. */
+/** The Loop by the first strategy, in the order of the table, that is there and fits. */
 export function firstFitting<Body>(
-  table: Readonly<Record<string, FittingStrategy<Body>>>,
+  table: Readonly<Record<string, Slot<FittingStrategy<Body>>>>,
   frame: Frame,
   body: Body,
 ): Loop {
   for (const strategy of Object.values(table)) {
-    const loop = strategy.loop(frame, body);
+    const loop = strategy.filled?.loop(frame, body);
     if (loop !== undefined) return loop;
   }
   throw new CompilerBug(`${frame.kernel.kind} template`, 'no strategy fits');
