@@ -6,21 +6,29 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { explainFor } from '../src/explain.ts';
-import { gpuTarget, softwareTarget } from '../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../src/schedule/target.ts';
 import { timedWorkloads } from '../src/workloads/timed/workloads.ts';
 import { compare, comparisonTable, geometricMean, ours, type Counted } from './compare/comparison.ts';
 import { driverIn, runDriver } from './compare/driver.ts';
 
-/** Libraries that compute on WebGPU, by the names that the driver knows them by. */
-export const rivals: readonly string[] = ['jax-webgpu', 'ort-node-webgpu', 'ort-web-webgpu', 'tfjs-webgpu'];
+/** What can be compared: our runner on a device, and other libraries on the same one, by the names that the driver knows them by. */
+export const devices: Readonly<
+  Record<string, { readonly ours: string; readonly rivals: readonly string[] }>
+> = {
+  webgpu: { ours, rivals: ['jax-webgpu', 'ort-node-webgpu', 'ort-web-webgpu', 'tfjs-webgpu'] },
+  wasm: { ours: 'ours-wasm-1t', rivals: ['jax-wasm-1t', 'ort-web-wasm-1t', 'tfjs-wasm-1t'] },
+};
 
 const help = `usage: npx tsx bench/compare.ts DIR [options]
 
 Runs DIR/driver.mjs, which measures libraries by turns, each workload in a process of its own; Sinter is bench/peer.mjs there, so
 \`npm run build\` comes first. The ratio is the fastest other library over Sinter; above 1, Sinter is faster. Progress goes to stderr.
 
+  --device NAME     ${Object.keys(devices).join(' or ')} (one thread); webgpu by default
   --workload NAMES  these only, as the driver names them, e.g. W1,W6
-  --against NAMES   these libraries only: ${rivals.join(', ')}
+  --against NAMES   these libraries only: ${Object.values(devices)
+    .flatMap(({ rivals }) => rivals)
+    .join(', ')}
   --repeat N        rounds over all workloads; the best is kept (default 1)
   --json            the result as JSON on stdout
   --help            this text`;
@@ -43,6 +51,7 @@ export async function compareLibraries(
     args: [...args],
     allowPositionals: true,
     options: {
+      device: { type: 'string', default: 'webgpu' },
       workload: { type: 'string' },
       against: { type: 'string' },
       repeat: { type: 'string', default: '1' },
@@ -56,15 +65,19 @@ export async function compareLibraries(
   }
   const [folder, extra] = positionals;
   if (folder === undefined || extra !== undefined) throw new Error(`expected one folder\n\n${help}`);
+  const [device] = chosenOf('device', values.device, Object.keys(devices));
+  const { ours: own, rivals } = devices[device!]!;
   const workloads = chosenOf('workload', values.workload, Object.keys(names));
   const against = chosenOf('against', values.against, rivals);
   const repeat = Number(values.repeat);
   if (!Number.isSafeInteger(repeat) || repeat < 1)
     throw new Error(`--repeat: expects a whole number of at least 1, got '${values.repeat}'`);
   const driver = driverIn(folder);
-  const counted = new Map(workloads.map((workload) => [workload, countsOf(names[workload]!)]));
-  const results = await runDriver(driver, { peers: [ours, ...against], workloads, repeat }, note);
-  const compared = compare(workloads, results);
+  const counted = new Map(
+    workloads.map((workload) => [workload, countsOf(names[workload]!, targets[device!]!)]),
+  );
+  const results = await runDriver(driver, { peers: [own, ...against], workloads, repeat }, note);
+  const compared = compare(workloads, results, own);
   const mean = geometricMean(compared.flatMap(({ ratio }) => ratio ?? []));
   if (values.json === true) {
     const rows = compared.map((one) => ({ ...one, ...counted.get(one.workload) }));
@@ -83,11 +96,15 @@ function chosenOf(option: string, list: string | undefined, known: readonly stri
   throw new Error(`--${option}: there is no '${strange}': expected some of ${known.join(', ')}`);
 }
 
-/** Kernels and bytes of one call, on the WebGPU device that is measured. */
-function countsOf(name: string): Counted {
+const targets: Readonly<Record<string, Target>> = {
+  webgpu: process.env['BENCH_HARDWARE_GPU'] ? gpuTarget : softwareTarget,
+  wasm: wasmTarget,
+};
+
+/** Kernels and bytes of one call, on the device that is measured. */
+function countsOf(name: string, target: Target): Counted {
   const workload = timedWorkloads.find((one) => one.name === name);
   if (workload === undefined) throw new Error(`there is no workload ${name}`);
-  const target = process.env['BENCH_HARDWARE_GPU'] ? gpuTarget : softwareTarget;
   const { kernels, bytes } = explainFor(target, workload.fn, ...workload.args()).totals;
   return { name, kernels, bytes };
 }

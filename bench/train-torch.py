@@ -1,4 +1,5 @@
-"""Training of convolutions in PyTorch on the CPU, with the data of src/workloads/timed/networks.ts: what `bench/train.ts` reads beside ours.
+"""Workloads of `sinter bench` in PyTorch on the CPU: what `bench/train.ts` times beside ours. The convolutions that train have the data of
+src/workloads/timed/networks.ts, the others have random data of the same sizes.
 
 usage: python3 bench/train-torch.py --losses | --workload NAME [--threads N]
 
@@ -83,10 +84,74 @@ def resnet_train(dtype=torch.float32):
     return step
 
 
+def softmax():
+    x = torch.rand(1024, 1024)
+    return lambda: torch.softmax(x, -1)
+
+
+def layer_norm():
+    x, gain, shift = torch.rand(1024, 1024), torch.rand(1024), torch.rand(1024)
+    return lambda: F.layer_norm(x, (1024,), gain, shift)
+
+
+def matmul512():
+    a, b = torch.rand(512, 512), torch.rand(512, 512)
+    return lambda: a @ b
+
+
+def conv3x3():
+    x, weight = torch.rand(1, 32, 56, 56), torch.rand(64, 32, 3, 3)
+    return lambda: F.conv2d(x, weight, padding=1)
+
+
+def gpt_block_forward():
+    """Pre-norm, width 256, 4 heads, batch 4, 128 positions, hidden 1024, causal."""
+    x = torch.rand(4, 128, 256)
+    gains = [torch.rand(256) for _ in range(4)]
+    qkv, out, up, down = (torch.rand(n, m) / 16 for n, m in [(256, 768), (256, 256), (256, 1024), (1024, 256)])
+    past = torch.ones(128, 128).triu(1).bool()
+
+    def step():
+        q, k, v = (F.layer_norm(x, (256,), *gains[:2]) @ qkv).reshape(4, 128, 3, 4, 64).permute(2, 0, 3, 1, 4)
+        scores = (q @ k.transpose(-1, -2) / 8).masked_fill(past, float("-inf"))
+        y = x + (scores.softmax(-1) @ v).transpose(1, 2).reshape(4, 128, 256) @ out
+        return y + F.gelu(F.layer_norm(y, (256,), *gains[2:]) @ up) @ down
+
+    return lambda: torch.no_grad()(step)()
+
+
+def mlp_train_adam():
+    """A perceptron 784-256-10, batch 64, cross-entropy."""
+    model = torch.nn.Sequential(torch.nn.Linear(784, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x, labels = torch.rand(64, 784), torch.randint(10, (64,))
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+workloads = {
+    "convTrain": conv_train,
+    "resnetTrain": resnet_train,
+    "softmax": softmax,
+    "layerNorm": layer_norm,
+    "matmul512": matmul512,
+    "conv3x3": conv3x3,
+    "gptBlockForward": gpt_block_forward,
+    "mlpTrainAdam": mlp_train_adam,
+}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--losses", action="store_true")
-    parser.add_argument("--workload", choices=["convTrain", "resnetTrain"])
+    parser.add_argument("--workload", choices=workloads)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -94,7 +159,7 @@ def main():
         step = resnet_train(torch.float64)
         print(json.dumps([step() for _ in range(3)]))
         return
-    step = {"convTrain": conv_train, "resnetTrain": resnet_train}[options.workload]()
+    step = workloads[options.workload]()
     for _ in sys.stdin:
         wall, used = time.perf_counter(), time.process_time()
         step()

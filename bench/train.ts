@@ -1,4 +1,4 @@
-// Steps of training on WebAssembly beside PyTorch's on the same number of threads, by turns in one run. See --help.
+// Workloads on WebAssembly beside PyTorch's on the same number of threads, by turns in one run. See --help.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -13,10 +13,11 @@ const help = `usage: npx tsx bench/train.ts [options]
 Prints for each workload the least and the median milliseconds of a step here and in PyTorch (bench/train-torch.py), and what part of
 PyTorch's time ours is: of the wall clock and of the processor's time.
 
-  --workload NAMES  convTrain,resnetTrain by default
+  --workload NAMES  convTrain,resnetTrain by default; also softmax, layerNorm, matmul512, conv3x3, gptBlockForward, mlpTrainAdam
   --threads N       of both; 2 by default
   --rounds N        turns of each; 20 by default
-  --python PATH     python3 by default: one that has torch`;
+  --python PATH     python3 by default: one that has torch
+  --json            the least milliseconds by the wall clock, as JSON`;
 
 /** Milliseconds of a step, by the wall clock and by the processor's. */
 interface Times {
@@ -30,6 +31,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '20' },
     python: { type: 'string', default: 'python3' },
+    json: { type: 'boolean', default: false },
     help: { type: 'boolean' },
   },
 });
@@ -79,6 +81,11 @@ async function compared(name: string): Promise<void> {
   peer.end();
   const least = (times: number[]): number => Math.min(...times);
   const median = (times: number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!;
+  if (values.json) {
+    const [sinter, pytorch] = [least(ours.wall), least(theirs.wall)];
+    console.log(JSON.stringify({ workload: name, sinter, pytorch }));
+    return;
+  }
   for (const clock of ['wall', 'used'] as const) {
     const said = [ours, theirs].map(
       (times) => `${least(times[clock]).toFixed(1)} (${median(times[clock]).toFixed(1)})`,

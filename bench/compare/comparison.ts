@@ -3,6 +3,7 @@
 
 import { showBytes, table } from '../../src/table.ts';
 
+/** Our runner on WebGPU, by the name that the driver knows it by. */
 export const ours = 'ours-webgpu';
 
 /** A line of a driver's results: one library, one workload, one repeat. */
@@ -11,6 +12,8 @@ export interface Result {
   readonly workload: string;
   readonly median_ms?: number;
   readonly first_ms?: number;
+  /** On WebGPU: dispatches of a call. */
+  readonly n_dispatch?: number;
   readonly check?: string;
   readonly error?: string;
 }
@@ -21,6 +24,8 @@ export interface Figure {
   /** The lowest median over the repeats: on a shared machine noise only adds. */
   readonly median: number;
   readonly first: number;
+  /** How many kernels a call runs, where the device counts them. */
+  readonly dispatches?: number;
 }
 
 /** A workload measured beside others. */
@@ -38,7 +43,11 @@ export interface Comparison {
 }
 
 /** One comparison a workload, in the order asked for. */
-export function compare(workloads: readonly string[], results: readonly Result[]): Comparison[] {
+export function compare(
+  workloads: readonly string[],
+  results: readonly Result[],
+  own: string = ours,
+): Comparison[] {
   return workloads.map((workload) => {
     const here = results.filter((result) => result.workload === workload);
     const figures = [...new Set(here.map(({ peer }) => peer))].flatMap((peer) => {
@@ -46,24 +55,30 @@ export function compare(workloads: readonly string[], results: readonly Result[]
       if (good.length === 0) return [];
       const least = (pick: (result: Result) => number | undefined): number =>
         Math.min(...good.map((result) => pick(result) ?? Infinity));
+      const dispatches = good.find((result) => result.n_dispatch !== undefined)?.n_dispatch;
       return [
-        { peer, median: least((result) => result.median_ms), first: least((result) => result.first_ms) },
+        {
+          peer,
+          median: least((result) => result.median_ms),
+          first: least((result) => result.first_ms),
+          ...(dispatches !== undefined && { dispatches }),
+        },
       ];
     });
-    const others = figures.filter(({ peer }) => peer !== ours).sort((a, b) => a.median - b.median);
-    const own = figures.find(({ peer }) => peer === ours);
+    const others = figures.filter(({ peer }) => peer !== own).sort((a, b) => a.median - b.median);
+    const ourFigure = figures.find(({ peer }) => peer === own);
     const best = others[0];
-    const bothThere = own !== undefined && best !== undefined;
+    const bothThere = ourFigure !== undefined && best !== undefined;
     const problems = here.flatMap(({ peer, error, check }) => {
       if (error !== undefined) return [`${peer}: ${error}`];
       return check === undefined || check === 'ok' ? [] : [`${peer}: its result is off (${check})`];
     });
     return {
       workload,
-      ours: own,
+      ours: ourFigure,
       others,
-      ratio: bothThere ? best.median / own.median : undefined,
-      firstRatio: bothThere ? Math.min(...others.map(({ first }) => first)) / own.first : undefined,
+      ratio: bothThere ? best.median / ourFigure.median : undefined,
+      firstRatio: bothThere ? Math.min(...others.map(({ first }) => first)) / ourFigure.first : undefined,
       problems: [...new Set(problems)],
     };
   });

@@ -5,9 +5,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compareLibraries, rivals } from '../../bench/compare.ts';
-import { compare, geometricMean, ours, type Result } from '../../bench/compare/comparison.ts';
+import { compareLibraries, devices } from '../../bench/compare.ts';
+import { compare, geometricMean, ours, type Figure, type Result } from '../../bench/compare/comparison.ts';
 
+const { rivals } = devices['webgpu']!;
 let folder = '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sinter-compare-test-'));
@@ -49,7 +50,7 @@ describe('a comparison', () => {
   test('runs the driver of a folder and divides the fastest other library by ours', async () => {
     await pretend([
       line(ours, 'W2', 10, 90),
-      line(ours, 'W2', 8, 100),
+      { ...line(ours, 'W2', 8, 100), n_dispatch: 3 },
       line('jax-webgpu', 'W2', 40, 60),
       line('jax-webgpu', 'W2', 32, 70),
       line('tfjs-webgpu', 'W2', 50, 45),
@@ -67,9 +68,10 @@ describe('a comparison', () => {
     expect(out).toContain(`geometric mean of the ratios: ${Math.sqrt(2).toFixed(2)}`);
     const json = JSON.parse((await ran(...args, '--json')).out) as {
       readonly geometricMean: number;
-      readonly workloads: readonly { readonly name: string; readonly ratio: number }[];
+      readonly workloads: readonly { readonly name: string; readonly ratio: number; readonly ours: Figure }[];
     };
     expect(json.geometricMean).toBeCloseTo(Math.sqrt(2), 12);
+    expect(json.workloads.map(({ ours: own }) => own.dispatches)).toEqual([3, undefined]);
     expect(json.workloads.map(({ name, ratio }) => [name, ratio])).toEqual([
       ['softmax', 4],
       ['additionsCompiled', 0.5],
@@ -80,6 +82,13 @@ describe('a comparison', () => {
     await pretend([]);
     const { notes } = await ran(folder, '--against', 'tfjs-webgpu', '--workload', 'W2');
     expect(notes).toContain(`asked ${ours},tfjs-webgpu W2 1 `);
+  });
+
+  test('measures one thread of WebAssembly beside the libraries that compute there', async () => {
+    await pretend([line('ours-wasm-1t', 'W2', 8, 100), line('jax-wasm-1t', 'W2', 4, 50)]);
+    const { out, notes } = await ran(folder, '--device', 'wasm', '--workload', 'W2');
+    expect(notes).toContain('asked ours-wasm-1t,jax-wasm-1t,ort-web-wasm-1t,tfjs-wasm-1t W2 1 ');
+    expect(out).toMatch(/^W2 +softmax +1 +8.00 MiB +8.00 +4.00 +0.50 +100 +0.50$/m);
   });
 
   test('fails where the driver fails, with its last words', async () => {
@@ -101,6 +110,7 @@ describe('mistakes say what is expected', () => {
   test.each([
     [[], 'expected one folder\n\nusage: npx tsx bench/compare.ts DIR'],
     [['/nowhere'], 'there is no /nowhere/driver.mjs'],
+    [['/nowhere', '--device', 'abacus'], "--device: there is no 'abacus': expected some of webgpu, wasm"],
     [['/nowhere', '--against', 'numpy'], "--against: there is no 'numpy': expected some of jax-webgpu, "],
     [['/nowhere', '--workload', 'W99'], "--workload: there is no 'W99': expected some of W1, W1f, "],
     [['/nowhere', '--repeat', '0'], "--repeat: expects a whole number of at least 1, got '0'"],
