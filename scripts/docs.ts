@@ -1,6 +1,6 @@
-// Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/ops.md with docs/ops/, in docs/pytorch.md the methods, what
-// the examples of README.md and of the guides to models, training and transforms print, and in README.md the budget table. A test compares them with
-// what the code says now.
+// Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/ops.md with docs/ops/,
+// in docs/pytorch.md the list of methods, what the examples of README.md and of the guides print, the budget table of docs/kernels.md, and
+// README.md's table of other libraries. A test compares them with what the code says now.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,10 +8,23 @@ import { budget } from '../src/cli/bench/budget.ts';
 import { showBytes } from '../src/table.ts';
 import { workloads } from '../src/workloads/all.ts';
 import { apiReference } from './api.ts';
+import { comparisonSection, measurements } from '../bench/compare/readme.ts';
 import * as everyday from '../src/tensor/everyday.ts';
 import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
 import { operationPages } from './operations/pages.ts';
+
+/** The pages whose programs are run, besides README.md. */
+export const guides = [
+  'docs/guide.md',
+  'docs/pytorch.md',
+  'docs/jax.md',
+  'docs/tensorflow.md',
+  'docs/nn.md',
+  'docs/training.md',
+  'docs/functions/transforms.md',
+  'docs/functions/control-flow.md',
+] as const;
 
 const place = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
@@ -54,12 +67,7 @@ export function withSection(text: string, name: string, content: string): string
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(place('docs/figures/softmax.svg'), softmaxFigure());
   writeFileSync(place('docs/api.md'), apiReference());
-  for (const path of [
-    'docs/nn.md',
-    'docs/training.md',
-    'docs/functions/transforms.md',
-    'docs/functions/control-flow.md',
-  ]) {
+  for (const path of guides) {
     const guide = readFileSync(place(path), 'utf8');
     writeFileSync(place(path), withOutputs(guide, await runExamples(examplesOf(guide))));
   }
@@ -67,7 +75,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   for (const [path, text] of await operationPages()) writeFileSync(place(path), text);
   const migration = readFileSync(place('docs/pytorch.md'), 'utf8');
   writeFileSync(place('docs/pytorch.md'), withSection(migration, 'methods', methodNames()));
+  const kernels = readFileSync(place('docs/kernels.md'), 'utf8');
+  writeFileSync(place('docs/kernels.md'), withSection(kernels, 'budget', budgetTable()));
   const readme = readFileSync(place('README.md'), 'utf8');
   const outputs = await runExamples(examplesOf(readme));
-  writeFileSync(place('README.md'), withOutputs(withSection(readme, 'budget', budgetTable()), outputs));
+  const compared = withSection(readme, 'comparison', comparisonSection(measurements()));
+  writeFileSync(place('README.md'), withOutputs(compared, outputs));
 }

@@ -1,5 +1,5 @@
 // The public functions at NaN, infinities, both zeros, subnormals, the ends of the range, equal elements and nothing at all give what
-// PyTorch gives, results and gradients, on every device here; but for what README's table says, row by row.
+// PyTorch gives, results and gradients, on every device here; but for what the table of docs/pytorch.md says, row by row.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

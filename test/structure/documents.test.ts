@@ -5,7 +5,8 @@ import { existsSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { apiReference } from '../../scripts/api.ts';
-import { budgetTable, methodNames, withSection } from '../../scripts/docs.ts';
+import { comparisonSection, measurements } from '../../bench/compare/readme.ts';
+import { budgetTable, guides, methodNames, withSection } from '../../scripts/docs.ts';
 import { checkExamples, examplesOf, runExamples } from '../../scripts/examples.ts';
 import { softmaxFigure } from '../../scripts/figure.ts';
 import { runCli } from '../../src/cli/commands.ts';
@@ -20,13 +21,7 @@ const documents = [
   'CHANGELOG.md',
   ...filesUnder('docs', '.md'),
 ];
-const guides = [
-  'docs/nn.md',
-  'docs/training.md',
-  'docs/functions/transforms.md',
-  'docs/functions/control-flow.md',
-].map((path) => readText(path));
-const examples = { readme: examplesOf(readme), guides: guides.flatMap(examplesOf) };
+const examples = { readme: examplesOf(readme), guides: guides.flatMap((path) => examplesOf(readText(path))) };
 
 let checked: Promise<string> | undefined;
 /** What the type checker says against examples of all documents, which it reads at once: most of its time goes into the sources. */
@@ -50,28 +45,51 @@ describe('README.md', () => {
     expect(await saidOf('readme')).toEqual([]);
   });
 
-  test('counts kernels and bytes as the compiler does', () => {
-    expect(withSection(readme, 'budget', budgetTable()), stale).toBe(readme);
+  test('shows what was measured of other libraries', () => {
+    expect(withSection(readme, 'comparison', comparisonSection(measurements())), stale).toBe(readme);
+  });
+
+  test('has at most 9,000 bytes', () => {
+    expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(9000);
   });
 
   test('shows the kernel that the compiler generates', () => {
     expect(readText('docs/figures/softmax.svg'), stale).toBe(softmaxFigure());
   });
+});
 
-  test('names commands that exist', async () => {
-    const named = new Set([...readme.matchAll(/`sinter ([a-z]+)`/g)].map(([, name]) => name!));
-    expect(named.size).toBeGreaterThan(0);
-    for (const name of named) {
+describe('docs/', () => {
+  test('counts kernels and bytes as the compiler does', () => {
+    const kernels = readText('docs/kernels.md');
+    expect(withSection(kernels, 'budget', budgetTable()), stale).toBe(kernels);
+    const rows = budgetTable().split('\n').length - 2;
+    expect(readme).toContain(`counts the kernels and bytes of ${rows} workloads`);
+  });
+
+  test('names every command of the command line, and no other', async () => {
+    const run = async (...args: readonly string[]): Promise<string> => {
       const lines: string[] = [];
       const write = (text: string): void => void lines.push(text);
       const output = { columns: undefined, line: write, part: write, note: write, live: write, mark: write };
-      expect(await runCli([name, '--help'], output), lines.join('\n')).toBe(0);
-      expect(lines.join('\n')).toContain(`usage: sinter ${name}`);
-    }
+      expect(await runCli(args, output), lines.join('\n')).toBe(0);
+      return lines.join('\n');
+    };
+    const named = [...readText('docs/cli.md').matchAll(/^\| `sinter ([a-z]+)`/gm)].map(([, name]) => name!);
+    const there = [...(await run('--help')).matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!);
+    expect(named).toEqual(there);
+    for (const name of named) expect(await run(name, '--help')).toContain(`usage: sinter ${name}`);
+  });
+
+  test('leads from its index to every page', () => {
+    const linked = [...readText('docs/index.md').matchAll(/\]\(([^)#]+)/g)].map(([, file]) =>
+      posix.join('docs', file!),
+    );
+    const pages = filesUnder('docs', '.md').filter((path) => !path.startsWith('docs/ops/'));
+    expect(pages.filter((path) => path !== 'docs/index.md' && !linked.includes(path))).toEqual([]);
   });
 });
 
-describe('the guides to models, training, transforms and loops', () => {
+describe('the guides', () => {
   test('have examples that print what stands under them', async () => {
     expect(await runExamples(examples.guides)).toEqual(examples.guides.map(({ expected }) => expected));
   });
@@ -91,39 +109,74 @@ describe('the reference', () => {
     expect(withSection(page, 'methods', methodNames()), stale).toBe(page);
   });
 
-  test.each(['docs/pytorch.md', 'docs/jax.md'])(
+  test.each(['docs/pytorch.md', 'docs/jax.md', 'docs/tensorflow.md'])(
     'for users of other libraries names what is there: %s',
     async (page) => {
-      const [main, nn, optim, io, onnx, data, train] = await Promise.all([
-        import('../../src/index.ts'),
-        import('../../src/nn/index.ts'),
-        import('../../src/optim/index.ts'),
-        import('../../src/io/index.ts'),
-        import('../../src/onnx/index.ts'),
-        import('../../src/data/index.ts'),
-        import('../../src/train/index.ts'),
-      ]);
-      const known = new Set(
-        [main, nn, optim, io, onnx, data, data.metrics, train].flatMap((entry) => Object.keys(entry)),
-      );
-      const methods = new Set(Object.getOwnPropertyNames(main.Tensor.prototype));
-      // Calls in the right columns: `where(…)`, `x.select(…)`, `new Linear(…)`.
-      const cells = readText(page).matchAll(/^\|[^|]+\|([^|]+)\|$/gm);
-      const calls = [...cells].flatMap(([, cell]) =>
-        [...cell!.matchAll(/`[^`]*`/g)].flatMap(([code]) => [
-          ...code.matchAll(/(\w+\.)?(\w+)(?=\()|^`(\w+)`$/g),
+      const { known, methods, members } = await publicNames();
+      const text = readText(page);
+      // Calls in the columns of Sinter, `where(…)`, `x.select(…)`, `new Linear(…)`, `fft.rfft(x)`, and names alone.
+      const calls = sinterCells(text).flatMap((cell) =>
+        [...cell.matchAll(/`[^`]*`/g)].flatMap(([code]) => [
+          ...code.matchAll(/(\w+)?\.?\b(\w+)(?=\()|^`(\w+)`$/g),
         ]),
       );
       expect(calls.length).toBeGreaterThan(30);
-      const lost = calls.filter(([, of, called, alone]) =>
-        of !== undefined && !known.has(called!)
-          ? !methods.has(called!) && !['optimizer', 'model'].includes(of.slice(0, -1))
-          : !known.has(called ?? alone!),
-      );
-      expect(lost.map(([text]) => text)).toEqual([]);
+      const isThere = ([, of, called, alone]: readonly (string | undefined)[]): boolean => {
+        const name = called ?? alone!;
+        if (of === undefined) return known.has(name);
+        if (members.has(of)) return members.get(of)!.has(name);
+        return known.has(name) || methods.has(name) || ['optimizer', 'model'].includes(of);
+      };
+      expect(calls.filter((call) => !isThere(call)).map(([code]) => code)).toEqual([]);
     },
   );
+
+  test('for users of TensorFlow.js lists names that are there', async () => {
+    const { known } = await publicNames();
+    const [, list] = /These have the same name[^\n]*\n\n([^]*?)\n\n/.exec(readText('docs/tensorflow.md'))!;
+    const names = [...list!.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(50);
+    expect(names.filter((name) => !known.has(name))).toEqual([]);
+  });
 });
+
+/** The names that the entry points export, the methods of tensors, and the members of namespaces such as `fft`. */
+async function publicNames(): Promise<{
+  readonly known: ReadonlySet<string>;
+  readonly methods: ReadonlySet<string>;
+  readonly members: ReadonlyMap<string, ReadonlySet<string>>;
+}> {
+  const [main, ...others] = await Promise.all([
+    import('../../src/index.ts'),
+    import('../../src/nn/index.ts'),
+    import('../../src/optim/index.ts'),
+    import('../../src/io/index.ts'),
+    import('../../src/onnx/index.ts'),
+    import('../../src/data/index.ts'),
+    import('../../src/train/index.ts'),
+    import('../../src/pixels/index.ts'),
+  ]);
+  const exported = [main, ...others].flatMap((entry) => Object.entries(entry as Record<string, unknown>));
+  const namespaces = exported.filter(([, value]) => typeof value === 'object' && value !== null);
+  return {
+    known: new Set(exported.map(([name]) => name)),
+    methods: new Set(Object.getOwnPropertyNames(main.Tensor.prototype)),
+    members: new Map(namespaces.map(([name, value]) => [name, new Set(Object.keys(value as object))])),
+  };
+}
+
+/** The cells below the head `Sinter` of every table of two columns. */
+function sinterCells(markdown: string): string[] {
+  const tables = markdown.matchAll(/(?:^\|.*\|\n)+/gm);
+  return [...tables].flatMap(([table]) => {
+    const rows = table
+      .trimEnd()
+      .split('\n')
+      .map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+    const column = rows[0]!.findIndex((title) => /^Sinter\b/.test(title));
+    return column < 0 ? [] : rows.slice(2).map((row) => row[column]!);
+  });
+}
 
 describe('ARCHITECTURE.md', () => {
   test('names source files that exist', () => {

@@ -1,4 +1,4 @@
-// Whether a result is PyTorch's: shapes, dtypes as far as README promises them, elements within the tolerances of the samples.
+// Whether a result is PyTorch's: shapes, dtypes as far as docs/pytorch.md promises them, elements within the tolerances of the samples.
 
 import type { HostTensor } from '../../../src/io/host.ts';
 import { isInteger, type DType } from '../../../src/ir/dtype.ts';
@@ -66,7 +66,7 @@ function unit(dtype: DType): number {
 }
 
 /**
- * README's differences: positions and sums of integers are i32 where PyTorch has i64, `all` and `any` of u8 are bool; the values must
+ * The differences of docs/pytorch.md: positions and sums of integers are i32 where PyTorch has i64, `all` and `any` of u8 are bool; the values must
  * be the same.
  */
 function isPromised(actual: string, expected: string): boolean {

@@ -1,10 +1,11 @@
-// Where Sinter means something else than PyTorch 1.13 at an edge, on purpose. Each row is said in README's table "Where they do not";
+// Where Sinter means something else than PyTorch 1.13 at an edge, on purpose. Each row is said in the table "Where results differ" of
+// docs/pytorch.md;
 // a row that no case meets any more is a mistake (test/numerics/torch-edges.test.ts).
 
 import type { Difference } from './edges.ts';
 
 interface Known {
-  /** What README's table says of it. */
+  /** What the table says of it. */
   readonly why: string;
   readonly calls: RegExp;
   readonly parts?: RegExp;
