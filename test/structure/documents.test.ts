@@ -80,6 +80,26 @@ describe('docs/', () => {
     for (const name of named) expect(await run(name, '--help')).toContain(`usage: sinter ${name}`);
   });
 
+  test('names every module and optional package', () => {
+    const { exports, peerDependencies } = JSON.parse(readText('package.json')) as {
+      readonly exports: Readonly<Record<string, unknown>>;
+      readonly peerDependencies: Readonly<Record<string, string>>;
+    };
+    const modules = Object.keys(exports).filter((path) => path !== './package.json');
+    const cells = (text: string): string[] =>
+      [...text.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell]) =>
+        [...cell!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
+      );
+    const section = (page: string, title: string): string =>
+      new RegExp(`^## ${title}\n([^]*?)(?=^## |$(?![^]))`, 'm').exec(readText(page))![1]!;
+    expect(cells(section('docs/guide.md', 'Modules')).toSorted()).toEqual(
+      modules.map((path) => `sinter${path.slice(1)}`).toSorted(),
+    );
+    expect(cells(section('docs/devices.md', 'Optional packages')).toSorted()).toEqual(
+      Object.keys(peerDependencies).toSorted(),
+    );
+  });
+
   test('leads from its index to every page', () => {
     const linked = [...readText('docs/index.md').matchAll(/\]\(([^)#]+)/g)].map(([, file]) =>
       posix.join('docs', file!),
