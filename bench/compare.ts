@@ -30,6 +30,7 @@ Runs DIR/driver.mjs, which measures libraries by turns, each workload in a proce
     .flatMap(({ rivals }) => rivals)
     .join(', ')}
   --repeat N        rounds over all workloads; the best is kept (default 1)
+  --timeout S       seconds that one library may take for one workload; the driver's limit by default
   --json            the result as JSON on stdout
   --help            this text`;
 
@@ -55,6 +56,7 @@ export async function compareLibraries(
       workload: { type: 'string' },
       against: { type: 'string' },
       repeat: { type: 'string', default: '1' },
+      timeout: { type: 'string' },
       json: { type: 'boolean' },
       help: { type: 'boolean' },
     },
@@ -72,11 +74,18 @@ export async function compareLibraries(
   const repeat = Number(values.repeat);
   if (!Number.isSafeInteger(repeat) || repeat < 1)
     throw new Error(`--repeat: expects a whole number of at least 1, got '${values.repeat}'`);
+  const timeout = values.timeout === undefined ? undefined : Number(values.timeout);
+  if (timeout !== undefined && !(timeout > 0))
+    throw new Error(`--timeout: expects a number of seconds above 0, got '${values.timeout}'`);
   const driver = driverIn(folder);
   const counted = new Map(
     workloads.map((workload) => [workload, countsOf(names[workload]!, targets[device!]!)]),
   );
-  const results = await runDriver(driver, { peers: [own, ...against], workloads, repeat }, note);
+  const results = await runDriver(
+    driver,
+    { peers: [own, ...against], workloads, repeat, ...(timeout !== undefined && { timeout }) },
+    note,
+  );
   const compared = compare(workloads, results, own);
   const mean = geometricMean(compared.flatMap(({ ratio }) => ratio ?? []));
   if (values.json === true) {

@@ -17,6 +17,8 @@ export interface DriverRun {
   /** By the names that the driver knows them by. */
   readonly workloads: readonly string[];
   readonly repeat: number;
+  /** Seconds that one library may take for one workload; the driver's own limit by default. */
+  readonly timeout?: number;
 }
 
 /** The driver of a folder. Throws where there is none. */
@@ -29,7 +31,7 @@ export function driverIn(folder: string): string {
 /** Rejects when the driver fails. A library that it cannot run is a line with an error. */
 export async function runDriver(
   driver: string,
-  { peers, workloads, repeat }: DriverRun,
+  { peers, workloads, repeat, timeout }: DriverRun,
   note: (line: string) => void,
 ): Promise<Result[]> {
   const scratch = await mkdtemp(join(tmpdir(), 'sinter-compare-'));
@@ -40,6 +42,7 @@ export async function runDriver(
       workloads: workloads.join(),
       repeat: String(repeat),
       out: results,
+      ...(timeout !== undefined && { 'timeout-ms': String(1000 * timeout) }),
     };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
     await finished(driver, args, note);

@@ -17,6 +17,8 @@ interface Row {
 /** One run: the command that printed its rows. */
 interface Run {
   readonly command: string;
+  /** How often it ran, where that was more than once. */
+  readonly note?: string;
   readonly rows: readonly Row[];
 }
 
@@ -56,7 +58,9 @@ export function comparisonSection({ date, machine, versions, runs }: Measured): 
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
   const rule = widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
-  const commands = runs.map(({ command }, run) => `${run + 1}. \`${command}\``);
+  const commands = runs.map(
+    ({ command, note }, run) => `${run + 1}. \`${command}\`${note === undefined ? '' : `: ${note}`}`,
+  );
   return [
     line(head),
     `| ${rule.join(' | ')} |`,

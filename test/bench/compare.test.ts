@@ -35,7 +35,7 @@ async function pretend(results: readonly Result[], code = 0): Promise<void> {
     "import fs from 'node:fs';",
     "const at = (name) => process.argv[process.argv.indexOf('--' + name) + 1];",
     `for (const line of ${JSON.stringify(results)}) fs.appendFileSync(at('out'), JSON.stringify(line) + '\\n');`,
-    "console.log(['asked', at('peers'), at('workloads'), at('repeat'), process.env.OURS].join(' '));",
+    "console.log(['asked', at('peers'), at('workloads'), at('repeat'), process.env.OURS, ...(process.argv.includes('--timeout-ms') ? [at('timeout-ms')] : [])].join(' '));",
     `if (${code} !== 0) console.error('out of luck');`,
     `process.exitCode = ${code};`,
   ];
@@ -91,6 +91,12 @@ describe('a comparison', () => {
     expect(out).toMatch(/^W2 +softmax +1 +8.00 MiB +8.00 +4.00 +0.50 +100 +0.50$/m);
   });
 
+  test('gives slow libraries the time that it is told', async () => {
+    await pretend([]);
+    const { notes } = await ran(folder, '--workload', 'W2', '--timeout', '90');
+    expect(notes).toMatch(/peer\.mjs 90000$/m);
+  });
+
   test('fails where the driver fails, with its last words', async () => {
     await pretend([], 3);
     await expect(ran(folder, '--workload', 'W2')).rejects.toThrow(
@@ -113,6 +119,7 @@ describe('mistakes say what is expected', () => {
     [['/nowhere', '--device', 'abacus'], "--device: there is no 'abacus': expected some of webgpu, wasm"],
     [['/nowhere', '--against', 'numpy'], "--against: there is no 'numpy': expected some of jax-webgpu, "],
     [['/nowhere', '--workload', 'W99'], "--workload: there is no 'W99': expected some of W1, W1f, "],
+    [['/nowhere', '--timeout', 'long'], "--timeout: expects a number of seconds above 0, got 'long'"],
     [['/nowhere', '--repeat', '0'], "--repeat: expects a whole number of at least 1, got '0'"],
   ])('%j', async (args, message) => {
     await expect(ran(...args)).rejects.toThrow(message);
