@@ -44,6 +44,8 @@ export interface BundleOptions {
   readonly format?: WeightFormat;
   /** Most bytes of a file of weights; all in one by default. */
   readonly shardSize?: number;
+  /** Whether programs check labels and indices; they do by default. */
+  readonly checks?: boolean;
   /** The code that runs bundles for these targets, and the files that it loads beside it. */
   readonly runtime: BundleRuntime;
   /**
@@ -124,7 +126,11 @@ export async function bundleOf(
   const recorded: RecordedEntry[] = [];
   const notes: string[] = [];
   for (const point of points) {
-    const open: OpenPoint = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };
+    const given: OpenPoint = 'at' in point ? point : { name: point.name, sizes: [{}], at: () => point };
+    const open: OpenPoint =
+      options.checks === false
+        ? { ...given, at: async (sizes) => ({ ...(await given.at(sizes)), checks: false }) }
+        : given;
     recorded.push({ name: open.name, ...(await recordedEntry(open, options.state, table, notes)) });
   }
   const { weights, values, stored } = await storedWeights(
@@ -315,7 +321,7 @@ async function imagesOf(
 
 /** Which buffers of a program hold the entry's inputs and outputs, and the bundle's weights. */
 function portsOf({ inputs, outputs }: Program, wiring: Wiring, count: number): Ports {
-  const { wires, sources, results, updates, draws } = wiring;
+  const { wires, sources, results, updates, draws, checks } = wiring;
   const bufferOf = (from: Result): number => ('output' in from ? outputs[from.output]! : inputs[from.input]!);
   return {
     args: Array.from({ length: count }, (_, argument) => {
@@ -327,6 +333,9 @@ function portsOf({ inputs, outputs }: Program, wiring: Wiring, count: number): P
     results: results.map(bufferOf),
     updates: updates.map(({ weight, from }) => ({ weight, buffer: bufferOf(from) })),
     draws,
+    ...(checks.length > 0 && {
+      checks: checks.map(({ from, ...check }) => ({ ...check, buffer: bufferOf(from) })),
+    }),
   };
 }
 

@@ -3,13 +3,21 @@
 // whatever else the function captures.
 
 import { SinterError } from '../errors.ts';
+import { dtypeKind } from '../ir/dtype.ts';
 import type { Graph } from '../ir/graph.ts';
 import { storedType } from '../ir/stored.ts';
-import type { EntryInput, Formula, ScalarSource, TensorType } from '../bundle-runtime/manifest.ts';
+import type { CheckPort, EntryInput, Formula, ScalarSource, TensorType } from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/recording/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/compile/trace.ts';
-import { traceFlat, withAllParameters, type Source, type Traced } from '../tensor/compile/trace-function.ts';
+import {
+  traceFlat,
+  withAllParameters,
+  type Check,
+  type Source,
+  type Traced,
+} from '../tensor/compile/trace-function.ts';
+import { unchecked } from '../tensor/debug.ts';
 import { flatten, step, type Flat } from '../tensor/tree.ts';
 import { argumentNames, outputName, placesOf, twin } from './names.ts';
 import type { WeightTable } from './weights.ts';
@@ -26,6 +34,8 @@ export interface EntryPoint {
    * must give.
    */
   readonly inputs: readonly unknown[];
+  /** Whether its programs check labels and indices; they do by default. */
+  readonly checks?: boolean;
 }
 
 /** A function as it was recorded, before it is known which tensors are which weights. */
@@ -63,7 +73,12 @@ export interface Wiring {
   readonly updates: readonly { readonly weight: number; readonly from: Result }[];
   /** Groups of random words that a call draws. */
   readonly draws: Formula;
+  /** Labels and indices that a call checks. */
+  readonly checks: readonly Checking[];
 }
+
+/** A check of a program, and where it finds the outmost integer. */
+export type Checking = Omit<CheckPort, 'buffer'> & { readonly from: Result };
 
 /** An output of the graph, or one of its parameters handed through. */
 export type Result = { readonly output: number } | { readonly input: number };
@@ -85,7 +100,8 @@ export function recordEntry(point: EntryPoint, state: unknown): Recording {
   const hasState = state !== undefined;
   const { fn, inputs: examples } = point;
   const flat = flatten(hasState ? [state, ...examples] : examples, 'build');
-  const partial = traceFlat(fn, flat, 'build');
+  const trace = (): Traced => traceFlat(fn, flat, 'build', false, undefined, true);
+  const partial = point.checks === false ? unchecked(trace) : trace();
   return { point, flat, partial, traced: withAllParameters(partial, flat.leaves), hasState };
 }
 
@@ -117,8 +133,11 @@ export function wiredEntry({ point, flat, traced, hasState }: Recording, weights
   });
   const { outputs, updates } = results({ point, traced, wires, flat, hasState }, weights);
   expectDistinctNames(point, 'returns', outputs);
+  const checks = traced.checks.map(checkingOf);
   const kept = [
-    ...new Set([...outputs, ...updates].flatMap(({ from }) => ('output' in from ? [from.output] : []))),
+    ...new Set(
+      [...outputs, ...updates, ...checks].flatMap(({ from }) => ('output' in from ? [from.output] : [])),
+    ),
   ];
   const renumbered = new Map(kept.map((output, i) => [output, i]));
   const asKept = (from: Result): Result =>
@@ -130,6 +149,7 @@ export function wiredEntry({ point, flat, traced, hasState }: Recording, weights
     results: outputs.map(({ from }) => asKept(from)),
     updates: updates.map(({ weight, from }) => ({ weight, from: asKept(from) })),
     draws: Number(traced.counts),
+    checks: checks.map((check) => ({ ...check, from: asKept(check.from) })),
   };
   // A parameter that is returned unchanged must not be donated.
   const passed = new Set(
@@ -164,10 +184,20 @@ interface Results {
   readonly updates: Wiring['updates'];
 }
 
+function from(source: Source): Result {
+  return source.kind === 'output' ? { output: source.index } : { input: source.index };
+}
+
+function checkingOf({ range, dtype, source }: Check): Checking {
+  const signed = dtypeKind(dtype) === 'int';
+  const { op, what, start, end, where } = range;
+  // Nothing is below 0 where there are no signs.
+  const first = signed ? start : Math.max(start, 0);
+  return { what: `${op}: ${what}`, where, first, end, signed, from: from(source) };
+}
+
 /** The function's outputs: results for callers, and new values of weights. */
 function results({ point, traced, wires, flat, hasState }: Recorded, weights: WeightTable): Results {
-  const from = (source: Source): Result =>
-    source.kind === 'output' ? { output: source.index } : { input: source.index };
   const outputs: Results['outputs'][number][] = [];
   const updates: Wiring['updates'][number][] = [];
   const update = (weight: number, source: Source): void => {

@@ -13,7 +13,7 @@ import { isVarying, Sizes as Numbers, type Num, type Values, type Varying } from
 import { variantOf, type Variant } from '../ir/sizes/variant.ts';
 import { Dim } from '../tensor/sizes/dim.ts';
 import { jointsOf, unconstrained, witnessesOf } from '../tensor/sizes/witnesses.ts';
-import { wiredEntry, type TracedEntry } from './entry.ts';
+import { wiredEntry, type Checking, type TracedEntry } from './entry.ts';
 import { Formulas, mostDivisor, showFormula } from './formula.ts';
 import { openPorts } from './ports.ts';
 import { offsetOf, sizedProgram, type Scalars } from './scalars.ts';
@@ -98,18 +98,28 @@ class Ranged {
     const variants = this.#variants(structure, fitted, formulas);
     const [first] = fitted as [Fitted];
     const main = wiredEntry(first.recording, table);
-    const ofTrials = (read: (own: TracedEntry) => number): Formula =>
+    const ofTrials = (
+      read: (own: TracedEntry) => number,
+      what: string = 'the random numbers that a call draws',
+    ): Formula =>
       this.#formulaOf(
         formulas,
         fitted.map(({ own }) => read(own)),
-        'the random numbers that a call draws',
+        what,
       );
     const sources = main.wiring.sources.map((source, i): ScalarSource => {
       return 'counter' in source ? { ...source, offset: ofTrials((own) => offsetOf(own, i)) } : source;
     });
     const draws = ofTrials(({ wiring }) => wiring.draws as number);
     const entry = this.#entryOf(fitted, formulas);
-    const scalars = { sources, draws };
+    const checks = main.wiring.checks.map((check, i): Checking => {
+      const [first, end] = (['first', 'end'] as const).map((of) =>
+        ofTrials(({ wiring }) => wiring.checks[i]![of] as number, `a limit of ${check.what}s`),
+      ) as [Formula, Formula];
+      const isSame = fitted.every(({ own }) => own.wiring.checks[i]!.where === check.where);
+      return { ...check, first, end, ...(!isSame && { where: 'what the call has' }) };
+    });
+    const scalars = { sources, draws, checks };
     await this.#check(structure, fitted[0]!, entry, scalars);
     const least = Object.fromEntries(this.#dims.map(({ name, min }) => [name, min]));
     const cases = variants.map(({ upTo, variant }) => {
@@ -331,12 +341,12 @@ class Ranged {
     structure: Structure,
     first: Fitted,
     entry: Pick<Entry, 'inputs' | 'outputs' | 'derived'>,
-    { sources, draws }: Scalars,
+    { sources, draws, checks }: Scalars,
   ): Promise<void> {
     const random = randomNumbers(3);
     const all = Array.from({ length: 12 }, () => drawnFromAll(this.#dims, random));
     // Whole parts of quotients repeat: a row of sizes meets each of their rests.
-    const text = JSON.stringify([[...this.#formulas.values()], entry.derived, sources, draws]);
+    const text = JSON.stringify([[...this.#formulas.values()], entry.derived, sources, draws, checks]);
     if (text.includes('"floor"'))
       for (const { name, min, max, multipleOf } of this.#dims)
         for (let i = 0; i < mostDivisor && min + i * multipleOf <= max; i++)
@@ -355,6 +365,11 @@ class Ranged {
         expect(formula, values.get(num) ?? this.#numbers.complete(values, [num])?.get(num));
       expect(draws, own.wiring.draws as number);
       sources.forEach((source, i) => 'counter' in source && expect(source.offset, offsetOf(own, i)));
+      checks.forEach(({ first: start, end }, i) => {
+        const { first: ownStart, end: ownEnd } = own.wiring.checks[i]!;
+        expect(start, ownStart as number);
+        expect(end, ownEnd as number);
+      });
       for (const [ports, theirs] of [
         [entry.inputs, own.inputs],
         [entry.outputs, own.outputs],

@@ -6,12 +6,13 @@ import { GraphBuilder, type NodeOf } from '../ir/graph.ts';
 import type { SizeScalar } from '../ir/sizes/lowering.ts';
 import type { Varying } from '../ir/sizes/size.ts';
 import type { Variant } from '../ir/sizes/variant.ts';
-import type { TracedEntry } from './entry.ts';
+import type { Checking, TracedEntry } from './entry.ts';
 import type { Trial } from './trials.ts';
 
 export interface Scalars {
   readonly sources: readonly ScalarSource[];
   readonly draws: Formula;
+  readonly checks: readonly Checking[];
 }
 
 const words = {
@@ -30,7 +31,7 @@ export function sizedProgram(
   main: TracedEntry,
   { recording }: Trial,
   { graph, scalars }: Variant,
-  { sources, draws }: Scalars,
+  { sources, draws, checks }: Scalars,
   formulas: ReadonlyMap<Varying, Formula>,
 ): TracedEntry {
   const count = recording.partial.graph.parameters.length;
@@ -49,7 +50,7 @@ export function sizedProgram(
   return {
     ...main,
     graph: { parameters, outputs: main.kept.map((i) => graph.outputs[i]!) },
-    wiring: { ...main.wiring, sources: [...sources, ...numbers], draws },
+    wiring: { ...main.wiring, sources: [...sources, ...numbers], draws, checks },
     scalars: new Set([...main.scalars, ...scalars.map((_, i) => count + i)]),
   };
 }

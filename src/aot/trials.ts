@@ -116,7 +116,8 @@ export function likeness({ inputs, outputs, wiring, kept, scalars }: TracedEntry
     shape: 'shape' in port ? port.shape.length : undefined,
   }));
   const sources = wiring.sources.map((source) => ('counter' in source ? { ...source, offset: 0 } : source));
-  return JSON.stringify([ranks, { ...wiring, sources, draws: 0 }, kept, [...scalars]]);
+  const checks = wiring.checks.map((check) => ({ ...check, where: '', first: 0, end: 0 }));
+  return JSON.stringify([ranks, { ...wiring, sources, draws: 0, checks }, kept, [...scalars]]);
 }
 
 /** The shape of an input or output at a trial's sizes. */

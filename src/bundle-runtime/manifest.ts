@@ -91,6 +91,22 @@ export interface Ports {
   readonly updates: readonly WeightPort[];
   /** Groups of random words that a call draws. */
   readonly draws: Formula;
+  /** Labels and indices that a call checks; none where it was built without. */
+  readonly checks?: readonly CheckPort[];
+}
+
+/** Integers that must lie in a range. */
+export interface CheckPort {
+  /** u32[1] or u64[1]: how far the outmost integer lies from the first, counted upwards. */
+  readonly buffer: number;
+  /** `crossEntropy: label`. */
+  readonly what: string;
+  /** What it is outside of: `the 3 classes of f32[1,3]`. */
+  readonly where: string;
+  readonly first: Formula;
+  /** The first that is outside. */
+  readonly end: Formula;
+  readonly signed: boolean;
 }
 
 export interface WeightPort {

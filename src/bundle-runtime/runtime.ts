@@ -328,11 +328,22 @@ class LoadedModel<M> implements LoadingModel {
     });
     const words = this.#scalars(program, given);
     this.#counter = BigInt.asUintN(64, this.#counter + BigInt(ports.draws as number));
-    const wanted = ports.results.map((buffer) => ({
+    const checks = ports.checks ?? [];
+    const wanted = [...ports.results, ...checks.map(({ buffer }) => buffer)].map((buffer) => ({
       place: placeOf(buffer),
       bytes: bytesOf(buffers[buffer]!),
     }));
     const found = await run(words, wanted);
+    checks.forEach(({ buffer, what, where, first, end, signed }, i) => {
+      const far = BigInt(fromBytes(buffers[buffer]!, {}, found[outputs.length + i]!)[0]!);
+      const start = BigInt(first as number);
+      if (far < BigInt(end as number) - start) return;
+      const index = BigInt[signed ? 'asIntN' : 'asUintN'](8 * bytesOf(buffers[buffer]!), far + start);
+      throw new SinterError(
+        'E_INDEX',
+        `${name}: ${what} ${index} is outside ${where}: ${first} to ${(end as number) - 1} are inside`,
+      );
+    });
     return Object.fromEntries(outputs.map((output, i) => [output.name, fromBytes(output, sizes, found[i]!)]));
   }
 

@@ -106,7 +106,10 @@ function at(program: BundledProgram, sizes: Sizes): BundledProgram {
     if ('counter' in source) return { ...source, offset: valueOf(source.offset, sizes) };
     return 'size' in source ? { word: wordOf(valueOf(source.size, sizes), source.as) } : source;
   });
-  return { ...program, sizes, ports: { ...ports, scalars, draws: valueOf(ports.draws, sizes) } };
+  const checks = (ports.checks ?? []).map((check) => {
+    return { ...check, first: valueOf(check.first, sizes), end: valueOf(check.end, sizes) };
+  });
+  return { ...program, sizes, ports: { ...ports, scalars, checks, draws: valueOf(ports.draws, sizes) } };
 }
 
 /** A number as the word that kernels read. */

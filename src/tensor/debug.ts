@@ -21,7 +21,7 @@ import {
   type IntegerRange,
 } from './checks/range.ts';
 import { isReference } from './storage/device.ts';
-import type { Handle } from './recording/handle.ts';
+import type { Checked, Handle, TraceScope } from './recording/handle.ts';
 import { onRead, realise } from './realise/realise.ts';
 import { record } from './recording/record.ts';
 import {
@@ -118,6 +118,8 @@ interface Watch {
   readonly count: number;
   /** It is the greater facts that are wrong: those of several calls fold to one. */
   readonly isGreatest: boolean;
+  /** What is checked, where the facts are how far integers lie from a range. */
+  readonly check: Pick<Checked, 'range' | 'dtype'> | undefined;
 }
 
 interface Due extends Watch {
@@ -150,27 +152,36 @@ export function watch(
 ): void {
   if (!always && !isWatching()) return;
   const place = isHidden() ? '' : userLocation();
-  watchFacts(operands, make, false, (facts, of) => {
-    const problem = judge(facts);
-    return problem === undefined ? undefined : new TensorError(code, op, of + problem, undefined, place);
+  watchFacts(operands, make, {
+    isGreatest: false,
+    judge: (facts, of) => {
+      const problem = judge(facts);
+      return problem === undefined ? undefined : new TensorError(code, op, of + problem, undefined, place);
+    },
+    check: undefined,
   });
 }
 
 /** Facts of a function that is traced for something else than its calls reach nobody. */
 function isHidden(): boolean {
+  const trace = outermostTrace();
+  return trace !== undefined && trace.found === undefined && !isCompiling && trace.checked === undefined;
+}
+
+function outermostTrace(): TraceScope | undefined {
   let trace = currentTrace();
   while (trace?.around !== undefined) trace = trace.around;
-  return trace !== undefined && trace.found === undefined && !isCompiling;
+  return trace;
 }
 
 function watchFacts(
   operands: readonly Tensor[],
   make: (b: GraphBuilder, nodes: readonly Node[]) => readonly Node[],
-  isGreatest: boolean,
-  judge: Watch['judge'],
+  { isGreatest, judge, check }: Pick<Watch, 'isGreatest' | 'judge' | 'check'>,
 ): void {
-  // What a loop's turns hand on is all that leaves them.
-  const isLost = currentTrace()?.found !== undefined && !isGreatest;
+  // What a loop's turns hand on is all that leaves them, and a program by itself has checks of ranges alone.
+  const isLost =
+    (currentTrace()?.found !== undefined || outermostTrace()?.checked !== undefined) && !isGreatest;
   if (isLost || isHidden() || operands.some(({ size }) => size === 0)) return;
   const facts = withGrad(false, () =>
     record(operands, (b, nodes) => {
@@ -178,7 +189,7 @@ function watchFacts(
       return parts.length === 1 ? parts[0]! : b.add('concat', parts, { axis: 0 });
     }),
   );
-  keep({ judge, count: facts.size, isGreatest }, facts);
+  keep({ judge, count: facts.size, isGreatest, check }, facts);
 }
 
 /** Keeps facts of one example, or of all of them, until they are judged. */
@@ -198,6 +209,12 @@ function keep(known: Watch, facts: Tensor): void {
     if (waiting.length > mostWaiting) settleWaiting();
     return;
   }
+  if (trace.checked !== undefined) {
+    // Of all examples of a function that is mapped.
+    const greatest = facts.size === 1 ? facts : record([facts], (b, [x]) => outmostOf(b, x!));
+    trace.checked.push({ ...known.check!, distance: handleOf(greatest) });
+    return;
+  }
   const { dtype, shape } = facts;
   const slot = leafHandle(nothing(dtype, shape));
   const before = new Tensor(slot);
@@ -205,6 +222,11 @@ function keep(known: Watch, facts: Tensor): void {
   const all = known.isGreatest ? record([before, facts], (b, [x, y]) => binary(b, 'max', x!, y!)) : facts;
   before.assign(all);
   repeated.push({ ...known, slot: new WeakRef(slot), seen: slot.version });
+}
+
+function outmostOf(b: GraphBuilder, distances: Node): Node {
+  const axes = distances.shape.map((_, axis) => axis);
+  return reshape(b, reduce(b, 'max', distances, axes), [1]);
 }
 
 function nothing(dtype: DType, shape: FixedShape): Storage {
@@ -232,8 +254,14 @@ export function watchRange(
   if (low >= start && high < end) return;
   const elements = elementsOf(node);
   const storage = visible(elements);
-  if (storage !== undefined) fault ??= look(storage, range);
+  if (storage !== undefined) tell(look(storage, range));
   else if (currentTrace()?.requires(elements, range) !== true) foldRange(index, range);
+}
+
+/** The next read tells a fault; a program by itself is not made with it. */
+function tell(found: SinterError | undefined): void {
+  if (found !== undefined && outermostTrace()?.checked !== undefined) throw found;
+  fault ??= found;
 }
 
 /** Has the device find the outmost integer. `place`: where the operation was recorded. */
@@ -243,15 +271,14 @@ function foldRange(
   place: string = isHidden() ? '' : userLocation(),
 ): void {
   const { dtype } = index;
-  watchFacts(
-    [index],
-    (b, [node]) => [outmost(b, node!, range)],
-    true,
-    ([distance], of) => {
+  watchFacts([index], (b, [node]) => [outmost(b, node!, range)], {
+    isGreatest: true,
+    judge: ([distance], of) => {
       const found = outsiderAt(distance!, range, dtype);
       return found === undefined ? undefined : outside(range, found, place, of);
     },
-  );
+    check: { range, dtype },
+  });
 }
 
 /** Checks what a compiled function is called with, before it runs. */

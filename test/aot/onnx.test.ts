@@ -31,7 +31,7 @@ test.for(networks)('%s', async ([name, most], { skip }) => {
   expect([code, err]).toEqual([0, '']);
   const result = JSON.parse(told) as { dispatches: { wasm: number }; scriptGzip: number };
   expect(result.dispatches.wasm).toBeLessThanOrEqual(most);
-  expect(result.scriptGzip).toBeLessThanOrEqual(8480);
+  expect(result.scriptGzip).toBeLessThanOrEqual(8700);
   const { load } = (await import(path.join(out, 'index.js'))) as {
     load: () => Promise<{ run(inputs: Inputs): Promise<Outputs>; dispose(): void }>;
   };

@@ -29,7 +29,7 @@ test('builds a folder that runs, and says what is in it', async () => {
     weights: 14,
   });
   expect((result['entries'] as string[]).toSorted()).toEqual(['noise', 'predict', 'train']);
-  expect(result['scriptGzip']).toBeLessThan(8480);
+  expect(result['scriptGzip']).toBeLessThan(8700);
   const use = `import { load } from ${JSON.stringify(path.join(folder, 'index.js'))};
 const model = await load();
 const { best } = await model.predict({ images: new Float32Array(160) });
@@ -37,6 +37,17 @@ console.log(best.length, model.description);
 model.dispose();`;
   const made = spawnSync(process.execPath, ['--input-type=module', '--eval', use], { encoding: 'utf8' });
   expect([made.stderr, made.stdout]).toEqual(['', expect.stringMatching(/^8 WebAssembly SIMD, /)]);
+});
+
+test('leaves checks of labels and indices out where that is asked for', async () => {
+  const program = async (...more: readonly string[]): Promise<string> => {
+    const folder = temporary();
+    const args = ['--out', folder, '--export', 'train', '--target', 'wasm', ...more];
+    expect((await sinter('build', module, ...args)).code).toBe(0);
+    return fs.readFileSync(path.join(folder, 'program.json'), 'utf8');
+  };
+  expect(await program()).toContain('"what":"crossEntropy: label"');
+  expect(await program('--no-checks')).not.toContain('"checks"');
 });
 
 test('replaces a bundle, and nothing that is none', async () => {

@@ -90,6 +90,11 @@ export const buildCommand: Command = {
       type: 'boolean',
       about: 'measure schedules of contractions on the devices here, and take the fastest',
     },
+    'no-checks': {
+      type: 'boolean',
+      about:
+        'read 0 where a label or an index is outside, and write nothing there; an E_INDEX error by default',
+    },
     schedules: { type: 'string', value: 'FILE', about: 'schedules that were measured before, as JSON' },
     'shard-size': {
       type: 'string',
@@ -136,6 +141,7 @@ export const buildCommand: Command = {
       format,
       archs,
       software: values['software'] === true,
+      checks: values['no-checks'] !== true,
       ...(compiler !== undefined && { compiler }),
       ...(schedules !== undefined && { schedules: schedules.find }),
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),

@@ -4,8 +4,10 @@
 
 import { counts } from '../report/stats.ts';
 import { SinterError } from '../../errors.ts';
+import type { DType } from '../../ir/dtype.ts';
 import { sameShape, type FixedShape } from '../../ir/shape.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import type { IntegerRange } from '../checks/range.ts';
 import { expectSynchronous } from '../expect.ts';
 import { Handle } from '../recording/handle.ts';
 import { freshParameter } from '../recording/leaf.ts';
@@ -89,8 +91,17 @@ export interface Traced {
   /** The trace holds only while these answers are the same. */
   readonly asked: readonly Asked[];
   readonly recorded: Recorded;
+  /** Checks that are outputs of the graph. */
+  readonly checks: readonly Check[];
   /** The structure of the graph. */
   readonly skeleton: Skeleton<Node>;
+}
+
+/** How far the outmost of integers lies from the start of the range that they must lie in. */
+export interface Check {
+  readonly range: IntegerRange;
+  readonly dtype: DType;
+  readonly source: Source;
 }
 
 /**
@@ -104,7 +115,8 @@ export function traceFunction(fn: (...args: never[]) => unknown, args: readonly 
 /**
  * As `traceFunction`, of arguments already flattened; `op` is the operation that traces, for
  * messages; `exact` numbers keep all their bits. With `shapes` it is a trial at other sizes than the
- * arguments have: leaves have these shapes.
+ * arguments have: leaves have these shapes. With `isChecked` checks of labels and indices are outputs
+ * of the graph.
  */
 export function traceFlat(
   fn: (...args: never[]) => unknown,
@@ -112,8 +124,9 @@ export function traceFlat(
   op: string = 'compile',
   exact: boolean = false,
   shapes: ReadonlyMap<number, FixedShape> | undefined = undefined,
+  isChecked: boolean = false,
 ): Traced {
-  const trace = new Trace(exact, op);
+  const trace = new Trace(exact, op, isChecked);
   if (shapes === undefined) counts.traces += 1;
   else counts.sizes += 1;
   return withTrace(trace, () => {
@@ -164,6 +177,9 @@ function finish(trace: Trace, result: Flat): Traced {
     return { ...sourceOf(at), leaf: at.leaf && !trace.isInput(at.node), released: at.released };
   });
   const effects = trace.slots.flatMap((slot) => effectsOf(slot, sourceOf));
+  const checks = (trace.checked ?? []).map(({ range, dtype, distance }): Check => {
+    return { range, dtype, source: sourceOf(distance) };
+  });
 
   const skeleton = skeletonOf([...outputs.keys()], (node) => (node.op === 'parameter' ? node : undefined));
   const graph = graphOf(skeleton, skeleton.outputs, () => undefined);
@@ -207,6 +223,7 @@ function finish(trace: Trace, result: Flat): Traced {
       grad === undefined ? [] : [{ origin, hadBefore: grad.hadBefore }],
     ),
     counts: trace.counts,
+    checks: checks.map((check) => ({ ...check, source: moved(check.source) })),
     skeleton,
     asked: trace.slots.flatMap(({ origin, asked, before }) => {
       if (!asked.requiresGrad && !asked.leaf) return [];

@@ -9,7 +9,7 @@ import { binary, cast, constant } from '../../ir/build.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
 import type { IntegerRange } from '../checks/range.ts';
-import { Handle, showHandle, type RandomWords, type TraceScope } from '../recording/handle.ts';
+import { Handle, showHandle, type Checked, type RandomWords, type TraceScope } from '../recording/handle.ts';
 import { isOpen, walkGradient } from '../recording/history.ts';
 import { freshParameter } from '../recording/leaf.ts';
 import { answerOf, isSame, type Question } from '../recording/number.ts';
@@ -101,6 +101,7 @@ export class Trace implements TraceScope {
   readonly builder: GraphBuilder;
   readonly around: undefined = undefined;
   readonly found: undefined = undefined;
+  readonly checked: Checked[] | undefined;
   readonly slots: Slot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
   /** What was asked of numbers. */
@@ -125,9 +126,11 @@ export class Trace implements TraceScope {
 
   /**
    * With `exact` numbers among the arguments keep all their bits, for which a program takes more
-   * scalars; else they are refused beside integers. `op` traces.
+   * scalars; else they are refused beside integers. `op` traces. With `isChecked` the program that it
+   * becomes checks labels and indices itself.
    */
-  constructor(exact = false, op = 'compile') {
+  constructor(exact = false, op = 'compile', isChecked = false) {
+    this.checked = isChecked ? [] : undefined;
     this.#op = op;
     this.#exact = exact;
     this.builder = exact ? new TraceBuilder((number) => this.#double(number)) : new GraphBuilder();
@@ -285,6 +288,7 @@ export class Trace implements TraceScope {
   }
 
   requires(node: Node, range: IntegerRange): boolean {
+    if (this.checked !== undefined) return false;
     const slot = this.#ofParameter.get(node);
     const origin = slot?.origin ?? this.#numberBehind(node);
     if (origin !== undefined) this.requirements.push({ origin, range, place: userLocation() });

@@ -30,6 +30,7 @@ export class LoopScope implements TraceScope {
   readonly around: TraceScope | undefined;
   readonly captured: Captured[] = [];
   readonly found: Found[] = [];
+  readonly checked: undefined = undefined;
   readonly #op: string;
   readonly #what: 'body' | 'branch';
   readonly #standIns = new Map<Handle, Handle>();

@@ -40,6 +40,15 @@ export interface Found {
   readonly tell: (outside: Handle) => void;
 }
 
+/** Integers of a traced function that must lie in a range, and how far the outmost one lies (checks/range.ts). */
+export interface Checked {
+  readonly range: IntegerRange;
+  /** The dtype of the integers. */
+  readonly dtype: DType;
+  /** u32[1] or u64[1]. */
+  readonly distance: Handle;
+}
+
 /** A function that is being traced (compile/trace.ts), as seen by values and by the recording. */
 export interface TraceScope {
   readonly builder: GraphBuilder;
@@ -47,6 +56,8 @@ export interface TraceScope {
   readonly around: TraceScope | undefined;
   /** Facts that its turns hand on beside its results; undefined for a function that is compiled. */
   readonly found: Found[] | undefined;
+  /** Checks that become results of the program; undefined where each call makes them. */
+  readonly checked: Checked[] | undefined;
   /** Whether values of that trace (or of none) are from outside of this one. */
   encloses(trace: TraceScope | undefined): boolean;
   /** What it has read of objects that it captured. */
