@@ -46,7 +46,7 @@ export function varyingOf(
     if (leaf.kind !== 'tensor') return;
     const pattern = leaf.shape.map((_, axis) => {
       const sizes = alike.map((face) => sizeAt(face, i, axis));
-      if (sizes.every((size) => size === sizes[0]) || sizes.includes(0)) return null;
+      if (sizes.every((size) => size === sizes[0])) return null;
       const key = sizes.join();
       const known = dims.get(key);
       if (known !== undefined) return known;
@@ -70,7 +70,7 @@ function sizeAt(face: Face, leaf: number, axis: number): number {
   return shape[axis]!;
 }
 
-/** Whether arguments differ in sizes alone. */
+/** Whether arguments differ in sizes alone. What is empty along an axis has often a structure of its own. */
 function isAlike(a: Face, b: Face): boolean {
   return (
     a.leaves.length === b.leaves.length &&
@@ -80,7 +80,10 @@ function isAlike(a: Face, b: Face): boolean {
       if (leaf.kind !== other.kind) return false;
       if (leaf.kind === 'tensor' && other.kind === 'tensor')
         return (
-          leaf.dtype === other.dtype && leaf.weak === other.weak && leaf.shape.length === other.shape.length
+          leaf.dtype === other.dtype &&
+          leaf.weak === other.weak &&
+          leaf.shape.length === other.shape.length &&
+          leaf.shape.every((size, axis) => (size === 0) === (other.shape[axis] === 0))
         );
       return leaf.kind !== 'static' || (other.kind === 'static' && Object.is(leaf.value, other.value));
     })

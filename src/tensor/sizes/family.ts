@@ -150,12 +150,18 @@ export class Family {
 
   /**
    * The program for these sizes, compiled when it is first run; undefined where there is none that
-   * fits. Throws E_UNSUPPORTED where an operation cannot do with a varying size.
+   * fits, 'wasteful' where it does far more than these sizes need. Throws E_UNSUPPORTED where an operation
+   * cannot do with a varying size.
    */
-  bind(traced: Traced, { values, leaves }: Fitted, at: Assignment, recorder: Recorder): Bound | undefined {
+  bind(
+    traced: Traced,
+    { values, leaves }: Fitted,
+    at: Assignment,
+    recorder: Recorder,
+  ): Bound | 'wasteful' | undefined {
     const ready = this.#readyFor(at, recorder);
     if (ready?.made === undefined || !isWithin(at, ready.upTo)) return undefined;
-    if (!this.#isDeclared && total(ready.upTo) > mostWaste * total(at)) return undefined;
+    if (!this.#isDeclared && total(ready.upTo) > mostWaste * total(at)) return 'wasteful';
     const { variant } = ready.made;
     const fits = [...variant.capacities].every(([num, capacity]) => this.#valueOf(values, num) <= capacity);
     return fits ? bound(ready.made, traced, leaves, this.#all(values, variant)) : undefined;

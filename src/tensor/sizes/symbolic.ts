@@ -71,9 +71,7 @@ export class Symbolic {
   /** The program for a call; undefined where it is compiled for its own sizes. */
   bind(traced: Traced, at: Assignment, call: Call): Bound | undefined {
     const known = this.#bindKnown(traced, at, call);
-    if (known !== undefined) return known;
-    if (this.#given >= mostFamilies) return undefined;
-    this.#given += 1;
+    if (known !== undefined && known !== 'wasteful') return known;
     const all = [...this.declared.dims.values()];
     // At the smallest sizes, as 1 is, views often change nothing: they have a structure of their own.
     const pinned = all.map((dim) => {
@@ -81,6 +79,10 @@ export class Symbolic {
     });
     const isPinned = pinned.some((dim, i) => dim !== all[i]);
     const dims = [...(isPinned && this.#families.length > 0 ? [] : [all]), ...(isPinned ? [pinned] : [])];
+    // Another structure of all sizes would be the one that is too much for these.
+    if (known === 'wasteful' && !isPinned) return undefined;
+    if (this.#given >= mostFamilies) return undefined;
+    this.#given += 1;
     let failed: SinterError | undefined;
     for (const each of dims) {
       let family: Family | undefined;
@@ -95,19 +97,22 @@ export class Symbolic {
       if (family === undefined || fitted === undefined) continue;
       this.#families.unshift(family);
       counts.traces += 1;
-      return family.bind(traced, fitted, at, call);
+      const bound = family.bind(traced, fitted, at, call);
+      return bound === 'wasteful' ? undefined : bound;
     }
     if (failed !== undefined) throw failed;
     return undefined;
   }
 
-  #bindKnown(traced: Traced, at: Assignment, call: Call): Bound | undefined {
+  #bindKnown(traced: Traced, at: Assignment, call: Call): ReturnType<Family['bind']> {
+    let isWasteful = false;
     for (const family of this.#families) {
       const fitted = family.fit(traced);
       const found = fitted && family.bind(traced, fitted, at, call);
-      if (found !== undefined) return found;
+      if (found === 'wasteful') isWasteful = true;
+      else if (found !== undefined) return found;
     }
-    return undefined;
+    return isWasteful ? 'wasteful' : undefined;
   }
 
   /** Tries the function at sizes until its recordings are one structure. */

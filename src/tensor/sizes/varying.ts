@@ -109,13 +109,11 @@ export class Varying {
   /** What is known of the sizes, if the call's are among them, or else what is known by now. */
   #fitting({ flat, face, before, nameOf }: TracedCall): Symbolic | undefined {
     const now = this.#symbolic;
-    if (now !== undefined) {
-      if (now.declared.holds(flat)) return now;
-      this.#old.push(now);
-      this.#symbolic = undefined;
-    }
+    if (now?.declared.holds(flat)) return now;
     const declared = varyingOf(this.#name, flat, face, before(), nameOf);
+    // A call that is by itself, as one of nothing often is, says nothing of others.
     if (declared === undefined) return undefined;
+    if (now !== undefined) this.#old.push(now);
     this.#attempts -= 1;
     return (this.#symbolic = new Symbolic(declared, this.#name, this.#find, false));
   }

@@ -62,6 +62,35 @@ describe('sizes of themselves', () => {
     }
   });
 
+  test.each([
+    ['from nothing on', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 5],
+    // What is small takes no program for sixteen.
+    ['down to nothing', [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0], 8],
+    ['with nothing between', [3, 0, 5, 1, 7, 0, 2, 8, 9, 0, 10, 4, 11, 6, 12], 6],
+  ])('are settled after a few traces, %s', async (_, sizes, most) => {
+    const warned = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const bodies: readonly ((x: X) => X)[] = [
+      (x) => x.sum(),
+      (x) => sn.cat([x.mul(2), x.flip([0])]),
+      (x) => x.cumsum(0).div(x.shape[0]! + 1),
+      (x) => x.unsqueeze(0).mul(x.unsqueeze(1)).sum(0),
+      (x) => sn.grad((y: X) => y.softmax(0).square().sum())(x) as X,
+    ];
+    for (const body of bodies) {
+      const f = sn.compile(body);
+      const before = sn.stats().traces;
+      for (const n of sizes) {
+        const x = floats(n);
+        const [got, wanted] = [await f(x).data(), await body(x).data()];
+        expect(got.length).toBe(wanted.length);
+        got.forEach((value, i) => expect(Number(value)).toBeCloseTo(Number(wanted[i]), 5));
+      }
+      expect(sn.stats().traces - before).toBeLessThanOrEqual(most);
+    }
+    expect(warned).not.toHaveBeenCalled();
+    warned.mockRestore();
+  });
+
   test('are compiled one by one where they are not to be, or cannot be', async () => {
     const warned = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     const f = sn.compile((x: X) => sn.linalg.det(x));
