@@ -1,11 +1,14 @@
 // Whatever lies beyond a varying size, no element that counts depends on it: every operation of the table, with every axis of its inputs.
 
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { givenOf, inputsIn, recorded, type Inputs } from '../../support/coverage/call.ts';
 import { allRows } from '../../support/coverage/report.ts';
 import type { Row } from '../../support/coverage/row.ts';
+import { casesOf } from '../../support/sample.ts';
 import { outcomeOf, variations, type Outcome, type Varied } from './filling.ts';
 import { chosen, halved, nested, turned } from './loops.ts';
 
@@ -22,8 +25,18 @@ afterAll(() => {
 
 type Values = Readonly<Record<string, sn.Tensor>>;
 
-/** Primitives that may refuse a varying size, as docs/functions/sizes.md says. */
+/** Primitives that may refuse a varying size. */
 const refusing = /^(conv|factor|fft|jacobiRows|segmentReduce): /;
+
+/** The operations that do, as docs/functions/sizes.md says. */
+const page = readFileSync(path.resolve(import.meta.dirname, '../../../docs/functions/sizes.md'), 'utf8');
+const table = /### Operations that refuse\n([^]*?)\n## /.exec(page)![1]!;
+const listed = new Set([...table.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!));
+
+/** Whether an operation cannot be one program for all sizes of an axis along which it takes them. */
+function isRefused(outcome: Outcome): boolean {
+  return outcome.kind === 'refused' || (outcome.kind === 'fixed' && /^\w+ beside \w+$/.test(outcome.why));
+}
 
 function expectIndependent(varied: Varied, outcome: Outcome): void {
   const told = `${JSON.stringify(varied)}: ${JSON.stringify(outcome)}`;
@@ -31,12 +44,19 @@ function expectIndependent(varied: Varied, outcome: Outcome): void {
   if (outcome.kind === 'refused') expect(outcome.message, told).toMatch(refusing);
 }
 
-async function check(inputs: Inputs, fn: (values: Values) => readonly sn.Tensor[]): Promise<void> {
+/** Whether some axis is refused. */
+async function check(inputs: Inputs, fn: (values: Values) => readonly sn.Tensor[]): Promise<boolean> {
+  let refused = false;
   for (const varied of variations(inputs)) {
     sn.manualSeed(7);
-    expectIndependent(varied, await outcomeOf(fn, inputs, varied));
+    const outcome = await outcomeOf(fn, inputs, varied);
+    expectIndependent(varied, outcome);
+    refused ||= isRefused(outcome);
   }
+  return refused;
 }
+
+const operationOf = ({ name }: Row): string => name.split('/')[0]!;
 
 /** The gradients of a weighted sum of all results that have them. */
 function gradientsOf(row: Row, values: Values): readonly sn.Tensor[] {
@@ -71,8 +91,24 @@ async function inputsOf(row: Row, dtype: DType): Promise<Inputs | undefined> {
 describe.each(['f32', 'i32', 'bool', 'c64'] as const)('of %s', (dtype) => {
   test.each(rows)('$name', async (row) => {
     const inputs = await inputsOf(row, dtype);
-    if (inputs !== undefined) await check(inputs, (values) => recorded(row, dtype, values));
+    if (inputs === undefined) return;
+    const refused = await check(inputs, (values) => recorded(row, dtype, values));
+    if (dtype === 'f32' && refused) expect(listed).toContain(operationOf(row));
   });
+});
+
+test('what the document lists is refused', async () => {
+  expect([...listed].filter((name) => !rows.some((row) => operationOf(row) === name))).toEqual([]);
+  const all = [...listed];
+  const count = casesOf(all.length, 12);
+  for (const name of all.slice(0, count)) {
+    let refused = false;
+    for (const row of rows.filter((other) => operationOf(other) === name)) {
+      const inputs: Inputs | undefined = refused ? undefined : await inputsOf(row, 'f32');
+      refused ||= inputs !== undefined && (await check(inputs, (values) => recorded(row, 'f32', values)));
+    }
+    expect(refused, name).toBe(true);
+  }
 });
 
 describe('the gradients', () => {
