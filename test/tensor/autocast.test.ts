@@ -71,6 +71,17 @@ const wide: Readonly<Record<string, () => sn.Tensor>> = {
   tripletMarginLoss: () => sn.tripletMarginLoss(f16(2, 3), f16(2, 3), f16(2, 3)),
 };
 
+test('types are those of the call outside, and their arrays those that are given', async () => {
+  const halves = sn.ones([2, 3], { dtype: 'f16' });
+  const shares: sn.Tensor<'f16'> = sn.autocast(() => halves.softmax());
+  const product: sn.Tensor<'f32'> = sn.autocast(() => sn.ones([2, 2]).matmul(sn.ones([2, 2])));
+  expect([shares.dtype, product.dtype]).toEqual(['f32', 'f16']);
+  const arrays: readonly Float32Array[] = [await shares.data(), await product.data()];
+  expect(arrays.map((array) => array.constructor)).toEqual([Float32Array, Float32Array]);
+  const number: number = await shares.sum().item();
+  expect(number).toBeCloseTo(2, 5);
+});
+
 describe('in autocast', () => {
   test.each(Object.entries(narrow))('%s takes 16 bits, outside f32', (_, make) => {
     expect(make().dtype).toBe('f32');
