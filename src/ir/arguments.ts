@@ -2,7 +2,7 @@
 // it refuses others; options are tables of kinds, one for each of their names, tied to their
 // TypeScript type; a signature is a kind for each place. Nothing is recorded before a signature has
 // passed. TypeScript's types are erased, so these checks are the only ones that users of JavaScript
-// get.
+// get. What makes them is declared free of side effects, so that bundlers drop the signatures of functions that nobody calls.
 
 import { showValue, TensorError, type ErrorCode } from '../errors.ts';
 import { dtypes, isDType, isFloat, type DType } from './dtype.ts';
@@ -17,6 +17,7 @@ export interface Kind<in out T> {
 }
 
 /** A kind whose refusals are a sentence: `what must be a number, got 'a'`. */
+/* @__NO_SIDE_EFFECTS__ */
 export function kind<T>(
   expected: string,
   accepts: (value: unknown) => boolean,
@@ -33,6 +34,7 @@ function isNumber(value: unknown): value is number {
   return typeof value === 'number' && !Number.isNaN(value);
 }
 
+/* @__NO_SIDE_EFFECTS__ */
 function within(low: number, high: number): (value: unknown) => boolean {
   return (value) => isNumber(value) && value >= low && value <= high;
 }
@@ -59,6 +61,7 @@ export const bytes: Kind<Uint8Array> = kind('bytes (a Uint8Array)', isBytes, (va
 });
 
 /** An integer of at least `minimum`. */
+/* @__NO_SIDE_EFFECTS__ */
 export function count(minimum: number): Kind<number> {
   return kind(
     `an integer of at least ${minimum}`,
@@ -78,6 +81,7 @@ export function isCallable(value: unknown): value is (...args: never[]) => unkno
 }
 
 /** A function. */
+/* @__NO_SIDE_EFFECTS__ */
 export function callable<F>(): Kind<F> {
   return {
     accepts: isCallable,
@@ -110,6 +114,7 @@ export const floatDType: Kind<DType> = {
 };
 
 /** One of some words. */
+/* @__NO_SIDE_EFFECTS__ */
 export function oneOf<const T extends string>(...names: readonly T[]): Kind<T> {
   return {
     accepts: (value) => names.includes(value as T),
@@ -121,6 +126,7 @@ export function oneOf<const T extends string>(...names: readonly T[]): Kind<T> {
 }
 
 /** An argument that may be left out. */
+/* @__NO_SIDE_EFFECTS__ */
 export function optional<T>(inner: Kind<T>): Kind<T | undefined> {
   return {
     accepts: (value) => value === undefined || inner.accepts(value),
@@ -129,6 +135,7 @@ export function optional<T>(inner: Kind<T>): Kind<T | undefined> {
 }
 
 /** Either of two kinds; the second tells what is wrong. */
+/* @__NO_SIDE_EFFECTS__ */
 export function either<A, B>(first: Kind<A>, second: Kind<B>): Kind<A | B> {
   return {
     accepts: (value) => first.accepts(value) || second.accepts(value),
@@ -137,6 +144,7 @@ export function either<A, B>(first: Kind<A>, second: Kind<B>): Kind<A | B> {
 }
 
 /** Any value: the function itself checks it. */
+/* @__NO_SIDE_EFFECTS__ */
 export function anything<T>(): Kind<T> {
   return {
     accepts: () => true,
@@ -150,6 +158,7 @@ export function anything<T>(): Kind<T> {
  * A value that the function itself checks, such as axes and shapes, which depend on the tensor;
  * null is refused here.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function inside<T>(): Kind<T> {
   return {
     accepts: (value) => value !== null,
@@ -160,6 +169,7 @@ export function inside<T>(): Kind<T> {
 }
 
 /** An array whose items are of one kind. */
+/* @__NO_SIDE_EFFECTS__ */
 export function listOf<T>(item: Kind<T>): Kind<readonly T[]> {
   return {
     accepts: (value) => Array.isArray(value) && Array.from<unknown>(value).every((at) => item.accepts(at)),
@@ -184,6 +194,7 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
 }
 
 /** An array of as many items, each of its kind. */
+/* @__NO_SIDE_EFFECTS__ */
 export function tupleOf<const P extends readonly unknown[]>(
   ...items: { readonly [K in keyof P]: Kind<P[K]> }
 ): Kind<Readonly<P>> {
@@ -208,6 +219,7 @@ export function isNumberList(value: unknown): value is ArrayLike<number> {
 }
 
 /** Integers of at least `minimum`: one for all axes, or a list of one each. */
+/* @__NO_SIDE_EFFECTS__ */
 export function sizes(minimum: number): Kind<number | readonly number[]> {
   const size = count(minimum);
   return {
@@ -233,6 +245,7 @@ type Demanded<O> = { readonly [K in keyof O]-?: undefined extends O[K] ? never :
  * An object of options, each of its kind, and none that is not in the table; `demanded` ones are
  * there.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function settings<O extends object>(table: Table<O>, demanded: readonly Demanded<O>[] = []): Kind<O> {
   const kinds = new Map(Object.entries(table as unknown as Readonly<Record<string, Kind<unknown>>>));
   const needed = demanded as readonly string[];
@@ -267,6 +280,7 @@ export function only<O extends object>(table: Table<O>, given: Readonly<Record<k
 }
 
 /** Options that may all be left out. */
+/* @__NO_SIDE_EFFECTS__ */
 export function options<O extends object>(table: Table<O>): Kind<O | undefined> {
   return optional(settings(table, []));
 }
@@ -329,6 +343,7 @@ type ParametersOf<F> = F extends abstract new (...args: infer P) => unknown
     : never;
 
 /** A signature over these places; `F` is the type of the function or class. */
+/* @__NO_SIDE_EFFECTS__ */
 export function takes<F>(...places: Places<ParametersOf<F>>): Signature<ParametersOf<F>> {
   const list = places as unknown as readonly (readonly [string, Kind<unknown>])[];
   const kinds = list.map(([, at]) => at);

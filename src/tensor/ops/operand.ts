@@ -302,6 +302,7 @@ export type Comparison = (x: TensorLike, y: TensorLike) => Tensor<'bool'>;
 export const takesOne: Signature<[x: Tensor]> = takes<Unary>(['the operand', aTensor]);
 
 /** A formula of floats, in f32 for 16-bit ones. */
+/* @__NO_SIDE_EFFECTS__ */
 export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): FloatUnary {
   return (x) => {
     takesOne(op, x);
@@ -310,6 +311,7 @@ export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Nod
 }
 
 /** As `floatFormula`, of a function that complex numbers have no values of. */
+/* @__NO_SIDE_EFFECTS__ */
 export function realFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): FloatUnary {
   const real = floatFormula(op, make);
   return (x) => {

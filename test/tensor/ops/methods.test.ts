@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build, type Plugin } from 'esbuild';
+import { rolldown } from 'rolldown';
 import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import '../../../src/tensor/methods.ts';
 import * as entry from '../../../src/index.ts';
@@ -78,6 +79,31 @@ describe('methods', () => {
     const added = (await weighed(`import './methods.ts'; ${tensors}`)) - without;
     expect(added).toBeGreaterThan(LIMIT / 2);
     expect(added).toBeLessThan(LIMIT);
+  });
+
+  test('and in a bundle a function brings no signature of others in its file', async () => {
+    const file = join(root, 'src/tensor/ops/shape/rearrange.ts');
+    const names = ['tile', 'repeat'] as const;
+    const codes = await Promise.all(
+      names.map(async (name) => {
+        const bundled = await rolldown({
+          input: 'program',
+          external: /^node:/,
+          plugins: [
+            {
+              name: 'program',
+              resolveId: (id) => (id === 'program' ? { id, moduleSideEffects: true } : null),
+              resolveDynamicImport: (id) => ({ id: String(id), external: true }),
+              load: (id) => (id === 'program' ? `export { ${name} } from ${JSON.stringify(file)};` : null),
+            },
+          ],
+        });
+        const { output } = await bundled.generate({ format: 'esm' });
+        await bundled.close();
+        return output.map((part) => (part.type === 'chunk' ? part.code : '')).join('');
+      }),
+    );
+    expect(codes.map((code) => code.includes('the sizes of axes'))).toEqual([false, true]);
   });
 
   test('are no enumerable properties of tensors', () => {

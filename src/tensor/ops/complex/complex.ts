@@ -66,6 +66,7 @@ export const conj: Unary = conjugation('conj');
 /** PyTorch's name for `conj` of values: there is no lazy one here. */
 export const conjPhysical: Unary = conjugation('conjPhysical');
 
+/* @__NO_SIDE_EFFECTS__ */
 function conjugation(op: string): Unary {
   return (x) => {
     takesOne(op, x);

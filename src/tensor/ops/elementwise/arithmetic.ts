@@ -144,6 +144,7 @@ function quotient(
   return fit(op, [x, y], () => dtype, make);
 }
 
+/* @__NO_SIDE_EFFECTS__ */
 function pairwise(name: string, op: BinaryOp, onBool?: BinaryOp): Binary {
   return (x, y) =>
     combine(name, [x, y], 'ordered', (b, p, q) =>

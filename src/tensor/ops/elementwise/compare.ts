@@ -22,6 +22,7 @@ import {
   type Predicate,
 } from '../operand.ts';
 
+/* @__NO_SIDE_EFFECTS__ */
 function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): Comparison {
   const isOrdered = op === 'lt' || op === 'le';
   return (x, y) =>
@@ -46,6 +47,7 @@ export const gt: Comparison = comparison('gt', 'lt', true);
 /** x ≥ y. */
 export const ge: Comparison = comparison('ge', 'le', true);
 
+/* @__NO_SIDE_EFFECTS__ */
 function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Predicate {
   return (x) => {
     takesOne(op, x);
@@ -60,6 +62,7 @@ export const isInf: Predicate = predicate('isInf', formula.isInf);
 /** true where neither NaN nor ±∞. */
 export const isFinite: Predicate = predicate('isFinite', formula.isFinite);
 
+/* @__NO_SIDE_EFFECTS__ */
 function logical(name: string, op: 'and' | 'or' | 'xor'): Comparison {
   return (x, y) =>
     fit(
@@ -81,6 +84,7 @@ export const logicalNot: Predicate = predicate('logicalNot', (b, node) =>
   unary(b, 'not', formula.truth(b, node)),
 );
 
+/* @__NO_SIDE_EFFECTS__ */
 function bitwise(name: string, op: BinaryOp, allowsBool: boolean): Binary {
   return (x, y) => {
     for (const operand of [x, y]) expectOperand(name, operand);

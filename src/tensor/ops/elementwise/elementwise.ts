@@ -46,6 +46,7 @@ import { eachPart } from '../complex/parts.ts';
 type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
 
 /** A float primitive. */
+/* @__NO_SIDE_EFFECTS__ */
 function primitive(op: PlainUnary, name: string = op): FloatUnary {
   return (x) => {
     takesOne(name, x);
@@ -54,6 +55,7 @@ function primitive(op: PlainUnary, name: string = op): FloatUnary {
 }
 
 /** Rounding: integers and bool are what they are. */
+/* @__NO_SIDE_EFFECTS__ */
 function rounding(op: PlainUnary): Unary {
   return (x) => {
     takesOne(op, x);
@@ -63,6 +65,7 @@ function rounding(op: PlainUnary): Unary {
 }
 
 /** A primitive of numbers of any kind. */
+/* @__NO_SIDE_EFFECTS__ */
 function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
   return (x) => {
     takesOne(name, x);

@@ -48,6 +48,7 @@ export function signBit(b: GraphBuilder, x: Node): Node {
   return binary(b, 'lt', bitcast(b, x, layoutOf(x).bits), 0);
 }
 
+/* @__NO_SIDE_EFFECTS__ */
 function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Predicate {
   return (x) => {
     takesOne(op, x);

@@ -155,6 +155,7 @@ function along(op: string, kind: Kind, inverse: boolean, x: Tensor, options: Fft
 
 type Along = (x: Tensor, options?: FftOptions) => Tensor;
 
+/* @__NO_SIDE_EFFECTS__ */
 function alongOne(op: string, kind: Kind, inverse: boolean): Along {
   const takes = arg.takes<Along>(['the operand', aTensor], ['options', one]);
   return (x, options = {}) => {
@@ -215,6 +216,7 @@ function axesOf(
 type Several = (x: Tensor, options?: FftnOptions) => Tensor;
 
 /** Along several axes; the half of a spectrum is that of the last one. */
+/* @__NO_SIDE_EFFECTS__ */
 function alongSeveral(op: string, kind: Kind, inverse: boolean, fallback?: readonly number[]): Several {
   const takes = arg.takes<Several>(['the operand', aTensor], ['options', several]);
   return (x, options = {}) => {

@@ -27,6 +27,7 @@ const takesAffine = arg.takes<Affine>(
   ['options', arg.options<AffineOptions>({ beta: anOperand, alpha: anOperand })],
 );
 
+/* @__NO_SIDE_EFFECTS__ */
 function affine(op: string, product: (first: Tensor, second: Tensor) => Tensor): Affine {
   return (given, first, second, options = {}) => {
     takesAffine(op, given, first, second, options);
