@@ -15,22 +15,22 @@ export type Compiler = Pick<typeof import('./compile.ts'), 'castDoubleInputs' | 
 /** The chunks; the emitter of each target is one, and the interpreter. */
 export type Chunk =
   | 'compiler'
-  | 'products'
   | 'products-cpu'
   | 'products-gpu'
   | 'matrix-units'
   | 'attention'
+  | 'convolutions'
   | 'rare'
   | 'verifiers'
   | TargetId;
 
 const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
-  compiler: () => import('./compile.ts'),
-  products: () => import('./chunks/products.ts'),
+  compiler: () => import('./chunks/compiler.ts'),
   'products-cpu': () => import('./chunks/products-cpu.ts'),
   'products-gpu': () => import('./chunks/products-gpu.ts'),
   'matrix-units': () => import('./chunks/matrix-units.ts'),
   attention: () => import('./chunks/attention.ts'),
+  convolutions: () => import('./chunks/convolutions.ts'),
   rare: () => import('./chunks/rare.ts'),
   wgsl: () => import('./chunks/wgsl.ts'),
   cuda: () => import('./chunks/cuda.ts'),
@@ -39,8 +39,11 @@ const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
   verifiers: () => import('./chunks/verifiers.ts'),
 };
 
-/** What kernels need beside the compiler itself, by the operation that they compute. */
-const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, Chunk | undefined>> = {
+/**
+ * What kernels need beside the compiler itself, by the operation that they compute: `machine` is how products and reductions are
+ * computed on the target's machine.
+ */
+const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' | undefined>> = {
   reshape: undefined,
   permute: undefined,
   broadcast: undefined,
@@ -56,10 +59,10 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, Chunk | undefined>> 
   stopGradient: undefined,
   customVjp: undefined,
   barrier: undefined,
-  reduce: 'products',
-  argReduce: 'products',
-  dot: 'products',
-  conv: 'products',
+  reduce: 'machine',
+  argReduce: 'machine',
+  dot: 'machine',
+  conv: 'machine',
   argSort: 'rare',
   radixRank: 'rare',
   scan: 'rare',
@@ -95,18 +98,22 @@ export function chunksOf(
   if (check) needed.add('verifiers');
   if (memory) needed.add('rare');
   let dots = 0;
+  let computes = memory;
   for (const { op, dtype } of [...graph.parameters, ...topological(graph.outputs)] as readonly Node[]) {
     const chunk = isElementwise(op) ? undefined : neededBy[op];
-    if (chunk !== undefined) needed.add(chunk);
+    if (chunk === 'rare') needed.add('rare');
+    if (chunk !== undefined) computes = true;
     if (isComplex(dtype)) needed.add('rare');
     if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) === false)
       needed.add('rare');
     if (op === 'dot') dots += 1;
+    if (op === 'conv') needed.add('convolutions');
   }
   // Rare operations are computed by products and sums too, and loops and transforms by any number of products.
-  if (needed.has('rare')) needed.add('products').add('attention');
-  if (dots > 1) needed.add('attention');
-  if (target !== undefined && needed.has('products')) {
+  const isRare = needed.has('rare');
+  if (isRare || dots > 1) needed.add('attention');
+  if (isRare) needed.add('convolutions');
+  if (target !== undefined && (isRare || computes)) {
     needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
     if (target.matrixUnits !== undefined) needed.add('matrix-units');
   }

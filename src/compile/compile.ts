@@ -346,7 +346,7 @@ function turnsOf(
 
 /** The whole graph as one host function. */
 function interpreted(graph: Graph, options: CompileOptions): Compiled {
-  const interpret = interpreter.value;
+  const { interpret } = interpreter.value;
   // Every value is computed whole.
   checkElements([...(graph.parameters as readonly Node[]), ...topological(graph.outputs)], 'interpreter');
   const scalarIndices = options.scalars ?? new Set<number>();

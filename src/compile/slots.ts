@@ -1,15 +1,20 @@
 // What the compiler asks for on request, whatever it compiles: the interpreter, and the verifiers of each level.
 
 import type { verifyLoop } from '../codegen/loop/verify.ts';
-import type { interpret } from '../ir/interpret/interpret.ts';
+import type { evaluateNode, interpret } from '../ir/interpret/interpret.ts';
 import type { verify } from '../ir/verify.ts';
 import type { fitMemory } from '../schedule/recompute/fit.ts';
 import type { plannedOf } from '../schedule/recompute/timeline.ts';
 import type { verifyKernel } from '../schedule/verify.ts';
 import { Slot } from '../slot.ts';
 
-/** The interpreter of graphs. */
-export const interpreter: Slot<typeof interpret> = new Slot('the interpreter');
+/** The interpreter of graphs, and of single nodes. */
+export interface Interpreter {
+  readonly evaluateNode: typeof evaluateNode;
+  readonly interpret: typeof interpret;
+}
+
+export const interpreter: Slot<Interpreter> = new Slot('the interpreter');
 
 /** Verifiers of graphs, kernels and Loops. */
 export interface Verifiers {

@@ -32,6 +32,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'schedule/target.ts',
     'dump/stages.ts',
     'compile/chunks.ts',
+    'compile/slots.ts',
     'type compile',
     'tune',
     'runtime',

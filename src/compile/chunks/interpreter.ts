@@ -1,7 +1,8 @@
 // The chunk of the device `interpreter`, which runs graphs as they are.
 
-import { interpret } from '../../ir/interpret/interpret.ts';
+import './compiler.ts';
+import { evaluateNode, interpret } from '../../ir/interpret/interpret.ts';
 import { fill, type Slot } from '../../slot.ts';
 import { interpreter } from '../slots.ts';
 
-export const slots: readonly Slot<unknown>[] = fill([interpreter, interpret]);
+export const slots: readonly Slot<unknown>[] = fill([interpreter, { evaluateNode, interpret }]);

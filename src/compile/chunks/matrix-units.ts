@@ -1,5 +1,7 @@
 // The chunk of products by matrix units (tensor cores).
 
+import './compiler.ts';
+import './attention.ts';
 import { attentionStrategies } from '../../codegen/template/attention/attention.ts';
 import { mma as attentionMma } from '../../codegen/template/attention/gpu/mma.ts';
 import { mma } from '../../codegen/template/contract/gpu/mma.ts';

@@ -1,6 +1,7 @@
 // The chunk of rare operations: scans, sorts, scatters, transforms, factorizations, loops, complex numbers, blocks, dtypes that a
 // target lacks, and budgets of memory.
 
+import './compiler.ts';
 import { decodedLanes } from '../../codegen/lower/decode.ts';
 import { decoding } from '../../codegen/lower/decoding.ts';
 import { templates } from '../../codegen/lower/templates.ts';
@@ -8,6 +9,8 @@ import { factorLoop } from '../../codegen/template/factor/factor.ts';
 import { fftLoop } from '../../codegen/template/fft/fft.ts';
 import { completeRowsLoop } from '../../codegen/template/linalg/complete.ts';
 import { jacobiRowsLoop } from '../../codegen/template/linalg/jacobi.ts';
+import { blockRowsStrategy } from '../../codegen/template/contract/cpu/block-rows.ts';
+import { strategies } from '../../codegen/template/contract/strategies.ts';
 import { scanLoop } from '../../codegen/template/scan/scan.ts';
 import { scatterAddAtomicLoop } from '../../codegen/template/scatter/scatter-add-atomic.ts';
 import { scatterLoop } from '../../codegen/template/scatter/scatter.ts';
@@ -44,6 +47,7 @@ export const slots: readonly Slot<unknown>[] = fill(
   [templates['complete-rows'], completeRowsLoop],
   [templates['jacobi-rows'], jacobiRowsLoop],
   [templates.factor, factorLoop],
+  [strategies['block-rows'], blockRowsStrategy],
   [decoding, decodedLanes],
   [wordPlaces, wordsOf],
   [rarePasses.lowerComplex, lowerComplex],

@@ -1,5 +1,6 @@
 // The chunk of verifiers, which look at every stage of what is compiled with `check`.
 
+import './compiler.ts';
 import { verifyLoop } from '../../codegen/loop/verify.ts';
 import { verify } from '../../ir/verify.ts';
 import { verifyKernel } from '../../schedule/verify.ts';

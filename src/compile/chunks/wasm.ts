@@ -1,5 +1,6 @@
 // The chunk of kernels in WebAssembly.
 
+import './compiler.ts';
 import { languages } from '../../codegen/emit/emit.ts';
 import { emitWasm } from '../../codegen/emit/wasm/emit.ts';
 import { fill, type Slot } from '../../slot.ts';

@@ -7,6 +7,7 @@ import { checkProgram } from '../check.ts';
 import type { Backend, Device, DeviceBuffer, DeviceFacts, HostFunctions, LoadedProgram } from '../device.ts';
 import { everyStep, type Program, type ProgramStep } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
+import { hostSharing } from './sharing.ts';
 import { Turns } from '../turns.ts';
 
 const NAME = 'interpreter';
@@ -144,14 +145,14 @@ class InterpreterDevice implements Device {
     await this.#turns.give();
   }
 
-  async sharing(): Promise<Sharing> {
-    const { hostSharing } = await import('./sharing.ts');
-    return (this.#sharing ??= hostSharing({
+  sharing(): Promise<Sharing> {
+    this.#sharing ??= hostSharing({
       name: NAME,
       memoryOf: (buffer) => this.memoryOf(buffer),
       lend: (bytes, ended) => new HostBuffer(bytes, this, ended),
       assertAlive: () => this.assertAlive(),
-    }));
+    });
+    return Promise.resolve(this.#sharing);
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {

@@ -16,7 +16,9 @@ import { loadProgram, type Engine } from './load.ts';
 import { Modules } from './modules.ts';
 import type { Grain } from './cut.ts';
 import { mostBuffers } from './names.ts';
-import type { Pool } from './pool.ts';
+import { onDeath, Pool } from './pool.ts';
+import { WasmSharing } from './sharing.ts';
+import { spawn } from './threads.ts';
 import { checkAllowed } from './allowed.ts';
 import { threadingBy, threadsFromEnvironment, type Spawn } from './threading.ts';
 
@@ -90,13 +92,12 @@ export class WasmDevice implements Device {
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
   static async open(name: string, options: WasmOptions = {}): Promise<WasmDevice> {
-    const chosen = threadingBy(spawnLater, options.threads ?? threadsFromEnvironment());
+    const chosen = threadingBy(spawn, options.threads ?? threadsFromEnvironment());
     if (chosen.spawn === undefined) return new WasmDevice(name, new Heap(name, false), undefined, chosen.why);
     const heap = new Heap(name, true);
-    const { spawn = chosen.spawn, patience, grain } = options;
+    const { spawn: start = chosen.spawn, patience, grain } = options;
     try {
-      const { onDeath, Pool: Threads } = await import('./pool.ts');
-      const pool = await Threads.open(name, chosen.count, heap.memory, spawn, patience);
+      const pool = await Pool.open(name, chosen.count, heap.memory, start, patience);
       const device = new WasmDevice(name, heap, pool, undefined, grain);
       onDeath(pool, (reason) => void device.#end(reason));
       return device;
@@ -168,9 +169,9 @@ export class WasmDevice implements Device {
     return 1e6 * (performance.now() - before);
   }
 
-  async sharing(): Promise<Sharing> {
-    const { WasmSharing } = await import('./sharing.ts');
-    return (this.#sharing ??= new WasmSharing(this.#engine));
+  sharing(): Promise<Sharing> {
+    this.#sharing ??= new WasmSharing(this.#engine);
+    return Promise.resolve(this.#sharing);
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
@@ -196,9 +197,6 @@ export class WasmDevice implements Device {
     throw memory.misuse('a buffer of another device was used');
   }
 }
-
-/** Most pages have one thread, and do not load what starts others. */
-const spawnLater: Spawn = async (layout, seat) => (await import('./threads.ts')).spawn(layout, seat);
 
 /** What of WebAssembly this engine has, that kernels may use. */
 function featuresHere(): readonly string[] {

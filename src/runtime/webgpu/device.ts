@@ -6,6 +6,7 @@ import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device
 import { GpuBuffer } from '../memory.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
+import { WebGpuSharing } from './sharing.ts';
 import { GpuFailures } from './failures.ts';
 import type { Engine, Wait } from './engine.ts';
 import { loadProgram } from './load.ts';
@@ -128,9 +129,9 @@ export class WebGpuDevice implements Device {
     return this.#engine.stopwatch.measure(work);
   }
 
-  async sharing(): Promise<Sharing> {
-    const { WebGpuSharing } = await import('./sharing.ts');
-    return (this.#sharing ??= new WebGpuSharing(this.#engine));
+  sharing(): Promise<Sharing> {
+    this.#sharing ??= new WebGpuSharing(this.#engine);
+    return Promise.resolve(this.#sharing);
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {

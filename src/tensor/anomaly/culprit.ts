@@ -4,7 +4,7 @@
 
 import { isInexact } from '../../ir/dtype.ts';
 import { topological, type Node } from '../../ir/graph.ts';
-import { evaluateNode } from '../../ir/interpret/interpret.ts';
+import type { Interpreter } from '../../compile/slots.ts';
 import { partCount, type HostArray } from '../../ir/value.ts';
 
 /** What is wrong with a value, and at which element first. */
@@ -44,11 +44,12 @@ function partFault(dtype: HostArray['dtype'], data: HostArray['data']): Fault | 
 
 /**
  * The node that made the first non-finite value of `root`; undefined where it came with leaves
- * (`input` then says of which) or with constants. `leaf` gives the values that the walk ends at.
+ * (`input` then says of which) or with constants. `leaf` gives the values that the walk ends at, `evaluate` those of nodes.
  */
 export function culpritOf(
   root: Node,
   leaf: (node: Node) => HostArray | undefined,
+  evaluate: Interpreter['evaluateNode'],
 ): Culprit | { readonly input: Node; readonly fault: Fault } | undefined {
   const order = topological([root], (node) => leaf(node) !== undefined);
   const values = new Map<Node, HostArray>();
@@ -56,7 +57,7 @@ export function culpritOf(
   for (const node of order) {
     const value =
       leaf(node) ??
-      evaluateNode(
+      evaluate(
         node,
         node.inputs.map((input) => values.get(input)!),
       );

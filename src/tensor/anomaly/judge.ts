@@ -1,5 +1,6 @@
 // Whether results are finite, and what made the first that is not: where `watch` found that it has to know.
 
+import type { Interpreter } from '../../compile/slots.ts';
 import { SinterError } from '../../errors.ts';
 import type { Call } from '../../ir/call-site.ts';
 import { isInexact } from '../../ir/dtype.ts';
@@ -13,7 +14,11 @@ import { trailOf } from './trail.ts';
 import type { Watched } from './watch.ts';
 
 /** Rejects with the anomaly of the first result that is not finite. */
-export async function judge(results: Watched['results'], leaves: Watched['leaves']): Promise<void> {
+export async function judge(
+  results: Watched['results'],
+  leaves: Watched['leaves'],
+  evaluate: Interpreter['evaluateNode'],
+): Promise<void> {
   const suspects: Node[] = [];
   for (const [node, storage] of results) {
     if (!isInexact(node.dtype)) continue;
@@ -29,7 +34,7 @@ export async function judge(results: Watched['results'], leaves: Watched['leaves
   for (const [node, storage] of leaves)
     values.set(node, unpackBytes(await storage.unguarded(), storage.dtype, storage.shape));
   for (const suspect of suspects.toSorted((a, b) => a.id - b.id)) {
-    const found = culpritOf(suspect, (node) => values.get(node));
+    const found = culpritOf(suspect, (node) => values.get(node), evaluate);
     if (found === undefined) continue;
     if ('node' in found) throw anomaly(found.node, found.fault, found.from);
     const where = showHandle({ dtype: found.input.dtype, shape: dims(found.input) });

@@ -2,6 +2,8 @@
 // where it, or anything made of it, is read, with the operation and the user's line that made the
 // first. Functions given to `compile` are called as they are meanwhile.
 
+import { load } from '../../compile/chunks.ts';
+import { interpreter } from '../../compile/slots.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { isCallable } from '../../ir/arguments.ts';
 import type { Node } from '../../ir/graph.ts';
@@ -65,8 +67,8 @@ export function watch({ results, leaves }: Watched): void {
     try {
       // An anomaly of an input is reported before one found here.
       await Promise.all(guards);
-      const { judge } = await import('./judge.ts');
-      await judge(results, leaves);
+      const [{ judge }] = await Promise.all([import('./judge.ts'), load(['interpreter'])]);
+      await judge(results, leaves, interpreter.value.evaluateNode);
     } finally {
       for (const storage of held) storage.unpin();
     }

@@ -1,0 +1,35 @@
+// The chunk that every program needs: the compiler, with what products and reductions (matrix products, convolutions, sums, extrema,
+// softmax) have in common on every machine. The other chunks import this one, so that bundlers see that what they share is
+// there already, and make no files of their own of it.
+
+import { templates } from '../../codegen/lower/templates.ts';
+import { contractLoop } from '../../codegen/template/contract/contract.ts';
+import { registers } from '../../codegen/template/contract/gpu/registers.ts';
+import { strategies } from '../../codegen/template/contract/strategies.ts';
+import { rowReductionLoop } from '../../codegen/template/row-reduction/row-reduction.ts';
+import { anchorBody, permuteScatterWrites } from '../../schedule/body/anchor.ts';
+import { anchorBodies } from '../../schedule/body/body.ts';
+import { rarePasses } from '../../schedule/passes/pipeline.ts';
+import { splitFolds } from '../../schedule/passes/split.ts';
+import { fill, type Slot } from '../../slot.ts';
+
+export * from '../compile.ts';
+
+// What the chunks of the machines and of the languages have in common.
+export * as blocks from '../../codegen/template/contract/cpu/blocks.ts';
+export * as panels from '../../codegen/template/contract/cpu/panels.ts';
+export * as rows from '../../codegen/template/row-reduction/gpu/fold.ts';
+export * as outline from '../../codegen/template/row-reduction/outline.ts';
+export * as pick from '../../codegen/template/row-reduction/pick.ts';
+export * as softmax from '../../codegen/template/row-reduction/softmax.ts';
+export * as tiling from '../../codegen/template/row-reduction/tiling.ts';
+export * as join from '../../codegen/template/shared/join.ts';
+export * as formulas from '../../ir/formula.ts';
+
+export const slots: readonly Slot<unknown>[] = fill(
+  [templates['row-reduction'], rowReductionLoop],
+  [templates.contract, contractLoop],
+  [strategies.registers, registers],
+  [anchorBodies, { anchorBody, permuteScatterWrites }],
+  [rarePasses.splitFolds, splitFolds],
+);

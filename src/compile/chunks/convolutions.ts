@@ -1,0 +1,16 @@
+// The chunk of convolutions that are more than products: those that read their window once, and Winograd's.
+
+import './compiler.ts';
+import { direct } from '../../codegen/template/contract/cpu/direct.ts';
+import { image } from '../../codegen/template/contract/cpu/image.ts';
+import { winograd } from '../../codegen/template/contract/cpu/winograd.ts';
+import { window } from '../../codegen/template/contract/gpu/window.ts';
+import { strategies } from '../../codegen/template/contract/strategies.ts';
+import { fill, type Slot } from '../../slot.ts';
+
+export const slots: readonly Slot<unknown>[] = fill(
+  [strategies.window, window],
+  [strategies.direct, direct],
+  [strategies.winograd, winograd],
+  [strategies.image, image],
+);
