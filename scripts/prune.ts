@@ -23,7 +23,7 @@ export function prune(built: string, source: string): string[] {
         if (readdirSync(place).length === 0) rmdirSync(place);
         continue;
       }
-      const name = inside.replace(/(?:\.d\.ts|\.js)(?:\.map)?$/, '.ts');
+      const name = inside.replace(/(?:\.d\.ts|\.js)$/, '.ts');
       if (name !== inside && existsSync(path.join(source, name))) continue;
       unlinkSync(place);
       removed.push(inside);

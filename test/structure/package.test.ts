@@ -68,10 +68,18 @@ describe('package.json', () => {
     expect(hooks.filter((hook) => hook in manifest.scripts)).toEqual([]);
   });
 
-  test('packs the documents, the examples and the build, and nothing else', () => {
+  test('packs the documents, the examples and the build, of not too many bytes and files, and nothing else', () => {
     const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=silent'];
     const report = execFileSync('npm', args, { cwd: root, encoding: 'utf8' });
-    const [packed] = JSON.parse(report) as [{ readonly files: readonly { readonly path: string }[] }];
+    const [packed] = JSON.parse(report) as [
+      {
+        readonly entryCount: number;
+        readonly files: readonly { readonly path: string }[];
+        readonly unpackedSize: number;
+      },
+    ];
+    expect(packed.unpackedSize).toBeLessThan(8_600_000);
+    expect(packed.entryCount).toBeLessThan(2_600);
     const paths = packed.files.map(({ path }) => path);
     const texts = ['ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'README.md'];
     const documents = [

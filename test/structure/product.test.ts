@@ -68,8 +68,14 @@ describe('dist', () => {
       for (const path of ['src/ir', 'dist/ir', 'dist/old/er'])
         mkdirSync(join(folder, path), { recursive: true });
       const write = (path: string): void => writeFileSync(join(folder, path), '');
-      const kept = ['js', 'js.map', 'd.ts'].map((end) => `dist/ir/a.${end}`);
-      const gone = ['dist/ir/b.js', 'dist/ir/b.d.ts', 'dist/old/er/c.js.map', 'dist/note.txt'];
+      const kept = ['js', 'd.ts'].map((end) => `dist/ir/a.${end}`);
+      const gone = [
+        'dist/ir/a.js.map',
+        'dist/ir/b.js',
+        'dist/ir/b.d.ts',
+        'dist/old/er/c.js.map',
+        'dist/note.txt',
+      ];
       ['src/ir/a.ts', ...kept, ...gone].forEach(write);
       expect(prune(to, from).map((path) => `dist/${path}`)).toEqual(expect.arrayContaining(gone));
       expect(kept.filter((path) => !existsSync(join(folder, path)))).toEqual([]);
