@@ -12,6 +12,10 @@ const config: ViteUserConfig = {
     alias: [
       { find: /^sinter$/, replacement: source('index.ts') },
       { find: /^sinter\/runtime$/, replacement: source('interop/index.ts') },
+      {
+        find: /^sinter\/(linalg|fft|special|sparse|distributions|masked)$/,
+        replacement: source('operations/$1.ts'),
+      },
       { find: /^sinter\/(\w+)$/, replacement: source('$1/index.ts') },
     ],
   },

@@ -42,6 +42,9 @@ export function withOutputs(markdown: string, outputs: readonly string[]): strin
 }
 
 /** Writes the examples as modules into a temporary folder, where `sinter` means the source tree, and removes it at the end. */
+/** Namespaces of `sinter` that are modules too. */
+const namespaces = ['linalg', 'fft', 'special', 'sparse', 'distributions', 'masked'];
+
 async function inFolder<T>(examples: readonly Example[], use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sinter-examples-'));
   const config = {
@@ -54,6 +57,9 @@ async function inFolder<T>(examples: readonly Example[], use: (folder: string) =
       paths: {
         sinter: [join(root, 'src/index.ts')],
         'sinter/runtime': [join(root, 'src/interop/index.ts')],
+        ...Object.fromEntries(
+          namespaces.map((name) => [`sinter/${name}`, [join(root, `src/operations/${name}.ts`)]]),
+        ),
         'sinter/*': [join(root, 'src/*/index.ts')],
       },
     },

@@ -100,20 +100,27 @@ describe('package.json', () => {
   });
 });
 
+/** Where a name is declared, and what it is called there. */
+interface Declared {
+  readonly path: string;
+  readonly name: string;
+}
+
 /** Names that a file exports, with the file that declares each, following `export … from`. */
-function exportsOf(path: string): Map<string, string> {
+function exportsOf(path: string): Map<string, Declared> {
   const { text } = sources.get(path)!;
-  const found = new Map<string, string>();
+  const found = new Map<string, Declared>();
   const lists = text.matchAll(/^export (?:type )?\{([^}]*)\}(?: from '([^']+)')?;/gm);
   for (const [, list, from] of lists) {
     const target = from === undefined ? path : join(path, '..', from);
     for (const item of list!.split(',').map((part) => part.trim().replace(/^type /, ''))) {
       if (item === '') continue;
       const [name, alias] = item.split(' as ') as [string, string?];
-      found.set(alias ?? name, from === undefined ? path : (exportsOf(target).get(name) ?? target));
+      const own = { path: target, name };
+      found.set(alias ?? name, from === undefined ? own : (exportsOf(target).get(name) ?? own));
     }
   }
-  for (const [, name] of text.matchAll(declaration)) found.set(name!, path);
+  for (const [, name] of text.matchAll(declaration)) found.set(name!, { path, name: name! });
   for (const [, from] of text.matchAll(/^export \* from '([^']+)';/gm))
     for (const [name, at] of exportsOf(join(path, '..', from!))) found.set(name, at);
   return found;
@@ -131,11 +138,13 @@ describe('every public name', () => {
     const names = exportsOf(entry);
     expect(names.size).toBeGreaterThan(0);
     // What options are for is said by the function that takes them.
-    const silent = [...names].flatMap(([name, path]) => {
-      if (name.endsWith('Options')) return [];
+    const silent = [...names].flatMap(([exported, { path, name }]) => {
+      if (exported.endsWith('Options')) return [];
       const { lines } = sources.get(path)!;
       const line = lines.findIndex((text) =>
-        new RegExp(`^export .*(?:const|function\\*?|class|interface|type) ${name}\\b`).test(text),
+        new RegExp(
+          `^(?:(?:export|async|abstract|declare) )*(?:const|function\\*?|class|interface|type) ${name}\\b`,
+        ).test(text),
       );
       if (line < 0) return [`${path}: ${name} is declared nowhere`];
       return lines[line - 1]?.trimEnd().endsWith('*/') === true ? [] : [`${path}:${line + 1}: ${name}`];
