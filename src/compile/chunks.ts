@@ -98,7 +98,7 @@ export function chunksOf(
   if (check) needed.add('verifiers');
   if (memory) needed.add('rare');
   let dots = 0;
-  let computes = memory;
+  let computes = false;
   for (const { op, dtype } of [...graph.parameters, ...topological(graph.outputs)] as readonly Node[]) {
     const chunk = isElementwise(op) ? undefined : neededBy[op];
     if (chunk === 'rare') needed.add('rare');

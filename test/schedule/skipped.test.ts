@@ -7,7 +7,7 @@ import { halveVectors } from '../../src/codegen/emit/wasm/rewrite/halves.ts';
 import type { Loop } from '../../src/codegen/loop/loop.ts';
 import { blocksOf } from '../../src/codegen/template/map/block.ts';
 import { rowsOf } from '../../src/codegen/template/map/cpu/rows.ts';
-import { isStraight } from '../../src/codegen/template/map/order.ts';
+import { isStraight } from '../../src/codegen/template/map/map.ts';
 import { compileGraph } from '../../src/compile.ts';
 import type { Stage } from '../../src/dump/stages.ts';
 import { topological, type Graph } from '../../src/ir/graph.ts';

@@ -25,8 +25,7 @@ function attempt<T>(record: () => T): T | undefined {
   } catch (error) {
     if (error instanceof Unsteered) return undefined;
     // What else is wrong shows again when it is walked, and what was spent is spent.
-    if (error instanceof SinterError && error.code !== 'E_LIMIT' && error.name !== 'NotLoaded')
-      return undefined;
+    if (error instanceof SinterError && error.code !== 'E_LIMIT') return undefined;
     throw error;
   }
 }

@@ -18,9 +18,9 @@ import type { Grain } from './cut.ts';
 import { mostBuffers } from './names.ts';
 import { onDeath, Pool } from './pool.ts';
 import { WasmSharing } from './sharing.ts';
-import { spawn } from './threads.ts';
+import { threading } from './threads.ts';
 import { checkAllowed } from './allowed.ts';
-import { threadingBy, threadsFromEnvironment, type Spawn } from './threading.ts';
+import { threadsFromEnvironment, type Spawn } from './threading.ts';
 
 const limits: DeviceFacts['limits'] = {
   storageBuffers: mostBuffers,
@@ -92,12 +92,12 @@ export class WasmDevice implements Device {
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
   static async open(name: string, options: WasmOptions = {}): Promise<WasmDevice> {
-    const chosen = threadingBy(spawn, options.threads ?? threadsFromEnvironment());
+    const chosen = threading(options.threads ?? threadsFromEnvironment());
     if (chosen.spawn === undefined) return new WasmDevice(name, new Heap(name, false), undefined, chosen.why);
     const heap = new Heap(name, true);
-    const { spawn: start = chosen.spawn, patience, grain } = options;
+    const { spawn = chosen.spawn, patience, grain } = options;
     try {
-      const pool = await Pool.open(name, chosen.count, heap.memory, start, patience);
+      const pool = await Pool.open(name, chosen.count, heap.memory, spawn, patience);
       const device = new WasmDevice(name, heap, pool, undefined, grain);
       onDeath(pool, (reason) => void device.#end(reason));
       return device;

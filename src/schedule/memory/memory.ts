@@ -20,14 +20,13 @@ import { unsharedMemory, type MemoryDemand, type MemoryPlan } from './plan.ts';
 const alignment = 256;
 
 /** Plans memory for kernels in the order in which they run. */
-/** Plans memory for kernels in the order in which they run. */
 export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
   const isPlain = packs.size === 0 && demand.donations.size === 0 && demand.loops.size === 0;
   const isOutput = (kernel: Kernel): boolean => kernel.writes.every(({ node }) => demand.outputs.has(node));
   return isPlain && kernels.every(isOutput) ? unsharedMemory : shareMemory(kernels, packs, demand);
 }
 
-/** As `planMemory`, of programs that it is not needed for as well. */
+/** The plan of any program; `planMemory` spares it those that share nothing. */
 export function shareMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
   const { outputs, bytesOf } = demand;
   const slots = slotsOf(packs);

@@ -6,7 +6,7 @@ import { constantIndex, substitute, type IndexExpr } from '../../../ir/index-alg
 import { CompilerBug } from '../../../errors.ts';
 import { addInts, builtin, constant, mulInts, operation } from '../../loop/builder.ts';
 import { laneAtom, Lowering } from '../../lower/expressions.ts';
-import type { Write } from '../../../schedule/kernel.ts';
+import type { Axis, Kernel, Write } from '../../../schedule/kernel.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import {
   bufferName,
@@ -20,10 +20,9 @@ import {
 } from '../shared/frame.ts';
 import type { Blocks } from './block.ts';
 import type { MapRows } from './cpu/rows.ts';
-import { longTurns, singleTurns, type Turns } from './cpu/turn.ts';
+import { exprsOf, longTurns, singleTurns, type Turns } from './cpu/turn.ts';
 import { blocksOf, computeBlock } from './block.ts';
 import { computeRow, rowsOf } from './cpu/rows.ts';
-import { isStraight } from './order.ts';
 import { anyNeeded, neededOf } from '../shared/needed.ts';
 import { storeAt } from '../shared/store-value.ts';
 
@@ -118,4 +117,15 @@ export function mapLoop(frame: Frame): Loop {
     });
   }
   return finish(frame, b, grid, [target.workgroupSize, 1, 1], `${note} per invocation`);
+}
+
+/**
+ * Whether a map reads every element where it writes one, or the same for all, and without conditions: then no other order reads
+ * more at once, and `blocksOf` and `rowsOf` find none.
+ */
+export function isStraight(kernel: Kernel, axis: Axis, writes: readonly Write[]): boolean {
+  return exprsOf(kernel, writes).every((expr) => {
+    if (expr.kind === 'read') return expr.index === axis.atom || expr.index.kind === 'const';
+    return expr.kind !== 'select';
+  });
 }
