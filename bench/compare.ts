@@ -10,6 +10,7 @@ import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../src/sched
 import { timedWorkloads } from '../src/workloads/timed/workloads.ts';
 import { compare, comparisonTable, geometricMean, ours, type Counted } from './compare/comparison.ts';
 import { driverIn, runDriver } from './compare/driver.ts';
+import { count } from './options.ts';
 
 /** What can be compared: our runner on a device, and other libraries on the same one, by the names that the driver knows them by. */
 export const devices: Readonly<
@@ -71,9 +72,7 @@ export async function compareLibraries(
   const { ours: own, rivals } = devices[device!]!;
   const workloads = chosenOf('workload', values.workload, Object.keys(names));
   const against = chosenOf('against', values.against, rivals);
-  const repeat = Number(values.repeat);
-  if (!Number.isSafeInteger(repeat) || repeat < 1)
-    throw new Error(`--repeat: expects a whole number of at least 1, got '${values.repeat}'`);
+  const repeat = count('repeat', values);
   const timeout = values.timeout === undefined ? undefined : Number(values.timeout);
   if (timeout !== undefined && !(timeout > 0))
     throw new Error(`--timeout: expects a number of seconds above 0, got '${values.timeout}'`);

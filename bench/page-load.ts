@@ -4,6 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { showBytes, table } from '../src/table.ts';
+import { chosen, count } from './options.ts';
 import { missingNetworks, networks, type Network } from '../test/support/onnx/networks.ts';
 import {
   hostOf,
@@ -143,20 +144,6 @@ async function main(): Promise<void> {
   for (const network of chosen('model', values.model, networks))
     comparisons.push(...(await comparePages(network, plan)));
   console.log(values.json ? JSON.stringify(comparisons) : pageTable(comparisons));
-}
-
-function count<K extends string>(option: K, values: Readonly<Partial<Record<K, string>>>): number {
-  const number = Number(values[option]);
-  if (Number.isInteger(number) && number > 0) return number;
-  throw new Error(`--${option}: expects a whole number of at least 1, got '${values[option]}'`);
-}
-
-function chosen<T extends string>(option: string, list: string, known: readonly T[]): T[] {
-  const names = list.split(',').map((name) => name.trim());
-  const strange = names.find((name) => !(known as readonly string[]).includes(name));
-  if (strange !== undefined)
-    throw new Error(`--${option}: there is no '${strange}': expected some of ${known.join(', ')}`);
-  return known.filter((name) => names.includes(name));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)

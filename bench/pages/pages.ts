@@ -8,6 +8,7 @@
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openChromium } from '../../test/support/browser/chromium.ts';
+import { chosen, count } from '../options.ts';
 import { buildPage, type BuiltPage } from './build.ts';
 import { buildBy, bundlers } from './bundlers.ts';
 import { devices, measure, type Device, type Figures, type Subject } from './measure.ts';
@@ -51,26 +52,15 @@ function readOptions(): Options | 'help' {
     },
   });
   if (values.help) return 'help';
-  const repeat = Number(values.repeat);
-  if (!Number.isInteger(repeat) || repeat < 1)
-    throw new Error(`--repeat: expects a whole number of at least 1, got '${values.repeat}'`);
   const { chunks, json } = values;
   return {
     pages: chosen('page', values.page, [...pageNames, 'jax']),
     devices: chosen('device', values.device, devices),
-    repeat,
+    repeat: count('repeat', values),
     chunks,
     bundlers: values.bundlers,
     json,
   };
-}
-
-function chosen<T extends string>(option: string, list: string, known: readonly T[]): T[] {
-  const names = list.split(',').map((name) => name.trim());
-  const strange = names.find((name) => !(known as readonly string[]).includes(name));
-  if (strange !== undefined)
-    throw new Error(`--${option}: there is no '${strange}': expected some of ${known.join(', ')}`);
-  return known.filter((name) => names.includes(name));
 }
 
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
