@@ -1,23 +1,16 @@
-import { fileURLToPath } from 'node:url';
 import type { ViteUserConfig } from 'vitest/config';
 
+import { sourcePaths } from './test/support/source-paths.ts';
 import { waitLimit } from './test/support/limits.ts';
-
-const source = (path: string): string => `${fileURLToPath(new URL('src/', import.meta.url))}${path}`;
 
 // Forks, not threads: stopping a worker thread with GPU work in flight aborts the whole process in Dawn for Node.
 const config: ViteUserConfig = {
   // The examples import the package as users do; here that is its source, as in tsconfig.json.
   resolve: {
-    alias: [
-      { find: /^sinter$/, replacement: source('index.ts') },
-      { find: /^sinter\/runtime$/, replacement: source('interop/index.ts') },
-      {
-        find: /^sinter\/(linalg|fft|special|sparse|distributions|masked)$/,
-        replacement: source('operations/$1.ts'),
-      },
-      { find: /^sinter\/(\w+)$/, replacement: source('$1/index.ts') },
-    ],
+    alias: sourcePaths.map(([name, file]) => ({
+      find: new RegExp(`^${name.replace('*', String.raw`(\w+)`)}$`),
+      replacement: file.replace('*', '$1'),
+    })),
   },
   test: {
     include: ['test/**/*.test.ts'],

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { sourcePaths } from '../test/support/source-paths.ts';
 
 /** A `ts` block and the `text` block after it. */
 export interface Example {
@@ -42,9 +43,6 @@ export function withOutputs(markdown: string, outputs: readonly string[]): strin
 }
 
 /** Writes the examples as modules into a temporary folder, where `sinter` means the source tree, and removes it at the end. */
-/** Namespaces of `sinter` that are modules too. */
-const namespaces = ['linalg', 'fft', 'special', 'sparse', 'distributions', 'masked'];
-
 async function inFolder<T>(examples: readonly Example[], use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sinter-examples-'));
   const config = {
@@ -54,14 +52,7 @@ async function inFolder<T>(examples: readonly Example[], use: (folder: string) =
       // Declarations are not emitted here, and a module that exports nothing needs none.
       isolatedDeclarations: false,
       declaration: false,
-      paths: {
-        sinter: [join(root, 'src/index.ts')],
-        'sinter/runtime': [join(root, 'src/interop/index.ts')],
-        ...Object.fromEntries(
-          namespaces.map((name) => [`sinter/${name}`, [join(root, `src/operations/${name}.ts`)]]),
-        ),
-        'sinter/*': [join(root, 'src/*/index.ts')],
-      },
+      paths: Object.fromEntries(sourcePaths.map(([name, file]) => [name, [file]])),
     },
     include: ['*.ts'],
   };
