@@ -158,6 +158,14 @@ describe.each(['wasm', 'webgpu:software'])('on %s', (device) => {
     expect(await page.evaluate(`${doubled}.array()`)).toEqual([8, 12]);
   });
 
+  test('a compiled function serves sizes that vary, none among them', async () => {
+    const sums = `(() => {
+      const total = sn.compile((x) => sn.cumsum(x, 0).sum());
+      return Promise.all([5, 6, 7, 8, 9, 0, 4].map((n) => total(sn.ones([n])).item()));
+    })()`;
+    expect(await page.evaluate(sums)).toEqual([15, 21, 28, 36, 45, 0, 10]);
+  });
+
   test('all of the compiler can be asked for beforehand', async () => {
     await page.evaluate('sn.loadCompiler()');
     expect(await page.evaluate('String(sn.explain(sn.ones([2]).add(1)))')).toContain('kernel');
