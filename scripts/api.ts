@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { namespaces } from './operations/lists.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -45,18 +46,6 @@ const entries = [
   ],
   ['sinter/explain', 'src/explain/index.ts', 'The page that shows what a program becomes.'],
 ] as const;
-
-/** What the namespaces of `sinter` hold. */
-const namespaces: Readonly<Record<string, string>> = {
-  distributions:
-    'Distributions: each is made of its parameters, and has `sample`, `rsample`, `logProb`, `mean`, `variance`.',
-  fft: 'Fourier transforms, as in torch.fft.',
-  linalg: 'Linear algebra, as in torch.linalg.',
-  masked: 'Operations over the elements where a mask is true, as in torch.masked.',
-  sparse: 'Sparse matrices of compressed rows, compressed columns, or places one by one.',
-  sparse24: 'Matrices with two elements in each group of four.',
-  special: 'Special functions, as in torch.special.',
-};
 
 export interface Exported {
   readonly name: string;

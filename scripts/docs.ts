@@ -9,7 +9,7 @@ import { showBytes } from '../src/table.ts';
 import { workloads } from '../src/workloads/all.ts';
 import { apiReference } from './api.ts';
 import { comparisonSection, measurements } from '../bench/compare/readme.ts';
-import * as everyday from '../src/tensor/everyday.ts';
+import { operations } from './operations/declared.ts';
 import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
 import { operationPages } from './operations/pages.ts';
@@ -48,7 +48,8 @@ export function budgetTable(): string {
 /** The names of methods, in lines. */
 export function methodNames(): string {
   const lines = [''];
-  for (const name of Object.keys(everyday).toSorted()) {
+  const names = operations().flatMap(({ method }) => method ?? []);
+  for (const name of names.toSorted()) {
     const line = lines.at(-1)!;
     if (line.length + name.length > 132) lines.push(`\`${name}\``);
     else lines[lines.length - 1] = `${line} \`${name}\``.trim();

@@ -2,6 +2,7 @@
 
 // Tensors
 export { Tensor, type BackwardOptions, type TensorLike } from './tensor/tensor.ts';
+export { fromBuffer, type FromBufferOptions } from './tensor/buffer/from-buffer.ts';
 export type { NestedArray } from './tensor/nest.ts';
 export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
 export type { ComplexDType, DType, FloatDType, IntegerDType } from './ir/dtype.ts';

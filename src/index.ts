@@ -1,7 +1,7 @@
 // Sinter's public names. Subpaths have their own: `sinter/ir`, `sinter/nn`, `sinter/optim`, `sinter/io`.
 
 import './preloaded.ts';
-import './tensor/methods.ts';
+import './operations/methods.ts';
 
 export * from './basics.ts';
 
@@ -23,8 +23,4 @@ export {
 export { vmap, type MappedAxes, type VmapOptions } from './tensor/derivative/vmap.ts';
 
 // Operations
-export * from './operations.ts';
-export * from './tensor/ops/special/public.ts';
-export * from './layer-operations.ts';
-export * from './tensor/ops/fft/public.ts';
-export * from './operations/formulas.ts';
+export * from './operations/index.ts';

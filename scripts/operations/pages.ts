@@ -17,9 +17,8 @@ import {
 import { dtypesOf, outcomeOf } from '../../test/support/coverage/cells.ts';
 import { catalogue } from '../../test/support/coverage/catalogue.ts';
 import { lacking, refusedIn } from '../../test/support/coverage/refusals.ts';
-import { rowsOf, type Family, type Row } from '../../test/support/coverage/row.ts';
-import { families } from '../../test/support/coverage/rows/all.ts';
 import { calledNames } from '../api.ts';
+import { rowFamilies, type Row, type RowFamily } from './rows.ts';
 
 const columns = 136;
 
@@ -121,7 +120,7 @@ async function factsOf(row: Row): Promise<Facts> {
   for (const dtype of dtypesOf(row, dtypes)) {
     if (!hasDtypes(row)) break;
     try {
-      const [first] = await called(row, dtype, tensorsIn(await inputsIn(row, given, dtype), false));
+      const [first] = await called(row, dtype, tensorsIn(await inputsIn(given, dtype), false));
       const gives = first === undefined || first.dtype === dtype ? '' : first.dtype;
       byResult.set(gives, [...(byResult.get(gives) ?? []), dtype]);
     } catch (error) {
@@ -144,9 +143,9 @@ async function factsOf(row: Row): Promise<Facts> {
 }
 
 /** Rows of one operation: its name, then others of it. */
-function operations(family: Family): Map<string, Row[]> {
+function operations(family: RowFamily): Map<string, Row[]> {
   const found = new Map<string, Row[]>();
-  for (const row of rowsOf(family)) {
+  for (const row of family.rows) {
     const name = row.name.split('/')[0]!;
     found.set(name, [...(found.get(name) ?? []), row]);
   }
@@ -199,7 +198,7 @@ async function operation(
   return lines;
 }
 
-async function page(members: readonly Family[], names: ReturnType<typeof calledNames>): Promise<string> {
+async function page(members: readonly RowFamily[], names: ReturnType<typeof calledNames>): Promise<string> {
   const lines = [
     `# ${members.map(({ title }) => title).join('; ')}`,
     '',
@@ -212,7 +211,7 @@ async function page(members: readonly Family[], names: ReturnType<typeof calledN
   return `${lines.join('\n')}\n`;
 }
 
-function contents(pages: ReadonlyMap<string, readonly Family[]>): string {
+function contents(pages: ReadonlyMap<string, readonly RowFamily[]>): string {
   const lines = [
     '# Operations',
     '',
@@ -265,8 +264,8 @@ export function examplesOf(markdown: string): string {
 export async function operationPages(): Promise<Map<string, string>> {
   sn.setDevice('interpreter');
   const state = sn.saveRngState();
-  const pages = new Map<string, readonly Family[]>();
-  for (const family of families) pages.set(family.name, [...(pages.get(family.name) ?? []), family]);
+  const pages = new Map<string, readonly RowFamily[]>();
+  for (const family of rowFamilies()) pages.set(family.page, [...(pages.get(family.page) ?? []), family]);
   const names = calledNames();
   const made = new Map([['docs/ops.md', contents(pages)]]);
   for (const [name, members] of pages) made.set(`docs/ops/${name}.md`, await page(members, names));

@@ -12,8 +12,7 @@ import { workloads } from '../../src/workloads/all.ts';
 import { Sketch } from '../../test/codegen/cases.ts';
 import { goldenPrograms } from '../../test/codegen/golden-programs.ts';
 import { givenOf, recorded, tensorsIn, type Inputs } from '../../test/support/coverage/call.ts';
-import { rowsOf, type Row } from '../../test/support/coverage/row.ts';
-import { families } from '../../test/support/coverage/rows/all.ts';
+import { allRows, type Row } from '../operations/rows.ts';
 
 /** The targets, by the name that stands in the manifest and in file names. */
 const targets: Readonly<Record<string, Target>> = {
@@ -45,7 +44,7 @@ export async function replayed(): Promise<readonly Replayed[]> {
     graph: () => traceFunction(fn as (...args: never[]) => unknown, args()).graph,
   }));
   const operations: Source[] = [];
-  for (const row of families.flatMap(rowsOf)) {
+  for (const row of allRows()) {
     if (row.eager !== undefined) continue;
     const inputs = await givenOf(row);
     operations.push({ name: `operation/${row.name}`, graph: () => operation(row, inputs) });

@@ -10,7 +10,7 @@ import { iota, wideType } from '../tensor/ops/elementwise/formula.ts';
 import { mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { lt, where } from '../tensor/ops/elementwise/compare.ts';
 import { clamp } from '../tensor/ops/elementwise/elementwise.ts';
-import { svd } from '../tensor/ops/linalg/linalg.ts';
+import { svd } from '../operations/linalg.ts';
 import { withAutocastType } from '../tensor/autocast.ts';
 import { matmul } from '../tensor/ops/product/matmul.ts';
 import { argsort } from '../tensor/ops/reduce/sort.ts';

@@ -6,7 +6,7 @@ import { logicalNot } from '../tensor/ops/elementwise/compare.ts';
 import { neg } from '../tensor/ops/elementwise/elementwise.ts';
 import { einsum } from '../tensor/ops/product/einsum.ts';
 import { broadcastTo } from '../tensor/ops/shape/view.ts';
-import { mul, where } from '../tensor/ops/all.ts';
+import { mul, where } from '../operations/index.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import {
   foldNames,

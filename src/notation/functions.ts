@@ -2,7 +2,7 @@
 // operation of tensors, with its types, its errors and its derivative.
 
 import { isDType } from '../ir/dtype.ts';
-import * as ops from '../tensor/ops/all.ts';
+import * as ops from '../operations/index.ts';
 import { asTensor } from '../tensor/recording/record.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import type { BinaryOp } from './syntax.ts';

@@ -6,9 +6,9 @@ import { Tensor } from './tensor.ts';
 /** Operations by the names of their methods. */
 export type MethodTable = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-/** Gives all tensors these methods, and `T` and `mT`, which turn axes. */
-export function installMethods(operations: MethodTable): void {
-  for (const [name, made] of Object.entries(operations)) {
+/** Gives all tensors these methods, and these properties, which are operations of the tensor alone. */
+export function installMethods(methods: MethodTable, getters: MethodTable): void {
+  for (const [name, made] of Object.entries(methods)) {
     const operation = made as (first: Tensor, ...rest: readonly unknown[]) => unknown;
     Object.defineProperty(Tensor.prototype, name, {
       configurable: true,
@@ -22,16 +22,13 @@ export function installMethods(operations: MethodTable): void {
       },
     });
   }
-  Object.defineProperty(Tensor.prototype, 'T', {
-    configurable: true,
-    get(this: Tensor): Tensor {
-      return this.permute(this.shape.map((_, axis) => this.rank - 1 - axis));
-    },
-  });
-  Object.defineProperty(Tensor.prototype, 'mT', {
-    configurable: true,
-    get(this: Tensor): Tensor {
-      return this.transpose();
-    },
-  });
+  for (const [name, made] of Object.entries(getters)) {
+    const operation = made as (x: Tensor) => unknown;
+    Object.defineProperty(Tensor.prototype, name, {
+      configurable: true,
+      get(this: Tensor): unknown {
+        return operation(this);
+      },
+    });
+  }
 }

@@ -1,6 +1,7 @@
 // A page downloads the compiler in chunks, and the recorded graph says which of them it needs (src/compile/chunks.ts). Here the
 // slots of all other chunks are emptied, as they are in a page, and everything still compiles to the same programs.
 
+import { rowFamilies, type Row } from '../../scripts/operations/rows.ts';
 import { describe, expect, test } from 'vitest';
 import { slotsBy } from '../../src/compile/chunks/all.ts';
 import { chunksOf } from '../../src/compile/chunks.ts';
@@ -16,8 +17,6 @@ import { storageOf } from '../../src/tensor/recording/leaf.ts';
 import { nodeOf } from '../../src/tensor/recording/record.ts';
 import { canonical } from '../../src/tensor/recording/recording.ts';
 import { evaluate, tensorsOf } from '../support/coverage/call.ts';
-import { families } from '../support/coverage/rows/all.ts';
-import { rowsOf, type Row } from '../support/coverage/row.ts';
 
 const units: Target = { ...cudaTarget, matrixUnits: ['f16', 'bf16', 'tf32'], warpgroups: true };
 const targets: Readonly<Record<string, Target>> = {
@@ -110,10 +109,10 @@ function gradientsOf(losses: readonly sn.Tensor[], inputs: readonly sn.Tensor[])
   }
 }
 
-describe.each(families.map((family) => [family.name, family] as const))('%s', (_, family) => {
+describe.each(rowFamilies().map((family) => [family.title, family] as const))('%s', (_, family) => {
   test('compile with the chunks that their graphs ask for, and so do their gradients', () => {
     const next = (): [string, Target][] => [Object.entries(targets)[turn++ % 5]!];
-    for (const row of rowsOf(family)) {
+    for (const row of family.rows) {
       const { given, results } = resultsOf(row);
       if (results.length === 0) continue;
       expectNeedsOnly(row.name, graphOfAll(results), {}, next());

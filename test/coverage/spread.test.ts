@@ -6,7 +6,7 @@ import { dtypes } from '../../src/ir/dtype.ts';
 import { removeFolders } from '../aot/bundles.ts';
 import type { Mode } from '../support/coverage/cells.ts';
 import { coverage, type Report } from '../support/coverage/report.ts';
-import type { Row } from '../support/coverage/row.ts';
+import type { Row } from '../../scripts/operations/rows.ts';
 import { everyDevice } from '../support/devices.ts';
 
 // Where a call stands costs a test runner that maps sources much.

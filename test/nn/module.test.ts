@@ -3,7 +3,7 @@ import { loadSafetensors, saveSafetensors } from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
 import { setDevice } from '../../src/tensor/storage/device.ts';
-import '../../src/tensor/methods.ts';
+import '../../src/operations/methods.ts';
 import { compileCount } from '../../src/tensor/realise/executable.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
 import { relu } from '../../src/tensor/ops/elementwise/activation.ts';

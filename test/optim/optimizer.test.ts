@@ -7,7 +7,7 @@ import { loadSafetensors, saveSafetensors } from '../../src/io/index.ts';
 import { clearCache } from '../../src/tensor/realise/cache.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
 import { compileCount } from '../../src/tensor/realise/executable.ts';
-import '../../src/tensor/methods.ts';
+import '../../src/operations/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
 import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
 import { mseLoss } from '../../src/tensor/ops/loss.ts';

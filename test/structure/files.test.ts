@@ -3,13 +3,14 @@
 import { expect, test } from 'vitest';
 import { bareCode, filesUnder, readText, sources } from './source.ts';
 
-const most = 450;
+const most = 600;
 /** Lines that half of the files have at most. */
 const median = 130;
 
 /** Longer than that, and why. */
 const tables: Readonly<Record<string, string>> = {
-  'src/operations.ts': 'the public names of operations, one by one',
+  'src/operations/index.ts': 'the public names of operations, one by one',
+  'src/operations/methods.ts': 'the methods of tensors, one by one',
 };
 
 function offenders(found: (path: string, text: string) => readonly string[]): string[] {

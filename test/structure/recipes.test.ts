@@ -31,6 +31,7 @@ const filesOf = (errors: readonly string[]): string[] =>
 let complete: Result & { readonly found: Found };
 let lacking: Result;
 let rowless: readonly string[];
+let declared: Result & { readonly found: Declared };
 
 beforeAll(() => {
   const copy = new Checkout();
@@ -53,6 +54,12 @@ beforeAll(() => {
     ];
     lacking = copy.with(begun, () => ({ errors: copy.typeErrors(), tests: tested() }));
     rowless = copy.with(without(toys.op, 'row'), () => copy.typeErrors());
+    // Last, because the lists that it makes stay.
+    declared = copy.with(toys.operation, () => {
+      const before = copy.test(['test/structure/operations.test.ts'], 'what the sources declare');
+      copy.makeLists();
+      return { tests: before, errors: copy.typeErrors(), found: copy.run(operationScript) as Declared };
+    });
   } finally {
     copy.close();
   }
@@ -61,6 +68,33 @@ beforeAll(() => {
 test('with all places filled, the type checker and the tests are content', () => {
   expect(complete.errors).toEqual([]);
   expect(complete.tests).toMatch(/2 passed/);
+});
+
+describe('an operation', () => {
+  test('is one place: its declaration', () => {
+    expect(count(named(toys.operation, 'declaration'))).toBe(1);
+    expect(recipe('Add a tensor operation')).toContain('one place');
+  });
+
+  test('whose lists a test asks for', () => {
+    expect(declared.tests).toMatch(/FAIL .*src\/operations\/index\.ts is what the sources declare/);
+    expect(declared.tests).toMatch(/FAIL .*src\/operations\/methods\.ts is what the sources declare/);
+  });
+
+  test('is a public name, a method with its types, and a row of documents and coverage', () => {
+    expect(declared.errors).toEqual([]);
+    expect(declared.found.values).toEqual([
+      [1, 5, 14],
+      [1, 5, 14],
+    ]);
+    expect(declared.found.refusal).toContain('toyEnergy');
+    expect(declared.found.row).toEqual({
+      family: 'Reductions and scans',
+      name: 'toyEnergy',
+      given: { x: 'sn.tensor([1, 2, 3])' },
+      call: 'sn.toyEnergy(x, 0)',
+    });
+  });
 });
 
 describe('an elementwise primitive', () => {
@@ -137,6 +171,31 @@ describe('a target', () => {
     expect(complete.found.source).toMatch(/^toy [\s\S]*exp/);
   });
 });
+
+/** What the script finds of the operation. */
+interface Declared {
+  readonly values: readonly (readonly number[])[];
+  readonly refusal: string;
+  readonly row: unknown;
+}
+
+const operationScript = `
+import * as sn from './src/index.ts';
+import { rowFamilies } from './scripts/operations/rows.ts';
+
+sn.setDevice('interpreter');
+const x = sn.tensor([1, 2, 3]);
+const values = [];
+for (const y of [sn.toyEnergy(x, 0), x.toyEnergy(0)]) values.push(await y.array());
+let refusal = '';
+try {
+  sn.toyEnergy(x, 7);
+} catch (error) {
+  refusal = error.message;
+}
+const row = rowFamilies().flatMap(({ title, rows }) => rows.map((row) => ({ family: title, ...row }))).find(({ name }) => name === 'toyEnergy');
+console.log(JSON.stringify({ values, refusal, row }));
+`;
 
 const values = [-3, -0.5, 0, 0.25, 7];
 

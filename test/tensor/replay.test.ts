@@ -6,7 +6,7 @@ import { adam } from '../../src/optim/index.ts';
 import { registerBackend } from '../../src/runtime/registry.ts';
 import { setDevice, synchronize } from '../../src/tensor/storage/device.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
-import { add, crossEntropy, matmul, mul, relu, sum } from '../../src/tensor/ops/all.ts';
+import { add, crossEntropy, matmul, mul, relu, sum } from '../../src/operations/index.ts';
 import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { valueAndGrad } from '../../src/tensor/derivative/transform.ts';

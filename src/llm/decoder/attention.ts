@@ -25,7 +25,7 @@ import {
   transpose,
   unsqueeze,
   where,
-} from '../../operations.ts';
+} from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig } from '../config/config.ts';
 import { capped, norm, product, products } from './linear.ts';

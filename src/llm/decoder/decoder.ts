@@ -1,7 +1,7 @@
 // A decoder-only transformer of configurable parts, as an ordinary function of tensors: T tokens that
 // stand behind those of a cache, which joins what it computes. One program serves all positions.
 
-import { add, dynamicSlice, embedding, mul, tanh, tensor, zeros } from '../../operations.ts';
+import { add, dynamicSlice, embedding, mul, tanh, tensor, zeros } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig, RopeConfig } from '../config/config.ts';
 import { frequenciesOf, ropeTable } from '../config/rope.ts';

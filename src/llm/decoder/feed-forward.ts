@@ -18,7 +18,7 @@ import {
   transpose,
   unsqueeze,
   zeros,
-} from '../../operations.ts';
+} from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ExpertsConfig, ModelConfig } from '../config/config.ts';
 import { product, products } from './linear.ts';

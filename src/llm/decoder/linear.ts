@@ -1,6 +1,6 @@
 // Products with weights, whole or in parts, and the norm in front of them.
 
-import { add, linear, mul, narrow, rmsNorm } from '../../operations.ts';
+import { add, linear, mul, narrow, rmsNorm } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { valuesOf, type Linear } from './weights.ts';
 

@@ -1,6 +1,6 @@
 // Rotary embeddings: pairs of elements of each head turned by an angle that grows with the position.
 
-import { add, cat, flip, mul, narrow, reshape } from '../../operations.ts';
+import { add, cat, flip, mul, narrow, reshape } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { RopeConfig } from '../config/config.ts';
 

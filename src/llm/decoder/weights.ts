@@ -3,7 +3,7 @@
 
 import { SinterError, TensorError } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
-import { add, cat, toFloat } from '../../operations.ts';
+import { add, cat, toFloat } from '../../operations/index.ts';
 import { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig } from '../config/config.ts';
 

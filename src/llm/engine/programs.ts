@@ -2,7 +2,7 @@
 // Each is one program for all positions; caches are donated, and written where they lie.
 
 import { compile } from '../../tensor/compile/compile.ts';
-import { dynamicSlice, ones, reshape, scatterAdd } from '../../operations.ts';
+import { dynamicSlice, ones, reshape, scatterAdd } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { LayerCache } from '../decoder/attention.ts';
 import type { Decoder } from '../decoder/decoder.ts';

@@ -3,7 +3,7 @@
 
 import { TensorError } from '../../errors.ts';
 import { noGrad } from '../../tensor/derivative/transform.ts';
-import { tensor, zeros } from '../../operations.ts';
+import { tensor, zeros } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { emptyCache, type Decoder } from '../decoder/decoder.ts';
 import type { Cache, Choice, Programs } from './programs.ts';

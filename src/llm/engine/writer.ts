@@ -2,7 +2,7 @@
 // computed from it, and a few are asked for ahead of the one that is read.
 
 import { key } from '../../tensor/keys.ts';
-import { tensor } from '../../operations.ts';
+import { tensor } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Sampling } from '../sampling/options.ts';
 import type { Choice } from './programs.ts';

@@ -28,7 +28,7 @@ import {
   toFloat,
   toInt,
   where,
-} from '../../operations.ts';
+} from '../../operations/index.ts';
 import { foldIn } from '../../tensor/keys.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { SamplingNumbers } from './options.ts';

@@ -3,7 +3,7 @@
 
 import { SinterError, TensorError } from '../../errors.ts';
 import { vjp } from '../../tensor/derivative/transform.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { elementType, hostType } from '../element.ts';
 import type { Plan, Step } from '../plan.ts';

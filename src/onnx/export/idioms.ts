@@ -7,7 +7,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import { attentionWeights } from '../../tensor/ops/product/attention-weights.ts';
 import { apply } from '../../tensor/ops/operand.ts';
 import type { Tensor } from '../../tensor/tensor.ts';

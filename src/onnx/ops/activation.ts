@@ -1,6 +1,6 @@
 // Activation functions and softmaxes.
 
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';
 import { row, unary } from './row.ts';

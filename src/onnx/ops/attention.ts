@@ -1,7 +1,7 @@
 // Attention and its relatives: rotary position embeddings, linear attention with a state, and short
 // causal convolutions with a state.
 
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { row } from './row.ts';

@@ -2,7 +2,7 @@
 // then all the ends, or as a rule that is worked out from the sizes.
 
 import { SinterError } from '../../errors.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { currentBudget } from '../budget.ts';

@@ -3,7 +3,7 @@
 import { SinterError } from '../../errors.ts';
 import { dtypeBytes, isFloat, type DType } from '../../ir/dtype.ts';
 import { emptyData, packBytes, unpackBytes } from '../../ir/value.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import { fromHost } from '../../tensor/recording/record.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Attributes } from '../attributes.ts';

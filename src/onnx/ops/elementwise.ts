@@ -1,7 +1,7 @@
 // Operators on each element: arithmetic, functions of real numbers, comparisons, logic and bits.
 
 import { dtypeKind, isFloat } from '../../ir/dtype.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';
 import { row, unary } from './row.ts';

@@ -2,7 +2,7 @@
 // become views.
 
 import type { ScatterReduce } from '../../tensor/ops/shape/scatter.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';

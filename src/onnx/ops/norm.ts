@@ -1,7 +1,8 @@
 // Normalisations and dropout.
 
 import { isFloat } from '../../ir/dtype.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
+import { variance as varianceOf } from '../../tensor/ops/reduce/reduce.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { hostType } from '../element.ts';
@@ -36,7 +37,7 @@ function batchNormalization(call: Call): (Tensor | undefined)[] {
   };
   if (!training) return [apply(mean!, variance!)];
   const axes = isSpatial ? x.shape.map((_, axis) => axis).filter((axis) => axis !== 1) : [0];
-  const [ownMean, ownVariance] = [sn.mean(x, axes), sn.var(x, axes, { correction: 0 })];
+  const [ownMean, ownVariance] = [sn.mean(x, axes), varianceOf(x, axes, { correction: 0 })];
   const blend = (old: Tensor, now: Tensor): Tensor =>
     sn.add(sn.mul(old, momentum), sn.mul(now, 1 - momentum));
   return [

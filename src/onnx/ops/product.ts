@@ -1,7 +1,7 @@
 // Products: matrices, sums over named axes, and those of quantised numbers.
 
 import { isFloat } from '../../ir/dtype.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { row } from './row.ts';

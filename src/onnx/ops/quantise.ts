@@ -2,7 +2,7 @@
 // or one a block. Rounding is to nearest even; integers saturate.
 
 import { integerRange, isFloat } from '../../ir/dtype.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { hostType, isNarrow, type ElementType } from '../element.ts';

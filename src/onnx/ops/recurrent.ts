@@ -2,7 +2,7 @@
 // sequence that has ended keeps its state and gives zeros.
 
 import { SinterError } from '../../errors.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import { overTime } from '../../tensor/ops/sequence/time.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { currentBudget } from '../budget.ts';

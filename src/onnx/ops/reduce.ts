@@ -1,7 +1,7 @@
 // Reductions and running ones. Axes are an attribute in older opsets and an input in newer ones.
 
 import { dtypeKind, integerRange, isFloat } from '../../ir/dtype.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';
 import { hasDoubles, hostType } from '../element.ts';

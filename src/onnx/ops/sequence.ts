@@ -2,7 +2,7 @@
 // recorded; programs see only the tensors.
 
 import { SinterError } from '../../errors.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Call, Row, Rows } from '../call.ts';
 import { codeOf, type ElementType } from '../element.ts';
 import { knownInts, Value } from '../value.ts';

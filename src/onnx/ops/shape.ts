@@ -1,7 +1,7 @@
 // Shapes and movements: the same elements under other shapes, in other orders, in parts and joined.
 
 import { SinterError } from '../../errors.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';

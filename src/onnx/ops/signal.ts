@@ -2,7 +2,7 @@
 
 import { isFloat } from '../../ir/dtype.ts';
 import { emptyData } from '../../ir/value.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import { cosineSum } from '../../tensor/ops/fft/windows.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../call.ts';

@@ -2,7 +2,7 @@
 
 import { emptyData, type HostArray, type HostData } from '../../ir/value.ts';
 import { sizeOf, stridesOf } from '../../ir/shape.ts';
-import * as sn from '../../tensor/ops/all.ts';
+import * as sn from '../../operations/index.ts';
 import type { Call, Rows } from '../call.ts';
 import { hostType } from '../element.ts';
 import { knownData, Value } from '../value.ts';

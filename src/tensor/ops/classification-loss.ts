@@ -24,6 +24,7 @@ export interface CrossEntropyOptions extends NllOptions {
   readonly labelSmoothing?: number;
 }
 
+/** @internal */
 export const nllOptions: arg.Table<NllOptions> = {
   ...lossOptions,
   weight: aTensor,
@@ -109,7 +110,14 @@ const takesNllLoss = arg.takes<typeof nllLoss>(
   ['options', arg.options<NllOptions>(nllOptions)],
 );
 
-/** −x at the target class, for log-probabilities x [N,C,…] (or [C]) and integer targets [N,…]. */
+/**
+ * −x at the target class, for log-probabilities x [N,C,…] (or [C]) and integer targets [N,…].
+ *
+ * @example
+ * const labels = sn.tensor([2, 0], { dtype: 'i32' });
+ * const logp = sn.tensor([[-0.5, -1, -3], [-2, -0.25, -4]]);
+ * sn.nllLoss(logp, labels);
+ */
 export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Tensor<FloatDType> {
   takesNllLoss('nllLoss', x, target, options);
   checkFloat('nllLoss', x, options.weight);
@@ -123,6 +131,7 @@ export function nllLoss(x: Tensor, target: Tensor, options: NllOptions = {}): Te
   );
 }
 
+/** @internal */
 export const crossEntropyOptions: arg.Table<CrossEntropyOptions> = {
   ...nllOptions,
   labelSmoothing: arg.share,
@@ -136,6 +145,11 @@ const takesCrossEntropy = arg.takes<typeof crossEntropy>(
 /**
  * −log softmax of the logits [N,C,…] (or [C]) at the target: integer classes [N,…], or
  * probabilities of the logits' shape.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const labels = sn.tensor([2, 0], { dtype: 'i32' });
+ * sn.crossEntropy(x, labels);
  */
 export function crossEntropy(
   logits: Tensor,

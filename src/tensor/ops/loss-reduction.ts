@@ -13,13 +13,15 @@ export interface LossOptions {
   readonly reduction?: Reduction;
 }
 
+/** @internal */
 export const lossOptions: arg.Table<LossOptions> = { reduction: arg.oneOf('mean', 'sum', 'none') };
 
+/** @internal */
 export function allAxes(x: Node): number[] {
   return dims(x).map((_, axis) => axis);
 }
 
-/** The losses, their sum, or their sum over `count` (how many they are by default). */
+/** The losses, their sum, or their sum over `count` (how many they are by default). @internal */
 export function reduced(b: GraphBuilder, losses: Node, reduction: Reduction, count?: Node): Node {
   if (reduction === 'none') return losses;
   const total = reduce(b, 'sum', losses, allAxes(losses));
@@ -29,7 +31,7 @@ export function reduced(b: GraphBuilder, losses: Node, reduction: Reduction, cou
   return reshape(b, all, []);
 }
 
-/** max(0, x), whose derivative passes at 0 (as PyTorch's `clamp_min`) and not at NaN. */
+/** max(0, x), whose derivative passes at 0 (as PyTorch's `clamp_min`) and not at NaN. @internal */
 export function hinge(b: GraphBuilder, x: Node): Node {
   const zero = fullLike(b, x, 0);
   const fixed = binary(b, 'max', formula.stopGradient(b, x), zero);

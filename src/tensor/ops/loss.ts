@@ -38,13 +38,27 @@ const takesMseLoss = arg.takes<typeof mseLoss>(
   ['options', arg.options<LossOptions>(lossOptions)],
 );
 
-/** (x − target)². */
+/**
+ * (x − target)².
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * sn.mseLoss(x, y);
+ */
 export function mseLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor<FloatDType> {
   takesMseLoss('mseLoss', x, target, options);
   return elementwise('mseLoss', x, target, options, (b, p, q) => formula.square(b, sub(b, p, q)));
 }
 
-/** |x − target|. */
+/**
+ * |x − target|.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * sn.l1Loss(x, y);
+ */
 export function l1Loss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor<FloatDType> {
   takesMseLoss('l1Loss', x, target, options);
   const { reduction = 'mean' } = options;
@@ -68,6 +82,7 @@ export interface SmoothL1Options extends LossOptions {
   readonly beta?: number;
 }
 
+/** @internal */
 export const smoothL1Options: arg.Table<SmoothL1Options> = { ...lossOptions, beta: arg.notNegative };
 const takesSmoothL1Loss = arg.takes<typeof smoothL1Loss>(
   ['x', aTensor],
@@ -75,7 +90,14 @@ const takesSmoothL1Loss = arg.takes<typeof smoothL1Loss>(
   ['options', arg.options<SmoothL1Options>(smoothL1Options)],
 );
 
-/** ½·d²/beta for |d| below beta, else |d| − ½·beta. */
+/**
+ * ½·d²/beta for |d| below beta, else |d| − ½·beta.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * sn.smoothL1Loss(x, y);
+ */
 export function smoothL1Loss(
   x: Tensor,
   target: TensorLike,
@@ -94,6 +116,7 @@ export interface HuberOptions extends LossOptions {
   readonly delta?: number;
 }
 
+/** @internal */
 export const huberOptions: arg.Table<HuberOptions> = { ...lossOptions, delta: arg.positive };
 const takesHuberLoss = arg.takes<typeof huberLoss>(
   ['x', aTensor],
@@ -101,7 +124,14 @@ const takesHuberLoss = arg.takes<typeof huberLoss>(
   ['options', arg.options<HuberOptions>(huberOptions)],
 );
 
-/** ½·d² for |d| below delta, else delta·(|d| − ½·delta). */
+/**
+ * ½·d² for |d| below delta, else delta·(|d| − ½·delta).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * sn.huberLoss(x, y);
+ */
 export function huberLoss(x: Tensor, target: TensorLike, options: HuberOptions = {}): Tensor<FloatDType> {
   takesHuberLoss('huberLoss', x, target, options);
   const { delta = 1 } = options;
@@ -113,6 +143,7 @@ export interface BceOptions extends LossOptions {
   readonly weight?: TensorLike;
 }
 
+/** @internal */
 export const bceOptions: arg.Table<BceOptions> = { ...lossOptions, weight: anOperand };
 const takesBce = arg.takes<typeof bceLoss>(
   ['x', aTensor],
@@ -123,6 +154,11 @@ const takesBce = arg.takes<typeof bceLoss>(
 /**
  * −target·log x − (1 − target)·log(1 − x) for probabilities x and targets in [0, 1]; logarithms are
  * not below −100.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5]);
+ * const t = sn.tensor([0, 1]);
+ * sn.bceLoss(p, t);
  */
 export function bceLoss(x: Tensor, target: TensorLike, options: BceOptions = {}): Tensor<FloatDType> {
   takesBce('bceLoss', x, target, options);
@@ -156,6 +192,7 @@ export interface BceWithLogitsOptions extends BceOptions {
   readonly posWeight?: TensorLike;
 }
 
+/** @internal */
 export const bceWithLogitsOptions: arg.Table<BceWithLogitsOptions> = { ...bceOptions, posWeight: anOperand };
 const takesBceWithLogits = arg.takes<typeof bceWithLogits>(
   ['x', aTensor],
@@ -163,7 +200,14 @@ const takesBceWithLogits = arg.takes<typeof bceWithLogits>(
   ['options', arg.options<BceWithLogitsOptions>(bceWithLogitsOptions)],
 );
 
-/** `bceLoss` of sigmoid(x), from the logits x and stable for all of them. */
+/**
+ * `bceLoss` of sigmoid(x), from the logits x and stable for all of them.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const q = sn.tensor([[0.5, 0.25, 0.25], [0, 1, 0]]);
+ * sn.bceWithLogits(x, q);
+ */
 export function bceWithLogits(
   x: Tensor,
   target: TensorLike,
@@ -197,6 +241,7 @@ export interface KlDivOptions {
 }
 
 const klReduction = arg.oneOf('mean', 'sum', 'none', 'batchmean');
+/** @internal */
 export const klDivOptions: arg.Table<KlDivOptions> = { reduction: klReduction, logTarget: arg.flag };
 const takesKlDiv = arg.takes<typeof klDiv>(
   ['x', aTensor],
@@ -204,7 +249,14 @@ const takesKlDiv = arg.takes<typeof klDiv>(
   ['options', arg.options<KlDivOptions>(klDivOptions)],
 );
 
-/** target·(log target − x) for log-probabilities x; 0 where the target is 0. */
+/**
+ * target·(log target − x) for log-probabilities x; 0 where the target is 0.
+ *
+ * @example
+ * const logp = sn.tensor([[-0.5, -1, -3], [-2, -0.25, -4]]);
+ * const q = sn.tensor([[0.5, 0.25, 0.25], [0, 1, 0]]);
+ * sn.klDiv(logp, q);
+ */
 export function klDiv(x: Tensor, target: Tensor, options: KlDivOptions = {}): Tensor<FloatDType> {
   takesKlDiv('klDiv', x, target, options);
   const op = 'klDiv';
@@ -234,6 +286,7 @@ export interface HingeEmbeddingOptions extends LossOptions {
   readonly margin?: number;
 }
 
+/** @internal */
 export const hingeEmbeddingOptions: arg.Table<HingeEmbeddingOptions> = { ...lossOptions, margin: arg.number };
 const takesHingeEmbeddingLoss = arg.takes<typeof hingeEmbeddingLoss>(
   ['x', aTensor],
@@ -241,7 +294,14 @@ const takesHingeEmbeddingLoss = arg.takes<typeof hingeEmbeddingLoss>(
   ['options', arg.options<HingeEmbeddingOptions>(hingeEmbeddingOptions)],
 );
 
-/** x where the target is 1, max(0, margin − x) where it is −1; their sum for other targets. */
+/**
+ * x where the target is 1, max(0, margin − x) where it is −1; their sum for other targets.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const signs = sn.tensor([[1, -1, 1], [1, 1, -1]]);
+ * sn.hingeEmbeddingLoss(x, signs);
+ */
 export function hingeEmbeddingLoss(
   x: Tensor,
   target: TensorLike,

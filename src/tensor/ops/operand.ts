@@ -31,7 +31,7 @@ type Nodes<T extends readonly (Tensor | undefined)[]> = {
   [K in keyof T]: undefined extends T[K] ? Node | undefined : Node;
 };
 
-/** Records one node from tensors; an absent optional operand reaches `make` as undefined. */
+/** Records one node from tensors; an absent optional operand reaches `make` as undefined. @internal */
 export function apply<const T extends readonly (Tensor | undefined)[]>(
   operands: T,
   make: (b: GraphBuilder, ...nodes: Nodes<T>) => Node,
@@ -44,7 +44,7 @@ export function apply<const T extends readonly (Tensor | undefined)[]>(
   return record(given, (b, nodes) => make(b, ...spread(operands, nodes)));
 }
 
-/** The nodes of the given operands, at the operands' positions. */
+/** The nodes of the given operands, at the operands' positions. @internal */
 export function spread<const T extends readonly (Tensor | undefined)[]>(
   operands: T,
   nodes: readonly Node[],
@@ -55,16 +55,14 @@ export function spread<const T extends readonly (Tensor | undefined)[]>(
   ) as unknown as Nodes<T>;
 }
 
-/** `f32[8,3]` for a tensor, the value itself for a JavaScript number. */
+/** `f32[8,3]` for a tensor, the value itself for a JavaScript number. @internal */
 export function show(...values: readonly TensorLike[]): string {
   return values.map((x) => (x instanceof Tensor ? showShape(x.shape, x.dtype) : String(x))).join(', ');
 }
 
 const rank = { bool: 0, int: 1, uint: 1, float: 2, complex: 3 } as const;
 
-/**
- * The dtype that the operands of an elementwise operation are converted to, as `torch.result_type`.
- */
+/** The dtype that the operands of an elementwise operation are converted to, as `torch.result_type`. @internal */
 export function resultType(values: readonly TensorLike[]): DType {
   const tiers: [withAxes?: DType, rankZero?: DType, plain?: DType] = [];
   let numbers: GivenNumber[] | undefined;
@@ -109,10 +107,12 @@ function plainType(value: number | boolean): DType {
 /**
  * Which operand dtypes an operation computes in: as they are, no complex numbers, no bool, neither
  * of both, floats (integers and bool become f32, complex numbers stay), or floats alone.
+ *
+ * @internal
  */
 export type Domain = 'any' | 'ordered' | 'number' | 'real' | 'float' | 'realFloat';
 
-/** The common dtype of the operands, brought into the operation's domain. */
+/** The common dtype of the operands, brought into the operation's domain. @internal */
 export function operandType(op: string, values: readonly TensorLike[], domain: Domain): DType {
   for (const value of values) expectOperand(op, value);
   const common = castedType(op, resultType(values));
@@ -126,13 +126,13 @@ function refuseBool(op: string, ...values: readonly TensorLike[]): never {
   throw new TensorError('E_DTYPE', op, `expects numbers, not bool: ${show(...values)}`, ".cast('i32') first");
 }
 
-/** Refuses bool and complex numbers. */
+/** Refuses bool and complex numbers. @internal */
 export function checkReal(op: string, x: Tensor): void {
   checkNotComplex(op, x);
   if (x.dtype === 'bool') refuseBool(op, x);
 }
 
-/** Runs other public operations as parts of `op`: what they refuse is said of `op`. */
+/** Runs other public operations as parts of `op`: what they refuse is said of `op`. @internal */
 export function calledAs<T>(op: string, run: () => T): T {
   try {
     return run();
@@ -141,14 +141,14 @@ export function calledAs<T>(op: string, run: () => T): T {
   }
 }
 
-/** Refuses what `cast` does: a real dtype for complex numbers. */
+/** Refuses what `cast` does: a real dtype for complex numbers. @internal */
 export function checkImaginaryKept(op: string, x: Tensor, dtype: DType): void {
   if (!isComplex(x.dtype) || isComplex(dtype)) return;
   const problem = `${dtype} would lose the imaginary part: ${show(x)}`;
   throw new TensorError('E_DTYPE', op, problem, 'real(x), imag(x), or abs(x)');
 }
 
-/** Refuses complex numbers, for operations that order or round. */
+/** Refuses complex numbers, for operations that order or round. @internal */
 export function checkNotComplex(op: string, ...values: readonly TensorLike[]): void {
   if (!values.some((value) => value instanceof Tensor && isComplex(value.dtype))) return;
   throw new TensorError(
@@ -169,7 +169,7 @@ function plain(op: string, b: GraphBuilder, value: number | boolean, dtype: DTyp
 const noAxes: FixedShape = [];
 const shapeOf = (value: TensorLike): FixedShape => (value instanceof Tensor ? value.shape : noAxes);
 
-/** The shape that all operands broadcast to. Throws E_SHAPE showing every operand. */
+/** The shape that all operands broadcast to. Throws E_SHAPE showing every operand. @internal */
 export function commonShape(op: string, values: readonly TensorLike[]): FixedShape {
   let common = noAxes;
   for (const value of values) {
@@ -209,6 +209,8 @@ type Spread<T extends readonly TensorLike[]> = { [K in keyof T]: Node };
 /**
  * Records an elementwise formula over operands broadcast to one shape, each in the dtype wanted of
  * it.
+ *
+ * @internal
  */
 export function fit<const T extends readonly TensorLike[]>(
   op: string,
@@ -245,7 +247,7 @@ function fitted<const T extends readonly TensorLike[]>(
   });
 }
 
-/** Records an elementwise formula over operands brought to one dtype and one shape. */
+/** Records an elementwise formula over operands brought to one dtype and one shape. @internal */
 export function combine<const T extends readonly TensorLike[]>(
   op: string,
   values: T,
@@ -256,19 +258,19 @@ export function combine<const T extends readonly TensorLike[]>(
   return fitted(op, values, () => dtype, make);
 }
 
-/** The tensor, in the dtype that an operation takes it in inside of `autocast`. */
+/** The tensor, in the dtype that an operation takes it in inside of `autocast`. @internal */
 export function casted<D extends DType>(op: string, x: Tensor<D>): Tensor<D> {
   const dtype = castedType(op, x.dtype);
   // In types an operation keeps the dtype that it has outside of scopes.
   return dtype === x.dtype ? x : (apply([x], (b, node) => cast(b, node, dtype)) as unknown as Tensor<D>);
 }
 
-/** Records a formula over one float or complex tensor; integers and bool are taken as f32. */
+/** Records a formula over one float or complex tensor; integers and bool are taken as f32. @internal */
 export function applyFloat(x: Tensor, make: (b: GraphBuilder, x: Node) => Node): Tensor {
   return apply([x], (b, node) => make(b, isInexact(node.dtype) ? node : cast(b, node, 'f32')));
 }
 
-/** The common dtype of two operands, of which one may be a JavaScript number. */
+/** The common dtype of two operands, of which one may be a JavaScript number. @internal */
 export type Common<X extends TensorLike, Y extends TensorLike> =
   X extends Tensor<infer A>
     ? Y extends Tensor<infer B>
@@ -282,26 +284,26 @@ export type Common<X extends TensorLike, Y extends TensorLike> =
         : B
       : 'f32' | 'bool';
 
-/** An operation on each element of one tensor, which keeps its dtype. */
+/** An operation on each element of one tensor, which keeps its dtype. @internal */
 export type Unary = <D extends DType>(x: Tensor<D>) => Tensor<D>;
-/** A function of real or complex numbers; integers and bool are taken as f32. */
+/** A function of real or complex numbers; integers and bool are taken as f32. @internal */
 export type FloatUnary = <D extends DType>(x: Tensor<D>) => Tensor<Floated<D>>;
-/** A question asked of each element. */
+/** A question asked of each element. @internal */
 export type Predicate = (x: Tensor) => Tensor<'bool'>;
-/** An operation on pairs of elements; operands broadcast and promote. */
+/** An operation on pairs of elements; operands broadcast and promote. @internal */
 export type Binary = <X extends TensorLike, Y extends TensorLike>(x: X, y: Y) => Tensor<Common<X, Y>>;
-/** As `Binary`, in floats or complex numbers. */
+/** As `Binary`, in floats or complex numbers. @internal */
 export type FloatBinary = <X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
 ) => Tensor<Floated<Common<X, Y>>>;
-/** A question asked of pairs of elements. */
+/** A question asked of pairs of elements. @internal */
 export type Comparison = (x: TensorLike, y: TensorLike) => Tensor<'bool'>;
 
-/** What operations on one tensor take. */
+/** What operations on one tensor take. @internal */
 export const takesOne: Signature<[x: Tensor]> = takes<Unary>(['the operand', aTensor]);
 
-/** A formula of floats, in f32 for 16-bit ones. */
+/** A formula of floats, in f32 for 16-bit ones. @internal */
 /* @__NO_SIDE_EFFECTS__ */
 export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): FloatUnary {
   return (x) => {
@@ -310,7 +312,7 @@ export function floatFormula(op: string, make: (b: GraphBuilder, x: Node) => Nod
   };
 }
 
-/** As `floatFormula`, of a function that complex numbers have no values of. */
+/** As `floatFormula`, of a function that complex numbers have no values of. @internal */
 /* @__NO_SIDE_EFFECTS__ */
 export function realFormula(op: string, make: (b: GraphBuilder, x: Node) => Node): FloatUnary {
   const real = floatFormula(op, make);
@@ -321,7 +323,7 @@ export function realFormula(op: string, make: (b: GraphBuilder, x: Node) => Node
   };
 }
 
-/** Requires a float tensor, for operations whose result would be senseless in integers. */
+/** Requires a float tensor, for operations whose result would be senseless in integers. @internal */
 export function checkFloat(op: string, ...operands: readonly (Tensor | undefined)[]): void {
   for (const x of operands) {
     if (x !== undefined) expectTensor(op, 'an operand', x);
@@ -332,7 +334,7 @@ export function checkFloat(op: string, ...operands: readonly (Tensor | undefined
   }
 }
 
-/** Requires a tensor of floats or complex numbers. */
+/** Requires a tensor of floats or complex numbers. @internal */
 export function checkInexact(op: string, ...operands: readonly Tensor[]): void {
   for (const x of operands) {
     expectTensor(op, 'an operand', x);
@@ -341,7 +343,7 @@ export function checkInexact(op: string, ...operands: readonly Tensor[]): void {
   }
 }
 
-/** Requires an integer tensor, as indices are. */
+/** Requires an integer tensor, as indices are. @internal */
 export function checkInteger(op: string, what: string, x: Tensor): void {
   expectTensor(op, what, x);
   if (isInexact(x.dtype) || x.dtype === 'bool') {
@@ -349,13 +351,13 @@ export function checkInteger(op: string, what: string, x: Tensor): void {
   }
 }
 
-/** Requires a mask of bool. */
+/** Requires a mask of bool. @internal */
 export function checkMaskType(op: string, mask: Tensor): void {
   if (mask.dtype !== 'bool')
     throw new TensorError('E_DTYPE', op, `the mask must be bool: ${show(mask)}`, '.ne(0)');
 }
 
-/** Requires a rank, or one of several. */
+/** Requires a rank, or one of several. @internal */
 export function checkRank(op: string, what: string, x: Tensor, ...ranks: readonly number[]): void {
   expectTensor(op, what, x);
   if (!ranks.includes(x.rank)) {
@@ -363,7 +365,7 @@ export function checkRank(op: string, what: string, x: Tensor, ...ranks: readonl
   }
 }
 
-/** Requires an integer of at least `minimum`. */
+/** Requires an integer of at least `minimum`. @internal */
 export function checkCount(op: string, what: string, value: number, minimum = 0): void {
   if (!Number.isSafeInteger(value) || value < minimum) {
     throw new TensorError(
@@ -374,17 +376,17 @@ export function checkCount(op: string, what: string, value: number, minimum = 0)
   }
 }
 
-/** Requires something to choose an extremum from. */
+/** Requires something to choose an extremum from. @internal */
 export function checkNotEmpty(op: string, x: Tensor, axes: readonly number[]): void {
   if (axes.some((axis) => x.shape[axis] === 0)) {
     throw new TensorError('E_SHAPE', op, `nothing to choose from along axes [${axes.join(',')}]: ${show(x)}`);
   }
 }
 
-/** One value for every spatial axis, or one each. */
+/** One value for every spatial axis, or one each. @internal */
 export type PerAxis = number | readonly number[];
 
-/** One integer of at least `minimum` per spatial axis. */
+/** One integer of at least `minimum` per spatial axis. @internal */
 export function perAxis(op: string, what: string, value: PerAxis, count: number, minimum: number): number[] {
   if (typeof value !== 'number') checkList(op, what, value);
   const list = typeof value === 'number' ? new Array<number>(count).fill(value) : [...value];

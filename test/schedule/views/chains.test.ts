@@ -13,7 +13,7 @@ import { sizeOf, stridesOf } from '../../../src/ir/shape.ts';
 import { divisionLimit, workLimit } from '../../../src/schedule/cluster/inline.ts';
 import { softwareTarget, wasmTarget } from '../../../src/schedule/target.ts';
 import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import { nodeOf } from '../../../src/tensor/recording/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { cpuTime } from '../../support/cpu-time.ts';

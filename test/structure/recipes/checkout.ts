@@ -87,6 +87,11 @@ export class Checkout {
     return stripVTControlCharacters(stdout + stderr);
   }
 
+  /** Makes the lists of operations anew; they stay so. */
+  makeLists(): void {
+    execFileSync(process.execPath, ['--import', 'tsx', 'scripts/operations/lists.ts'], this.#options);
+  }
+
   /** What a script prints as JSON. */
   run(script: string): unknown {
     this.#write('script.mts', script);

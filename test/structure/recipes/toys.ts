@@ -48,6 +48,39 @@ export const op: readonly Place[] = [
   },
 ];
 
+/** An operation: its declaration is all of it. */
+export const operation: readonly Place[] = [
+  {
+    what: 'declaration',
+    file: 'src/tensor/ops/reduce/scan.ts',
+    at: { before: '/**\n * log of the running sum' },
+    text: `/**
+ * Running sums of squares.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([1, 2, 3]);
+ * sn.toyEnergy(x, 0);
+ */
+export function toyEnergy<D extends DType>(x: Tensor<D>, axis: number): Tensor<NoInfer<Summed<D>>> {
+  takesCummax('toyEnergy', x, axis);
+  return cumulate('toyEnergy', 'sum', apply([x], (b, node) => binary(b, 'mul', node, node)), axis, {});
+}
+
+`,
+  },
+  {
+    what: 'use',
+    file: 'src/toy-use.ts',
+    at: 'whole',
+    text: `import { ones, toyEnergy, type Tensor } from './index.ts';
+export const use: readonly Tensor<'f32'>[] = [toyEnergy(ones([2]), 0), ones([2]).toyEnergy(0)];
+// @ts-expect-error: its type is known
+export const wrong: Tensor<'i32'> = ones([2]).toyEnergy(0);
+`,
+  },
+];
+
 /** One rule on ops that there are, and its example. */
 export const rule: readonly Place[] = [
   {

@@ -7,7 +7,7 @@ import { dtypeKind, isComplex, isFloat } from '../../../src/ir/dtype.ts';
 import { fromHostTensor, toHostTensor } from '../../../src/io/tensors.ts';
 import type { HostTensor } from '../../../src/io/host.ts';
 import { TreeNode } from '../../../src/tensor/tree.ts';
-import type { Code, Row } from './row.ts';
+import type { Code, Row } from '../../../scripts/operations/rows.ts';
 
 /** What a call gives: tensors, numbers and trees of them. */
 export type Result = unknown;
@@ -47,9 +47,9 @@ export async function givenOf(row: Row): Promise<Inputs> {
 
 const isVaried = ({ dtype }: HostTensor): boolean => isFloat(dtype) || isComplex(dtype);
 
-/** The inputs that take the dtype of a cell: floats; where there are none, whatever the row does not keep. */
-export function varied(row: Row, inputs: Inputs): ReadonlySet<string> {
-  const all = Object.entries(inputs).filter(([name]) => row.keep?.includes(name) !== true);
+/** The inputs that take the dtype of a cell: floats; where there are none, all. */
+export function varied(inputs: Inputs): ReadonlySet<string> {
+  const all = Object.entries(inputs);
   const floats = all.filter(([, input]) => isVaried(input));
   return new Set((floats.length === 0 ? all : floats).map(([name]) => name));
 }
@@ -65,8 +65,8 @@ function converted(x: Tensor, dtype: DType): Tensor {
 }
 
 /** The inputs in a dtype; computed by the current device, which has to be the interpreter. */
-export async function inputsIn(row: Row, inputs: Inputs, dtype: DType): Promise<Inputs> {
-  const names = varied(row, inputs);
+export async function inputsIn(inputs: Inputs, dtype: DType): Promise<Inputs> {
+  const names = varied(inputs);
   const made = Object.entries(inputs).map(async ([name, input]) => {
     const host = names.has(name) ? await toHostTensor(converted(fromHostTensor(input), dtype)) : input;
     return [name, host] as const;

@@ -9,7 +9,7 @@ import { isComplex, isFloat, isInexact, partType, type DType } from '../../../sr
 import { unpackBytes } from '../../../src/ir/value.ts';
 import { exportOnnx, loadOnnx } from '../../../src/onnx/index.ts';
 import { called, givenOf, hasDtypes, inputsIn, recorded, tensorsIn, type Inputs } from './call.ts';
-import type { Row } from './row.ts';
+import type { Row } from '../../../scripts/operations/rows.ts';
 
 /** Read at once; as one compiled program; as the program of its gradients; as an ONNX model read back; as a bundle. */
 export const modes = ['eager', 'compiled', 'differentiated', 'exported', 'bundled'] as const;
@@ -80,7 +80,7 @@ const trackable = ({ dtype }: HostTensor): boolean => isInexact(dtype);
 /** A row in a dtype, on the interpreter. */
 export async function prepared(row: Row, dtype: DType): Promise<Prepared | Outcome> {
   try {
-    const inputs = await inputsIn(row, await givenOf(row), dtype);
+    const inputs = await inputsIn(await givenOf(row), dtype);
     const values = tensorsIn(inputs, true);
     const outputs = await called(row, dtype, values);
     const isRandom = sn.saveRngState().counter !== '0';

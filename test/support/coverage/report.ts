@@ -1,14 +1,13 @@
 // Runs the table: rows in dtypes on devices in the ways that there are, and counts what came of them. A refusal counts as one where it is
 // documented (refusals.ts, and the dtypes of docs/ops), and as a failure where it is not.
 
+import { allRows as rowsOfSources, type Row } from '../../../scripts/operations/rows.ts';
 import * as sn from '../../../src/index.ts';
 import { dtypes, isDType, type DType } from '../../../src/ir/dtype.ts';
 import { isBuilt, runBundled } from './bundle.ts';
 import { catalogue, type CatalogueRow } from './catalogue.ts';
 import { dtypesOf, modes, prepared, runMode, type Mode, type Outcome, type Prepared } from './cells.ts';
 import { deviations, lacking, refusedModes } from './refusals.ts';
-import { rowsOf, type Row } from './row.ts';
-import { families } from './rows/all.ts';
 import { systemRows } from './system.ts';
 
 export interface Failure {
@@ -43,7 +42,7 @@ export interface Choice {
   readonly progress?: (line: string) => void;
 }
 
-export const allRows: readonly Row[] = families.flatMap(rowsOf);
+export const allRows: readonly Row[] = rowsOfSources();
 const byName = new Map(allRows.map((row) => [row.name, row]));
 
 const operationOf = (name: string): string => name.split('/')[0]!;

@@ -1,6 +1,6 @@
 // The only place of these samples that knows how complex numbers are made, read and conjugated here.
 
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import { fromHostTensor } from '../../../src/io/tensors.ts';
 import type { HostTensor } from '../../../src/io/host.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';

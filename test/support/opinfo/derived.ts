@@ -1,7 +1,7 @@
 // Outputs that are unique only up to a sign or a phase, as the samples store them: by what is unique. In tensors, so that gradients
 // go through them.
 
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { adjoint } from './complex.ts';
 import type { Derived } from './read.ts';

@@ -1,8 +1,9 @@
 // How a PyTorch fixture is called here: one row per operation, from its inputs and options to our public functions. Where
 // PyTorch gives several results the row gives as many, in its order.
 
-import * as sn from '../../../src/tensor/ops/all.ts';
-import * as special from '../../../src/tensor/ops/special/public.ts';
+import * as sn from '../../../src/operations/index.ts';
+import { variance } from '../../../src/tensor/ops/reduce/reduce.ts';
+import * as special from '../../../src/operations/index.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import type { TorchCase, TorchOption } from './figures.ts';
@@ -343,7 +344,7 @@ const rows: Readonly<Record<string, Row>> = {
   unfold: ([x], args) => sn.unfold(x!, args.axis, args.number('size')!, args.number('step')),
   unsqueeze: along(sn.unsqueeze),
   var: ([x], args) =>
-    sn.var(x!, args.numbers('axis'), { ...args.keep, correction: args.number('correction')! }),
+    variance(x!, args.numbers('axis'), { ...args.keep, correction: args.number('correction')! }),
   where: ([condition, x, y]) => sn.where(condition!, x!, y!),
 };
 

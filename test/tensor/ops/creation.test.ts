@@ -1,7 +1,7 @@
 // Tensors from host data and from nothing.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import { setDevice } from '../../../src/tensor/storage/device.ts';
 import { read } from './support.ts';
 

@@ -1,7 +1,7 @@
 // Elementwise operations where PyTorch's figures do not reach: NaN, ties, integer powers, large arguments, 16-bit rounding.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import { setDevice } from '../../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { read } from './support.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { SinterError, type ErrorCode } from '../../../src/errors.ts';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import { setChecks } from '../../../src/tensor/debug.ts';
 import type { Index } from '../../../src/tensor/ops/shape/indexing.ts';
 import { setDevice } from '../../../src/tensor/storage/device.ts';

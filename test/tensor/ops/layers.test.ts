@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodeOf } from '../../../src/tensor/recording/record.ts';
 import { topological } from '../../../src/ir/graph.ts';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import { setDevice } from '../../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { build, plain, ramp, read, toTensor } from './support.ts';

@@ -1,7 +1,7 @@
 // Result dtypes agree with PyTorch's promotion table. Where it widens to i64 by default, ours stay 32 bits wide, as documented.
 
 import { describe, expect, test } from 'vitest';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { torchPromotions } from '../../support/torch/figures.ts';

@@ -3,7 +3,7 @@
 
 import * as fc from 'fast-check';
 import { isFloat, type DType } from '../../../src/ir/dtype.ts';
-import { tensor } from '../../../src/tensor/ops/all.ts';
+import { tensor } from '../../../src/operations/index.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { seed } from '../../support/property.ts';
 

@@ -4,7 +4,7 @@
 import { isFloat, type DType } from '../../../src/ir/dtype.ts';
 import { hostArray, type HostData, type Scalar } from '../../../src/ir/value.ts';
 import { compile } from '../../../src/tensor/compile/compile.ts';
-import { mul, sum } from '../../../src/tensor/ops/all.ts';
+import { mul, sum } from '../../../src/operations/index.ts';
 import { fromHost } from '../../../src/tensor/recording/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { torchCall } from '../../support/torch/calls.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SinterError, TensorError } from '../../../src/errors.ts';
 import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
 import { manualSeed } from '../../../src/tensor/generator.ts';
-import * as sn from '../../../src/tensor/ops/all.ts';
+import * as sn from '../../../src/operations/index.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 
 /** 0 to 65535, each 65536 times. */

@@ -7,7 +7,7 @@ import * as sn from '../../../src/index.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { givenOf, inputsIn, recorded, type Inputs } from '../../support/coverage/call.ts';
 import { allRows } from '../../support/coverage/report.ts';
-import type { Row } from '../../support/coverage/row.ts';
+import type { Row } from '../../../scripts/operations/rows.ts';
 import { casesOf } from '../../support/sample.ts';
 import { outcomeOf, variations, type Outcome, type Varied } from './filling.ts';
 import { chosen, halved, nested, turned } from './loops.ts';
@@ -81,7 +81,7 @@ const rows = allRows.filter(({ eager, given }) => eager === undefined && Object.
 /** Inputs in a dtype; undefined where the operation does not take it. */
 async function inputsOf(row: Row, dtype: DType): Promise<Inputs | undefined> {
   try {
-    return await inputsIn(row, await givenOf(row), dtype);
+    return await inputsIn(await givenOf(row), dtype);
   } catch (error) {
     if (error instanceof sn.SinterError) return undefined;
     throw error;

@@ -1,11 +1,10 @@
-// What the type checker knows of dtypes, and that it is so: the types below are checked by `npm run check`, and every method that
-// src/tensor/method-types.ts lists is called on every dtype to see that its result has the dtype that the list says.
+// What the type checker knows of dtypes, and that it is so: the types below are checked by `npm run check`, and every method
+// whose dtype is known is called on every dtype to see that its result has the dtype that its type says.
 
 import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { SinterError } from '../../../src/errors.ts';
 import { dtypes, isComplex, isFloat, isInexact, partType, promote } from '../../../src/ir/dtype.ts';
-import type * as methods from '../../../src/tensor/method-types.ts';
 
 beforeAll(() => sn.setDevice('interpreter'));
 
@@ -100,26 +99,14 @@ describe('through operations', () => {
 
 /** The operands and arguments that a method is called with, from matrices [4, 4] of the dtype and of another. */
 type Call = (x: sn.Tensor, y: sn.Tensor) => readonly [sn.Tensor, ...(readonly unknown[])];
-type Calls<Names extends string> = { readonly [K in Names]: Call };
+type Calls = Readonly<Record<string, Call>>;
 
 const mask = sn.ones([4, 4]).gt(0);
 const index = sn.zeros([4, 4], { dtype: 'i32' });
 const places = sn.arange(4);
 
-const calls: {
-  readonly keeping: Calls<methods.Keeping>;
-  readonly parting: Calls<methods.Parting>;
-  readonly floating: Calls<methods.Floating>;
-  readonly asking: Calls<methods.Asking>;
-  readonly locating: Calls<methods.Locating>;
-  readonly finding: Calls<methods.Finding>;
-  readonly pairing: Calls<methods.Pairing>;
-  readonly pairingFloats: Calls<methods.PairingFloats>;
-  readonly summing: Calls<methods.Summing>;
-  readonly running: Calls<methods.Running>;
-  readonly spreading: Calls<methods.Spreading>;
-  readonly averaging: Calls<methods.Averaging>;
-} = {
+/** Methods by what their results have. */
+const calls = {
   keeping: {
     bitwiseNot: (x) => [x],
     ceil: (x) => [x],
@@ -275,9 +262,79 @@ const calls: {
     mean: (x) => [x],
     softmax: (x) => [x],
   },
-};
+} satisfies Readonly<Record<string, Calls>>;
 
 type List = keyof typeof calls;
+
+/** Those of a list that give something else than `Result` by their types, of tensors of dtype `D`. */
+type Wrong<L extends List, D extends sn.DType, Result> = {
+  [K in keyof (typeof calls)[L] & keyof sn.Tensor<D>]: sn.Tensor<D>[K] extends (...given: never[]) => infer R
+    ? [R, Result] extends [Result, R]
+      ? never
+      : K
+    : K;
+}[keyof (typeof calls)[L] & keyof sn.Tensor<D>];
+
+test('types say of every method in a list what the list says', () => {
+  expectTypeOf<Wrong<'keeping', 'u8', sn.Tensor<'u8'>>>().toBeNever();
+  expectTypeOf<Wrong<'keeping', 'c64', sn.Tensor<'c64'>>>().toBeNever();
+  expectTypeOf<Wrong<'parting', 'u8', sn.Tensor<'u8'>[]>>().toBeNever();
+  expectTypeOf<Wrong<'floating', 'u8', sn.Tensor<'f32'>>>().toBeNever();
+  expectTypeOf<Wrong<'floating', 'f16', sn.Tensor<'f16'>>>().toBeNever();
+  expectTypeOf<Wrong<'asking', 'u8', sn.Tensor<'bool'>>>().toBeNever();
+  expectTypeOf<Wrong<'locating', 'f32', sn.Tensor<'i32'>>>().toBeNever();
+  expectTypeOf<Wrong<'finding', 'u8', [sn.Tensor<'u8'>, sn.Tensor<'i32'>]>>().toBeNever();
+  expectTypeOf<Wrong<'spreading', 'c64', sn.Tensor<'f32'>>>().toBeNever();
+  // The check tells: these are of the other list.
+  expectTypeOf<Wrong<'keeping', 'u8', sn.Tensor<'f32'>>>().toEqualTypeOf<keyof typeof calls.keeping>();
+});
+
+test('types say of every method of two operands that they promote', () => {
+  const given = (u: sn.Tensor<'u8'>, f: sn.Tensor<'f16'>) => ({
+    add: u.add(f),
+    bitwiseAnd: u.bitwiseAnd(f),
+    bitwiseOr: u.bitwiseOr(f),
+    bitwiseXor: u.bitwiseXor(f),
+    floorDivide: u.floorDivide(f),
+    fmod: u.fmod(f),
+    matmul: u.matmul(f),
+    maximum: u.maximum(f),
+    minimum: u.minimum(f),
+    mm: u.mm(f),
+    bmm: u.bmm(f),
+    mv: u.mv(f),
+    dot: u.dot(f),
+    mul: u.mul(f),
+    outer: u.outer(f),
+    pow: u.pow(f),
+    remainder: u.remainder(f),
+    sub: u.sub(f),
+    atan2: u.atan2(f),
+  });
+  type Given = ReturnType<typeof given>;
+  type Names = keyof typeof calls.pairing | keyof typeof calls.pairingFloats;
+  expectTypeOf<Given>().toEqualTypeOf<{ [K in Names]: sn.Tensor<'f16'> }>();
+  expect(Object.keys(calls.pairing)).toHaveLength(18);
+});
+
+test('types say of every sum and mean in which dtype it is', () => {
+  const given = (u: sn.Tensor<'u8'>) => ({
+    prod: u.prod(),
+    sum: u.sum(),
+    cumprod: u.cumprod(0),
+    cumsum: u.cumsum(0),
+    logSoftmax: u.logSoftmax(),
+    mean: u.mean(),
+    softmax: u.softmax(),
+  });
+  type Whole = keyof typeof calls.summing | keyof typeof calls.running;
+  type Floats = keyof typeof calls.averaging;
+  type Given = ReturnType<typeof given>;
+  expectTypeOf<Given>().toEqualTypeOf<{
+    [K in Whole | Floats]: sn.Tensor<K extends Whole ? 'i32' : 'f32'>;
+  }>();
+  expect(Object.keys(calls.averaging)).toHaveLength(3);
+});
 
 const floated = (x: sn.DType): sn.DType => (isInexact(x) ? x : 'f32');
 

@@ -3,7 +3,7 @@
 
 import { SinterError } from '../../../errors.ts';
 import { emptyData, type HostArray } from '../../../ir/value.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../../call.ts';
 import { hostType, type ElementType } from '../../element.ts';

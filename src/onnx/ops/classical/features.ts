@@ -2,7 +2,7 @@
 
 import { SinterError } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { row } from '../row.ts';

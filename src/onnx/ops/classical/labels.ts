@@ -5,7 +5,7 @@ import { SinterError } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';
 import { emptyData } from '../../../ir/value.ts';
 import { fromHost } from '../../../tensor/recording/record.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call } from '../../call.ts';
 import { hostType, type ElementType } from '../../element.ts';

@@ -1,7 +1,7 @@
 // Linear models: products of features and coefficients.
 
 import { SinterError } from '../../../errors.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { row } from '../row.ts';

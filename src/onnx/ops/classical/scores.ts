@@ -1,7 +1,7 @@
 // What classifiers and regressors make of their sums in the end.
 
 import { SinterError } from '../../../errors.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 
 export type PostTransform = 'NONE' | 'LOGISTIC' | 'SOFTMAX' | 'SOFTMAX_ZERO' | 'PROBIT';

@@ -1,7 +1,7 @@
 // Ensembles of trees: the attributes of three operators as forests, and what becomes of their votes.
 
 import { SinterError } from '../../../errors.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { hasDoubles } from '../../element.ts';

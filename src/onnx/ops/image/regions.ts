@@ -1,7 +1,7 @@
 // Regions of interest: parts of images, each brought to one size by the means or maxima of its
 // cells.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { row } from '../row.ts';

@@ -4,7 +4,7 @@
 import { SinterError } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';
 import { sizeOf } from '../../../ir/shape.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import { sampleAt } from '../../../tensor/ops/creation/sample.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import { currentBudget } from '../../budget.ts';

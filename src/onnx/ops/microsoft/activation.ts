@@ -1,6 +1,6 @@
 // Activations of com.microsoft, and sums with them: what optimisers make of a few nodes each.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { row } from '../row.ts';

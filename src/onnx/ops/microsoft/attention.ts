@@ -1,7 +1,7 @@
 // Attention of com.microsoft: with the projections of queries, keys and values inside or outside of it,
 // masks in several forms, and keys and values of steps before.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { inHeads, spelledOut, turnedPairs } from '../attention.ts';

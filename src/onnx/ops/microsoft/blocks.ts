@@ -1,7 +1,7 @@
 // Weights of 2, 4 and 8 bits in blocks of com.microsoft: several numbers a byte, the first in its low
 // bits, each block along a line with a scale and perhaps a zero. They are widened where they are read.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { Value } from '../../value.ts';

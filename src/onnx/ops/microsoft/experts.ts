@@ -1,7 +1,7 @@
 // Mixtures of experts of com.microsoft: a router chooses the best experts for each token, whose results
 // are added with their weights. Every expert computes every token, and what is not chosen counts 0.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { row } from '../row.ts';

@@ -1,7 +1,7 @@
 // Products, convolutions and pools with what comes before and after them: transpositions, sums,
 // activations, and images whose channels come last.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { convolve, pooledMax } from '../conv.ts';

@@ -1,7 +1,7 @@
 // GroupQueryAttention of com.microsoft: heads of keys and values that several heads of queries share, a
 // cache of them that is longer than what is in it, texts of unequal lengths, rotations of places.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { turnedPairs } from '../attention.ts';

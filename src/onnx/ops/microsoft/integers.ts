@@ -1,6 +1,6 @@
 // Products of bytes of com.microsoft: summed in i32, and scaled to floats or to bytes again.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { Value } from '../../value.ts';

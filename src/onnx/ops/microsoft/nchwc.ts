@@ -2,7 +2,7 @@
 // or 16, filled up with zeros. Here images stay with their channels first, filled up as well, and kernels
 // are brought back into their order.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../../call.ts';
 import { conv } from '../conv.ts';

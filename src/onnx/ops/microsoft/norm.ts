@@ -1,6 +1,6 @@
 // Normalisations of com.microsoft: of sums with what is skipped, of embeddings, of groups of channels.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
 import { row } from '../row.ts';

@@ -1,7 +1,7 @@
 // Quantised operators of com.microsoft, element by element and over windows: what comes in is widened,
 // computed in f32, and quantised again with the scale and zero of the result.
 
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../../call.ts';
 import { Value } from '../../value.ts';

@@ -2,7 +2,7 @@
 // under the same name.
 
 import { CompilerBug } from '../../../errors.ts';
-import * as sn from '../../../tensor/ops/all.ts';
+import * as sn from '../../../operations/index.ts';
 import { inverse } from '../../../tensor/ops/linalg/solve.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../../call.ts';

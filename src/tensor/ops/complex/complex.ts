@@ -26,7 +26,14 @@ import { apply, combine, show, takesOne, type Unary } from '../operand.ts';
 
 const takesParts = arg.takes<typeof complex>(['the real part', anOperand], ['the imaginary part', anOperand]);
 
-/** re + im·i: c128 of f64, c64 of all others. */
+/**
+ * re + im·i: c128 of f64, c64 of all others.
+ *
+ * @example
+ * const re = sn.tensor([1, 2]);
+ * const im = sn.tensor([0.5, -1]);
+ * sn.complex(re, im);
+ */
 export function complex(re: TensorLike, im: TensorLike): Tensor {
   takesParts('complex', re, im);
   return combine('complex', [re, im], 'realFloat', (b, x, y) => join(b, widePart(b, x), widePart(b, y)));
@@ -39,7 +46,14 @@ function widePart(b: GraphBuilder, x: Node): Node {
 
 const takesPolar = arg.takes<typeof polar>(['the modulus', anOperand], ['the angle', anOperand]);
 
-/** modulus·(cos angle + i·sin angle). */
+/**
+ * modulus·(cos angle + i·sin angle).
+ *
+ * @example
+ * const re = sn.tensor([1, 2]);
+ * const im = sn.tensor([0.5, -1]);
+ * sn.polar(re, im);
+ */
 export function polar(modulus: TensorLike, angle: TensorLike): Tensor {
   takesPolar('polar', modulus, angle);
   return combine('polar', [modulus, angle], 'realFloat', (b, x, y) => {
@@ -48,22 +62,49 @@ export function polar(modulus: TensorLike, angle: TensorLike): Tensor {
   });
 }
 
-/** The real part; a real tensor itself. */
+/**
+ * The real part; a real tensor itself.
+ *
+ * @method
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.real(z);
+ */
 export function real(x: Tensor): Tensor {
   takesOne('real', x);
   return isComplexType(x.dtype) ? apply([x], (b, z) => realPart(b, z)) : x;
 }
 
-/** The imaginary part of a complex tensor. */
+/**
+ * The imaginary part of a complex tensor.
+ *
+ * @method
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.imag(z);
+ */
 export function imag(x: Tensor): Tensor {
   takesOne('imag', x);
   checkComplex('imag', x);
   return apply([x], (b, z) => imagPart(b, z));
 }
 
-/** The complex conjugate; a real tensor itself. */
+/**
+ * The complex conjugate; a real tensor itself.
+ *
+ * @method
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.conj(z);
+ */
 export const conj: Unary = conjugation('conj');
-/** PyTorch's name for `conj` of values: there is no lazy one here. */
+/**
+ * PyTorch's name for `conj` of values: there is no lazy one here.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.conjPhysical(z);
+ */
 export const conjPhysical: Unary = conjugation('conjPhysical');
 
 /* @__NO_SIDE_EFFECTS__ */
@@ -74,19 +115,37 @@ function conjugation(op: string): Unary {
   };
 }
 
-/** x itself: conjugation is never put off. */
+/**
+ * x itself: conjugation is never put off.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.resolveConj(z);
+ */
 export function resolveConj(x: Tensor): Tensor {
   takesOne('resolveConj', x);
   return x;
 }
 
-/** x itself: negation is never put off. */
+/**
+ * x itself: negation is never put off.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.resolveNeg(z);
+ */
 export function resolveNeg(x: Tensor): Tensor {
   takesOne('resolveNeg', x);
   return x;
 }
 
-/** The last two axes exchanged, and conjugated: Aᴴ. */
+/**
+ * The last two axes exchanged, and conjugated: Aᴴ.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.adjoint(z);
+ */
 export function adjoint(x: Tensor): Tensor {
   takesOne('adjoint', x);
   if (x.rank < 2)
@@ -96,7 +155,13 @@ export function adjoint(x: Tensor): Tensor {
   return apply([x], (b, z) => conjugate(b, permute(b, z, order)));
 }
 
-/** The angle of each element in (−π, π]; of a real one 0 or π, and NaN of NaN. */
+/**
+ * The angle of each element in (−π, π]; of a real one 0 or π, and NaN of NaN.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.angle(z);
+ */
 export function angle(x: Tensor): Tensor {
   takesOne('angle', x);
   return apply([x], (b, node) => {
@@ -107,19 +172,40 @@ export function angle(x: Tensor): Tensor {
   });
 }
 
-/** z/|z|, and 0 at 0; the sign of real numbers. */
+/**
+ * z/|z|, and 0 at 0; the sign of real numbers.
+ *
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.sgn(x);
+ */
 export function sgn(x: Tensor): Tensor {
   takesOne('sgn', x);
   return apply([x], (b, z) => (z.dtype === 'bool' ? z : unary(b, 'sign', z)));
 }
 
-/** Whether the dtype is complex. */
+/**
+ * Whether the dtype is complex.
+ *
+ * @family Comparisons, booleans, bits and casts
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.isComplex(x);
+ */
 export function isComplex(x: Tensor): boolean {
   takesOne('isComplex', x);
   return isComplexType(x.dtype);
 }
 
-/** true where the imaginary part is 0: everywhere in real tensors. */
+/**
+ * true where the imaginary part is 0: everywhere in real tensors.
+ *
+ * @family Comparisons, booleans, bits and casts
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.isReal(x);
+ */
 export function isReal(x: Tensor): Tensor<'bool'> {
   takesOne('isReal', x);
   return apply([x], (b, z) =>
@@ -127,7 +213,13 @@ export function isReal(x: Tensor): Tensor<'bool'> {
   );
 }
 
-/** c64[…] as f32[…, 2]: real and imaginary parts along a new last axis. */
+/**
+ * c64[…] as f32[…, 2]: real and imaginary parts along a new last axis.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
+ * sn.viewAsReal(z);
+ */
 export function viewAsReal(x: Tensor): Tensor {
   takesOne('viewAsReal', x);
   checkComplex('viewAsReal', x);
@@ -138,7 +230,13 @@ export function viewAsReal(x: Tensor): Tensor {
   });
 }
 
-/** f32[…, 2] as c64[…], f64 as c128. */
+/**
+ * f32[…, 2] as c64[…], f64 as c128.
+ *
+ * @example
+ * const pairs = sn.tensor([[1, 2], [3, 4]]);
+ * sn.viewAsComplex(pairs);
+ */
 export function viewAsComplex(x: Tensor): Tensor {
   takesOne('viewAsComplex', x);
   const isPart = x.dtype === 'f32' || x.dtype === 'f64';

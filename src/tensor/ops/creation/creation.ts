@@ -30,7 +30,7 @@ import { iota, wideType } from '../elementwise/formula.ts';
 /** Numbers, booleans, bigints or complex numbers `{ re, im }`, nested one array per axis. */
 export type NestedData = number | boolean | bigint | ComplexNumber | readonly NestedData[];
 
-/** A number, a boolean, a bigint or a complex number. */
+/** A number, a boolean, a bigint or a complex number. @internal */
 export type Element = number | boolean | bigint | ComplexNumber;
 
 export interface CreateOptions<T extends DType = DType> {
@@ -38,6 +38,7 @@ export interface CreateOptions<T extends DType = DType> {
   readonly dtype?: T;
 }
 
+/** @internal */
 export const createOptions: arg.Table<CreateOptions> = { dtype: arg.dtype };
 
 export interface TensorOptions<T extends DType = DType> extends CreateOptions<T> {
@@ -74,6 +75,9 @@ const takesTensor = arg.takes<(data: NestedData | HostArray, options?: TensorOpt
  * bigints i64, of `{ re, im }` c64; a typed array gives its own dtype. With `dtype` the values are
  * brought into it (floats round, integers truncate and saturate). Typed arrays for c64 and c128 hold
  * real and imaginary parts by turns, as `data()` gives them.
+ *
+ * @example
+ * sn.tensor([1, 0, 1], { dtype: 'f32' });
  */
 export function tensor<N extends NestedData | HostArray, T extends DType = HostType<N>>(
   data: N,
@@ -206,7 +210,12 @@ const takesZeros = arg.takes<typeof zeros>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** All 0; f32 by default. */
+/**
+ * All 0; f32 by default.
+ *
+ * @example
+ * sn.zeros([3], { dtype: 'f32' });
+ */
 export function zeros<T extends DType = 'f32'>(
   shape: readonly number[],
   options: CreateOptions<T> = {},
@@ -215,7 +224,12 @@ export function zeros<T extends DType = 'f32'>(
   return constantOf('zeros', shape, 0, options.dtype ?? 'f32');
 }
 
-/** All 1; f32 by default. */
+/**
+ * All 1; f32 by default.
+ *
+ * @example
+ * sn.ones([3], { dtype: 'f32' });
+ */
 export function ones<T extends DType = 'f32'>(
   shape: readonly number[],
   options: CreateOptions<T> = {},
@@ -232,7 +246,12 @@ const takesFull = arg.takes<typeof full>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** All `value`: f32 by default, bool for a boolean, i64 for a bigint, c64 for `{ re, im }`. */
+/**
+ * All `value`: f32 by default, bool for a boolean, i64 for a bigint, c64 for `{ re, im }`.
+ *
+ * @example
+ * sn.full([2], 1, { dtype: 'f32' });
+ */
 export function full<E extends Element, T extends DType = HostType<E>>(
   shape: readonly number[],
   value: E,
@@ -242,7 +261,7 @@ export function full<E extends Element, T extends DType = HostType<E>>(
   return filled('full', shape, value, options.dtype ?? kindOf([value]));
 }
 
-/** Through host memory's rules, so that the value is one of the dtype's. */
+/** Through host memory's rules, so that the value is one of the dtype's. @internal */
 export function filled(op: string, shape: readonly number[], value: Element, dtype: DType): Tensor {
   if (isComplex(dtype) && typeof value === 'object') {
     const to = toShape(op, shape);
@@ -259,7 +278,13 @@ const takesZerosLike = arg.takes<typeof zerosLike>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** 0 in x's shape and dtype. */
+/**
+ * 0 in x's shape and dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.zerosLike(x);
+ */
 export function zerosLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   options: CreateOptions<T> = {},
@@ -268,7 +293,13 @@ export function zerosLike<D extends DType, T extends DType = D>(
   return constantOf('zerosLike', x.shape, 0, options.dtype ?? x.dtype);
 }
 
-/** 1 in x's shape and dtype. */
+/**
+ * 1 in x's shape and dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.onesLike(x);
+ */
 export function onesLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   options: CreateOptions<T> = {},
@@ -283,7 +314,13 @@ const takesFullLike = arg.takes<typeof fullLike>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** `value` in x's shape and dtype. */
+/**
+ * `value` in x's shape and dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.fullLike(x, 1);
+ */
 export function fullLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   value: Element,
@@ -303,6 +340,9 @@ const takesArange = arg.takes<typeof arange>(
 /**
  * start, start + step, … up to but without `end`; `arange(n)` counts from 0. i32 if all are whole
  * numbers, else f32.
+ *
+ * @example
+ * sn.arange(0, 4, 1, { dtype: 'f32' });
  */
 export function arange<T extends DType = 'i32' | 'f32'>(
   start: number,
@@ -336,7 +376,12 @@ const takesLinspace = arg.takes<typeof linspace>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** `count` numbers from start to end, both included, equally far apart; exact at both ends. */
+/**
+ * `count` numbers from start to end, both included, equally far apart; exact at both ends.
+ *
+ * @example
+ * sn.linspace(0, 4, 5, { dtype: 'f32' });
+ */
 export function linspace<T extends DType = 'f32'>(
   start: number,
   end: number,
@@ -363,7 +408,12 @@ const takesEye = arg.takes<typeof eye>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** 1 on the main diagonal of a [rows, columns] matrix (square by default), 0 elsewhere. */
+/**
+ * 1 on the main diagonal of a [rows, columns] matrix (square by default), 0 elsewhere.
+ *
+ * @example
+ * sn.eye(2, 2, { dtype: 'f32' });
+ */
 export function eye<T extends DType = 'f32'>(
   rows: number,
   columns: number = rows,

@@ -47,17 +47,35 @@ function dropped(b: GraphBuilder, x: Node, lead: number, p: number): Node {
   return broadcast(b, chance(b, kept, p), dims(x));
 }
 
-/** Zeroes each channel [N, C, L] (or [C, L]) whole with probability `p`, and scales the others. */
+/**
+ * Zeroes each channel [N, C, L] (or [C, L]) whole with probability `p`, and scales the others.
+ *
+ * @example
+ * const line = sn.ones([1, 4, 2]);
+ * sn.dropout1d(line, 0.5);
+ */
 export function dropout1d<D extends DType>(x: Tensor<D>, p = 0.5, options: DropoutOptions = {}): Tensor<D> {
   return channelDropout('dropout1d', 1, x, p, options);
 }
 
-/** Zeroes each channel [N, C, H, W] (or [C, H, W]) whole with probability `p`, and scales the others. */
+/**
+ * Zeroes each channel [N, C, H, W] (or [C, H, W]) whole with probability `p`, and scales the others.
+ *
+ * @example
+ * const image = sn.ones([1, 4, 1, 2]);
+ * sn.dropout2d(image, 0.5);
+ */
 export function dropout2d<D extends DType>(x: Tensor<D>, p = 0.5, options: DropoutOptions = {}): Tensor<D> {
   return channelDropout('dropout2d', 2, x, p, options);
 }
 
-/** Zeroes each channel [N, C, D, H, W] whole with probability `p`, and scales the others. */
+/**
+ * Zeroes each channel [N, C, D, H, W] whole with probability `p`, and scales the others.
+ *
+ * @example
+ * const volume = sn.ones([1, 4, 1, 1, 2]);
+ * sn.dropout3d(volume, 0.5);
+ */
 export function dropout3d<D extends DType>(x: Tensor<D>, p = 0.5, options: DropoutOptions = {}): Tensor<D> {
   return channelDropout('dropout3d', 3, x, p, options);
 }
@@ -83,6 +101,10 @@ function alphaDropped(op: string, x: Tensor, lead: number, p: number, options: D
 /**
  * Dropout that sets elements to what `selu` gives for −∞ instead of 0, and keeps mean and variance
  * of standardised inputs.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.alphaDropout(x, 0.5);
  */
 export function alphaDropout<D extends DType>(
   x: Tensor<D>,
@@ -93,7 +115,13 @@ export function alphaDropout<D extends DType>(
   return alphaDropped('alphaDropout', x, x.rank, p, options);
 }
 
-/** `alphaDropout` of whole channels [N, C, …]. */
+/**
+ * `alphaDropout` of whole channels [N, C, …].
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.featureAlphaDropout(x, 0.5);
+ */
 export function featureAlphaDropout<D extends DType>(
   x: Tensor<D>,
   p = 0.5,

@@ -18,7 +18,12 @@ const takesShape = arg.takes<typeof empty>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** A tensor whose elements do not matter: they are 0. */
+/**
+ * A tensor whose elements do not matter: they are 0.
+ *
+ * @example
+ * sn.empty([3], { dtype: 'f32' });
+ */
 export function empty<T extends DType = 'f32'>(
   shape: readonly number[],
   options: CreateOptions<T> = {},
@@ -32,7 +37,13 @@ const takesLike = arg.takes<typeof emptyLike>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** A tensor in x's shape and dtype whose elements do not matter: they are 0. */
+/**
+ * A tensor in x's shape and dtype whose elements do not matter: they are 0.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.emptyLike(x);
+ */
 export function emptyLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   options: CreateOptions<T> = {},
@@ -47,7 +58,13 @@ const takesNew = arg.takes<typeof newZeros>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** All 0 in another shape and x's dtype. */
+/**
+ * All 0 in another shape and x's dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.newZeros(x, [2]);
+ */
 export function newZeros<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   shape: readonly number[],
@@ -57,7 +74,13 @@ export function newZeros<D extends DType, T extends DType = D>(
   return filled('newZeros', shape, 0, options.dtype ?? x.dtype);
 }
 
-/** All 1 in another shape and x's dtype. */
+/**
+ * All 1 in another shape and x's dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.newOnes(x, [2]);
+ */
 export function newOnes<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   shape: readonly number[],
@@ -77,7 +100,13 @@ const takesNewFull = arg.takes<typeof newFull>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** All `value` in another shape and x's dtype. */
+/**
+ * All `value` in another shape and x's dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.newFull(x, [2], 1);
+ */
 export function newFull<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   shape: readonly number[],
@@ -90,7 +119,13 @@ export function newFull<D extends DType, T extends DType = D>(
 
 const takesFill = arg.takes<typeof fill>(['x', aTensor], ['the value', anOperand]);
 
-/** `value`, a number or a rank-0 tensor, in x's shape and dtype. */
+/**
+ * `value`, a number or a rank-0 tensor, in x's shape and dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.fill(x, 1);
+ */
 export function fill<D extends DType>(x: Tensor<D>, value: TensorLike): Tensor<D> {
   takesFill('fill', x, value);
   if (!(value instanceof Tensor)) {
@@ -111,7 +146,12 @@ const takesLogspace = arg.takes<typeof logspace>(
   ['options', arg.options<CreateOptions>(createOptions)],
 );
 
-/** base^start to base^end in `count` steps of equal ratio. */
+/**
+ * base^start to base^end in `count` steps of equal ratio.
+ *
+ * @example
+ * sn.logspace(0, 2, 3, 2, { dtype: 'f32' });
+ */
 export function logspace<T extends DType = 'f32'>(
   start: number,
   end: number,
@@ -151,14 +191,24 @@ const takesTriangle = arg.takes<typeof trilIndices>(
   ['options', arg.options<TriangleOptions>({ offset: arg.integer, dtype: arg.oneOf('i32', 'i64') })],
 );
 
-/** Row and column numbers of a matrix's lower triangle, as [2, n]. */
+/**
+ * Row and column numbers of a matrix's lower triangle, as [2, n].
+ *
+ * @example
+ * sn.trilIndices(2, 2, { dtype: 'i32' });
+ */
 export function trilIndices(rows: number, columns: number = rows, options: TriangleOptions = {}): Tensor {
   takesTriangle('trilIndices', rows, columns, options);
   const { offset = 0 } = options;
   return places(rows, columns, options, (row) => [0, Math.min(columns, row + offset + 1)]);
 }
 
-/** Row and column numbers of a matrix's upper triangle, as [2, n]. */
+/**
+ * Row and column numbers of a matrix's upper triangle, as [2, n].
+ *
+ * @example
+ * sn.triuIndices(2, 2, { dtype: 'i32' });
+ */
 export function triuIndices(rows: number, columns: number = rows, options: TriangleOptions = {}): Tensor {
   takesTriangle('triuIndices', rows, columns, options);
   const { offset = 0 } = options;

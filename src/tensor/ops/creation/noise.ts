@@ -10,7 +10,7 @@ import { drawCounter } from '../../generator.ts';
 import { iota } from '../elementwise/formula.ts';
 import { sliceAxis } from '../shape/layout.ts';
 
-/** Uniform 32-bit words. */
+/** Uniform 32-bit words. @internal */
 export function words(b: GraphBuilder, shape: readonly number[]): Node {
   return b.add('randomBits', drawCounter(sizeOf(shape)), { shape });
 }
@@ -18,16 +18,14 @@ export function words(b: GraphBuilder, shape: readonly number[]): Node {
 /** Bits of a uniform number that each dtype holds exactly, so that rounding never gives 1. */
 const digits: Readonly<Partial<Record<DType, number>>> = { f16: 11, bf16: 8 };
 
-/** [0, 1) in multiples of 2⁻²⁴ (fewer bits for 16-bit floats). */
+/** [0, 1) in multiples of 2⁻²⁴ (fewer bits for 16-bit floats). @internal */
 export function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
   const kept = digits[dtype] ?? 24;
   const whole = cast(b, binary(b, 'shr', words(b, shape), 32 - kept), dtype === 'f64' ? 'f64' : 'f32');
   return cast(b, mul(b, whole, 2 ** -kept), dtype);
 }
 
-/**
- * Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1.
- */
+/** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. @internal */
 export function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
   const compute = dtype === 'f64' ? 'f64' : 'f32';
   const count = sizeOf(shape);
@@ -49,7 +47,7 @@ export function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType
   return cast(b, reshape(b, sliceAxis(b, flat, 0, 0, count), shape), dtype);
 }
 
-/** true with probability `p`: a word below ⌊p·2³²⌋. */
+/** true with probability `p`: a word below ⌊p·2³²⌋. @internal */
 export function chance(
   b: GraphBuilder,
   shape: readonly number[],
@@ -65,7 +63,7 @@ function wordsOfSeed(b: GraphBuilder, shape: readonly number[], seed: number): N
   return b.add('randomBits', [key!, none!, none!, none!], { shape }) as Node;
 }
 
-/** The formula of `dropout` for 0 < p ≤ 1; with a seed it leaves the generator alone. */
+/** The formula of `dropout` for 0 < p ≤ 1; with a seed it leaves the generator alone. @internal */
 export function dropoutOf(b: GraphBuilder, x: Node, p: number, seed?: number): Node {
   const zero = fullLike(b, x, 0);
   if (p === 1) return where(b, fullLike(b, cast(b, x, 'bool'), 1), zero, x);

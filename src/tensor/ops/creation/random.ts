@@ -19,12 +19,13 @@ import { apply, checkFloat, show } from '../operand.ts';
 import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
 import { sliceAxis } from '../shape/layout.ts';
 
-/** By what a draw is made. */
+/** By what a draw is made. @internal */
 export interface KeyOption {
   /** A key (see `key`): the numbers depend on it alone, and the generator stays where it is. */
   readonly key?: Tensor;
 }
 
+/** @internal */
 export interface DrawOptions<T extends DType = DType> extends CreateOptions<T>, KeyOption {}
 
 const keyOption: arg.Table<KeyOption> = { key: aTensor };
@@ -42,7 +43,12 @@ const takesRand = arg.takes<typeof rand>(
   ['options', arg.options<DrawOptions>(drawOptions)],
 );
 
-/** Uniform in [0, 1). */
+/**
+ * Uniform in [0, 1).
+ *
+ * @example
+ * sn.rand([3], { dtype: 'f32' });
+ */
 export function rand<T extends DType = 'f32'>(
   shape: readonly number[],
   options: DrawOptions<T> = {},
@@ -53,7 +59,12 @@ export function rand<T extends DType = 'f32'>(
   return drawnBy('rand', options.key, () => record([], (b) => uniformOf(b, to, dtype)));
 }
 
-/** Normal with mean 0 and variance 1. */
+/**
+ * Normal with mean 0 and variance 1.
+ *
+ * @example
+ * sn.randn([3], { dtype: 'f32' });
+ */
 export function randn<T extends DType = 'f32'>(
   shape: readonly number[],
   options: DrawOptions<T> = {},
@@ -69,7 +80,13 @@ const takesRandLike = arg.takes<typeof randLike>(
   ['options', arg.options<DrawOptions>(drawOptions)],
 );
 
-/** Uniform in [0, 1), in x's shape and dtype. */
+/**
+ * Uniform in [0, 1), in x's shape and dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.randLike(x);
+ */
 export function randLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   options: DrawOptions<T> = {},
@@ -79,7 +96,13 @@ export function randLike<D extends DType, T extends DType = D>(
   return drawnBy('randLike', options.key, () => record([], (b) => uniformOf(b, x.shape, dtype)));
 }
 
-/** Normal with mean 0 and variance 1, in x's shape and dtype. */
+/**
+ * Normal with mean 0 and variance 1, in x's shape and dtype.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.randnLike(x);
+ */
 export function randnLike<D extends DType, T extends DType = D>(
   x: Tensor<D>,
   options: DrawOptions<T> = {},
@@ -101,7 +124,12 @@ const takesUniform = arg.takes<typeof uniform>(
   ['options', arg.options<UniformOptions>({ ...drawOptions, low: arg.finite, high: arg.finite })],
 );
 
-/** Uniform in [low, high). */
+/**
+ * Uniform in [low, high).
+ *
+ * @example
+ * sn.uniform([3], { dtype: 'f32' });
+ */
 export function uniform<T extends DType = 'f32'>(
   shape: readonly number[],
   options: UniformOptions<T> = {},
@@ -130,7 +158,12 @@ const takesNormal = arg.takes<typeof normal>(
   ['options', arg.options<NormalOptions>({ ...drawOptions, mean: arg.finite, std: arg.notNegative })],
 );
 
-/** Normal with the given mean and standard deviation (0 and 1 by default). */
+/**
+ * Normal with the given mean and standard deviation (0 and 1 by default).
+ *
+ * @example
+ * sn.normal([3], { dtype: 'f32' });
+ */
 export function normal<T extends DType = 'f32'>(
   shape: readonly number[],
   options: NormalOptions<T> = {},
@@ -157,6 +190,9 @@ const takesRandint = arg.takes<typeof randint>(
 /**
  * Whole numbers in [low, high), i32 by default: the upper half of word · (high − low), as Lemire
  * (2019).
+ *
+ * @example
+ * sn.randint(0, 2, [3], { dtype: 'f32' });
  */
 export function randint(
   low: number,
@@ -186,7 +222,12 @@ const takesRandperm = arg.takes<typeof randperm>(
   ['options', arg.options<KeyOption>(keyOption)],
 );
 
-/** 0 … n−1 in random order (i32): a sort of as many random words. */
+/**
+ * 0 … n−1 in random order (i32): a sort of as many random words.
+ *
+ * @example
+ * sn.randperm(4);
+ */
 export function randperm(n: number, options: KeyOption = {}): Tensor<'i32'> {
   takesRandperm('randperm', n, options);
   return drawnBy('randperm', options.key, () =>
@@ -199,7 +240,13 @@ const takesBernoulli = arg.takes<typeof bernoulli>(
   ['options', arg.options<KeyOption>(keyOption)],
 );
 
-/** 1 with the probability that the element gives, else 0. */
+/**
+ * 1 with the probability that the element gives, else 0.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * sn.bernoulli(p);
+ */
 export function bernoulli<D extends DType>(x: Tensor<D>, options: KeyOption = {}): Tensor<D> {
   takesBernoulli('bernoulli', x, options);
   checkFloat('bernoulli', x);
@@ -249,6 +296,13 @@ const takesDropout = arg.takes<typeof dropout>(
 /**
  * Zeroes each element with probability `p` and scales the others by 1 / (1 − p) (Srivastava et al.,
  * 2014).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.dropout(x, 0.5);
+ * @example <caption>seed</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.dropout(x, 0.5, { seed: 3 });
  */
 export function dropout<D extends DType>(
   x: Tensor<D>,
@@ -278,6 +332,10 @@ const takesMultinomial = arg.takes<typeof multinomial>(
  * `count` positions of the last axis (i32) drawn by weights that need not add up to 1. With
  * replacement a draw is where the running sum of weights passes a uniform number; without, the
  * largest of log weight + Gumbel noise win.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * sn.multinomial(p, 2);
  */
 export function multinomial(weights: Tensor, count: number, options: MultinomialOptions = {}): Tensor<'i32'> {
   takesMultinomial('multinomial', weights, count, options);

@@ -88,7 +88,7 @@ function tapsOf(
   ];
 }
 
-/** x [B,C,S…] read at places, one [B,P] tensor a spatial axis: [B,C,P]. */
+/** x [B,C,S…] read at places, one [B,P] tensor a spatial axis: [B,C,P]. @internal */
 export function sampleAt(x: Tensor, places: readonly Tensor[], options: SampleOptions = {}): Tensor {
   const [batch, channels, ...sizes] = x.shape as readonly [number, number, ...number[]];
   const flat = reshape(x, [batch, channels, sizeOf(sizes)]);
@@ -142,6 +142,11 @@ const takesGridSample = arg.takes<typeof gridSample>(
 /**
  * Images [N,C,S…] read at the places of a grid [N,…,axes] whose last axis holds coordinates from −1
  * to 1, the last spatial axis first: [N,C,…].
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * const grid = sn.tensor([[[[-0.5, -0.5], [0.25, 0.5]]]]);
+ * sn.gridSample(image, grid);
  */
 export function gridSample(x: Tensor, grid: Tensor, options: SampleOptions = {}): Tensor {
   takesGridSample('gridSample', x, grid, options);
@@ -182,6 +187,10 @@ const takesAffineGrid = arg.takes<typeof affineGrid>(
 /**
  * The grid of places that affine maps theta [N,axes,axes+1] send an output of `size` [N,C,S…] to:
  * [N,S…,axes], for `gridSample`.
+ *
+ * @example
+ * const theta = sn.tensor([[[1, 0, 0.5], [0, 1, 0]]]);
+ * sn.affineGrid(theta, [1, 1, 2, 2]);
  */
 export function affineGrid(theta: Tensor, size: readonly number[], options: GridOptions = {}): Tensor {
   takesAffineGrid('affineGrid', theta, size, options);

@@ -48,7 +48,14 @@ function located(op: string, standard: Standard): OfTwo {
 
 const LOG_ROOT_2_PI = Math.log(2 * Math.PI) / 2;
 
-/** Normal with a mean and a standard deviation. */
+/**
+ * Normal with a mean and a standard deviation.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.normal(v, 2).logProb(p);
+ */
 export const normal: OfTwo = /* @__PURE__ */ located('normal', {
   draw: noise.normalNoise,
   mean: 0,
@@ -56,7 +63,14 @@ export const normal: OfTwo = /* @__PURE__ */ located('normal', {
   energy: (z) => add(mul(square(z), 0.5), LOG_ROOT_2_PI),
 });
 
-/** Laplace with a location and a scale: exponential on both sides. */
+/**
+ * Laplace with a location and a scale: exponential on both sides.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.laplace(v, 2).logProb(p);
+ */
 export const laplace: OfTwo = /* @__PURE__ */ located('laplace', {
   draw: noise.laplaceNoise,
   mean: 0,
@@ -64,7 +78,14 @@ export const laplace: OfTwo = /* @__PURE__ */ located('laplace', {
   energy: (z) => add(abs(z), Math.LN2),
 });
 
-/** Gumbel with a location and a scale: the greatest of many. */
+/**
+ * Gumbel with a location and a scale: the greatest of many.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.gumbel(v, 2).logProb(p);
+ */
 export const gumbel: OfTwo = /* @__PURE__ */ located('gumbel', {
   draw: noise.gumbelNoise,
   // Euler's constant.
@@ -73,7 +94,14 @@ export const gumbel: OfTwo = /* @__PURE__ */ located('gumbel', {
   energy: (z) => add(z, exp(neg(z))),
 });
 
-/** Logistic with a location and a scale. */
+/**
+ * Logistic with a location and a scale.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.logistic(v, 2).logProb(p);
+ */
 export const logistic: OfTwo = /* @__PURE__ */ located('logistic', {
   draw: noise.logisticNoise,
   mean: 0,
@@ -81,7 +109,14 @@ export const logistic: OfTwo = /* @__PURE__ */ located('logistic', {
   energy: (z) => add(abs(z), mul(softplus(neg(abs(z))), 2)),
 });
 
-/** Cauchy with a location and a scale: it has neither mean nor variance. */
+/**
+ * Cauchy with a location and a scale: it has neither mean nor variance.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.cauchy(v, 2).logProb(p);
+ */
 export const cauchy: OfTwo = /* @__PURE__ */ located('cauchy', {
   draw: noise.cauchyNoise,
   mean: NaN,
@@ -89,7 +124,14 @@ export const cauchy: OfTwo = /* @__PURE__ */ located('cauchy', {
   energy: (z) => add(log1p(square(z)), Math.log(Math.PI)),
 });
 
-/** e to the power of a normal number of this mean and standard deviation. */
+/**
+ * e to the power of a normal number of this mean and standard deviation.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.logNormal(v, 2).logProb(p);
+ */
 export const logNormal: OfTwo = (mean = 0, std = 1) => {
   takesTwo('logNormal', mean, std);
   const [center, width] = parameters('logNormal', [mean, std]) as [Tensor, Tensor];
@@ -109,7 +151,14 @@ function floats(x: TensorLike, like: Tensor): Tensor {
   return add(x, mul(like, 0));
 }
 
-/** Uniform in [low, high). */
+/**
+ * Uniform in [low, high).
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.uniform(v.neg(), v).logProb(p);
+ */
 export const uniform: OfTwo = (low = 0, high = 1) => {
   takesTwo('uniform', low, high);
   const [from, to] = parameters('uniform', [low, high]) as [Tensor, Tensor];
@@ -128,7 +177,14 @@ export type OfOne = (parameter?: TensorLike) => Distribution;
 
 const takesOne = arg.takes<OfOne>(['the parameter', arg.optional(anOperand)]);
 
-/** Exponential of a rate: how long until what happens so often per unit of time. */
+/**
+ * Exponential of a rate: how long until what happens so often per unit of time.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.exponential(v).logProb(p);
+ */
 export const exponential: OfOne = (rate = 1) => {
   takesOne('exponential', rate);
   const [often] = parameters('exponential', [rate]) as [Tensor];
@@ -142,7 +198,14 @@ export const exponential: OfOne = (rate = 1) => {
   });
 };
 
-/** Gamma of a concentration and a rate. */
+/**
+ * Gamma of a concentration and a rate.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.gamma(v, 2).logProb(p);
+ */
 export const gamma: OfTwo = (concentration = 1, rate = 1) => {
   takesTwo('gamma', concentration, rate);
   const [a, b] = parameters('gamma', [concentration, rate]) as [Tensor, Tensor];
@@ -156,14 +219,28 @@ export const gamma: OfTwo = (concentration = 1, rate = 1) => {
   });
 };
 
-/** χ² of a number of degrees of freedom. */
+/**
+ * χ² of a number of degrees of freedom.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.chi2(v).logProb(p);
+ */
 export const chi2: OfOne = (freedom = 1) => {
   takesOne('chi2', freedom);
   const [df] = parameters('chi2', [freedom]) as [Tensor];
   return gamma(mul(df, 0.5), 0.5);
 };
 
-/** Beta of two concentrations: a share of 1. */
+/**
+ * Beta of two concentrations: a share of 1.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.beta(v, 2).logProb(p);
+ */
 export const beta: OfTwo = (first = 1, second = 1) => {
   takesTwo('beta', first, second);
   const [a, b] = parameters('beta', [first, second]) as [Tensor, Tensor];
@@ -196,7 +273,14 @@ const takesFreedom = arg.takes<typeof studentT>(
   ['options', arg.options<StudentTOptions>({ loc: anOperand, scale: anOperand })],
 );
 
-/** Student's t of a number of degrees of freedom, with a location and a scale. */
+/**
+ * Student's t of a number of degrees of freedom, with a location and a scale.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const v = sn.tensor([0.5, 1, 2]);
+ * sn.distributions.studentT(v).logProb(p);
+ */
 export function studentT(freedom: TensorLike, options: StudentTOptions = {}): Distribution {
   takesFreedom('studentT', freedom, options);
   const { loc = 0, scale = 1 } = options;

@@ -25,7 +25,14 @@ export type OfShare = (p: TensorLike) => Distribution;
 
 const takesShare = arg.takes<OfShare>(['the parameter', anOperand]);
 
-/** 1 with a probability, else 0. */
+/**
+ * 1 with a probability, else 0.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const k = sn.tensor([1, 0, 2]);
+ * sn.distributions.bernoulli(p).logProb(k.sign());
+ */
 export const bernoulli: OfShare = (p) => {
   takesShare('bernoulli', p);
   const [share] = parameters('bernoulli', [p]) as [Tensor];
@@ -38,7 +45,14 @@ export const bernoulli: OfShare = (p) => {
   });
 };
 
-/** How many failures there are before the first success, of this probability. */
+/**
+ * How many failures there are before the first success, of this probability.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const k = sn.tensor([1, 0, 2]);
+ * sn.distributions.geometric(p).logProb(k);
+ */
 export const geometric: OfShare = (p) => {
   takesShare('geometric', p);
   const [share] = parameters('geometric', [p]) as [Tensor];
@@ -54,7 +68,14 @@ export const geometric: OfShare = (p) => {
 
 const takesRate = arg.takes<OfOne>(['the parameter', arg.optional(anOperand)]);
 
-/** How often something happens that does so at this rate. */
+/**
+ * How often something happens that does so at this rate.
+ *
+ * @example
+ * const v = sn.tensor([0.5, 1, 2]);
+ * const k = sn.tensor([1, 0, 2]);
+ * sn.distributions.poisson(v).logProb(k);
+ */
 export const poisson: OfOne = (rate = 1) => {
   takesRate('poisson', rate);
   const [often] = parameters('poisson', [rate]) as [Tensor];
@@ -80,6 +101,11 @@ const takesCategorical = arg.takes<typeof categorical>(
 /**
  * One of the positions of the last axis (i32), by logits that need not be normalised: the greatest
  * after Gumbel's noise is added.
+ *
+ * @example
+ * const p = sn.tensor([0.25, 0.5, 0.75]);
+ * const k = sn.tensor([1, 0, 2]);
+ * sn.distributions.categorical(p).logProb(k);
  */
 export function categorical(logits: Tensor, options: CategoricalOptions = {}): Distribution {
   takesCategorical('categorical', logits, options);

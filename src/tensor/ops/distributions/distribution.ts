@@ -28,7 +28,7 @@ export interface Distribution {
   logProb(x: TensorLike): Tensor;
 }
 
-/** A distribution by its parts, over parameters of one dtype and shape. */
+/** A distribution by its parts, over parameters of one dtype and shape. @internal */
 export interface Parts {
   readonly mean: Tensor;
   readonly variance: Tensor;
@@ -45,14 +45,14 @@ const takesShape = arg.takes<(shape?: readonly number[]) => Tensor>([
 ]);
 const takesPoint = arg.takes<(x: TensorLike) => Tensor>(['the operand', anOperand]);
 
-/** The parameters as float tensors of one dtype and shape. */
+/** The parameters as float tensors of one dtype and shape. @internal */
 export function parameters(op: string, values: readonly TensorLike[]): Tensor[] {
   const dtype = operandType(op, values, 'realFloat');
   const shape = commonShape(op, values);
   return values.map((value) => broadcastTo(asTensor(value, dtype, op).cast(dtype), shape));
 }
 
-/** The distribution called `op` of these parts; `event` last axes of a sample belong together. */
+/** The distribution called `op` of these parts; `event` last axes of a sample belong together. @internal */
 export function distribution(op: string, shape: readonly number[], parts: Parts): Distribution {
   const draw = (name: string, leading: readonly number[] = []): Tensor => {
     takesShape(`${op}.${name}`, leading);

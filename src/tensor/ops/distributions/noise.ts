@@ -21,28 +21,28 @@ function ofUniform(formula: (u: Real) => Real): (shape: readonly number[], dtype
     record([], (b) => cast(b, formula(new Real(b, open(b, shape, wideType(dtype)))).node, dtype));
 }
 
-/** Uniform in (0, 1). */
+/** Uniform in (0, 1). @internal */
 export const uniformNoise: (shape: readonly number[], dtype: DType) => Tensor = ofUniform((u) => u);
-/** Exponential of rate 1. */
+/** Exponential of rate 1. @internal */
 export const exponentialNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) => u.to('log').neg());
-/** −log(−log u). */
+/** −log(−log u). @internal */
 export const gumbelNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
   u.to('log').neg().to('log').neg(),
 );
-/** log(u/(1 − u)). */
+/** log(u/(1 − u)). @internal */
 export const logisticNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
   u.to('log').sub(u.from(1).to('log')),
 );
-/** The logarithm of twice the nearer tail, with the side's sign. */
+/** The logarithm of twice the nearer tail, with the side's sign. @internal */
 export const laplaceNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
   u.lt(0.5).choose(u.mul(2).to('log'), u.from(1).mul(2).to('log').neg()),
 );
-/** The tangent of an angle in (−π/2, π/2). */
+/** The tangent of an angle in (−π/2, π/2). @internal */
 export const cauchyNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) =>
   u.sub(0.5).mul(Math.PI).to('tan'),
 );
 
-/** Normal of mean 0 and variance 1. */
+/** Normal of mean 0 and variance 1. @internal */
 export function normalNoise(shape: readonly number[], dtype: DType): Tensor {
   return record([], (b) => normalOf(b, shape, dtype));
 }
@@ -70,6 +70,8 @@ const GAMMA_TRIES = 8;
  * Gamma of this concentration and rate 1, by Marsaglia and Tsang ("A simple method for generating
  * gamma variables", 2000), who accept more than 95 % of all candidates; below 1 that of one more,
  * times u^(1/a). In logarithms where they would be too small for a float.
+ *
+ * @internal
  */
 export function gammaNoise(shape: readonly number[], concentration: Tensor): Tensor {
   const { dtype } = concentration;
@@ -111,6 +113,8 @@ const POISSON_TRIES = 16;
  * Poisson of this rate: below 10 the number at which the sum of probabilities passes a uniform
  * number; else by Hörmann's transformed rejection ("The transformed rejection method for generating
  * Poisson random variables", 1993; PTRS).
+ *
+ * @internal
  */
 export function poissonNoise(shape: readonly number[], rate: Tensor): Tensor {
   const { dtype } = rate;
@@ -175,7 +179,7 @@ function rejected(b: GraphBuilder, rate: Node): Node {
   return first(b, { value: whole.node, isTaken: isTaken.node });
 }
 
-/** Failures before the first success: ⌊log u/log(1 − p)⌋. */
+/** Failures before the first success: ⌊log u/log(1 − p)⌋. @internal */
 export function geometricNoise(shape: readonly number[], p: Tensor): Tensor {
   const { dtype } = p;
   return record([p], (b, [node]) => {

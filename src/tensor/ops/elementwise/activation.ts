@@ -28,18 +28,39 @@ import {
   type FloatUnary,
 } from '../operand.ts';
 
-/** 1 / (1 + e⁻ˣ). */
+/**
+ * 1 / (1 + e⁻ˣ).
+ *
+ * @names sigmoid, special.expit
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.sigmoid(x);
+ */
 export const sigmoid: FloatUnary = floatFormula('sigmoid', (b, x) =>
   // Complex numbers have no sides to choose the safe exponential by.
   isComplex(x.dtype) ? unary(b, 'recip', add(b, unary(b, 'exp', neg(b, x)), 1)) : formula.sigmoid(b, x),
 );
 
-/** log σ(x) = −softplus(−x). */
+/**
+ * log σ(x) = −softplus(−x).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.logSigmoid(x);
+ */
 export const logSigmoid: FloatUnary = realFormula('logSigmoid', (b, x) =>
   neg(b, formula.softplus(b, neg(b, x))),
 );
 
-/** max(x, 0): NaN stays NaN, the derivative at 0 is 0. */
+/**
+ * max(x, 0): NaN stays NaN, the derivative at 0 is 0.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.relu(x);
+ */
 export function relu<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('relu', x);
   checkReal('relu', x);
@@ -66,7 +87,13 @@ const hardClampRule: CustomRule = (b, [x, lower, upper], _value, g) => [
   undefined,
 ];
 
-/** x limited to [0, 6]; integers stay integers. */
+/**
+ * x limited to [0, 6]; integers stay integers.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.relu6(x);
+ */
 export function relu6<D extends DType>(x: Tensor<D>): Tensor<Limited<D>> {
   takesOne('relu6', x);
   return clamped('relu6', x, 0, 6);
@@ -84,7 +111,14 @@ function clamped(op: string, x: Tensor, low: number, high: number): Tensor {
 
 const takesSlope = arg.takes<typeof leakyRelu>(['x', aTensor], ['slope', arg.optional(arg.number)]);
 
-/** x above 0, slope·x below; slope is 0.01 by default. */
+/**
+ * x above 0, slope·x below; slope is 0.01 by default.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.leakyRelu(x);
+ */
 export function leakyRelu<D extends DType>(x: Tensor<D>, slope = 0.01): Tensor<Floated<D>> {
   takesSlope('leakyRelu', x, slope);
   return realFormula('leakyRelu', (b, wide) =>
@@ -94,7 +128,14 @@ export function leakyRelu<D extends DType>(x: Tensor<D>, slope = 0.01): Tensor<F
 
 const takesPrelu = arg.takes<typeof prelu>(['the operand', aTensor], ['the weight', aTensor]);
 
-/** x above 0, weight·x below, with one learned weight or one per channel (axis 1). */
+/**
+ * x above 0, weight·x below, with one learned weight or one per channel (axis 1).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const w = sn.tensor([0.25]);
+ * sn.prelu(x, w);
+ */
 export function prelu(x: Tensor, weight: Tensor): Tensor {
   takesPrelu('prelu', x, weight);
   const channels = x.rank < 2 ? 1 : x.shape[1]!;
@@ -120,20 +161,39 @@ function eluOf(b: GraphBuilder, x: Node, alpha: number): Node {
 
 const takesAlpha = arg.takes<typeof elu>(['x', aTensor], ['alpha', arg.optional(arg.number)]);
 
-/** x above 0, alpha·(eˣ − 1) below; alpha is 1 by default. */
+/**
+ * x above 0, alpha·(eˣ − 1) below; alpha is 1 by default.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.elu(x);
+ */
 export function elu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>> {
   takesAlpha('elu', x, alpha);
   return realFormula('elu', (b, wide) => eluOf(b, wide, alpha))(x);
 }
 
-/** x above 0, alpha·(e^(x/alpha) − 1) below: elu with derivative 1 at 0 for every alpha. */
+/**
+ * x above 0, alpha·(e^(x/alpha) − 1) below: elu with derivative 1 at 0 for every alpha.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.celu(x);
+ */
 export function celu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>> {
   takesAlpha('celu', x, alpha);
   if (alpha === 0) throw new TensorError('E_VALUE', 'celu', 'alpha must not be 0');
   return realFormula('celu', (b, wide) => mul(b, eluOf(b, div(b, wide, alpha), 1), alpha))(x);
 }
 
-/** Scaled elu whose outputs keep mean 0 and variance 1 (Klambauer et al., 2017). */
+/**
+ * Scaled elu whose outputs keep mean 0 and variance 1 (Klambauer et al., 2017).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.selu(x);
+ */
 export const selu: FloatUnary = realFormula('selu', (b, x) =>
   mul(b, eluOf(b, x, 1.6732632423543772), 1.0507009873554805),
 );
@@ -146,7 +206,7 @@ export interface GeluOptions {
   readonly approximate?: 'none' | 'tanh' | 'sigmoid';
 }
 
-/** Its forms of gelu. */
+/** Its forms of gelu. @internal */
 export const geluForm: arg.Kind<NonNullable<GeluOptions['approximate']>> = arg.oneOf(
   'none',
   'tanh',
@@ -157,7 +217,20 @@ const takesGelu = arg.takes<typeof gelu>(
   ['options', arg.options<GeluOptions>({ approximate: geluForm })],
 );
 
-/** Gaussian error linear unit x·Φ(x). */
+/**
+ * Gaussian error linear unit x·Φ(x).
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.gelu(x);
+ * @example <caption>tanh</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.gelu(x, { approximate: 'tanh' });
+ * @example <caption>sigmoid</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.gelu(x, { approximate: 'sigmoid' });
+ */
 export function gelu<D extends DType>(x: Tensor<D>, options: GeluOptions = {}): Tensor<Floated<D>> {
   takesGelu('gelu', x, options);
   const form = options.approximate ?? 'none';
@@ -180,7 +253,14 @@ export function gelu<D extends DType>(x: Tensor<D>, options: GeluOptions = {}): 
   }
 }
 
-/** x·σ(x). */
+/**
+ * x·σ(x).
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.silu(x);
+ */
 export const silu: FloatUnary = floatFormula('silu', (b, x) => {
   const value = mul(b, x, formula.sigmoid(b, x));
   return isComplex(x.dtype) ? value : formula.withRule(b, value, [x], siluRule);
@@ -192,7 +272,13 @@ const siluRule: CustomRule = (b, [x], _value, g) => {
   return [times(b, g, mul(b, gate, add(b, mul(b, x!, sub(b, 1, gate)), 1)))];
 };
 
-/** x·tanh(softplus(x)). */
+/**
+ * x·tanh(softplus(x)).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.mish(x);
+ */
 export const mish: FloatUnary = realFormula('mish', (b, x) =>
   formula.withRule(b, mul(b, x, unary(b, 'tanh', formula.softplus(b, x))), [x], mishRule),
 );
@@ -214,7 +300,14 @@ const takesSoftplus = arg.takes<typeof softplus>(
   ['options', arg.options<SoftplusOptions>({ beta: arg.number })],
 );
 
-/** log(1 + e^(beta·x)) / beta, exact for large x as well. */
+/**
+ * log(1 + e^(beta·x)) / beta, exact for large x as well.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.softplus(x);
+ */
 export function softplus<D extends DType>(x: Tensor<D>, options: SoftplusOptions = {}): Tensor<Floated<D>> {
   takesSoftplus('softplus', x, options);
   const { beta = 1 } = options;
@@ -228,14 +321,26 @@ export function softplus<D extends DType>(x: Tensor<D>, options: SoftplusOptions
   })(x);
 }
 
-/** x / (1 + |x|). */
+/**
+ * x / (1 + |x|).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.softsign(x);
+ */
 export const softsign: FloatUnary = floatFormula('softsign', (b, x) =>
   isComplex(x.dtype)
     ? div(b, x, cast(b, add(b, unary(b, 'abs', x), 1), x.dtype))
     : div(b, x, sub(b, 1, formula.negativeAbs(b, x))),
 );
 
-/** x − tanh(x). */
+/**
+ * x − tanh(x).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.tanhshrink(x);
+ */
 export const tanhshrink: FloatUnary = floatFormula('tanhshrink', (b, x) => sub(b, x, unary(b, 'tanh', x)));
 
 const takesEnds = arg.takes<typeof hardtanh>(
@@ -247,6 +352,10 @@ const takesEnds = arg.takes<typeof hardtanh>(
 /**
  * x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. Integers stay
  * integers, and so do their limits.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.hardtanh(x);
  */
 export function hardtanh<D extends DType>(x: Tensor<D>, low = -1, high = 1): Tensor<Limited<D>> {
   takesEnds('hardtanh', x, low, high);
@@ -260,13 +369,31 @@ function hardGate(b: GraphBuilder, x: Node): Node {
   return div(b, hardClamp(b, add(b, x, 3), 0, 6), 6);
 }
 
-/** x / 6 + ½, limited to [0, 1]. */
+/**
+ * x / 6 + ½, limited to [0, 1].
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.hardsigmoid(x);
+ */
 export const hardsigmoid: FloatUnary = realFormula('hardsigmoid', hardGate);
 
-/** x·hardsigmoid(x). */
+/**
+ * x·hardsigmoid(x).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.hardswish(x);
+ */
 export const hardswish: FloatUnary = realFormula('hardswish', (b, x) => mul(b, x, hardGate(b, x)));
 
-/** The first half of an axis (the last by default) gated by the second: a·σ(b). */
+/**
+ * The first half of an axis (the last by default) gated by the second: a·σ(b).
+ *
+ * @example
+ * const even = sn.tensor([[1, -2, 3, 0.5]]);
+ * sn.glu(even);
+ */
 export function glu<D extends DType>(x: Tensor<D>, axis = -1): Tensor<Floated<D>> {
   takesOne('glu', x);
   const at = normalizeAxis('glu', axis, x.rank);

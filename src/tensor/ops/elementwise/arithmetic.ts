@@ -36,7 +36,19 @@ const takesSum = arg.takes<typeof add>(
   ['options', arg.options<AddOptions>({ alpha: arg.number })],
 );
 
-/** x + alpha·y. */
+/**
+ * x + alpha·y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.add(x, y);
+ * @example <caption>alpha</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.add(x, y, { alpha: 2 });
+ */
 export function add<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -46,7 +58,15 @@ export function add<X extends TensorLike, Y extends TensorLike>(
   return scaledSum('add', x, y, options.alpha ?? 1);
 }
 
-/** x − alpha·y. */
+/**
+ * x − alpha·y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.sub(x, y);
+ */
 export function sub<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -56,7 +76,14 @@ export function sub<X extends TensorLike, Y extends TensorLike>(
   return scaledSum('sub', x, y, -(options.alpha ?? 1));
 }
 
-/** x + alpha·y with one rounding where the target has a fused multiply-add. */
+/**
+ * x + alpha·y with one rounding where the target has a fused multiply-add.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.addScaled(x, y, 0.5);
+ */
 export function addScaled<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -78,7 +105,18 @@ function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Ten
   });
 }
 
-/** x · y. */
+/**
+ * x · y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.mul(x, y);
+ * @example <caption>number</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.mul(x, 0.5);
+ */
 export function mul<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return combine('mul', [x, y], 'any', (b, p, q) =>
     p.dtype === 'bool' ? binary(b, 'and', p, q) : times(b, p, q),
@@ -96,7 +134,19 @@ const takesDiv = arg.takes<typeof div>(
   ['options', arg.options<DivOptions>({ rounding: arg.oneOf('floor', 'trunc') })],
 );
 
-/** x / y; integers divide as f32 unless `rounding` is given. */
+/**
+ * x / y; integers divide as f32 unless `rounding` is given.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.div(x, y);
+ * @example <caption>floor</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.div(x, y, { rounding: 'floor' });
+ */
 export function div<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -110,17 +160,41 @@ export function div<X extends TensorLike, Y extends TensorLike>(
   );
 }
 
-/** ⌊x / y⌋: −7 by 2 is −4. Integers by a 0 in a tensor stay what they are. */
+/**
+ * ⌊x / y⌋: −7 by 2 is −4. Integers by a 0 in a tensor stay what they are.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.floorDivide(x, y);
+ */
 export function floorDivide<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return quotient('floorDivide', x, y, formula.floorDivide);
 }
 
-/** x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1. */
+/**
+ * x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.remainder(x, y);
+ */
 export function remainder<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return quotient('remainder', x, y, formula.remainder);
 }
 
-/** x − y·trunc(x / y): the result has the dividend's sign, −7 by 2 leaves −1. */
+/**
+ * x − y·trunc(x / y): the result has the dividend's sign, −7 by 2 leaves −1.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.fmod(x, y);
+ */
 export function fmod<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   return quotient('fmod', x, y, (b, p, q) => binary(b, 'mod', p, q));
 }
@@ -152,12 +226,36 @@ function pairwise(name: string, op: BinaryOp, onBool?: BinaryOp): Binary {
     );
 }
 
-/** The larger of both; NaN wins. Equal operands share the gradient. */
+/**
+ * The larger of both; NaN wins. Equal operands share the gradient.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.maximum(x, y);
+ */
 export const maximum: Binary = pairwise('maximum', 'max', 'or');
-/** The smaller of both; NaN wins. Equal operands share the gradient. */
+/**
+ * The smaller of both; NaN wins. Equal operands share the gradient.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.minimum(x, y);
+ */
 export const minimum: Binary = pairwise('minimum', 'min', 'and');
 
-/** The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x). */
+/**
+ * The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x).
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.atan2(x, y);
+ */
 export function atan2<X extends TensorLike, Y extends TensorLike>(y: Y, x: X): Tensor<Floated<Common<X, Y>>> {
   return combine('atan2', [y, x], 'realFloat', (b, p, q) => binary(b, 'atan2', p, q));
 }
@@ -165,6 +263,15 @@ export function atan2<X extends TensorLike, Y extends TensorLike>(y: Y, x: X): T
 /**
  * x^exponent. Integers stay integer (a negative power of one is 0 but for ±1); common exponents
  * become products, roots.
+ *
+ * @method
+ * @example
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.pow(y, 2);
+ * @example <caption>tensor</caption>
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * const powers = sn.tensor([1, 2, 3]);
+ * sn.pow(y, powers);
  */
 export function pow<X extends TensorLike, Y extends TensorLike>(x: X, exponent: Y): Tensor<Common<X, Y>> {
   expectOperand('pow', x);

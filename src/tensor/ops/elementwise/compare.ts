@@ -34,17 +34,68 @@ function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): 
     });
 }
 
-/** x = y. */
+/**
+ * x = y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.eq(x, y);
+ */
 export const eq: Comparison = comparison('eq', 'eq');
-/** x ≠ y. */
+/**
+ * x ≠ y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.ne(x, y);
+ * @example <caption>number</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.ne(x, 0.5);
+ */
 export const ne: Comparison = comparison('ne', 'ne');
-/** x < y. */
+/**
+ * x < y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.lt(x, y);
+ */
 export const lt: Comparison = comparison('lt', 'lt');
-/** x ≤ y. */
+/**
+ * x ≤ y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.le(x, y);
+ */
 export const le: Comparison = comparison('le', 'le');
-/** x > y. */
+/**
+ * x > y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.gt(x, y);
+ */
 export const gt: Comparison = comparison('gt', 'lt', true);
-/** x ≥ y. */
+/**
+ * x ≥ y.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.ge(x, y);
+ */
 export const ge: Comparison = comparison('ge', 'le', true);
 
 /* @__NO_SIDE_EFFECTS__ */
@@ -55,11 +106,32 @@ function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Predic
   };
 }
 
-/** true where NaN; all false for integers. */
+/**
+ * true where NaN; all false for integers.
+ *
+ * @method
+ * @example
+ * const edge = sn.tensor([NaN, Infinity, -Infinity, 1]);
+ * sn.isNan(edge);
+ */
 export const isNan: Predicate = predicate('isNan', formula.isNan);
-/** true where +∞ or −∞. */
+/**
+ * true where +∞ or −∞.
+ *
+ * @method
+ * @example
+ * const edge = sn.tensor([NaN, Infinity, -Infinity, 1]);
+ * sn.isInf(edge);
+ */
 export const isInf: Predicate = predicate('isInf', formula.isInf);
-/** true where neither NaN nor ±∞. */
+/**
+ * true where neither NaN nor ±∞.
+ *
+ * @method
+ * @example
+ * const edge = sn.tensor([NaN, Infinity, -Infinity, 1]);
+ * sn.isFinite(edge);
+ */
 export const isFinite: Predicate = predicate('isFinite', formula.isFinite);
 
 /* @__NO_SIDE_EFFECTS__ */
@@ -73,13 +145,44 @@ function logical(name: string, op: 'and' | 'or' | 'xor'): Comparison {
     );
 }
 
-/** Both ≠ 0. */
+/**
+ * Both ≠ 0.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.logicalAnd(x, y);
+ */
 export const logicalAnd: Comparison = logical('logicalAnd', 'and');
-/** One or both ≠ 0. */
+/**
+ * One or both ≠ 0.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.logicalOr(x, y);
+ */
 export const logicalOr: Comparison = logical('logicalOr', 'or');
-/** Exactly one ≠ 0. */
+/**
+ * Exactly one ≠ 0.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.logicalXor(x, y);
+ */
 export const logicalXor: Comparison = logical('logicalXor', 'xor');
-/** true where x = 0. */
+/**
+ * true where x = 0.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.logicalNot(x);
+ */
 export const logicalNot: Predicate = predicate('logicalNot', (b, node) =>
   unary(b, 'not', formula.truth(b, node)),
 );
@@ -97,18 +200,65 @@ function bitwise(name: string, op: BinaryOp, allowsBool: boolean): Binary {
   };
 }
 
-/** The bits set in both; on bool, logical and. */
+/**
+ * The bits set in both; on bool, logical and.
+ *
+ * @method
+ * @example
+ * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
+ * const j = sn.tensor([3, 1, 2], { dtype: 'i32' });
+ * sn.bitwiseAnd(i, j);
+ */
 export const bitwiseAnd: Binary = bitwise('bitwiseAnd', 'and', true);
-/** The bits set in one or both; on bool, logical or. */
+/**
+ * The bits set in one or both; on bool, logical or.
+ *
+ * @method
+ * @example
+ * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
+ * const j = sn.tensor([3, 1, 2], { dtype: 'i32' });
+ * sn.bitwiseOr(i, j);
+ */
 export const bitwiseOr: Binary = bitwise('bitwiseOr', 'or', true);
-/** The bits set in exactly one; on bool, logical xor. */
+/**
+ * The bits set in exactly one; on bool, logical xor.
+ *
+ * @method
+ * @example
+ * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
+ * const j = sn.tensor([3, 1, 2], { dtype: 'i32' });
+ * sn.bitwiseXor(i, j);
+ */
 export const bitwiseXor: Binary = bitwise('bitwiseXor', 'xor', true);
-/** x·2^y, low bits kept; 0 when y is negative or not less than the width. */
+/**
+ * x·2^y, low bits kept; 0 when y is negative or not less than the width.
+ *
+ * @method
+ * @example
+ * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
+ * const j = sn.tensor([3, 1, 2], { dtype: 'i32' });
+ * sn.bitwiseLeftShift(i, j);
+ */
 export const bitwiseLeftShift: Binary = bitwise('bitwiseLeftShift', 'shl', false);
-/** Shifts right, keeping the sign; an out-of-range count leaves −1 or 0. */
+/**
+ * Shifts right, keeping the sign; an out-of-range count leaves −1 or 0.
+ *
+ * @method
+ * @example
+ * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
+ * const j = sn.tensor([3, 1, 2], { dtype: 'i32' });
+ * sn.bitwiseRightShift(i, j);
+ */
 export const bitwiseRightShift: Binary = bitwise('bitwiseRightShift', 'shr', false);
 
-/** All bits flipped; on bool, logical not. */
+/**
+ * All bits flipped; on bool, logical not.
+ *
+ * @method
+ * @example
+ * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
+ * sn.bitwiseNot(i);
+ */
 export function bitwiseNot<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('bitwiseNot', x);
   if (isInexact(x.dtype)) {
@@ -127,6 +277,13 @@ function checkCondition(op: string, what: string, condition: Tensor): void {
 /**
  * x where the condition holds, else y; neither value nor gradient of the side not taken gets
  * through.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * const mask = sn.tensor([[true, false, true], [false, true, false]], { dtype: 'bool' });
+ * sn.where(mask, x, y);
  */
 export function where<X extends TensorLike, Y extends TensorLike>(
   condition: Tensor,
@@ -138,7 +295,15 @@ export function where<X extends TensorLike, Y extends TensorLike>(
   return selection('where', condition, x, y, resultType([x, y]));
 }
 
-/** `value` where the mask holds, else x; the value takes x's dtype. */
+/**
+ * `value` where the mask holds, else x; the value takes x's dtype.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [false, true, false]], { dtype: 'bool' });
+ * sn.maskedFill(x, mask, 0);
+ */
 export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor, value: TensorLike): Tensor<D> {
   expectTensor('maskedFill', 'x', x);
   checkCondition('maskedFill', 'mask', mask);

@@ -26,6 +26,7 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { UnaryOp } from '../../../ir/ops.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { aTensor, expectTensor } from '../../expect.ts';
+import type { SizeOf } from '../../inferred.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from './formula.ts';
 import {
@@ -42,6 +43,9 @@ import {
 } from '../operand.ts';
 import { mul } from './arithmetic.ts';
 import { eachPart } from '../complex/parts.ts';
+
+/** An operation on each element, whose results are real. */
+type RealUnary = <D extends DType>(x: Tensor<D>) => Tensor<SizeOf<D>>;
 
 type PlainUnary = Exclude<UnaryOp, 'cast' | 'bitcast'>;
 
@@ -77,15 +81,55 @@ function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
   };
 }
 
-/** −x. */
+/**
+ * −x.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.neg(x);
+ */
 export const neg: Unary = numeric('neg', 'neg');
-/** |x|. */
-export const abs: Unary = numeric('abs', 'abs');
-/** −1, 0 or 1; NaN gives 0, and bool is what it is. */
+/**
+ * |x|.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.abs(x);
+ */
+export const abs: RealUnary = numeric('abs', 'abs') as RealUnary;
+/**
+ * −1, 0 or 1; NaN gives 0, and bool is what it is.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.sign(x);
+ */
 export const sign: Unary = numeric('sign', 'sign');
-/** Rounds down. */
+/**
+ * Rounds down.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.floor(x);
+ */
 export const floor: Unary = rounding('floor');
-/** Rounds up. */
+/**
+ * Rounds up.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.ceil(x);
+ */
 export const ceil: Unary = rounding('ceil');
 const wholes: Unary = rounding('round');
 
@@ -99,7 +143,19 @@ const takesRound = arg.takes<typeof round>(
   ['options', arg.options<RoundOptions>({ decimals: arg.integer })],
 );
 
-/** Rounds to the nearest integer, or to some decimals; halves to the even one. */
+/**
+ * Rounds to the nearest integer, or to some decimals; halves to the even one.
+ *
+ * @names round, special.round
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.round(x);
+ * @example <caption>decimals</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.round(x, { decimals: 1 });
+ */
 export function round<D extends DType>(x: Tensor<D>, options: RoundOptions = {}): Tensor<D> {
   takesRound('round', x, options);
   const { decimals = 0 } = options;
@@ -115,50 +171,211 @@ export function round<D extends DType>(x: Tensor<D>, options: RoundOptions = {})
     ),
   );
 }
-/** Rounds toward zero. */
+/**
+ * Rounds toward zero.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.trunc(x);
+ */
 export const trunc: Unary = rounding('trunc');
-/** eˣ. */
+/**
+ * eˣ.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.exp(x);
+ */
 export const exp: FloatUnary = primitive('exp');
-/** 2ˣ. */
+/**
+ * 2ˣ.
+ *
+ * @names exp2, special.exp2
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.exp2(x);
+ */
 export const exp2: FloatUnary = primitive('exp2');
-/** eˣ − 1, exact near 0. */
+/**
+ * eˣ − 1, exact near 0.
+ *
+ * @names expm1, special.expm1
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.expm1(x);
+ */
 export const expm1: FloatUnary = primitive('expm1');
-/** Natural logarithm. */
+/**
+ * Natural logarithm.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 1.5, 4]);
+ * sn.log(v);
+ */
 export const log: FloatUnary = primitive('log');
-/** Logarithm to base 2. */
+/**
+ * Logarithm to base 2.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 1.5, 4]);
+ * sn.log2(v);
+ */
 export const log2: FloatUnary = primitive('log2');
-/** Logarithm to base 10. */
+/**
+ * Logarithm to base 10.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 1.5, 4]);
+ * sn.log10(v);
+ */
 export const log10: FloatUnary = floatFormula('log10', (b, x) => over(b, unary(b, 'log', x), Math.LN10));
-/** log(1 + x), exact near 0. */
+/**
+ * log(1 + x), exact near 0.
+ *
+ * @names log1p, special.log1p
+ * @method
+ * @example
+ * const v = sn.tensor([1, 1.5, 4]);
+ * sn.log1p(v);
+ */
 export const log1p: FloatUnary = primitive('log1p');
-/** Sine; angles are in radians here and below. */
+/**
+ * Sine; angles are in radians here and below.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.sin(x);
+ */
 export const sin: FloatUnary = primitive('sin');
-/** Cosine. */
+/**
+ * Cosine.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.cos(x);
+ */
 export const cos: FloatUnary = primitive('cos');
-/** Tangent. */
+/**
+ * Tangent.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.tan(x);
+ */
 export const tan: FloatUnary = primitive('tan');
-/** Inverse sine, in [−π/2, π/2]. */
+/**
+ * Inverse sine, in [−π/2, π/2].
+ *
+ * @method
+ * @example
+ * const u = sn.tensor([0.1, 0.5, 0.9]);
+ * sn.asin(u);
+ */
 export const asin: FloatUnary = primitive('asin');
-/** Inverse cosine, in [0, π]. */
+/**
+ * Inverse cosine, in [0, π].
+ *
+ * @method
+ * @example
+ * const u = sn.tensor([0.1, 0.5, 0.9]);
+ * sn.acos(u);
+ */
 export const acos: FloatUnary = primitive('acos');
-/** Inverse tangent, in (−π/2, π/2). */
+/**
+ * Inverse tangent, in (−π/2, π/2).
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.atan(x);
+ */
 export const atan: FloatUnary = primitive('atan');
-/** (eˣ − e⁻ˣ)/2. */
+/**
+ * (eˣ − e⁻ˣ)/2.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.sinh(x);
+ */
 export const sinh: FloatUnary = primitive('sinh');
-/** (eˣ + e⁻ˣ)/2. */
+/**
+ * (eˣ + e⁻ˣ)/2.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.cosh(x);
+ */
 export const cosh: FloatUnary = primitive('cosh');
-/** sinh(x) / cosh(x). */
+/**
+ * sinh(x) / cosh(x).
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.tanh(x);
+ */
 export const tanh: FloatUnary = primitive('tanh');
-/** The error function. */
+/**
+ * The error function.
+ *
+ * @names erf, special.erf
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.erf(x);
+ */
 export const erf: FloatUnary = primitive('erf');
-/** √x; NaN below 0. */
+/**
+ * √x; NaN below 0.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 1.5, 4]);
+ * sn.sqrt(v);
+ */
 export const sqrt: FloatUnary = primitive('sqrt');
-/** 1 / √x. */
+/**
+ * 1 / √x.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 1.5, 4]);
+ * sn.rsqrt(v);
+ */
 export const rsqrt: FloatUnary = primitive('rsqrt');
-/** 1 / x. */
+/**
+ * 1 / x.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.reciprocal(x);
+ */
 export const reciprocal: FloatUnary = primitive('recip', 'reciprocal');
 
-/** x²; bool counts as i32. */
+/**
+ * x²; bool counts as i32.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.square(x);
+ */
 export function square<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('square', x);
   const numbers = x.dtype === 'bool' ? apply([x], (b, node) => cast(b, node, 'i32')) : x;
@@ -168,7 +385,13 @@ export function square<D extends DType>(x: Tensor<D>): Tensor<D> {
 /** From here on x² + 1 = x² in f32, and x² would soon overflow: the logarithm of 2x is exact. */
 const HUGE = 1e9;
 
-/** Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|. */
+/**
+ * Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.asinh(x);
+ */
 export const asinh: FloatUnary = floatFormula('asinh', (b, x) => {
   if (isComplex(x.dtype)) return turnedBack(b, unary(b, 'asin', turned(b, x)));
   const size = minus(b, formula.negativeAbs(b, x));
@@ -180,7 +403,13 @@ export const asinh: FloatUnary = floatFormula('asinh', (b, x) => {
   return where(b, binary(b, 'lt', x, 0), minus(b, value), value);
 });
 
-/** Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1. */
+/**
+ * Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1.
+ *
+ * @example
+ * const v = sn.tensor([1, 1.5, 4]);
+ * sn.acosh(v);
+ */
 export const acosh: FloatUnary = floatFormula('acosh', (b, x) => {
   if (isComplex(x.dtype)) return complexAcosh(b, x);
   const near = less(b, binary(b, 'min', x, HUGE), 1);
@@ -200,7 +429,13 @@ const acoshRule: CustomRule = (b, [x], _value, g) => {
   return [pulled(b, g, unary(b, 'rsqrt', radicand))];
 };
 
-/** Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2. */
+/**
+ * Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2.
+ *
+ * @example
+ * const u = sn.tensor([0.1, 0.5, 0.9]);
+ * sn.atanh(u);
+ */
 export const atanh: FloatUnary = floatFormula('atanh', (b, x) =>
   isComplex(x.dtype)
     ? turnedBack(b, unary(b, 'atan', turned(b, x)))
@@ -217,7 +452,16 @@ function complexAcosh(b: GraphBuilder, z: Node): Node {
   return where(b, signBit(b, imag(b, z)), turnedBack(b, arc), turned(b, arc));
 }
 
-/** start + weight·(end − start), exact at both ends. */
+/**
+ * start + weight·(end − start), exact at both ends.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.lerp(x, y, 0.25);
+ */
 export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Tensor {
   return combine('lerp', [start, end, weight], 'float', (b, p, q, w) => {
     const span = less(b, q, p);
@@ -232,6 +476,12 @@ export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Te
 /**
  * Limits to [low, high], either absent; NaN stays, and low > high gives high. The gradient passes
  * at both ends.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.clamp(x, 0, 2);
  */
 export function clamp(x: Tensor, low?: TensorLike, high?: TensorLike): Tensor {
   expectTensor('clamp', 'x', x);
@@ -288,7 +538,15 @@ const takesNanToNum = arg.takes<typeof nanToNum>(
   ['options', arg.options<NanToNumOptions>({ nan: arg.element, posinf: arg.element, neginf: arg.element })],
 );
 
-/** Replaces NaN and infinities by finite numbers. */
+/**
+ * Replaces NaN and infinities by finite numbers.
+ *
+ * @method
+ * @family Arithmetic
+ * @example
+ * const edge = sn.tensor([NaN, Infinity, -Infinity, 1]);
+ * sn.nanToNum(edge, { posinf: 9 });
+ */
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   takesNanToNum('nanToNum', x, options);
   if (isComplex(x.dtype)) return eachPart(x, (part) => nanToNum(part, options));

@@ -38,12 +38,12 @@ import {
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../../ir/shape.ts';
 
-/** 16-bit floats are computed in f32 and rounded once at the end; everything else as it is. */
+/** 16-bit floats are computed in f32 and rounded once at the end; everything else as it is. @internal */
 export function widened(b: GraphBuilder, x: Node, formula: (wide: Node) => Node): Node {
   return cast(b, formula(cast(b, x, wideType(x.dtype))), x.dtype);
 }
 
-/** As `widened`, of two operands of one dtype. */
+/** As `widened`, of two operands of one dtype. @internal */
 export function widened2(
   b: GraphBuilder,
   x: Node,
@@ -54,7 +54,7 @@ export function widened2(
   return cast(b, formula(b, cast(b, x, wide), cast(b, y, wide)), x.dtype);
 }
 
-/** The dtype that values of `dtype` are accumulated in: f32 for 16-bit floats. */
+/** The dtype that values of `dtype` are accumulated in: f32 for 16-bit floats. @internal */
 export function wideType(dtype: DType): DType {
   return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
 }
@@ -62,12 +62,14 @@ export function wideType(dtype: DType): DType {
 /**
  * What sums and products are given in, running ones as well: integers of fewer than 32 bits and bool
  * in i32. Products of matrices and what is written at places have the dtype of their operands.
+ *
+ * @internal
  */
 export function sumType(dtype: DType): DType {
   return isFloat(dtype) || dtypeBytes(dtype) >= 4 ? dtype : 'i32';
 }
 
-/** What the mean of at most so many values is folded in, before it is rounded to their dtype. */
+/** What the mean of at most so many values is folded in, before it is rounded to their dtype. @internal */
 export function meanType(dtype: DType, count: number): DType {
   if (!isInteger(dtype)) return wideType(dtype);
   const [least, most] = integerRange(dtype);
@@ -75,7 +77,7 @@ export function meanType(dtype: DType, count: number): DType {
   return reach <= integerRange('i32')[1] ? 'i32' : dtype === 'u64' ? 'u64' : 'i64';
 }
 
-/** The identity, with derivative zero. */
+/** The identity, with derivative zero. @internal */
 export function stopGradient(b: GraphBuilder, x: Node): Node {
   return b.add('stopGradient', [x], {}) as Node;
 }
@@ -83,26 +85,29 @@ export function stopGradient(b: GraphBuilder, x: Node): Node {
 /**
  * `value` with the derivative that `rule` gives for `args`, where that of the formula behind
  * `value` loses digits or is NaN at single points. The rule is a constant: it is registered once.
+ *
+ * @internal
  */
 export function withRule(b: GraphBuilder, value: Node, args: readonly Node[], rule: CustomRule): Node {
   return b.add('customVjp', [value, ...args], { rule: registerRule(rule) }) as Node;
 }
 
-/** 0, 1, 2… along `axis` of `shape`. */
+/** 0, 1, 2… along `axis` of `shape`. @internal */
 export function iota(b: GraphBuilder, shape: FixedShape, axis: number, dtype: DType = 'i32'): Node {
   return b.add('iota', [], { shape, axis, dtype }) as Node;
 }
 
-/** Broadcast to the shape of `like`. */
+/** Broadcast to the shape of `like`. @internal */
 export function spreadTo(b: GraphBuilder, x: Node, like: Node): Node {
   return broadcast(b, x, dims(like));
 }
 
-/** x ≠ 0; NaN is true. */
+/** x ≠ 0; NaN is true. @internal */
 export function truth(b: GraphBuilder, x: Node): Node {
   return cast(b, x, 'bool');
 }
 
+/** @internal */
 export function isNan(b: GraphBuilder, x: Node): Node {
   return isInexact(x.dtype) ? unary(b, 'isNan', x) : spreadTo(b, constant(b, 0, 'bool'), x);
 }
@@ -110,6 +115,8 @@ export function isNan(b: GraphBuilder, x: Node): Node {
 /**
  * Neither NaN nor ±∞. f32 tests the exponent's bits, since shader compilers may assume that every
  * value is finite.
+ *
+ * @internal
  */
 export function isFinite(b: GraphBuilder, x: Node): Node {
   if (isComplex(x.dtype)) return binary(b, 'and', isFinite(b, real(b, x)), isFinite(b, imag(b, x)));
@@ -118,7 +125,7 @@ export function isFinite(b: GraphBuilder, x: Node): Node {
   return binary(b, 'ne', binary(b, 'and', floatBits(b, x), 0x7f800000), 0x7f800000);
 }
 
-/** ±∞, by the bits as `isFinite`. */
+/** ±∞, by the bits as `isFinite`. @internal */
 export function isInf(b: GraphBuilder, x: Node): Node {
   if (isComplex(x.dtype)) return binary(b, 'or', isInf(b, real(b, x)), isInf(b, imag(b, x)));
   if (dtypeKind(x.dtype) !== 'float') return spreadTo(b, constant(b, 0, 'bool'), x);
@@ -139,6 +146,8 @@ function crossesZero(b: GraphBuilder, rest: Node, divisor: Node): Node {
 /**
  * ⌊x / y⌋ from the exact remainder (1 by 0.1 is 9, as in Python); integers without a detour through
  * floats. A quotient of 0 has the sign of x / y.
+ *
+ * @internal
  */
 export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
   const kind = dtypeKind(x.dtype);
@@ -152,7 +161,7 @@ export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
   return where(b, binary(b, 'eq', y, 0), quotient, signed);
 }
 
-/** x − y·⌊x / y⌋, which has the divisor's sign. */
+/** x − y·⌊x / y⌋, which has the divisor's sign. @internal */
 export function remainder(b: GraphBuilder, x: Node, y: Node): Node {
   const rest = binary(b, 'mod', x, y);
   if (dtypeKind(x.dtype) === 'uint') return rest;
@@ -166,12 +175,12 @@ const remainderRule: CustomRule = (b, [x, y], _value, g) => [
   times(b, g, neg(b, stopGradient(b, floorDivide(b, x!, y!)))),
 ];
 
-/** −|x|, with derivative −1 at 0 so that even and odd formulas built on it are smooth there. */
+/** −|x|, with derivative −1 at 0 so that even and odd formulas built on it are smooth there. @internal */
 export function negativeAbs(b: GraphBuilder, x: Node): Node {
   return where(b, binary(b, 'lt', x, 0), x, neg(b, x));
 }
 
-/** 1 / (1 + e^−x), whose exponential never overflows on either side. */
+/** 1 / (1 + e^−x), whose exponential never overflows on either side. @internal */
 export function sigmoid(b: GraphBuilder, x: Node): Node {
   if (isComplex(x.dtype)) return unary(b, 'recip', add(b, unary(b, 'exp', neg(b, x)), 1));
   const decay = unary(b, 'exp', negativeAbs(b, x));
@@ -179,28 +188,29 @@ export function sigmoid(b: GraphBuilder, x: Node): Node {
   return where(b, binary(b, 'lt', x, 0), mul(b, decay, positive), positive);
 }
 
-/** log(1 + e^x) = max(x, 0) + log1p(e^−|x|). */
+/** log(1 + e^x) = max(x, 0) + log1p(e^−|x|). @internal */
 export function softplus(b: GraphBuilder, x: Node): Node {
   const positive = where(b, binary(b, 'lt', x, 0), fullLike(b, x, 0), x);
   return add(b, positive, unary(b, 'log1p', unary(b, 'exp', negativeAbs(b, x))));
 }
 
+/** @internal */
 export function square(b: GraphBuilder, x: Node): Node {
   return mul(b, x, x);
 }
 
-/** |x|²: of complex numbers a real one, without a root. */
+/** |x|²: of complex numbers a real one, without a root. @internal */
 export function squaredSize(b: GraphBuilder, x: Node): Node {
   return isComplex(x.dtype) ? add(b, square(b, real(b, x)), square(b, imag(b, x))) : square(b, x);
 }
 
-/** √x whose derivative at 0 is 0 instead of ∞, as the norm of a zero vector wants it. */
+/** √x whose derivative at 0 is 0 instead of ∞, as the norm of a zero vector wants it. @internal */
 export function safeSqrt(b: GraphBuilder, x: Node): Node {
   const zero = binary(b, 'eq', x, 0);
   return where(b, zero, fullLike(b, x, 0), unary(b, 'sqrt', where(b, zero, fullLike(b, x, 1), x)));
 }
 
-/** How many elements one reduction over `axes` folds. */
+/** How many elements one reduction over `axes` folds. @internal */
 export function countOf(shape: FixedShape, axes: readonly number[]): number {
   return sizeOf(axes.map((axis) => shape[axis]!));
 }
@@ -208,6 +218,8 @@ export function countOf(shape: FixedShape, axes: readonly number[]): number {
 /**
  * Mean over `axes`, kept with size 1; NaN over nothing (a sum of its own, so that x has a gradient,
  * of no elements).
+ *
+ * @internal
  */
 export function mean(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const sum = reduceKeep(b, 'sum', x, axes);
@@ -215,6 +227,7 @@ export function mean(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   return count === 0 ? add(b, sum, NaN) : div(b, sum, count);
 }
 
+/** @internal */
 export interface Moments {
   /** Kept axes of size 1. */
   readonly mean: Node;
@@ -224,7 +237,7 @@ export interface Moments {
   readonly variance: Node;
 }
 
-/** Mean and variance in two passes: squared deviations from the mean, never E[x²] − E[x]². */
+/** Mean and variance in two passes: squared deviations from the mean, never E[x²] − E[x]². @internal */
 export function moments(b: GraphBuilder, x: Node, axes: readonly number[], correction = 0): Moments {
   const centre = mean(b, x, axes);
   const centred = sub(b, x, spreadTo(b, centre, x));
@@ -238,6 +251,8 @@ export function moments(b: GraphBuilder, x: Node, axes: readonly number[], corre
 /**
  * The variance as a result of its own, with its mean. Beside ±∞, and of too few elements, its
  * derivative is PyTorch's too.
+ *
+ * @internal
  */
 export function spreadAround(
   b: GraphBuilder,
@@ -265,25 +280,25 @@ function overNothing(b: GraphBuilder, squares: Node): Node {
   return where(b, positive, fullLike(b, squares, Infinity), fullLike(b, squares, NaN));
 }
 
-/** The maximum over `axes` without gradient; what exponentials are shifted by. */
+/** The maximum over `axes` without gradient; what exponentials are shifted by. @internal */
 export function shiftOf(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   return stopGradient(b, reduceKeep(b, 'max', x, axes));
 }
 
-/** e^(x−m) / Σ e^(x−m). */
+/** e^(x−m) / Σ e^(x−m). @internal */
 export function softmax(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const weights = unary(b, 'exp', sub(b, x, spreadTo(b, shiftOf(b, x, axes), x)));
   return div(b, weights, spreadTo(b, reduceKeep(b, 'sum', weights, axes), x));
 }
 
-/** (x − m) − log Σ e^(x−m). */
+/** (x − m) − log Σ e^(x−m). @internal */
 export function logSoftmax(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const shifted = sub(b, x, spreadTo(b, shiftOf(b, x, axes), x));
   const total = reduceKeep(b, 'sum', unary(b, 'exp', shifted), axes);
   return sub(b, shifted, spreadTo(b, unary(b, 'log', total), x));
 }
 
-/** log Σ e^x over `axes`, kept with size 1; −∞ over nothing and over −∞ alone, +∞ with one +∞. */
+/** log Σ e^x over `axes`, kept with size 1; −∞ over nothing and over −∞ alone, +∞ with one +∞. @internal */
 export function logSumExp(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const maximum = shiftOf(b, x, axes);
   // Beside +∞ the finite ones must not overflow: their share of the derivative is 0.
@@ -301,6 +316,8 @@ export function logSumExp(b: GraphBuilder, x: Node, axes: readonly number[]): No
 /**
  * The elements of `x` where `index` (without `axis`) points along `axis`, as a masked sum: no
  * gather, so it fuses.
+ *
+ * @internal
  */
 export function pick(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
   return reduceKeep(b, 'sum', where(b, pointedAt(b, x, index, axis), x, fullLike(b, x, 0)), [axis]);
@@ -309,6 +326,8 @@ export function pick(b: GraphBuilder, x: Node, index: Node, axis: number): Node 
 /**
  * Indices as the graph takes them, 32 bits wide. Those that do not fit stay outside of every axis,
  * instead of coming round.
+ *
+ * @internal
  */
 export function narrowIndex(b: GraphBuilder, index: Node): Node {
   if (index.dtype === 'u32') return index;
@@ -319,7 +338,7 @@ export function narrowIndex(b: GraphBuilder, index: Node): Node {
   return cast(b, binary(b, 'min', above, bound(high)), 'i32');
 }
 
-/** true where the position along `axis` equals `index`, which lacks that axis. */
+/** true where the position along `axis` equals `index`, which lacks that axis. @internal */
 export function pointedAt(b: GraphBuilder, like: Node, index: Node, axis: number): Node {
   const shape = dims(like);
   const kept = shape.map((dim, i) => (i === axis ? 1 : dim));
@@ -331,7 +350,7 @@ export function pointedAt(b: GraphBuilder, like: Node, index: Node, axis: number
   );
 }
 
-/** x placed along `axis` of a rank-`rank` shape, all other axes of size 1. */
+/** x placed along `axis` of a rank-`rank` shape, all other axes of size 1. @internal */
 export function alongAxis(b: GraphBuilder, x: Node, rank: number, axis: number): Node {
   return reshape(
     b,
@@ -343,6 +362,8 @@ export function alongAxis(b: GraphBuilder, x: Node, rank: number, axis: number):
 /**
  * The p-norm over axes, kept with size 1. Its derivative at the zero vector is 0, and below 1 that
  * of each zero.
+ *
+ * @internal
  */
 export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly number[]): Node {
   const size = unary(b, 'abs', x);
@@ -362,7 +383,7 @@ export function normOf(b: GraphBuilder, x: Node, p: number, axes: readonly numbe
   return powerOrZero(b, total(powers), 1 / p);
 }
 
-/** g·x·|x|^(p−2)/‖x‖^(p−1), by shares |x|/‖x‖, which neither overflow nor vanish. */
+/** g·x·|x|^(p−2)/‖x‖^(p−1), by shares |x|/‖x‖, which neither overflow nor vanish. @internal */
 export const powerNormRule: CustomRule = (b, [x, p], value, g) => {
   const none = binary(b, 'eq', value, 0);
   const safe = where(b, none, fullLike(b, value, 1), value);
@@ -388,7 +409,7 @@ const extremeNormRule: CustomRule = (b, [x], value, g) => {
   return [where(b, holds, mul(b, spreadTo(b, share, x!), unary(b, 'sign', x!)), fullLike(b, x!, 0))];
 };
 
-/** The i32 positions of the elements along an axis in order. */
+/** The i32 positions of the elements along an axis in order. @internal */
 export function orderOf(b: GraphBuilder, x: Node, axis: number, descending: boolean): Node {
   return b.add('argSort', [x], { axis, descending });
 }

@@ -21,13 +21,27 @@ import * as formula from './formula.ts';
 
 const takesPair = arg.takes<Binary>(['x', anOperand], ['y', anOperand]);
 
-/** The larger of both; the other where one is NaN. Of equals, x has the gradient. */
+/**
+ * The larger of both; the other where one is NaN. Of equals, x has the gradient.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.fmax(x, y);
+ */
 export function fmax<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('fmax', x, y);
   return chosen('fmax', x, y, (b, p, q) => binary(b, 'le', q, p));
 }
 
-/** The smaller of both; the other where one is NaN. Of equals, x has the gradient. */
+/**
+ * The smaller of both; the other where one is NaN. Of equals, x has the gradient.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.fmin(x, y);
+ */
 export function fmin<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('fmin', x, y);
   return chosen('fmin', x, y, (b, p, q) => binary(b, 'le', p, q));
@@ -47,7 +61,14 @@ function chosen(
   );
 }
 
-/** √(x² + y²), also where the squares are out of range. */
+/**
+ * √(x² + y²), also where the squares are out of range.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.hypot(x, y);
+ */
 export function hypot<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Floated<Common<X, Y>>> {
   takesPair('hypot', x, y);
   return combine('hypot', [x, y], 'realFloat', (b, p, q) => formula.widened2(b, p, q, hypotOf));
@@ -69,7 +90,14 @@ const hypotRule: CustomRule = (b, [x, y], value, g) => [
   times(b, g, div(b, y!, value)),
 ];
 
-/** log(eˣ + e^y), without overflow. */
+/**
+ * log(eˣ + e^y), without overflow.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.logaddexp(x, y);
+ */
 export function logaddexp<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -84,7 +112,14 @@ export function logaddexp<X extends TensorLike, Y extends TensorLike>(
   );
 }
 
-/** log₂(2ˣ + 2^y), without overflow. */
+/**
+ * log₂(2ˣ + 2^y), without overflow.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.logaddexp2(x, y);
+ */
 export function logaddexp2<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -120,7 +155,14 @@ const logaddexp2Rule: CustomRule = (b, [x, y], _value, g) => {
   return [times(b, g, share(x!, y!)), times(b, g, share(y!, x!))];
 };
 
-/** 0 below 0, 1 above, and `values` at 0; NaN gives 0. */
+/**
+ * 0 below 0, 1 above, and `values` at 0; NaN gives 0.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.heaviside(x, y);
+ */
 export function heaviside<X extends TensorLike, Y extends TensorLike>(x: X, values: Y): Tensor<Common<X, Y>> {
   takesPair('heaviside', x, values);
   return combine('heaviside', [x, values], 'ordered', (b, p, q) => {
@@ -130,7 +172,14 @@ export function heaviside<X extends TensorLike, Y extends TensorLike>(x: X, valu
   });
 }
 
-/** y − alpha·x: `sub` with its operands exchanged. */
+/**
+ * y − alpha·x: `sub` with its operands exchanged.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.rsub(x, y);
+ */
 export function rsub<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -148,7 +197,14 @@ const takesRsub = arg.takes<typeof rsub>(
   ['options', arg.options<{ readonly alpha?: number }>({ alpha: arg.number })],
 );
 
-/** x / y in floats: `div` by PyTorch's other name. */
+/**
+ * x / y in floats: `div` by PyTorch's other name.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.trueDivide(x, y);
+ */
 export function trueDivide<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -158,7 +214,13 @@ export function trueDivide<X extends TensorLike, Y extends TensorLike>(
   return quotient(top, bottom);
 }
 
-/** x^exponent in f64, or c128 of complex numbers, whatever the operands are. */
+/**
+ * x^exponent in f64, or c128 of complex numbers, whatever the operands are.
+ *
+ * @example
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.floatPower(y, 2);
+ */
 export function floatPower(x: TensorLike, exponent: TensorLike): Tensor {
   takesPair('floatPower', x, exponent);
   const dtype = isComplex(resultType([x, exponent])) ? 'c128' : 'f64';
@@ -185,7 +247,15 @@ const takesScaled = arg.takes<typeof addcmul>(
   ['options', arg.options<ScaledOptions>({ value: arg.number })],
 );
 
-/** x + value·first·second. */
+/**
+ * x + value·first·second.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * const z = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.addcmul(x, y, z, { value: 2 });
+ */
 export function addcmul(
   x: Tensor,
   first: TensorLike,
@@ -196,7 +266,15 @@ export function addcmul(
   return calledAs('addcmul', () => sum(x, product(first, second), { alpha: options.value ?? 1 }));
 }
 
-/** x + value·first/second, of floats. */
+/**
+ * x + value·first/second, of floats.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * const z = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.addcdiv(x, y, z, { value: 2 });
+ */
 export function addcdiv(
   x: Tensor,
   first: TensorLike,
@@ -211,13 +289,25 @@ export function addcdiv(
 
 const takesLimit = arg.takes<typeof clampMin>(['x', aTensor], ['the limit', anOperand]);
 
-/** At least `low`; NaN stays. */
+/**
+ * At least `low`; NaN stays.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.clampMin(x, 0);
+ */
 export function clampMin(x: Tensor, low: TensorLike): Tensor {
   takesLimit('clampMin', x, low);
   return calledAs('clampMin', () => (resultType([x, low]) === 'bool' ? maximum(x, low) : clamp(x, low)));
 }
 
-/** At most `high`; NaN stays. */
+/**
+ * At most `high`; NaN stays.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.clampMax(x, 2);
+ */
 export function clampMax(x: Tensor, high: TensorLike): Tensor {
   takesLimit('clampMax', x, high);
   return calledAs('clampMax', () =>
@@ -234,6 +324,7 @@ export interface CloseOptions {
   readonly equalNan?: boolean;
 }
 
+/** @internal */
 export const closeOptions: arg.Table<CloseOptions> = {
   rtol: arg.notNegative,
   atol: arg.notNegative,
@@ -246,13 +337,21 @@ const takesClose = arg.takes<typeof isclose>(
   ['options', arg.options<CloseOptions>(closeOptions)],
 );
 
-/** true where |x − y| ≤ atol + rtol·|y|, and where x = y. */
+/**
+ * true where |x − y| ≤ atol + rtol·|y|, and where x = y.
+ *
+ * @family Comparisons, booleans, bits and casts
+ * @example
+ * const a = sn.tensor([1, 2, 3]);
+ * const b = sn.tensor([1, 2, 4]);
+ * sn.isclose(a, b);
+ */
 export function isclose(x: TensorLike, y: TensorLike, options: CloseOptions = {}): Tensor<'bool'> {
   takesClose('isclose', x, y, options);
   return closeness('isclose', x, y, options);
 }
 
-/** As `isclose`, for what is named `op`. */
+/** As `isclose`, for what is named `op`. @internal */
 export function closeness(op: string, x: TensorLike, y: TensorLike, options: CloseOptions): Tensor {
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options;
   return combine(op, [x, y], 'any', (b, p, q) => {
@@ -288,13 +387,27 @@ function complexCloseness(b: GraphBuilder, x: Node, y: Node, options: Required<C
   return binary(b, 'or', close, binary(b, 'and', formula.isNan(b, x), formula.isNan(b, y)));
 }
 
-/** The greatest common divisor, at least 0: Euclid's, in as many steps as the width may need. */
+/**
+ * The greatest common divisor, at least 0: Euclid's, in as many steps as the width may need.
+ *
+ * @example
+ * const x = sn.tensor([4, 6, 9], { dtype: 'i32' });
+ * const y = sn.tensor([6, 10, 3], { dtype: 'i32' });
+ * sn.gcd(x, y);
+ */
 export function gcd<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('gcd', x, y);
   return ofIntegers('gcd', x, y, (b, p, q) => divisorOf(b, p, q));
 }
 
-/** The least common multiple, at least 0. */
+/**
+ * The least common multiple, at least 0.
+ *
+ * @example
+ * const x = sn.tensor([4, 6, 9], { dtype: 'i32' });
+ * const y = sn.tensor([6, 10, 3], { dtype: 'i32' });
+ * sn.lcm(x, y);
+ */
 export function lcm<X extends TensorLike, Y extends TensorLike>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesPair('lcm', x, y);
   return ofIntegers('lcm', x, y, (b, p, q) => {

@@ -40,7 +40,7 @@ function layoutOf(x: Node): Layout {
 
 const bitcast = (b: GraphBuilder, x: Node, dtype: DType): Node => b.add('bitcast', [x], { dtype }) as Node;
 
-/** The sign bit, which tells −0 from 0. */
+/** The sign bit, which tells −0 from 0. @internal */
 export function signBit(b: GraphBuilder, x: Node): Node {
   const kind = dtypeKind(x.dtype);
   if (kind === 'int') return binary(b, 'lt', x, 0);
@@ -58,20 +58,47 @@ function predicate(op: string, make: (b: GraphBuilder, x: Node) => Node): Predic
 
 const never = (b: GraphBuilder, x: Node): Node => formula.spreadTo(b, constant(b, 0, 'bool'), x);
 
-/** true where the sign bit is set: below 0, and −0. */
+/**
+ * true where the sign bit is set: below 0, and −0.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.signbit(x);
+ */
 export const signbit: Predicate = predicate('signbit', signBit);
-/** true where −∞. */
+/**
+ * true where −∞.
+ *
+ * @family Comparisons, booleans, bits and casts
+ * @example
+ * const edge = sn.tensor([NaN, Infinity, -Infinity, 1]);
+ * sn.isneginf(edge);
+ */
 export const isneginf: Predicate = predicate('isneginf', (b, x) =>
   isFloat(x.dtype) ? binary(b, 'and', formula.isInf(b, x), binary(b, 'lt', x, 0)) : never(b, x),
 );
-/** true where +∞. */
+/**
+ * true where +∞.
+ *
+ * @family Comparisons, booleans, bits and casts
+ * @example
+ * const edge = sn.tensor([NaN, Infinity, -Infinity, 1]);
+ * sn.isposinf(edge);
+ */
 export const isposinf: Predicate = predicate('isposinf', (b, x) =>
   isFloat(x.dtype) ? binary(b, 'and', formula.isInf(b, x), binary(b, 'lt', 0, x)) : never(b, x),
 );
 
 const takesPair = arg.takes<(x: TensorLike, y: TensorLike) => Tensor>(['x', anOperand], ['y', anOperand]);
 
-/** |x| with the sign of y, also that of −0. */
+/**
+ * |x| with the sign of y, also that of −0.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.copysign(x, y);
+ */
 export function copysign<X extends TensorLike, Y extends TensorLike>(
   x: X,
   y: Y,
@@ -91,14 +118,26 @@ const copysignRule: CustomRule = (b, [x], value, g) => {
   return [dropWhere(b, binary(b, 'eq', x!, 0), turned)];
 };
 
-/** x less its whole part; the sign is that of x. */
+/**
+ * x less its whole part; the sign is that of x.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.frac(x);
+ */
 export function frac(x: Tensor): Tensor {
   takesOne('frac', x);
   checkFloat('frac', x);
   return difference(x, trunc(x));
 }
 
-/** A mantissa m in [½, 1) and an i32 exponent e with x = m·2^e; 0, ±∞ and NaN are their own mantissa. */
+/**
+ * A mantissa m in [½, 1) and an i32 exponent e with x = m·2^e; 0, ±∞ and NaN are their own mantissa.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.frexp(x);
+ */
 export function frexp(x: Tensor): [mantissa: Tensor, exponent: Tensor] {
   takesOne('frexp', x);
   checkFloat('frexp', x);
@@ -138,7 +177,14 @@ function powerOfTwo(b: GraphBuilder, n: Node, dtype: DType): Node {
   return bitcast(b, binary(b, 'shl', cast(b, add(b, n, bias), bits), mantissa), dtype);
 }
 
-/** x·2^exponent, also where 2^exponent by itself is out of range. */
+/**
+ * x·2^exponent, also where 2^exponent by itself is out of range.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const c = sn.tensor([1, -0.5, 2]);
+ * sn.ldexp(x, c);
+ */
 export function ldexp(x: TensorLike, exponent: TensorLike): Tensor {
   takesPair('ldexp', x, exponent);
   if (isComplex(resultType([exponent]))) return product(x, pow(2, exponent));
@@ -147,7 +193,14 @@ export function ldexp(x: TensorLike, exponent: TensorLike): Tensor {
   return product(product(x, exp2(half)), exp2(difference(whole, half)));
 }
 
-/** The next float after x on the way to y. */
+/**
+ * The next float after x on the way to y.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
+ * sn.nextafter(x, y);
+ */
 export function nextafter(x: TensorLike, y: TensorLike): Tensor {
   takesPair('nextafter', x, y);
   return combine('nextafter', [x, y], 'float', (b, p, q) => {

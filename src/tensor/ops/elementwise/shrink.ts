@@ -16,7 +16,13 @@ import { apply, checkFloat, checkReal, floatFormula, realFormula } from '../oper
 
 const takesLambda = arg.takes<typeof softshrink>(['x', aTensor], ['lambda', arg.optional(arg.notNegative)]);
 
-/** x moved towards 0 by `lambda` (½ by default), 0 within it. */
+/**
+ * x moved towards 0 by `lambda` (½ by default), 0 within it.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.softshrink(x);
+ */
 export function softshrink<D extends DType>(x: Tensor<D>, lambda = 0.5): Tensor<Floated<D>> {
   takesLambda('softshrink', x, lambda);
   return realFormula('softshrink', (b, wide) => {
@@ -30,7 +36,13 @@ export function softshrink<D extends DType>(x: Tensor<D>, lambda = 0.5): Tensor<
   })(x);
 }
 
-/** x where |x| is above `lambda` (½ by default), else 0. */
+/**
+ * x where |x| is above `lambda` (½ by default), else 0.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.hardshrink(x);
+ */
 export function hardshrink<D extends DType>(x: Tensor<D>, lambda = 0.5): Tensor<Floated<D>> {
   takesLambda('hardshrink', x, lambda);
   return realFormula('hardshrink', (b, wide) => {
@@ -51,7 +63,13 @@ const takesThreshold = arg.takes<typeof threshold>(
   ['the value', arg.element],
 );
 
-/** x where it is above the threshold (or NaN), else the value. */
+/**
+ * x where it is above the threshold (or NaN), else the value.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.threshold(x, 0.75, -1);
+ */
 export function threshold<D extends DType>(x: Tensor<D>, at: number, value: number): Tensor<D> {
   takesThreshold('threshold', x, at, value);
   checkReal('threshold', x);
@@ -71,6 +89,7 @@ export interface RreluOptions {
   readonly training?: boolean;
 }
 
+/** @internal */
 export const rreluOptions: arg.Table<RreluOptions> = {
   lower: arg.finite,
   upper: arg.finite,
@@ -81,7 +100,14 @@ const takesRrelu = arg.takes<typeof rrelu>(
   ['options', arg.options<RreluOptions>(rreluOptions)],
 );
 
-/** x above 0, below it times a slope drawn for each element from U(lower, upper) (Xu et al., 2015). */
+/**
+ * x above 0, below it times a slope drawn for each element from U(lower, upper) (Xu et al., 2015).
+ *
+ * @family Random numbers, dropout and distributions
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.rrelu(x, { training: true });
+ */
 export function rrelu<D extends DType>(x: Tensor<D>, options: RreluOptions = {}): Tensor<Floated<D>> {
   takesRrelu('rrelu', x, options);
   const { lower = 1 / 8, upper = 1 / 3, training = false } = options;
@@ -110,7 +136,14 @@ const takesGumbel = arg.takes<typeof gumbelSoftmax>(
   ['options', arg.options<GumbelSoftmaxOptions>({ tau: arg.positive, hard: arg.flag, axis: arg.integer })],
 );
 
-/** A sample from the Gumbel-softmax distribution of logits (Jang et al., 2017), differentiable. */
+/**
+ * A sample from the Gumbel-softmax distribution of logits (Jang et al., 2017), differentiable.
+ *
+ * @family Random numbers, dropout and distributions
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.gumbelSoftmax(x);
+ */
 export function gumbelSoftmax(logits: Tensor, options: GumbelSoftmaxOptions = {}): Tensor {
   takesGumbel('gumbelSoftmax', logits, options);
   const { tau = 1, hard = false, axis = -1 } = options;

@@ -26,12 +26,12 @@ function constants(key: string, dtype: DType, make: () => Float64Array<ArrayBuff
   return found;
 }
 
-/** What a transform of n points is given. */
+/** What a transform of n points is given. @internal */
 export function tableOf(n: number, dtype: DType): Tensor {
   return constants(`table ${n}`, dtype, () => fftTable(n));
 }
 
-/** e^(−2πi·k/n) for k up to n/2: real parts, then imaginary ones. */
+/** e^(−2πi·k/n) for k up to n/2: real parts, then imaginary ones. @internal */
 export function halfRoots(n: number, dtype: DType): Tensor {
   return constants(`roots ${n}`, dtype, () => {
     const count = n / 2 + 1;
@@ -41,7 +41,7 @@ export function halfRoots(n: number, dtype: DType): Tensor {
   });
 }
 
-/** Floats that are transformed: f32, or f64; integers and bool as f32. */
+/** Floats that are transformed: f32, or f64; integers and bool as f32. @internal */
 export function partsType(op: string, x: Tensor): DType {
   if (x.dtype === 'f16' || x.dtype === 'bf16')
     throw new TensorError('E_DTYPE', op, `transforms no 16-bit floats: ${show(x)}`, ".cast('f32')");

@@ -14,6 +14,7 @@ import { narrow } from '../shape/indexing.ts';
 import { flip } from '../shape/movement.ts';
 import { fftn, ifftn, irfftn, rfftn } from './transform.ts';
 
+/** @names ConvolveOptions, fft.ConvolveOptions */
 export interface ConvolveOptions {
   /**
    * All of the result, as much of its middle as the first operand has, or what meets no end; `full`,
@@ -30,13 +31,27 @@ const takesConvolve = arg.takes<typeof convolve>(
   ['options', arg.options<ConvolveOptions>({ mode: arg.oneOf('full', 'same', 'valid'), dim: arg.inside() })],
 );
 
-/** Σⱼ xⱼ·yₖ₋ⱼ along one axis or several, by transforms. */
+/**
+ * Σⱼ xⱼ·yₖ₋ⱼ along one axis or several, by transforms.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3, 4]);
+ * const k = sn.tensor([1, 0, -1]);
+ * sn.fft.convolve(v, k);
+ */
 export function convolve(x: Tensor, y: Tensor, options: ConvolveOptions = {}): Tensor {
   takesConvolve('convolve', x, y, options);
   return convolved('convolve', x, y, options);
 }
 
-/** Σⱼ xⱼ·ȳⱼ₋ₖ along one axis or several: a convolution with y turned around, and conjugated. */
+/**
+ * Σⱼ xⱼ·ȳⱼ₋ₖ along one axis or several: a convolution with y turned around, and conjugated.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3, 4]);
+ * const k = sn.tensor([1, 0, -1]);
+ * sn.fft.correlate(v, k);
+ */
 export function correlate(x: Tensor, y: Tensor, options: ConvolveOptions = {}): Tensor {
   takesConvolve('correlate', x, y, options);
   return convolved('correlate', x, conj(flip(y, axesOf('correlate', x, y, options))), options);

@@ -6,18 +6,18 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { FixedShape } from '../../../ir/shape.ts';
 import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
 
-/** Real and imaginary parts of one shape. */
+/** Real and imaginary parts of one shape. @internal */
 export interface Parts {
   readonly re: Node;
   readonly im: Node;
 }
 
-/** Either part by the same operation. */
+/** Either part by the same operation. @internal */
 export function eachPart({ re, im }: Parts, f: (part: Node) => Node): Parts {
   return { re: f(re), im: f(im) };
 }
 
-/** Elements from `start` on along an axis; zeros where there are fewer. */
+/** Elements from `start` on along an axis; zeros where there are fewer. @internal */
 export function resized(b: GraphBuilder, x: Node, axis: number, size: number): Node {
   const present = dims(x)[axis]!;
   if (present >= size) return sliceAxis(b, x, axis, 0, size);
@@ -25,7 +25,7 @@ export function resized(b: GraphBuilder, x: Node, axis: number, size: number): N
   return padConstant(b, x, none, none.with(axis, size - present), 0);
 }
 
-/** Complex to complex, not scaled. */
+/** Complex to complex, not scaled. @internal */
 export function complexTransform(
   b: GraphBuilder,
   x: Parts,
@@ -55,14 +55,14 @@ function rootsAlong(b: GraphBuilder, roots: Node, shape: FixedShape, axis: numbe
   return { re: of(0), im: of(total) };
 }
 
-/** The tables that a real transform of n points takes: that of its plan, and roots of unity. */
+/** The tables that a real transform of n points takes: that of its plan, and roots of unity. @internal */
 export interface RealTables {
   readonly table: Node;
   /** Of even lengths. */
   readonly roots: Node | undefined;
 }
 
-/** The first half of the spectrum of a real signal, n/2 + 1 points, not scaled. */
+/** The first half of the spectrum of a real signal, n/2 + 1 points, not scaled. @internal */
 export function realTransform(b: GraphBuilder, x: Node, tables: RealTables, axis: number): Parts {
   const n = dims(x)[axis]!;
   const count = Math.floor(n / 2) + 1;
@@ -91,6 +91,8 @@ export function realTransform(b: GraphBuilder, x: Node, tables: RealTables, axis
 /**
  * The real signal of n points whose spectrum begins with these n/2 + 1, not scaled. The imaginary
  * parts of the first one, and of the middle one, are taken for 0.
+ *
+ * @internal
  */
 export function realInverse(b: GraphBuilder, x: Parts, n: number, tables: RealTables, axis: number): Node {
   const count = Math.floor(n / 2) + 1;
@@ -145,6 +147,7 @@ function interleaved(b: GraphBuilder, { re, im }: Parts, axis: number): Node {
   return reshape(b, permute(b, pairs, order), shape.with(axis, 2 * shape[axis]!));
 }
 
+/** @internal */
 export function reversed(b: GraphBuilder, x: Node, axis: number): Node {
   const shape = dims(x);
   const start = shape.map((size, i) => (i === axis ? Math.max(0, size - 1) : 0));

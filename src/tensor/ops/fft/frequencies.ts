@@ -8,6 +8,7 @@ import type { Tensor } from '../../tensor.ts';
 import { tensor } from '../creation/creation.ts';
 import { roll } from '../shape/movement.ts';
 
+/** @names FrequencyOptions, fft.FrequencyOptions */
 export interface FrequencyOptions {
   /** The time between samples; 1 by default. */
   readonly d?: number;
@@ -20,7 +21,12 @@ const takesFrequencies = arg.takes<typeof fftfreq>(
   ['options', arg.options<FrequencyOptions>({ d: arg.number, dtype: arg.floatDType })],
 );
 
-/** The frequencies of `fft`: 0, 1 … and −n/2 … −1, over n·d. */
+/**
+ * The frequencies of `fft`: 0, 1 … and −n/2 … −1, over n·d.
+ *
+ * @example
+ * sn.fft.fftfreq(4, { dtype: 'f32' });
+ */
 export function fftfreq(n: number, options: FrequencyOptions = {}): Tensor {
   takesFrequencies('fftfreq', n, options);
   const { d = 1, dtype = 'f32' } = options;
@@ -31,7 +37,12 @@ export function fftfreq(n: number, options: FrequencyOptions = {}): Tensor {
   );
 }
 
-/** The frequencies of `rfft`: 0 … n/2, over n·d. */
+/**
+ * The frequencies of `rfft`: 0 … n/2, over n·d.
+ *
+ * @example
+ * sn.fft.rfftfreq(4, { dtype: 'f32' });
+ */
 export function rfftfreq(n: number, options: FrequencyOptions = {}): Tensor {
   takesFrequencies('rfftfreq', n, options);
   const { d = 1, dtype = 'f32' } = options;
@@ -41,6 +52,7 @@ export function rfftfreq(n: number, options: FrequencyOptions = {}): Tensor {
   );
 }
 
+/** @names ShiftOptions, fft.ShiftOptions */
 export interface ShiftOptions {
   /** The axes; all by default. */
   readonly dim?: number | readonly number[];
@@ -61,13 +73,25 @@ function shifted(op: string, x: Tensor, options: ShiftOptions, by: (size: number
   );
 }
 
-/** The zero frequency in the middle, the negative ones before. */
+/**
+ * The zero frequency in the middle, the negative ones before.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3, 4]);
+ * sn.fft.fftshift(v);
+ */
 export function fftshift(x: Tensor, options: ShiftOptions = {}): Tensor {
   takesShift('fftshift', x, options);
   return shifted('fftshift', x, options, (size) => Math.floor(size / 2));
 }
 
-/** The inverse of `fftshift`. */
+/**
+ * The inverse of `fftshift`.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3, 4]);
+ * sn.fft.ifftshift(v);
+ */
 export function ifftshift(x: Tensor, options: ShiftOptions = {}): Tensor {
   takesShift('ifftshift', x, options);
   return shifted('ifftshift', x, options, (size) => -Math.floor(size / 2));

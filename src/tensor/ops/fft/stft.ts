@@ -31,11 +31,13 @@ interface FrameOptions {
   readonly onesided?: boolean;
 }
 
+/** @names StftOptions */
 export interface StftOptions extends FrameOptions {
   /** What is beyond the signal's ends; `reflect` by default. */
   readonly padMode?: 'constant' | 'reflect' | 'replicate' | 'circular';
 }
 
+/** @names IstftOptions */
 export interface IstftOptions extends FrameOptions {
   /** Elements of the signal; all that the frames cover by default. */
   readonly length?: number;
@@ -91,7 +93,15 @@ const framesNorm = (options: FrameOptions): { readonly norm: FftNorm } => ({
   norm: options.normalized === true ? 'ortho' : 'backward',
 });
 
-/** Spectra of the frames of a signal [.., time]: c64[.., frequency, frame]. */
+/**
+ * Spectra of the frames of a signal [.., time]: c64[.., frequency, frame].
+ *
+ * @names stft
+ * @example
+ * const v = sn.tensor([1, 2, 3, 4]);
+ * const signal = sn.linspace(0, 1.75, 8);
+ * sn.stft(signal, 4, { window: v });
+ */
 export function stft(x: Tensor, n: number, options: StftOptions = {}): Tensor {
   takesStft('stft', x, n, options);
   const { center = true, padMode = 'reflect' } = options;
@@ -135,6 +145,12 @@ const takesIstft = arg.takes<typeof istft>(
  * The signal whose frames have these spectra [.., frequency, frame], in the sense of least squares
  * (Griffin and Lim, 1984): frames are weighted by the window and added, and divided by the sum of
  * its squares. Where no window reaches, the result is not a number.
+ *
+ * @names istft
+ * @example
+ * const v = sn.tensor([1, 2, 3, 4]);
+ * const signal = sn.linspace(0, 1.75, 8);
+ * sn.istft(sn.stft(signal, 4, { window: v }), 4, { window: v });
  */
 export function istft(x: Tensor, n: number, options: IstftOptions = {}): Tensor {
   takesIstft('istft', x, n, options);

@@ -23,9 +23,12 @@ import {
 /**
  * Which of a transform and its inverse is scaled: the inverse by 1/n (`backward`, the default), both
  * by 1/√n (`ortho`), the other one (`forward`).
+ *
+ * @names FftNorm, fft.FftNorm
  */
 export type FftNorm = 'backward' | 'ortho' | 'forward';
 
+/** @names FftOptions, fft.FftOptions */
 export interface FftOptions {
   /** Points of the transform: the signal is cut, or zeros follow. Its own length by default. */
   readonly n?: number;
@@ -38,6 +41,7 @@ export interface FftOptions {
   readonly norm?: FftNorm;
 }
 
+/** @names FftnOptions, fft.FftnOptions */
 export interface FftnOptions {
   /** Points along each axis, −1 for its own length; by default the sizes of x. */
   readonly s?: readonly number[];
@@ -164,17 +168,56 @@ function alongOne(op: string, kind: Kind, inverse: boolean): Along {
   };
 }
 
-/** The discrete Fourier transform Σⱼ xⱼ·e^(−2πi·jk/n) along an axis. */
+/**
+ * The discrete Fourier transform Σⱼ xⱼ·e^(−2πi·jk/n) along an axis.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.fft(x);
+ * @example <caption>size</caption>
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.fft(z, { n: 4 });
+ */
 export const fft: Along = alongOne('fft', 'complex', false);
-/** The inverse of `fft`. */
+/**
+ * The inverse of `fft`.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.ifft(z);
+ */
 export const ifft: Along = alongOne('ifft', 'complex', true);
-/** The first n/2 + 1 points of the transform of a real signal; the others are their conjugates. */
+/**
+ * The first n/2 + 1 points of the transform of a real signal; the others are their conjugates.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.rfft(x);
+ */
 export const rfft: Along = alongOne('rfft', 'real', false);
-/** The inverse of `rfft`: a real signal, of 2·(points − 1) by default. */
+/**
+ * The inverse of `rfft`: a real signal, of 2·(points − 1) by default.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.irfft(z);
+ */
 export const irfft: Along = alongOne('irfft', 'toReal', true);
-/** The real spectrum of a signal that is its own mirror image's conjugate, of which half is given. */
+/**
+ * The real spectrum of a signal that is its own mirror image's conjugate, of which half is given.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.hfft(z);
+ */
 export const hfft: Along = alongOne('hfft', 'toReal', false);
-/** The inverse of `hfft`. */
+/**
+ * The inverse of `hfft`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.ihfft(x);
+ */
 export const ihfft: Along = alongOne('ihfft', 'real', true);
 
 /** The axes of a transform of several, in order, and their sizes. */
@@ -243,29 +286,107 @@ function alongSeveral(op: string, kind: Kind, inverse: boolean, fallback?: reado
   };
 }
 
-/** `fft` along several axes: all by default. */
+/**
+ * `fft` along several axes: all by default.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.fftn(x);
+ * @example <caption>cube</caption>
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.fftn(x.reshape([2, 2, 2]));
+ * @example <caption>axes</caption>
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.fftn(x, { dim: [0] });
+ */
 export const fftn: Several = alongSeveral('fftn', 'complex', false);
-/** The inverse of `fftn`. */
+/**
+ * The inverse of `fftn`.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.ifftn(z);
+ */
 export const ifftn: Several = alongSeveral('ifftn', 'complex', true);
-/** `rfft` along the last of several axes, `fft` along the others. */
+/**
+ * `rfft` along the last of several axes, `fft` along the others.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.rfftn(x);
+ */
 export const rfftn: Several = alongSeveral('rfftn', 'real', false);
-/** The inverse of `rfftn`. */
+/**
+ * The inverse of `rfftn`.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.irfftn(z);
+ */
 export const irfftn: Several = alongSeveral('irfftn', 'toReal', true);
-/** `fft` along all but the last of several axes, then `hfft` along that. */
+/**
+ * `fft` along all but the last of several axes, then `hfft` along that.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.hfftn(z);
+ */
 export const hfftn: Several = alongSeveral('hfftn', 'toReal', false);
-/** The inverse of `hfftn`. */
+/**
+ * The inverse of `hfftn`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.ihfftn(x);
+ */
 export const ihfftn: Several = alongSeveral('ihfftn', 'real', true);
 
 const plane = [-2, -1];
-/** `fftn` of the last two axes, or of those named. */
+/**
+ * `fftn` of the last two axes, or of those named.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.fft2(x);
+ */
 export const fft2: Several = alongSeveral('fft2', 'complex', false, plane);
-/** The inverse of `fft2`. */
+/**
+ * The inverse of `fft2`.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.ifft2(z);
+ */
 export const ifft2: Several = alongSeveral('ifft2', 'complex', true, plane);
-/** `rfftn` of the last two axes, or of those named. */
+/**
+ * `rfftn` of the last two axes, or of those named.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.rfft2(x);
+ */
 export const rfft2: Several = alongSeveral('rfft2', 'real', false, plane);
-/** The inverse of `rfft2`. */
+/**
+ * The inverse of `rfft2`.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.irfft2(z);
+ */
 export const irfft2: Several = alongSeveral('irfft2', 'toReal', true, plane);
-/** `hfftn` of the last two axes, or of those named. */
+/**
+ * `hfftn` of the last two axes, or of those named.
+ *
+ * @example
+ * const z = sn.complex(sn.tensor([[1, 2, 0], [0, 3, 1]]), sn.tensor([[0, 1, 0], [0, -1, 0]]));
+ * sn.fft.hfft2(z);
+ */
 export const hfft2: Several = alongSeveral('hfft2', 'toReal', false, plane);
-/** The inverse of `hfft2`. */
+/**
+ * The inverse of `hfft2`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 0, -1], [0, 3, 1, 2]]);
+ * sn.fft.ihfft2(x);
+ */
 export const ihfft2: Several = alongSeveral('ihfft2', 'real', true, plane);

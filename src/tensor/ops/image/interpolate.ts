@@ -75,6 +75,7 @@ const factors: arg.Kind<PerAxis> = {
   refuse: (op, what, value) => arg.positive.refuse(op, what, value),
 };
 
+/** @internal */
 export const interpolateOptions: arg.Table<InterpolateOptions> = {
   size: arg.sizes(1),
   scaleFactor: factors,
@@ -222,7 +223,13 @@ function axesOf(op: string, x: Tensor, options: InterpolateOptions): Axis[] {
   });
 }
 
-/** [N, C, S…] with its spatial axes resized, to a size or by a factor. */
+/**
+ * [N, C, S…] with its spatial axes resized, to a size or by a factor.
+ *
+ * @example
+ * const channels = sn.linspace(0, 15, 16).reshape([1, 4, 2, 2]);
+ * sn.interpolate(channels, { size: [3, 3], mode: 'linear' });
+ */
 export function interpolate<D extends DType>(x: Tensor<D>, options: InterpolateOptions = {}): Tensor<D> {
   takesInterpolate('interpolate', x, options);
   const op = 'interpolate';

@@ -26,6 +26,10 @@ function behind(lead: number, ...order: readonly number[]): number[] {
 /**
  * [.., C·r², H, W] to [.., C, H·r, W·r]: channels become squares of r × r pixels (Shi et al.,
  * 2016).
+ *
+ * @example
+ * const channels = sn.linspace(0, 15, 16).reshape([1, 4, 2, 2]);
+ * sn.pixelShuffle(channels, 2);
  */
 export function pixelShuffle<D extends DType>(x: Tensor<D>, factor: number): Tensor<D> {
   takesShuffle('pixelShuffle', x, factor);
@@ -45,7 +49,13 @@ export function pixelShuffle<D extends DType>(x: Tensor<D>, factor: number): Ten
   });
 }
 
-/** The inverse of `pixelShuffle`: squares of r × r pixels become channels. */
+/**
+ * The inverse of `pixelShuffle`: squares of r × r pixels become channels.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.pixelUnshuffle(image, 2);
+ */
 export function pixelUnshuffle<D extends DType>(x: Tensor<D>, factor: number): Tensor<D> {
   takesShuffle('pixelUnshuffle', x, factor);
   const [lead, c, h, w] = image('pixelUnshuffle', x);
@@ -64,7 +74,13 @@ const takesChannelShuffle = arg.takes<typeof channelShuffle>(
   ['the number of groups', arg.count(1)],
 );
 
-/** [N, C, …] with its `groups` runs of channels interleaved (Zhang et al., 2018). */
+/**
+ * [N, C, …] with its `groups` runs of channels interleaved (Zhang et al., 2018).
+ *
+ * @example
+ * const channels = sn.linspace(0, 15, 16).reshape([1, 4, 2, 2]);
+ * sn.channelShuffle(channels, 2);
+ */
 export function channelShuffle<D extends DType>(x: Tensor<D>, groups: number): Tensor<D> {
   takesChannelShuffle('channelShuffle', x, groups);
   if (x.rank < 2) throw new TensorError('E_SHAPE', 'channelShuffle', `expects [N,C,…]: ${show(x)}`);

@@ -35,11 +35,13 @@ import {
   unstacked,
 } from './stack.ts';
 
+/** @names CholeskyOptions, linalg.CholeskyOptions */
 export interface CholeskyOptions {
   /** The upper triangle U of A = Uᴴ·U, from the upper triangle of A; false by default. */
   readonly upper?: boolean;
 }
 
+/** @names CholeskyExOptions, linalg.CholeskyExOptions */
 export interface CholeskyExOptions extends CholeskyOptions {
   /** Whether a read fails where a matrix is not positive definite; false by default. */
   readonly checkErrors?: boolean;
@@ -67,6 +69,11 @@ const takesCholesky = arg.takes<typeof cholesky>(
 /**
  * The lower triangle L of A = L·Lᴴ, of a Hermitian positive definite matrix or a stack of them; its
  * lower triangle alone is read. Where it is not positive definite the next read fails with E_VALUE.
+ *
+ * @names cholesky, linalg.cholesky
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.cholesky(a);
  */
 export function cholesky(x: Tensor, options: CholeskyOptions = {}): Tensor {
   takesCholesky('cholesky', x, options);
@@ -84,6 +91,10 @@ const takesCholeskyEx = arg.takes<typeof choleskyEx>(
 /**
  * The triangle of `cholesky`, and i32 numbers: 0 where a matrix is positive definite, else the
  * order of its first leading minor that is not positive. The triangle is NaN from there on.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.choleskyEx(a);
  */
 export function choleskyEx(x: Tensor, options: CholeskyExOptions = {}): [l: Tensor, info: Tensor] {
   takesCholeskyEx('choleskyEx', x, options);
@@ -112,7 +123,15 @@ const takesSolve = arg.takes<typeof choleskySolve>(
   ['options', arg.options<CholeskyOptions>({ upper: arg.flag })],
 );
 
-/** X of A·X = B from the triangle that `cholesky` gave for A. */
+/**
+ * X of A·X = B from the triangle that `cholesky` gave for A.
+ *
+ * @names choleskySolve, linalg.choleskySolve
+ * @example
+ * const b = sn.tensor([[2], [1]]);
+ * const l = sn.tensor([[2, 0], [1, 1]]);
+ * sn.choleskySolve(b, l);
+ */
 export function choleskySolve(b: Tensor, l: Tensor, options: CholeskyOptions = {}): Tensor {
   const op = 'choleskySolve';
   takesSolve(op, b, l, options);
@@ -133,7 +152,14 @@ const takesInverse = arg.takes<typeof choleskyInverse>(
   ['options', arg.options<CholeskyOptions>({ upper: arg.flag })],
 );
 
-/** A⁻¹ from the triangle that `cholesky` gave for A. */
+/**
+ * A⁻¹ from the triangle that `cholesky` gave for A.
+ *
+ * @names choleskyInverse, linalg.choleskyInverse
+ * @example
+ * const l = sn.tensor([[2, 0], [1, 1]]);
+ * sn.choleskyInverse(l);
+ */
 export function choleskyInverse(l: Tensor, options: CholeskyOptions = {}): Tensor {
   takesInverse('choleskyInverse', l, options);
   checkSquare('choleskyInverse', l);

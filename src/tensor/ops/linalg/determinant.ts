@@ -14,7 +14,14 @@ import { batchOf, checkSquare, stacked } from './stack.ts';
 
 const takesOne = arg.takes<(x: Tensor) => Tensor>(['x', aTensor]);
 
-/** The determinant of each matrix; 0 where it is singular, with the adjugate as derivative. */
+/**
+ * The determinant of each matrix; 0 where it is singular, with the adjugate as derivative.
+ *
+ * @names det, linalg.det
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.det(a);
+ */
 export function det(x: Tensor): Tensor {
   takesOne('det', x);
   checkSquare('det', x);
@@ -24,6 +31,11 @@ export function det(x: Tensor): Tensor {
 /**
  * The sign of the determinant (a complex number of modulus 1 for complex matrices), and the logarithm
  * of its modulus, which is −∞ for 0.
+ *
+ * @names slogdet, linalg.slogdet
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.slogdet(a);
  */
 export function slogdet(x: Tensor): [sign: Tensor, logabsdet: Tensor] {
   takesOne('slogdet', x);
@@ -35,7 +47,14 @@ export function slogdet(x: Tensor): [sign: Tensor, logabsdet: Tensor] {
   return [sign!, logarithm!];
 }
 
-/** log det A; NaN where a real determinant is negative, the main branch of complex ones. */
+/**
+ * log det A; NaN where a real determinant is negative, the main branch of complex ones.
+ *
+ * @names logdet, linalg.logdet
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.logdet(a);
+ */
 export function logdet(x: Tensor): Tensor {
   takesOne('logdet', x);
   checkSquare('logdet', x);

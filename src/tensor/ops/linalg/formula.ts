@@ -42,7 +42,7 @@ import {
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { iota, withRule } from '../elementwise/formula.ts';
 
-/** L and U in one matrix, with which row of A each row was, and the exchanges; of empty ones too. */
+/** L and U in one matrix, with which row of A each row was, and the exchanges; of empty ones too. @internal */
 export function packedLu(b: GraphBuilder, a: Node): Node {
   const [lines, m, n] = sizes(a);
   if (m > 0 && n > 0) return factor(b, 'lu', a);
@@ -50,6 +50,7 @@ export function packedLu(b: GraphBuilder, a: Node): Node {
   return joined(b, 2, [a, order, full(b, [lines, m, 1], 0, a.dtype)]);
 }
 
+/** @internal */
 export interface LuParts {
   /** L below the diagonal and U, [lines, m, n]. */
   readonly factors: Node;
@@ -59,6 +60,7 @@ export interface LuParts {
   readonly exchanges: Node;
 }
 
+/** @internal */
 export function luParts(b: GraphBuilder, a: Node): LuParts {
   const [, m, n] = sizes(a);
   const packed = packedLu(b, a);
@@ -70,7 +72,7 @@ export function luParts(b: GraphBuilder, a: Node): LuParts {
   };
 }
 
-/** L of packed factors, with its ones: [lines, m, k]. */
+/** L of packed factors, with its ones: [lines, m, k]. @internal */
 export function unitLower(b: GraphBuilder, factors: Node): Node {
   const [lines, m, n] = sizes(factors);
   const k = Math.min(m, n);
@@ -78,13 +80,13 @@ export function unitLower(b: GraphBuilder, factors: Node): Node {
   return add(b, below, identity(b, lines, [m, k], factors.dtype));
 }
 
-/** U of packed factors: [lines, k, n]. */
+/** U of packed factors: [lines, k, n]. @internal */
 export function upperOf(b: GraphBuilder, factors: Node): Node {
   const [, m, n] = sizes(factors);
   return upper(b, rowsOf(b, factors, 0, Math.min(m, n)));
 }
 
-/** The order of rows after exchanges i32 [lines, k] counted from 0, of `rows` rows. */
+/** The order of rows after exchanges i32 [lines, k] counted from 0, of `rows` rows. @internal */
 export function orderAfter(b: GraphBuilder, exchanges: Node, rows: number, dtype: DType): Node {
   const [lines, k] = dims(exchanges) as [number, number];
   const kept = iota(b, [lines, rows], 1);
@@ -95,7 +97,7 @@ export function orderAfter(b: GraphBuilder, exchanges: Node, rows: number, dtype
   return integersAt(b, factor(b, 'exchanges', column), 0);
 }
 
-/** P with ones where row `order[i]` of P·(L·U) is row i of L·U. */
+/** P with ones where row `order[i]` of P·(L·U) is row i of L·U. @internal */
 export function permutationMatrix(b: GraphBuilder, order: Node, like: Node): Node {
   const [lines, m] = dims(order) as [number, number];
   const rows = iota(b, [lines, m, m], 1);
@@ -103,7 +105,7 @@ export function permutationMatrix(b: GraphBuilder, order: Node, like: Node): Nod
   return cast(b, binary(b, 'eq', rows, wanted), like.dtype);
 }
 
-/** X of A·X = B (or Aᴴ·X = B) from the factors of A. */
+/** X of A·X = B (or Aᴴ·X = B) from the factors of A. @internal */
 export function solvedByLu(b: GraphBuilder, factors: Node, order: Node, rhs: Node, ofAdjoint: boolean): Node {
   if (sizes(factors)[1] === 0 || sizes(rhs)[2] === 0) return rhs;
   if (!ofAdjoint) return solveUpper(b, factors, solveLower(b, factors, rowsAt(b, rhs, order), true));
@@ -112,7 +114,7 @@ export function solvedByLu(b: GraphBuilder, factors: Node, order: Node, rhs: Nod
   return rowsAt(b, inner, inverseOrder(b, order));
 }
 
-/** X of A·X = B, or of Aᴴ·X = B, by elimination; its derivative solves with the same factors. */
+/** X of A·X = B, or of Aᴴ·X = B, by elimination; its derivative solves with the same factors. @internal */
 export function solvedSystem(b: GraphBuilder, a: Node, rhs: Node, ofAdjoint = false): Node {
   const { factors, order } = luParts(b, a);
   const x = solvedByLu(b, factors, order, rhs, ofAdjoint);
@@ -130,13 +132,13 @@ const turnedRule: CustomRule = (b, [a], x, g) => {
   return [neg(b, productByAdjoint(b, x, sides)), sides];
 };
 
-/** A⁻¹. */
+/** A⁻¹. @internal */
 export function inverseOf(b: GraphBuilder, a: Node): Node {
   const [lines, n] = sizes(a);
   return solvedSystem(b, a, identity(b, lines, [n, n], a.dtype));
 }
 
-/** i32 [lines]: one more than the first place along the rows where `fails` holds, or 0. */
+/** i32 [lines]: one more than the first place along the rows where `fails` holds, or 0. @internal */
 export function firstFailure(b: GraphBuilder, fails: Node): Node {
   const [lines, n] = dims(fails) as [number, number];
   if (n === 0) return full(b, [lines], 0, 'i32');
@@ -146,17 +148,17 @@ export function firstFailure(b: GraphBuilder, fails: Node): Node {
   return where(b, failed, binary(b, 'add', first, 1), full(b, [lines], 0, 'i32'));
 }
 
-/** i32 [lines]: as `singularAt`, of the matrix itself. */
+/** i32 [lines]: as `singularAt`, of the matrix itself. @internal */
 export function singularPivot(b: GraphBuilder, a: Node): Node {
   return singularAt(b, luParts(b, a).factors);
 }
 
-/** i32 [lines]: the first pivot of U that is 0, counted from 1; 0 where none is. */
+/** i32 [lines]: the first pivot of U that is 0, counted from 1; 0 where none is. @internal */
 export function singularAt(b: GraphBuilder, factors: Node): Node {
   return firstFailure(b, binary(b, 'eq', diagonalOf(b, factors), 0));
 }
 
-/** [lines]: 1, or −1 where an odd number of rows was exchanged. */
+/** [lines]: 1, or −1 where an odd number of rows was exchanged. @internal */
 export function signOf(b: GraphBuilder, exchanges: Node, dtype: DType): Node {
   const moved = binary(b, 'ne', exchanges, iota(b, dims(exchanges), 1));
   const count = reduce(b, 'sum', cast(b, moved, 'i32'), [1]);
@@ -164,7 +166,7 @@ export function signOf(b: GraphBuilder, exchanges: Node, dtype: DType): Node {
   return sub(b, 1, mul(b, odd, 2));
 }
 
-/** [lines]: the determinant. */
+/** [lines]: the determinant. @internal */
 export function determinant(b: GraphBuilder, a: Node): Node {
   const { factors, exchanges } = luParts(b, a);
   const [lines] = sizes(a);
@@ -196,7 +198,7 @@ const determinantRule: CustomRule = (b, [a], _value, g) => {
   return [mul(b, turned, broadcast(b, reshape(b, mul(b, g, conj(b, value)), [lines, 1, 1]), [lines, n, n]))];
 };
 
-/** Q and R of A with k = min(m, n) columns and rows; of empty ones too. */
+/** Q and R of A with k = min(m, n) columns and rows; of empty ones too. @internal */
 export function orthogonal(b: GraphBuilder, a: Node): readonly [q: Node, r: Node] {
   const [lines, m, n] = sizes(a);
   const k = Math.min(m, n);
@@ -208,6 +210,8 @@ export function orthogonal(b: GraphBuilder, a: Node): readonly [q: Node, r: Node
 /**
  * What a product of reflectors H₁⋯H_k (or its adjoint) makes of Y: Y − V·T·Vᴴ·Y with T⁻¹ the τ⁻¹
  * on the diagonal and VᴴV above it (C. Puglisi, 1992).
+ *
+ * @internal
  */
 export function reflected(b: GraphBuilder, vectors: Node, tau: Node, y: Node, ofAdjoint: boolean): Node {
   const [lines, m] = sizes(vectors);

@@ -9,6 +9,8 @@ import type { Tensor } from '../../tensor.ts';
 /**
  * Watches i32 numbers, one a matrix, of which 0 says that all is well; `problem` words another one.
  * On every device, and in compiled functions at every call; not in bundles.
+ *
+ * @internal
  */
 export function watchInfo(op: string, info: Tensor, problem: (info: number, matrix: string) => string): void {
   watch(

@@ -61,11 +61,13 @@ import {
   unstacked,
 } from './stack.ts';
 
+/** @names LdlOptions, linalg.LdlOptions */
 export interface LdlOptions {
   /** Whether a complex matrix is Hermitian, not symmetric; false by default. */
   readonly hermitian?: boolean;
 }
 
+/** @names LdlExOptions, linalg.LdlExOptions */
 export interface LdlExOptions extends LdlOptions, CheckOptions {}
 
 /** Only the lower triangle is read. */
@@ -107,6 +109,10 @@ const takesFactor = arg.takes<typeof ldlFactor>(
  * P·L·D·Lᵀ·Pᵀ = A (L·D·Lᴴ where `hermitian`); and i32 pivots: p > 0 says that row and column p were
  * brought here, −p twice that the second of two rows was. Only the lower triangle of A is read.
  * Where D is singular the next read fails with E_VALUE. Has no derivative.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.ldlFactor(a);
  */
 export function ldlFactor(x: Tensor, options: LdlOptions = {}): [ld: Tensor, pivots: Tensor] {
   takesFactor('ldlFactor', x, options);
@@ -121,7 +127,13 @@ const takesFactorEx = arg.takes<typeof ldlFactorEx>(
   ['options', arg.options<LdlExOptions>({ hermitian: arg.flag, checkErrors: arg.flag })],
 );
 
-/** What `ldlFactor` gives, and i32 numbers: the first element of D that is 0, counted from 1, or 0. */
+/**
+ * What `ldlFactor` gives, and i32 numbers: the first element of D that is 0, counted from 1, or 0.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.ldlFactorEx(a);
+ */
 export function ldlFactorEx(
   x: Tensor,
   options: LdlExOptions = {},
@@ -140,7 +152,15 @@ const takesSolve = arg.takes<typeof ldlSolve>(
   ['options', arg.options<LdlOptions>({ hermitian: arg.flag })],
 );
 
-/** X of A·X = B from what `ldlFactor` gave for A. */
+/**
+ * X of A·X = B from what `ldlFactor` gave for A.
+ *
+ * @example
+ * const b = sn.tensor([[2], [1]]);
+ * const factors = sn.tensor([[4, 0], [0.5, 2]]);
+ * const order = sn.tensor([1, 2], { dtype: 'i32' });
+ * sn.linalg.ldlSolve(factors, order, b);
+ */
 export function ldlSolve(ld: Tensor, pivots: Tensor, b: Tensor, options: LdlOptions = {}): Tensor {
   const op = 'ldlSolve';
   takesSolve(op, ld, pivots, b, options);

@@ -20,7 +20,11 @@ import { svdvals } from '../spectral/svd.ts';
 import { orthogonal } from './formula.ts';
 import { checkMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
 
-/** What `linalg.lstsq` gives. */
+/**
+ * What `linalg.lstsq` gives.
+ *
+ * @names LeastSquares, linalg.LeastSquares
+ */
 export interface LeastSquares {
   /** X with the least ‖A·X − B‖, n×k; the shortest such X where A has fewer rows than columns. */
   readonly solution: Tensor;
@@ -32,6 +36,7 @@ export interface LeastSquares {
   readonly singularValues: Tensor;
 }
 
+/** @names LstsqOptions, linalg.LstsqOptions */
 export interface LstsqOptions {
   /**
    * `gels` (default): A has full rank, and Q and R do. `gelsd`: any A, by its singular values, and the
@@ -48,7 +53,14 @@ const takesLstsq = arg.takes<typeof lstsq>(
   ['options', arg.options<LstsqOptions>({ driver: arg.oneOf('gels', 'gelsd'), rcond: arg.notNegative })],
 );
 
-/** X with the least ‖A·X − B‖, as `torch.linalg.lstsq`. */
+/**
+ * X with the least ‖A·X − B‖, as `torch.linalg.lstsq`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * const b3 = sn.tensor([[1], [0], [1]]);
+ * sn.linalg.lstsq(x, b3);
+ */
 export function lstsq(a: Tensor, b: Tensor, options: LstsqOptions = {}): LeastSquares {
   const op = 'lstsq';
   takesLstsq(op, a, b, options);

@@ -49,6 +49,10 @@ function factored(x: Tensor): [factors: Tensor, pivots: Tensor, info: Tensor] {
 /**
  * L below the diagonal (its own is ones) and U of P·L·U = A in one matrix, and i32 pivots, counted
  * from 1: row i was exchanged with row pivots[i], one after the other.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.luFactor(x);
  */
 export function luFactor(x: Tensor): [lu: Tensor, pivots: Tensor] {
   takesOne('luFactor', x);
@@ -57,12 +61,13 @@ export function luFactor(x: Tensor): [lu: Tensor, pivots: Tensor] {
   return [factors, pivots];
 }
 
+/** @names CheckOptions, linalg.CheckOptions */
 export interface CheckOptions {
   /** Whether a read fails where a matrix is singular; false by default. */
   readonly checkErrors?: boolean;
 }
 
-/** Words a pivot that is 0. */
+/** Words a pivot that is 0. @internal */
 export const isSingular = (at: number, matrix: string): string =>
   `${matrix} is singular: pivot ${at} of its U is 0`;
 
@@ -71,7 +76,13 @@ const takesEx = arg.takes<typeof luFactorEx>(
   ['options', arg.options<CheckOptions>({ checkErrors: arg.flag })],
 );
 
-/** What `luFactor` gives, and i32 numbers: the first pivot of U that is 0, counted from 1, or 0. */
+/**
+ * What `luFactor` gives, and i32 numbers: the first pivot of U that is 0, counted from 1, or 0.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.luFactorEx(x);
+ */
 export function luFactorEx(
   x: Tensor,
   options: CheckOptions = {},
@@ -83,7 +94,13 @@ export function luFactorEx(
   return found;
 }
 
-/** P, L and U with P·L·U = A; with k = min(m, n), L is m×k and U k×n. */
+/**
+ * P, L and U with P·L·U = A; with k = min(m, n), L is m×k and U k×n.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.lu(x);
+ */
 export function lu(x: Tensor): [p: Tensor, l: Tensor, u: Tensor] {
   takesOne('lu', x);
   checkMatrices('lu', x);
@@ -116,7 +133,15 @@ function checkPivots(op: string, factors: Tensor, pivots: Tensor): void {
 
 const takesUnpack = arg.takes<typeof luUnpack>(['the factors', aTensor], ['the pivots', aTensor]);
 
-/** P, L and U from what `luFactor` gives. */
+/**
+ * P, L and U from what `luFactor` gives.
+ *
+ * @names luUnpack, linalg.luUnpack
+ * @example
+ * const r = sn.tensor([[2, 1], [0, 3]]);
+ * const pivots = sn.tensor([2, 2], { dtype: 'i32' });
+ * sn.luUnpack(r, pivots);
+ */
 export function luUnpack(factors: Tensor, pivots: Tensor): [p: Tensor, l: Tensor, u: Tensor] {
   takesUnpack('luUnpack', factors, pivots);
   checkPivots('luUnpack', factors, pivots);
@@ -132,6 +157,7 @@ export function luUnpack(factors: Tensor, pivots: Tensor): [p: Tensor, l: Tensor
   return [p!, l!, u!];
 }
 
+/** @names LuSolveOptions, linalg.LuSolveOptions */
 export interface LuSolveOptions {
   /** false solves X·A = B; true by default. */
   readonly left?: boolean;
@@ -146,7 +172,15 @@ const takesSolve = arg.takes<typeof luSolve>(
   ['options', arg.options<LuSolveOptions>({ left: arg.flag, adjoint: arg.flag })],
 );
 
-/** X of A·X = B from what `luFactor` gave for A. */
+/**
+ * X of A·X = B from what `luFactor` gave for A.
+ *
+ * @example
+ * const r = sn.tensor([[2, 1], [0, 3]]);
+ * const b = sn.tensor([[2], [1]]);
+ * const pivots = sn.tensor([2, 2], { dtype: 'i32' });
+ * sn.linalg.luSolve(r, pivots, b);
+ */
 export function luSolve(factors: Tensor, pivots: Tensor, b: Tensor, options: LuSolveOptions = {}): Tensor {
   const op = 'luSolve';
   takesSolve(op, factors, pivots, b, options);

@@ -22,6 +22,11 @@ const takesPower = arg.takes<typeof matrixPower>(['x', aTensor], ['the exponent'
 /**
  * A to a whole power, by squaring; of A⁻¹ where it is negative, and the next read fails with
  * E_VALUE where A is singular then.
+ *
+ * @names matrixPower, linalg.matrixPower
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.matrixPower(a, 3);
  */
 export function matrixPower(x: Tensor, n: number): Tensor {
   takesPower('matrixPower', x, n);
@@ -55,6 +60,12 @@ const takesMultiDot = arg.takes<typeof multiDot>(['the matrices', tensors]);
 /**
  * The product of two matrices or more, in the order that takes the fewest multiplications. The
  * first and the last may be vectors.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * const b = sn.tensor([[2], [1]]);
+ * sn.linalg.multiDot([x, a, b]);
  */
 export function multiDot(matrices: readonly Tensor[]): Tensor {
   const op = 'multiDot';
@@ -102,6 +113,7 @@ function cheapestOrder(bounds: readonly number[]): number[][] {
   return splits;
 }
 
+/** @names TensorinvOptions, linalg.TensorinvOptions */
 export interface TensorinvOptions {
   /** How many of the axes are rows; 2 by default. */
   readonly ind?: number;
@@ -112,7 +124,13 @@ const takesInverse = arg.takes<typeof tensorinv>(
   ['options', arg.options<TensorinvOptions>({ ind: arg.count(1) })],
 );
 
-/** The inverse of x as a matrix of its first axes by the others: `tensordot(inverse, x)` is the identity. */
+/**
+ * The inverse of x as a matrix of its first axes by the others: `tensordot(inverse, x)` is the identity.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.tensorinv(a.reshape([2, 2]), { ind: 1 });
+ */
 export function tensorinv(x: Tensor, options: TensorinvOptions = {}): Tensor {
   const op = 'tensorinv';
   takesInverse(op, x, options);
@@ -126,6 +144,7 @@ export function tensorinv(x: Tensor, options: TensorinvOptions = {}): Tensor {
   return apply([matrix], (b, node) => reshape(b, inverseOf(b, stacked(b, node)), [...columns, ...rows]));
 }
 
+/** @names TensorsolveOptions, linalg.TensorsolveOptions */
 export interface TensorsolveOptions {
   /** Axes of A that are moved to its end first; none by default. */
   readonly axes?: readonly number[];
@@ -137,7 +156,14 @@ const takesTensorsolve = arg.takes<typeof tensorsolve>(
   ['options', arg.options<TensorsolveOptions>({ axes: arg.listOf(arg.integer) })],
 );
 
-/** X with `tensordot(A, X)` over all axes of X equal to B. */
+/**
+ * X with `tensordot(A, X)` over all axes of X equal to B.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * const b = sn.tensor([[2], [1]]);
+ * sn.linalg.tensorsolve(a, b.flatten());
+ */
 export function tensorsolve(a: Tensor, b: Tensor, options: TensorsolveOptions = {}): Tensor {
   const op = 'tensorsolve';
   takesTensorsolve(op, a, b, options);

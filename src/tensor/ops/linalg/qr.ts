@@ -24,6 +24,7 @@ import { show } from '../operand.ts';
 import { orthogonal, reflected } from './formula.ts';
 import { batchOf, checkMatrices, checkOneDType, sizeOfMatrix, stacked, unstacked } from './stack.ts';
 
+/** @names QrOptions, linalg.QrOptions */
 export interface QrOptions {
   /**
    * `reduced` (default): Q m×k, R k×n with k = min(m, n); `complete`: Q m×m, R m×n; `r`: R alone, and
@@ -40,6 +41,11 @@ const takesQr = arg.takes<typeof qr>(
 /**
  * Q and R of A = Q·R, Q with orthonormal columns and R an upper triangle, whose diagonal is real and
  * may have either sign. The complete Q of a tall matrix has no derivative (E_GRAD).
+ *
+ * @names qr, linalg.qr
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.qr(x);
  */
 export function qr(x: Tensor, options: QrOptions = {}): [q: Tensor, r: Tensor] {
   takesQr('qr', x, options);
@@ -72,6 +78,11 @@ const takesGeqrf = arg.takes<typeof geqrf>(['x', aTensor]);
 /**
  * R on and above the diagonal, the vectors of Householder's reflections below it, and their τ: what
  * `householderProduct` and `ormqr` take. Has no derivative: `qr` has one.
+ *
+ * @names geqrf, linalg.geqrf
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.geqrf(x);
  */
 export function geqrf(x: Tensor): [a: Tensor, tau: Tensor] {
   takesGeqrf('geqrf', x);
@@ -100,12 +111,27 @@ function checkReflectors(op: string, x: Tensor, tau: Tensor): void {
 
 const takesProduct = arg.takes<typeof householderProduct>(['the reflectors', aTensor], ['τ', aTensor]);
 
-/** The first n columns of the product H₁·H₂⋯ of the reflections below the diagonal of an m×n matrix. */
+/**
+ * The first n columns of the product H₁·H₂⋯ of the reflections below the diagonal of an m×n matrix.
+ *
+ * @example
+ * const tau = sn.tensor([1.2, 1]);
+ * const h = sn.tensor([[1, 2], [0.5, 1], [0.5, 2]]);
+ * sn.linalg.householderProduct(h, tau);
+ */
 export function householderProduct(x: Tensor, tau: Tensor): Tensor {
   return productFor('householderProduct', x, tau);
 }
 
-/** `linalg.householderProduct`, under LAPACK's name. */
+/**
+ * `linalg.householderProduct`, under LAPACK's name.
+ *
+ * @names orgqr
+ * @example
+ * const tau = sn.tensor([1.2, 1]);
+ * const h = sn.tensor([[1, 2], [0.5, 1], [0.5, 2]]);
+ * sn.orgqr(h, tau);
+ */
 export function orgqr(x: Tensor, tau: Tensor): Tensor {
   return productFor('orgqr', x, tau);
 }
@@ -124,6 +150,7 @@ function productFor(op: string, x: Tensor, tau: Tensor): Tensor {
   });
 }
 
+/** @names OrmqrOptions, linalg.OrmqrOptions */
 export interface OrmqrOptions {
   /** false multiplies from the right; true by default. */
   readonly left?: boolean;
@@ -138,7 +165,16 @@ const takesOrmqr = arg.takes<typeof ormqr>(
   ['options', arg.options<OrmqrOptions>({ left: arg.flag, transpose: arg.flag })],
 );
 
-/** Q·C of the whole m×m product Q of reflections, without making Q. */
+/**
+ * Q·C of the whole m×m product Q of reflections, without making Q.
+ *
+ * @names ormqr, linalg.ormqr
+ * @example
+ * const b3 = sn.tensor([[1], [0], [1]]);
+ * const tau = sn.tensor([1.2, 1]);
+ * const h = sn.tensor([[1, 2], [0.5, 1], [0.5, 2]]);
+ * sn.ormqr(h, tau, b3);
+ */
 export function ormqr(x: Tensor, tau: Tensor, c: Tensor, options: OrmqrOptions = {}): Tensor {
   const op = 'ormqr';
   takesOrmqr(op, x, tau, c, options);

@@ -25,11 +25,13 @@ import {
   unstacked,
 } from './stack.ts';
 
+/** @names SolveOptions, linalg.SolveOptions */
 export interface SolveOptions {
   /** false solves X·A = B; true by default. */
   readonly left?: boolean;
 }
 
+/** @names SolveExOptions, linalg.SolveExOptions */
 export interface SolveExOptions extends SolveOptions, CheckOptions {}
 
 /** The solution, and where A is singular. */
@@ -70,6 +72,11 @@ const takesSolve = arg.takes<typeof solve>(
 /**
  * X of A·X = B for square matrices, by elimination with partial pivoting. B is a matrix, a vector,
  * or a stack of either. Where A is singular the next read fails with E_VALUE.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * const b = sn.tensor([[2], [1]]);
+ * sn.linalg.solve(a, b);
  */
 export function solve(a: Tensor, b: Tensor, options: SolveOptions = {}): Tensor {
   takesSolve('solve', a, b, options);
@@ -84,7 +91,14 @@ const takesSolveEx = arg.takes<typeof solveEx>(
   ['options', arg.options<SolveExOptions>({ left: arg.flag, checkErrors: arg.flag })],
 );
 
-/** What `solve` gives, and i32 numbers: the first pivot that is 0, counted from 1, or 0. */
+/**
+ * What `solve` gives, and i32 numbers: the first pivot that is 0, counted from 1, or 0.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * const b = sn.tensor([[2], [1]]);
+ * sn.linalg.solveEx(a, b);
+ */
 export function solveEx(a: Tensor, b: Tensor, options: SolveExOptions = {}): [x: Tensor, info: Tensor] {
   takesSolveEx('solveEx', a, b, options);
   const found = solution('solveEx', a, b, options.left !== false);
@@ -103,12 +117,25 @@ function inverted(x: Tensor): [inverse: Tensor, info: Tensor] {
 
 const takesInv = arg.takes<typeof inv>(['x', aTensor]);
 
-/** A⁻¹ of a square matrix. Where it is singular the next read fails with E_VALUE. */
+/**
+ * A⁻¹ of a square matrix. Where it is singular the next read fails with E_VALUE.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.inv(a);
+ */
 export function inv(x: Tensor): Tensor {
   return inverseFor('inv', x);
 }
 
-/** A⁻¹: `linalg.inv`. */
+/**
+ * A⁻¹: `linalg.inv`.
+ *
+ * @names inverse
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.inverse(a);
+ */
 export function inverse(x: Tensor): Tensor {
   return inverseFor('inverse', x);
 }
@@ -126,7 +153,13 @@ const takesInvEx = arg.takes<typeof invEx>(
   ['options', arg.options<CheckOptions>({ checkErrors: arg.flag })],
 );
 
-/** A⁻¹, and i32 numbers: the first pivot that is 0, counted from 1, or 0. */
+/**
+ * A⁻¹, and i32 numbers: the first pivot that is 0, counted from 1, or 0.
+ *
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.invEx(a);
+ */
 export function invEx(x: Tensor, options: CheckOptions = {}): [inverse: Tensor, info: Tensor] {
   takesInvEx('invEx', x, options);
   checkSquare('invEx', x);
@@ -135,6 +168,7 @@ export function invEx(x: Tensor, options: CheckOptions = {}): [inverse: Tensor, 
   return found;
 }
 
+/** @names SolveTriangularOptions, linalg.SolveTriangularOptions */
 export interface SolveTriangularOptions {
   /** Whether A is an upper triangle (the other one is not read); false by default. */
   readonly upper?: boolean;
@@ -153,7 +187,14 @@ const takesTriangular = arg.takes<typeof solveTriangular>(
   ],
 );
 
-/** X of A·X = B by substitution, of a triangle A: a pivot of 0 gives ±∞ or NaN. */
+/**
+ * X of A·X = B by substitution, of a triangle A: a pivot of 0 gives ±∞ or NaN.
+ *
+ * @example
+ * const b = sn.tensor([[2], [1]]);
+ * const l = sn.tensor([[2, 0], [1, 1]]);
+ * sn.linalg.solveTriangular(l, b, { upper: false });
+ */
 export function solveTriangular(a: Tensor, b: Tensor, options: SolveTriangularOptions = {}): Tensor {
   const op = 'solveTriangular';
   takesTriangular(op, a, b, options);
@@ -177,6 +218,7 @@ function substituted(b: GraphBuilder, triangle: Node, sides: Node, upper: boolea
   return upper ? solveUpper(b, triangle, sides, unit) : solveLower(b, triangle, sides, unit);
 }
 
+/** @names TriangularSolveOptions, linalg.TriangularSolveOptions */
 export interface TriangularSolveOptions {
   /** Whether A is an upper triangle; true by default, as in PyTorch. */
   readonly upper?: boolean;
@@ -195,7 +237,15 @@ const takesOld = arg.takes<typeof triangularSolve>(
   ],
 );
 
-/** X of A·X = B, and A: what `solveTriangular` does, with PyTorch's older arguments. */
+/**
+ * X of A·X = B, and A: what `solveTriangular` does, with PyTorch's older arguments.
+ *
+ * @names triangularSolve, linalg.triangularSolve
+ * @example
+ * const b = sn.tensor([[2], [1]]);
+ * const l = sn.tensor([[2, 0], [1, 1]]);
+ * sn.triangularSolve(b, l, { upper: false });
+ */
 export function triangularSolve(
   b: Tensor,
   a: Tensor,

@@ -49,6 +49,7 @@ const lengths: arg.Kind<Lengths> = {
     value instanceof Tensor ? aTensor.refuse(op, what, value) : numbers.refuse(op, what, value),
 };
 
+/** @internal */
 export const ctcOptions: arg.Table<CtcOptions> = {
   ...lossOptions,
   blank: arg.count(0),
@@ -130,6 +131,11 @@ function labelRows(b: GraphBuilder, targets: Node, counts: Node, batch: number, 
  * or all samples' labels one after another. `mean` divides each sample's loss by its number of
  * labels. A label that comes twice in a row needs a blank between. As in PyTorch the gradient is
  * that of the logits before `logSoftmax`, from which the log-probabilities must come.
+ *
+ * @example
+ * const steps = sn.logSoftmax(sn.linspace(0, 11, 12).reshape([4, 1, 3]), 2);
+ * const word = sn.tensor([[1, 2]], { dtype: 'i32' });
+ * sn.ctcLoss(steps, word, 4, 2);
  */
 export function ctcLoss(
   logProbs: Tensor,

@@ -20,6 +20,7 @@ export interface GaussianNllOptions extends LossOptions {
   readonly eps?: number;
 }
 
+/** @internal */
 export const gaussianNllOptions: arg.Table<GaussianNllOptions> = {
   ...lossOptions,
   full: arg.flag,
@@ -35,6 +36,12 @@ const takesGaussianNll = arg.takes<typeof gaussianNllLoss>(
 /**
  * ½·(log variance + (x − target)²/variance). A variance without the last axis holds for all of that
  * axis.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * const variance = sn.tensor([[1, 2, 1], [4, 1, 1]]);
+ * sn.gaussianNllLoss(x, y, variance);
  */
 export function gaussianNllLoss(
   x: Tensor,
@@ -100,6 +107,7 @@ export interface PoissonNllOptions extends LossOptions {
   readonly eps?: number;
 }
 
+/** @internal */
 export const poissonNllOptions: arg.Table<PoissonNllOptions> = {
   ...lossOptions,
   logInput: arg.flag,
@@ -112,7 +120,14 @@ const takesPoissonNll = arg.takes<typeof poissonNllLoss>(
   ['options', arg.options<PoissonNllOptions>(poissonNllOptions)],
 );
 
-/** eˣ − target·x, or x − target·log(x + eps) of rates x. */
+/**
+ * eˣ − target·x, or x − target·log(x + eps) of rates x.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * sn.poissonNllLoss(x, y);
+ */
 export function poissonNllLoss(
   x: Tensor,
   target: TensorLike,

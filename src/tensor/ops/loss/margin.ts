@@ -31,7 +31,14 @@ const takesSoftMargin = arg.takes<typeof softMarginLoss>(
   ['options', arg.options<LossOptions>(lossOptions)],
 );
 
-/** log(1 + e^(−target·x)) for targets 1 and −1. */
+/**
+ * log(1 + e^(−target·x)) for targets 1 and −1.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const signs = sn.tensor([[1, -1, 1], [1, 1, -1]]);
+ * sn.softMarginLoss(x, signs);
+ */
 export function softMarginLoss(x: Tensor, target: TensorLike, options: LossOptions = {}): Tensor<FloatDType> {
   takesSoftMargin('softMarginLoss', x, target, options);
   const dtype = operandType('softMarginLoss', [x, target], 'realFloat');
@@ -65,6 +72,7 @@ export interface MultiMarginOptions extends LossOptions {
   readonly weight?: Tensor;
 }
 
+/** @internal */
 export const multiMarginOptions: arg.Table<MultiMarginOptions> = {
   ...lossOptions,
   p: arg.kind<number>('1 or 2', (value) => value === 1 || value === 2),
@@ -80,6 +88,11 @@ const takesMultiMargin = arg.takes<typeof multiMarginLoss>(
 /**
  * Σ over other classes of max(0, margin − x[target] + x)ᵖ, over the number of classes, for scores
  * [N, C] and classes [N].
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const labels = sn.tensor([2, 0], { dtype: 'i32' });
+ * sn.multiMarginLoss(x, labels);
  */
 export function multiMarginLoss(
   x: Tensor,
@@ -124,6 +137,11 @@ const takesMultilabelMargin = arg.takes<typeof multilabelMarginLoss>(
 /**
  * Σ over the sample's classes t and all others i of max(0, 1 − x[t] + x[i]), over the number of
  * classes. Targets [N, C] list the sample's classes, and end at the first negative one.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const sets = sn.tensor([[0, 2, -1], [1, -1, 0]], { dtype: 'i32' });
+ * sn.multilabelMarginLoss(x, sets);
  */
 export function multilabelMarginLoss(
   x: Tensor,
@@ -172,6 +190,7 @@ export interface MultilabelSoftMarginOptions extends LossOptions {
   readonly weight?: TensorLike;
 }
 
+/** @internal */
 export const multilabelSoftMarginOptions: arg.Table<MultilabelSoftMarginOptions> = {
   ...lossOptions,
   weight: anOperand,
@@ -182,7 +201,14 @@ const takesMultilabelSoft = arg.takes<typeof multilabelSoftMarginLoss>(
   ['options', arg.options<MultilabelSoftMarginOptions>(multilabelSoftMarginOptions)],
 );
 
-/** The mean over classes (the last axis) of the binary cross-entropy of sigmoid(x), targets 0 or 1. */
+/**
+ * The mean over classes (the last axis) of the binary cross-entropy of sigmoid(x), targets 0 or 1.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const q = sn.tensor([[0.5, 0.25, 0.25], [0, 1, 0]]);
+ * sn.multilabelSoftMarginLoss(x, q);
+ */
 export function multilabelSoftMarginLoss(
   x: Tensor,
   target: TensorLike,

@@ -58,6 +58,7 @@ export interface MarginOptions extends LossOptions {
   readonly margin?: number;
 }
 
+/** @internal */
 export const marginOptions: arg.Table<MarginOptions> = { ...lossOptions, margin: arg.number };
 
 const takesMarginRanking = arg.takes<typeof marginRankingLoss>(
@@ -67,7 +68,15 @@ const takesMarginRanking = arg.takes<typeof marginRankingLoss>(
   ['options', arg.options<MarginOptions>(marginOptions)],
 );
 
-/** max(0, −target·(x − y) + margin): the target is 1 where x should rank above y, −1 below. */
+/**
+ * max(0, −target·(x − y) + margin): the target is 1 where x should rank above y, −1 below.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * const signs = sn.tensor([[1, -1, 1], [1, 1, -1]]);
+ * sn.marginRankingLoss(x, y, signs);
+ */
 export function marginRankingLoss(
   x: Tensor,
   y: Tensor,
@@ -103,6 +112,12 @@ const takesCosineEmbedding = arg.takes<typeof cosineEmbeddingLoss>(
 /**
  * 1 − cos(x, y) where the target is 1, max(0, cos(x, y) − margin) where it is −1: for rows [N, D]
  * and targets [N], or one pair. A target of unsigned integers has its greatest for −1.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * const side = sn.tensor([1, -1]);
+ * sn.cosineEmbeddingLoss(x, y, side);
  */
 export function cosineEmbeddingLoss(
   x: Tensor,
@@ -161,6 +176,7 @@ export interface TripletMarginOptions extends TripletOptions {
 }
 
 const tripletOptions: arg.Table<TripletOptions> = { ...lossOptions, margin: arg.number, swap: arg.flag };
+/** @internal */
 export const tripletMarginOptions: arg.Table<TripletMarginOptions> = {
   ...tripletOptions,
   p: arg.number,
@@ -173,7 +189,15 @@ const takesTripletMargin = arg.takes<typeof tripletMarginLoss>(
   ['options', arg.options<TripletMarginOptions>(tripletMarginOptions)],
 );
 
-/** max(0, d(anchor, positive) − d(anchor, negative) + margin) along the last axis. */
+/**
+ * max(0, d(anchor, positive) − d(anchor, negative) + margin) along the last axis.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * const z = sn.tensor([[0, 1, 1], [2, 0, 3]]);
+ * sn.tripletMarginLoss(x, y, z);
+ */
 export function tripletMarginLoss(
   anchor: Tensor,
   positive: Tensor,
@@ -206,6 +230,7 @@ export interface TripletDistanceOptions extends TripletOptions {
   readonly distance?: (x: Tensor, y: Tensor) => Tensor;
 }
 
+/** @internal */
 export const tripletDistanceOptions: arg.Table<TripletDistanceOptions> = {
   ...tripletOptions,
   distance: arg.callable<(x: Tensor, y: Tensor) => Tensor>(),
@@ -217,7 +242,15 @@ const takesTripletDistance = arg.takes<typeof tripletMarginWithDistanceLoss>(
   ['options', arg.options<TripletDistanceOptions>(tripletDistanceOptions)],
 );
 
-/** `tripletMarginLoss` with any function as its distance. */
+/**
+ * `tripletMarginLoss` with any function as its distance.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[2, 0, 1], [1, 5, 0]]);
+ * const z = sn.tensor([[0, 1, 1], [2, 0, 3]]);
+ * sn.tripletMarginWithDistanceLoss(x, y, z);
+ */
 export function tripletMarginWithDistanceLoss(
   anchor: Tensor,
   positive: Tensor,

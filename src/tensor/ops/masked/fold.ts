@@ -24,13 +24,27 @@ import {
   type MaskedReduceOptions,
 } from './masks.ts';
 
-/** Σ of the elements where the mask is true; 0 over nothing. */
+/**
+ * Σ of the elements where the mask is true; 0 over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.sum(x, 1, { mask });
+ */
 export function sum(x: Tensor, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesMaskedReduce('masked.sum', x, axes, options);
   return folded('masked.sum', 'sum', x, axes, options);
 }
 
-/** Π of the elements where the mask is true; 1 over nothing. */
+/**
+ * Π of the elements where the mask is true; 1 over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.prod(x, 1, { mask });
+ */
 export function prod(x: Tensor, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesMaskedReduce('masked.prod', x, axes, options);
   return folded('masked.prod', 'prod', x, axes, options);
@@ -67,13 +81,27 @@ function extremum(
   });
 }
 
-/** The greatest elements where the mask is true; −∞ or the least integer over nothing. */
+/**
+ * The greatest elements where the mask is true; −∞ or the least integer over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.amax(x, 1, { mask });
+ */
 export function amax(x: Tensor, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesMaskedReduce('masked.amax', x, axes, options);
   return extremum('masked.amax', 'max', x, axes, options);
 }
 
-/** The least elements where the mask is true; ∞ or the greatest integer over nothing. */
+/**
+ * The least elements where the mask is true; ∞ or the greatest integer over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.amin(x, 1, { mask });
+ */
 export function amin(x: Tensor, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesMaskedReduce('masked.amin', x, axes, options);
   return extremum('masked.amin', 'min', x, axes, options);
@@ -107,13 +135,27 @@ function place(
   });
 }
 
-/** The i32 places of the greatest elements where the mask is true; the first over nothing. */
+/**
+ * The i32 places of the greatest elements where the mask is true; the first over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.argmax(x, 1, { mask });
+ */
 export function argmax(x: Tensor, axis?: number, options: MaskedReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('masked.argmax', x, axis, options);
   return place('masked.argmax', 'max', x, axis, options);
 }
 
-/** The i32 places of the least elements where the mask is true; the first over nothing. */
+/**
+ * The i32 places of the least elements where the mask is true; the first over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.argmin(x, 1, { mask });
+ */
 export function argmin(x: Tensor, axis?: number, options: MaskedReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('masked.argmin', x, axis, options);
   return place('masked.argmin', 'min', x, axis, options);
@@ -129,7 +171,14 @@ function meanOf(b: GraphBuilder, x: Node, mask: Node | undefined, axes: readonly
   return div(b, reduceKeep(b, 'sum', keptOr(b, x, mask, 0), axes), count);
 }
 
-/** Mean of the elements where the mask is true, integers as f32; NaN over nothing. */
+/**
+ * Mean of the elements where the mask is true, integers as f32; NaN over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.mean(x, 1, { mask });
+ */
 export function mean(x: Tensor, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesMaskedReduce('masked.mean', x, axes, options);
   return maskedFold('masked.mean', x, axes, options, floatOf(x, options), meanOf);
@@ -163,14 +212,28 @@ function spread(
   });
 }
 
-/** Variance of the elements where the mask is true; unbiased unless `correction: 0`. */
-function variance(x: Tensor, axes?: Axes, options: MaskedVarOptions = {}): Tensor {
+/**
+ * Variance of the elements where the mask is true; unbiased unless `correction: 0`.
+ *
+ * @names masked.var
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.var(x, 1, { mask });
+ */
+export function variance(x: Tensor, axes?: Axes, options: MaskedVarOptions = {}): Tensor {
   takesVariance('masked.var', x, axes, options);
   return spread('masked.var', x, axes, options, false);
 }
-export { variance as var };
 
-/** Standard deviation of the elements where the mask is true. */
+/**
+ * Standard deviation of the elements where the mask is true.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.std(x, 1, { mask });
+ */
 export function std(x: Tensor, axes?: Axes, options: MaskedVarOptions = {}): Tensor {
   takesVariance('masked.std', x, axes, options);
   return spread('masked.std', x, axes, options, true);
@@ -183,7 +246,14 @@ const takesNorm = arg.takes<typeof norm>(
   ['options', arg.options<MaskedReduceOptions>(maskedReduceOptions)],
 );
 
-/** (Σ |x|^p)^(1/p) of the elements where the mask is true. */
+/**
+ * (Σ |x|^p)^(1/p) of the elements where the mask is true.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.norm(x, 2, 1, { mask });
+ */
 export function norm(x: Tensor, p = 2, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesNorm('masked.norm', x, p, axes, options);
   return maskedFold('masked.norm', x, axes, options, floatOf(x, options), (b, node, mask, list) =>
@@ -197,7 +267,14 @@ const takesMedian = arg.takes<typeof median>(
   ['options', arg.options<MaskedReduceOptions>(maskedReduceOptions)],
 );
 
-/** The lower of the middle elements along an axis where the mask is true; NaN over nothing. */
+/**
+ * The lower of the middle elements along an axis where the mask is true; NaN over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.median(x, 1, { mask });
+ */
 export function median(x: Tensor, axis = -1, options: MaskedReduceOptions = {}): Tensor {
   takesMedian('masked.median', x, axis, options);
   const { mask, keepdim, dtype } = options;
@@ -208,7 +285,14 @@ export function median(x: Tensor, axis = -1, options: MaskedReduceOptions = {}):
   return nanmedian(kept, axis, keepdim === undefined ? {} : { keepdim });
 }
 
-/** log Σ eˣ of the elements where the mask is true; −∞ over nothing. */
+/**
+ * log Σ eˣ of the elements where the mask is true; −∞ over nothing.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.logsumexp(x, 1, { mask });
+ */
 export function logsumexp(x: Tensor, axes?: Axes, options: MaskedReduceOptions = {}): Tensor {
   takesMaskedReduce('masked.logsumexp', x, axes, options);
   checkNotComplex('masked.logsumexp', x);

@@ -38,7 +38,14 @@ function overLine(
   });
 }
 
-/** eˣ / Σ eˣ along an axis over the elements where the mask is true; 0 elsewhere. */
+/**
+ * eˣ / Σ eˣ along an axis over the elements where the mask is true; 0 elsewhere.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.softmax(x, 1, { mask });
+ */
 export function softmax(x: Tensor, axis: number, options: MaskOptions = {}): Tensor {
   takesLine('masked.softmax', x, axis, options);
   checkFloat('masked.softmax', x);
@@ -47,7 +54,14 @@ export function softmax(x: Tensor, axis: number, options: MaskOptions = {}): Ten
   );
 }
 
-/** The logarithm of `masked.softmax`: −∞ where the mask is false. */
+/**
+ * The logarithm of `masked.softmax`: −∞ where the mask is false.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.logSoftmax(x, 1, { mask });
+ */
 export function logSoftmax(x: Tensor, axis: number, options: MaskOptions = {}): Tensor {
   takesLine('masked.logSoftmax', x, axis, options);
   checkFloat('masked.logSoftmax', x);
@@ -56,7 +70,14 @@ export function logSoftmax(x: Tensor, axis: number, options: MaskOptions = {}): 
   );
 }
 
-/** `masked.softmax` of −x. */
+/**
+ * `masked.softmax` of −x.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.softmin(x, 1, { mask });
+ */
 export function softmin(x: Tensor, axis: number, options: MaskOptions = {}): Tensor {
   takesLine('masked.softmin', x, axis, options);
   checkFloat('masked.softmin', x);
@@ -77,7 +98,14 @@ const takesNormalize = arg.takes<typeof normalize>(
   ['options', arg.options<MaskedNormalizeOptions>({ ...maskOptions, eps: arg.number })],
 );
 
-/** x by its p-norm along an axis, over the elements where the mask is true; 0 elsewhere. */
+/**
+ * x by its p-norm along an axis, over the elements where the mask is true; 0 elsewhere.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.normalize(x, 2, 1, { mask });
+ */
 export function normalize(x: Tensor, p: number, axis: number, options: MaskedNormalizeOptions = {}): Tensor {
   takesNormalize('masked.normalize', x, p, axis, options);
   checkInexact('masked.normalize', x);
@@ -97,13 +125,27 @@ function running(op: string, monoid: 'sum' | 'prod', x: Tensor, axis: number, op
   });
 }
 
-/** Running sums of the elements where the mask is true. */
+/**
+ * Running sums of the elements where the mask is true.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.cumsum(x, 1, { mask });
+ */
 export function cumsum(x: Tensor, axis: number, options: MaskOptions = {}): Tensor {
   takesLine('masked.cumsum', x, axis, options);
   return running('masked.cumsum', 'sum', x, axis, options);
 }
 
-/** Running products of the elements where the mask is true. */
+/**
+ * Running products of the elements where the mask is true.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.cumprod(x, 1, { mask });
+ */
 export function cumprod(x: Tensor, axis: number, options: MaskOptions = {}): Tensor {
   takesLine('masked.cumprod', x, axis, options);
   return running('masked.cumprod', 'prod', x, axis, options);
@@ -122,7 +164,15 @@ const takesLogaddexp = arg.takes<typeof logaddexp>(
   ['options', arg.options<MaskedLogaddexpOptions>({ inputMask: aTensor, otherMask: aTensor })],
 );
 
-/** log(eˣ + eʸ) of the elements where their masks are true; −∞ where neither is. */
+/**
+ * log(eˣ + eʸ) of the elements where their masks are true; −∞ where neither is.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const y = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.masked.logaddexp(x, y, { inputMask: mask, otherMask: mask });
+ */
 export function logaddexp(x: Tensor, y: Tensor, options: MaskedLogaddexpOptions = {}): Tensor {
   takesLogaddexp('masked.logaddexp', x, y, options);
   checkFloat('masked.logaddexp', x, y);

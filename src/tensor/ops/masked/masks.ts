@@ -19,13 +19,15 @@ export interface MaskOptions {
   readonly dtype?: DType;
 }
 
+/** @internal */
 export const maskOptions: arg.Table<MaskOptions> = { mask: aTensor, dtype: arg.dtype };
 
 export interface MaskedReduceOptions extends ReduceOptions, MaskOptions {}
 
+/** @internal */
 export const maskedReduceOptions: arg.Table<MaskedReduceOptions> = { ...reduceOptions, ...maskOptions };
 
-/** Checks the arguments of a masked reduction. */
+/** Checks the arguments of a masked reduction. @internal */
 export const takesMaskedReduce: arg.Signature<
   [x: Tensor, axes?: Axes | undefined, options?: MaskedReduceOptions | undefined]
 > = arg.takes<(x: Tensor, axes?: Axes, options?: MaskedReduceOptions) => Tensor>(
@@ -34,7 +36,7 @@ export const takesMaskedReduce: arg.Signature<
   ['options', arg.options<MaskedReduceOptions>(maskedReduceOptions)],
 );
 
-/** The mask must be bool and broadcast to x. */
+/** The mask must be bool and broadcast to x. @internal */
 export function checkMask(op: string, x: Tensor, mask: Tensor | undefined): void {
   if (mask === undefined) return;
   checkMaskType(op, mask);
@@ -43,19 +45,19 @@ export function checkMask(op: string, x: Tensor, mask: Tensor | undefined): void
     throw new TensorError('E_SHAPE', op, `the mask must broadcast to x: ${show(x, mask)}`);
 }
 
-/** x where the mask is true, elsewhere a number. */
+/** x where the mask is true, elsewhere a number. @internal */
 export function keptOr(b: GraphBuilder, x: Node, mask: Node | undefined, value: number | bigint): Node {
   return mask === undefined ? x : where(b, broadcast(b, mask, dims(x)), x, fullLike(b, x, value));
 }
 
-/** What the least or the greatest of nothing is. */
+/** What the least or the greatest of nothing is. @internal */
 export function endOf(dtype: DType, greatest: boolean): number | bigint {
   if (dtype === 'bool') return greatest ? 1 : 0;
   if (isFloat(dtype)) return greatest ? Infinity : -Infinity;
   return integerRange(dtype)[greatest ? 1 : 0];
 }
 
-/** Records a masked fold that keeps its axes, over x in a wide dtype. */
+/** Records a masked fold that keeps its axes, over x in a wide dtype. @internal */
 export function maskedFold(
   op: string,
   x: Tensor,
@@ -73,13 +75,13 @@ export function maskedFold(
   });
 }
 
-/** The dtype that a mean or a norm is computed in: floats and complex numbers as they are, others as f32. */
+/** The dtype that a mean or a norm is computed in: floats and complex numbers as they are, others as f32. @internal */
 export function floatOf(x: Tensor, { dtype }: MaskOptions): DType {
   if (dtype !== undefined && isInexact(dtype)) return dtype;
   return isInexact(x.dtype) ? x.dtype : 'f32';
 }
 
-/** (Σ |x|^p)^(1/p) of the elements where the mask is true, axes kept. */
+/** (Σ |x|^p)^(1/p) of the elements where the mask is true, axes kept. @internal */
 export function normNode(
   b: GraphBuilder,
   x: Node,

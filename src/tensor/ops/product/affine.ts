@@ -56,15 +56,55 @@ function scale(x: Tensor, factor: TensorLike, isBool: boolean): Tensor {
   return mul(x, isBool ? factor !== 0 : factor);
 }
 
-/** β·x + α·(first @ second) of matrices. */
+/**
+ * β·x + α·(first @ second) of matrices.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * const s = sn.tensor([[1, 2], [3, 4]]);
+ * sn.addmm(s, x, y);
+ */
 export const addmm: Affine = affine('addmm', mm);
-/** β·x + α·(matrix @ vector). */
+/**
+ * β·x + α·(matrix @ vector).
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * const u = sn.tensor([1, -1]);
+ * sn.addmv(u, x, v);
+ */
 export const addmv: Affine = affine('addmv', mv);
-/** β·x + α·(the outer product of two vectors). */
+/**
+ * β·x + α·(the outer product of two vectors).
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * const u = sn.tensor([1, -1]);
+ * sn.addr(x, u, v);
+ */
 export const addr: Affine = affine('addr', outer);
-/** β·x + α·(the products of two batches of matrices). */
+/**
+ * β·x + α·(the products of two batches of matrices).
+ *
+ * @example
+ * const bx = sn.linspace(0, 5, 6).reshape([1, 2, 3]);
+ * const by = sn.ones([1, 3, 2]);
+ * const s = sn.tensor([[1, 2], [3, 4]]);
+ * sn.baddbmm(s, bx, by);
+ */
 export const baddbmm: Affine = affine('baddbmm', bmm);
-/** β·x + α·(the sum of the products of two batches of matrices). */
+/**
+ * β·x + α·(the sum of the products of two batches of matrices).
+ *
+ * @example
+ * const bx = sn.linspace(0, 5, 6).reshape([1, 2, 3]);
+ * const by = sn.ones([1, 3, 2]);
+ * const s = sn.tensor([[1, 2], [3, 4]]);
+ * sn.addbmm(s, bx, by);
+ */
 export const addbmm: Affine = affine('addbmm', (first, second) => {
   const products = bmm(first, second);
   return sum(products, 0, { dtype: products.dtype });

@@ -20,6 +20,8 @@ import * as formula from '../elementwise/formula.ts';
  * Softmax over the visible keys: e^(x − m) / Σ e^(x − m), where only those count. The maximum takes
  * the least finite score for others, so that no row is −∞ − −∞, and a sum of nothing counts as 1: a
  * row whose keys are all masked gives zeros.
+ *
+ * @internal
  */
 export function attentionWeights(
   b: GraphBuilder,

@@ -54,6 +54,15 @@ const takesScaledDotProductAttention = arg.takes<typeof scaledDotProductAttentio
 /**
  * softmax(q·kᵀ·scale)·v for q [.., Sq, d], k [.., Sk, d], v [.., Sk, dv]; leading axes broadcast. A
  * query that may see no key gives zeros, with gradient zero.
+ *
+ * @example
+ * const q = sn.tensor([[1, 0], [0.5, 2]]);
+ * const k = sn.tensor([[1, 1], [0, 2], [3, 0]]);
+ * const v = sn.tensor([[1], [2], [4]]);
+ * sn.scaledDotProductAttention(q, k, v);
+ * @example <caption>causal</caption>
+ * const q = sn.tensor([[1, 0], [0.5, 2]]);
+ * sn.scaledDotProductAttention(q, q, q, { isCausal: true });
  */
 export function scaledDotProductAttention(
   q: Tensor,

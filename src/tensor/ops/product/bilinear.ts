@@ -20,7 +20,15 @@ const takesBilinear = arg.takes<typeof bilinear>(
   ['the bias', arg.optional(aTensor)],
 );
 
-/** Σᵢⱼ xᵢ·weight[o, i, j]·yⱼ + bias for x [.., I], y [.., J] and a weight [O, I, J]: [.., O]. */
+/**
+ * Σᵢⱼ xᵢ·weight[o, i, j]·yⱼ + bias for x [.., I], y [.., J] and a weight [O, I, J]: [.., O].
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const u = sn.tensor([1, -1]);
+ * const third = sn.tensor([[[1, 0, 1], [0, 1, 0]]]);
+ * sn.bilinear(u, v, third);
+ */
 export function bilinear(x: Tensor, y: Tensor, weight: Tensor, bias?: Tensor): Tensor {
   takesBilinear('bilinear', x, y, weight, bias);
   const op = 'bilinear';
@@ -86,6 +94,11 @@ const takesRotary = arg.takes<typeof rotaryEmbedding>(
 /**
  * Queries or keys [.., S, d] whose pairs of elements are turned by angles that grow with their
  * position (Su et al., 2021), so that products of two depend on their distance.
+ *
+ * @family Attention, recurrent cells and bags
+ * @example
+ * const q = sn.tensor([[1, 0], [0.5, 2]]);
+ * sn.rotaryEmbedding(q);
  */
 export function rotaryEmbedding(x: Tensor, options: RotaryOptions = {}): Tensor {
   takesRotary('rotaryEmbedding', x, options);

@@ -12,7 +12,7 @@ import { expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 
-/** The dtype that the operands of a contraction promote to. */
+/** The dtype that the operands of a contraction promote to. @internal */
 export function productType(op: string, ...operands: readonly Tensor[]): DType {
   for (const x of operands) expectTensor(op, 'every operand', x);
   const dtype = operands.map((x) => x.dtype).reduce(promote);
@@ -22,7 +22,7 @@ export function productType(op: string, ...operands: readonly Tensor[]): DType {
   return castedType(op, dtype);
 }
 
-/** A contraction of named axes; `batch` and `contract` are pairs of axes of x and y. */
+/** A contraction of named axes; `batch` and `contract` are pairs of axes of x and y. @internal */
 export function contract(
   b: GraphBuilder,
   x: Node,
@@ -40,7 +40,7 @@ export function contract(
   });
 }
 
-/** The broadcast of the leading axes; undefined when they do not fit. */
+/** The broadcast of the leading axes; undefined when they do not fit. @internal */
 export function leadingAxes(x: FixedShape, y: FixedShape): number[] | undefined {
   const length = Math.max(x.length, y.length);
   const out: number[] = [];
@@ -52,7 +52,7 @@ export function leadingAxes(x: FixedShape, y: FixedShape): number[] | undefined 
   return out;
 }
 
-/** [.., M, K] by [.., K, N]; leading axes broadcast. */
+/** [.., M, K] by [.., K, N]; leading axes broadcast. @internal */
 export function matmulNodes(b: GraphBuilder, x: Node, y: Node, dtype: DType = x.dtype): Node {
   const [left, right] = [dims(x), dims(y)];
   const [leadX, leadY] = [left.slice(0, -2), right.slice(0, -2)];

@@ -48,12 +48,14 @@ export interface ConvTransposeOptions {
   readonly groups?: number;
 }
 
+/** @internal */
 export const convOptions: arg.Table<ConvOptions> = {
   stride: arg.sizes(1),
   padding: arg.either(arg.oneOf('same', 'valid'), paddings),
   dilation: arg.sizes(1),
   groups: arg.count(1),
 };
+/** @internal */
 export const convTransposeOptions: arg.Table<ConvTransposeOptions> = {
   ...convOptions,
   padding: paddings,
@@ -182,7 +184,14 @@ const takesConv1d = arg.takes<typeof conv1d>(
   ['options', arg.options<ConvOptions>(convOptions)],
 );
 
-/** x [N,C,L], weight [O, C/groups, K], bias [O]. */
+/**
+ * x [N,C,L], weight [O, C/groups, K], bias [O].
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * const k1 = sn.tensor([[[1, -1]]]);
+ * sn.conv1d(line, k1);
+ */
 export function conv1d<A extends DType, B extends DType>(
   x: Tensor<A>,
   weight: Tensor<B>,
@@ -193,7 +202,17 @@ export function conv1d<A extends DType, B extends DType>(
   return convolve('conv1d', 1, x, weight, bias, options);
 }
 
-/** x [N,C,H,W], weight [O, C/groups, KH, KW], bias [O]. */
+/**
+ * x [N,C,H,W], weight [O, C/groups, KH, KW], bias [O].
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * const k2 = sn.tensor([[[[1, 0], [0, -1]]]]);
+ * sn.conv2d(image, k2, undefined, { stride: 2 });
+ * @example <caption>groups</caption>
+ * const channels = sn.linspace(0, 15, 16).reshape([1, 4, 2, 2]);
+ * sn.conv2d(channels, sn.ones([4, 1, 2, 2]), undefined, { groups: 4, dilation: 1 });
+ */
 export function conv2d<A extends DType, B extends DType>(
   x: Tensor<A>,
   weight: Tensor<B>,
@@ -204,7 +223,14 @@ export function conv2d<A extends DType, B extends DType>(
   return convolve('conv2d', 2, x, weight, bias, options);
 }
 
-/** x [N,C,D,H,W], weight [O, C/groups, KD, KH, KW], bias [O]. */
+/**
+ * x [N,C,D,H,W], weight [O, C/groups, KD, KH, KW], bias [O].
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * const k3 = sn.ones([1, 1, 2, 2, 2]);
+ * sn.conv3d(volume, k3);
+ */
 export function conv3d<A extends DType, B extends DType>(
   x: Tensor<A>,
   weight: Tensor<B>,
@@ -274,7 +300,14 @@ const takesConvTranspose1d = arg.takes<typeof convTranspose1d>(
   ['options', arg.options<ConvTransposeOptions>(convTransposeOptions)],
 );
 
-/** x [N,C,L], weight [C, O/groups, K], bias [O]. */
+/**
+ * x [N,C,L], weight [C, O/groups, K], bias [O].
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * const k1 = sn.tensor([[[1, -1]]]);
+ * sn.convTranspose1d(line, k1);
+ */
 export function convTranspose1d<A extends DType, B extends DType>(
   x: Tensor<A>,
   weight: Tensor<B>,
@@ -285,7 +318,13 @@ export function convTranspose1d<A extends DType, B extends DType>(
   return convolveBack('convTranspose1d', 1, x, weight, bias, options);
 }
 
-/** x [N,C,H,W], weight [C, O/groups, KH, KW], bias [O]. */
+/**
+ * x [N,C,H,W], weight [C, O/groups, KH, KW], bias [O].
+ *
+ * @example
+ * const k2 = sn.tensor([[[[1, 0], [0, -1]]]]);
+ * sn.convTranspose2d(k2, k2);
+ */
 export function convTranspose2d<A extends DType, B extends DType>(
   x: Tensor<A>,
   weight: Tensor<B>,
@@ -296,7 +335,14 @@ export function convTranspose2d<A extends DType, B extends DType>(
   return convolveBack('convTranspose2d', 2, x, weight, bias, options);
 }
 
-/** x [N,C,D,H,W], weight [C, O/groups, KD, KH, KW], bias [O]. */
+/**
+ * x [N,C,D,H,W], weight [C, O/groups, KD, KH, KW], bias [O].
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * const k3 = sn.ones([1, 1, 2, 2, 2]);
+ * sn.convTranspose3d(sn.narrow(volume, 2, 0, 1), k3);
+ */
 export function convTranspose3d<A extends DType, B extends DType>(
   x: Tensor<A>,
   weight: Tensor<B>,

@@ -179,6 +179,11 @@ function pair(b: GraphBuilder, x: Labelled, y: Labelled, needed: (label: string)
  * Σ of products of the operands' elements over all labels that the result lacks. Letters label
  * axes; `...` stands for axes that broadcast, and are summed too if the result lacks it; without
  * `->` the result has the labels that appear once, in alphabetical order.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * sn.einsum('ij,jk->ik', x, y);
  */
 export function einsum(equation: string, ...operands: readonly Tensor[]): Tensor {
   expectText('einsum', 'the equation', equation);

@@ -9,7 +9,7 @@ import { type DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { apply, checkRank, operandType, show, takesOne } from '../operand.ts';
+import { apply, checkRank, operandType, show, takesOne, type Common } from '../operand.ts';
 import { productType, leadingAxes, matmulNodes, contract } from './contract.ts';
 import { diagonalOf } from '../shape/layout.ts';
 
@@ -30,12 +30,30 @@ const takesPair = arg.takes<typeof matmul>(
 /**
  * The matrix product of the last two axes; leading axes broadcast. A vector on the left is a row,
  * on the right a column, and that axis vanishes; two vectors give their inner product.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * sn.matmul(x, y);
+ * @example <caption>bf16</caption>
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * sn.matmul(x.cast('bf16'), y.cast('bf16'), { dtype: 'f32' });
+ * @example <caption>vector</caption>
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.matmul(v, y);
+ * @example <caption>stack</caption>
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * const bx = sn.linspace(0, 5, 6).reshape([1, 2, 3]);
+ * sn.matmul(bx, y);
  */
-export function matmul<A extends DType, B extends DType>(
-  x: Tensor<A>,
-  y: Tensor<B>,
+export function matmul<X extends Tensor, Y extends Tensor>(
+  x: X,
+  y: Y,
   options: MatmulOptions = {},
-): Tensor<Promoted<A, B>> {
+): Tensor<Common<X, Y>> {
   takesPair('matmul', x, y, options);
   return product('matmul', x, y, options);
 }
@@ -65,48 +83,79 @@ function product(op: string, x: Tensor, y: Tensor, options: MatmulOptions): Tens
   });
 }
 
-/** The inner product of two vectors. */
-export function dot<A extends DType, B extends DType>(
-  x: Tensor<A>,
-  y: Tensor<B>,
+/**
+ * The inner product of two vectors.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.dot(v, v);
+ */
+export function dot<X extends Tensor, Y extends Tensor>(
+  x: X,
+  y: Y,
   options: MatmulOptions = {},
-): Tensor<Promoted<A, B>> {
+): Tensor<Common<X, Y>> {
   takesPair('dot', x, y, options);
   checkRank('dot', 'the first operand', x, 1);
   checkRank('dot', 'the second operand', y, 1);
   return product('dot', x, y, options);
 }
 
-/** [M, K] by [K, N]. */
-export function mm<A extends DType, B extends DType>(
-  x: Tensor<A>,
-  y: Tensor<B>,
+/**
+ * [M, K] by [K, N].
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * sn.mm(x, y);
+ */
+export function mm<X extends Tensor, Y extends Tensor>(
+  x: X,
+  y: Y,
   options: MatmulOptions = {},
-): Tensor<Promoted<A, B>> {
+): Tensor<Common<X, Y>> {
   takesPair('mm', x, y, options);
   checkRank('mm', 'the first operand', x, 2);
   checkRank('mm', 'the second operand', y, 2);
   return product('mm', x, y, options);
 }
 
-/** [M, K] by [K]. */
-export function mv<A extends DType, B extends DType>(
-  x: Tensor<A>,
-  y: Tensor<B>,
+/**
+ * [M, K] by [K].
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.mv(x, v);
+ */
+export function mv<X extends Tensor, Y extends Tensor>(
+  x: X,
+  y: Y,
   options: MatmulOptions = {},
-): Tensor<Promoted<A, B>> {
+): Tensor<Common<X, Y>> {
   takesPair('mv', x, y, options);
   checkRank('mv', 'the first operand', x, 2);
   checkRank('mv', 'the second operand', y, 1);
   return product('mv', x, y, options);
 }
 
-/** [B, M, K] by [B, K, N]. */
-export function bmm<A extends DType, B extends DType>(
-  x: Tensor<A>,
-  y: Tensor<B>,
+/**
+ * [B, M, K] by [B, K, N].
+ *
+ * @method
+ * @example
+ * const bx = sn.linspace(0, 5, 6).reshape([1, 2, 3]);
+ * const by = sn.ones([1, 3, 2]);
+ * sn.bmm(bx, by);
+ */
+export function bmm<X extends Tensor, Y extends Tensor>(
+  x: X,
+  y: Y,
   options: MatmulOptions = {},
-): Tensor<Promoted<A, B>> {
+): Tensor<Common<X, Y>> {
   takesPair('bmm', x, y, options);
   checkRank('bmm', 'the first operand', x, 3);
   checkRank('bmm', 'the second operand', y, 3);
@@ -123,8 +172,16 @@ export function bmm<A extends DType, B extends DType>(
 
 const takesOuter = arg.takes<typeof outer>(['the first operand', aTensor], ['the second operand', aTensor]);
 
-/** All products of an element of x and one of y: [M] and [N] give [M, N]. */
-export function outer<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
+/**
+ * All products of an element of x and one of y: [M] and [N] give [M, N].
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const u = sn.tensor([1, -1]);
+ * sn.outer(u, v);
+ */
+export function outer<X extends Tensor, Y extends Tensor>(x: X, y: Y): Tensor<Common<X, Y>> {
   takesOuter('outer', x, y);
   checkRank('outer', 'the first operand', x, 1);
   checkRank('outer', 'the second operand', y, 1);
@@ -145,7 +202,15 @@ const takesLinear = arg.takes<typeof linear>(
   ['options', arg.options<MatmulOptions>({ dtype: arg.dtype })],
 );
 
-/** x · weightᵀ + bias: [.., in] with [out, in] and [out] gives [.., out]. */
+/**
+ * x · weightᵀ + bias: [.., in] with [out, in] and [out] gives [.., out].
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * const b = sn.tensor([0.5, -1]);
+ * sn.linear(x, w, b);
+ */
 export function linear<A extends DType, B extends DType>(
   x: Tensor<A>,
   weight: Tensor<B>,
@@ -178,7 +243,14 @@ export function linear<A extends DType, B extends DType>(
   });
 }
 
-/** Sum of the diagonal of a matrix. */
+/**
+ * Sum of the diagonal of a matrix.
+ *
+ * @method
+ * @example
+ * const s = sn.tensor([[1, 2], [3, 4]]);
+ * sn.trace(s);
+ */
 export function trace(x: Tensor): Tensor {
   takesOne('trace', x);
   checkRank('trace', 'the operand', x, 2);

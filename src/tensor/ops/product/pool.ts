@@ -40,6 +40,7 @@ const divisor: arg.Kind<number> = arg.kind(
   (value) => Number.isSafeInteger(value) && value !== 0,
 );
 
+/** @internal */
 export const avgPoolOptions: arg.Table<AvgPoolOptions> = {
   ...windowOptions,
   countIncludePad: arg.flag,
@@ -94,7 +95,13 @@ const takesMaxPool1d = arg.takes<typeof maxPool1d>(
   ['options', arg.options<WindowOptions>(windowOptions)],
 );
 
-/** The largest element of each window of the last axis; NaN wins, padding never. */
+/**
+ * The largest element of each window of the last axis; NaN wins, padding never.
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * sn.maxPool1d(line, 2);
+ */
 export function maxPool1d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -104,7 +111,13 @@ export function maxPool1d<D extends DType>(
   return maxPool('maxPool1d', 1, x, kernelSize, options);
 }
 
-/** The largest element of each window of the last two axes; NaN wins, padding never. */
+/**
+ * The largest element of each window of the last two axes; NaN wins, padding never.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.maxPool2d(image, 2);
+ */
 export function maxPool2d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -114,7 +127,13 @@ export function maxPool2d<D extends DType>(
   return maxPool('maxPool2d', 2, x, kernelSize, options);
 }
 
-/** The largest element of each window of the last three axes; NaN wins, padding never. */
+/**
+ * The largest element of each window of the last three axes; NaN wins, padding never.
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * sn.maxPool3d(volume, 2);
+ */
 export function maxPool3d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -152,7 +171,13 @@ function maxPoolWithIndices(
   return [values!, indices!];
 }
 
-/** `maxPool1d`, and the i32 place of each maximum in its line. */
+/**
+ * `maxPool1d`, and the i32 place of each maximum in its line.
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * sn.maxPool1dWithIndices(line, 2);
+ */
 export function maxPool1dWithIndices(
   x: Tensor,
   kernelSize: PerAxis,
@@ -162,7 +187,13 @@ export function maxPool1dWithIndices(
   return maxPoolWithIndices('maxPool1dWithIndices', 1, x, kernelSize, options);
 }
 
-/** `maxPool2d`, and the i32 place of each maximum in its flattened plane. */
+/**
+ * `maxPool2d`, and the i32 place of each maximum in its flattened plane.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.maxPool2dWithIndices(image, 2);
+ */
 export function maxPool2dWithIndices(
   x: Tensor,
   kernelSize: PerAxis,
@@ -172,7 +203,13 @@ export function maxPool2dWithIndices(
   return maxPoolWithIndices('maxPool2dWithIndices', 2, x, kernelSize, options);
 }
 
-/** `maxPool3d`, and the i32 place of each maximum in its flattened volume. */
+/**
+ * `maxPool3d`, and the i32 place of each maximum in its flattened volume.
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * sn.maxPool3dWithIndices(volume, 2);
+ */
 export function maxPool3dWithIndices(
   x: Tensor,
   kernelSize: PerAxis,
@@ -223,7 +260,13 @@ const takesAvgPool1d = arg.takes<typeof avgPool1d>(
   ['options', arg.options<AvgPoolOptions>(avgPoolOptions)],
 );
 
-/** The mean of each window of the last axis; of integers without fractions. */
+/**
+ * The mean of each window of the last axis; of integers without fractions.
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * sn.avgPool1d(line, 2);
+ */
 export function avgPool1d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -233,7 +276,13 @@ export function avgPool1d<D extends DType>(
   return avgPool('avgPool1d', 1, x, kernelSize, options);
 }
 
-/** The mean of each window of the last two axes; of integers without fractions. */
+/**
+ * The mean of each window of the last two axes; of integers without fractions.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.avgPool2d(image, 2);
+ */
 export function avgPool2d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -243,7 +292,13 @@ export function avgPool2d<D extends DType>(
   return avgPool('avgPool2d', 2, x, kernelSize, options);
 }
 
-/** The mean of each window of the last three axes; of integers without fractions. */
+/**
+ * The mean of each window of the last three axes; of integers without fractions.
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * sn.avgPool3d(volume, 2);
+ */
 export function avgPool3d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -265,6 +320,7 @@ function lpPool(op: string, spatial: number, x: Tensor, kernelSize: PerAxis, opt
   );
 }
 
+/** @internal */
 export const lpPoolOptions: arg.Table<LpPoolOptions> = { ...windowOptions, p: arg.number };
 const takesLpPool1d = arg.takes<typeof lpPool1d>(
   ['x', aTensor],
@@ -272,7 +328,13 @@ const takesLpPool1d = arg.takes<typeof lpPool1d>(
   ['options', arg.options<LpPoolOptions>(lpPoolOptions)],
 );
 
-/** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last axis. */
+/**
+ * (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last axis.
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * sn.lpPool1d(line, 2);
+ */
 export function lpPool1d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -282,7 +344,13 @@ export function lpPool1d<D extends DType>(
   return lpPool('lpPool1d', 1, x, kernelSize, options);
 }
 
-/** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last two axes. */
+/**
+ * (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last two axes.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.lpPool2d(image, 2);
+ */
 export function lpPool2d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -292,7 +360,13 @@ export function lpPool2d<D extends DType>(
   return lpPool('lpPool2d', 2, x, kernelSize, options);
 }
 
-/** (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last three axes. */
+/**
+ * (Σ |x|ᵖ)^(1/p), the p-norm, over each window of the last three axes.
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * sn.lpPool3d(volume, 2);
+ */
 export function lpPool3d<D extends DType>(
   x: Tensor<D>,
   kernelSize: PerAxis,
@@ -302,7 +376,13 @@ export function lpPool3d<D extends DType>(
   return lpPool('lpPool3d', 3, x, kernelSize, options);
 }
 
-/** The mean over all spatial axes of [N,C,S…], kept with size 1. */
+/**
+ * The mean over all spatial axes of [N,C,S…], kept with size 1.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.globalAvgPool(image);
+ */
 export function globalAvgPool<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('globalAvgPool', x);
   checkFloat('globalAvgPool', x);

@@ -23,7 +23,14 @@ const takesCosineSimilarity = arg.takes<typeof cosineSimilarity>(
   ['options', arg.options<CosineSimilarityOptions>({ eps: arg.number })],
 );
 
-/** Σ x·y / (‖x‖·‖y‖) along an axis (1 by default). */
+/**
+ * Σ x·y / (‖x‖·‖y‖) along an axis (1 by default).
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * sn.cosineSimilarity(x, w);
+ */
 export function cosineSimilarity(
   x: Tensor,
   y: Tensor,

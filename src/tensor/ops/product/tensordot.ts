@@ -23,6 +23,11 @@ const takesTensordot = arg.takes<typeof tensordot>(
 /**
  * The sum of products over pairs of axes: the last `axes` of x with the first ones of y (2 by
  * default), or those of two lists.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * sn.tensordot(x, y, 1);
  */
 export function tensordot(
   x: Tensor,
@@ -87,7 +92,14 @@ const takesPair = arg.takes<(x: Tensor, y: Tensor) => Tensor>(
   ['the second operand', aTensor],
 );
 
-/** The sums of products over the last axes of both; with a number, the product. */
+/**
+ * The sums of products over the last axes of both; with a number, the product.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * sn.inner(x, w);
+ */
 export function inner<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesPair('inner', x, y);
   if (x.rank === 0 || y.rank === 0) return mul(x, y);
@@ -96,13 +108,26 @@ export function inner<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<
   return overPairs('inner', x, y, [[-1], [-1]]);
 }
 
-/** The inner product of two vectors; of complex ones, with the first conjugated. */
+/**
+ * The inner product of two vectors; of complex ones, with the first conjugated.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.vdot(v, v);
+ */
 export function vdot<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesPair('vdot', x, y);
   return calledAs('vdot', () => dot(conj(x), y));
 }
 
-/** Every element of x times all of y, as blocks: the Kronecker product. */
+/**
+ * Every element of x times all of y, as blocks: the Kronecker product.
+ *
+ * @example
+ * const u = sn.tensor([1, -1]);
+ * const s = sn.tensor([[1, 2], [3, 4]]);
+ * sn.kron(s, u);
+ */
 export function kron<A extends DType, B extends DType>(x: Tensor<A>, y: Tensor<B>): Tensor<Promoted<A, B>> {
   takesPair('kron', x, y);
   const rank = Math.max(x.rank, y.rank);

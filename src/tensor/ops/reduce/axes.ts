@@ -19,6 +19,7 @@ export interface ReduceOptions {
   readonly keepdim?: boolean;
 }
 
+/** @internal */
 export const reduceOptions: arg.Table<ReduceOptions> = { keepdim: arg.flag };
 const takes = arg.takes<(x: Tensor, axes?: Axes, options?: ReduceOptions) => Tensor>(
   ['the operand', aTensor],
@@ -26,12 +27,12 @@ const takes = arg.takes<(x: Tensor, axes?: Axes, options?: ReduceOptions) => Ten
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** Checks the arguments of a reduction that has no options of its own. */
+/** Checks the arguments of a reduction that has no options of its own. @internal */
 export function takesReduce(op: string, x: Tensor, axes?: Axes, options?: ReduceOptions): void {
   takes(op, x, axes, options);
 }
 
-/** The axes to fold, ascending; a rank-0 tensor is folded as one element, under axis 0 or −1. */
+/** The axes to fold, ascending; a rank-0 tensor is folded as one element, under axis 0 or −1. @internal */
 export function axesOf(op: string, axes: Axes | undefined, x: Tensor): number[] {
   expectTensor(op, 'the operand', x);
   if (x.rank > 0) return normalizeAxes(op, axes, x.rank);
@@ -39,7 +40,7 @@ export function axesOf(op: string, axes: Axes | undefined, x: Tensor): number[] 
   return [];
 }
 
-/** Removes the kept axes of size 1 unless they are wanted. */
+/** Removes the kept axes of size 1 unless they are wanted. @internal */
 export function dropKeptAxes(b: GraphBuilder, kept: Node, axes: readonly number[], keepdim: boolean): Node {
   if (keepdim) return kept;
   return reshape(
@@ -49,7 +50,7 @@ export function dropKeptAxes(b: GraphBuilder, kept: Node, axes: readonly number[
   );
 }
 
-/** Records a reduction given by a formula that keeps the reduced axes. */
+/** Records a reduction given by a formula that keeps the reduced axes. @internal */
 export function reduction(
   op: string,
   x: Tensor,

@@ -31,7 +31,13 @@ const takesDiff = arg.takes<typeof diff>(
   ['options', arg.options<DiffOptions>({ prepend: aTensor, append: aTensor })],
 );
 
-/** Differences of neighbours along an axis, taken `order` times; of bool, whether they differ. */
+/**
+ * Differences of neighbours along an axis, taken `order` times; of bool, whether they differ.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 4, 3]);
+ * sn.diff(v);
+ */
 export function diff(x: Tensor, order = 1, axis = -1, options: DiffOptions = {}): Tensor {
   takesDiff('diff', x, order, axis, options);
   const at = normalizeAxis('diff', axis, x.rank);
@@ -67,14 +73,26 @@ const takesTrapezoid = arg.takes<typeof trapezoid>(
   ['options', arg.options<TrapezoidOptions>({ x: aTensor, dx: arg.number })],
 );
 
-/** The area below values along an axis, by the trapezoidal rule. */
+/**
+ * The area below values along an axis, by the trapezoidal rule.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 4, 3]);
+ * sn.trapezoid(v);
+ */
 export function trapezoid(y: Tensor, axis = -1, options: TrapezoidOptions = {}): Tensor {
   takesTrapezoid('trapezoid', y, axis, options);
   const [areas, at] = trapezoids('trapezoid', y, axis, options);
   return sum(areas, at);
 }
 
-/** The areas below values up to each of them but the first, by the trapezoidal rule. */
+/**
+ * The areas below values up to each of them but the first, by the trapezoidal rule.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 4, 3]);
+ * sn.cumulativeTrapezoid(v);
+ */
 export function cumulativeTrapezoid(y: Tensor, axis = -1, options: TrapezoidOptions = {}): Tensor {
   takesTrapezoid('cumulativeTrapezoid', y, axis, options);
   const [areas, at] = trapezoids('cumulativeTrapezoid', y, axis, options);
@@ -138,6 +156,10 @@ const takesGradient = arg.takes<typeof gradient>(
 /**
  * Slopes of sampled values along each of the axes (all by default): central differences, exact for
  * squares also where samples are not equally far apart, and one-sided ones at the ends.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 4, 3]);
+ * sn.gradient(v);
  */
 export function gradient(x: Tensor, axes?: Axes, options: GradientOptions = {}): Tensor[] {
   takesGradient('gradient', x, axes, options);

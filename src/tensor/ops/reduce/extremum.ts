@@ -45,13 +45,27 @@ function extremum(
   );
 }
 
-/** The largest elements; NaN wins. Ties share the gradient. */
+/**
+ * The largest elements; NaN wins. Ties share the gradient.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.amax(x, 1);
+ */
 export function amax<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('amax', x, axes, options);
   return extremum('amax', 'max', x, axes, options);
 }
 
-/** The smallest elements; NaN wins. Ties share the gradient. */
+/**
+ * The smallest elements; NaN wins. Ties share the gradient.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.amin(x, 1);
+ */
 export function amin<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('amin', x, axes, options);
   return extremum('amin', 'min', x, axes, options);
@@ -91,7 +105,15 @@ const takesMaskedMax = arg.takes<typeof maskedMax>(
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** The largest elements where the mask holds, −∞ (or the least integer) where it never does. */
+/**
+ * The largest elements where the mask holds, −∞ (or the least integer) where it never does.
+ *
+ * @family Masked operations
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.maskedMax(x, mask, 1);
+ */
 export function maskedMax<D extends DType>(
   x: Tensor<D>,
   mask: Tensor,
@@ -102,7 +124,15 @@ export function maskedMax<D extends DType>(
   return maskedExtremum('maskedMax', 'max', x, mask, axes, options);
 }
 
-/** The smallest elements where the mask holds, ∞ (or the largest integer) where it never does. */
+/**
+ * The smallest elements where the mask holds, ∞ (or the largest integer) where it never does.
+ *
+ * @family Masked operations
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const mask = sn.tensor([[true, false, true], [true, true, false]], { dtype: 'bool' });
+ * sn.maskedMin(x, mask, 1);
+ */
 export function maskedMin<D extends DType>(
   x: Tensor<D>,
   mask: Tensor,
@@ -113,13 +143,27 @@ export function maskedMin<D extends DType>(
   return maskedExtremum('maskedMin', 'min', x, mask, axes, options);
 }
 
-/** The largest elements, as `amax`; for their places too see `maxWithIndices`. */
+/**
+ * The largest elements, as `amax`; for their places too see `maxWithIndices`.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.max(x, 1);
+ */
 export function max<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('max', x, axes, options);
   return extremum('max', 'max', x, axes, options);
 }
 
-/** The smallest elements, as `amin`; for their places too see `minWithIndices`. */
+/**
+ * The smallest elements, as `amin`; for their places too see `minWithIndices`.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.min(x, 1);
+ */
 export function min<D extends DType>(x: Tensor<D>, axes?: Axes, options: ReduceOptions = {}): Tensor<D> {
   takesReduce('min', x, axes, options);
   return extremum('min', 'min', x, axes, options);
@@ -172,6 +216,11 @@ const takesArgmax = arg.takes<typeof argmax>(
 /**
  * i32 position of the largest element along `axis`, or in C-order without one; the first of equals,
  * NaN first of all.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.argmax(x, 1);
  */
 export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('argmax', x, axis, options);
@@ -181,6 +230,11 @@ export function argmax(x: Tensor, axis?: number, options: ReduceOptions = {}): T
 /**
  * i32 position of the smallest element along `axis`, or in C-order without one; the first of
  * equals, NaN first of all.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.argmin(x, 1);
  */
 export function argmin(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor<'i32'> {
   takesArgmax('argmin', x, axis, options);
@@ -221,6 +275,11 @@ const takesMaxWithIndices = arg.takes<typeof maxWithIndices>(
 /**
  * The largest elements along `axis` and their i32 places (the first of equals); the gradient goes
  * to those places.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.maxWithIndices(x, 1);
  */
 export function maxWithIndices<D extends DType>(
   x: Tensor<D>,
@@ -234,6 +293,11 @@ export function maxWithIndices<D extends DType>(
 /**
  * The smallest elements along `axis` and their i32 places (the first of equals); the gradient goes
  * to those places.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.minWithIndices(x, 1);
  */
 export function minWithIndices<D extends DType>(
   x: Tensor<D>,

@@ -94,6 +94,11 @@ const takesLayerNorm = arg.takes<typeof layerNorm>(
 
 /**
  * Standardises over the trailing axes `normalizedShape` (Ba et al., 2016), then scales and shifts.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const scale = sn.tensor([1, 2, 3]);
+ * sn.layerNorm(x, 3, scale);
  */
 export function layerNorm(
   x: Tensor,
@@ -128,7 +133,14 @@ const takesRmsNorm = arg.takes<typeof rmsNorm>(
   ['options', normOptions],
 );
 
-/** x / √(mean(x²) + eps) over the trailing axes (Zhang and Sennrich, 2019), then scaled. */
+/**
+ * x / √(mean(x²) + eps) over the trailing axes (Zhang and Sennrich, 2019), then scaled.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * const scale = sn.tensor([1, 2, 3]);
+ * sn.rmsNorm(x, 3, scale);
+ */
 export function rmsNorm(
   x: Tensor,
   normalizedShape: number | readonly number[],
@@ -180,6 +192,12 @@ const takesGroupNorm = arg.takes<typeof groupNorm>(
 /**
  * Standardises each of `groups` runs of channels of each sample (Wu and He, 2018); scale and shift
  * per channel.
+ *
+ * @example
+ * const image = sn.linspace(0, 1.75, 8).reshape([1, 4, 1, 2]);
+ * const w = sn.tensor([1, 2, 3, 4]);
+ * const b = sn.tensor([0.5, 0, 0, 1]);
+ * sn.groupNorm(image, 2, w, b);
  */
 export function groupNorm(
   x: Tensor,
@@ -215,7 +233,15 @@ const takesInstanceNorm = arg.takes<typeof instanceNorm>(
   ['options', normOptions],
 );
 
-/** Standardises each channel of each sample over its spatial axes (Ulyanov et al., 2016). */
+/**
+ * Standardises each channel of each sample over its spatial axes (Ulyanov et al., 2016).
+ *
+ * @example
+ * const image = sn.linspace(0, 1.75, 8).reshape([1, 4, 1, 2]);
+ * const w = sn.tensor([1, 2, 3, 4]);
+ * const b = sn.tensor([0.5, 0, 0, 1]);
+ * sn.instanceNorm(image, w, b);
+ */
 export function instanceNorm(x: Tensor, weight?: Tensor, bias?: Tensor, options: NormOptions = {}): Tensor {
   takesInstanceNorm('instanceNorm', x, weight, bias, options);
   checkFloat('instanceNorm', x, weight, bias);
@@ -246,6 +272,19 @@ const takesBatchNorm = arg.takes<typeof batchNorm>(
  * Standardises each channel over the batch (Ioffe and Szegedy, 2015). Gives the result and the
  * statistics it used, without gradient: the batch's mean and biased variance in training, else the
  * given ones. `batchNormUpdate` keeps running ones.
+ *
+ * @example
+ * const image = sn.linspace(0, 1.75, 8).reshape([1, 4, 1, 2]);
+ * const w = sn.tensor([1, 2, 3, 4]);
+ * const b = sn.tensor([0.5, 0, 0, 1]);
+ * const mean = sn.tensor([0.5, 1, 1, 2]);
+ * const variance = sn.tensor([1, 2, 1, 4]);
+ * sn.batchNorm(image, mean, variance, w, b);
+ * @example <caption>training</caption>
+ * const image = sn.linspace(0, 1.75, 8).reshape([1, 4, 1, 2]);
+ * const w = sn.tensor([1, 2, 3, 4]);
+ * const b = sn.tensor([0.5, 0, 0, 1]);
+ * sn.batchNorm(image, undefined, undefined, w, b, { training: true });
  */
 export function batchNorm(
   x: Tensor,
@@ -304,6 +343,13 @@ const takesBatchNormUpdate = arg.takes<typeof batchNormUpdate>(
 /**
  * Running statistics after a training batch: (1 − momentum)·old + momentum·new, the variance made
  * unbiased for `count` values per channel. Momentum is 0.1 by default.
+ *
+ * @example
+ * const w = sn.tensor([1, 2, 3, 4]);
+ * const b = sn.tensor([0.5, 0, 0, 1]);
+ * const mean = sn.tensor([0.5, 1, 1, 2]);
+ * const variance = sn.tensor([1, 2, 1, 4]);
+ * sn.batchNormUpdate([mean, variance], [w, b], 2);
  */
 export function batchNormUpdate(
   running: readonly [mean: Tensor, variance: Tensor],
@@ -338,6 +384,10 @@ const takesLocalResponseNorm = arg.takes<typeof localResponseNorm>(
 
 /**
  * x / (k + alpha·mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al., 2012).
+ *
+ * @example
+ * const image = sn.linspace(0, 1.75, 8).reshape([1, 4, 1, 2]);
+ * sn.localResponseNorm(image, 3);
  */
 export function localResponseNorm(x: Tensor, size: number, options: LocalResponseOptions = {}): Tensor {
   takesLocalResponseNorm('localResponseNorm', x, size, options);
@@ -381,7 +431,13 @@ const takesNormalize = arg.takes<typeof normalize>(
   ['options', arg.options<NormalizeOptions>({ p: arg.number, eps: arg.number })],
 );
 
-/** x divided by its p-norm along axes (1 by default). */
+/**
+ * x divided by its p-norm along axes (1 by default).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.normalize(x);
+ */
 export function normalize<D extends DType>(
   x: Tensor<D>,
   axes: Axes = 1,

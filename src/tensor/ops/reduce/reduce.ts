@@ -55,7 +55,17 @@ function fold(
   });
 }
 
-/** Σ; 0 over nothing. */
+/**
+ * Σ; 0 over nothing.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.sum(x, 1);
+ * @example <caption>i64</caption>
+ * const whole = sn.tensor([[1, 2], [3, 4]], { dtype: 'i32' });
+ * sn.sum(whole, 1, { dtype: 'i64' });
+ */
 export function sum<D extends DType, T extends DType = Summed<D>>(
   x: Tensor<D>,
   axes?: Axes,
@@ -65,7 +75,14 @@ export function sum<D extends DType, T extends DType = Summed<D>>(
   return fold('sum', 'sum', casted('sum', x), axes, options);
 }
 
-/** Π; 1 over nothing. */
+/**
+ * Π; 1 over nothing.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.prod(x, 1);
+ */
 export function prod<D extends DType, T extends DType = Summed<D>>(
   x: Tensor<D>,
   axes?: Axes,
@@ -86,7 +103,17 @@ const takesMean = arg.takes<typeof mean>(
   ['options', arg.options<MeanOptions>({ ...reduceOptions, dtype: arg.dtype })],
 );
 
-/** Σ / n of floats, or of what becomes floats by `dtype`; NaN over nothing. */
+/**
+ * Σ / n of floats, or of what becomes floats by `dtype`; NaN over nothing.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.mean(x, 1);
+ * @example <caption>f32</caption>
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.mean(x, 1, { dtype: 'f32' });
+ */
 export function mean<D extends DType, T extends DType = Floated<D>>(
   x: Tensor<D>,
   axes?: Axes,
@@ -104,7 +131,14 @@ export function mean<D extends DType, T extends DType = Floated<D>>(
   });
 }
 
-/** true where some element is not 0 (NaN is not); false over nothing. */
+/**
+ * true where some element is not 0 (NaN is not); false over nothing.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.any(x, 1);
+ */
 export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor<'bool'> {
   takesReduce('any', x, axes, options);
   return reduction('any', x, axes, options, (b, node, list) =>
@@ -112,7 +146,14 @@ export function any(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor
   );
 }
 
-/** true where no element is 0; true over nothing. */
+/**
+ * true where no element is 0; true over nothing.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.all(x, 1);
+ */
 export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor<'bool'> {
   takesReduce('all', x, axes, options);
   return reduction('all', x, axes, options, (b, node, list) =>
@@ -120,7 +161,14 @@ export function all(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor
   );
 }
 
-/** How many elements are not 0, in i32. */
+/**
+ * How many elements are not 0, in i32.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.countNonzero(x, 1);
+ */
 export function countNonzero(x: Tensor, axes?: Axes, options: ReduceOptions = {}): Tensor<'i32'> {
   takesReduce('countNonzero', x, axes, options);
   return reduction('countNonzero', x, axes, options, (b, node, list) =>
@@ -164,14 +212,28 @@ const takesVariance = arg.takes<typeof variance>(
   ['options', arg.options<VarOptions>({ ...reduceOptions, correction: arg.finite })],
 );
 
-/** Variance; unbiased unless `correction: 0`. */
-function variance(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
+/**
+ * Variance; unbiased unless `correction: 0`.
+ *
+ * @internal
+ * @method var
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * x.var(1);
+ */
+export function variance(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
   takesVariance('var', x, axes, options);
   return spreadOver('var', x, axes, options, false);
 }
-export { variance as var };
 
-/** Standard deviation; of the unbiased variance unless `correction: 0`. */
+/**
+ * Standard deviation; of the unbiased variance unless `correction: 0`.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.std(x, 1);
+ */
 export function std<D extends DType>(
   x: Tensor<D>,
   axes?: Axes,
@@ -181,7 +243,13 @@ export function std<D extends DType>(
   return spreadOver('std', x, axes, options, true);
 }
 
-/** Variance and mean over the same axes. */
+/**
+ * Variance and mean over the same axes.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.varMean(x, 1);
+ */
 export function varMean<D extends DType>(
   x: Tensor<D>,
   axes?: Axes,
@@ -201,7 +269,15 @@ export function varMean<D extends DType>(
   return [spread!, centre!];
 }
 
-/** log Σ eˣ, without overflow; integers and bool count as f32. */
+/**
+ * log Σ eˣ, without overflow; integers and bool count as f32.
+ *
+ * @names logsumexp, special.logsumexp
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.logsumexp(x, 1);
+ */
 export function logsumexp<D extends DType>(
   x: Tensor<D>,
   axes?: Axes,
@@ -215,7 +291,13 @@ export function logsumexp<D extends DType>(
   });
 }
 
-/** Whether some element is NaN or ±∞: one flag is reduced on the device and read back. */
+/**
+ * Whether some element is NaN or ±∞: one flag is reduced on the device and read back.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.hasInfNan(x);
+ */
 export async function hasInfNan(x: Tensor): Promise<boolean> {
   takesOne('hasInfNan', x);
   const flag = apply([x], (b, node) => {

@@ -53,7 +53,14 @@ const takesCumsum = arg.takes<typeof cumsum>(
   ['options', arg.options<ScanOptions>({ reverse: arg.flag, exclusive: arg.flag, dtype: arg.dtype })],
 );
 
-/** Running sum. */
+/**
+ * Running sum.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.cumsum(x, 1);
+ */
 export function cumsum<D extends DType, T extends DType = Summed<D>>(
   x: Tensor<D>,
   axis: number,
@@ -63,7 +70,14 @@ export function cumsum<D extends DType, T extends DType = Summed<D>>(
   return cumulate('cumsum', 'sum', casted('cumsum', x), axis, options);
 }
 
-/** Running product. */
+/**
+ * Running product.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.cumprod(x, 1);
+ */
 export function cumprod<D extends DType, T extends DType = Summed<D>>(
   x: Tensor<D>,
   axis: number,
@@ -97,7 +111,13 @@ function runningExtremum(op: string, monoid: 'min' | 'max', x: Tensor, axis: num
 
 const takesCummax = arg.takes<typeof cummax>(['the operand', aTensor], ['axis', arg.inside()]);
 
-/** Running maximum and its i32 places (the latest of equals). */
+/**
+ * Running maximum and its i32 places (the latest of equals).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.cummax(x, 1);
+ */
 export function cummax<D extends DType>(
   x: Tensor<D>,
   axis: number,
@@ -106,7 +126,13 @@ export function cummax<D extends DType>(
   return runningExtremum('cummax', 'max', x, axis);
 }
 
-/** Running minimum and its i32 places (the latest of equals). */
+/**
+ * Running minimum and its i32 places (the latest of equals).
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.cummin(x, 1);
+ */
 export function cummin<D extends DType>(
   x: Tensor<D>,
   axis: number,
@@ -115,7 +141,13 @@ export function cummin<D extends DType>(
   return runningExtremum('cummin', 'min', x, axis);
 }
 
-/** log of the running sum of eˣ, without overflow. */
+/**
+ * log of the running sum of eˣ, without overflow.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.logcumsumexp(x, 1);
+ */
 export function logcumsumexp<D extends DType>(x: Tensor<D>, axis: number): Tensor<D> {
   takesCummax('logcumsumexp', x, axis);
   checkFloat('logcumsumexp', x);

@@ -48,7 +48,15 @@ const takesSoftmax = arg.takes<typeof softmax>(
   ['options', arg.options<SoftmaxOptions>({ dtype: arg.dtype })],
 );
 
-/** eˣ / Σ eˣ along an axis (the last by default) or several; a row of −∞ alone gives NaN. */
+/**
+ * eˣ / Σ eˣ along an axis (the last by default) or several; a row of −∞ alone gives NaN.
+ *
+ * @names softmax, special.softmax
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.softmax(x, 1);
+ */
 export function softmax<D extends DType, T extends DType = Floated<D>>(
   x: Tensor<D>,
   axes: Axes = -1,
@@ -58,7 +66,15 @@ export function softmax<D extends DType, T extends DType = Floated<D>>(
   return overRows('softmax', x, axes, options, formula.softmax);
 }
 
-/** log softmax, without its rounding: (x − max) − log Σ e^(x − max). */
+/**
+ * log softmax, without its rounding: (x − max) − log Σ e^(x − max).
+ *
+ * @names logSoftmax, special.logSoftmax
+ * @method
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.logSoftmax(x, 1);
+ */
 export function logSoftmax<D extends DType, T extends DType = Floated<D>>(
   x: Tensor<D>,
   axes: Axes = -1,
@@ -68,7 +84,13 @@ export function logSoftmax<D extends DType, T extends DType = Floated<D>>(
   return overRows('logSoftmax', x, axes, options, formula.logSoftmax);
 }
 
-/** softmax(−x); integers are negated as such, so that unsigned ones wrap, as in PyTorch. */
+/**
+ * softmax(−x); integers are negated as such, so that unsigned ones wrap, as in PyTorch.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.softmin(x, 1);
+ */
 export function softmin<D extends DType, T extends DType = Floated<D>>(
   x: Tensor<D>,
   axes: Axes = -1,
@@ -81,7 +103,13 @@ export function softmin<D extends DType, T extends DType = Floated<D>>(
   );
 }
 
-/** softmax over the channels of [N,C,H,W] or [C,H,W]. */
+/**
+ * softmax over the channels of [N,C,H,W] or [C,H,W].
+ *
+ * @example
+ * const image = sn.linspace(0, 1.75, 8).reshape([1, 4, 1, 2]);
+ * sn.softmax2d(image);
+ */
 export function softmax2d<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
   takesOne('softmax2d', x);
   return overRows('softmax2d', x, -3, {}, formula.softmax);

@@ -35,6 +35,11 @@ const takesSort = arg.takes<typeof sort>(
 /**
  * The elements along an axis in order, and their i32 positions; equal ones keep their order, NaN
  * counts as the greatest.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.sort(x, 1);
  */
 export function sort<D extends DType>(
   x: Tensor<D>,
@@ -45,7 +50,14 @@ export function sort<D extends DType>(
   return sorted('sort', x, axis, options.descending === true, undefined);
 }
 
-/** The i32 positions of the elements along an axis in order. */
+/**
+ * The i32 positions of the elements along an axis in order.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.argsort(x, 1);
+ */
 export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor<'i32'> {
   takesSort('argsort', x, axis, options);
   checkNotComplex('argsort', x);
@@ -58,7 +70,13 @@ export function argsort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor
 
 const takesMsort = arg.takes<typeof msort>(['the operand', aTensor]);
 
-/** The elements along the first axis in ascending order. */
+/**
+ * The elements along the first axis in ascending order.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.msort(x);
+ */
 export function msort<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesMsort('msort', x);
   return sorted('msort', x, 0, false, undefined)[0];
@@ -78,7 +96,14 @@ const takesTopk = arg.takes<typeof topk>(
   ['options', arg.options<TopkOptions>({ largest: arg.flag, sorted: arg.flag })],
 );
 
-/** The k largest (or smallest) elements along an axis, best first, and their i32 positions. */
+/**
+ * The k largest (or smallest) elements along an axis, best first, and their i32 positions.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.topk(x, 2, 1);
+ */
 export function topk<D extends DType>(
   x: Tensor<D>,
   k: number,
@@ -133,6 +158,11 @@ const takesSearchsorted = arg.takes<typeof searchsorted>(
  * For each value, how many of the ascending boundaries lie below it (i32), by a binary search:
  * where it would be inserted. NaN is last. One line of boundaries serves all values; several lines
  * [.., n] serve values [.., m], a line each.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * const sorted = sn.tensor([1, 2, 4]);
+ * sn.searchsorted(sorted, x);
  */
 export function searchsorted(
   boundaries: Tensor,
@@ -169,7 +199,14 @@ export interface BucketizeOptions {
   readonly right?: boolean;
 }
 
-/** `searchsorted` with one line of boundaries, and the values first. */
+/**
+ * `searchsorted` with one line of boundaries, and the values first.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * const sorted = sn.tensor([1, 2, 4]);
+ * sn.bucketize(x, sorted);
+ */
 export function bucketize(x: TensorLike, boundaries: Tensor, options: BucketizeOptions = {}): Tensor<'i32'> {
   takesBucketize('bucketize', x, boundaries, options);
   checkRank('bucketize', 'the boundaries', boundaries, 1);

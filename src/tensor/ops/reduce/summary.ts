@@ -26,7 +26,13 @@ const takesStdMean = arg.takes<typeof stdMean>(
   ['options', arg.options<VarOptions>({ keepdim: arg.flag, correction: arg.finite })],
 );
 
-/** Standard deviation and mean over the same axes. */
+/**
+ * Standard deviation and mean over the same axes.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.stdMean(x, 1);
+ */
 export function stdMean<D extends DType>(
   x: Tensor<D>,
   axes?: Axes,
@@ -43,7 +49,13 @@ export function stdMean<D extends DType>(
 
 const takesSumToSize = arg.takes<typeof sumToSize>(['x', aTensor], ['the shape', arg.inside()]);
 
-/** Sums over what broadcasting `shape` to x's would repeat. */
+/**
+ * Sums over what broadcasting `shape` to x's would repeat.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.sumToSize(x, [1, 3]);
+ */
 export function sumToSize(x: Tensor, shape: readonly number[]): Tensor {
   takesSumToSize('sumToSize', x, shape);
   checkList('sumToSize', 'a shape', shape);
@@ -64,7 +76,15 @@ const takesAllclose = arg.takes<typeof allclose>(
   ['options', arg.options<CloseOptions>(closeOptions)],
 );
 
-/** Whether all elements are close, as `isclose` has it: one bool. */
+/**
+ * Whether all elements are close, as `isclose` has it: one bool.
+ *
+ * @family Comparisons, booleans, bits and casts
+ * @example
+ * const a = sn.tensor([1, 2, 3]);
+ * const b = sn.tensor([1, 2, 4]);
+ * sn.allclose(a, b, { atol: 1.5 });
+ */
 export function allclose(x: TensorLike, y: TensorLike, options: CloseOptions = {}): Tensor<'bool'> {
   takesAllclose('allclose', x, y, options);
   return all(closeness('allclose', x, y, options));
@@ -72,7 +92,15 @@ export function allclose(x: TensorLike, y: TensorLike, options: CloseOptions = {
 
 const takesEqual = arg.takes<typeof equal>(['x', aTensor], ['y', aTensor]);
 
-/** Whether two tensors have one shape and the same elements: one bool. */
+/**
+ * Whether two tensors have one shape and the same elements: one bool.
+ *
+ * @family Comparisons, booleans, bits and casts
+ * @example
+ * const a = sn.tensor([1, 2, 3]);
+ * const b = sn.tensor([1, 2, 4]);
+ * sn.equal(a, b);
+ */
 export function equal(x: Tensor, y: Tensor): Tensor<'bool'> {
   takesEqual('equal', x, y);
   const sameShape = x.rank === y.rank && x.shape.every((dim, i) => dim === y.shape[i]);
@@ -86,7 +114,13 @@ const takesRenorm = arg.takes<typeof renorm>(
   ['the largest norm', arg.notNegative],
 );
 
-/** Slices along an axis whose p-norm is above `largest`, scaled down to it. */
+/**
+ * Slices along an axis whose p-norm is above `largest`, scaled down to it.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.renorm(x, 2, 0, 1);
+ */
 export function renorm<D extends DType>(
   given: Tensor<D>,
   p: number,

@@ -27,14 +27,15 @@ export interface Unsized {
   readonly size?: undefined;
 }
 
+/** @internal */
 export const sizeOption: arg.Kind<number> = arg.count(0);
 
-/** A count on the device as a number. */
+/** A count on the device as a number. @internal */
 export async function readCount(count: Tensor): Promise<number> {
   return Number(await count.item());
 }
 
-/** Refuses results of unknown sizes in functions that are compiled or differentiated. */
+/** Refuses results of unknown sizes in functions that are compiled or differentiated. @internal */
 export function checkReadable(op: string, option: string = 'size'): void {
   if (currentTrace() === undefined) return;
   const problem = 'the size of the result is known only when the function runs';
@@ -46,13 +47,13 @@ export function checkReadable(op: string, option: string = 'size'): void {
   );
 }
 
-/** How many elements of a flat mask are true, from the first to each: i32. */
+/** How many elements of a flat mask are true, from the first to each: i32. @internal */
 export function runningCount(b: GraphBuilder, mask: Node): Node {
   const attrs = { monoid: 'sum', axis: 0, reverse: false, exclusive: false } as const;
   return b.add('scan', [cast(b, mask, 'i32')], attrs) as Node;
 }
 
-/** How many elements of a mask are true: rank 0, i32. */
+/** How many elements of a mask are true: rank 0, i32. @internal */
 export function countTrue(b: GraphBuilder, mask: Node): Node {
   return reduce(
     b,
@@ -65,6 +66,8 @@ export function countTrue(b: GraphBuilder, mask: Node): Node {
 /**
  * The positions of the first `size` true elements, by the running count of a flat mask: i32. Those
  * that are not there stand behind the last element, where reads give 0.
+ *
+ * @internal
  */
 export function truePlaces(b: GraphBuilder, running: Node, size: number): Node {
   const ranks = iota(b, [size], 0);
@@ -72,7 +75,7 @@ export function truePlaces(b: GraphBuilder, running: Node, size: number): Node {
   return found as Node;
 }
 
-/** The first `size` elements of a flat x where a flat mask is true; 0 for those that are missing. */
+/** The first `size` elements of a flat x where a flat mask is true; 0 for those that are missing. @internal */
 export function compacted(b: GraphBuilder, x: Node, mask: Node, size: number): Node {
   const places = truePlaces(b, runningCount(b, mask), size);
   const chosen = b.add('gather', [x, places], { axis: 0 }) as Node;
@@ -82,7 +85,7 @@ export function compacted(b: GraphBuilder, x: Node, mask: Node, size: number): N
 /** What was compacted goes back to where the mask is true. */
 const compactedRule: CustomRule = (b, [, mask], _value, g) => [spreadBack(b, g, mask!), undefined];
 
-/** Element r of flat `values` where a flat mask is true for the r-th time; 0 elsewhere. */
+/** Element r of flat `values` where a flat mask is true for the r-th time; 0 elsewhere. @internal */
 export function spreadBack(b: GraphBuilder, values: Node, mask: Node): Node {
   const ranks = sub(b, runningCount(b, mask), 1);
   const chosen = b.add('gather', [values, ranks], { axis: 0 }) as Node;
@@ -95,7 +98,7 @@ const spreadBackRule: CustomRule = (b, [values, mask], _value, g) => [
   undefined,
 ];
 
-/** Positions in C-order as one position an axis: i32 of one more axis, of as many elements as axes. */
+/** Positions in C-order as one position an axis: i32 of one more axis, of as many elements as axes. @internal */
 export function unraveled(b: GraphBuilder, flat: Node, shape: readonly number[]): Node[] {
   let stride = sizeOf(shape);
   return shape.map((dim) => {
@@ -105,7 +108,7 @@ export function unraveled(b: GraphBuilder, flat: Node, shape: readonly number[])
   });
 }
 
-/** x in C-order as one line. */
+/** x in C-order as one line. @internal */
 export function flattened(b: GraphBuilder, x: Node): Node {
   return reshape(b, x, [sizeOf(dims(x))]);
 }

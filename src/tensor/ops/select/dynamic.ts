@@ -112,6 +112,11 @@ const takesDynamicSlice = arg.takes<typeof dynamicSlice>(
  * The slice of x of these sizes, one an axis, from starts that may be integer tensors: each counts
  * from the end below 0, and is then moved into [0, size of x − size], so that the slice lies inside.
  * Throws E_SHAPE where a size exceeds x's, or starts are not one an axis.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.dynamicSlice(x, [i.select(0, 0), 1], [1, 2]);
  */
 export function dynamicSlice<D extends DType>(
   x: Tensor<D>,
@@ -142,6 +147,12 @@ const takesDynamicUpdateSlice = arg.takes<typeof dynamicUpdateSlice>(
  * A copy of x with `update` (x's dtype and rank) in place of `dynamicSlice(x, starts, update.shape)`.
  * Where x is donated to a compiled function and one axis moves, x itself is written. Throws E_DTYPE,
  * and E_SHAPE where the update does not fit or starts are not one an axis.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const column = sn.tensor([[7], [8]]);
+ * sn.dynamicUpdateSlice(x, column, [0, i.select(0, 1)]);
  */
 export function dynamicUpdateSlice<D extends DType>(
   x: Tensor<D>,

@@ -68,6 +68,11 @@ function nonzeroOf(op: string, x: Tensor, options: Sized | Unsized): Promise<Ten
 /**
  * The positions of the elements that are not 0, in C-order: i32 [count, rank]. With `size` the rows
  * beyond the count are 0.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.nonzero(x);
  */
 export function nonzero(x: Tensor, options: Sized): Counted;
 export function nonzero(x: Tensor, options?: Unsized): Promise<Tensor<'i32'>>;
@@ -76,7 +81,13 @@ export function nonzero(x: Tensor, options: Sized | Unsized = {}): Promise<Tenso
   return nonzeroOf('nonzero', x, options);
 }
 
-/** As `nonzero` (NumPy's name). */
+/**
+ * As `nonzero` (NumPy's name).
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.argwhere(x);
+ */
 export function argwhere(x: Tensor, options: Sized): Counted;
 export function argwhere(x: Tensor, options?: Unsized): Promise<Tensor<'i32'>>;
 export function argwhere(x: Tensor, options: Sized | Unsized = {}): Promise<Tensor> | Counted {
@@ -90,7 +101,15 @@ const takesMaskedSelect = arg.takes<(x: Tensor, mask: Tensor, options?: Sized | 
   ['options', sized],
 );
 
-/** The elements of x where the mask is true, in C-order; x and the mask broadcast. */
+/**
+ * The elements of x where the mask is true, in C-order; x and the mask broadcast.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const mask = sn.tensor([[true, false, true], [false, true, false]], { dtype: 'bool' });
+ * sn.maskedSelect(x, mask);
+ */
 export function maskedSelect(x: Tensor, mask: Tensor, options: Sized): Counted;
 export function maskedSelect(x: Tensor, mask: Tensor, options?: Unsized): Promise<Tensor>;
 export function maskedSelect(
@@ -120,6 +139,11 @@ export function maskedSelect(
 /**
  * `x[mask]`: the parts of x where a mask over its leading axes is true, along one axis in place of
  * them.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const mask = sn.tensor([[true, false, true], [false, true, false]], { dtype: 'bool' });
+ * sn.maskedAt(x, mask);
  */
 export function maskedAt(x: Tensor, mask: Tensor, options: Sized): Counted;
 export function maskedAt(x: Tensor, mask: Tensor, options?: Unsized): Promise<Tensor>;
@@ -153,6 +177,11 @@ const takesExpandByMask = arg.takes<typeof expandByMask>(['the values', aTensor]
 /**
  * What `maskedSelect` takes apart put together: the r-th value where the mask is true for the r-th
  * time in C-order, 0 elsewhere.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const mask = sn.tensor([[true, false, true], [false, true, false]], { dtype: 'bool' });
+ * sn.expandByMask(v, mask);
  */
 export function expandByMask(values: Tensor, mask: Tensor): Tensor {
   takesExpandByMask('expandByMask', values, mask);
@@ -176,6 +205,12 @@ const takesMaskedScatter = arg.takes<typeof maskedScatter>(
 /**
  * Elements of the source, in C-order, one after another where the mask is true; x elsewhere. x and
  * the mask broadcast.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * const mask = sn.tensor([[true, false, true], [false, true, false]], { dtype: 'bool' });
+ * sn.maskedScatter(x, mask, v);
  */
 export function maskedScatter<D extends DType>(x: Tensor<D>, mask: Tensor, source: Tensor): Tensor<D> {
   takesMaskedScatter('maskedScatter', x, mask, source);

@@ -70,7 +70,14 @@ const takesSelectScatter = arg.takes<typeof selectScatter>(
   ['the index', arg.inside()],
 );
 
-/** A copy of x with the source in place of `select(x, axis, index)`. */
+/**
+ * A copy of x with the source in place of `select(x, axis, index)`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.selectScatter(x, v, 0, 1);
+ */
 export function selectScatter<D extends DType>(
   x: Tensor<D>,
   source: Tensor,
@@ -95,7 +102,14 @@ const takesSliceScatter = arg.takes<typeof sliceScatter>(
   ['the step', arg.optional(arg.count(1))],
 );
 
-/** A copy of x with the source in place of `slice(x, axis, start, stop, step)`. */
+/**
+ * A copy of x with the source in place of `slice(x, axis, start, stop, step)`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const column = sn.tensor([[7], [8]]);
+ * sn.sliceScatter(x, column, 1, 1, 2);
+ */
 export function sliceScatter<D extends DType>(
   x: Tensor<D>,
   source: Tensor,
@@ -129,7 +143,14 @@ const takesDiagonalScatter = arg.takes<typeof diagonalScatter>(
   ],
 );
 
-/** A copy of x with the source in place of `diagonal(x, options)`. */
+/**
+ * A copy of x with the source in place of `diagonal(x, options)`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.diagonalScatter(x, v.slice(0, 0, 2));
+ */
 export function diagonalScatter<D extends DType>(
   x: Tensor<D>,
   source: Tensor,
@@ -172,6 +193,11 @@ const takesSliceWrite = arg.takes<typeof sliceWrite>(
 /**
  * A copy of x with the source from `start` of an axis on, all of it inside: what a cache of keys and
  * values does at each step. Donated to a compiled function, x itself is written.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const column = sn.tensor([[7], [8]]);
+ * sn.sliceWrite(x, 1, 2, column);
  */
 export function sliceWrite<D extends DType>(
   x: Tensor<D>,
@@ -237,6 +263,11 @@ function stridedPlaces(
 /**
  * The element at `offset + Σ iₖ·strideₖ` of x in C-order at each position i of a shape: views of any
  * strides, 0 and negative ones too.
+ *
+ * @family Views and movement
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.asStrided(x, [2, 2], [1, 2], 1);
  */
 export function asStrided<D extends DType>(
   x: Tensor<D>,
@@ -260,7 +291,14 @@ const takesAsStridedScatter = arg.takes<typeof asStridedScatter>(
   ['the offset', arg.optional(arg.integer)],
 );
 
-/** A copy of x with the source in place of `asStrided(x, shape, strides, offset)`. */
+/**
+ * A copy of x with the source in place of `asStrided(x, shape, strides, offset)`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const s = sn.tensor([[7, 8], [9, 10]]);
+ * sn.asStridedScatter(x, s, [2, 2], [3, 1]);
+ */
 export function asStridedScatter<D extends DType>(
   x: Tensor<D>,
   source: Tensor,

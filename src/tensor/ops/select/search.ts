@@ -30,7 +30,14 @@ const takesIsin = arg.takes<typeof isin>(
 /** Up to so many others each element is compared with all of them; complex numbers, which have no order, always. */
 const fewOthers = 64;
 
-/** true for each element that is among the test elements; NaN is among none. */
+/**
+ * true for each element that is among the test elements; NaN is among none.
+ *
+ * @example
+ * const a = sn.tensor([1, 2, 3]);
+ * const b = sn.tensor([1, 2, 4]);
+ * sn.isin(a, b);
+ */
 export function isin(
   elements: TensorLike,
   testElements: TensorLike,
@@ -71,7 +78,14 @@ const takesUnravelIndex = arg.takes<typeof unravelIndex>(
   ['the shape', arg.inside()],
 );
 
-/** Positions in C-order as positions on each axis of a shape: an i32 tensor an axis. */
+/**
+ * Positions in C-order as positions on each axis of a shape: an i32 tensor an axis.
+ *
+ * @family Indexing, selection and scatters
+ * @example
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.unravelIndex(i, [2, 3]);
+ */
 export function unravelIndex(index: Tensor, shape: readonly number[]): Tensor[] {
   takesUnravelIndex('unravelIndex', index, shape);
   const sizes = toShape('unravelIndex', shape);

@@ -65,6 +65,8 @@ const identities = { sum: 0, mean: 0, prod: 1, max: -Infinity, min: Infinity } a
 /**
  * Folds of the updates from `starts[i]` up to `starts[i + 1]` along an axis, in order: starts are
  * i32 with one more element than there are segments, and have the axes up to this one.
+ *
+ * @internal
  */
 export function foldSegments(
   b: GraphBuilder,
@@ -89,7 +91,14 @@ export function foldSegments(
   return b.add('segmentReduce', inputs, { axis, mode }) as Node;
 }
 
-/** Sums, means, products or extrema of segments of neighbours. */
+/**
+ * Sums, means, products or extrema of segments of neighbours.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const lengths = sn.tensor([2, 1], { dtype: 'i32' });
+ * sn.segmentReduce(v, 'max', { lengths });
+ */
 export function segmentReduce(x: Tensor, reduction: SegmentReduce, options: SegmentReduceOptions): Tensor {
   takesSegmentReduce('segmentReduce', x, reduction, options);
   checkFloat('segmentReduce', x);

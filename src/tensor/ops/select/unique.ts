@@ -211,6 +211,10 @@ function distinct(op: string, x: Tensor, options: UniqueOptions, arrange: Arrang
 /**
  * The distinct elements in ascending order, or the distinct slices along an axis in lexicographic
  * order; `inverse` and `counts` where asked for. Asynchronous unless a `size` is given.
+ *
+ * @example
+ * const v = sn.tensor([3, 1, 1, 2, 2]);
+ * sn.unique(v, { returnCounts: true });
  */
 export function unique<const O extends UniqueOptions = UniqueOptions>(
   x: Tensor,
@@ -221,7 +225,13 @@ export function unique<const O extends UniqueOptions = UniqueOptions>(
   return distinct('unique', x, options ?? {}, sortedRuns) as UniqueResult<O>;
 }
 
-/** As `unique`, of runs of equal neighbours: each run counts as one, and their order stays. */
+/**
+ * As `unique`, of runs of equal neighbours: each run counts as one, and their order stays.
+ *
+ * @example
+ * const v = sn.tensor([3, 1, 1, 2, 2]);
+ * sn.uniqueConsecutive(v);
+ */
 export function uniqueConsecutive<const O extends UniqueOptions = UniqueOptions>(
   x: Tensor,
   options?: O,

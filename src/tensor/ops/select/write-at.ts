@@ -98,6 +98,12 @@ function writeByMask(op: string, mode: ScatterMode, x: Tensor, mask: Tensor, val
  * A copy of x with the value, which broadcasts, where `x.at(...indices)` reads: indices as those of
  * `at`, or one mask over leading axes. Of several values for one place the last one stays; positions
  * of an integer tensor that leave their axis are not written. The value is of x's dtype, or a number.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.setAt(x, [i, { start: 1, step: 2 }], 0);
  */
 export function setAt<D extends DType>(
   x: Tensor<D>,
@@ -107,7 +113,16 @@ export function setAt<D extends DType>(
   return writeAt('setAt', 'set', x, indices, value);
 }
 
-/** As `setAt`, adding to what is there: of several values for one place all are added. */
+/**
+ * As `setAt`, adding to what is there: of several values for one place all are added.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const rows = sn.tensor([[7, 8, 9], [1, 1, 1]]);
+ * sn.addAt(x, [i], rows);
+ */
 export function addAt<D extends DType>(
   x: Tensor<D>,
   indices: readonly Index[],
@@ -116,7 +131,13 @@ export function addAt<D extends DType>(
   return writeAt('addAt', 'add', x, indices, value);
 }
 
-/** As `addAt`, multiplying. */
+/**
+ * As `addAt`, multiplying.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.mulAt(x, [1], 2);
+ */
 export function mulAt<D extends DType>(
   x: Tensor<D>,
   indices: readonly Index[],
@@ -125,7 +146,15 @@ export function mulAt<D extends DType>(
   return writeAt('mulAt', 'mul', x, indices, value);
 }
 
-/** As `addAt`, keeping the least. */
+/**
+ * As `addAt`, keeping the least.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const rows = sn.tensor([[7, 8, 9], [1, 1, 1]]);
+ * sn.minAt(x, [i], rows);
+ */
 export function minAt<D extends DType>(
   x: Tensor<D>,
   indices: readonly Index[],
@@ -134,7 +163,15 @@ export function minAt<D extends DType>(
   return writeAt('minAt', 'min', x, indices, value);
 }
 
-/** As `addAt`, keeping the greatest. */
+/**
+ * As `addAt`, keeping the greatest.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const rows = sn.tensor([[7, 8, 9], [1, 1, 1]]);
+ * sn.maxAt(x, [i], rows);
+ */
 export function maxAt<D extends DType>(
   x: Tensor<D>,
   indices: readonly Index[],

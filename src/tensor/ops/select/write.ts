@@ -37,6 +37,11 @@ const takesIndexFill = arg.takes<typeof indexFill>(
 
 /**
  * A copy of x with one value in the listed slices of an axis; positions below 0 count from the end.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.indexFill(x, 1, i, 0);
  */
 export function indexFill<D extends DType>(
   x: Tensor<D>,
@@ -74,7 +79,15 @@ const takesIndexReduce = arg.takes<typeof indexReduce>(
   ['options', arg.options<ScatterReduceOptions>({ includeSelf: arg.flag })],
 );
 
-/** A copy of x with slice i of the source folded into slice `index[i]` of an axis. */
+/**
+ * A copy of x with slice i of the source folded into slice `index[i]` of an axis.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const rows = sn.tensor([[7, 8, 9], [1, 1, 1]]);
+ * sn.indexReduce(x, 0, i, rows, 'amax');
+ */
 export function indexReduce(
   x: Tensor,
   axis: number,
@@ -106,6 +119,12 @@ const takesPut = arg.takes<typeof put>(
 /**
  * A copy of x with the source's elements at these positions in C-order, those below 0 counted from
  * the end.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.put(x, i, v.slice(0, 0, 2));
  */
 export function put<D extends DType>(
   x: Tensor<D>,
@@ -144,6 +163,12 @@ const takesIndexPut = arg.takes<typeof indexPut>(
 /**
  * A copy of x with `values` where `x.at(...indices)` reads: integer tensors, one for each leading
  * axis and `null` for a whole axis, or one mask over leading axes. Values broadcast.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const rows = sn.tensor([[7, 8, 9], [1, 1, 1]]);
+ * sn.indexPut(x, [i], rows);
  */
 export function indexPut(
   x: Tensor,
@@ -182,7 +207,7 @@ export function indexPut(
   });
 }
 
-/** The shape of what is read, or written, at positions of this common shape on these axes. */
+/** The shape of what is read, or written, at positions of this common shape on these axes. @internal */
 export function writtenShape(
   shape: readonly number[],
   axes: readonly number[],
@@ -195,6 +220,8 @@ export function writtenShape(
 /**
  * x with the source, which broadcasts to what is read there, folded in at positions of equal shapes
  * on these axes.
+ *
+ * @internal
  */
 export function writeAxes(
   b: GraphBuilder,
@@ -230,7 +257,7 @@ export function writeAxes(
   );
 }
 
-/** The values must broadcast to this shape. */
+/** The values must broadcast to this shape. @internal */
 export function checkSpread(op: string, values: Tensor, shape: readonly number[]): void {
   const offset = shape.length - values.rank;
   if (offset >= 0 && values.shape.every((dim, i) => dim === 1 || dim === shape[offset + i])) return;
@@ -238,7 +265,7 @@ export function checkSpread(op: string, values: Tensor, shape: readonly number[]
   throw new TensorError('E_SHAPE', op, problem);
 }
 
-/** A mask must cover leading axes of x. */
+/** A mask must cover leading axes of x. @internal */
 export function checkMask(op: string, x: Tensor, mask: Tensor): void {
   if (mask.rank <= x.rank && mask.shape.every((dim, axis) => dim === x.shape[axis])) return;
   throw new TensorError('E_SHAPE', op, `the mask must cover x's leading axes: ${show(x, mask)}`);
@@ -263,7 +290,7 @@ function putByMask(x: Tensor, mask: Tensor, values: Tensor, accumulate: boolean)
   });
 }
 
-/** What an element and the value that meets it become. */
+/** What an element and the value that meets it become. @internal */
 export function folded(b: GraphBuilder, x: Node, value: Node, mode: ScatterMode): Node {
   switch (mode) {
     case 'set':

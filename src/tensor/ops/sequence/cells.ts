@@ -27,7 +27,7 @@ import { checkFloat, show, spread } from '../operand.ts';
 import { matmulNodes, productType } from '../product/contract.ts';
 import { concat, sliceAxis } from '../shape/layout.ts';
 
-/** What a plain recurrent cell applies. */
+/** What a plain recurrent cell applies. @internal */
 export type Nonlinearity = 'tanh' | 'relu';
 
 export interface RnnCellOptions {
@@ -43,14 +43,14 @@ function part(b: GraphBuilder, x: Node, i: number, size: number): Node {
   return sliceAxis(b, x, dims(x).length - 1, i * size, size);
 }
 
-/** x·weightᵀ + bias for a state's rows. */
+/** x·weightᵀ + bias for a state's rows. @internal */
 export function projected(b: GraphBuilder, x: Node, weight: Node, bias: Node | undefined): Node {
   const wide = formula.wideType(x.dtype);
   const product = cast(b, matmulNodes(b, x, permute(b, cast(b, weight, x.dtype), [1, 0]), wide), x.dtype);
   return bias === undefined ? product : add(b, product, broadcast(b, cast(b, bias, x.dtype), dims(product)));
 }
 
-/** f(gates) of a plain cell, from the sums of its projections. */
+/** f(gates) of a plain cell, from the sums of its projections. @internal */
 export function rnnPointwise(b: GraphBuilder, sums: Node, kind: Nonlinearity): Node {
   return formula.widened(b, sums, (wide) => {
     if (kind === 'tanh') return unary(b, 'tanh', wide);
@@ -59,7 +59,7 @@ export function rnnPointwise(b: GraphBuilder, sums: Node, kind: Nonlinearity): N
   });
 }
 
-/** The next [hidden, cell] of an LSTM from the sums of its projections: gates i, f, g, o. */
+/** The next [hidden, cell] of an LSTM from the sums of its projections: gates i, f, g, o. @internal */
 export function lstmPointwise(b: GraphBuilder, sums: Node, cell: Node): [hidden: Node, cell: Node] {
   const size = dims(cell).at(-1)!;
   const wide = cast(b, sums, formula.wideType(sums.dtype));
@@ -80,7 +80,7 @@ interface GruParts {
   readonly recurrent: Node;
 }
 
-/** The next state of a GRU from its two projections, biases included: gates r, z, n. */
+/** The next state of a GRU from its two projections, biases included: gates r, z, n. @internal */
 export function gruPointwise(b: GraphBuilder, fromInput: Node, fromState: Node, hidden: Node): GruParts {
   const size = dims(hidden).at(-1)!;
   const type = formula.wideType(hidden.dtype);
@@ -149,7 +149,16 @@ const takesRnnCell = arg.takes<typeof rnnCell>(
   ['options', arg.options<RnnCellOptions>({ nonlinearity: arg.oneOf('tanh', 'relu') })],
 );
 
-/** tanh(x·Wᵀ + b + h·Uᵀ + c): the next state of a plain recurrent cell (Elman, 1990). */
+/**
+ * tanh(x·Wᵀ + b + h·Uᵀ + c): the next state of a plain recurrent cell (Elman, 1990).
+ *
+ * @example
+ * const x = sn.tensor([[1, -1]]);
+ * const h = sn.tensor([[0.5]]);
+ * const w1 = sn.tensor([[0.5, -0.5]]);
+ * const u1 = sn.tensor([[0.25]]);
+ * sn.rnnCell(x, h, w1, u1);
+ */
 export function rnnCell(
   x: Tensor,
   hidden: Tensor,
@@ -178,6 +187,14 @@ const takesLstmCell = arg.takes<typeof lstmCell>(
 /**
  * The next [hidden, cell] of a long short-term memory (Hochreiter and Schmidhuber, 1997): gates i,
  * f, g, o; cell = f·cell + i·g, hidden = o·tanh(cell).
+ *
+ * @example
+ * const x = sn.tensor([[1, -1]]);
+ * const h = sn.tensor([[0.5]]);
+ * const c = sn.tensor([[0.25]]);
+ * const w4 = sn.tensor([[0.5, -0.5], [1, 0], [0.25, 0.25], [0, 1]]);
+ * const u4 = sn.tensor([[0.25], [0.5], [-1], [1]]);
+ * sn.lstmCell(x, [h, c], w4, u4);
  */
 export function lstmCell(
   x: Tensor,
@@ -211,6 +228,13 @@ const takesGruCell = arg.takes<typeof gruCell>(
 /**
  * The next state of a gated recurrent unit (Cho et al., 2014): gates r, z, n, with the reset gate on
  * the state's projection, as in PyTorch and cuDNN.
+ *
+ * @example
+ * const x = sn.tensor([[1, -1]]);
+ * const h = sn.tensor([[0.5]]);
+ * const w3 = sn.tensor([[0.5, -0.5], [1, 0], [0.25, 0.25]]);
+ * const u3 = sn.tensor([[0.25], [0.5], [-1]]);
+ * sn.gruCell(x, h, w3, u3);
  */
 export function gruCell(
   x: Tensor,
@@ -238,6 +262,12 @@ const takesGruCellFused = arg.takes<typeof gruCellFused>(
  * What follows the products of a `gruCell`, for projections [B, 3H], biases [3H] and a state [B, H]:
  * the next state, and [B, 5H] of r, z, n, the state and its projection into n, for derivatives by
  * hand.
+ *
+ * @example
+ * const h = sn.tensor([[0.5]]);
+ * const gates = sn.tensor([[1, 0.5, -1]]);
+ * const bias = sn.tensor([0, 0.5, 0]);
+ * sn.gruCellFused(gates, gates, bias, bias, h);
  */
 export function gruCellFused(
   fromInput: Tensor,

@@ -7,13 +7,13 @@ import type { Tensor } from '../../tensor.ts';
 import { spread } from '../operand.ts';
 import { gruPointwise, lstmPointwise, projected, rnnPointwise, type Nonlinearity } from './cells.ts';
 
-/** The weights of a state: [gates·H, H] and [gates·H]. */
+/** The weights of a state: [gates·H, H] and [gates·H]. @internal */
 export interface StateWeights {
   readonly weight: Tensor;
   readonly bias: Tensor | undefined;
 }
 
-/** The next [hidden] of a plain cell, for rows [batch, H] of projected inputs. */
+/** The next [hidden] of a plain cell, for rows [batch, H] of projected inputs. @internal */
 export function rnnStep(
   fromInput: Tensor,
   [hidden]: readonly Tensor[],
@@ -27,7 +27,7 @@ export function rnnStep(
   });
 }
 
-/** The next [hidden, cell] of an LSTM; `projection` [P, H] narrows what it gives. */
+/** The next [hidden, cell] of an LSTM; `projection` [P, H] narrows what it gives. @internal */
 export function lstmStep(
   fromInput: Tensor,
   [hidden, cell]: readonly Tensor[],
@@ -42,7 +42,7 @@ export function lstmStep(
   });
 }
 
-/** The next [hidden] of a GRU. */
+/** The next [hidden] of a GRU. @internal */
 export function gruStep(
   fromInput: Tensor,
   [hidden]: readonly Tensor[],

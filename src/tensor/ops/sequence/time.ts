@@ -7,7 +7,7 @@ import { zerosLike } from '../creation/creation.ts';
 import { gt, where } from '../elementwise/compare.ts';
 import { unsqueeze } from '../shape/view.ts';
 
-/** What a layer gives at each step, and the state after its last one. */
+/** What a layer gives at each step, and the state after its last one. @internal */
 export interface Run {
   /** [time, batch, H] */
   readonly outputs: Tensor;
@@ -18,6 +18,8 @@ export interface Run {
  * Runs `cell` over the steps of `inputs` [time, batch, …], backwards if asked for; the first part of
  * a state [batch, H] is what the layer gives. `lengths` [batch] says how many steps each sequence
  * has.
+ *
+ * @internal
  */
 export function overTime(
   inputs: Tensor,

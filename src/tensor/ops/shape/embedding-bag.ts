@@ -61,6 +61,11 @@ type Mode = NonNullable<EmbeddingBagOptions['mode']>;
 /**
  * Bags of rows of a [V, D] table: indices [B, L] are a bag a row; a vector of indices is cut into
  * bags by `offsets`. Gives [B, D]; a bag of nothing is 0.
+ *
+ * @example
+ * const k = sn.tensor([[1, 1], [0, 2], [3, 0]]);
+ * const bags = sn.tensor([[0, 1], [2, 2]], { dtype: 'i32' });
+ * sn.embeddingBag(bags, k);
  */
 export function embeddingBag(indices: Tensor, weight: Tensor, options: EmbeddingBagOptions = {}): Tensor {
   takesEmbeddingBag('embeddingBag', indices, weight, options);

@@ -15,7 +15,7 @@ import * as formula from '../elementwise/formula.ts';
 import { apply, checkInteger, checkRank, show } from '../operand.ts';
 import { checkIndex, lineShape, watchAxis } from './places.ts';
 
-/** Positions with those below 0 counted from the end of `size` elements. */
+/** Positions with those below 0 counted from the end of `size` elements. @internal */
 export function fromEnd(b: GraphBuilder, index: Node, size: number): Node {
   if (index.dtype === 'u32') return index;
   return where(b, binary(b, 'lt', index, 0), add(b, index, size), index);
@@ -27,7 +27,15 @@ function gatherNode(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
 
 const takesGather = arg.takes<typeof gather>(['x', aTensor], ['axis', arg.inside()], ['the index', aTensor]);
 
-/** out[i,j,k] = x[i, index[i,j,k], k] for axis 1. */
+/**
+ * out[i,j,k] = x[i, index[i,j,k], k] for axis 1.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
+ * sn.gather(x, 1, places);
+ */
 export function gather<D extends DType>(x: Tensor<D>, axis: number, index: Tensor): Tensor<D> {
   takesGather('gather', x, axis, index);
   const at = checkIndex('gather', x, axis, index);
@@ -44,7 +52,14 @@ const takesTakeAlongAxis = arg.takes<typeof takeAlongAxis>(
   ['axis', arg.inside()],
 );
 
-/** As `gather`; x and index broadcast outside the axis (NumPy's take_along_axis). */
+/**
+ * As `gather`; x and index broadcast outside the axis (NumPy's take_along_axis).
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
+ * sn.takeAlongAxis(x, places, 1);
+ */
 export function takeAlongAxis<D extends DType>(x: Tensor<D>, index: Tensor, axis: number): Tensor<D> {
   takesTakeAlongAxis('takeAlongAxis', x, index, axis);
   return alongAxis('takeAlongAxis', x, index, axis);
@@ -66,7 +81,7 @@ function alongAxis(op: string, x: Tensor, index: Tensor, axis: number): Tensor {
   });
 }
 
-/** A vector of positions along one axis, in place of that axis. */
+/** A vector of positions along one axis, in place of that axis. @internal */
 export function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number): Node {
   const shape = dims(x);
   const count = dims(index)[0]!;
@@ -83,7 +98,15 @@ export function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number):
   );
 }
 
-/** The listed positions of an axis: out[o, i, j] = x[o, index[i], j]. */
+/**
+ * The listed positions of an axis: out[o, i, j] = x[o, index[i], j].
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.indexSelect(x, 0, i);
+ */
 export function indexSelect<D extends DType>(x: Tensor<D>, axis: number, index: Tensor): Tensor<D> {
   takesGather('indexSelect', x, axis, index);
   checkInteger('indexSelect', 'the index', index);
@@ -101,6 +124,12 @@ const takesTake = arg.takes<typeof take>(['x', aTensor], ['the index', aTensor])
 /**
  * Elements by their position in C-order, negative ones from the end; the result has the index's
  * shape.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.take(x, i);
  */
 export function take<D extends DType>(x: Tensor<D>, index: Tensor): Tensor<D> {
   takesTake('take', x, index);
@@ -118,7 +147,14 @@ const takesTakeAlongDim = arg.takes<typeof takeAlongDim>(
   ['axis', arg.optional(arg.integer)],
 );
 
-/** As `takeAlongAxis`; without an axis from all elements in C-order (torch.take_along_dim). */
+/**
+ * As `takeAlongAxis`; without an axis from all elements in C-order (torch.take_along_dim).
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
+ * sn.takeAlongDim(x, places, 1);
+ */
 export function takeAlongDim<D extends DType>(x: Tensor<D>, index: Tensor, axis?: number): Tensor<D> {
   takesTakeAlongDim('takeAlongDim', x, index, axis);
   if (axis !== undefined) return alongAxis('takeAlongDim', x, index, axis);
@@ -140,7 +176,18 @@ const takesEmbedding = arg.takes<typeof embedding>(
   ['options', arg.options<EmbeddingOptions>({ paddingIdx: arg.integer })],
 );
 
-/** Rows of a [V, D] table: indices [..] give [.., D]. */
+/**
+ * Rows of a [V, D] table: indices [..] give [.., D].
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.embedding(i, x);
+ * @example <caption>one</caption>
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.embedding(i.at(0), x);
+ */
 export function embedding<D extends DType>(
   indices: Tensor,
   weight: Tensor<D>,
@@ -173,7 +220,13 @@ const takesOneHot = arg.takes<typeof oneHot>(
   ['options', arg.options<OneHotOptions>({ dtype: arg.dtype })],
 );
 
-/** 1 at each element's class, 0 elsewhere, along a new last axis; devices give zeros outside. */
+/**
+ * 1 at each element's class, 0 elsewhere, along a new last axis; devices give zeros outside.
+ *
+ * @example
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.oneHot(i, 3);
+ */
 export function oneHot(x: Tensor, classes: number, options: OneHotOptions = {}): Tensor {
   takesOneHot('oneHot', x, classes, options);
   checkInteger('oneHot', 'the classes', x);

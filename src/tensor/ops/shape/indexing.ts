@@ -48,6 +48,8 @@ export type Index = number | null | '...' | ':' | Range | readonly number[] | Te
 /**
  * First position, number of positions and step of a range on an axis of `size`, clamped as Python
  * does.
+ *
+ * @internal
  */
 export function resolveRange(
   op: string,
@@ -75,6 +77,7 @@ function showRange({ start, stop, step }: Range): string {
   return `{ start: ${showValue(start)}, stop: ${showValue(stop)}, step: ${showValue(step)} }`;
 }
 
+/** @internal */
 export function resolvePosition(op: string, position: number, size: number, axis: number, x: Tensor): number {
   if (!Number.isInteger(position) || position < -size || position >= size) {
     throw new TensorError(
@@ -99,7 +102,14 @@ const takesSlice = arg.takes<typeof slice>(
   ['the step', arg.optional(arg.integer)],
 );
 
-/** The range of one axis. */
+/**
+ * The range of one axis.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.slice(x, 1, 2, 0, -1);
+ */
 export function slice<D extends DType>(
   x: Tensor<D>,
   axis: number,
@@ -113,7 +123,7 @@ export function slice<D extends DType>(
   return apply([x], (b, node) => sliceAxis(b, node, at, first, length, stride));
 }
 
-/** A position, or an integer tensor of one element that holds it. */
+/** A position, or an integer tensor of one element that holds it. @internal */
 export const aStart: arg.Kind<number | Tensor> = arg.either(aTensor, arg.integer);
 const takesNarrow = arg.takes<typeof narrow>(
   ['x', aTensor],
@@ -122,14 +132,14 @@ const takesNarrow = arg.takes<typeof narrow>(
   ['the length', arg.count(0)],
 );
 
-/** The positions of `length` elements from a start that the device knows, below 0 from the end. */
+/** The positions of `length` elements from a start that the device knows, below 0 from the end. @internal */
 export function runFrom(b: GraphBuilder, start: Node, size: number, length: number): Node {
   const place = reshape(b, cast(b, narrowIndex(b, start), 'i32'), []);
   const first = where(b, binary(b, 'lt', place, 0), add(b, place, size), place);
   return add(b, broadcast(b, first, [length]), iota(b, [length], 0));
 }
 
-/** A start on the device must be one integer, and is watched. */
+/** A start on the device must be one integer, and is watched. @internal */
 export function checkStart(op: string, x: Tensor, axis: number, start: Tensor, length: number): void {
   checkInteger(op, 'the start', start);
   if (start.size !== 1) throw new TensorError('E_SHAPE', op, `the start must be one element: ${show(start)}`);
@@ -139,7 +149,14 @@ export function checkStart(op: string, x: Tensor, axis: number, start: Tensor, l
   watchRange(op, 'start', start, -size, size - length + 1, `axis ${axis} of ${show(x)}, less ${length}`);
 }
 
-/** `length` elements of an axis from `start`; all of them must be there. */
+/**
+ * `length` elements of an axis from `start`; all of them must be there.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.narrow(x, 1, 1, 2);
+ */
 export function narrow<D extends DType>(
   x: Tensor<D>,
   axis: number,
@@ -172,7 +189,14 @@ const takesSelect = arg.takes<typeof select>(
   ['the index', arg.inside()],
 );
 
-/** One position of an axis; the axis vanishes. */
+/**
+ * One position of an axis; the axis vanishes.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.select(x, 1, 2);
+ */
 export function select<D extends DType>(x: Tensor<D>, axis: number, index: number): Tensor<D> {
   takesSelect('select', x, axis, index);
   const at = normalizeAxis('select', axis, x.rank);
@@ -184,6 +208,8 @@ export function select<D extends DType>(x: Tensor<D>, axis: number, index: numbe
 /**
  * What an index does to x: one slice, then a shape without selected and with new axes, then tensors
  * on axes of that.
+ *
+ * @internal
  */
 export interface Plan {
   readonly start: number[];
@@ -225,7 +251,7 @@ function spell(op: string, x: Tensor, indices: readonly Index[]): Index[] {
   return dots === 1 ? spelled : [...spelled, ...rest];
 }
 
-/** What an index of the operation `op` reads, or writes, of x. */
+/** What an index of the operation `op` reads, or writes, of x. @internal */
 export function plan(op: string, x: Tensor, indices: readonly Index[]): Plan {
   const out: Omit<Plan, 'common'> = { start: [], size: [], step: [], shape: [], gathers: [] };
   for (const entry of spell(op, x, indices)) {
@@ -277,7 +303,14 @@ function positions(
   return entry;
 }
 
-/** Elements, slices and gathers of x, one entry per axis; see `Index`. */
+/**
+ * Elements, slices and gathers of x, one entry per axis; see `Index`.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.at(x, [0, -1], 1);
+ */
 export function at<D extends DType>(x: Tensor<D>, ...indices: Index[]): Tensor<D> {
   takesOne('at', x);
   const planned = plan('at', x, indices);
@@ -287,7 +320,7 @@ export function at<D extends DType>(x: Tensor<D>, ...indices: Index[]): Tensor<D
   );
 }
 
-/** Positions on the device are watched. */
+/** Positions on the device are watched. @internal */
 export function watchPlan(op: string, x: Tensor, { shape, gathers }: Plan): void {
   for (const { axis, index } of gathers) {
     const size = shape[axis]!;
@@ -295,7 +328,7 @@ export function watchPlan(op: string, x: Tensor, { shape, gathers }: Plan): void
   }
 }
 
-/** What the plan reads of a node in the shape that it was made for; `places` are its tensors. */
+/** What the plan reads of a node in the shape that it was made for; `places` are its tensors. @internal */
 export function readPlan(
   b: GraphBuilder,
   x: Node,
@@ -312,14 +345,14 @@ export function readPlan(
   );
 }
 
-/** Some axes of a shape brought together as one, and where it stands among the others. */
+/** Some axes of a shape brought together as one, and where it stands among the others. @internal */
 export interface Merged {
   readonly before: readonly number[];
   readonly axes: readonly number[];
   readonly after: readonly number[];
 }
 
-/** Neighbouring axes are merged where they stand, others in front of all the rest (as PyTorch). */
+/** Neighbouring axes are merged where they stand, others in front of all the rest (as PyTorch). @internal */
 export function mergedAxes(rank: number, axes: readonly number[]): Merged {
   const neighbours = axes.length - 1 === axes.at(-1)! - axes[0]!;
   const others = Array.from({ length: rank }, (_, axis) => axis).filter((axis) => !axes.includes(axis));
@@ -356,6 +389,8 @@ function gatherAxes(b: GraphBuilder, x: Node, axes: readonly number[], places: r
 /**
  * Row-major position of a tuple of positions; −1, which reads 0, when one of several is outside its
  * axis.
+ *
+ * @internal
  */
 export function flatPosition(b: GraphBuilder, sizes: readonly number[], places: readonly Node[]): Node {
   const wrapped = places.map((place, i) =>

@@ -19,7 +19,14 @@ import { concat, sliceAxis } from './layout.ts';
 
 const takesCat = arg.takes<typeof cat>(['tensors', someTensors], ['axis', arg.inside()]);
 
-/** Joined along an axis they have; all other sizes agree, dtypes promote. */
+/**
+ * Joined along an axis they have; all other sizes agree, dtypes promote.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[7, 8, 9], [0, 1, 2]]);
+ * sn.cat([x, y], 1);
+ */
 export function cat<D extends DType>(tensors: readonly Tensor<D>[], axis: number = 0): Tensor<Joined<D>> {
   takesCat('cat', tensors, axis);
   const first = tensors[0];
@@ -40,7 +47,14 @@ export function cat<D extends DType>(tensors: readonly Tensor<D>[], axis: number
   );
 }
 
-/** Joined along a new axis; all shapes agree, dtypes promote. */
+/**
+ * Joined along a new axis; all shapes agree, dtypes promote.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[7, 8, 9], [0, 1, 2]]);
+ * sn.stack([x, y]);
+ */
 export function stack<D extends DType>(tensors: readonly Tensor<D>[], axis: number = 0): Tensor<Joined<D>> {
   takesCat('stack', tensors, axis);
   const first = tensors[0];
@@ -76,6 +90,11 @@ const takesSplit = arg.takes<typeof split>(['x', aTensor], ['sizes', arg.inside(
 /**
  * Consecutive parts along an axis: of `size` each (the last may be smaller), or of the listed
  * sizes.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.split(x, [1, 2], 1);
  */
 export function split<D extends DType, const S extends readonly number[]>(
   x: Tensor<D>,
@@ -119,7 +138,14 @@ const takesChunk = arg.takes<typeof chunk>(
   ['axis', arg.inside()],
 );
 
-/** At most `chunks` parts of equal size (the last may be smaller). */
+/**
+ * At most `chunks` parts of equal size (the last may be smaller).
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.chunk(x, 2, 1);
+ */
 export function chunk<D extends DType>(x: Tensor<D>, chunks: number, axis = 0): Tensor<D>[] {
   takesChunk('chunk', x, chunks, axis);
   const at = normalizeAxis('chunk', axis, x.rank);
@@ -128,7 +154,14 @@ export function chunk<D extends DType>(x: Tensor<D>, chunks: number, axis = 0): 
 
 const takesUnbind = arg.takes<typeof unbind>(['x', aTensor], ['axis', arg.inside()]);
 
-/** The slices along an axis, without that axis. */
+/**
+ * The slices along an axis, without that axis.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.unbind(x);
+ */
 export function unbind<D extends DType>(x: Tensor<D>, axis = 0): Tensor<D>[] {
   takesUnbind('unbind', x, axis);
   const at = normalizeAxis('unbind', axis, x.rank);
@@ -170,6 +203,12 @@ const takesRepeatInterleave = arg.takes<
 /**
  * Each element `repeats` times (or as often as listed) next to itself along an axis; without one,
  * in C-order. Repeats in a tensor are read first, unless their sum is given.
+ *
+ * @method
+ * @family Views and movement
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.repeatInterleave(v, 2);
  */
 export function repeatInterleave(x: Tensor, repeats: number | readonly number[], axis?: number): Tensor;
 export function repeatInterleave(
@@ -244,7 +283,14 @@ const takesMeshgrid = arg.takes<typeof meshgrid>(
   ['options', arg.options<MeshgridOptions>({ indexing: arg.oneOf('ij', 'xy') })],
 );
 
-/** Coordinates of a grid: each vector spread over the axes of all others. */
+/**
+ * Coordinates of a grid: each vector spread over the axes of all others.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const w = sn.tensor([4, 5]);
+ * sn.meshgrid([v, w], { indexing: 'ij' });
+ */
 export function meshgrid(vectors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
   takesMeshgrid('meshgrid', vectors, options);
   const { indexing = 'ij' } = options;

@@ -3,7 +3,7 @@
 import { permute, reshape, slice } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 
-/** `length` elements of one axis from `start`, `step` apart. */
+/** `length` elements of one axis from `start`, `step` apart. @internal */
 export function sliceAxis(
   b: GraphBuilder,
   x: Node,
@@ -18,14 +18,14 @@ export function sliceAxis(
   return slice(b, x, pickAt(0, length === 0 ? 0 : start), sizes, pickAt(1, step));
 }
 
-/** The parts after one another along `axis`; empty ones vanish. */
+/** The parts after one another along `axis`; empty ones vanish. @internal */
 export function concat(b: GraphBuilder, parts: readonly Node[], axis: number): Node {
   const filled = parts.filter((part) => dims(part)[axis] !== 0);
   const kept = filled.length === 0 ? parts.slice(0, 1) : filled;
   return kept.length === 1 ? kept[0]! : b.add('concat', kept, { axis });
 }
 
-/** `low` and `high` elements of `value` at the ends of each axis. */
+/** `low` and `high` elements of `value` at the ends of each axis. @internal */
 export function padConstant(
   b: GraphBuilder,
   x: Node,
@@ -37,9 +37,7 @@ export function padConstant(
   return b.add('pad', [x], { low, high, interior: low.map(() => 0), value });
 }
 
-/**
- * In the matrix laid out flat, neighbours on a diagonal are `columns + 1` apart: a strided slice.
- */
+/** In the matrix laid out flat, neighbours on a diagonal are `columns + 1` apart: a strided slice. @internal */
 export function diagonalOf(b: GraphBuilder, x: Node, row: number, column: number, offset: number): Node {
   const shape = dims(x);
   const rest = shape.map((_, axis) => axis).filter((axis) => axis !== row && axis !== column);

@@ -24,7 +24,14 @@ function reversed(b: GraphBuilder, x: Node, axis: number): Node {
 
 const takesFlip = arg.takes<typeof flip>(['x', aTensor], ['axes', arg.inside()]);
 
-/** Reversed along the axes; along all by default. */
+/**
+ * Reversed along the axes; along all by default.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.flip(x, 1);
+ */
 export function flip<D extends DType>(x: Tensor<D>, axes?: number | readonly number[]): Tensor<D> {
   takesFlip('flip', x, axes);
   const list = normalizeAxes('flip', axes, x.rank);
@@ -36,6 +43,11 @@ const takesRoll = arg.takes<typeof roll>(['x', aTensor], ['shifts', arg.inside()
 /**
  * Rotated by `shifts` along `axes`: what leaves the end comes back at the start. Without axes, in
  * C-order.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.roll(x, 1, 1);
  */
 export function roll<D extends DType>(
   x: Tensor<D>,
@@ -107,6 +119,10 @@ const takesPad = arg.takes<typeof pad>(
 /**
  * New elements around the last axes: one pair [before, after] per axis, in the order of the axes.
  * Negative numbers cut elements off.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.pad(x, [[1, 0]], { value: 9 });
  */
 export function pad<D extends DType>(
   x: Tensor<D>,
@@ -203,6 +219,11 @@ const takesTril = arg.takes<typeof tril>(['x', aTensor], ['diagonal', arg.option
 /**
  * The lower triangle of each matrix, up to the `diagonal`-th one above the main diagonal; 0
  * elsewhere.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.tril(x);
  */
 export function tril<D extends DType>(x: Tensor<D>, diagonal = 0): Tensor<D> {
   takesTril('tril', x, diagonal);
@@ -212,6 +233,11 @@ export function tril<D extends DType>(x: Tensor<D>, diagonal = 0): Tensor<D> {
 /**
  * The upper triangle of each matrix, from the `diagonal`-th one above the main diagonal; 0
  * elsewhere.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.triu(x);
  */
 export function triu<D extends DType>(x: Tensor<D>, diagonal = 0): Tensor<D> {
   takesTril('triu', x, diagonal);
@@ -232,7 +258,14 @@ const takesDiagonal = arg.takes<typeof diagonal>(
   ['options', arg.options<DiagonalOptions>({ offset: arg.integer, axis1: arg.integer, axis2: arg.integer })],
 );
 
-/** A diagonal of each matrix spanned by two axes (the first two by default), as a new last axis. */
+/**
+ * A diagonal of each matrix spanned by two axes (the first two by default), as a new last axis.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.diagonal(x);
+ */
 export function diagonal<D extends DType>(x: Tensor<D>, options: DiagonalOptions = {}): Tensor<D> {
   takesDiagonal('diagonal', x, options);
   const { offset = 0, axis1 = 0, axis2 = 1 } = options;
@@ -255,7 +288,13 @@ const takesDiagEmbed = arg.takes<typeof diagEmbed>(
   ['options', arg.options<DiagEmbedOptions>({ axis1: arg.integer, axis2: arg.integer })],
 );
 
-/** The last axis as a diagonal of square matrices, 0 elsewhere. */
+/**
+ * The last axis as a diagonal of square matrices, 0 elsewhere.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.diagEmbed(v, 1);
+ */
 export function diagEmbed<D extends DType>(
   x: Tensor<D>,
   offset = 0,
@@ -301,7 +340,13 @@ function zeros(count: number): number[] {
 
 const takesDiag = arg.takes<typeof diag>(['x', aTensor], ['offset', arg.optional(arg.integer)]);
 
-/** All elements, in C-order, as a diagonal of one matrix. */
+/**
+ * All elements, in C-order, as a diagonal of one matrix.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.diagflat(v);
+ */
 export function diagflat<D extends DType>(x: Tensor<D>, offset = 0): Tensor<D> {
   takesDiag('diagflat', x, offset);
   return diagEmbed(
@@ -310,7 +355,17 @@ export function diagflat<D extends DType>(x: Tensor<D>, offset = 0): Tensor<D> {
   );
 }
 
-/** A vector becomes a matrix with it on the diagonal; of a matrix, the diagonal. */
+/**
+ * A vector becomes a matrix with it on the diagonal; of a matrix, the diagonal.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.diag(v);
+ * @example <caption>matrix</caption>
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.diag(x);
+ */
 export function diag<D extends DType>(x: Tensor<D>, offset = 0): Tensor<D> {
   takesDiag('diag', x, offset);
   checkRank('diag', 'the operand', x, 1, 2);

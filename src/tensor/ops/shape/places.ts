@@ -7,17 +7,17 @@ import { watchRange } from '../../debug.ts';
 import type { Tensor } from '../../tensor.ts';
 import { checkInteger, show } from '../operand.ts';
 
-/** The shape of a tensor that is indexed along an axis: rank 0 is a line of one element. */
+/** The shape of a tensor that is indexed along an axis: rank 0 is a line of one element. @internal */
 export function lineShape({ shape }: Tensor): readonly number[] {
   return shape.length === 0 ? [1] : shape;
 }
 
-/** Watches that positions lie in an axis. */
+/** Watches that positions lie in an axis. @internal */
 export function watchAxis(op: string, x: Tensor, axis: number, index: Tensor): void {
   watchRange(op, 'index', index, 0, lineShape(x)[axis]!, `axis ${axis} of ${show(x)}`);
 }
 
-/** The index must have x's rank and fit it outside the axis; rank 0 counts as rank 1. */
+/** The index must have x's rank and fit it outside the axis; rank 0 counts as rank 1. @internal */
 export function checkIndex(op: string, x: Tensor, axis: number, index: Tensor): number {
   checkInteger(op, 'the index', index);
   const [from, places] = [lineShape(x), lineShape(index)];

@@ -161,7 +161,13 @@ const takesRearrange = arg.takes<typeof rearrange>(
   ['the sizes of axes', arg.optional(axisSizes)],
 );
 
-/** Axes split, reordered and merged as the pattern says; every name is on both sides. */
+/**
+ * Axes split, reordered and merged as the pattern says; every name is on both sides.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.rearrange(x, 'a b -> (b a)');
+ */
 export function rearrange<D extends DType>(x: Tensor<D>, pattern: string, sizes: AxisSizes = {}): Tensor<D> {
   takesRearrange('rearrange', x, pattern, sizes);
   const op = 'rearrange';
@@ -241,6 +247,10 @@ const takesReduce = arg.takes<typeof reduce>(
 /**
  * As `rearrange`, with the names that are only on the left reduced:
  * `reduce(x, 'b (h p) -> b h', 'max', { p: 2 })`.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.reduce(x, 'a b -> a', 'sum');
  */
 export function reduce(x: Tensor, pattern: string, reduction: NamedReduction, sizes: AxisSizes = {}): Tensor {
   takesReduce('reduce', x, pattern, reduction, sizes);
@@ -268,6 +278,10 @@ const takesRepeat = arg.takes<typeof repeat>(
 /**
  * The whole tensor `repeats[axis]` times along each axis, or, with a pattern, as `rearrange` with
  * the names that are only on the right repeated: `repeat(x, 'h w -> h w c', { c: 3 })`.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.repeat(v, [2, 1]);
  */
 export function repeat<D extends DType>(
   x: Tensor<D>,
@@ -330,7 +344,14 @@ function repeated(op: string, x: Tensor, given: readonly number[]): Tensor {
 
 const takesTile = arg.takes<typeof tile>(['x', aTensor], ['repeats', arg.inside()]);
 
-/** The whole tensor repeated along its last axes (NumPy's tile). */
+/**
+ * The whole tensor repeated along its last axes (NumPy's tile).
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.tile(v, [2]);
+ */
 export function tile<D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   takesTile('tile', x, repeats);
   checkList('tile', 'repeats', repeats);

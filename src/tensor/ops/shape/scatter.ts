@@ -21,6 +21,8 @@ import { padConstant } from './layout.ts';
 /**
  * x with the source folded in at the index's places. On bool, sums and maxima are `or`, products
  * and minima `and`.
+ *
+ * @internal
  */
 export function scatterNode(
   b: GraphBuilder,
@@ -96,14 +98,14 @@ function identityOf(reduce: ScatterReduce, dtype: DType): number | bigint {
   return integerRange(dtype)[isLeast ? 0 : 1];
 }
 
-/** Complex numbers have sums and products, and no order. */
+/** Complex numbers have sums and products, and no order. @internal */
 export function checkFolded(op: string, reduce: ScatterReduce, x: Tensor): void {
   if (reduce === 'amax' || reduce === 'amin') checkNotComplex(op, x);
   if (reduce === 'mean' && x.dtype === 'bool')
     throw new TensorError('E_DTYPE', op, `bool has no mean: ${show(x)}`, ".cast('f32')");
 }
 
-/** x with the source folded in at the index's places. */
+/** x with the source folded in at the index's places. @internal */
 export function reduceAt(
   b: GraphBuilder,
   x: Node,
@@ -171,7 +173,7 @@ function scatterWith(
   });
 }
 
-/** What is written has the dtype of what it is written into. */
+/** What is written has the dtype of what it is written into. @internal */
 export function checkSameType(op: string, x: Tensor, source: Tensor): void {
   if (source.dtype === x.dtype) return;
   const problem = `x and the source must have one dtype: ${show(x, source)}`;
@@ -198,6 +200,17 @@ const takesScatter = arg.takes<typeof scatter>(
 /**
  * A copy of x with out[i, index[i,j,k], k] = source[i,j,k] for axis 1; of several writes to one
  * place the last stays.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
+ * const s = sn.tensor([[7, 8], [9, 10]]);
+ * sn.scatter(x, 1, places, s);
+ * @example <caption>number</caption>
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
+ * sn.scatter(x, 1, places, 1);
  */
 export function scatter<D extends DType>(
   x: Tensor<D>,
@@ -219,7 +232,20 @@ const takesScatterAdd = arg.takes<typeof scatterAdd>(
   ['options', arg.options<ScatterAddOptions>(addOptions)],
 );
 
-/** A copy of x with the source added at the index's places; all writes to one place add up. */
+/**
+ * A copy of x with the source added at the index's places; all writes to one place add up.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
+ * const s = sn.tensor([[7, 8], [9, 10]]);
+ * sn.scatterAdd(x, 1, places, s);
+ * @example <caption>line</caption>
+ * const v = sn.tensor([1, 2, 3]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.scatterAdd(sn.zerosLike(v), 0, i, v.slice(0, 0, 2));
+ */
 export function scatterAdd<D extends DType>(
   x: Tensor<D>,
   axis: number,
@@ -240,7 +266,15 @@ const takesScatterReduce = arg.takes<typeof scatterReduce>(
   ['options', arg.options<ScatterReduceOptions>({ includeSelf: arg.flag })],
 );
 
-/** A copy of x with the source folded in at the index's places; means of integers are floored. */
+/**
+ * A copy of x with the source folded in at the index's places; means of integers are floored.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
+ * const s = sn.tensor([[7, 8], [9, 10]]);
+ * sn.scatterReduce(x, 1, places, s, 'amax');
+ */
 export function scatterReduce(
   x: Tensor,
   axis: number,
@@ -256,7 +290,7 @@ export function scatterReduce(
   );
 }
 
-/** Writes at a vector of positions: slice i of the source meets slice index[i] of x. */
+/** Writes at a vector of positions: slice i of the source meets slice index[i] of x. @internal */
 export function writeRows(
   op: string,
   x: Tensor,
@@ -303,6 +337,13 @@ const takesIndexAdd = arg.takes<typeof indexAdd>(
 /**
  * A copy of x with slice `i` of the source added to slice `index[i]` along an axis; repeated
  * positions add up.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const rows = sn.tensor([[7, 8, 9], [1, 1, 1]]);
+ * sn.indexAdd(x, 0, i, rows);
  */
 export function indexAdd<D extends DType>(
   x: Tensor<D>,
@@ -336,7 +377,15 @@ const takesIndexCopy = arg.takes<typeof indexCopy>(
   ['the source', aTensor],
 );
 
-/** A copy of x whose slice `index[i]` along an axis is slice `i` of the source. */
+/**
+ * A copy of x whose slice `index[i]` along an axis is slice `i` of the source.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * const rows = sn.tensor([[7, 8, 9], [1, 1, 1]]);
+ * sn.indexCopy(x, 0, i, rows);
+ */
 export function indexCopy<D extends DType>(
   x: Tensor<D>,
   axis: number,
@@ -359,6 +408,11 @@ const takesSegmentSum = arg.takes<typeof segmentSum>(
 /**
  * Sums of the rows of each segment: row `e` of the source counts to segment `ids[e]`; empty
  * segments are 0.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const i = sn.tensor([1, 0], { dtype: 'i32' });
+ * sn.segmentSum(x, i, 2);
  */
 export function segmentSum(
   source: Tensor,

@@ -20,19 +20,40 @@ import { expand, reshape } from './view.ts';
 const takesTensor = arg.takes<(x: Tensor) => Tensor>(['x', aTensor]);
 const takesList = arg.takes<(tensors: readonly Tensor[]) => unknown>(['tensors', someTensors]);
 
-/** x with at least one axis: a number becomes a vector of it. */
+/**
+ * x with at least one axis: a number becomes a vector of it.
+ *
+ * @family Views and movement
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.atleast1d(v);
+ */
 export function atleast1d<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesTensor('atleast1d', x);
   return withRank(x, 1);
 }
 
-/** x with at least two axes: a vector becomes a row. */
+/**
+ * x with at least two axes: a vector becomes a row.
+ *
+ * @family Views and movement
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.atleast2d(v);
+ */
 export function atleast2d<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesTensor('atleast2d', x);
   return withRank(x, 2);
 }
 
-/** x with at least three axes: a vector becomes [1, n, 1], a matrix [m, n, 1]. */
+/**
+ * x with at least three axes: a vector becomes [1, n, 1], a matrix [m, n, 1].
+ *
+ * @family Views and movement
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.atleast3d(v);
+ */
 export function atleast3d<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesTensor('atleast3d', x);
   return withRank(x, 3);
@@ -55,23 +76,51 @@ function joined(op: string, tensors: readonly Tensor[], rank: 1 | 2 | 3, axis: n
   );
 }
 
-/** Joined side by side: along the second axis, vectors along their only one. */
+/**
+ * Joined side by side: along the second axis, vectors along their only one.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[7, 8, 9], [0, 1, 2]]);
+ * sn.hstack([x, y]);
+ */
 export function hstack(tensors: readonly Tensor[]): Tensor {
   takesList('hstack', tensors);
   return joined('hstack', tensors, 1, (tensors[0]?.rank ?? 0) < 2 ? 0 : 1);
 }
 
-/** Joined one below the other: along the first axis, vectors as rows. */
+/**
+ * Joined one below the other: along the first axis, vectors as rows.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[7, 8, 9], [0, 1, 2]]);
+ * sn.vstack([x, y]);
+ */
 export function vstack(tensors: readonly Tensor[]): Tensor {
   return joined('vstack', tensors, 2, 0);
 }
 
-/** Joined along the third axis; matrices get one. */
+/**
+ * Joined along the third axis; matrices get one.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[7, 8, 9], [0, 1, 2]]);
+ * sn.dstack([x, y]);
+ */
 export function dstack(tensors: readonly Tensor[]): Tensor {
   return joined('dstack', tensors, 3, 2);
 }
 
-/** Joined along the second axis, vectors as columns. */
+/**
+ * Joined along the second axis, vectors as columns.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const y = sn.tensor([[7, 8, 9], [0, 1, 2]]);
+ * sn.columnStack([x, y]);
+ */
 export function columnStack(tensors: readonly Tensor[]): Tensor {
   takesList('columnStack', tensors);
   if (tensors.length === 0) throw new TensorError('E_VALUE', 'columnStack', 'expects at least one tensor');
@@ -88,6 +137,10 @@ const takesTensorSplit = arg.takes<typeof tensorSplit>(
 /**
  * `parts` parts along an axis, the first ones longer by one where they cannot be equal; or the
  * parts between the listed places, which count from the end where negative.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.tensorSplit(x, 2, 1);
  */
 export function tensorSplit(x: Tensor, parts: number | readonly number[], axis = 0): Tensor[] {
   takesTensorSplit('tensorSplit', x, parts, axis);
@@ -136,23 +189,48 @@ function divided(
   return splitAlong(op, x, parts, axis);
 }
 
-/** Equal parts, or those between places, along the second axis; of vectors along their only one. */
+/**
+ * Equal parts, or those between places, along the second axis; of vectors along their only one.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.hsplit(x, 3);
+ */
 export function hsplit(x: Tensor, parts: number | readonly number[]): Tensor[] {
   takesTensor('hsplit', x);
   return divided('hsplit', x, parts, x.rank === 1 ? 0 : 1, 1);
 }
 
-/** Equal parts, or those between places, along the first axis. */
+/**
+ * Equal parts, or those between places, along the first axis.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.vsplit(x, 2);
+ */
 export function vsplit(x: Tensor, parts: number | readonly number[]): Tensor[] {
   return divided('vsplit', x, parts, 0, 2);
 }
 
-/** Equal parts, or those between places, along the third axis. */
+/**
+ * Equal parts, or those between places, along the third axis.
+ *
+ * @example
+ * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
+ * sn.dsplit(cube, 2);
+ */
 export function dsplit(x: Tensor, parts: number | readonly number[]): Tensor[] {
   return divided('dsplit', x, parts, 2, 3);
 }
 
-/** One matrix with the given ones along its diagonal, 0 elsewhere; vectors are rows. */
+/**
+ * One matrix with the given ones along its diagonal, 0 elsewhere; vectors are rows.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.blockDiag([x, v]);
+ */
 export function blockDiag(tensors: readonly Tensor[]): Tensor {
   takesList('blockDiag', tensors);
   if (tensors.length === 0) return zeros([1, 0]);
@@ -174,14 +252,28 @@ export function blockDiag(tensors: readonly Tensor[]): Tensor {
   return cat(rows, 0);
 }
 
-/** All tensors, repeated to the shape that they broadcast to. */
+/**
+ * All tensors, repeated to the shape that they broadcast to.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.broadcastTensors([x, v]);
+ */
 export function broadcastTensors(tensors: readonly Tensor[]): Tensor[] {
   takesList('broadcastTensors', tensors);
   const shape = commonShape('broadcastTensors', tensors);
   return tensors.map((x) => expand(x, shape));
 }
 
-/** Every choice of one element of each vector, a row each; of one vector, its elements. */
+/**
+ * Every choice of one element of each vector, a row each; of one vector, its elements.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const w = sn.tensor([4, 5]);
+ * sn.cartesianProd([v, w]);
+ */
 export function cartesianProd(vectors: readonly Tensor[]): Tensor {
   takesList('cartesianProd', vectors);
   const [first] = vectors;
@@ -207,7 +299,13 @@ const takesCombinations = arg.takes<typeof combinations>(
   ['options', arg.options<CombinationsOptions>({ withReplacement: arg.flag })],
 );
 
-/** Every choice of `count` elements of a vector in their order, a row each. */
+/**
+ * Every choice of `count` elements of a vector in their order, a row each.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.combinations(v);
+ */
 export function combinations(x: Tensor, count = 2, options: CombinationsOptions = {}): Tensor {
   takesCombinations('combinations', x, count, options);
   if (x.rank !== 1) throw new TensorError('E_SHAPE', 'combinations', `expects a vector: ${show(x)}`);

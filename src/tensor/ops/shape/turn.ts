@@ -10,14 +10,26 @@ import { show, takesOne } from '../operand.ts';
 import { flip } from './movement.ts';
 import { moved, reshape, transpose } from './view.ts';
 
-/** Columns in reverse order. */
+/**
+ * Columns in reverse order.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.fliplr(x);
+ */
 export function fliplr<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('fliplr', x);
   if (x.rank < 2) throw new TensorError('E_SHAPE', 'fliplr', `expects at least two axes: ${show(x)}`);
   return flip(x, 1);
 }
 
-/** Rows in reverse order. */
+/**
+ * Rows in reverse order.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.flipud(x);
+ */
 export function flipud<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('flipud', x);
   if (x.rank < 1) throw new TensorError('E_SHAPE', 'flipud', `expects at least one axis: ${show(x)}`);
@@ -30,7 +42,13 @@ const takesRot90 = arg.takes<typeof rot90>(
   ['axes', arg.inside()],
 );
 
-/** Turned by `turns` right angles in the plane of two axes, from the first towards the second. */
+/**
+ * Turned by `turns` right angles in the plane of two axes, from the first towards the second.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.rot90(x);
+ */
 export function rot90<D extends DType>(
   x: Tensor<D>,
   turns = 1,
@@ -55,7 +73,13 @@ export function rot90<D extends DType>(
 
 const takesMovedim = arg.takes<typeof movedim>(['x', aTensor], ['from', arg.inside()], ['to', arg.inside()]);
 
-/** PyTorch's first name for `moveaxis`. */
+/**
+ * PyTorch's first name for `moveaxis`.
+ *
+ * @example
+ * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
+ * sn.movedim(cube, 0, 2);
+ */
 export function movedim<D extends DType>(
   x: Tensor<D>,
   from: number | readonly number[],
@@ -71,14 +95,28 @@ const takesSwapaxes = arg.takes<typeof swapaxes>(
   ['second', arg.inside()],
 );
 
-/** Two axes exchanged: NumPy's name for `transpose`. */
+/**
+ * Two axes exchanged: NumPy's name for `transpose`.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.swapaxes(x, 0, 1);
+ */
 export function swapaxes<D extends DType>(x: Tensor<D>, first: number, second: number): Tensor<D> {
   takesSwapaxes('swapaxes', x, first, second);
   for (const axis of [first, second]) normalizeAxis('swapaxes', axis, Math.max(1, x.rank));
   return transpose(x, first, second);
 }
 
-/** All elements in one axis, in C-order. */
+/**
+ * All elements in one axis, in C-order.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.ravel(x);
+ */
 export function ravel<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('ravel', x);
   return reshape(x, [x.size]);
@@ -86,7 +124,14 @@ export function ravel<D extends DType>(x: Tensor<D>): Tensor<D> {
 
 const takesReshapeAs = arg.takes<typeof reshapeAs>(['x', aTensor], ['the other', aTensor]);
 
-/** x in the shape of another tensor of as many elements. */
+/**
+ * x in the shape of another tensor of as many elements.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const row = sn.tensor([[1, 2, 3]]);
+ * sn.reshapeAs(row, v.unsqueeze(1));
+ */
 export function reshapeAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D> {
   takesReshapeAs('reshapeAs', x, other);
   return reshape(x, other.shape);

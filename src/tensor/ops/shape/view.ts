@@ -29,7 +29,15 @@ function resolve(op: string, given: readonly number[], size: number, seen: strin
   return shape.map((dim, axis) => (axis === open ? size / count : dim));
 }
 
-/** The same value as a tensor of its own: what is assigned to one does not change the other. */
+/**
+ * The same value as a tensor of its own: what is assigned to one does not change the other.
+ *
+ * @internal
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * x.clone();
+ */
 export function clone<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('clone', x);
   return apply([x], (_, node) => node);
@@ -37,14 +45,28 @@ export function clone<D extends DType>(x: Tensor<D>): Tensor<D> {
 
 const takesReshape = arg.takes<typeof reshape>(['x', aTensor], ['the shape', arg.inside()]);
 
-/** The elements in C-order under another shape; one size may be −1, the rest of the elements. */
+/**
+ * The elements in C-order under another shape; one size may be −1, the rest of the elements.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.reshape(x, [3, 2]);
+ */
 export function reshape<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   takesReshape('reshape', x, shape);
   const to = resolve('reshape', shape, x.size, show(x));
   return apply([x], (b, node) => reform(b, node, to));
 }
 
-/** PyTorch's other name for `reshape`. */
+/**
+ * PyTorch's other name for `reshape`.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.view(x, [3, 2]);
+ */
 export function view<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   takesReshape('view', x, shape);
   const to = resolve('view', shape, x.size, show(x));
@@ -53,7 +75,14 @@ export function view<D extends DType>(x: Tensor<D>, shape: readonly number[]): T
 
 const takesViewAs = arg.takes<typeof viewAs>(['x', aTensor], ['the other', aTensor]);
 
-/** x in the shape of another tensor of as many elements. */
+/**
+ * x in the shape of another tensor of as many elements.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * const row = sn.tensor([[1, 2, 3]]);
+ * sn.viewAs(row, v.unsqueeze(1));
+ */
 export function viewAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D> {
   takesViewAs('viewAs', x, other);
   const to = resolve('viewAs', other.shape, x.size, show(x));
@@ -62,7 +91,14 @@ export function viewAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D> 
 
 const takesFlatten = arg.takes<typeof flatten>(['x', aTensor], ['from', arg.inside()], ['to', arg.inside()]);
 
-/** Axes `from` to `to` (both included; all by default) made one. */
+/**
+ * Axes `from` to `to` (both included; all by default) made one.
+ *
+ * @method
+ * @example
+ * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
+ * sn.flatten(cube, 1);
+ */
 export function flatten<D extends DType>(x: Tensor<D>, from = 0, to = -1): Tensor<D> {
   takesFlatten('flatten', x, from, to);
   if (x.rank === 0) return apply([x], (b, node) => reform(b, node, [1]));
@@ -82,7 +118,14 @@ const takesUnflatten = arg.takes<typeof unflatten>(
   ['sizes', arg.inside()],
 );
 
-/** Axis `axis` split into several; one size may be −1. */
+/**
+ * Axis `axis` split into several; one size may be −1.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.unflatten(x, 1, [3, 1]);
+ */
 export function unflatten<D extends DType>(x: Tensor<D>, axis: number, sizes: readonly number[]): Tensor<D> {
   takesUnflatten('unflatten', x, axis, sizes);
   const at = normalizeAxis('unflatten', axis, x.rank);
@@ -94,7 +137,14 @@ export function unflatten<D extends DType>(x: Tensor<D>, axis: number, sizes: re
 
 const takesPermute = arg.takes<typeof permute>(['x', aTensor], ['order', arg.inside()]);
 
-/** Axes in another order: axis `i` of the result is axis `order[i]` of x. */
+/**
+ * Axes in another order: axis `i` of the result is axis `order[i]` of x.
+ *
+ * @method
+ * @example
+ * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
+ * sn.permute(cube, [2, 0, 1]);
+ */
 export function permute<D extends DType>(x: Tensor<D>, order: readonly number[]): Tensor<D> {
   takesPermute('permute', x, order);
   checkList('permute', 'an order of axes', order);
@@ -115,7 +165,14 @@ const takesTranspose = arg.takes<typeof transpose>(
   ['second', arg.inside()],
 );
 
-/** Two axes exchanged; the last two by default. */
+/**
+ * Two axes exchanged; the last two by default.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.transpose(x);
+ */
 export function transpose<D extends DType>(x: Tensor<D>, first = -2, second = -1): Tensor<D> {
   takesTranspose('transpose', x, first, second);
   // The axes of rank 0 are 0 and −1 when they are named.
@@ -125,7 +182,14 @@ export function transpose<D extends DType>(x: Tensor<D>, first = -2, second = -1
   return apply([x], (b, node) => reorder(b, node, order));
 }
 
-/** The transposed matrix; rank 0 and 1 stay as they are. */
+/**
+ * The transposed matrix; rank 0 and 1 stay as they are.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.t(x);
+ */
 export function t<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('t', x);
   checkRank('t', 'the operand', x, 0, 1, 2);
@@ -138,7 +202,14 @@ const takesMoveaxis = arg.takes<typeof moveaxis>(
   ['to', arg.inside()],
 );
 
-/** Axes `from` moved to the places `to`; the others keep their order. */
+/**
+ * Axes `from` moved to the places `to`; the others keep their order.
+ *
+ * @method
+ * @example
+ * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
+ * sn.moveaxis(cube, 0, 2);
+ */
 export function moveaxis<D extends DType>(
   x: Tensor<D>,
   from: number | readonly number[],
@@ -148,7 +219,7 @@ export function moveaxis<D extends DType>(
   return moved('moveaxis', x, from, to);
 }
 
-/** As `moveaxis`, for what is named `op`. */
+/** As `moveaxis`, for what is named `op`. @internal */
 export function moved(
   op: string,
   x: Tensor,
@@ -176,7 +247,14 @@ export function moved(
   return apply([x], (b, node) => reorder(b, node, order));
 }
 
-/** x repeated along axes of size 1 and new leading axes; −1 keeps a size. No element is copied. */
+/**
+ * x repeated along axes of size 1 and new leading axes; −1 keeps a size. No element is copied.
+ *
+ * @method
+ * @example
+ * const row = sn.tensor([[1, 2, 3]]);
+ * sn.expand(row, [2, 3]);
+ */
 export function expand<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   return expanded('expand', x, shape);
 }
@@ -199,12 +277,27 @@ function expanded(op: string, x: Tensor, shape: readonly number[]): Tensor {
   return apply([x], (b, node) => broadcast(b, node, to));
 }
 
-/** NumPy's name for `expand`. */
+/**
+ * NumPy's name for `expand`.
+ *
+ * @method
+ * @example
+ * const row = sn.tensor([[1, 2, 3]]);
+ * sn.broadcastTo(row, [2, 3]);
+ */
 export function broadcastTo<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
   return expanded('broadcastTo', x, shape);
 }
 
-/** x repeated to the shape of another tensor. */
+/**
+ * x repeated to the shape of another tensor.
+ *
+ * @method
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const row = sn.tensor([[1, 2, 3]]);
+ * sn.expandAs(row, x);
+ */
 export function expandAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D> {
   takesViewAs('expandAs', x, other);
   return expanded('expandAs', x, other.shape);
@@ -212,7 +305,14 @@ export function expandAs<D extends DType>(x: Tensor<D>, other: Tensor): Tensor<D
 
 const takesSqueeze = arg.takes<typeof squeeze>(['x', aTensor], ['axes', arg.inside()]);
 
-/** Without the axes of size 1: all of them, or those named that have it. */
+/**
+ * Without the axes of size 1: all of them, or those named that have it.
+ *
+ * @method
+ * @example
+ * const row = sn.tensor([[1, 2, 3]]);
+ * sn.squeeze(row);
+ */
 export function squeeze<D extends DType>(x: Tensor<D>, axes?: number | readonly number[]): Tensor<D> {
   takesSqueeze('squeeze', x, axes);
   const named = normalizeAxes('squeeze', axes, axes === undefined ? x.rank : Math.max(1, x.rank));
@@ -222,7 +322,14 @@ export function squeeze<D extends DType>(x: Tensor<D>, axes?: number | readonly 
 
 const takesUnsqueeze = arg.takes<typeof unsqueeze>(['x', aTensor], ['axis', arg.inside()]);
 
-/** With an axis of size 1 put at place `axis` of the result. */
+/**
+ * With an axis of size 1 put at place `axis` of the result.
+ *
+ * @method
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.unsqueeze(v, 1);
+ */
 export function unsqueeze<D extends DType>(x: Tensor<D>, axis: number): Tensor<D> {
   takesUnsqueeze('unsqueeze', x, axis);
   const at = normalizeAxis('unsqueeze', axis, x.rank + 1);
@@ -239,6 +346,10 @@ const takesUnfold = arg.takes<typeof unfold>(
 /**
  * Overlapping windows of one axis, `step` apart: their elements become a new last axis of length
  * `size`.
+ *
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.unfold(v, 0, 2);
  */
 export function unfold<D extends DType>(x: Tensor<D>, axis: number, size: number, step = 1): Tensor<D> {
   takesUnfold('unfold', x, axis, size, step);
@@ -255,4 +366,27 @@ export function unfold<D extends DType>(x: Tensor<D>, axis: number, size: number
     const windows = b.add('window', [reform(b, node, sizes)], { axis: at, size, stride: step, dilation: 1 });
     return x.rank === 0 ? reform(b, windows, [size]) : windows;
   });
+}
+
+/**
+ * All axes in reverse order.
+ *
+ * @internal
+ * @getter T
+ */
+export function reversedAxes<D extends DType>(x: Tensor<D>): Tensor<D> {
+  return permute(
+    x,
+    x.shape.map((_, axis) => x.rank - 1 - axis),
+  );
+}
+
+/**
+ * The last two axes exchanged.
+ *
+ * @internal
+ * @getter mT
+ */
+export function matrixTransposed<D extends DType>(x: Tensor<D>): Tensor<D> {
+  return transpose(x);
 }

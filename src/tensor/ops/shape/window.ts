@@ -14,6 +14,7 @@ import { perAxis, show, type PerAxis } from '../operand.ts';
 /** Elements around each axis: one number for both ends, or a pair [before, after] for each axis. */
 export type Padding = PerAxis | readonly (readonly [number, number])[];
 
+/** @internal */
 export interface WindowOptions {
   /** The kernel's size by default. */
   readonly stride?: PerAxis;
@@ -27,7 +28,7 @@ export interface WindowOptions {
 
 const pairs = arg.listOf(arg.tupleOf<readonly [number, number]>(arg.count(0), arg.count(0)));
 
-/** One size for both ends of all axes, one an axis, or pairs. */
+/** One size for both ends of all axes, one an axis, or pairs. @internal */
 export const paddings: arg.Kind<Padding> = {
   accepts: (value) => arg.sizes(0).accepts(value) || pairs.accepts(value),
   refuse: (op, what, value) =>
@@ -36,6 +37,7 @@ export const paddings: arg.Kind<Padding> = {
       : arg.sizes(0).refuse(op, what, value),
 };
 
+/** @internal */
 export const windowOptions: arg.Table<WindowOptions> = {
   stride: arg.sizes(1),
   padding: paddings,
@@ -43,6 +45,7 @@ export const windowOptions: arg.Table<WindowOptions> = {
   ceilMode: arg.flag,
 };
 
+/** @internal */
 export interface Windows {
   readonly axes: number[];
   readonly kernel: number[];
@@ -55,7 +58,7 @@ export interface Windows {
   readonly counts: number[];
 }
 
-/** Both ends of every axis. */
+/** Both ends of every axis. @internal */
 export function padPairs(op: string, padding: Padding, spatial: number): [low: number[], high: number[]] {
   if (typeof padding !== 'number') checkList(op, 'padding', padding);
   if (typeof padding === 'number' || ![...padding].every((item) => Array.isArray(item))) {
@@ -68,7 +71,7 @@ export function padPairs(op: string, padding: Padding, spatial: number): [low: n
   return [perAxis(op, 'padding', ends[0]!, spatial, 0), perAxis(op, 'padding', ends[1]!, spatial, 0)];
 }
 
-/** The windows of the last `spatial` axes. Throws E_SHAPE where none fits. */
+/** The windows of the last `spatial` axes. Throws E_SHAPE where none fits. @internal */
 export function windowsOf(
   op: string,
   spatial: number,
@@ -105,7 +108,7 @@ export function windowsOf(
   return { axes, kernel, stride, low, high, dilation, counts };
 }
 
-/** [.., windows.., kernel..]: padded, one window view per axis. */
+/** [.., windows.., kernel..]: padded, one window view per axis. @internal */
 export function unfolded(b: GraphBuilder, x: Node, windows: Windows, padValue: number): Node {
   const { axes, kernel, stride, low, dilation, counts } = windows;
   const ends = (side: (i: number) => number): number[] =>
@@ -128,12 +131,12 @@ export function unfolded(b: GraphBuilder, x: Node, windows: Windows, padValue: n
   return open;
 }
 
-/** The place in its axis where each window begins, in i32, in the shape of the windows. */
+/** The place in its axis where each window begins, in i32, in the shape of the windows. @internal */
 export function startOf(b: GraphBuilder, shape: readonly number[], windows: Windows, i: number): Node {
   return sub(b, mul(b, formula.iota(b, shape, windows.axes[i]!), windows.stride[i]!), windows.low[i]!);
 }
 
-/** How many elements of each window lie from `from` up to `to` of its axis. */
+/** How many elements of each window lie from `from` up to `to` of its axis. @internal */
 export function tapsBetween(
   b: GraphBuilder,
   shape: readonly number[],

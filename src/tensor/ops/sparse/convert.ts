@@ -39,7 +39,11 @@ import {
 const gather = (b: GraphBuilder, x: Node, places: Node): Node =>
   b.add('gather', [x, places], { axis: 0 }) as Node;
 
-/** The line of each of `count` elements, by the lines' pointers; elements behind the last are behind all lines. */
+/**
+ * The line of each of `count` elements, by the lines' pointers; elements behind the last are behind all lines.
+ *
+ * @internal
+ */
 export function linesOf(b: GraphBuilder, pointers: Node, count: number): Node {
   const found = b.add('searchSorted', [pointers, iota(b, [count], 0)], { right: true }) as Node;
   return sub(b, found, 1);
@@ -58,7 +62,15 @@ function compressed(b: GraphBuilder, line: Node, other: Node, values: Node, line
 
 const takesMatrix = arg.takes<(matrix: SparseMatrix) => unknown>(['the matrix', aMatrix]);
 
-/** With the row and column of every element. */
+/**
+ * With the row and column of every element.
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toCoo(sn.sparse.csr(starts, columns, v, [2, 3]));
+ */
 export function toCoo(matrix: SparseMatrix): CooMatrix {
   takesMatrix('toCoo', matrix);
   if (matrix instanceof CooMatrix) return matrix;
@@ -69,7 +81,15 @@ export function toCoo(matrix: SparseMatrix): CooMatrix {
   return new CooMatrix(matrix.row, line, values, shape);
 }
 
-/** With compressed rows; columns ascend within a row where they did, or where columns were compressed. */
+/**
+ * With compressed rows; columns ascend within a row where they did, or where columns were compressed.
+ *
+ * @example
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const rows = sn.tensor([0, 0, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toCsr(sn.sparse.coo(rows, columns, v, [2, 3]));
+ */
 export function toCsr(matrix: SparseMatrix): CsrMatrix {
   takesMatrix('toCsr', matrix);
   if (matrix instanceof CsrMatrix) return matrix;
@@ -80,7 +100,15 @@ export function toCsr(matrix: SparseMatrix): CsrMatrix {
   return new CsrMatrix(crow!, columns!, sorted!, shape);
 }
 
-/** With compressed columns; rows ascend within a column where they did, or where rows were compressed. */
+/**
+ * With compressed columns; rows ascend within a column where they did, or where rows were compressed.
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toCsc(sn.sparse.csr(starts, columns, v, [2, 3]));
+ */
 export function toCsc(matrix: SparseMatrix): CscMatrix {
   takesMatrix('toCsc', matrix);
   if (matrix instanceof CscMatrix) return matrix;
@@ -91,7 +119,15 @@ export function toCsc(matrix: SparseMatrix): CscMatrix {
   return new CscMatrix(ccol!, rows!, sorted!, shape);
 }
 
-/** Rows as columns: nothing moves. */
+/**
+ * Rows as columns: nothing moves.
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toDense(sn.sparse.transpose(sn.sparse.csr(starts, columns, v, [2, 3])));
+ */
 export function transpose(matrix: SparseMatrix): SparseMatrix {
   takesMatrix('sparse.transpose', matrix);
   const [rows, columns] = matrix.shape;
@@ -106,7 +142,15 @@ const takesScale = arg.takes<(matrix: SparseMatrix, factor: TensorLike) => unkno
   ['the factor', anOperand],
 );
 
-/** Every element times a number, or a tensor of rank 0. */
+/**
+ * Every element times a number, or a tensor of rank 0.
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.scale(sn.sparse.csr(starts, columns, v, [2, 3]), 2);
+ */
 export function scale<M extends SparseMatrix>(matrix: M, factor: TensorLike): M {
   takesScale('scale', matrix, factor);
   if (typeof factor === 'object' && factor.rank !== 0)
@@ -114,7 +158,15 @@ export function scale<M extends SparseMatrix>(matrix: M, factor: TensorLike): M 
   return withValues(matrix, multiply(matrix.values, factor));
 }
 
-/** The dense matrix: 0 where no element is; those of one place add up. */
+/**
+ * The dense matrix: 0 where no element is; those of one place add up.
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toDense(sn.sparse.csr(starts, columns, v, [2, 3]));
+ */
 export function toDense(matrix: SparseMatrix): Tensor {
   takesMatrix('toDense', matrix);
   const { row, col, values, shape } = toCoo(matrix);
@@ -160,6 +212,10 @@ export type FromDense<O> = O extends { readonly size: number } ? MatrixOf<O> : P
  * The elements of a dense matrix that are not 0 (NaN is not), row by row, or column by column for
  * compressed columns. Asynchronous unless a `size` is given: then elements beyond it are cut off,
  * and what is missing counts for nothing.
+ *
+ * @example
+ * const dense = sn.tensor([[1, 0, 2], [0, 3, 0]]);
+ * sn.sparse.fromDense(dense);
  */
 export function fromDense<const O extends FromDenseOptions = FromDenseOptions>(
   x: Tensor,
@@ -208,6 +264,12 @@ const takesCoalesce = arg.takes<(matrix: CooMatrix, options?: Sized | Unsized) =
 /**
  * The same matrix with one element a place, sorted by row and column. Asynchronous unless a `size`
  * is given: then elements that are missing are zeros behind the last row.
+ *
+ * @example
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const rows = sn.tensor([0, 0, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.coalesce(sn.sparse.coo(rows, columns, v, [2, 3]));
  */
 export function coalesce(matrix: CooMatrix, options: Sized): CooMatrix;
 export function coalesce(matrix: CooMatrix, options?: Unsized): Promise<CooMatrix>;

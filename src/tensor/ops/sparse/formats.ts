@@ -133,7 +133,15 @@ const takesParts = arg.takes<Made<SparseMatrix>>(
   ['the shape', shapeOf],
 );
 
-/** A matrix of compressed rows: pointers [rows + 1], and the column and value of each element. */
+/**
+ * A matrix of compressed rows: pointers [rows + 1], and the column and value of each element.
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toDense(sn.sparse.csr(starts, columns, v, [2, 3]));
+ */
 export function csr(crow: Tensor, col: Tensor, values: Tensor, shape: MatrixShape): CsrMatrix {
   takesParts('csr', crow, col, values, shape);
   checkMatrix('csr', shape);
@@ -142,7 +150,15 @@ export function csr(crow: Tensor, col: Tensor, values: Tensor, shape: MatrixShap
   return new CsrMatrix(places(crow), places(col), values, [...shape]);
 }
 
-/** A matrix of compressed columns: pointers [columns + 1], and the row and value of each element. */
+/**
+ * A matrix of compressed columns: pointers [columns + 1], and the row and value of each element.
+ *
+ * @example
+ * const down = sn.tensor([0, 1, 2, 3], { dtype: 'i32' });
+ * const below = sn.tensor([0, 1, 0], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toDense(sn.sparse.csc(down, below, v, [2, 3]));
+ */
 export function csc(ccol: Tensor, row: Tensor, values: Tensor, shape: MatrixShape): CscMatrix {
   takesParts('csc', ccol, row, values, shape);
   checkMatrix('csc', shape);
@@ -151,7 +167,15 @@ export function csc(ccol: Tensor, row: Tensor, values: Tensor, shape: MatrixShap
   return new CscMatrix(places(ccol), places(row), values, [...shape]);
 }
 
-/** A matrix of the row, column and value of each element. */
+/**
+ * A matrix of the row, column and value of each element.
+ *
+ * @example
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const rows = sn.tensor([0, 0, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.sparse.toDense(sn.sparse.coo(rows, columns, v, [2, 3]));
+ */
 export function coo(row: Tensor, col: Tensor, values: Tensor, shape: MatrixShape): CooMatrix {
   takesParts('coo', row, col, values, shape);
   checkMatrix('coo', shape);
@@ -163,19 +187,20 @@ export function coo(row: Tensor, col: Tensor, values: Tensor, shape: MatrixShape
 /** Which of the three classes made a matrix. */
 export type SparseLayout = 'csr' | 'csc' | 'coo';
 
+/** @internal */
 export function layoutOf(matrix: SparseMatrix): SparseLayout {
   if (matrix instanceof CsrMatrix) return 'csr';
   return matrix instanceof CscMatrix ? 'csc' : 'coo';
 }
 
-/** A sparse matrix, of any format. */
+/** A sparse matrix, of any format. @internal */
 export const aMatrix: arg.Kind<SparseMatrix> = arg.kind(
   'a sparse matrix',
   (value) => value instanceof CsrMatrix || value instanceof CscMatrix || value instanceof CooMatrix,
   () => 'sparse.csr(…), sparse.csc(…), sparse.coo(…), sparse.fromDense(…)',
 );
 
-/** A matrix with other values at the same places. */
+/** A matrix with other values at the same places. @internal */
 export function withValues<M extends SparseMatrix>(matrix: M, values: Tensor): M {
   const { shape } = matrix;
   if (matrix instanceof CsrMatrix) return new CsrMatrix(matrix.crow, matrix.col, values, shape) as M;

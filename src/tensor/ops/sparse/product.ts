@@ -38,14 +38,32 @@ function product(op: string, matrix: SparseMatrix, dense: Tensor, width: number)
   });
 }
 
-/** A sparse matrix [m, k] times a dense one [k, n]. */
+/**
+ * A sparse matrix [m, k] times a dense one [k, n].
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * const x = sn.tensor([[1, 0], [2, 1], [0, 3]]);
+ * sn.sparse.spmm(sn.sparse.csr(starts, columns, v, [2, 3]), x);
+ */
 export function spmm(matrix: SparseMatrix, dense: Tensor): Tensor {
   takesProduct('spmm', matrix, dense);
   checkRank('spmm', 'the dense matrix', dense, 2);
   return product('spmm', matrix, dense, dense.shape[1]!);
 }
 
-/** A sparse matrix [m, k] times a vector [k]. */
+/**
+ * A sparse matrix [m, k] times a vector [k].
+ *
+ * @example
+ * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
+ * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
+ * const v = sn.tensor([1, 2, 3]);
+ * const u = sn.tensor([1, 2, 3]);
+ * sn.sparse.spmv(sn.sparse.csr(starts, columns, v, [2, 3]), u);
+ */
 export function spmv(matrix: SparseMatrix, vector: Tensor): Tensor {
   takesProduct('spmv', matrix, vector);
   checkRank('spmv', 'the vector', vector, 1);

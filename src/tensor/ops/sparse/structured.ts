@@ -26,7 +26,11 @@ import { apply, checkRank, show } from '../operand.ts';
 import { matmul as product } from '../product/matmul.ts';
 import { concat, sliceAxis } from '../shape/layout.ts';
 
-/** A matrix [k, n] with two elements in each group of four along k. */
+/**
+ * A matrix [k, n] with two elements in each group of four along k.
+ *
+ * @names sparse24.Packed24
+ */
 export class Packed24 extends TreeNode {
   /** The two of each group, [k / 2, n]. */
   readonly values: Tensor;
@@ -75,6 +79,11 @@ function twoOfFour(b: GraphBuilder, groups: Node): [first: Node, second: Node] {
 /**
  * The two elements of largest magnitude in each group of four along the first axis; a matrix that
  * has no more than two loses nothing.
+ *
+ * @names sparse24.compress
+ * @example
+ * const w = sn.tensor([[1, 0], [0, 2], [3, 0], [0, 4]]);
+ * sn.sparse24.compress(w);
  */
 export function compress(x: Tensor): Packed24 {
   takesCompress('sparse24.compress', x);
@@ -110,7 +119,14 @@ function unpacked(b: GraphBuilder, values: Node, places: Node): Node {
 
 const takesDecompress = arg.takes<typeof decompress>(['the packed matrix', aPacked]);
 
-/** The dense matrix [k, n], with zeros between. */
+/**
+ * The dense matrix [k, n], with zeros between.
+ *
+ * @names sparse24.decompress
+ * @example
+ * const w = sn.tensor([[1, 0], [0, 2], [3, 0], [0, 4]]);
+ * sn.sparse24.decompress(sn.sparse24.compress(w));
+ */
 export function decompress(packed: Packed24): Tensor {
   takesDecompress('sparse24.decompress', packed);
   return apply([packed.values, packed.places], unpacked);
@@ -118,7 +134,15 @@ export function decompress(packed: Packed24): Tensor {
 
 const takesMatmul = arg.takes<typeof matmul>(['the operand', aTensor], ['the packed matrix', aPacked]);
 
-/** x [.., k] times a packed matrix [k, n], as the product with the dense one. */
+/**
+ * x [.., k] times a packed matrix [k, n], as the product with the dense one.
+ *
+ * @names sparse24.matmul
+ * @example
+ * const w = sn.tensor([[1, 0], [0, 2], [3, 0], [0, 4]]);
+ * const y = sn.tensor([[1, 2, 3, 4]]);
+ * sn.sparse24.matmul(y, sn.sparse24.compress(w));
+ */
 export function matmul(x: Tensor, packed: Packed24): Tensor {
   takesMatmul('sparse24.matmul', x, packed);
   const [groups] = packed.places.shape as [number, number];

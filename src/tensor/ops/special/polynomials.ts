@@ -9,12 +9,17 @@ import { Tensor, type TensorLike } from '../../tensor.ts';
 import { wideType } from '../elementwise/formula.ts';
 import { combine } from '../operand.ts';
 
+/** @names OrderOptions */
 export interface OrderOptions {
   /** The greatest order where orders are a tensor: 32 by default. Those above it give NaN. */
   readonly maxOrder?: number;
 }
 
-/** A polynomial of order n at x, both broadcast; fractions of n are cut off, and below 0 it is 0. */
+/**
+ * A polynomial of order n at x, both broadcast; fractions of n are cut off, and below 0 it is 0.
+ *
+ * @names Polynomial
+ */
 export type Polynomial = (x: TensorLike, n: TensorLike, options?: OrderOptions) => Tensor;
 
 /** Orders are steps of a recurrence that is written out. */
@@ -56,55 +61,127 @@ function of(name: string, family: Family, isShifted = false): Polynomial {
   };
 }
 
-/** Chebyshev's polynomial of the first kind, cos(n·arccos x). */
+/**
+ * Chebyshev's polynomial of the first kind, cos(n·arccos x).
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.chebyshevPolynomialT(x, 3);
+ */
 export const chebyshevPolynomialT: Polynomial = /* @__PURE__ */ of(
   'chebyshevPolynomialT',
   families.chebyshevT,
 );
-/** Chebyshev's polynomial of the second kind. */
+/**
+ * Chebyshev's polynomial of the second kind.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.chebyshevPolynomialU(x, 3);
+ */
 export const chebyshevPolynomialU: Polynomial = /* @__PURE__ */ of(
   'chebyshevPolynomialU',
   families.chebyshevU,
 );
-/** Chebyshev's polynomial of the third kind. */
+/**
+ * Chebyshev's polynomial of the third kind.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.chebyshevPolynomialV(x, 3);
+ */
 export const chebyshevPolynomialV: Polynomial = /* @__PURE__ */ of(
   'chebyshevPolynomialV',
   families.chebyshevV,
 );
-/** Chebyshev's polynomial of the fourth kind. */
+/**
+ * Chebyshev's polynomial of the fourth kind.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.chebyshevPolynomialW(x, 3);
+ */
 export const chebyshevPolynomialW: Polynomial = /* @__PURE__ */ of(
   'chebyshevPolynomialW',
   families.chebyshevW,
 );
-/** Chebyshev's polynomial of the first kind at 2x − 1. */
+/**
+ * Chebyshev's polynomial of the first kind at 2x − 1.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.shiftedChebyshevPolynomialT(x, 3);
+ */
 export const shiftedChebyshevPolynomialT: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialT',
   families.chebyshevT,
   true,
 );
-/** Chebyshev's polynomial of the second kind at 2x − 1. */
+/**
+ * Chebyshev's polynomial of the second kind at 2x − 1.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.shiftedChebyshevPolynomialU(x, 3);
+ */
 export const shiftedChebyshevPolynomialU: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialU',
   families.chebyshevU,
   true,
 );
-/** Chebyshev's polynomial of the third kind at 2x − 1. */
+/**
+ * Chebyshev's polynomial of the third kind at 2x − 1.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.shiftedChebyshevPolynomialV(x, 3);
+ */
 export const shiftedChebyshevPolynomialV: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialV',
   families.chebyshevV,
   true,
 );
-/** Chebyshev's polynomial of the fourth kind at 2x − 1. */
+/**
+ * Chebyshev's polynomial of the fourth kind at 2x − 1.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.shiftedChebyshevPolynomialW(x, 3);
+ */
 export const shiftedChebyshevPolynomialW: Polynomial = /* @__PURE__ */ of(
   'shiftedChebyshevPolynomialW',
   families.chebyshevW,
   true,
 );
-/** Hermite's polynomial of physics. */
+/**
+ * Hermite's polynomial of physics.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.hermitePolynomialH(x, 3);
+ */
 export const hermitePolynomialH: Polynomial = /* @__PURE__ */ of('hermitePolynomialH', families.hermiteH);
-/** Hermite's polynomial of probability. */
+/**
+ * Hermite's polynomial of probability.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.hermitePolynomialHe(x, 3);
+ */
 export const hermitePolynomialHe: Polynomial = /* @__PURE__ */ of('hermitePolynomialHe', families.hermiteHe);
-/** Laguerre's polynomial. */
+/**
+ * Laguerre's polynomial.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.laguerrePolynomialL(x, 3);
+ */
 export const laguerrePolynomialL: Polynomial = /* @__PURE__ */ of('laguerrePolynomialL', families.laguerreL);
-/** Legendre's polynomial. */
+/**
+ * Legendre's polynomial.
+ *
+ * @example
+ * const x = sn.tensor([0.5, 1.5, 4]);
+ * sn.special.legendrePolynomialP(x, 3);
+ */
 export const legendrePolynomialP: Polynomial = /* @__PURE__ */ of('legendrePolynomialP', families.legendreP);

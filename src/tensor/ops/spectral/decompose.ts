@@ -32,6 +32,7 @@ import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
 import { adjoint, identity, rowsAt } from '../../../ir/matrix.ts';
 import { eachPart, product, scaledToOne } from './stack.ts';
 
+/** @internal */
 export interface SingularNodes {
   /** [count, m, k] with k = min(m, n), or with all m columns. */
   readonly u: Node;
@@ -121,7 +122,7 @@ function normalised(
   return { rows: where(b, spread(short), fullLike(b, unit, 0), unit), missing: short };
 }
 
-/** Singular values alone, descending: [count, min(m, n)]. */
+/** Singular values alone, descending: [count, min(m, n)]. @internal */
 export function singularValues(b: GraphBuilder, a: Node): Node {
   const [count, m, n] = dims(a) as [number, number, number];
   if (Math.min(m, n) === 0 || count === 0) return full(b, [count, Math.min(m, n)], 0, partType(a.dtype));
@@ -133,7 +134,7 @@ export function singularValues(b: GraphBuilder, a: Node): Node {
   return mul(b, sorted, broadcast(b, reshape(b, scale, [count, 1]), dims(sorted)));
 }
 
-/** U, s and Vᴴ. `full`: U and V with all columns, an orthonormal basis each. */
+/** U, s and Vᴴ. `full`: U and V with all columns, an orthonormal basis each. @internal */
 export function singularParts(b: GraphBuilder, a: Node, isFull: boolean): SingularNodes {
   const [count, m, n] = dims(a) as [number, number, number];
   if (m < n) {
@@ -168,7 +169,7 @@ function padMissing(b: GraphBuilder, missing: Node, rows: number): Node {
   return concat(b, [missing, full(b, [count, rows - n], 1, 'bool')], 1);
 }
 
-/** The Hermitian matrix that a triangle stands for. */
+/** The Hermitian matrix that a triangle stands for. @internal */
 export function fromTriangle(b: GraphBuilder, a: Node, uplo: 'L' | 'U'): Node {
   const shape = dims(a);
   const [row, column] = [formula.iota(b, shape, 1), formula.iota(b, shape, 2)];
@@ -178,7 +179,7 @@ export function fromTriangle(b: GraphBuilder, a: Node, uplo: 'L' | 'U'): Node {
   return where(b, kept, own, adjoint(b, own));
 }
 
-/** Eigenvalues [count, n], ascending, and eigenvectors as columns [count, n, n]. */
+/** Eigenvalues [count, n], ascending, and eigenvectors as columns [count, n, n]. @internal */
 export function eigenParts(b: GraphBuilder, h: Node): { readonly w: Node; readonly v: Node } {
   const [count, n] = dims(h) as [number, number, number];
   if (n === 0 || count === 0)
@@ -209,7 +210,7 @@ function shiftedRows(b: GraphBuilder, h: Node): { readonly rows: Node; readonly 
   return { rows, size: lengths(b, rows) };
 }
 
-/** Eigenvalues alone, ascending. */
+/** Eigenvalues alone, ascending. @internal */
 export function eigenvalues(b: GraphBuilder, h: Node): Node {
   return eigenParts(b, h).w;
 }

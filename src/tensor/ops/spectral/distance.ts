@@ -88,6 +88,15 @@ const takesCdist = arg.takes<typeof cdist>(['x', aTensor], ['y', aTensor], ['p',
  * The distances of the vectors [.., P, m] and [.., R, m], all pairs: [.., P, R]. (Σ|x − y|^p)^(1/p),
  * by differences: p is 2 by default, ∞ gives the greatest difference, 0 counts those that are not
  * 0.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * sn.cdist(x, w);
+ * @example <caption>p</caption>
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * sn.cdist(x, w, 1);
  */
 export function cdist(x: Tensor, y: Tensor, p = 2): Tensor {
   takesCdist('cdist', x, y, p);
@@ -120,6 +129,10 @@ const takesPdist = arg.takes<typeof pdist>(['x', aTensor], ['p', arg.optional(ar
 /**
  * The distances between all pairs of n vectors [n, m]: [n·(n − 1)/2], those of the first vector
  * with the ones behind it first.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * sn.pdist(x);
  */
 export function pdist(x: Tensor, p = 2): Tensor {
   takesPdist('pdist', x, p);
@@ -167,6 +180,7 @@ export interface PairwiseDistanceOptions {
   readonly keepdim?: boolean;
 }
 
+/** @internal */
 export const pairwiseDistanceOptions: arg.Table<PairwiseDistanceOptions> = {
   p: arg.number,
   eps: arg.number,
@@ -181,6 +195,11 @@ const takesPairwiseDistance = arg.takes<typeof pairwiseDistance>(
 /**
  * ‖x − y + eps‖ along the last axis of vectors that broadcast; integers are subtracted as such,
  * before eps makes floats of them.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * sn.pairwiseDistance(x, w);
  */
 export function pairwiseDistance(x: Tensor, y: Tensor, options: PairwiseDistanceOptions = {}): Tensor {
   const op = 'pairwiseDistance';
@@ -205,7 +224,14 @@ export function pairwiseDistance(x: Tensor, y: Tensor, options: PairwiseDistance
 
 const takesDist = arg.takes<typeof dist>(['x', aTensor], ['y', aTensor], ['p', arg.optional(arg.number)]);
 
-/** The p-norm of all elements of x − y; the operands broadcast. */
+/**
+ * The p-norm of all elements of x − y; the operands broadcast.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * sn.dist(x, w);
+ */
 export function dist(x: Tensor, y: Tensor, p = 2): Tensor {
   takesDist('dist', x, y, p);
   checkNumbers('dist', x, y);

@@ -16,6 +16,11 @@ const takesEig = arg.takes<typeof eig>(['x', aTensor]);
  * Eigenvalues w and eigenvectors, the columns of V, of matrices [.., n, n]: x·V = V·diag(w). Both
  * are complex, in no order; vectors have length 1. Of a real matrix, eigenvalues that are real have
  * imaginary parts of rounding.
+ *
+ * @names linalg.eig
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.eig(a);
  */
 export function eig(x: Tensor): [w: Tensor, v: Tensor] {
   takesEig('linalg.eig', x);
@@ -29,7 +34,14 @@ export function eig(x: Tensor): [w: Tensor, v: Tensor] {
 
 const takesEigvals = arg.takes<typeof eigvals>(['x', aTensor]);
 
-/** The eigenvalues of matrices [.., n, n], complex, in no order. */
+/**
+ * The eigenvalues of matrices [.., n, n], complex, in no order.
+ *
+ * @names linalg.eigvals
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.eigvals(a);
+ */
 export function eigvals(x: Tensor): Tensor {
   takesEigvals('linalg.eigvals', x);
   checkMatrices('linalg.eigvals', x, 'square');

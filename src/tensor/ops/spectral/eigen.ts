@@ -28,6 +28,7 @@ import { concat, sliceAxis } from '../shape/layout.ts';
 import { inverted } from './inverse.ts';
 import { diagonalsOf, eachPart, product, scaledToOne, timesColumns, withDiagonal } from './stack.ts';
 
+/** @internal */
 export interface EigenPairs {
   /** [count, n], complex. */
   readonly w: Node;
@@ -65,7 +66,7 @@ function vectorsOf(b: GraphBuilder, packed: Node): Node {
   return where(b, onDiagonal(b, shape), spread, where(b, above, packed, zeros));
 }
 
-/** Eigenvalues and eigenvectors of a real or complex stack, with their derivatives. */
+/** Eigenvalues and eigenvectors of a real or complex stack, with their derivatives. @internal */
 export function eigNodes(b: GraphBuilder, a: Node): EigenPairs {
   const x = cast(b, a, complexType(a.dtype));
   const { w, v } = eigenPairs(b, x);

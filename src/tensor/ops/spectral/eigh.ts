@@ -10,6 +10,7 @@ import { eighNodes, eigvalshNodes, type Triangle } from './rules.ts';
 import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
 import { checkMatrices } from './stack.ts';
 
+/** @names linalg.EighOptions */
 export interface EighOptions {
   /** Which triangle is read, and stands for the other: the lower one by default. */
   readonly uplo?: Triangle;
@@ -21,6 +22,11 @@ const takesEigh = arg.takes<typeof eigh>(['x', aTensor], ['options', eighOptions
 /**
  * Eigenvalues w, ascending, and orthonormal eigenvectors, the columns of V, of Hermitian matrices
  * [.., n, n] = V·diag(w)·Vᴴ.
+ *
+ * @names linalg.eigh
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.eigh(a);
  */
 export function eigh(x: Tensor, options: EighOptions = {}): [w: Tensor, v: Tensor] {
   takesEigh('linalg.eigh', x, options);
@@ -34,7 +40,14 @@ export function eigh(x: Tensor, options: EighOptions = {}): [w: Tensor, v: Tenso
 
 const takesEigvalsh = arg.takes<typeof eigvalsh>(['x', aTensor], ['options', eighOptions]);
 
-/** The eigenvalues of Hermitian matrices [.., n, n], ascending. */
+/**
+ * The eigenvalues of Hermitian matrices [.., n, n], ascending.
+ *
+ * @names linalg.eigvalsh
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.eigvalsh(a);
+ */
 export function eigvalsh(x: Tensor, options: EighOptions = {}): Tensor {
   takesEigvalsh('linalg.eigvalsh', x, options);
   checkMatrices('linalg.eigvalsh', x, 'square');

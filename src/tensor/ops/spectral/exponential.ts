@@ -35,6 +35,11 @@ const takesMatrixExp = arg.takes<typeof matrixExp>(['x', aTensor]);
  * e^A of square matrices [.., n, n], by sixteen terms of the series of A/2ˢ, squared s times (C.
  * Moler and C. Van Loan, 1978). s is each matrix's own, up to 16: what has a 1-norm beyond some
  * 100,000 (f32) or 49,000 (f64) gives NaN.
+ *
+ * @names matrixExp, linalg.matrixExp
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.matrixExp(a);
  */
 export function matrixExp(x: Tensor): Tensor {
   takesMatrixExp('matrixExp', x);

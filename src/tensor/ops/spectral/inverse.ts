@@ -8,10 +8,10 @@ import { eighNodes, svdNodes } from './rules.ts';
 import { adjoint } from '../../../ir/matrix.ts';
 import { product, timesColumns } from './stack.ts';
 
-/** Which is the largest value that counts as zero, [count, 1], of sizes [count, k]. */
+/** Which is the largest value that counts as zero, [count, 1], of sizes [count, k]. @internal */
 export type Threshold = (sizes: Node) => Node;
 
-/** The pseudo-inverse of a stack, by the singular values above a threshold, with its derivative. */
+/** The pseudo-inverse of a stack, by the singular values above a threshold, with its derivative. @internal */
 export function pseudoInverted(b: GraphBuilder, a: Node, hermitian: boolean, threshold: Threshold): Node {
   const { left, numbers, right } = partsOf(b, a, hermitian);
   const sizes = unary(b, 'abs', numbers);
@@ -22,7 +22,7 @@ export function pseudoInverted(b: GraphBuilder, a: Node, hermitian: boolean, thr
   return formula.withRule(b, found, [a], pinvRule);
 }
 
-/** The inverse of square matrices, or what comes nearest to one. */
+/** The inverse of square matrices, or what comes nearest to one. @internal */
 export function inverted(b: GraphBuilder, a: Node): Node {
   return pseudoInverted(b, a, false, (sizes) => full(b, [dims(sizes)[0]!, 1], 0, sizes.dtype));
 }

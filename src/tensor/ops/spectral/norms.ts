@@ -13,6 +13,7 @@ import { apply, casted, checkInexact, checkNotEmpty, show } from '../operand.ts'
 import { dropKeptAxes, type Axes } from '../reduce/axes.ts';
 import { svdvalsNodes } from './rules.ts';
 
+/** @names linalg.VectorNormOptions */
 export interface VectorNormOptions {
   /** Keeps the folded axes with size 1; false by default. */
   readonly keepdim?: boolean;
@@ -51,13 +52,22 @@ const takesVectorNorm = arg.takes<typeof vectorNorm>(
 /**
  * (Σ|x|^ord)^(1/ord) over axes, all by default: ∞ and −∞ give the extrema of |x|, 0 counts what is
  * not 0.
+ *
+ * @names linalg.vectorNorm
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.vectorNorm(x, 1);
  */
 export function vectorNorm(x: Tensor, ord = 2, axes?: Axes, options: VectorNormOptions = {}): Tensor {
   takesVectorNorm('linalg.vectorNorm', x, ord, axes, options);
   return vectorNormOf('linalg.vectorNorm', x, ord, axes, options);
 }
 
-/** Which norm of a matrix: that of Frobenius, the sum of singular values, or one by a number. */
+/**
+ * Which norm of a matrix: that of Frobenius, the sum of singular values, or one by a number.
+ *
+ * @names linalg.MatrixOrder
+ */
 export type MatrixOrder = 'fro' | 'nuc' | 1 | -1 | 2 | -2 | number;
 
 const matrixOrder: arg.Kind<MatrixOrder> = arg.either(arg.oneOf('fro', 'nuc'), arg.number);
@@ -72,6 +82,11 @@ const takesMatrixNorm = arg.takes<typeof matrixNorm>(
  * The norm of the matrices spanned by two axes, the last by default: 'fro' (the default) is √Σ|x|²,
  * 'nuc' the sum of the singular values, 2 and −2 their extrema, 1 and −1 those of the sums of |x|
  * down the columns, ∞ and −∞ along the rows.
+ *
+ * @names linalg.matrixNorm
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.matrixNorm(x);
  */
 export function matrixNorm(
   x: Tensor,
@@ -148,6 +163,11 @@ const takesLinalgNorm = arg.takes<typeof linalgNorm>(
  * The norm of vectors along one axis, or of matrices along two. Without an order it is the 2-norm
  * of all elements along the axes; without axes too, of all elements, or with an order that of the
  * one vector or matrix that x is.
+ *
+ * @names linalg.norm
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.norm(x);
  */
 export function linalgNorm(
   x: Tensor,
@@ -175,6 +195,10 @@ const takesNorm = arg.takes<typeof norm>(
  * (Σ|x|^p)^(1/p) over axes, all by default: p is 2 by default, ∞ and −∞ give the extrema of |x|, 0
  * counts what is not 0. 'fro' is 2; 'nuc' sums the singular values of matrices, the last two axes by
  * default.
+ *
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.norm(x, 2, 1);
  */
 export function norm(
   x: Tensor,

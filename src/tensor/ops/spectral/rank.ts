@@ -27,7 +27,11 @@ import { eigvalshNodes, svdvalsNodes } from './rules.ts';
 import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
 import { checkMatrices, epsilonOf } from './stack.ts';
 
-/** Which singular values count as zero. */
+/**
+ * Which singular values count as zero.
+ *
+ * @names linalg.RankOptions
+ */
 export interface RankOptions {
   /** Those of at most this; a number, or one for each matrix. 0 by default. */
   readonly atol?: number | Tensor;
@@ -74,7 +78,14 @@ function threshold(
 
 const takesMatrixRank = arg.takes<typeof matrixRank>(['x', aTensor], ['options', rankOptions]);
 
-/** How many singular values of matrices [.., m, n] are not zero: i32. */
+/**
+ * How many singular values of matrices [.., m, n] are not zero: i32.
+ *
+ * @names linalg.matrixRank
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.matrixRank(a);
+ */
 export function matrixRank(x: Tensor, options: RankOptions = {}): Tensor<'i32'> {
   const op = 'linalg.matrixRank';
   takesMatrixRank(op, x, options);
@@ -92,7 +103,14 @@ export function matrixRank(x: Tensor, options: RankOptions = {}): Tensor<'i32'> 
 
 const takesPinv = arg.takes<typeof pinv>(['x', aTensor], ['options', rankOptions]);
 
-/** The pseudo-inverse (E. Moore, R. Penrose) of matrices [.., m, n]: [.., n, m]. */
+/**
+ * The pseudo-inverse (E. Moore, R. Penrose) of matrices [.., m, n]: [.., n, m].
+ *
+ * @names linalg.pinv
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.pinv(x);
+ */
 export function pinv(x: Tensor, options: RankOptions = {}): Tensor {
   takesPinv('linalg.pinv', x, options);
   return pseudoInverse('linalg.pinv', x, options);
@@ -100,7 +118,13 @@ export function pinv(x: Tensor, options: RankOptions = {}): Tensor {
 
 const takesPinverse = arg.takes<typeof pinverse>(['x', aTensor], ['rcond', arg.optional(arg.notNegative)]);
 
-/** The pseudo-inverse, by singular values above `rcond` (1e-15 by default) times the greatest. */
+/**
+ * The pseudo-inverse, by singular values above `rcond` (1e-15 by default) times the greatest.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.pinverse(x);
+ */
 export function pinverse(x: Tensor, rcond = 1e-15): Tensor {
   takesPinverse('pinverse', x, rcond);
   return pseudoInverse('pinverse', x, { rtol: rcond });
@@ -127,6 +151,11 @@ const takesCond = arg.takes<typeof cond>(
 /**
  * The condition of matrices, ‖A‖·‖A⁻¹‖: by the ratio of the extreme singular values for 2 (the
  * default) and −2, else by the inverse of square ones in the norm that `ord` names.
+ *
+ * @names linalg.cond
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.linalg.cond(a);
  */
 export function cond(x: Tensor, ord: MatrixOrder = 2): Tensor {
   const op = 'linalg.cond';

@@ -33,7 +33,7 @@ import {
   withDiagonal,
 } from './stack.ts';
 
-/** U, s and Vᴴ of a stack, with their derivatives. */
+/** U, s and Vᴴ of a stack, with their derivatives. @internal */
 export function svdNodes(b: GraphBuilder, a: Node, isFull: boolean): SingularNodes {
   const { u, s, vh } = singularParts(b, a, isFull);
   return {
@@ -43,7 +43,7 @@ export function svdNodes(b: GraphBuilder, a: Node, isFull: boolean): SingularNod
   };
 }
 
-/** Singular values alone, with their derivative. */
+/** Singular values alone, with their derivative. @internal */
 export function svdvalsNodes(b: GraphBuilder, a: Node): Node {
   return formula.withRule(b, singularValues(b, a), [a], valuesRule);
 }
@@ -116,15 +116,16 @@ function reciprocal(b: GraphBuilder, x: Node): Node {
   return div(b, fullLike(b, x, 1), x);
 }
 
+/** @internal */
 export interface EigenNodes {
   readonly w: Node;
   readonly v: Node;
 }
 
-/** Which triangle of a matrix stands for it. */
+/** Which triangle of a matrix stands for it. @internal */
 export type Triangle = 'L' | 'U';
 
-/** Eigenvalues and eigenvectors of the Hermitian matrices of a stack, with their derivatives. */
+/** Eigenvalues and eigenvectors of the Hermitian matrices of a stack, with their derivatives. @internal */
 export function eighNodes(b: GraphBuilder, a: Node, uplo: Triangle): EigenNodes {
   const { w, v } = eigenParts(b, fromTriangle(b, a, uplo));
   const lower = uplo === 'L';
@@ -134,6 +135,7 @@ export function eighNodes(b: GraphBuilder, a: Node, uplo: Triangle): EigenNodes 
   };
 }
 
+/** @internal */
 export function eigvalshNodes(b: GraphBuilder, a: Node, uplo: Triangle): Node {
   const rule = uplo === 'L' ? eigenvaluesRule : upperEigenvaluesRule;
   return formula.withRule(b, eigenvalues(b, fromTriangle(b, a, uplo)), [a], rule);

@@ -25,7 +25,7 @@ import * as formula from '../elementwise/formula.ts';
 import { show } from '../operand.ts';
 import { diagonalOf } from '../shape/layout.ts';
 
-/** Requires matrices, square ones where that is wanted, of floats that have a decomposition here. */
+/** Requires matrices, square ones where that is wanted, of floats that have a decomposition here. @internal */
 export function checkMatrices(op: string, x: Tensor, shape: 'any' | 'square' = 'any'): void {
   expectTensor(op, 'the operand', x);
   const part = partType(x.dtype);
@@ -36,38 +36,38 @@ export function checkMatrices(op: string, x: Tensor, shape: 'any' | 'square' = '
     throw new TensorError('E_SHAPE', op, `expects square matrices: ${show(x)}`);
 }
 
-/** A formula of real numbers on each part of complex ones. */
+/** A formula of real numbers on each part of complex ones. @internal */
 export function eachPart(b: GraphBuilder, x: Node, formulaOf: (part: Node) => Node): Node {
   if (!isComplex(x.dtype)) return formulaOf(x);
   return complex(b, formulaOf(real(b, x)), formulaOf(imag(b, x)));
 }
 
-/** The product of several. */
+/** The product of several. @internal */
 export function product(b: GraphBuilder, ...factors: readonly Node[]): Node {
   return factors.reduce((x, y) => productOfTwo(b, x, y));
 }
 
-/** Every column times its own real number: `numbers` is [count, columns]. */
+/** Every column times its own real number: `numbers` is [count, columns]. @internal */
 export function timesColumns(b: GraphBuilder, x: Node, numbers: Node): Node {
   return eachPart(b, x, (part) => mul(b, part, spread(b, numbers, x, 2)));
 }
 
-/** Every row times its own real number: `numbers` is [count, rows]. */
+/** Every row times its own real number: `numbers` is [count, rows]. @internal */
 export function timesRows(b: GraphBuilder, x: Node, numbers: Node): Node {
   return eachPart(b, x, (part) => mul(b, part, spread(b, numbers, x, 1)));
 }
 
-/** `numbers` [count, n] on the diagonal of matrices [count, n, n], `rest` elsewhere. */
+/** `numbers` [count, n] on the diagonal of matrices [count, n, n], `rest` elsewhere. @internal */
 export function withDiagonal(b: GraphBuilder, rest: Node, numbers: Node): Node {
   return where(b, onDiagonal(b, dims(rest)), spread(b, cast(b, numbers, rest.dtype), rest, 1), rest);
 }
 
-/** The diagonals, [count, n]. */
+/** The diagonals, [count, n]. @internal */
 export function diagonalsOf(b: GraphBuilder, x: Node): Node {
   return diagonalOf(b, x, 1, 2, 0);
 }
 
-/** `numbers[j] − numbers[i]` at row i and column j, and 1 on the diagonal. */
+/** `numbers[j] − numbers[i]` at row i and column j, and 1 on the diagonal. @internal */
 export function gaps(b: GraphBuilder, numbers: Node): Node {
   const [count, n] = dims(numbers) as [number, number];
   const shape = [count, n, n];
@@ -77,7 +77,7 @@ export function gaps(b: GraphBuilder, numbers: Node): Node {
   return where(b, onDiagonal(b, shape), fullLike(b, difference, 1), difference);
 }
 
-/** X − Xᴴ. */
+/** X − Xᴴ. @internal */
 export function skew(b: GraphBuilder, x: Node): Node {
   return binary(b, 'sub', x, adjoint(b, x));
 }
@@ -85,6 +85,8 @@ export function skew(b: GraphBuilder, x: Node): Node {
 /**
  * Matrices whose largest element is about 1, and what they were divided by, [count, 1, 1]. What
  * holds NaN or ±∞ becomes NaN throughout: no result of it means anything.
+ *
+ * @internal
  */
 export function scaledToOne(b: GraphBuilder, x: Node): { readonly x: Node; readonly scale: Node } {
   const size = formula.stopGradient(b, reduceKeep(b, 'max', unary(b, 'abs', x), [1, 2]));
@@ -95,12 +97,12 @@ export function scaledToOne(b: GraphBuilder, x: Node): { readonly x: Node; reado
   return { x: eachPart(b, x, (part) => div(b, part, spread)), scale };
 }
 
-/** The distance from 1 to the next number of a dtype. */
+/** The distance from 1 to the next number of a dtype. @internal */
 export function epsilonOf(dtype: string): number {
   return dtype === 'f64' || dtype === 'c128' ? 2 ** -52 : 2 ** -23;
 }
 
-/** Requires numbers. */
+/** Requires numbers. @internal */
 export function checkNumbers(op: string, ...operands: readonly Tensor[]): void {
   for (const x of operands)
     if (x.dtype === 'bool')

@@ -12,6 +12,7 @@ import { adjoint } from '../../../ir/matrix.ts';
 import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
 import { checkMatrices } from './stack.ts';
 
+/** @names linalg.LinalgSvdOptions */
 export interface LinalgSvdOptions {
   /** U [.., m, m] and Vᴴ [.., n, n] with whole bases; true by default. */
   readonly fullMatrices?: boolean;
@@ -25,6 +26,11 @@ const takesSvd = arg.takes<typeof svd>(
 /**
  * U, s and Vᴴ of x = U·diag(s)·Vᴴ for matrices [.., m, n]: U and V have orthonormal columns, s ≥ 0
  * descends along a last axis of min(m, n).
+ *
+ * @names linalg.svd
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.svd(x, { fullMatrices: false });
  */
 export function svd(x: Tensor, options: LinalgSvdOptions = {}): [u: Tensor, s: Tensor, vh: Tensor] {
   takesSvd('linalg.svd', x, options);
@@ -39,7 +45,14 @@ export function svd(x: Tensor, options: LinalgSvdOptions = {}): [u: Tensor, s: T
 
 const takesSvdvals = arg.takes<typeof svdvals>(['x', aTensor]);
 
-/** The singular values of matrices [.., m, n], descending: [.., min(m, n)]. */
+/**
+ * The singular values of matrices [.., m, n], descending: [.., min(m, n)].
+ *
+ * @names linalg.svdvals
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.svdvals(x);
+ */
 export function svdvals(x: Tensor): Tensor {
   takesSvdvals('linalg.svdvals', x);
   checkMatrices('linalg.svdvals', x);
@@ -61,7 +74,14 @@ const takesOldSvd = arg.takes<typeof svdOfTorch>(
   ['options', arg.options<SvdOptions>({ some: arg.flag, computeUv: arg.flag })],
 );
 
-/** As `linalg.svd`, but with V rather than Vᴴ, and without what whole bases need more. */
+/**
+ * As `linalg.svd`, but with V rather than Vᴴ, and without what whole bases need more.
+ *
+ * @names svd
+ * @example
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.svd(a);
+ */
 export function svdOfTorch(x: Tensor, options: SvdOptions = {}): [u: Tensor, s: Tensor, v: Tensor] {
   takesOldSvd('svd', x, options);
   checkMatrices('svd', x);

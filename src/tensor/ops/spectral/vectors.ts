@@ -15,7 +15,15 @@ import { checkNumbers } from './stack.ts';
 
 const takesCross = arg.takes<typeof linalgCross>(['x', aTensor], ['y', aTensor], ['axis', arg.inside()]);
 
-/** The cross product of vectors of three elements along an axis, the last by default. */
+/**
+ * The cross product of vectors of three elements along an axis, the last by default.
+ *
+ * @names linalg.cross
+ * @example
+ * const three = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const other = sn.tensor([[1, 0, 1], [0, 1, 0]]);
+ * sn.linalg.cross(three, other);
+ */
 export function linalgCross(x: Tensor, y: Tensor, axis = -1): Tensor {
   takesCross('linalg.cross', x, y, axis);
   return crossOf('linalg.cross', x, y, axis);
@@ -23,7 +31,14 @@ export function linalgCross(x: Tensor, y: Tensor, axis = -1): Tensor {
 
 const takesPlainCross = arg.takes<typeof cross>(['x', aTensor], ['y', aTensor], ['axis', arg.inside()]);
 
-/** The cross product along an axis, by default the first of three elements. */
+/**
+ * The cross product along an axis, by default the first of three elements.
+ *
+ * @example
+ * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const w = sn.tensor([[1, 0, 2], [3, 1, 0]]);
+ * sn.cross(x, w, 1);
+ */
 export function cross(x: Tensor, y: Tensor, axis?: number): Tensor {
   takesPlainCross('cross', x, y, axis);
   const found = axis ?? x.shape.indexOf(3);
@@ -53,7 +68,15 @@ function crossOf(op: string, x: Tensor, y: Tensor, axis: number): Tensor {
 
 const takesVecdot = arg.takes<typeof vecdot>(['x', aTensor], ['y', aTensor], ['axis', arg.inside()]);
 
-/** Σ conj(x)·y along an axis, the last by default; the operands broadcast. */
+/**
+ * Σ conj(x)·y along an axis, the last by default; the operands broadcast.
+ *
+ * @names linalg.vecdot
+ * @example
+ * const three = sn.tensor([[1, 2, 3], [4, 5, 6]]);
+ * const other = sn.tensor([[1, 0, 1], [0, 1, 0]]);
+ * sn.linalg.vecdot(three, other);
+ */
 export function vecdot(x: Tensor, y: Tensor, axis = -1): Tensor {
   const op = 'linalg.vecdot';
   takesVecdot(op, x, y, axis);
@@ -70,6 +93,7 @@ export function vecdot(x: Tensor, y: Tensor, axis = -1): Tensor {
   );
 }
 
+/** @names linalg.LinalgVanderOptions */
 export interface LinalgVanderOptions {
   /** How many columns; as many as elements by default. */
   readonly n?: number;
@@ -80,7 +104,14 @@ const takesVander = arg.takes<typeof linalgVander>(
   ['options', arg.options<LinalgVanderOptions>({ n: arg.count(0) })],
 );
 
-/** The powers 0 to n − 1 of each element, ascending along a new last axis. */
+/**
+ * The powers 0 to n − 1 of each element, ascending along a new last axis.
+ *
+ * @names linalg.vander
+ * @example
+ * const v = sn.tensor([1, 2, 3]);
+ * sn.linalg.vander(v);
+ */
 export function linalgVander(x: Tensor, options: LinalgVanderOptions = {}): Tensor {
   const op = 'linalg.vander';
   takesVander(op, x, options);
@@ -112,7 +143,14 @@ const takesPlainVander = arg.takes<typeof vander>(
   ['options', arg.options<VanderOptions>({ n: arg.count(0), increasing: arg.flag })],
 );
 
-/** The powers of the elements of a vector, a row each; the highest first unless `increasing`. */
+/**
+ * The powers of the elements of a vector, a row each; the highest first unless `increasing`.
+ *
+ * @family Making tensors
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4]]);
+ * sn.vander(x.flatten());
+ */
 export function vander(x: Tensor, options: VanderOptions = {}): Tensor {
   takesPlainVander('vander', x, options);
   if (x.rank !== 1) throw new TensorError('E_SHAPE', 'vander', `expects a vector: ${show(x)}`);
@@ -126,7 +164,14 @@ const takesDiagonal = arg.takes<typeof linalgDiagonal>(
   ['options', arg.options<DiagonalOptions>({ offset: arg.integer, axis1: arg.integer, axis2: arg.integer })],
 );
 
-/** The diagonals of matrices, by default those of the last two axes. */
+/**
+ * The diagonals of matrices, by default those of the last two axes.
+ *
+ * @names linalg.diagonal
+ * @example
+ * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
+ * sn.linalg.diagonal(x);
+ */
 export function linalgDiagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
   takesDiagonal('linalg.diagonal', x, options);
   return plainDiagonal(x, { axis1: -2, axis2: -1, ...options });

@@ -59,7 +59,13 @@ const takesHistc = arg.takes<typeof histc>(
   ['options', arg.options<HistcOptions>({ bins: arg.count(1), min: arg.finite, max: arg.finite })],
 );
 
-/** How many elements fall into each of equal bins, in x's dtype; others and NaN are not counted. */
+/**
+ * How many elements fall into each of equal bins, in x's dtype; others and NaN are not counted.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.histc(x, { bins: 4, min: 0, max: 4 });
+ */
 export function histc(x: Tensor, options: HistcOptions = {}): Tensor {
   takesHistc('histc', x, options);
   checkFloat('histc', x);
@@ -171,7 +177,13 @@ function checkBins(op: string, x: Tensor, bins: number | Tensor): void {
   }
 }
 
-/** How much falls into each bin: between ascending edges, or into equal bins; and the edges. */
+/**
+ * How much falls into each bin: between ascending edges, or into equal bins; and the edges.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.histogram(x, 2, { range: [0, 4] });
+ */
 export function histogram(
   x: Tensor,
   bins: number | Tensor,
@@ -231,7 +243,13 @@ const takesHistogramdd = arg.takes<typeof histogramdd>(
   ],
 );
 
-/** How much falls into each box of a grid: points are the last axis of x; and the edges of each axis. */
+/**
+ * How much falls into each box of a grid: points are the last axis of x; and the edges of each axis.
+ *
+ * @example
+ * const points = sn.tensor([[1, 1], [2, 3], [3, 1]]);
+ * sn.histogramdd(points, [2, 2], { range: [[0, 4], [0, 4]] });
+ */
 export function histogramdd(
   x: Tensor,
   bins: Bins,
@@ -313,6 +331,10 @@ const takesBincount = arg.takes<(x: Tensor, options?: BincountOptions | SizedBin
 /**
  * How often 0, 1, 2… are among the integers, up to the greatest: i32, or sums of weights in their
  * dtype (f64 where they are integers). With `size` the values from there on are not counted.
+ *
+ * @example
+ * const n = sn.tensor([1, 3, 1, 0], { dtype: 'i32' });
+ * sn.bincount(n);
  */
 export function bincount(x: Tensor, options: SizedBincountOptions): Tensor;
 export function bincount(x: Tensor, options?: BincountOptions): Promise<Tensor>;

@@ -43,7 +43,13 @@ const takesNansum = arg.takes<typeof nansum>(
   ['options', sumOptions],
 );
 
-/** Σ of the elements that are no NaN; 0 over nothing. */
+/**
+ * Σ of the elements that are no NaN; 0 over nothing.
+ *
+ * @example
+ * const gap = sn.tensor([[1, NaN, 3], [0.5, 4, NaN]]);
+ * sn.nansum(gap, 1);
+ */
 export function nansum<D extends DType, T extends DType = Summed<D>>(
   x: Tensor<D>,
   axes?: Axes,
@@ -60,7 +66,13 @@ export function nansum<D extends DType, T extends DType = Summed<D>>(
   });
 }
 
-/** Mean of the elements that are no NaN; NaN over nothing. */
+/**
+ * Mean of the elements that are no NaN; NaN over nothing.
+ *
+ * @example
+ * const gap = sn.tensor([[1, NaN, 3], [0.5, 4, NaN]]);
+ * sn.nanmean(gap, 1);
+ */
 export function nanmean<D extends DType, T extends DType = Floated<D>>(
   x: Tensor<D>,
   axes?: Axes,
@@ -84,7 +96,14 @@ const takesAminmax = arg.takes<typeof aminmax>(
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** The smallest and the largest elements, of all or along an axis. */
+/**
+ * The smallest and the largest elements, of all or along an axis.
+ *
+ * @family Reductions and scans
+ * @example
+ * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
+ * sn.aminmax(x, 1);
+ */
 export function aminmax(x: Tensor, axis?: number, options: ReduceOptions = {}): [min: Tensor, max: Tensor] {
   takesAminmax('aminmax', x, axis, options);
   checkNotComplex('aminmax', x);
@@ -125,6 +144,10 @@ function checkVariables(op: string, x: Tensor): void {
 /**
  * Covariances of variables, which are the rows of x: [rows, rows], or rank 0 for one row. Integers
  * are taken as f32.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.cov(x);
  */
 export function cov(x: Tensor, options: CovOptions = {}): Tensor {
   takesCov('cov', x, options);
@@ -195,7 +218,13 @@ function freedom(
 
 const takesCorrcoef = arg.takes<typeof corrcoef>(['the operand', aTensor]);
 
-/** Correlations of variables, which are the rows of x: covariances by both deviations, in [−1, 1]. */
+/**
+ * Correlations of variables, which are the rows of x: covariances by both deviations, in [−1, 1].
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.corrcoef(x);
+ */
 export function corrcoef(x: Tensor): Tensor {
   takesCorrcoef('corrcoef', x);
   checkVariables('corrcoef', x);

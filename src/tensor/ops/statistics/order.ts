@@ -70,7 +70,13 @@ const takesKth = arg.takes<typeof kthvalue>(
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** The k-th smallest elements along an axis, counted from 1, and their i32 places. */
+/**
+ * The k-th smallest elements along an axis, counted from 1, and their i32 places.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.kthvalue(x, 2, 1);
+ */
 export function kthvalue<D extends DType>(
   x: Tensor<D>,
   k: number,
@@ -150,13 +156,25 @@ const takesMedianWithIndices = arg.takes<typeof medianWithIndices>(
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** The lower of the middle elements, along an axis or of all; NaN where there is one. */
+/**
+ * The lower of the middle elements, along an axis or of all; NaN where there is one.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.median(x, 1);
+ */
 export function median<D extends DType>(x: Tensor<D>, axis?: number, options: ReduceOptions = {}): Tensor<D> {
   takesMedian('median', x, axis, options);
   return axis === undefined ? medianOfAll('median', x, false) : medians('median', x, axis, options, false)[0];
 }
 
-/** The lower of the middle elements along an axis, and their i32 places. */
+/**
+ * The lower of the middle elements along an axis, and their i32 places.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.medianWithIndices(x, 1);
+ */
 export function medianWithIndices<D extends DType>(
   x: Tensor<D>,
   axis: number,
@@ -166,14 +184,26 @@ export function medianWithIndices<D extends DType>(
   return medians('medianWithIndices', x, axis, options, false);
 }
 
-/** As `median`, of the elements that are no NaN. */
+/**
+ * As `median`, of the elements that are no NaN.
+ *
+ * @example
+ * const gap = sn.tensor([[1, NaN, 3], [0.5, 4, NaN]]);
+ * sn.nanmedian(gap, 1);
+ */
 export function nanmedian(x: Tensor, axis?: number, options: ReduceOptions = {}): Tensor {
   takesMedian('nanmedian', x, axis, options);
   if (axis === undefined) return medianOfAll('nanmedian', x, true);
   return medians('nanmedian', x, axis, options, true)[0];
 }
 
-/** As `medianWithIndices`, of the elements that are no NaN. */
+/**
+ * As `medianWithIndices`, of the elements that are no NaN.
+ *
+ * @example
+ * const gap = sn.tensor([[1, NaN, 3], [0.5, 4, NaN]]);
+ * sn.nanmedianWithIndices(gap, 1);
+ */
 export function nanmedianWithIndices(
   x: Tensor,
   axis: number,
@@ -189,7 +219,13 @@ const takesMode = arg.takes<typeof mode>(
   ['options', arg.options<ReduceOptions>(reduceOptions)],
 );
 
-/** The most frequent elements along an axis, the smallest of several, and where each stands last (i32). */
+/**
+ * The most frequent elements along an axis, the smallest of several, and where each stands last (i32).
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * sn.mode(x, 1);
+ */
 export function mode<D extends DType>(
   x: Tensor<D>,
   axis = -1,
@@ -332,6 +368,11 @@ function betweenNeighbours(
 /**
  * The elements at shares q of the way through the order of all elements or of an axis; the axis of
  * several q comes first. NaN where one is there.
+ *
+ * @example
+ * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
+ * const q = sn.tensor([0.25, 0.5]);
+ * sn.quantile(x, q, 1);
  */
 export function quantile(
   x: Tensor,
@@ -343,7 +384,14 @@ export function quantile(
   return quantiles('quantile', x, q, axis, options, false);
 }
 
-/** As `quantile`, of the elements that are no NaN. */
+/**
+ * As `quantile`, of the elements that are no NaN.
+ *
+ * @example
+ * const gap = sn.tensor([[1, NaN, 3], [0.5, 4, NaN]]);
+ * const q = sn.tensor([0.25, 0.5]);
+ * sn.nanquantile(gap, q, 1);
+ */
 export function nanquantile(
   x: Tensor,
   q: number | Tensor,

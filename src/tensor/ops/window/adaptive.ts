@@ -32,6 +32,7 @@ import { weightedAxis } from './weighted.ts';
 export type OutputSize = number | readonly (number | null)[];
 
 const isSize = arg.count(1);
+/** @internal */
 export const outputSizes: arg.Kind<OutputSize> = {
   accepts: (value) =>
     isSize.accepts(value) ||
@@ -60,7 +61,7 @@ function endsOf(b: GraphBuilder, index: Node, count: number, size: number): [sta
   return [start, end];
 }
 
-/** The last axes averaged to `counts` elements each. */
+/** The last axes averaged to `counts` elements each. @internal */
 export function averageTo(b: GraphBuilder, x: Node, counts: readonly number[]): Node {
   const lead = dims(x).length - counts.length;
   const sizes = dims(x).slice(lead);
@@ -91,7 +92,13 @@ function adaptiveAvg(op: string, spatial: number, x: Tensor, outputSize: OutputS
 
 const takesAdaptive = arg.takes<typeof adaptiveAvgPool2d>(['x', aTensor], ['outputSize', outputSizes]);
 
-/** Means of the last axis over an even grid of `outputSize` windows. */
+/**
+ * Means of the last axis over an even grid of `outputSize` windows.
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * sn.adaptiveAvgPool1d(line, 3);
+ */
 export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveAvgPool1d', x, outputSize);
   return adaptiveAvg('adaptiveAvgPool1d', 1, x, outputSize);
@@ -100,19 +107,29 @@ export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: Out
 /**
  * Means of the last two axes over an even grid of `outputSize` windows, which overlap where sizes
  * do not divide.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.adaptiveAvgPool2d(image, [3, 2]);
  */
 export function adaptiveAvgPool2d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveAvgPool2d', x, outputSize);
   return adaptiveAvg('adaptiveAvgPool2d', 2, x, outputSize);
 }
 
-/** Means of the last three axes over an even grid of `outputSize` windows. */
+/**
+ * Means of the last three axes over an even grid of `outputSize` windows.
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * sn.adaptiveAvgPool3d(volume, 1);
+ */
 export function adaptiveAvgPool3d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveAvgPool3d', x, outputSize);
   return adaptiveAvg('adaptiveAvgPool3d', 3, x, outputSize);
 }
 
-/** Windows of one axis whose starts are data: i32 [count], or [lines, count]. */
+/** Windows of one axis whose starts are data: i32 [count], or [lines, count]. @internal */
 export interface Starts {
   readonly start: Node;
   /** The element behind each window's last, in the shape of `start`; without it all have `taps`. */
@@ -123,6 +140,8 @@ export interface Starts {
 /**
  * The maxima of x [lines, S…] over such windows of its axes, and their i32 places in the flattened
  * ones: each [lines, counts…].
+ *
+ * @internal
  */
 export function maximaOf(b: GraphBuilder, x: Node, windows: readonly Starts[]): [value: Node, place: Node] {
   const [lines, ...sizes] = dims(x) as [number, ...number[]];
@@ -201,25 +220,49 @@ function adaptiveMax(
   return [values!, indices!];
 }
 
-/** Maxima of the last axis over an even grid of `outputSize` windows. */
+/**
+ * Maxima of the last axis over an even grid of `outputSize` windows.
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * sn.adaptiveMaxPool1d(line, 3);
+ */
 export function adaptiveMaxPool1d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveMaxPool1d', x, outputSize);
   return adaptiveMax('adaptiveMaxPool1d', 1, x, outputSize)[0];
 }
 
-/** Maxima of the last two axes over an even grid of `outputSize` windows. */
+/**
+ * Maxima of the last two axes over an even grid of `outputSize` windows.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.adaptiveMaxPool2d(image, [3, 2]);
+ */
 export function adaptiveMaxPool2d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveMaxPool2d', x, outputSize);
   return adaptiveMax('adaptiveMaxPool2d', 2, x, outputSize)[0];
 }
 
-/** Maxima of the last three axes over an even grid of `outputSize` windows. */
+/**
+ * Maxima of the last three axes over an even grid of `outputSize` windows.
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * sn.adaptiveMaxPool3d(volume, 1);
+ */
 export function adaptiveMaxPool3d<D extends DType>(x: Tensor<D>, outputSize: OutputSize): Tensor<D> {
   takesAdaptive('adaptiveMaxPool3d', x, outputSize);
   return adaptiveMax('adaptiveMaxPool3d', 3, x, outputSize)[0];
 }
 
-/** `adaptiveMaxPool1d`, and the i32 place of each maximum in its line. */
+/**
+ * `adaptiveMaxPool1d`, and the i32 place of each maximum in its line.
+ *
+ * @example
+ * const line = sn.tensor([[[1, 3, 2, 4]]]);
+ * sn.adaptiveMaxPool1dWithIndices(line, 3);
+ */
 export function adaptiveMaxPool1dWithIndices(
   x: Tensor,
   outputSize: OutputSize,
@@ -228,7 +271,13 @@ export function adaptiveMaxPool1dWithIndices(
   return adaptiveMax('adaptiveMaxPool1dWithIndices', 1, x, outputSize);
 }
 
-/** `adaptiveMaxPool2d`, and the i32 place of each maximum in its flattened plane. */
+/**
+ * `adaptiveMaxPool2d`, and the i32 place of each maximum in its flattened plane.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * sn.adaptiveMaxPool2dWithIndices(image, 2);
+ */
 export function adaptiveMaxPool2dWithIndices(
   x: Tensor,
   outputSize: OutputSize,
@@ -237,7 +286,13 @@ export function adaptiveMaxPool2dWithIndices(
   return adaptiveMax('adaptiveMaxPool2dWithIndices', 2, x, outputSize);
 }
 
-/** `adaptiveMaxPool3d`, and the i32 place of each maximum in its flattened volume. */
+/**
+ * `adaptiveMaxPool3d`, and the i32 place of each maximum in its flattened volume.
+ *
+ * @example
+ * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
+ * sn.adaptiveMaxPool3dWithIndices(volume, 1);
+ */
 export function adaptiveMaxPool3dWithIndices(
   x: Tensor,
   outputSize: OutputSize,

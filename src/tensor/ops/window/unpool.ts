@@ -25,6 +25,7 @@ export interface UnpoolOptions {
   readonly outputSize?: PerAxis;
 }
 
+/** @internal */
 export const unpoolOptions: arg.Table<UnpoolOptions> = {
   stride: arg.sizes(1),
   padding: arg.sizes(0),
@@ -77,6 +78,11 @@ function unpool(
 /**
  * The values at their places (as `maxPool1dWithIndices` gives them) of a longer last axis; zeros
  * elsewhere.
+ *
+ * @example
+ * const i1 = sn.tensor([[[1, 3]]], { dtype: 'i32' });
+ * const m1 = sn.tensor([[[3, 4]]]);
+ * sn.maxUnpool1d(m1, i1, 2);
  */
 export function maxUnpool1d(
   x: Tensor,
@@ -88,7 +94,14 @@ export function maxUnpool1d(
   return unpool('maxUnpool1d', 1, x, indices, kernelSize, options);
 }
 
-/** As `maxUnpool1d`, of planes: the inverse of `maxPool2dWithIndices` where windows do not overlap. */
+/**
+ * As `maxUnpool1d`, of planes: the inverse of `maxPool2dWithIndices` where windows do not overlap.
+ *
+ * @example
+ * const i2 = sn.tensor([[[[5, 7]]]], { dtype: 'i32' });
+ * const m2 = sn.tensor([[[[5, 7]]]]);
+ * sn.maxUnpool2d(m2, i2, 2);
+ */
 export function maxUnpool2d(
   x: Tensor,
   indices: Tensor,
@@ -99,7 +112,14 @@ export function maxUnpool2d(
   return unpool('maxUnpool2d', 2, x, indices, kernelSize, options);
 }
 
-/** As `maxUnpool1d`, of volumes. */
+/**
+ * As `maxUnpool1d`, of volumes.
+ *
+ * @example
+ * const i3 = sn.tensor([[[[[7]]]]], { dtype: 'i32' });
+ * const m3 = sn.tensor([[[[[7]]]]]);
+ * sn.maxUnpool3d(m3, i3, 2);
+ */
 export function maxUnpool3d(
   x: Tensor,
   indices: Tensor,
@@ -125,6 +145,7 @@ export interface FractionalPoolOptions {
   readonly samples?: Tensor;
 }
 
+/** @internal */
 export const fractionalPoolOptions: arg.Table<FractionalPoolOptions> = {
   outputSize: arg.sizes(1),
   outputRatio: arg.share,
@@ -194,7 +215,14 @@ function fractional(
   return [values!, indices!];
 }
 
-/** Maxima over windows of random places that fill planes evenly, and their i32 places there. */
+/**
+ * Maxima over windows of random places that fill planes evenly, and their i32 places there.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * const corners = sn.tensor([[[0.25, 0.5]]]);
+ * sn.fractionalMaxPool2dWithIndices(image, 2, { outputSize: 2, samples: corners });
+ */
 export function fractionalMaxPool2dWithIndices(
   x: Tensor,
   kernelSize: PerAxis,
@@ -204,7 +232,14 @@ export function fractionalMaxPool2dWithIndices(
   return fractional('fractionalMaxPool2dWithIndices', 2, x, kernelSize, options);
 }
 
-/** Maxima over windows of random places that fill planes evenly. */
+/**
+ * Maxima over windows of random places that fill planes evenly.
+ *
+ * @example
+ * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
+ * const corners = sn.tensor([[[0.25, 0.5]]]);
+ * sn.fractionalMaxPool2d(image, 2, { outputSize: 2, samples: corners });
+ */
 export function fractionalMaxPool2d(
   x: Tensor,
   kernelSize: PerAxis,
@@ -214,7 +249,14 @@ export function fractionalMaxPool2d(
   return fractional('fractionalMaxPool2d', 2, x, kernelSize, options)[0];
 }
 
-/** Maxima over windows of random places that fill volumes evenly, and their i32 places there. */
+/**
+ * Maxima over windows of random places that fill volumes evenly, and their i32 places there.
+ *
+ * @example
+ * const corners3 = sn.tensor([[[0.25, 0.5, 0.75]]]);
+ * const cube = sn.linspace(0, 26, 27).reshape([1, 1, 3, 3, 3]);
+ * sn.fractionalMaxPool3dWithIndices(cube, 2, { outputSize: 1, samples: corners3 });
+ */
 export function fractionalMaxPool3dWithIndices(
   x: Tensor,
   kernelSize: PerAxis,
@@ -224,7 +266,14 @@ export function fractionalMaxPool3dWithIndices(
   return fractional('fractionalMaxPool3dWithIndices', 3, x, kernelSize, options);
 }
 
-/** Maxima over windows of random places that fill volumes evenly. */
+/**
+ * Maxima over windows of random places that fill volumes evenly.
+ *
+ * @example
+ * const corners3 = sn.tensor([[[0.25, 0.5, 0.75]]]);
+ * const cube = sn.linspace(0, 26, 27).reshape([1, 1, 3, 3, 3]);
+ * sn.fractionalMaxPool3d(cube, 2, { outputSize: 1, samples: corners3 });
+ */
 export function fractionalMaxPool3d(
   x: Tensor,
   kernelSize: PerAxis,

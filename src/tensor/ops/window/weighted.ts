@@ -5,7 +5,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { cast } from '../../../ir/build.ts';
 import { contract } from '../product/contract.ts';
 
-/** Σ over `axis` of x by weights [count, size], each row of which counts as 1. */
+/** Σ over `axis` of x by weights [count, size], each row of which counts as 1. @internal */
 export function weightedAxis(b: GraphBuilder, x: Node, axis: number, weights: Node): Node {
   const total = reduceKeep(b, 'sum', weights, [1]);
   const shares = cast(b, div(b, weights, broadcast(b, total, dims(weights))), x.dtype);

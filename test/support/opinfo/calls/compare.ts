@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: comparisons, logic, bits, selection by a condition.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import { binary, signature, unary, type Calls } from '../args.ts';
 
 const close = (f: typeof sn.isclose): ReturnType<typeof binary> =>

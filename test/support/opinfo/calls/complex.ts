@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: complex numbers, their parts and what is told of them.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import { binary, unary, type Calls } from '../args.ts';
 
 export const complex: Calls = {

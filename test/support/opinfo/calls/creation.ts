@@ -1,6 +1,7 @@
 // Calls of PyTorch's operators as ours: new tensors, and other dtypes of what is there.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
+import { clone } from '../../../../src/tensor/ops/shape/view.ts';
 import { isDType, type DType } from '../../../../src/ir/dtype.ts';
 import { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, unary, type Args, type Call, type Calls } from '../args.ts';
@@ -21,7 +22,7 @@ export const creation: Calls = {
   bool: cast('bool'),
   byte: cast('u8'),
   char: cast('i8'),
-  clone: unary(sn.clone),
+  clone: unary(clone),
   double: cast('f64'),
   eye: signature('n, m=None, dtype=None, requires_grad=False')((a) =>
     sn.eye(a.number('n'), a.maybeNumber('m'), a.dtype()),
@@ -61,7 +62,7 @@ export const creation: Calls = {
     const how = a.raw('how');
     const parts: readonly unknown[] = Array.isArray(how) ? how : [how];
     const dtype = parts.map(dtypeOf).find((found) => found !== undefined);
-    return dtype === undefined ? sn.clone(a.tensor('input')) : sn.to(a.tensor('input'), dtype);
+    return dtype === undefined ? clone(a.tensor('input')) : sn.to(a.tensor('input'), dtype);
   }),
   tril_indices: signature('row, col, offset=0, dtype=None')((a) =>
     sn.trilIndices(a.number('row'), a.number('col'), a.options('offset', 'dtype')),

@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: arithmetic and functions of single elements.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { binary, signature, unary, type Calls, type Operand } from '../args.ts';
 

@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: Fourier transforms, and what is made of them.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, type Args, type Call, type Calls } from '../args.ts';
 

@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: linalg.
 
-import * as sn from '../../../../src/tensor/ops/linalg/linalg.ts';
+import * as sn from '../../../../src/operations/linalg.ts';
 import { signature, type Args, type Call, type Calls } from '../args.ts';
 
 const cholesky = signature('input, upper=False')((a) => sn.cholesky(a.tensor('input'), a.options('upper')));

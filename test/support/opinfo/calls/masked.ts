@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: masked operations.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, type Args, type Call, type Calls } from '../args.ts';
 

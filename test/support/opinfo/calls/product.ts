@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: products of vectors, matrices and tensors.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, unary, type Call, type Calls } from '../args.ts';
 

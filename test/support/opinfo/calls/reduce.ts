@@ -1,6 +1,7 @@
 // Calls of PyTorch's operators as ours: reductions, scans, softmax, differences and areas.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
+import { variance } from '../../../../src/tensor/ops/reduce/reduce.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, type Call, type Calls, type Result } from '../args.ts';
 
@@ -79,6 +80,6 @@ export const reduce: Calls = {
   sum_to_size: signature('input, *size')((a) => sn.sumToSize(a.tensor('input'), a.list('size'))),
   trapezoid: area(sn.trapezoid),
   trapz: area(sn.trapezoid),
-  var: spread(sn.var),
+  var: spread(variance),
   var_mean: spread(sn.varMean),
 };

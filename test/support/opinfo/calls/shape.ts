@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: views, movements, joining and splitting.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import type { ComplexNumber } from '../../../../src/ir/value.ts';
 import { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, unary, type Args, type Call, type Calls, type Result } from '../args.ts';

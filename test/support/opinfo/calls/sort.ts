@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: order along an axis, running folds, and searches.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import { signature, unary, type Calls } from '../args.ts';
 import { picking } from '../picks.ts';
 

@@ -1,7 +1,7 @@
 // Calls of PyTorch's operators as ours: singular values, eigenvalues, norms and distances.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
-import { linalg } from '../../../../src/operations.ts';
+import * as sn from '../../../../src/operations/index.ts';
+import { linalg } from '../../../../src/operations/index.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, unary, type Args, type Calls } from '../args.ts';
 

@@ -1,6 +1,6 @@
 // Calls of PyTorch's operators as ours: statistics, histograms, distinct elements.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import { Tensor } from '../../../../src/tensor/tensor.ts';
 import { signature, type Args, type Call, type Calls, type Result } from '../args.ts';
 import { picking } from '../picks.ts';

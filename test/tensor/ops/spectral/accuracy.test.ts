@@ -2,8 +2,8 @@
 // far from orthonormal they are, in units of n·ε. Values must be sorted.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import * as linalg from '../../../../src/tensor/ops/linalg/linalg.ts';
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as linalg from '../../../../src/operations/linalg.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import { setDevice } from '../../../../src/tensor/storage/device.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { everyDevice } from '../../../support/devices.ts';

@@ -1,7 +1,7 @@
 // Matrices that decompositions are tried on, and by how much results miss what they must be, in units of the rounding of a
 // dtype times the size of the matrix.
 
-import * as sn from '../../../../src/tensor/ops/all.ts';
+import * as sn from '../../../../src/operations/index.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 
 export type Float = 'f32' | 'f64';
