@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { joinDeclarations } from '../../scripts/slim/declarations.ts';
+import { publicTypes } from '../../scripts/slim/slim.ts';
 import manifest from '../../package.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -30,6 +32,7 @@ beforeAll(() => {
   const options = ['--emitDeclarationOnly', '--sourceMap', 'false', '--inlineSources', 'false'];
   const emitted = compile(['-p', 'tsconfig.build.json', '--outDir', join(at, 'dist'), ...options], root);
   expect(emitted).toBe('');
+  joinDeclarations(join(at, 'dist'), publicTypes(join(at, 'dist')));
   const parts = Object.keys(manifest.exports);
   const lines = parts.map((part, i) => `export * as part${i} from 'sinter${part.slice(1)}';`);
   writeFileSync(join(folder, 'all.ts'), lines.join('\n'));

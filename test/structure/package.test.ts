@@ -78,8 +78,8 @@ describe('package.json', () => {
         readonly unpackedSize: number;
       },
     ];
-    expect(packed.unpackedSize).toBeLessThan(8_600_000);
-    expect(packed.entryCount).toBeLessThan(2_600);
+    expect(packed.unpackedSize).toBeLessThan(7_000_000);
+    expect(packed.entryCount).toBeLessThan(1_500);
     const paths = packed.files.map(({ path }) => path);
     const texts = ['ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'README.md'];
     const documents = [

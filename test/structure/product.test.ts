@@ -33,7 +33,7 @@ test('the sources name no private tool of this project', () => {
 
 /** Modules of src import each other by such paths as well. */
 function withoutImports(text: string): string {
-  return text.replaceAll(/(?:from |import\()'\.{1,2}\/[^']*'/g, '');
+  return text.replaceAll(/(?:from |import ?\(?)(['"])\.{1,2}\/[^'"]*\1/g, '');
 }
 
 test('what is looked for is found', () => {

@@ -39,6 +39,8 @@ function linkFolder(from: string, to: string): void {
 }
 
 const compiler = path.join(project, 'node_modules', 'typescript', 'bin', 'tsc');
+const tsx = path.join(project, 'node_modules', 'tsx', 'dist', 'cli.mjs');
+const slim = ['slim.ts', 'declarations.ts'].map((name) => path.join(project, 'scripts', 'slim', name));
 const configs = ['tsconfig.build.json', 'tsconfig.json'].map((name) => path.join(project, name));
 
 /** Where the build of the sources as they are lies: made once, for all files of tests that need it. */
@@ -54,11 +56,13 @@ function builtOnce(): string {
   fs.mkdirSync(cache, { recursive: true });
   const mine = fs.mkdtempSync(path.join(cache, 'build-'));
   // Whether the types agree is `npm run check`'s business.
-  const options = ['-p', configs[0]!, '--noCheck', '--outDir', mine];
-  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, ...options], {
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`tsc gave ${status}:\n${stdout}${stderr}`);
+  for (const args of [
+    [compiler, '-p', configs[0]!, '--noCheck', '--outDir', mine],
+    [tsx, slim[0]!, mine],
+  ]) {
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${args.join(' ')} gave ${status}:\n${stdout}${stderr}`);
+  }
   try {
     fs.renameSync(mine, place);
   } catch (error) {
@@ -77,7 +81,13 @@ function keyOfSources(): string {
     .map(({ parentPath, name }) => path.join(parentPath, name))
     .toSorted();
   const hash = createHash('sha256');
-  for (const file of [...configs, path.join(path.dirname(compiler), '..', 'package.json'), ...sources])
+  for (const file of [
+    ...configs,
+    ...slim,
+    path.join(project, 'package.json'),
+    path.join(path.dirname(compiler), '..', 'package.json'),
+    ...sources,
+  ])
     hash.update(`\0${path.relative(project, file)}\0`).update(fs.readFileSync(file));
   return hash.digest('hex').slice(0, 24);
 }

@@ -1,0 +1,47 @@
+// Makes the build as small as what is published may be: code without comments, and declarations in few files
+// (declarations.ts). Part of `npm run build`, after the compiler and scripts/prune.ts;
+// `tsx scripts/slim/slim.ts [DIR]` does it to another folder of that layout.
+
+import { readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { transform } from 'esbuild';
+import { joinDeclarations } from './declarations.ts';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** Makes what the compiler wrote into `built` small. */
+export async function slim(built: string): Promise<void> {
+  joinDeclarations(built, publicTypes(built));
+  const names = readdirSync(built, { recursive: true, encoding: 'utf8' });
+  const files = names.filter((name) => name.endsWith('.js')).map((name) => path.join(built, name));
+  const codes = await Promise.all(files.map(shortened));
+  const imports = /(?:from|import) ?\(?"(\.[^"]+)"/g;
+  const imported = new Set(
+    files.flatMap((file, i) =>
+      [...codes[i]!.matchAll(imports)].map(([, other]) => path.join(file, '..', other!)),
+    ),
+  );
+  for (const [i, file] of files.entries()) {
+    // A module of types alone leaves no code.
+    if (codes[i]!.trim() === 'export {};' && !imported.has(file)) unlinkSync(file);
+    else writeFileSync(file, codes[i]!);
+  }
+}
+
+/** Code as it is, and readable where an error points at it, without comments but for annotations for bundlers. */
+async function shortened(file: string): Promise<string> {
+  const options = { target: 'es2022', charset: 'utf8', legalComments: 'none' } as const;
+  return (await transform(readFileSync(file, 'utf8'), options)).code;
+}
+
+/** The files of declarations that package.json names, in `built`. */
+export function publicTypes(built: string): readonly string[] {
+  const { exports } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, { readonly types: string }>>;
+  };
+  return Object.values(exports).map(({ types }) => path.join(built, path.relative('dist', types)));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await slim(path.resolve(process.argv[2] ?? path.join(root, 'dist')));

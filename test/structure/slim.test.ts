@@ -1,0 +1,141 @@
+// Declarations that are joined in one file a folder mean what they meant apart: scripts/slim/declarations.ts on a small package.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { joinDeclarations } from '../../scripts/slim/declarations.ts';
+import { root } from './source.ts';
+
+/** The package: each file is a way in which joining could go wrong. */
+const files: Readonly<Record<string, string>> = {
+  'index.d.ts': `
+import type { Leaf } from './parts/shape.ts';
+export * from './parts/shape.ts';
+export * from './parts/again.ts';
+export { size as width } from './parts/size.ts';
+export { event } from './parts/event.ts';
+export type { Event as Happening } from './parts/names.ts';
+export * as whole from './parts/whole.ts';
+export { kind, at } from './parts/sort.ts';
+export declare function leaf(): Leaf;
+export declare const late: import('./parts/size.ts').Size;
+`,
+  'base.d.ts': `
+export declare class Node { readonly children: readonly Node[]; }
+export type Name = string;
+`,
+  // Imports a class under its own name; extends it.
+  'parts/shape.d.ts': `
+import { Node } from '../base.ts';
+/** A leaf. */
+export declare class Leaf extends Node { readonly size: Size; readonly [tag]: 1; }
+import type { Size } from './size.ts';
+import { tag } from './size.ts';
+`,
+  'parts/size.d.ts': `
+import { Node as Tree } from '../base.ts';
+/** How many. */
+export interface Size { readonly of: Tree; readonly count: number; }
+export declare const tag: unique symbol;
+export declare function size(of: string): number;
+export declare function size(of: Tree): Size;
+export {};
+`,
+  // Means something else by a name that another file has.
+  'parts/sort.d.ts': `
+import type { Name as Size } from '../base.ts';
+export declare const kind: Size;
+interface Leaf { readonly other: true; }
+export declare const at: Leaf;
+export {};
+`,
+  // Declares what the next one takes from the platform.
+  'parts/event.d.ts': `
+export declare const event: Error;
+`,
+  'parts/names.d.ts': `
+export interface Event { readonly at: number; }
+interface Error { readonly mine: true; }
+export declare const failed: Error;
+export {};
+`,
+  'parts/whole.d.ts': `
+export declare const only: 1;
+`,
+  'parts/again.d.ts': `
+export { only as alone } from './whole.ts';
+`,
+  'parts/unused.d.ts': `
+export declare const unused: 1;
+`,
+};
+
+const program = `
+import * as all from './index.js';
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
+const is = <T extends true>(): T => true as T;
+is<Same<typeof all.kind, string>>();
+all.at.other satisfies true;
+is<Same<typeof all.event, Error>>();
+is<Same<typeof all.late.count, number>>();
+is<Same<ReturnType<typeof all.leaf>, all.Leaf>>();
+all.leaf().children satisfies readonly object[];
+is<Same<keyof typeof all.whole, 'only'>>();
+is<Same<keyof typeof all, 'Leaf' | 'alone' | 'at' | 'event' | 'kind' | 'late' | 'leaf' | 'whole' | 'width'>>();
+all.width('x') satisfies number;
+all.width(all.leaf()).of satisfies object;
+is<Same<keyof all.Happening, 'at'>>();
+export type { Leaf } from './index.js';
+`;
+
+describe('joined declarations', () => {
+  let folder: string;
+  const at = (name: string): string => join(folder, name);
+
+  const check = (): string => {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const options = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--types', ''];
+    const target = ['--target', 'es2022', '--lib', 'es2022', '--module', 'nodenext'];
+    try {
+      return execFileSync(process.execPath, [tsc, ...options, ...target, 'program.ts'], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+    } catch (error) {
+      return (error as { readonly stdout: string }).stdout;
+    }
+  };
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sinter-slim-'));
+    for (const [name, text] of Object.entries({ ...files, 'program.ts': program })) {
+      mkdirSync(dirname(at(name)), { recursive: true });
+      writeFileSync(at(name), text.trimStart());
+    }
+    writeFileSync(at('package.json'), '{ "type": "module" }');
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('mean what they meant', () => {
+    expect(check()).toBe('');
+    joinDeclarations(folder, [at('index.d.ts')]);
+    expect(check()).toBe('');
+  });
+
+  test('are in one file a folder, but for what means something else there', () => {
+    const left = Object.keys(files).filter((name) => existsSync(at(name)));
+    expect(left).toEqual([
+      'index.d.ts',
+      'base.d.ts',
+      'parts/sort.d.ts',
+      'parts/names.d.ts',
+      'parts/whole.d.ts',
+      'parts/again.d.ts',
+    ]);
+    const text = readFileSync(at('parts/declarations.d.ts'), 'utf8');
+    expect(text).toContain('/** A leaf. */\nexport declare class Leaf');
+    expect(text).not.toContain('unused');
+  });
+});
