@@ -192,8 +192,11 @@ function callOf({ name, own, path }: Exported): string {
     const body = text.slice(made.index);
     const end = body.indexOf('\n}\n');
     const constructor = /^ {2}constructor\(/m.exec(body.slice(0, end));
-    if (constructor === null) return `class ${name}`;
-    return `new ${name}(${parameters(body.slice(constructor.index + constructor[0].length)).join(', ')})`;
+    const taken =
+      constructor === null
+        ? constructorOfBase(text, made[0])
+        : body.slice(constructor.index + constructor[0].length);
+    return taken === undefined ? `class ${name}` : `new ${name}(${parameters(taken).join(', ')})`;
   }
   const called = new RegExp(`^(?:export )?(?:async )?function\\*? ${own}(?:<[^(]*>)?\\(`, 'm').exec(text);
   const operands = new RegExp(`^export const ${own}: (\\w+) = `, 'm').exec(text)?.[1];
@@ -201,6 +204,20 @@ function callOf({ name, own, path }: Exported): string {
     return `${name}(${operandsOf[operands as keyof typeof operandsOf]})`;
   if (called === null) return name;
   return `${name}(${parameters(text.slice(called.index + called[0].length)).join(', ')})`;
+}
+
+/** What stands after `new (` in the type of the base of a class, where a factory made that base. */
+function constructorOfBase(text: string, heading: string): string | undefined {
+  const base = /extends (\w+)/.exec(heading)?.[1];
+  let type = new RegExp(`^const ${base}: (\\w+)`, 'm').exec(text)?.[1];
+  while (type !== undefined) {
+    const declared = new RegExp(`^type ${type}\\b[^;]*;`, 'm').exec(text)?.[0] ?? '';
+    const start = declared.indexOf('new (');
+    if (start >= 0) return declared.slice(start + 'new ('.length);
+    // It is another such type, with arguments.
+    type = / = (\w+)</.exec(declared)?.[1];
+  }
+  return undefined;
 }
 
 /** The first sentence of the comment over the declaration. */

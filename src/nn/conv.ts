@@ -1,8 +1,8 @@
-// Convolutional layers over one, two or three spatial axes. Weights and biases start as
-// U(±1/√fanIn).
+// Convolutional layers over one, two or three spatial axes: one factory makes the class of each.
+// Weights and biases start as U(±1/√fanIn).
 
 import type { DType } from '../ir/dtype.ts';
-import type { Unknown, Weighed } from '../tensor/inferred.ts';
+import type { Weighed } from '../tensor/inferred.ts';
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import {
@@ -35,23 +35,28 @@ const layerOptions: arg.Table<Common> = { ...initOptions, bias: arg.flag };
 const channels = arg.count(1);
 const kernel = arg.sizes(1);
 
-/** What all convolutions hold. */
-abstract class Convolution<O> extends Module {
+/** A convolution: `O` are the options of its operation. */
+interface Convolution<O> extends Module {
   weight: Tensor;
   bias: Tensor | undefined;
   readonly options: O;
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>>;
+}
 
-  /** `lead` are the weight's first two sizes. */
-  constructor(lead: readonly number[], kernel: readonly number[], outputs: number, options: O & Common) {
-    super();
-    const { bias = true, dtype, ...rest } = options;
-    const init = dtype === undefined ? {} : { dtype };
-    const shape = [...lead, ...kernel];
-    const bound = 1 / Math.sqrt(fans(shape).fanIn);
-    this.options = rest as O;
-    this.weight = parameter(symmetric(shape, bound, init));
-    this.bias = bias ? parameter(symmetric([outputs], bound, init)) : undefined;
-  }
+/** The class of convolutions over some number of axes. */
+type ConvolutionClass<O, L extends O & Common> = new (
+  inputs: number,
+  outputs: number,
+  kernelSize: PerAxis,
+  options?: L,
+) => Convolution<O>;
+
+/** What convolutions of one kind have in common, whatever their rank. */
+interface Kind<O, L extends O & Common> {
+  /** Checks what the constructor takes. */
+  readonly takes: (op: string, inputs: number, outputs: number, kernel: PerAxis, options?: L) => void;
+  /** The weight's first two sizes. */
+  readonly lead: (op: string, inputs: number, outputs: number, groups: number | undefined) => number[];
 }
 
 /** `channels / groups`. Throws E_VALUE when they do not split. */
@@ -62,110 +67,101 @@ function perGroup(op: string, channels: number, groups: number): number {
   return channels / groups;
 }
 
-/** The weight's first sizes of a convolution: [outputs, inputs / groups]. */
-function forwardLead(op: string, inputs: number, outputs: number, groups: number = 1): number[] {
-  perGroup(op, outputs, groups);
-  return [outputs, perGroup(op, inputs, groups)];
+/** The class of convolutions of a kind over `axes` axes, which `apply` computes. */
+/* @__NO_SIDE_EFFECTS__ */
+function convolution<O extends { readonly groups?: number }, L extends O & Common>(
+  { takes, lead }: Kind<O, L>,
+  name: string,
+  axes: number,
+  apply: (x: Tensor, weight: Tensor, bias: Tensor | undefined, options: O) => Tensor,
+): ConvolutionClass<O, L> {
+  return class extends Module {
+    weight: Tensor;
+    bias: Tensor | undefined;
+    readonly options: O;
+
+    constructor(inputs: number, outputs: number, kernelSize: PerAxis, given: L = {} as L) {
+      takes(name, inputs, outputs, kernelSize, given);
+      const { bias = true, dtype, ...options } = given;
+      const first = lead(name, inputs, outputs, given.groups);
+      const shape = [...first, ...perAxis(name, 'the kernel size', kernelSize, axes, 1)];
+      super();
+      const init = dtype === undefined ? {} : { dtype };
+      const bound = 1 / Math.sqrt(fans(shape).fanIn);
+      this.options = options as unknown as O;
+      this.weight = parameter(symmetric(shape, bound, init));
+      this.bias = bias ? parameter(symmetric([outputs], bound, init)) : undefined;
+    }
+
+    forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
+      return apply(x, this.weight, this.bias, this.options);
+    }
+  };
 }
 
-/** The weight's first sizes of a transposed convolution: [inputs, outputs / groups]. */
-function transposedLead(op: string, inputs: number, outputs: number, groups: number = 1): number[] {
-  perGroup(op, inputs, groups);
-  return [inputs, perGroup(op, outputs, groups)];
-}
+const forward: Kind<ConvOptions, ConvLayerOptions> = {
+  takes: arg.takes<ConvolutionClass<ConvOptions, ConvLayerOptions>>(
+    ['the number of inputs', channels],
+    ['the number of outputs', channels],
+    ['the kernel size', kernel],
+    ['options', arg.options<ConvLayerOptions>({ ...convOptions, ...layerOptions })],
+  ),
+  lead: (op, inputs, outputs, groups = 1) => {
+    perGroup(op, outputs, groups);
+    return [outputs, perGroup(op, inputs, groups)];
+  },
+};
 
-function kernelOf(op: string, size: PerAxis, axes: number): number[] {
-  return perAxis(op, 'the kernel size', size, axes, 1);
-}
+const transposed: Kind<ConvTransposeOptions, ConvTransposeLayerOptions> = {
+  takes: arg.takes<ConvolutionClass<ConvTransposeOptions, ConvTransposeLayerOptions>>(
+    ['the number of inputs', channels],
+    ['the number of outputs', channels],
+    ['the kernel size', kernel],
+    ['options', arg.options<ConvTransposeLayerOptions>({ ...convTransposeOptions, ...layerOptions })],
+  ),
+  lead: (op, inputs, outputs, groups = 1) => {
+    perGroup(op, inputs, groups);
+    return [inputs, perGroup(op, outputs, groups)];
+  },
+};
 
-const takesConv1d = arg.takes<typeof Conv1d>(
-  ['the number of inputs', channels],
-  ['the number of outputs', channels],
-  ['the kernel size', kernel],
-  ['options', arg.options<ConvLayerOptions>({ ...convOptions, ...layerOptions })],
-);
+const ConvOf1: ConvolutionClass<ConvOptions, ConvLayerOptions> = convolution(forward, 'Conv1d', 1, conv1d);
+const ConvOf2: ConvolutionClass<ConvOptions, ConvLayerOptions> = convolution(forward, 'Conv2d', 2, conv2d);
+const ConvOf3: ConvolutionClass<ConvOptions, ConvLayerOptions> = convolution(forward, 'Conv3d', 3, conv3d);
 
 /** Cross-correlation of [N, inputs, L] with a window. */
-export class Conv1d extends Convolution<ConvOptions> {
-  constructor(inputs: number, outputs: number, kernelSize: PerAxis, options: ConvLayerOptions = {}) {
-    takesConv1d('Conv1d', inputs, outputs, kernelSize, options);
-    const lead = forwardLead('Conv1d', inputs, outputs, options.groups);
-    super(lead, kernelOf('Conv1d', kernelSize, 1), outputs, options);
-  }
-
-  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return conv1d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
-  }
-}
+export class Conv1d extends ConvOf1 {}
 
 /** Cross-correlation of [N, inputs, H, W] with a window. */
-export class Conv2d extends Convolution<ConvOptions> {
-  constructor(inputs: number, outputs: number, kernelSize: PerAxis, options: ConvLayerOptions = {}) {
-    takesConv1d('Conv2d', inputs, outputs, kernelSize, options);
-    const lead = forwardLead('Conv2d', inputs, outputs, options.groups);
-    super(lead, kernelOf('Conv2d', kernelSize, 2), outputs, options);
-  }
-
-  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return conv2d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
-  }
-}
+export class Conv2d extends ConvOf2 {}
 
 /** Cross-correlation of [N, inputs, D, H, W] with a window. */
-export class Conv3d extends Convolution<ConvOptions> {
-  constructor(inputs: number, outputs: number, kernelSize: PerAxis, options: ConvLayerOptions = {}) {
-    takesConv1d('Conv3d', inputs, outputs, kernelSize, options);
-    const lead = forwardLead('Conv3d', inputs, outputs, options.groups);
-    super(lead, kernelOf('Conv3d', kernelSize, 3), outputs, options);
-  }
+export class Conv3d extends ConvOf3 {}
 
-  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return conv3d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
-  }
-}
-
-const takesConvTranspose1d = arg.takes<typeof ConvTranspose1d>(
-  ['the number of inputs', channels],
-  ['the number of outputs', channels],
-  ['the kernel size', kernel],
-  ['options', arg.options<ConvTransposeLayerOptions>({ ...convTransposeOptions, ...layerOptions })],
+const ConvTransposeOf1: ConvolutionClass<ConvTransposeOptions, ConvTransposeLayerOptions> = convolution(
+  transposed,
+  'ConvTranspose1d',
+  1,
+  convTranspose1d,
+);
+const ConvTransposeOf2: ConvolutionClass<ConvTransposeOptions, ConvTransposeLayerOptions> = convolution(
+  transposed,
+  'ConvTranspose2d',
+  2,
+  convTranspose2d,
+);
+const ConvTransposeOf3: ConvolutionClass<ConvTransposeOptions, ConvTransposeLayerOptions> = convolution(
+  transposed,
+  'ConvTranspose3d',
+  3,
+  convTranspose3d,
 );
 
 /** The transpose of `Conv1d` as a linear map: [N, inputs, L] grows by the stride. */
-export class ConvTranspose1d extends Convolution<ConvTransposeOptions> {
-  constructor(inputs: number, outputs: number, kernelSize: PerAxis, options: ConvTransposeLayerOptions = {}) {
-    takesConvTranspose1d('ConvTranspose1d', inputs, outputs, kernelSize, options);
-    const lead = transposedLead('ConvTranspose1d', inputs, outputs, options.groups);
-    super(lead, kernelOf('ConvTranspose1d', kernelSize, 1), outputs, options);
-  }
-
-  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return convTranspose1d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
-  }
-}
+export class ConvTranspose1d extends ConvTransposeOf1 {}
 
 /** The transpose of `Conv2d` as a linear map: [N, inputs, H, W] grows by the stride. */
-export class ConvTranspose2d extends Convolution<ConvTransposeOptions> {
-  constructor(inputs: number, outputs: number, kernelSize: PerAxis, options: ConvTransposeLayerOptions = {}) {
-    takesConvTranspose1d('ConvTranspose2d', inputs, outputs, kernelSize, options);
-    const lead = transposedLead('ConvTranspose2d', inputs, outputs, options.groups);
-    super(lead, kernelOf('ConvTranspose2d', kernelSize, 2), outputs, options);
-  }
-
-  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return convTranspose2d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
-  }
-}
+export class ConvTranspose2d extends ConvTransposeOf2 {}
 
 /** The transpose of `Conv3d` as a linear map: [N, inputs, D, H, W] grows by the stride. */
-export class ConvTranspose3d extends Convolution<ConvTransposeOptions> {
-  constructor(inputs: number, outputs: number, kernelSize: PerAxis, options: ConvTransposeLayerOptions = {}) {
-    takesConvTranspose1d('ConvTranspose3d', inputs, outputs, kernelSize, options);
-    const lead = transposedLead('ConvTranspose3d', inputs, outputs, options.groups);
-    super(lead, kernelOf('ConvTranspose3d', kernelSize, 3), outputs, options);
-  }
-
-  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    return convTranspose3d<Unknown, Unknown>(x, this.weight, this.bias, this.options);
-  }
-}
+export class ConvTranspose3d extends ConvTransposeOf3 {}

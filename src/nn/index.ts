@@ -224,7 +224,7 @@ export {
   ZeroPad3d,
   type PadSizes,
 } from './layers/pad.ts';
-export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from './layers/dropout.ts';
+export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from './dropout.ts';
 export {
   FractionalMaxPool2d,
   FractionalMaxPool3d,
@@ -235,7 +235,7 @@ export {
   MaxUnpool2d,
   MaxUnpool3d,
   type FractionalPoolLayerOptions,
-} from './layers/windows.ts';
+} from './pool.ts';
 export {
   Fold,
   Unflatten,
@@ -255,9 +255,4 @@ export {
   type PReLUOptions,
   type RReLUOptions,
 } from './layers/weighted.ts';
-export {
-  InstanceNorm1d,
-  InstanceNorm2d,
-  InstanceNorm3d,
-  type InstanceNormLayerOptions,
-} from './layers/instance-norm.ts';
+export { InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, type InstanceNormLayerOptions } from './norm.ts';

@@ -1,12 +1,23 @@
 // Normalising layers: a scale of ones and a shift of zeros around the operations of
-// tensor/ops/reduce/norm.ts.
+// tensor/ops/reduce/norm.ts. Norms that differ in their rank alone have one factory.
 
 import type { DType } from '../ir/dtype.ts';
 import type { Weighed } from '../tensor/inferred.ts';
+import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { checkRank } from '../tensor/ops/operand.ts';
+import { expectTensor } from '../tensor/expect.ts';
+import { checkRank, show } from '../tensor/ops/operand.ts';
 import { ones, tensor, zeros } from '../tensor/ops/creation/creation.ts';
-import { batchNorm, batchNormUpdate, groupNorm, layerNorm, rmsNorm } from '../tensor/ops/reduce/norm.ts';
+import {
+  batchNorm,
+  batchNormUpdate,
+  groupNorm,
+  instanceNorm,
+  layerNorm,
+  rmsNorm,
+} from '../tensor/ops/reduce/norm.ts';
+import { mean, varMean } from '../tensor/ops/reduce/reduce.ts';
+import { squeeze, unsqueeze } from '../tensor/ops/shape/view.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { initOptions, typeOf, type InitOptions } from './init.ts';
@@ -149,7 +160,7 @@ const takesBatchNorm = arg.takes<typeof BatchNorm>(
 );
 
 /** What norms by statistics of batches share: a scale, a shift, and running statistics. */
-export abstract class RunningNorm extends Module {
+abstract class RunningNorm extends Module {
   weight: Tensor | undefined;
   bias: Tensor | undefined;
   runningMean: Tensor | undefined = undefined;
@@ -206,41 +217,121 @@ export class BatchNorm extends RunningNorm {
   }
 }
 
-/** `BatchNorm` of [N, C] or [N, C, L]. */
-export class BatchNorm1d extends BatchNorm {
-  constructor(channels: number, options: BatchNormLayerOptions = {}) {
-    takesBatchNorm('BatchNorm1d', channels, options);
-    super(channels, options);
-  }
+type BatchNormClass = new (channels: number, options?: BatchNormLayerOptions) => BatchNorm;
 
-  override forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    checkRank('BatchNorm1d', 'x', x, 2, 3);
-    return super.forward(x);
-  }
+/** The class of batch norms that take tensors of these ranks alone. */
+/* @__NO_SIDE_EFFECTS__ */
+function batchNormOf(name: string, ...ranks: readonly number[]): BatchNormClass {
+  return class extends BatchNorm {
+    constructor(channels: number, options: BatchNormLayerOptions = {}) {
+      takesBatchNorm(name, channels, options);
+      super(channels, options);
+    }
+
+    override forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
+      checkRank(name, 'x', x, ...ranks);
+      return super.forward(x);
+    }
+  };
 }
+
+const BatchNormOf1: BatchNormClass = batchNormOf('BatchNorm1d', 2, 3);
+const BatchNormOf2: BatchNormClass = batchNormOf('BatchNorm2d', 4);
+const BatchNormOf3: BatchNormClass = batchNormOf('BatchNorm3d', 5);
+
+/** `BatchNorm` of [N, C] or [N, C, L]. */
+export class BatchNorm1d extends BatchNormOf1 {}
 
 /** `BatchNorm` of [N, C, H, W]. */
-export class BatchNorm2d extends BatchNorm {
-  constructor(channels: number, options: BatchNormLayerOptions = {}) {
-    takesBatchNorm('BatchNorm2d', channels, options);
-    super(channels, options);
-  }
-
-  override forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    checkRank('BatchNorm2d', 'x', x, 4);
-    return super.forward(x);
-  }
-}
+export class BatchNorm2d extends BatchNormOf2 {}
 
 /** `BatchNorm` of [N, C, D, H, W]. */
-export class BatchNorm3d extends BatchNorm {
-  constructor(channels: number, options: BatchNormLayerOptions = {}) {
-    takesBatchNorm('BatchNorm3d', channels, options);
-    super(channels, options);
-  }
+export class BatchNorm3d extends BatchNormOf3 {}
 
-  override forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
-    checkRank('BatchNorm3d', 'x', x, 5);
-    return super.forward(x);
-  }
+export interface InstanceNormLayerOptions extends InitOptions {
+  /** Added to the variance under the root; 1e-5 by default. */
+  readonly eps?: number;
+  /** Whether there are a scale and a shift; false by default. */
+  readonly affine?: boolean;
+  /** How much a batch counts in the running statistics; 0.1 by default. */
+  readonly momentum?: number;
+  /** Whether there are running statistics, used outside of training; false by default. */
+  readonly trackRunningStats?: boolean;
 }
+
+const takesInstanceNorm = arg.takes<InstanceNormClass>(
+  ['the number of channels', arg.count(1)],
+  [
+    'options',
+    arg.options<InstanceNormLayerOptions>({
+      ...initOptions,
+      eps: arg.number,
+      affine: arg.flag,
+      momentum: arg.number,
+      trackRunningStats: arg.flag,
+    }),
+  ],
+);
+
+/** Standardises each channel of each sample over its places (Ulyanov et al., 2016). */
+interface InstanceNorm extends RunningNorm {
+  readonly channels: number;
+  readonly spatial: number;
+  forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>>;
+}
+
+type InstanceNormClass = new (channels: number, options?: InstanceNormLayerOptions) => InstanceNorm;
+
+/** The class of instance norms over `spatial` axes. */
+/* @__NO_SIDE_EFFECTS__ */
+function instanceNormOf(name: string, spatial: number): InstanceNormClass {
+  return class extends RunningNorm {
+    readonly channels: number;
+    readonly spatial: number;
+
+    constructor(channels: number, options: InstanceNormLayerOptions = {}) {
+      takesInstanceNorm(name, channels, options);
+      super(channels, { affine: false, trackRunningStats: false, ...options });
+      this.channels = channels;
+      this.spatial = spatial;
+    }
+
+    forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
+      const { channels } = this;
+      expectTensor('instanceNorm', 'x', x);
+      if (x.rank !== spatial + 1 && x.rank !== spatial + 2) {
+        const problem = `expects rank ${spatial + 2} (or ${spatial + 1}): ${show(x)}`;
+        throw new TensorError('E_SHAPE', 'instanceNorm', problem);
+      }
+      if (x.shape.at(-spatial - 1) !== channels)
+        throw new TensorError('E_SHAPE', 'instanceNorm', `expects ${channels} channels: ${show(x)}`);
+      return x.rank === spatial + 1 ? squeeze(this.normed(unsqueeze(x, 0)), 0) : this.normed(x);
+    }
+
+    normed(x: Tensor): Tensor {
+      const { weight, bias, runningMean, runningVar, eps, training } = this;
+      if (!training && runningMean !== undefined)
+        return batchNorm(x, runningMean, runningVar, weight, bias, { eps })[0];
+      const places = x.shape.map((_, axis) => axis).slice(2);
+      const count = places.reduce((size, axis) => size * x.shape[axis]!, 1);
+      this.follow(count, () => {
+        const [variance, centre] = varMean(x, places, { correction: 0 });
+        return [mean(centre, 0), mean(variance, 0)];
+      });
+      return instanceNorm(x, weight, bias, { eps });
+    }
+  };
+}
+
+const InstanceNormOf1: InstanceNormClass = instanceNormOf('InstanceNorm1d', 1);
+const InstanceNormOf2: InstanceNormClass = instanceNormOf('InstanceNorm2d', 2);
+const InstanceNormOf3: InstanceNormClass = instanceNormOf('InstanceNorm3d', 3);
+
+/** Standardises each channel of each sample of [N, C, L] (or without N). */
+export class InstanceNorm1d extends InstanceNormOf1 {}
+
+/** Standardises each channel of each sample of [N, C, H, W] (or without N). */
+export class InstanceNorm2d extends InstanceNormOf2 {}
+
+/** Standardises each channel of each sample of [N, C, D, H, W] (or without N). */
+export class InstanceNorm3d extends InstanceNormOf3 {}

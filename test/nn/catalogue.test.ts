@@ -159,3 +159,19 @@ test('dropout drops whole channels in training, and nothing without', async () =
   expect([...kinds].sort()).toEqual([Array(9).fill(0).join(), Array(9).fill(2).join()]);
   expect(await nn.evalMode(layer).forward(x).array()).toEqual(await x.array());
 });
+
+test('every class has the name under which it is exported', () => {
+  const classes = Object.entries(nn).filter(([name]) => /^[A-Z]/.test(name));
+  expect(classes.length).toBeGreaterThan(100);
+  expect(classes.filter(([name, layer]) => layer.name !== name)).toEqual([]);
+});
+
+test('layers that differ in their rank name themselves in what they refuse', () => {
+  const ranked = Object.entries(made).filter(
+    ([name]) => /[123]d$/.test(name) && !/^Up|^Soft|^Cross/.test(name),
+  );
+  expect(ranked.length).toBeGreaterThan(45);
+  for (const [name, layer] of ranked) {
+    expect(() => new layer('no'), name).toThrow(new RegExp(`^${name}: `));
+  }
+});

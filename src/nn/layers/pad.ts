@@ -1,5 +1,5 @@
 // Elements added around the last axes, as modules: a value, the mirror image, the edge, or the other
-// end.
+// end. One factory makes the classes of all.
 
 import type { DType } from '../../ir/dtype.ts';
 import { TensorError } from '../../errors.ts';
@@ -27,138 +27,111 @@ function padSizes(spatial: number): arg.Kind<PadSizes> {
   );
 }
 
-/** Pads the last `spatial` axes. */
-abstract class Pad extends Module {
+/** A layer that pads the last axes. */
+interface Pad extends Module {
   readonly pairs: readonly (readonly [number, number])[];
   readonly options: PadOptions;
-
-  protected constructor(name: string, spatial: number, padding: PadSizes, options: PadOptions) {
-    arg.takes<(padding: PadSizes) => unknown>(['padding', padSizes(spatial)])(name, padding);
-    super();
-    const both = (size: number): readonly [number, number] => [size, size];
-    this.pairs = typeof padding === 'number' ? Array.from({ length: spatial }, () => both(padding)) : padding;
-    this.options = options;
-  }
-
-  forward<D extends DType>(x: Tensor<D>): Tensor<D> {
-    expectTensor('pad', 'x', x);
-    const spatial = this.pairs.length;
-    if (this.options.mode !== 'constant' && x.rank !== spatial + 1 && x.rank !== spatial + 2)
-      throw new TensorError('E_SHAPE', 'pad', `expects rank ${spatial + 2} (or ${spatial + 1}): ${show(x)}`);
-    return pad(x, this.pairs, this.options);
-  }
+  forward<D extends DType>(x: Tensor<D>): Tensor<D>;
 }
+
+type PadClass = new (padding: PadSizes) => Pad;
+type ValuePadClass = new (padding: PadSizes, value: number) => Pad;
+type MadePadClass = new (padding: PadSizes, value?: number) => Pad;
 
 const takesValue = arg.takes<(value: number) => unknown>(['the value', arg.element]);
 
-abstract class ValuePad extends Pad {
-  protected constructor(name: string, spatial: number, padding: PadSizes, value: number) {
-    super(name, spatial, padding, { mode: 'constant', value });
-    takesValue(name, value);
-  }
+/** The class of layers that pad the last `spatial` axes; without options by a value that they are given. */
+/* @__NO_SIDE_EFFECTS__ */
+function padOf(name: string, spatial: number, options?: PadOptions): MadePadClass {
+  const takes = arg.takes<(padding: PadSizes) => unknown>(['padding', padSizes(spatial)]);
+  return class extends Module {
+    readonly pairs: readonly (readonly [number, number])[];
+    readonly options: PadOptions;
+
+    constructor(padding: PadSizes, value?: number) {
+      takes(name, padding);
+      if (options === undefined) takesValue(name, value!);
+      super();
+      const both = (size: number): readonly [number, number] => [size, size];
+      this.pairs =
+        typeof padding === 'number' ? Array.from({ length: spatial }, () => both(padding)) : padding;
+      this.options = options ?? { mode: 'constant', value: value! };
+    }
+
+    forward<D extends DType>(x: Tensor<D>): Tensor<D> {
+      expectTensor('pad', 'x', x);
+      if (this.options.mode !== 'constant' && x.rank !== spatial + 1 && x.rank !== spatial + 2)
+        throw new TensorError(
+          'E_SHAPE',
+          'pad',
+          `expects rank ${spatial + 2} (or ${spatial + 1}): ${show(x)}`,
+        );
+      return pad(x, this.pairs, this.options);
+    }
+  };
 }
+
+const ConstantPadOf1: ValuePadClass = padOf('ConstantPad1d', 1);
+const ConstantPadOf2: ValuePadClass = padOf('ConstantPad2d', 2);
+const ConstantPadOf3: ValuePadClass = padOf('ConstantPad3d', 3);
 
 /** A value around the last axis. */
-export class ConstantPad1d extends ValuePad {
-  constructor(padding: PadSizes, value: number) {
-    super('ConstantPad1d', 1, padding, value);
-  }
-}
+export class ConstantPad1d extends ConstantPadOf1 {}
 
 /** A value around the last two axes. */
-export class ConstantPad2d extends ValuePad {
-  constructor(padding: PadSizes, value: number) {
-    super('ConstantPad2d', 2, padding, value);
-  }
-}
+export class ConstantPad2d extends ConstantPadOf2 {}
 
 /** A value around the last three axes. */
-export class ConstantPad3d extends ValuePad {
-  constructor(padding: PadSizes, value: number) {
-    super('ConstantPad3d', 3, padding, value);
-  }
-}
+export class ConstantPad3d extends ConstantPadOf3 {}
+
+const ZeroPadOf1: PadClass = padOf('ZeroPad1d', 1, { mode: 'constant', value: 0 });
+const ZeroPadOf2: PadClass = padOf('ZeroPad2d', 2, { mode: 'constant', value: 0 });
+const ZeroPadOf3: PadClass = padOf('ZeroPad3d', 3, { mode: 'constant', value: 0 });
 
 /** Zeros around the last axis. */
-export class ZeroPad1d extends ValuePad {
-  constructor(padding: PadSizes) {
-    super('ZeroPad1d', 1, padding, 0);
-  }
-}
+export class ZeroPad1d extends ZeroPadOf1 {}
 
 /** Zeros around the last two axes. */
-export class ZeroPad2d extends ValuePad {
-  constructor(padding: PadSizes) {
-    super('ZeroPad2d', 2, padding, 0);
-  }
-}
+export class ZeroPad2d extends ZeroPadOf2 {}
 
 /** Zeros around the last three axes. */
-export class ZeroPad3d extends ValuePad {
-  constructor(padding: PadSizes) {
-    super('ZeroPad3d', 3, padding, 0);
-  }
-}
+export class ZeroPad3d extends ZeroPadOf3 {}
+
+const ReflectionPadOf1: PadClass = padOf('ReflectionPad1d', 1, { mode: 'reflect' });
+const ReflectionPadOf2: PadClass = padOf('ReflectionPad2d', 2, { mode: 'reflect' });
+const ReflectionPadOf3: PadClass = padOf('ReflectionPad3d', 3, { mode: 'reflect' });
 
 /** The mirror image, without the edge, around [N, C, L] (or without N). */
-export class ReflectionPad1d extends Pad {
-  constructor(padding: PadSizes) {
-    super('ReflectionPad1d', 1, padding, { mode: 'reflect' });
-  }
-}
+export class ReflectionPad1d extends ReflectionPadOf1 {}
 
 /** The mirror image, without the edge, around [N, C, H, W] (or without N). */
-export class ReflectionPad2d extends Pad {
-  constructor(padding: PadSizes) {
-    super('ReflectionPad2d', 2, padding, { mode: 'reflect' });
-  }
-}
+export class ReflectionPad2d extends ReflectionPadOf2 {}
 
 /** The mirror image, without the edge, around [N, C, D, H, W] (or without N). */
-export class ReflectionPad3d extends Pad {
-  constructor(padding: PadSizes) {
-    super('ReflectionPad3d', 3, padding, { mode: 'reflect' });
-  }
-}
+export class ReflectionPad3d extends ReflectionPadOf3 {}
+
+const ReplicationPadOf1: PadClass = padOf('ReplicationPad1d', 1, { mode: 'replicate' });
+const ReplicationPadOf2: PadClass = padOf('ReplicationPad2d', 2, { mode: 'replicate' });
+const ReplicationPadOf3: PadClass = padOf('ReplicationPad3d', 3, { mode: 'replicate' });
 
 /** The edge repeated around [N, C, L] (or without N). */
-export class ReplicationPad1d extends Pad {
-  constructor(padding: PadSizes) {
-    super('ReplicationPad1d', 1, padding, { mode: 'replicate' });
-  }
-}
+export class ReplicationPad1d extends ReplicationPadOf1 {}
 
 /** The edge repeated around [N, C, H, W] (or without N). */
-export class ReplicationPad2d extends Pad {
-  constructor(padding: PadSizes) {
-    super('ReplicationPad2d', 2, padding, { mode: 'replicate' });
-  }
-}
+export class ReplicationPad2d extends ReplicationPadOf2 {}
 
 /** The edge repeated around [N, C, D, H, W] (or without N). */
-export class ReplicationPad3d extends Pad {
-  constructor(padding: PadSizes) {
-    super('ReplicationPad3d', 3, padding, { mode: 'replicate' });
-  }
-}
+export class ReplicationPad3d extends ReplicationPadOf3 {}
+
+const CircularPadOf1: PadClass = padOf('CircularPad1d', 1, { mode: 'circular' });
+const CircularPadOf2: PadClass = padOf('CircularPad2d', 2, { mode: 'circular' });
+const CircularPadOf3: PadClass = padOf('CircularPad3d', 3, { mode: 'circular' });
 
 /** The elements of the other end around [N, C, L] (or without N). */
-export class CircularPad1d extends Pad {
-  constructor(padding: PadSizes) {
-    super('CircularPad1d', 1, padding, { mode: 'circular' });
-  }
-}
+export class CircularPad1d extends CircularPadOf1 {}
 
 /** The elements of the other end around [N, C, H, W] (or without N). */
-export class CircularPad2d extends Pad {
-  constructor(padding: PadSizes) {
-    super('CircularPad2d', 2, padding, { mode: 'circular' });
-  }
-}
+export class CircularPad2d extends CircularPadOf2 {}
 
 /** The elements of the other end around [N, C, D, H, W] (or without N). */
-export class CircularPad3d extends Pad {
-  constructor(padding: PadSizes) {
-    super('CircularPad3d', 3, padding, { mode: 'circular' });
-  }
-}
+export class CircularPad3d extends CircularPadOf3 {}
