@@ -9,7 +9,7 @@ import { roundTf32 } from './matrix.ts';
 import type { Frame, Lane } from './registers.ts';
 import type { LoopOp, RegisterType, Stmt, Value } from '../loop/loop.ts';
 import { printValue } from '../loop/print.ts';
-import { statementsIn } from '../loop/walk.ts';
+import { isWarpgroupStmt, namesIn, statementsIn } from '../loop/walk.ts';
 
 /** The lanes of an operation from those of its arguments. */
 export function lanesOf(
@@ -178,10 +178,10 @@ export function assign(slot: number, lanes: readonly Lane[]): (frame: Frame) => 
   };
 }
 
-/** The buffers that a body writes. */
+/** The buffers that a body writes, but for tiles, whose copies have checks of their own. */
 export function storedBuffers(body: readonly Stmt[]): ReadonlySet<string> {
   const found = new Set<string>();
   for (const stmt of statementsIn(body))
-    if (stmt.kind === 'store' || stmt.kind === 'atomic' || stmt.kind === 'asyncCopy') found.add(stmt.buffer);
+    if (!isWarpgroupStmt(stmt)) for (const name of namesIn(stmt, 'written')) found.add(name);
   return found;
 }

@@ -15,6 +15,7 @@ import { Warpgroups } from './warpgroup.ts';
 import { warpgroupStep } from './warpgroup-step.ts';
 import type { Loop, MatrixStmt, Stmt, Value, WarpgroupStmt, Width } from '../loop/loop.ts';
 import { printLoop } from '../loop/print.ts';
+import { isMatrixStmt } from '../loop/walk.ts';
 import type { Now } from './shadow.ts';
 import { checkTypes } from '../loop/verify.ts';
 
@@ -185,15 +186,8 @@ class Interpreter {
         });
       case 'comment':
         return { run: () => {} };
-      case 'loadMatrix':
-      case 'mma':
-      case 'shuffle':
-      case 'asyncCopy':
-      case 'asyncCommit':
-      case 'asyncWait':
-        return this.#matrix(stmt, scope);
       default:
-        return this.#warpgroup(stmt, scope);
+        return isMatrixStmt(stmt) ? this.#matrix(stmt, scope) : this.#warpgroup(stmt, scope);
     }
   }
 

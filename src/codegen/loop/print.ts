@@ -4,6 +4,7 @@
 
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopBuffer, RegisterType, Stmt, TileOperand, Value, Width } from './loop.ts';
+import { bodiesOf } from './walk.ts';
 
 /** The whole kernel, one statement a line. */
 export function printLoop(loop: Loop): string {
@@ -158,16 +159,15 @@ function printOp({ op, type, width, wraps }: Extract<Value, { kind: 'op' }>): st
 
 function printBody(body: readonly Stmt[], indent: string, lines: string[]): void {
   for (const stmt of body) {
-    if (stmt.kind !== 'for' && stmt.kind !== 'if') {
+    const bodies = bodiesOf(stmt);
+    if (bodies.length === 0) {
       lines.push(indent + printStmt(stmt));
       continue;
     }
-    lines.push(`${indent}${printStmt(stmt)} {`);
-    printBody(stmt.kind === 'for' ? stmt.body : stmt.then, `${indent}  `, lines);
-    if (stmt.kind === 'if' && stmt.else !== undefined) {
-      lines.push(`${indent}} else {`);
-      printBody(stmt.else, `${indent}  `, lines);
-    }
+    bodies.forEach((inner, i) => {
+      lines.push(i === 0 ? `${indent}${printStmt(stmt)} {` : `${indent}} else {`);
+      printBody(inner, `${indent}  `, lines);
+    });
     lines.push(`${indent}}`);
   }
 }

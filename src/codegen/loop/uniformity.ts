@@ -5,26 +5,11 @@ import { CompilerBug } from '../../errors.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, Stmt, Value } from './loop.ts';
 import { printLoop, printStmt } from './print.ts';
+import { factsOf, namesIn } from './walk.ts';
 
 /** Among whom a value is the same, each step fewer: a workgroup, a warp group of 128 invocations, 32 that act as one, nobody. */
 type Spread = 0 | 1 | 2 | 3;
-const words = ['workgroup', 'warp group', 'subgroup'] as const;
-
-/** Statements that invocations execute together, or in step with the others, and who they are. */
-const meetings: Partial<Record<Stmt['kind'], Exclude<Spread, 3>>> = {
-  barrier: 0,
-  subgroupReduce: 0,
-  asyncCommit: 0,
-  asyncWait: 0,
-  wgmma: 1,
-  wgmmaFence: 1,
-  wgmmaCommit: 1,
-  wgmmaWait: 1,
-  setRegisters: 1,
-  loadMatrix: 2,
-  mma: 2,
-  shuffle: 2,
-};
+const among = ['workgroup', 'warp group', 'subgroup'] as const;
 
 /** Barriers and the like must be reached by all invocations of a workgroup or by none; so must what warp groups and subgroups
  *  do together by all of theirs. */
@@ -52,15 +37,8 @@ export function checkUniformity(loop: Loop): void {
     for (const stmt of body) {
       if (stmt.kind === 'let' || stmt.kind === 'var')
         changed = mark(stmt.name, spreadOf(stmt.value)) || changed;
-      // One value a subgroup, and there may be several; of fragments, each invocation has its own part.
-      if (
-        stmt.kind === 'subgroupReduce' ||
-        stmt.kind === 'loadMatrix' ||
-        stmt.kind === 'shuffle' ||
-        stmt.kind === 'mma'
-      )
-        changed = mark(stmt.name, 3) || changed;
-      if (stmt.kind === 'wgmma') for (const name of stmt.sums) changed = mark(name, 3) || changed;
+      if (factsOf(stmt).differs)
+        for (const name of namesIn(stmt, 'declared', 'assigned')) changed = mark(name, 3) || changed;
       if (stmt.kind === 'assign') changed = mark(stmt.name, widest(under, spreadOf(stmt.value))) || changed;
       if (stmt.kind === 'for') {
         const differs = widest(spreadOf(stmt.start), spreadOf(stmt.end));
@@ -80,9 +58,10 @@ export function checkUniformity(loop: Loop): void {
     const inside = (inner: readonly Stmt[], stmt: Stmt, differs: Spread): void =>
       differs > under ? check(inner, differs, stmt) : check(inner, under, because);
     for (const stmt of body) {
-      const meets = meetings[stmt.kind];
-      if (meets !== undefined && because !== undefined && under > meets) {
-        const where = meets === 0 ? 'non-uniform control flow' : `control flow that parts a ${words[meets]}`;
+      const { together } = factsOf(stmt);
+      if (together !== undefined && because !== undefined && under > among.indexOf(together)) {
+        const where =
+          together === 'workgroup' ? 'non-uniform control flow' : `control flow that parts a ${together}`;
         const problem = `a ${stmt.kind} stands in ${where}\n  in: ${printStmt(because)}`;
         throw new CompilerBug('verify-loop', problem, printLoop(loop));
       }

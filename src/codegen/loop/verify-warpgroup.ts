@@ -5,6 +5,7 @@ import { dtypeBytes } from '../../ir/dtype.ts';
 import { strideProblem } from '../../runtime/program.ts';
 import type { BarrierArray, Loop, LoopBuffer, RegisterType, TileMap, TileOperand, Value } from './loop.ts';
 import type { Stmt, WarpgroupStmt, Width } from './loop.ts';
+import { isWarpgroupStmt, namesIn } from './walk.ts';
 
 /** Elements of a line of tiled memory: 128 bytes. */
 export const tileLine = 64;
@@ -72,12 +73,9 @@ function checkMap(map: TileMap, buffers: readonly LoopBuffer[], fail: (problem: 
 
 /** Tiled memory is no memory to others. */
 export function checkTiled(stmt: Stmt, { buffer, fail }: Checker): void {
-  const touched =
-    stmt.kind === 'store' ||
-    stmt.kind === 'atomic' ||
-    stmt.kind === 'asyncCopy' ||
-    stmt.kind === 'loadMatrix';
-  if (touched && buffer(stmt.buffer).tiled) fail(`a ${stmt.kind} knows nothing of how ${stmt.buffer} lies`);
+  if (isWarpgroupStmt(stmt)) return;
+  for (const name of namesIn(stmt, 'read', 'written'))
+    if (buffer(name).tiled) fail(`a ${stmt.kind} knows nothing of how ${name} lies`);
 }
 
 export function checkWarpgroup(stmt: WarpgroupStmt, loop: Loop, by: Checker): void {

@@ -6,11 +6,20 @@ import type { GroupShape } from '../../schedule/merge/batched-dispatch.ts';
 import type { Target } from '../../schedule/target.ts';
 import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';
-import { addInts, builtin, constant, less, LoopBuilder, operation } from '../loop/builder.ts';
+import {
+  addInts,
+  builtin,
+  constant,
+  less,
+  LoopBuilder,
+  operandsOf,
+  operation,
+  withOperands,
+} from '../loop/builder.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop/loop.ts';
 import { divideInts } from '../template/contract/tile.ts';
 import { foldGrid, groupNumber } from '../template/shared/frame.ts';
-import { someStatement } from '../loop/walk.ts';
+import { factsOf, isWarpgroupStmt, rewritten, someStatement } from '../loop/walk.ts';
 
 /** A Loop as a part of a larger one: what its buffers are called there. */
 export interface Part {
@@ -27,28 +36,10 @@ export function groupShape({ workgroup, buffers, body }: Loop): GroupShape {
   };
 }
 
+/** Whether it waits for other invocations, or lets them wait. */
 function isBarrier(stmt: Stmt): boolean {
-  switch (stmt.kind) {
-    case 'barrier':
-    case 'subgroupReduce':
-    case 'loadMatrix':
-    case 'mma':
-    case 'shuffle':
-    case 'asyncCommit':
-    case 'asyncWait':
-    case 'initBarrier':
-    case 'arrive':
-    case 'awaitBarrier':
-    case 'copyTile':
-    case 'wgmma':
-    case 'wgmmaFence':
-    case 'wgmmaCommit':
-    case 'wgmmaWait':
-    case 'setRegisters':
-      return true;
-    default:
-      return false;
-  }
+  const { together, signals } = factsOf(stmt);
+  return together !== undefined || signals === true;
 }
 
 /** The Loop that runs all parts; `global` are its buffers in binding order. */
@@ -133,92 +124,28 @@ interface Renaming {
 }
 
 function renamed(stmt: Stmt, by: Renaming): Stmt {
-  const value = (of: Value): Value => renamedValue(of, by);
-  const all = (body: readonly Stmt[]): Stmt[] => body.map((inner) => renamed(inner, by));
-  switch (stmt.kind) {
-    case 'let':
-    case 'var':
-    case 'assign':
-    case 'subgroupReduce':
-      return { ...stmt, name: by.variable(stmt.name), value: value(stmt.value) };
-    case 'store':
-      return { ...stmt, buffer: by.buffer(stmt.buffer), index: value(stmt.index), value: value(stmt.value) };
-    case 'for':
-      return {
-        ...stmt,
-        name: by.variable(stmt.name),
-        start: value(stmt.start),
-        end: value(stmt.end),
-        body: all(stmt.body),
-      };
-    case 'if':
-      return {
-        ...stmt,
-        condition: value(stmt.condition),
-        then: all(stmt.then),
-        ...(stmt.else !== undefined && { else: all(stmt.else) }),
-      };
-    case 'atomic':
-      return { ...stmt, buffer: by.buffer(stmt.buffer), index: value(stmt.index), value: value(stmt.value) };
-    case 'loadMatrix':
-      return {
-        ...stmt,
-        name: by.variable(stmt.name),
-        buffer: by.buffer(stmt.buffer),
-        index: value(stmt.index),
-      };
-    case 'mma':
-      return { ...stmt, name: by.variable(stmt.name), lhs: value(stmt.lhs), rhs: value(stmt.rhs) };
-    case 'shuffle':
-      return { ...stmt, name: by.variable(stmt.name), value: value(stmt.value) };
-    case 'asyncCopy': {
-      const [buffer, from] = [by.buffer(stmt.buffer), by.buffer(stmt.from)];
-      const { index, at, inside } = stmt;
-      return { ...stmt, buffer, from, index: value(index), at: value(at), inside: value(inside) };
-    }
-    case 'asyncCommit':
-    case 'asyncWait':
-    case 'barrier':
-    case 'comment':
-      return stmt;
-    case 'initBarrier':
-    case 'arrive':
-    case 'awaitBarrier':
-    case 'copyTile':
-    case 'wgmma':
-    case 'wgmmaFence':
-    case 'wgmmaCommit':
-    case 'wgmmaWait':
-    case 'setRegisters':
-      throw new CompilerBug(
-        'batched-dispatch',
-        `a kernel of warp groups has its dispatch to itself: ${stmt.kind}`,
-      );
-    default:
-      return stmt satisfies never;
+  if (isWarpgroupStmt(stmt)) {
+    const problem = `a kernel of warp groups has its dispatch to itself: ${stmt.kind}`;
+    throw new CompilerBug('batched-dispatch', problem);
   }
+  return rewritten(stmt, {
+    value: (value) => renamedValue(value, by),
+    body: (body) => body.map((inner) => renamed(inner, by)),
+    register: by.variable,
+    buffer: by.buffer,
+  });
 }
 
 function renamedValue(value: Value, by: Renaming): Value {
-  const inner = (of: Value): Value => renamedValue(of, by);
   switch (value.kind) {
-    case 'constant':
-    case 'scalar':
-    case 'subgroup':
-      return value;
     case 'variable':
       return { ...value, name: by.variable(value.name) };
     case 'builtin':
       return by.builtin(value.of, value.axis);
-    case 'op':
-    case 'vector':
-      return { ...value, args: value.args.map(inner) };
-    case 'load':
-      return { ...value, buffer: by.buffer(value.buffer), index: inner(value.index) };
-    case 'splat':
-    case 'lane':
-      return { ...value, arg: inner(value.arg) };
-    default:
-      return value satisfies never;
+    default: {
+      const operands = operandsOf(value).map((operand) => renamedValue(operand, by));
+      const made = withOperands(value, operands);
+      return made.kind === 'load' ? { ...made, buffer: by.buffer(made.buffer) } : made;
+    }
   }
 }

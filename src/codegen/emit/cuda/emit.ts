@@ -7,6 +7,7 @@
 import type { ProgramTileMap } from '../../../runtime/program.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
+import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { call, choice, component, infix, primary, type Term } from '../shared/term.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
@@ -95,6 +96,14 @@ class Emitter extends CTextEmitter implements Scribe {
   }
 
   protected own(stmt: OwnStmt): void {
+    if (isMatrixStmt(stmt)) {
+      spellMatrix(this, stmt);
+      return;
+    }
+    if (isWarpgroupStmt(stmt)) {
+      spellWarpgroup(this, stmt);
+      return;
+    }
     switch (stmt.kind) {
       case 'store':
         spellStore(this, stmt);
@@ -110,25 +119,6 @@ class Emitter extends CTextEmitter implements Scribe {
       }
       case 'barrier':
         this.line('__syncthreads();');
-        return;
-      case 'shuffle':
-      case 'loadMatrix':
-      case 'mma':
-      case 'asyncCopy':
-      case 'asyncCommit':
-      case 'asyncWait':
-        spellMatrix(this, stmt);
-        return;
-      case 'initBarrier':
-      case 'arrive':
-      case 'awaitBarrier':
-      case 'copyTile':
-      case 'wgmma':
-      case 'wgmmaFence':
-      case 'wgmmaCommit':
-      case 'wgmmaWait':
-      case 'setRegisters':
-        spellWarpgroup(this, stmt);
         return;
       default:
         stmt satisfies never;

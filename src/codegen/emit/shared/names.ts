@@ -1,8 +1,8 @@
 // Identifiers for a Loop's buffers and variables in a language: names that clash with its words,
 // with what the emitter itself uses, or with a buffer, get a trailing underscore.
 
-import type { Loop, Stmt } from '../../loop/loop.ts';
-import { statementsIn } from '../../loop/walk.ts';
+import type { Loop } from '../../loop/loop.ts';
+import { declaredIn } from '../../loop/walk.ts';
 
 /** Spellings of a Loop's buffers, variables and entry point. */
 export interface Names {
@@ -38,15 +38,10 @@ export function nameTable(loop: Loop, isTaken: (name: string) => boolean): Names
   const { buffers: arrays, tileMaps = [], mbarriers = [] } = loop;
   const buffers = spelled([...arrays, ...tileMaps, ...mbarriers].map(({ name }) => name));
   used.delete(loop.name);
-  const variables = spelled(declared(loop.body));
+  const variables = spelled(declaredIn(loop.body));
   return {
     buffer: (name) => buffers.get(name) ?? name,
     variable: (name) => variables.get(name) ?? name,
     fresh,
   };
-}
-
-function* declared(body: readonly Stmt[]): Generator<string> {
-  for (const stmt of statementsIn(body))
-    if ('name' in stmt && stmt.kind !== 'assign' && stmt.kind !== 'mma') yield stmt.name;
 }

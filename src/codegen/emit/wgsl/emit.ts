@@ -8,6 +8,7 @@ import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
 import { printStmt } from '../../loop/print.ts';
+import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { splitWideVectors } from './lanes.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
@@ -110,6 +111,8 @@ class Emitter extends CTextEmitter implements Scribe {
   }
 
   protected own(stmt: OwnStmt): void {
+    if (isMatrixStmt(stmt) || isWarpgroupStmt(stmt))
+      throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
     switch (stmt.kind) {
       case 'store':
         spellStore(this, stmt);
@@ -127,22 +130,6 @@ class Emitter extends CTextEmitter implements Scribe {
         if (this.#communicates) this.line('storageBarrier();');
         this.line('workgroupBarrier();');
         return;
-      case 'loadMatrix':
-      case 'mma':
-      case 'shuffle':
-      case 'asyncCopy':
-      case 'asyncCommit':
-      case 'asyncWait':
-      case 'initBarrier':
-      case 'arrive':
-      case 'awaitBarrier':
-      case 'copyTile':
-      case 'wgmma':
-      case 'wgmmaFence':
-      case 'wgmmaCommit':
-      case 'wgmmaWait':
-      case 'setRegisters':
-        throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
       default:
         stmt satisfies never;
     }

@@ -5,7 +5,7 @@
 import { isWide } from '../../../ir/dtype.ts';
 import { addInts, constant, operandsOf, withOperands } from '../../loop/builder.ts';
 import type { Loop, Stmt, Value } from '../../loop/loop.ts';
-import { statementsIn, valuesOf } from '../../loop/walk.ts';
+import { declaredIn, rewritten, statementsIn, valuesOf } from '../../loop/walk.ts';
 
 const isWideVector = ({ type, width }: Value): boolean => width > 1 && isWide(type);
 
@@ -30,7 +30,7 @@ class Splitting {
 
   constructor(loop: Loop) {
     this.#taken = new Set(loop.buffers.map(({ name }) => name));
-    for (const stmt of statementsIn(loop.body)) if ('name' in stmt) this.#taken.add(stmt.name);
+    for (const name of declaredIn(loop.body)) this.#taken.add(name);
   }
 
   body(body: readonly Stmt[]): readonly Stmt[] {
@@ -79,23 +79,8 @@ class Splitting {
         );
         return values.map((value, i) => ({ ...stmt, index: addInts(index, constant(i)), value }));
       }
-      case 'atomic':
-        return [{ ...stmt, index: this.#whole(stmt.index), value: this.#whole(stmt.value) }];
-      case 'for': {
-        const [start, end] = [this.#whole(stmt.start), this.#whole(stmt.end)];
-        return [{ ...stmt, start, end, body: this.body(stmt.body) }];
-      }
-      case 'if': {
-        const condition = this.#whole(stmt.condition);
-        const then = this.body(stmt.then);
-        const otherwise = stmt.else && this.body(stmt.else);
-        return [{ ...stmt, condition, then, ...(otherwise !== undefined && { else: otherwise }) }];
-      }
-      case 'subgroupReduce':
-        return [{ ...stmt, value: this.#whole(stmt.value) }];
       default:
-        // Comments, barriers, and statements for matrix units, which take no integers of 64 bits.
-        return [stmt];
+        return [rewritten(stmt, { value: (value) => this.#whole(value), body: (body) => this.body(body) })];
     }
   }
 

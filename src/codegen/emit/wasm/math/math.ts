@@ -18,7 +18,7 @@ import { mulhi } from './integer.ts';
 import { isLong } from '../registers.ts';
 import { mod, roundBf16, roundF16, sign } from './round.ts';
 import { Draft, Terms } from './terms.ts';
-import { statementsIn } from '../../../loop/walk.ts';
+import { declaredIn, rewritten, statementsIn, valuesOf } from '../../../loop/walk.ts';
 
 const singles: FloatFunctions = {
   unary: { sign, exp, exp2, expm1, log, log2, log1p, asin, acos, atan, sinh, cosh, tanh, erf },
@@ -68,10 +68,8 @@ function expandedIn(value: Value): LoopOp | undefined {
 export function expandMath(loop: Loop, relaxed: boolean = false): Loop {
   const taken = new Set<string>(loop.buffers.map(({ name }) => name));
   const mutable = new Set<string>();
-  for (const stmt of statementsIn(loop.body)) {
-    if ('name' in stmt) taken.add(stmt.name);
-    if (stmt.kind === 'var') mutable.add(stmt.name);
-  }
+  for (const name of declaredIn(loop.body)) taken.add(name);
+  for (const stmt of statementsIn(loop.body)) if (stmt.kind === 'var') mutable.add(stmt.name);
   return { ...loop, body: new Expansion(taken, mutable, relaxed).body(loop.body, new Map()) };
 }
 
@@ -105,42 +103,11 @@ class Expansion {
   };
 
   #stmt(stmt: Stmt, angles: Map<string, Angle>): readonly Stmt[] {
-    switch (stmt.kind) {
-      case 'let':
-      case 'var':
-      case 'assign':
-      case 'subgroupReduce':
-        return this.#with([stmt.value], angles, ([value]) => ({ ...stmt, value: value! }));
-      case 'store':
-      case 'atomic':
-        return this.#with([stmt.index, stmt.value], angles, ([index, value]) => ({
-          ...stmt,
-          index: index!,
-          value: value!,
-        }));
-      case 'for': {
-        const body = this.body(stmt.body, angles);
-        return this.#with([stmt.start, stmt.end], angles, ([start, end]) => ({
-          ...stmt,
-          start: start!,
-          end: end!,
-          body,
-        }));
-      }
-      case 'if': {
-        const then = this.body(stmt.then, angles);
-        const otherwise = stmt.else && this.body(stmt.else, angles);
-        return this.#with([stmt.condition], angles, ([condition]) => ({
-          ...stmt,
-          condition: condition!,
-          then,
-          ...(otherwise !== undefined && { else: otherwise }),
-        }));
-      }
-      default:
-        // Barriers, comments, and statements of matrix units, which take no functions.
-        return [stmt];
-    }
+    const inner = rewritten(stmt, { body: (body) => this.body(body, angles) });
+    return this.#with(valuesOf(stmt), angles, (values) => {
+      const next = values[Symbol.iterator]();
+      return rewritten(inner, { value: () => next.next().value! });
+    });
   }
 
   /** The statement with its values rewritten, after what they need. */

@@ -5,7 +5,7 @@
 import { addInts, constant, operandsOf, withOperands } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value, Width } from '../../../loop/loop.ts';
 import { isTooWide, needsHalving } from '../registers.ts';
-import { statementsIn } from '../../../loop/walk.ts';
+import { declaredIn, rewritten } from '../../../loop/walk.ts';
 
 type Halves = readonly [low: Value, high: Value];
 
@@ -32,7 +32,7 @@ class Halving {
 
   constructor(loop: Loop) {
     this.#taken = new Set(loop.buffers.map(({ name }) => name));
-    for (const stmt of statementsIn(loop.body)) if ('name' in stmt) this.#taken.add(stmt.name);
+    for (const name of declaredIn(loop.body)) this.#taken.add(name);
   }
 
   body(body: readonly Stmt[]): readonly Stmt[] {
@@ -73,21 +73,10 @@ class Halving {
         const values = this.#halves(stmt.value).map((value) => this.#let(value, 'half'));
         return values.map((value, i): Stmt => ({ ...stmt, index: addInts(index, constant(2 * i)), value }));
       }
-      case 'atomic':
-        return [{ ...stmt, index: this.#whole(stmt.index), value: this.#whole(stmt.value) }];
-      case 'for': {
-        const [start, end] = [this.#whole(stmt.start), this.#whole(stmt.end)];
-        return [{ ...stmt, start, end, body: this.#inside(stmt.body) }];
-      }
-      case 'if': {
-        const condition = this.#whole(stmt.condition);
-        const then = this.#inside(stmt.then);
-        const otherwise = stmt.else && this.#inside(stmt.else);
-        return [{ ...stmt, condition, then, ...(otherwise !== undefined && { else: otherwise }) }];
-      }
       default:
-        // Comments, and statements that Loops for sequential invocations do not have.
-        return [stmt];
+        return [
+          rewritten(stmt, { value: (value) => this.#whole(value), body: (body) => this.#inside(body) }),
+        ];
     }
   }
 

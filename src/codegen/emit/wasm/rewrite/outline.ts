@@ -5,6 +5,7 @@
 
 import { operandsOf } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value } from '../../../loop/loop.ts';
+import { bodiesOf, factsOf, namesIn, valuesOf } from '../../../loop/walk.ts';
 
 export type For = Extract<Stmt, { kind: 'for' }>;
 export type Builtin = Extract<Value, { kind: 'builtin' }>;
@@ -55,10 +56,7 @@ const isOnce = ({ start, end, step }: For): boolean =>
 
 /** Loops that stand in no other loop of the body. */
 function directLoops(body: readonly Stmt[]): readonly For[] {
-  return body.flatMap((stmt) => {
-    if (stmt.kind === 'for') return [stmt];
-    return stmt.kind === 'if' ? directLoops([...stmt.then, ...(stmt.else ?? [])]) : [];
-  });
+  return body.flatMap((stmt) => (stmt.kind === 'for' ? [stmt] : bodiesOf(stmt).flatMap(directLoops)));
 }
 
 /** All loops of the body. */
@@ -85,37 +83,14 @@ function capturedBy(loop: For): Captured | undefined {
   const visit = (body: readonly Stmt[], outer: ReadonlySet<string>): void => {
     const known = new Set(outer);
     for (const stmt of body) {
-      switch (stmt.kind) {
-        case 'let':
-        case 'var':
-          read(stmt.value, known);
-          known.add(stmt.name);
-          break;
-        case 'assign':
-          read(stmt.value, known);
-          if (!known.has(stmt.name)) isOpen = true;
-          break;
-        case 'store':
-        case 'atomic':
-          buffers.add(stmt.buffer);
-          read(stmt.index, known);
-          read(stmt.value, known);
-          break;
-        case 'for':
-          read(stmt.start, known);
-          read(stmt.end, known);
-          visit(stmt.body, new Set(known).add(stmt.name));
-          break;
-        case 'if':
-          read(stmt.condition, known);
-          visit(stmt.then, known);
-          visit(stmt.else ?? [], known);
-          break;
-        case 'comment':
-          break;
-        default:
-          isOpen = true;
-      }
+      const { unit, together } = factsOf(stmt);
+      if (unit !== 'invocation' || together !== undefined) isOpen = true;
+      for (const name of namesIn(stmt, 'read', 'written')) buffers.add(name);
+      for (const value of valuesOf(stmt)) read(value, known);
+      if (namesIn(stmt, 'assigned').some((name) => !known.has(name))) isOpen = true;
+      const inside = new Set([...known, ...namesIn(stmt, 'counter')]);
+      for (const inner of bodiesOf(stmt)) visit(inner, inside);
+      for (const name of namesIn(stmt, 'declared')) known.add(name);
     }
   };
   visit(loop.body, new Set([loop.name]));
