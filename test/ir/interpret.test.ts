@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { add, constant, mul, neg, bounded } from '../../src/ir/build.ts';
 import { realDTypes as dtypes } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
+import { factor } from '../../src/ir/interpret/factor/factor.ts';
 import { evaluateNode, interpret } from '../../src/ir/interpret/interpret.ts';
 import type { FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
@@ -189,5 +190,34 @@ describe('sources', () => {
     const long = randomBits(words.slice(2), [5, 3]);
     const rest = randomBits([hostArray('u32', [], [0]), hostArray('u32', [], [8])], [11]);
     expect(list(rest)).toEqual(list(long).slice(4));
+  });
+});
+
+describe('matrix algorithms', () => {
+  const elements = [4, -1, 2.5, -3, 0.5, 7, 1, 6, -2];
+  const positive = [4, 0, 0, 1, 5, 0, -2, 0.5, 6];
+  const real = (data: readonly number[]): HostArray => hostArray('f64', [1, 3, 3], [...data]);
+  const complex = (data: readonly number[]): HostArray => ({
+    dtype: 'c128',
+    shape: [1, 3, 3],
+    data: Float64Array.from(data.flatMap((value) => [value, 0])),
+  });
+  const other = [2, 1, 0, -1, 3, 2, 0, 0.25, 1];
+
+  test.each([
+    ['cholesky', [positive]],
+    ['lowerSolve', [positive, other]],
+    ['unitLowerSolve', [positive, other]],
+    ['lu', [elements]],
+    ['householder', [elements]],
+    ['qr', [elements]],
+  ] as const)('%s gives of real numbers what it gives of them as complex ones', (kind, operands) => {
+    const ofReal = [...(factor(operands.map(real), kind).data as Float64Array)];
+    const ofComplex = [...(factor(operands.map(complex), kind).data as Float64Array)];
+    expect(ofReal.some((value) => value !== 0)).toBe(true);
+    ofReal.forEach((value, i) => {
+      expect(ofComplex[2 * i]!, `element ${i}`).toBeCloseTo(value, 12);
+      expect(ofComplex[2 * i + 1]!).toBeCloseTo(0, 12);
+    });
   });
 });

@@ -1,29 +1,31 @@
 // Cholesky's factorisation and substitution, element by element.
 
-import type { Matrix } from './matrix.ts';
+import { Elements, type Field, type Matrix } from './field.ts';
 
-/** The lower triangle of L·Lᵀ = A; NaN from the first column on whose pivot is not positive. */
-export function cholesky(a: Matrix, out: Matrix): void {
-  const n = a.rows;
-  const l = out.data;
-  for (let i = 0; i < n; i++) {
+/**
+ * The lower triangle of L·Lᴴ = A; NaN from the first column on whose pivot is not positive. Of the
+ * diagonal of A the real parts are read.
+ */
+export function cholesky<T>(f: Field<T>, a: Matrix, out: Matrix): void {
+  const [from, l] = [new Elements(f, a), new Elements(f, out)];
+  for (let i = 0; i < a.rows; i++) {
     for (let j = 0; j <= i; j++) {
-      let sum = a.data[i * n + j]!;
-      for (let k = 0; k < j; k++) sum -= l[i * n + k]! * l[j * n + k]!;
-      if (i === j) l[i * n + i] = sum > 0 ? Math.sqrt(sum) : NaN;
-      else l[i * n + j] = sum / l[j * n + j]!;
+      let sum = from.at(i, j);
+      for (let k = 0; k < j; k++) sum = f.minus(sum, f.times(l.at(i, k), f.conj(l.at(j, k))));
+      if (i === j) l.put(i, i, f.real(f.realPart(sum) > 0 ? Math.sqrt(f.realPart(sum)) : NaN));
+      else l.put(i, j, f.reduced(sum, f.realPart(l.at(j, j))));
     }
   }
 }
 
 /** X of L·X = B by forward substitution. */
-export function triangularSolve(l: Matrix, b: Matrix, out: Matrix, unit: boolean): void {
-  const [n, columns, x] = [l.rows, b.columns, out.data];
-  for (let i = 0; i < n; i++) {
-    for (let c = 0; c < columns; c++) {
-      let sum = b.data[i * columns + c]!;
-      for (let j = 0; j < i; j++) sum -= l.data[i * n + j]! * x[j * columns + c]!;
-      x[i * columns + c] = unit ? sum : sum / l.data[i * n + i]!;
+export function triangularSolve<T>(f: Field<T>, l: Matrix, b: Matrix, out: Matrix, unit: boolean): void {
+  const [triangle, sides, x] = [new Elements(f, l), new Elements(f, b), new Elements(f, out)];
+  for (let i = 0; i < l.rows; i++) {
+    for (let c = 0; c < b.columns; c++) {
+      let sum = sides.at(i, c);
+      for (let j = 0; j < i; j++) sum = f.minus(sum, f.times(triangle.at(i, j), x.at(j, c)));
+      x.put(i, c, unit ? sum : f.over(sum, triangle.at(i, i)));
     }
   }
 }

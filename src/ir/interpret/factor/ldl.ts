@@ -2,13 +2,10 @@
 // rows, as LAPACK's sytf2 and hetf2 do it. (J. R. Bunch and L. Kaufman, "Some stable methods for
 // calculating inertia and solving symmetric linear systems", 1977.)
 
-import { complexScalar, times, type Complex } from '../complex-scalar.ts';
-import type { Matrix } from './matrix.ts';
+import type { Complex } from '../complex-scalar.ts';
+import { complexes, type Matrix } from './field.ts';
 
-const over = complexScalar('div');
-const minus = ([a, b]: Complex, [c, d]: Complex): Complex => [a - c, b - d];
-const size = ([a, b]: Complex): number => Math.abs(a) + Math.abs(b);
-const quotient = (z: Complex, w: Complex): Complex => over(z, w, z);
+const { minus, over: quotient, size, times } = complexes;
 
 /** Growth is least where a pivot of one row has this share of what stands beside it. */
 const share = (1 + Math.sqrt(17)) / 8;

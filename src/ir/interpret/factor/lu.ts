@@ -1,29 +1,30 @@
 // Gaussian elimination with partial pivoting, element by element.
 
-import type { Matrix } from './matrix.ts';
+import { Elements, type Field, type Matrix } from './field.ts';
 
 /** L and U in one matrix, the row of A behind each row, and the exchanges. */
-export function lu(a: Matrix, out: Matrix): void {
-  const [m, n, width, x] = [a.rows, a.columns, out.columns, out.data];
+export function lu<T>(f: Field<T>, a: Matrix, out: Matrix): void {
+  const [m, n] = [a.rows, a.columns];
+  const [from, x] = [new Elements(f, a), new Elements(f, out)];
   for (let i = 0; i < m; i++) {
-    for (let j = 0; j < n; j++) x[i * width + j] = a.data[i * n + j]!;
-    x[i * width + n] = i;
+    for (let j = 0; j < n; j++) x.put(i, j, from.at(i, j));
+    x.put(i, n, f.real(i));
   }
   for (let j = 0; j < Math.min(m, n); j++) {
     let at = j;
-    for (let i = j + 1; i < m; i++) if (Math.abs(x[i * width + j]!) > Math.abs(x[at * width + j]!)) at = i;
+    for (let i = j + 1; i < m; i++) if (f.size(x.at(i, j)) > f.size(x.at(at, j))) at = i;
     for (let c = 0; c <= n; c++) {
-      const kept = x[j * width + c]!;
-      x[j * width + c] = x[at * width + c]!;
-      x[at * width + c] = kept;
+      const kept = x.at(j, c);
+      x.put(j, c, x.at(at, c));
+      x.put(at, c, kept);
     }
-    x[j * width + n + 1] = at;
-    const pivot = x[j * width + j]!;
+    x.put(j, n + 1, f.real(at));
+    const pivot = x.at(j, j);
     for (let i = j + 1; i < m; i++) {
       // Without a pivot the column holds zeros, and nothing is eliminated.
-      const scale = pivot === 0 ? x[i * width + j]! : x[i * width + j]! / pivot;
-      x[i * width + j] = scale;
-      for (let c = j + 1; c < n; c++) x[i * width + c]! -= scale * x[j * width + c]!;
+      const scale = f.size(pivot) === 0 ? x.at(i, j) : f.over(x.at(i, j), pivot);
+      x.put(i, j, scale);
+      for (let c = j + 1; c < n; c++) x.put(i, c, f.minus(x.at(i, c), f.times(scale, x.at(j, c))));
     }
   }
 }

@@ -2,18 +2,15 @@
 // rotations, then by steps of the QR algorithm with single shifts (J. Francis, 1961; J. Wilkinson,
 // "The Algebraic Eigenvalue Problem", 1965).
 
-import type { Matrix } from './matrix.ts';
+import type { Complex } from '../complex-scalar.ts';
+import { complexes, type Matrix } from './field.ts';
 
-type Complex = readonly [re: number, im: number];
-
-const times = ([a, b]: Complex, [c, d]: Complex): Complex => [a * c - b * d, a * d + b * c];
+const { minus, plus, times } = complexes;
 const over = ([a, b]: Complex, [c, d]: Complex): Complex => {
   const size = Math.hypot(c, d);
   const [u, v] = [c / size, d / size];
   return [(a * u + b * v) / size, (b * u - a * v) / size];
 };
-const plus = ([a, b]: Complex, [c, d]: Complex): Complex => [a + c, b + d];
-const minus = ([a, b]: Complex, [c, d]: Complex): Complex => [a - c, b - d];
 const size = ([a, b]: Complex): number => Math.hypot(a, b);
 
 function root([x, y]: Complex): Complex {
