@@ -1,6 +1,6 @@
 // A small transformer learns to continue a text, character by character: layers of `sinter/nn`, an AdamW step of `sinter/optim`,
 // both compiled into one program. Run it with `npx tsx examples/char-transformer.ts [FILE]`; without a file it learns
-// Sinter's README.
+// the essay beside it.
 
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
@@ -112,7 +112,7 @@ export async function charTransformer(
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const file = process.argv[2];
   const { written } = await charTransformer({
-    text: await readFile(file ?? new URL('../README.md', import.meta.url), 'utf8'),
+    text: await readFile(file ?? new URL('essay.txt', import.meta.url), 'utf8'),
     layers: 2,
     width: 64,
     heads: 4,

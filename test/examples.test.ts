@@ -1,6 +1,6 @@
 // Every example runs, at a small setting, and does what its first lines say.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { idea } from '../examples/00-idea.ts';
@@ -8,7 +8,8 @@ import { charTransformer } from '../examples/char-transformer.ts';
 import { mnist, type MnistSettings } from '../examples/mnist-mlp.ts';
 import { notation } from '../examples/notation.ts';
 import { setDevice } from '../src/index.ts';
-import { essay } from '../src/workloads/essay.ts';
+
+const essay = readFileSync(new URL('../examples/essay.txt', import.meta.url), 'utf8');
 
 const said: string[] = [];
 const say = (text: string): void => void said.push(text);

@@ -1,9 +1,11 @@
 // The demo, shortened: it trains without a GPU, tells how it goes on stderr, and its last line is
 // the result.
 
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runCli } from '../../src/cli/commands.ts';
-import { essay } from '../../src/workloads/essay.ts';
+
+const essay = readFileSync(new URL('../../examples/essay.txt', import.meta.url), 'utf8');
 
 test.each(['wasm', 'webgpu:software'])(
   'on %s the loss falls from ln(alphabet); the last line is the result as JSON',

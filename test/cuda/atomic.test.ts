@@ -5,7 +5,7 @@
 
 import { expect, test } from 'vitest';
 import { builtin, constant, less, LoopBuilder, operation } from '../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../support/interpret/run.ts';
 import type { AtomicOp, Loop, LoopBuffer, RegisterType, Value } from '../../src/codegen/loop/loop.ts';
 import { isWide } from '../../src/ir/dtype.ts';
 import { emptyData, type HostData } from '../../src/ir/value.ts';

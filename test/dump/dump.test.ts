@@ -9,14 +9,14 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 
-import { parseLoop } from '../../src/codegen/loop/text/parse.ts';
+import { parseLoop } from '../support/text/loop/parse.ts';
 import { compileGraph } from '../../src/compile.ts';
 import { filesOf } from '../../src/dump/files.ts';
 import { stagesWritten, type Stage } from '../../src/dump/stages.ts';
 import { compile, explain, ones, setDevice } from '../../src/index.ts';
 import { parse } from '../../src/ir/text/parse.ts';
 import { gpuTarget, interpreterTarget } from '../../src/schedule/target.ts';
-import { parseKernels } from '../../src/schedule/text/parse.ts';
+import { parseKernels } from '../support/text/kernels/parse.ts';
 import { sinter } from '../support/cli.ts';
 import { attribute, graph, model, node, port } from '../support/onnx/file.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { filesUnder, readText, root, sources } from './source.ts';
+import { filesUnder, reachable, readText, root, sources } from './source.ts';
 
 /** What of the package stands behind one of its names. */
 interface Entry {
@@ -41,6 +41,22 @@ describe('package.json', () => {
       ...manifest.sideEffects,
     ];
     expect(named.map(sourceOf).filter((path) => !sources.has(path))).toEqual([]);
+  });
+
+  test('reaches every file that is built: what only tests need lies beside them', () => {
+    const entries = [
+      ...Object.values(manifest.exports).map((entry) => entry.default),
+      ...Object.values(manifest.bin),
+      ...Object.values(manifest.browser).filter((other) => typeof other === 'string'),
+    ].map(sourceOf);
+    // scripts/bundle-runtimes.ts makes one file of each choice of these.
+    const openers = [...sources.keys()].filter((path) =>
+      /^src\/bundle-runtime\/open-[a-z-]+\.ts$/.test(path),
+    );
+    expect(openers.length).toBeGreaterThan(2);
+    const roots = [...entries, ...openers, 'src/bundle-runtime/runtime.ts', 'src/bundle-runtime/wasm.ts'];
+    const reached = new Set(roots.flatMap((path) => reachable(path, () => true)));
+    expect([...sources.keys()].filter((path) => !reached.has(path))).toEqual([]);
   });
 
   test('gives every entry its types', () => {

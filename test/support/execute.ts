@@ -2,7 +2,7 @@
 // its Loops in the Loop interpreter (which also reports races and accesses out of bounds).
 
 import { compileGraph, lowerGraph, optimise } from '../../src/compile.ts';
-import { interpretLoop } from '../../src/codegen/interpret/run.ts';
+import { interpretLoop } from './interpret/run.ts';
 import type { Loop } from '../../src/codegen/loop/loop.ts';
 import { paddedSize } from '../../src/codegen/lower/expressions.ts';
 import type { PinnedTilings } from '../../src/codegen/template/contract/strategies.ts';

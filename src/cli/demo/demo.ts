@@ -7,10 +7,12 @@ import * as sn from '../../index.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, showCount, table } from '../../table.ts';
 import { device } from '../../tensor/storage/device.ts';
-import { essay } from '../../workloads/essay.ts';
-import { LanguageModel, type LanguageSettings } from '../../workloads/language.ts';
+import { LanguageModel, type LanguageSettings } from './language.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
 import { plot } from './plot.ts';
+
+/** Long enough to have habits, and short enough to learn them in a minute. */
+const essay: URL = new URL('../../../examples/essay.txt', import.meta.url);
 
 const settings: LanguageSettings = {
   context: 32,
@@ -97,8 +99,9 @@ export const demoCommand: Command = {
   },
 };
 
+/** The text that is learnt: the file's, or that of the essay among the package's examples. */
 async function sourceText(file: string | undefined): Promise<string> {
-  if (file === undefined) return essay;
+  if (file === undefined) return readFile(essay, 'utf8');
   const source = await readFile(file, 'utf8');
   const least = 4 * settings.context;
   if (source.length >= least) return source;

@@ -1,5 +1,5 @@
-// Loop IR: one kernel as statements over work-items. Templates build it, `interpret/run.ts` gives it a meaning that needs no
-// GPU, emitters spell it. Buffers are addressed by element; how elements are packed into words is the emitter's affair.
+// Loop IR: one kernel as statements over work-items. Templates build it, an interpreter gives it a meaning that needs no GPU
+// (test/support/interpret/), emitters spell it. Buffers are addressed by element; how elements are packed into words is the emitter's affair.
 
 import type { DType } from '../../ir/dtype.ts';
 import type { ElementwiseOp, Monoid } from '../../ir/ops.ts';

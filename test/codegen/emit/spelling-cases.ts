@@ -2,7 +2,7 @@
 // device's result may be from the interpreter's. What may be rounded differently is written next to the operation.
 
 import type { LoopOp, RegisterType, Width } from '../../../src/codegen/loop/loop.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import { isWide } from '../../../src/ir/dtype.ts';
 import { elementwiseRows, facts, isElementwise, opNames, type Family } from '../../../src/ir/ops.ts';
 import { emptyData, type HostData, type Scalar } from '../../../src/ir/value.ts';

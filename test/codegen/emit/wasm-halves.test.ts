@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { constant, LoopBuilder, operandsOf, operation } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, Stmt, Value } from '../../../src/codegen/loop/loop.ts';
 import { checkTypes } from '../../../src/codegen/loop/verify.ts';
 import { halveVectors } from '../../../src/codegen/emit/wasm/rewrite/halves.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { addInts, constant, LoopBuilder, mulInts, operation } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, LoopBuffer, Value } from '../../../src/codegen/loop/loop.ts';
 import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
 import { loopsIn, outlinedLoops } from '../../../src/codegen/emit/wasm/rewrite/outline.ts';

@@ -4,7 +4,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { constant, LoopBuilder, operandsOf, operation } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, LoopOp, RegisterType, Stmt, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { expandMath, isExpanded } from '../../../src/codegen/emit/wasm/math/math.ts';
 import { anyLaneOf } from '../../../src/codegen/emit/wasm/math/any-lane.ts';

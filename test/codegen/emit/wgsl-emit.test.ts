@@ -21,7 +21,7 @@ import type {
   Value,
   Width,
 } from '../../../src/codegen/loop/loop.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import { widened } from '../../../src/codegen/loop/register.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
 import { emitWgsl } from '../../../src/codegen/emit/wgsl/emit.ts';

@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { constant, LoopBuilder, operation } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, LoopOp, RegisterType, Value } from '../../../src/codegen/loop/loop.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { openWebGpu } from '../../../src/runtime/webgpu/open.ts';

@@ -13,7 +13,7 @@ import {
   mulInts,
   operation,
 } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, LoopBuffer, RegisterType, Stmt, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { printLoop } from '../../../src/codegen/loop/print.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';

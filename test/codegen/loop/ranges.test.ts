@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { arithmetic, builtin, constant, LoopBuilder, operation } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, LoopOp, Value } from '../../../src/codegen/loop/loop.ts';
 import { emitWgsl } from '../../../src/codegen/emit/wgsl/emit.ts';
 import { rangesOf } from '../../../src/codegen/loop/ranges.ts';

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { lowerGraph, optimise } from '../../../src/compile.ts';
 import type { Loop } from '../../../src/codegen/loop/loop.ts';
 import { printLoop } from '../../../src/codegen/loop/print.ts';
-import { parseLoop } from '../../../src/codegen/loop/text/parse.ts';
+import { parseLoop } from '../../support/text/loop/parse.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
 import { ParseError } from '../../../src/errors.ts';
 import type { Graph } from '../../../src/ir/graph.ts';

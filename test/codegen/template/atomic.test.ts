@@ -10,7 +10,7 @@ import {
   mulInts,
   operation,
 } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { AtomicOp, Loop, LoopBuffer, RegisterType, Value } from '../../../src/codegen/loop/loop.ts';
 import { printLoop } from '../../../src/codegen/loop/print.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
 import { addInts, constant } from '../../../src/codegen/loop/builder.ts';
 import type { Loop, Stmt, Value } from '../../../src/codegen/loop/loop.ts';

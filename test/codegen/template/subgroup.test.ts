@@ -11,7 +11,7 @@ import {
   operation,
   subgroup,
 } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, RegisterType, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
 import { emitWgsl } from '../../../src/codegen/emit/wgsl/emit.ts';

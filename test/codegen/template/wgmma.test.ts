@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { addInts, constant, operation } from '../../../src/codegen/loop/builder.ts';
-import { interpretLoop } from '../../../src/codegen/interpret/run.ts';
+import { interpretLoop } from '../../support/interpret/run.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
 import type { Loop, Stmt, Value, WarpgroupStmt } from '../../../src/codegen/loop/loop.ts';
 import type { ContractProblem } from '../../../src/codegen/template/contract/problem.ts';

@@ -9,7 +9,7 @@ import { print } from '../../../src/ir/text/print.ts';
 import { parse } from '../../../src/ir/text/parse.ts';
 import type { Kernel } from '../../../src/schedule/kernel.ts';
 import { cudaTarget, gpuTarget, wasmTarget } from '../../../src/schedule/target.ts';
-import { parseKernels } from '../../../src/schedule/text/parse.ts';
+import { parseKernels } from '../../support/text/kernels/parse.ts';
 import { printKernels } from '../../../src/schedule/text/print.ts';
 import { verifyKernel } from '../../../src/schedule/verify.ts';
 import { cases, Sketch } from '../../codegen/cases.ts';

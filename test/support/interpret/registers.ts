@@ -1,7 +1,7 @@
 // Registers of an invocation in the Loop interpreter, and numbers as they hold them.
 
-import type { Scalar } from '../../ir/value.ts';
-import type { RegisterType } from '../loop/loop.ts';
+import type { Scalar } from '../../../src/ir/value.ts';
+import type { RegisterType } from '../../../src/codegen/loop/loop.ts';
 
 /**
  * Registers of one invocation: numbers, but bigints in those of i64 and u64. Only operations know

@@ -2,10 +2,10 @@
 // invocations of a subgroup as the PTX ISA lays them down ("Warp Level Matrix Instructions"), and
 // the destination of an asynchronous copy is poison until the copy is waited for.
 
-import { dtypeBytes } from '../../ir/dtype.ts';
-import { bf16FromBits, bf16ToBits, f16FromBits, f16ToBits, type HostData } from '../../ir/value.ts';
+import { dtypeBytes } from '../../../src/ir/dtype.ts';
+import { bf16FromBits, bf16ToBits, f16FromBits, f16ToBits, type HostData } from '../../../src/ir/value.ts';
 import type { Frame, Lane } from './registers.ts';
-import type { LoopBuffer, MatrixStmt, MatrixType, Value, Width } from '../loop/loop.ts';
+import type { LoopBuffer, MatrixStmt, MatrixType, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import type { Shadow } from './shadow.ts';
 
 /** Invocations of a subgroup that acts as one. */

@@ -1,14 +1,14 @@
 // The buffers of a Loop in its interpreter: loads, stores and atomic updates as closures that check
 // bounds, promises and, by shadow memory, races.
 
-import { compileScalar } from '../../ir/interpret/scalar.ts';
-import { isWide } from '../../ir/dtype.ts';
-import { emptyData, fromReal, type HostData } from '../../ir/value.ts';
+import { compileScalar } from '../../../src/ir/interpret/scalar.ts';
+import { isWide } from '../../../src/ir/dtype.ts';
+import { emptyData, fromReal, type HostData } from '../../../src/ir/value.ts';
 import type { Memory } from './matrix.ts';
 import { storedBuffers } from './operation.ts';
 import { intoRegister, type Frame, type Lane } from './registers.ts';
-import type { Loop, LoopBuffer, Stmt, Value } from '../loop/loop.ts';
-import { printStmt, printValue } from '../loop/print.ts';
+import type { Loop, LoopBuffer, Stmt, Value } from '../../../src/codegen/loop/loop.ts';
+import { printStmt, printValue } from '../../../src/codegen/loop/print.ts';
 import { elementsPerWord, Shadow, type Now } from './shadow.ts';
 
 type Action = (frame: Frame) => void;

@@ -3,7 +3,7 @@
 // accesses of one element, one of them a write, must come from one invocation or be ordered by a
 // barrier; nothing orders accesses of different workgroups.
 
-import type { DType } from '../../ir/dtype.ts';
+import type { DType } from '../../../src/ir/dtype.ts';
 
 /** Elements that share a word; one where nothing is said. */
 export const elementsPerWord: Partial<Record<DType, number>> = {

@@ -2,13 +2,19 @@
 // differentiates, and takes an AdamW step over memory it is given; and one compiled function that
 // continues a text.
 
-import { explainFor, type Explanation } from '../explain.ts';
-import * as sn from '../index.ts';
-import type { Tensor, TensorLike } from '../index.ts';
-import { adamW, warmupCosine, type OptimizerState } from '../optim/index.ts';
-import type { Target } from '../schedule/target.ts';
+import { explainFor, type Explanation } from '../../explain.ts';
+import * as sn from '../../index.ts';
+import type { Tensor, TensorLike } from '../../index.ts';
+import { adamW, warmupCosine, type OptimizerState } from '../../optim/index.ts';
+import type { Target } from '../../schedule/target.ts';
 import { Alphabet } from './characters.ts';
-import { decode, decoderLoss, initDecoder, type Decoder, type DecoderSizes } from './transformer.ts';
+import {
+  decode,
+  decoderLoss,
+  initDecoder,
+  type Decoder,
+  type DecoderSizes,
+} from '../../workloads/transformer.ts';
 
 export interface LanguageSettings extends Omit<DecoderSizes, 'vocabulary'> {
   readonly batch: number;

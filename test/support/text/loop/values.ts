@@ -2,10 +2,17 @@
 // of the scope it stands in, which knows the buffers and the names; the reader of the whole text
 // (parse.ts) keeps that.
 
-import { read, readNumber, word, type Meanings, type Tree, type Word } from '../../../ir/text/notation.ts';
-import type { LoopBuffer, RegisterType, Value, Width } from '../loop.ts';
-import { widened } from '../register.ts';
-import { isLoopOp, resultOf } from '../verify.ts';
+import {
+  read,
+  readNumber,
+  word,
+  type Meanings,
+  type Tree,
+  type Word,
+} from '../../../../src/ir/text/notation.ts';
+import type { LoopBuffer, RegisterType, Value, Width } from '../../../../src/codegen/loop/loop.ts';
+import { widened } from '../../../../src/codegen/loop/register.ts';
+import { isLoopOp, resultOf } from '../../../../src/codegen/loop/verify.ts';
 
 /** What a line may refer to. Lookups throw ParseError at the word. */
 export interface Scope {

@@ -1,6 +1,6 @@
 // Text as numbers: an alphabet of the characters that a text has, and back.
 
-import { TensorError } from '../errors.ts';
+import { TensorError } from '../../errors.ts';
 
 /** The characters of a text in code order; a character's number is its place. */
 export class Alphabet {

@@ -2,18 +2,18 @@
 // kernels were made from. Names are resolved here, and errors name line and column. Whether a
 // kernel is well-formed is checked by `verifyKernel`, for parsed and for scheduled kernels alike.
 
-import { ParseError } from '../../errors.ts';
-import { isDType } from '../../ir/dtype.ts';
-import type { Graph, Node } from '../../ir/graph.ts';
-import { dynamicIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
-import { isElementwise, isOp } from '../../ir/ops.ts';
-import { firstColumn, isBlank, type Word } from '../../ir/text/notation.ts';
-import { nodeNames } from '../../ir/text/print.ts';
-import { ExprPool, type Bare, type Expr } from '../body/expr.ts';
-import { makeAxis } from '../cluster/domain.ts';
-import type { Axis, Body, Kernel, KernelKind, Write } from '../kernel.ts';
-import { makePack, slack, type Pack, type Packs } from '../merge/pack.ts';
-import { bodyFields, type Field, type Schema } from './fields.ts';
+import { ParseError } from '../../../../src/errors.ts';
+import { isDType } from '../../../../src/ir/dtype.ts';
+import type { Graph, Node } from '../../../../src/ir/graph.ts';
+import { dynamicIndex, type IndexExpr } from '../../../../src/ir/index-algebra/expr.ts';
+import { isElementwise, isOp } from '../../../../src/ir/ops.ts';
+import { firstColumn, isBlank, type Word } from '../../../../src/ir/text/notation.ts';
+import { nodeNames } from '../../../../src/ir/text/print.ts';
+import { ExprPool, type Bare, type Expr } from '../../../../src/schedule/body/expr.ts';
+import { makeAxis } from '../../../../src/schedule/cluster/domain.ts';
+import type { Axis, Body, Kernel, KernelKind, Write } from '../../../../src/schedule/kernel.ts';
+import { makePack, slack, type Pack, type Packs } from '../../../../src/schedule/merge/pack.ts';
+import { bodyFields, type Field, type Schema } from '../../../../src/schedule/text/fields.ts';
 import { kernelNotation, type FieldTree, type Line, type Scope, type ValueTree } from './notation.ts';
 
 /** Kernels, and the packs that they share. */

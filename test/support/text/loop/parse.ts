@@ -3,10 +3,10 @@
 // widths are resolved here, with line and column of whatever is wrong; that operations get the
 // types they take is for `verifyLoop`, which checks a Loop whoever made it.
 
-import { ParseError } from '../../../errors.ts';
-import { isDType } from '../../../ir/dtype.ts';
-import { firstColumn, isBlank, type Word } from '../../../ir/text/notation.ts';
-import type { Loop, LoopBuffer, Stmt, Value } from '../loop.ts';
+import { ParseError } from '../../../../src/errors.ts';
+import { isDType } from '../../../../src/ir/dtype.ts';
+import { firstColumn, isBlank, type Word } from '../../../../src/ir/text/notation.ts';
+import type { Loop, LoopBuffer, Stmt, Value } from '../../../../src/codegen/loop/loop.ts';
 import { loopNotation, type Declaration, type Header, type Line } from './statements.ts';
 import type { Scope } from './values.ts';
 

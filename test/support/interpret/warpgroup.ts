@@ -6,8 +6,8 @@
 import type { Memory, Worker } from './matrix.ts';
 import { MBarriers, type MBarrier } from './mbarrier.ts';
 import type { Frame } from './registers.ts';
-import type { LoopBuffer, TileMap } from '../loop/loop.ts';
-import { tileLine, tileLines } from '../loop/verify-warpgroup.ts';
+import type { LoopBuffer, TileMap } from '../../../src/codegen/loop/loop.ts';
+import { tileLine, tileLines } from '../../../src/codegen/loop/verify-warpgroup.ts';
 
 /** Invocations of a warp group, and of a warp. */
 export const warpgroup = 128;

@@ -1,15 +1,15 @@
 // What the statements and operations of Loops do to lanes of registers: the scalar functions of the
 // Graph IR, and those that only Loops have.
 
-import { philox4x32 } from '../../ir/interpret/random.ts';
-import type { Monoid } from '../../ir/ops.ts';
-import { combineMonoid, compileScalar } from '../../ir/interpret/scalar.ts';
-import { bf16ToBits, f16FromBits, f16ToBits, roundBf16, roundF16 } from '../../ir/value.ts';
+import { philox4x32 } from '../../../src/ir/interpret/random.ts';
+import type { Monoid } from '../../../src/ir/ops.ts';
+import { combineMonoid, compileScalar } from '../../../src/ir/interpret/scalar.ts';
+import { bf16ToBits, f16FromBits, f16ToBits, roundBf16, roundF16 } from '../../../src/ir/value.ts';
 import { roundTf32 } from './matrix.ts';
 import type { Frame, Lane } from './registers.ts';
-import type { LoopOp, RegisterType, Stmt, Value } from '../loop/loop.ts';
-import { printValue } from '../loop/print.ts';
-import { isWarpgroupStmt, namesIn, statementsIn } from '../loop/walk.ts';
+import type { LoopOp, RegisterType, Stmt, Value } from '../../../src/codegen/loop/loop.ts';
+import { printValue } from '../../../src/codegen/loop/print.ts';
+import { isWarpgroupStmt, namesIn, statementsIn } from '../../../src/codegen/loop/walk.ts';
 
 /** The lanes of an operation from those of its arguments. */
 export function lanesOf(

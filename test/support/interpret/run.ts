@@ -4,8 +4,8 @@
 // races, divergence at barriers, reads of workgroup memory before any write and false promises
 // (`aligned`, `owned`) are CompilerBugs that show the Loop's text.
 
-import { CompilerBug } from '../../errors.ts';
-import type { HostData } from '../../ir/value.ts';
+import { CompilerBug } from '../../../src/errors.ts';
+import type { HostData } from '../../../src/ir/value.ts';
 import { assign, lanesOf, reduceSubgroups } from './operation.ts';
 import { intoRegister, type Frame, type Lane } from './registers.ts';
 import { AsyncCopies, matrixStep, matrixSubgroup, type Surroundings, type Worker } from './matrix.ts';
@@ -13,11 +13,11 @@ import { MemoryOfLoop } from './memory.ts';
 import { runWorkgroup, type Meeting, type Task } from './interleaving.ts';
 import { Warpgroups } from './warpgroup.ts';
 import { warpgroupStep } from './warpgroup-step.ts';
-import type { Loop, MatrixStmt, Stmt, Value, WarpgroupStmt, Width } from '../loop/loop.ts';
-import { printLoop } from '../loop/print.ts';
-import { isMatrixStmt } from '../loop/walk.ts';
+import type { Loop, MatrixStmt, Stmt, Value, WarpgroupStmt, Width } from '../../../src/codegen/loop/loop.ts';
+import { printLoop } from '../../../src/codegen/loop/print.ts';
+import { isMatrixStmt } from '../../../src/codegen/loop/walk.ts';
 import type { Now } from './shadow.ts';
-import { checkTypes } from '../loop/verify.ts';
+import { checkTypes } from '../../../src/codegen/loop/verify.ts';
 
 type Action = (frame: Frame) => void;
 type Step = { readonly run: Action } | { readonly task: Task };

@@ -1,6 +1,12 @@
 // What each statement of warp groups does to their state: copies, arrivals, waits and products.
 
-import type { BarrierArray, TileMap, TileOperand, Value, WarpgroupStmt } from '../loop/loop.ts';
+import type {
+  BarrierArray,
+  TileMap,
+  TileOperand,
+  Value,
+  WarpgroupStmt,
+} from '../../../src/codegen/loop/loop.ts';
 import type { Meeting } from './interleaving.ts';
 import type { Surroundings } from './matrix.ts';
 import type { MBarrier } from './mbarrier.ts';

@@ -2,8 +2,8 @@
 // line that refers to nodes, expressions or axes gives a function of the scope. parse.ts keeps the
 // scope while it reads the whole text, and assembles the fields of a body by their table.
 
-import { namesBlocks } from '../../ir/blocks/sizes.ts';
-import type { Node } from '../../ir/graph.ts';
+import { namesBlocks } from '../../../../src/ir/blocks/sizes.ts';
+import type { Node } from '../../../../src/ir/graph.ts';
 import {
   addIndex,
   constantIndex,
@@ -14,10 +14,18 @@ import {
   type Guard,
   type IndexExpr,
   type Range,
-} from '../../ir/index-algebra/expr.ts';
-import { listed, Notation, read, readNumber, word, type Tree, type Word } from '../../ir/text/notation.ts';
-import type { Bare, Expr } from '../body/expr.ts';
-import type { Axis } from '../kernel.ts';
+} from '../../../../src/ir/index-algebra/expr.ts';
+import {
+  listed,
+  Notation,
+  read,
+  readNumber,
+  word,
+  type Tree,
+  type Word,
+} from '../../../../src/ir/text/notation.ts';
+import type { Bare, Expr } from '../../../../src/schedule/body/expr.ts';
+import type { Axis } from '../../../../src/schedule/kernel.ts';
 import { kernelGrammar } from './grammar.ts';
 
 /** The names that a line may refer to. Lookups throw ParseError at the word. */

@@ -1,8 +1,8 @@
 // What each line of Loop text means: the rules of the grammar for lines, read. A line that computes
 // something means a function of the scope it stands in, as values do (values.ts).
 
-import type { Monoid } from '../../../ir/ops.ts';
-import { Notation, read, word, type Tree, type Word } from '../../../ir/text/notation.ts';
+import type { Monoid } from '../../../../src/ir/ops.ts';
+import { Notation, read, word, type Tree, type Word } from '../../../../src/ir/text/notation.ts';
 import { loopGrammar } from './grammar.ts';
 import type {
   AtomicOp,
@@ -13,8 +13,8 @@ import type {
   TileMap,
   TileOperand,
   Value,
-} from '../loop.ts';
-import { printType } from '../print.ts';
+} from '../../../../src/codegen/loop/loop.ts';
+import { printType } from '../../../../src/codegen/loop/print.ts';
 import {
   first,
   isThere,

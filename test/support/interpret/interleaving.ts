@@ -4,7 +4,7 @@
 // statements.
 
 import type { Frame } from './registers.ts';
-import type { Stmt } from '../loop/loop.ts';
+import type { Stmt } from '../../../src/codegen/loop/loop.ts';
 
 /** Where invocations wait. */
 export interface Meeting {
