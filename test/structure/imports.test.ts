@@ -2,7 +2,8 @@
 // schedule, autograd → ir. `runtime` stands beside that tower and knows nothing of it.
 
 import { describe, expect, test } from 'vitest';
-import { readText, reachable, sources } from './source.ts';
+import { allSteps, circlesOf, closing, type Step } from './circles.ts';
+import { readText, reachable, sources, withoutComments } from './source.ts';
 
 /**
  * What each room may import besides itself: `name` for anything, `type name` for types only, one
@@ -173,24 +174,44 @@ describe('imports', () => {
     expect(Object.keys(allowed).sort()).toEqual([...new Set([...sources.keys()].map(roomOf))].sort());
   });
 
-  test('go in no circle, those of types included', () => {
-    const state = new Map<string, 'open' | 'done'>();
-    const circles: string[] = [];
-    const visit = (path: string, trail: readonly string[]): void => {
-      if (state.get(path) === 'done') return;
-      if (state.get(path) === 'open') {
-        circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
-        return;
-      }
-      state.set(path, 'open');
-      // What is imported by a call is loaded later, by a file that the imported one may know.
-      for (const { target, kind } of sources.get(path)!.imports) {
-        if (target !== undefined && kind !== 'dynamic') visit(target, [...trail, path]);
-      }
-      state.set(path, 'done');
-    };
-    for (const path of sources.keys()) visit(path, []);
-    expect(circles).toEqual([]);
+  const listed = new Set<Step>(closing);
+  const others = allSteps().filter((step) => !listed.has(step));
+
+  test('go in no circle, of files or of folders, but for those in the list', () => {
+    expect(circlesOf(others)).toEqual([]);
+  });
+
+  test('are in that list only where they close a circle', () => {
+    const there = new Set(allSteps());
+    expect(closing.filter((step) => !there.has(step))).toEqual([]);
+    expect(closing.filter((step) => circlesOf([...others, step]).length === 0)).toEqual([]);
+    expect(closing).toEqual([...listed].toSorted());
+  });
+
+  test('are found where the code calls for a module, and their circles too', () => {
+    const kinds = [...sources.values()].flatMap(({ imports }) => imports.map(({ kind }) => kind));
+    for (const kind of ['value', 'type', 'dynamic']) expect(kinds).toContain(kind);
+    // A call that names no module loads a file of the user's or an optional package, nothing of ours.
+    const unnamed = [...sources.values()].filter(({ text, imports }) => {
+      const all = withoutComments(text).matchAll(/(?<![\w.])import\(/g);
+      const named = imports.filter(({ called }) => called);
+      return [...all].length !== named.length;
+    });
+    expect(unnamed.map(({ path }) => path)).toEqual([
+      'src/aot/texts.ts',
+      'src/cli/program/module-file.ts',
+      'src/cli/run/model.ts',
+      'src/data/files/peer.ts',
+      'src/data/workers/thread.ts',
+      'src/packages/node.ts',
+    ]);
+
+    const down: readonly Step[] = ['src/a/b/x.ts → src/a/c/y.ts', 'src/a/c/y.ts → src/a/z.ts'];
+    expect(circlesOf(down)).toEqual([]);
+    expect(circlesOf([...down, 'src/a/c/w.ts → src/a/b/v.ts'])).toEqual([
+      'in src/a: src/a/b/x.ts → src/a/c/y.ts; src/a/c/w.ts → src/a/b/v.ts',
+    ]);
+    expect(circlesOf([...down, 'src/a/z.ts → src/a/b/x.ts'])).toHaveLength(1);
   });
 });
 

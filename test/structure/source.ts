@@ -16,6 +16,8 @@ export interface Import {
   readonly target: string | undefined;
   /** `type` imports vanish when compiled; `dynamic` ones happen when the code asks. */
   readonly kind: 'value' | 'type' | 'dynamic';
+  /** Whether it is written as `import(…)`, in code or in a type, and not at the head of the file. */
+  readonly called: boolean;
 }
 
 export interface SourceFile {
@@ -39,20 +41,24 @@ export function readText(path: string): string {
 }
 
 const statement = /^(?:import|export)\s+(type\s+)?(?:[\w*{][^;'"]*?\sfrom\s+)?'([^']+)'/gm;
-const call = /(?<![\w.])import\(\s*'([^']+)'/g;
+/** A call of `import`, or a type that is named through it: `typeof import('x')`, `import('x').Name`. */
+const call = /(?<![\w.])(typeof\s+)?import\(\s*'([^']+)',?\s*\)(\.[A-Z])?/g;
 
 function importsOf(path: string, text: string): Import[] {
   const code = withoutComments(text);
-  const make = (specifier: string, kind: Import['kind']): Import => ({
+  const make = (specifier: string, kind: Import['kind'], called: boolean): Import => ({
     specifier,
     target: specifier.startsWith('.') ? posix.join(dirname(path), specifier) : undefined,
     kind,
+    called,
   });
   return [
     ...[...code.matchAll(statement)].map(([, type, from]) =>
-      make(from!, type === undefined ? 'value' : 'type'),
+      make(from!, type === undefined ? 'value' : 'type', false),
     ),
-    ...[...code.matchAll(call)].map(([, from]) => make(from!, 'dynamic')),
+    ...[...code.matchAll(call)].map(([, typeOf, from, member]) =>
+      make(from!, typeOf === undefined && member === undefined ? 'dynamic' : 'type', true),
+    ),
   ];
 }
 

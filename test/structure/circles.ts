@@ -1,0 +1,175 @@
+// Circles of imports. What lies side by side in a folder, files and folders with all that is in them, imports one way; a circle of
+// files is one in the folder that holds them all. Types count, and so does what a call of `import` loads. Comes in: the imports of
+// the sources. Goes out: the circles that they make, and the imports that make those of today. `npx tsx test/structure/circles.ts`
+// prints the counts.
+
+import { pathToFileURL } from 'node:url';
+import { sources } from './source.ts';
+
+/** That one file imports another, `src/ir/attrs.ts → src/ir/control/region.ts`. */
+export type Step = `${string} → ${string}`;
+
+/** Every import of a file of src by another. */
+export function allSteps(): Step[] {
+  return [...sources.values()].flatMap(({ path, imports }) =>
+    imports
+      .filter(({ target }) => target !== undefined && target !== path)
+      .map(({ target }): Step => `${path} → ${target!}`),
+  );
+}
+
+/** What of one folder imports what beside it, and by which files. */
+type Room = Map<string, Map<string, Step>>;
+
+/** Folders by their paths: each import belongs to the lowest folder that has both of its files. */
+function roomsOf(steps: Iterable<Step>): Map<string, Room> {
+  const rooms = new Map<string, Room>();
+  for (const step of steps) {
+    const [from, to] = step.split(' → ').map((path) => path.split('/')) as [string[], string[]];
+    const at = from.findIndex((part, i) => part !== to[i]);
+    const folder = from.slice(0, at).join('/');
+    const room: Room = rooms.get(folder) ?? new Map();
+    rooms.set(folder, room);
+    const side = room.get(from[at]!) ?? new Map<string, Step>();
+    room.set(from[at]!, side);
+    if (!side.has(to[at]!)) side.set(to[at]!, step);
+  }
+  return rooms;
+}
+
+/** The shortest way in a room from one of its members back to itself. */
+function wayBack(room: Room, start: string): Step[] | undefined {
+  const ways = new Map<string, readonly Step[]>([[start, []]]);
+  for (const [at, way] of ways) {
+    for (const [next, step] of room.get(at) ?? []) {
+      if (next === start) return [...way, step];
+      if (!ways.has(next)) ways.set(next, [...way, step]);
+    }
+  }
+  return undefined;
+}
+
+/** For each folder, a shortest circle through each of its members that are in one, each circle once. */
+export function circlesOf(steps: Iterable<Step>): string[] {
+  return [...roomsOf(steps)].flatMap(([folder, room]) => {
+    const found = [...room.keys()].flatMap((member) => {
+      const way = wayBack(room, member);
+      return way === undefined ? [] : [[...way].sort().join('; ')];
+    });
+    return [...new Set(found)].map((circle) => `in ${folder}: ${circle}`);
+  });
+}
+
+/** Members of circles, by folder: how many files and folders stand in one. */
+function membersOf(steps: Iterable<Step>): Map<string, string[]> {
+  const members = new Map<string, string[]>();
+  for (const [folder, room] of roomsOf(steps)) {
+    const inside = [...room.keys()].filter((member) => wayBack(room, member) !== undefined);
+    if (inside.length > 0) members.set(folder, inside.toSorted());
+  }
+  return members;
+}
+
+/**
+ * Imports that close circles today. This list only shrinks: a new circle is mended rather than listed, and an import that closes none
+ * any more leaves the list.
+ */
+export const closing: readonly Step[] = [
+  'src/cli/program/onnx-file.ts → src/cli/run/tensor-files.ts',
+  'src/codegen/lower/batched-dispatch.ts → src/codegen/template/contract/tile.ts',
+  'src/codegen/lower/batched-dispatch.ts → src/codegen/template/shared/frame.ts',
+  'src/codegen/lower/kernel.ts → src/codegen/template/contract/strategies.ts',
+  'src/codegen/lower/kernel.ts → src/codegen/template/map/map.ts',
+  'src/codegen/lower/kernel.ts → src/codegen/template/shared/frame.ts',
+  'src/codegen/lower/signature.ts → src/codegen/template/shared/frame.ts',
+  'src/codegen/lower/templates.ts → src/codegen/template/contract/strategies.ts',
+  'src/codegen/lower/templates.ts → src/codegen/template/shared/frame.ts',
+  'src/codegen/template/attention/gpu/sweep.ts → src/codegen/template/attention/write.ts',
+  'src/codegen/template/attention/products.ts → src/codegen/template/attention/gpu/rows.ts',
+  'src/codegen/template/attention/products.ts → src/codegen/template/attention/gpu/seats.ts',
+  'src/codegen/template/map/block.ts → src/codegen/template/contract/tile.ts',
+  'src/codegen/template/map/cpu/rows.ts → src/codegen/template/row-reduction/cpu/short.ts',
+  'src/codegen/template/shared/fragment.ts → src/codegen/template/contract/tile.ts',
+  'src/compile/chunks/all.ts → src/compile/chunks.ts',
+  'src/dump/stages.ts → src/dump/folder.ts',
+  'src/explain/front.ts → src/explain.ts',
+  'src/io/source/web.ts → src/io/source/source.ts',
+  'src/ir/attrs.ts → src/ir/control/region.ts',
+  'src/ir/control/iterate.ts → src/ir/text/print.ts',
+  'src/ir/graph.ts → src/ir/control/region.ts',
+  'src/ir/graph.ts → src/ir/passes/trace.ts',
+  'src/llm/load.ts → src/llm/sources/gguf.ts',
+  'src/nn/module.ts → src/nn/model/backward-hook.ts',
+  'src/schedule/body/anchor.ts → src/schedule/cluster/domain.ts',
+  'src/schedule/body/anchor.ts → src/schedule/cluster/place.ts',
+  'src/schedule/body/attention.ts → src/schedule/cluster/domain.ts',
+  'src/schedule/body/attention.ts → src/schedule/cluster/key-range.ts',
+  'src/schedule/body/attention.ts → src/schedule/cluster/online.ts',
+  'src/schedule/body/attention.ts → src/schedule/cluster/place.ts',
+  'src/schedule/body/expr.ts → src/schedule/cluster/code-size.ts',
+  'src/schedule/body/plan.ts → src/schedule/cluster/align.ts',
+  'src/schedule/body/plan.ts → src/schedule/cluster/place.ts',
+  'src/schedule/cluster/overflow.ts → src/schedule/store/rematerialise.ts',
+  'src/schedule/cluster/walk.ts → src/schedule/store/exact.ts',
+  'src/schedule/kernel.ts → src/schedule/body/expr.ts',
+  'src/schedule/merge/batched-dispatch.ts → src/schedule/memory/barrier.ts',
+  'src/schedule/merge/instance.ts → src/schedule/memory/barrier.ts',
+  'src/tensor/anomaly/watch.ts → src/tensor/anomaly/judge.ts',
+  'src/tensor/checks/range.ts → src/tensor/recording/leaf.ts',
+  'src/tensor/compile/compile.ts → src/tensor/sizes/dim.ts',
+  'src/tensor/compile/compile.ts → src/tensor/sizes/report.ts',
+  'src/tensor/compile/compiled.ts → src/tensor/sizes/family.ts',
+  'src/tensor/compile/specialisations.ts → src/tensor/sizes/dim.ts',
+  'src/tensor/compile/specialisations.ts → src/tensor/sizes/varying.ts',
+  'src/tensor/control/loop.ts → src/tensor/ops/shape/layout.ts',
+  'src/tensor/expect.ts → src/tensor/recording/recording.ts',
+  'src/tensor/expect.ts → src/tensor/tensor.ts',
+  'src/tensor/formula/binary-entropy.ts → src/tensor/ops/elementwise/formula.ts',
+  'src/tensor/formula/running-log-sum.ts → src/tensor/ops/elementwise/formula.ts',
+  'src/tensor/formula/running-log-sum.ts → src/tensor/ops/shape/layout.ts',
+  'src/tensor/formula/special/elementary.ts → src/tensor/ops/elementwise/formula.ts',
+  'src/tensor/formula/special/function.ts → src/tensor/ops/elementwise/formula.ts',
+  'src/tensor/formula/special/incomplete.ts → src/tensor/ops/elementwise/formula.ts',
+  'src/tensor/formula/special/zeta.ts → src/tensor/ops/elementwise/formula.ts',
+  'src/tensor/layer/held.ts → src/tensor/compile/watch.ts',
+  'src/tensor/ops/creation/random.ts → src/tensor/keys.ts',
+  'src/tensor/ops/creation/sample.ts → src/tensor/ops/product/matmul.ts',
+  'src/tensor/ops/elementwise/activation.ts → src/tensor/ops/shape/layout.ts',
+  'src/tensor/ops/elementwise/elementwise.ts → src/tensor/ops/complex/parts.ts',
+  'src/tensor/ops/elementwise/shrink.ts → src/tensor/ops/creation/noise.ts',
+  'src/tensor/ops/operand.ts → src/tensor/ops/elementwise/formula.ts',
+  'src/tensor/ops/reduce/summary.ts → src/tensor/ops/spectral/norms.ts',
+  'src/tensor/ops/shape/join.ts → src/tensor/ops/select/count.ts',
+  'src/tensor/ops/shape/stacking.ts → src/tensor/ops/creation/creation.ts',
+  'src/tensor/ops/special/public.ts → src/tensor/ops/distributions/distributions.ts',
+  'src/tensor/ops/spectral/eig.ts → src/tensor/ops/linalg/stack.ts',
+  'src/tensor/ops/spectral/eigh.ts → src/tensor/ops/linalg/stack.ts',
+  'src/tensor/ops/spectral/exponential.ts → src/tensor/ops/linalg/stack.ts',
+  'src/tensor/ops/spectral/rank.ts → src/tensor/ops/linalg/stack.ts',
+  'src/tensor/ops/spectral/svd.ts → src/tensor/ops/linalg/stack.ts',
+  'src/tensor/recording/assign.ts → src/tensor/layer/changes.ts',
+  'src/tensor/recording/record.ts → src/tensor/layer/frames.ts',
+  'src/tensor/recording/record.ts → src/tensor/layer/held.ts',
+  'src/tensor/recording/record.ts → src/tensor/realise/realise.ts',
+  'src/tensor/recording/record.ts → src/tensor/tensor.ts',
+  'src/tensor/recording/recording.ts → src/tensor/realise/aside.ts',
+  'src/tensor/recording/slots.ts → src/tensor/layer/frames.ts',
+  'src/tensor/report/profile.ts → src/tensor/storage/device.ts',
+  'src/tensor/report/structure.ts → src/tensor/realise/skeleton.ts',
+  'src/tensor/storage/memory.ts → src/tensor/realise/aside.ts',
+  'src/tensor/storage/memory.ts → src/tensor/recording/handle.ts',
+  'src/tensor/storage/memory.ts → src/tensor/recording/leaf.ts',
+  'src/tensor/storage/memory.ts → src/tensor/recording/recording.ts',
+  'src/tensor/storage/upload.ts → src/tensor/tensor.ts',
+  'src/tensor/tensor.ts → src/tensor/buffer/buffer.ts',
+  'src/tensor/tensor.ts → src/tensor/buffer/source.ts',
+  'src/tensor/tensor.ts → src/tensor/derivative/backward.ts',
+  'src/tensor/tree.ts → src/tensor/compile/watch.ts',
+  'src/tune/file.ts → src/tune/store.ts',
+  'src/tune/store.ts → src/tune/database.ts',
+];
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  for (const [folder, members] of membersOf(allSteps())) console.log(`${folder}: ${members.join(' ')}`);
+  console.log(`${allSteps().length} imports, ${closing.length} of which close circles`);
+}
