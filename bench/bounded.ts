@@ -2,7 +2,7 @@
 // bench/bounded.ts [wasm | wasm:1 | wasm:2 | webgpu:software]`. Milliseconds a run, the least of many in turns, and the ratio.
 
 import { compileGraph } from '../src/compile.ts';
-import '../src/compile/chunks/all.ts';
+import '../src/compile/all.ts';
 import { below, bounded, broadcast, div, reduceKeep, sub, unary } from '../src/ir/build.ts';
 import { dims, GraphBuilder, type Graph, type Node, type NodeOf } from '../src/ir/graph.ts';
 import { hostArray, packBytes } from '../src/ir/value.ts';

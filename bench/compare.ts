@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { explainFor } from '../src/explain.ts';
+import { explainFor } from '../src/explain/explain.ts';
 import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../src/schedule/target.ts';
 import { timedWorkloads } from '../src/workloads/timed/workloads.ts';
 import { compare, comparisonTable, geometricMean, ours, type Counted } from './compare/comparison.ts';

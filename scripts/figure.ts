@@ -6,7 +6,7 @@ import type { Node } from '../src/ir/graph.ts';
 import { topological } from '../src/ir/graph.ts';
 import { showType } from '../src/ir/infer.ts';
 import { isView } from '../src/ir/ops.ts';
-import { explainFor } from '../src/explain.ts';
+import { explainFor } from '../src/explain/explain.ts';
 import { gpuTarget } from '../src/schedule/target.ts';
 import * as sn from '../src/index.ts';
 

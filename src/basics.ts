@@ -58,7 +58,7 @@ export type {
   Recomputation,
   Totals,
 } from './explain/types.ts';
-export type { LoweredSource, LowerOptions } from './explain.ts';
+export type { LoweredSource, LowerOptions } from './explain/explain.ts';
 
 // Devices and memory
 export { setChecks, setDebug } from './tensor/debug.ts';

@@ -1,7 +1,7 @@
 // The page of an explanation, as text: complete, self-contained, and drawn so that nothing lies on anything else.
 
 import { describe, expect, test } from 'vitest';
-import { explain } from '../src/explain.ts';
+import { explain } from '../src/explain/explain.ts';
 import { explanationPage } from '../src/explain/index.ts';
 import { drawKernels, drawNodes } from '../src/explain/layout.ts';
 import type { Box, Drawing } from '../src/explain/rows.ts';

@@ -7,7 +7,7 @@
 
 import { GraphBuilder, topological, type Node } from '../ir/graph.ts';
 import { isInexact } from '../ir/dtype.ts';
-import { onBehalf } from '../ir/origin.ts';
+import { onBehalf } from '../ir/origin/origin.ts';
 import { registerCustom, type Custom } from './custom.ts';
 import { uniform } from './cotangent.ts';
 import { tangents as tangentsOf } from './jvp/jvp.ts';

@@ -6,7 +6,8 @@
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { add, cast, constant, full, fullLike } from '../ir/build.ts';
-import { graphOf, inputsOf, iterate, regionOf, type Iteration } from '../ir/control/iterate.ts';
+import { inputsOf, iterate, type Iteration } from '../ir/control/iterate.ts';
+import { graphOf, regionOf } from '../ir/text/region.ts';
 import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';

@@ -9,7 +9,7 @@ import { siblingKey } from '../ir/control/iterate.ts';
 import { isComplex, isFloat, isInexact } from '../ir/dtype.ts';
 import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { showType, type TensorType } from '../ir/infer.ts';
-import { onBehalf } from '../ir/origin.ts';
+import { onBehalf } from '../ir/origin/origin.ts';
 import { fixedShape, sameShape, sizeOf } from '../ir/shape.ts';
 import { foldUniform, plus } from './cotangent.ts';
 import { argumentCount, customOf, pullCustom } from './custom.ts';

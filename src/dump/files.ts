@@ -6,11 +6,11 @@
 import { printLoop } from '../codegen/loop/print.ts';
 import type { Loop } from '../codegen/loop/loop.ts';
 import { print } from '../ir/text/print.ts';
-import type { AppliedRule } from '../ir/passes/trace.ts';
+import type { AppliedRule } from '../ir/origin/trace.ts';
 import type { Program } from '../runtime/program.ts';
 import { printClusters } from '../schedule/text/clusters.ts';
 import { printKernels } from '../schedule/text/print.ts';
-import type { Stage } from './stages.ts';
+import type { Stage } from './stage.ts';
 
 export interface StageFile {
   readonly name: string;

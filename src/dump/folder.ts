@@ -7,7 +7,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { filesOf } from './files.ts';
-import type { Observer, StageWriter } from './stages.ts';
+import type { Observer, StageWriter } from './stage.ts';
 
 let isRefused = false;
 

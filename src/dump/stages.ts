@@ -3,52 +3,7 @@
 // when it is wanted, so that a page has nothing of it; what is compiled before it has come waits
 // for it here.
 
-import type { Loop } from '../codegen/loop/loop.ts';
-import type { Graph } from '../ir/graph.ts';
-import type { PassTrace } from '../ir/passes/trace.ts';
-import type { Program } from '../runtime/program.ts';
-import type { Kernel } from '../schedule/kernel.ts';
-import type { Schedule } from '../schedule/schedule.ts';
-import type { Target } from '../schedule/target.ts';
-
-/** What a compilation has come to. All of it is immutable. */
-export type Stage =
-  | { readonly kind: 'recorded'; readonly graph: Graph; readonly target: Target }
-  /** After the pass at `place` in the list of passes. */
-  | {
-      readonly kind: 'pass';
-      readonly name: string;
-      readonly guarantees: string;
-      readonly place: number;
-      readonly before: Graph;
-      readonly graph: Graph;
-      readonly trace: PassTrace;
-    }
-  | { readonly kind: 'schedule'; readonly graph: Graph; readonly schedule: Schedule }
-  /** Kernel number `place` of `count` was lowered; equal kernels share a Loop. */
-  | {
-      readonly kind: 'loop';
-      readonly place: number;
-      readonly count: number;
-      readonly kernel: Kernel;
-      readonly loop: Loop;
-    }
-  | {
-      readonly kind: 'program';
-      readonly program: Program;
-      /** Of each kernel, in the order in which they run. */
-      readonly sources: readonly (() => string)[];
-    }
-  | { readonly kind: 'error'; readonly error: unknown };
-
-/** Hears of every stage of one compilation, as it is reached. */
-export type Observer = (stage: Stage) => void;
-
-/** Writes the stages of compilations down. */
-export interface StageWriter {
-  /** A new compilation, of what `title` says, into `folder`. */
-  readonly begin: (folder: string, title: string) => Observer;
-}
+import type { Observer, StageWriter } from './stage.ts';
 
 let writer: StageWriter | undefined;
 let loading: Promise<void> | undefined;

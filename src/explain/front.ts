@@ -1,7 +1,7 @@
 // explain and lower as `sinter` has them. They compile without waiting, so in a bundled page `loadCompiler` has to come first; in
 // Node what they need is there from the start (preloaded.ts).
 
-import type * as made from '../explain.ts';
+import type * as made from './explain.ts';
 import { loadAll, notLoaded } from '../compile/chunks.ts';
 import { SinterError } from '../errors.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -28,7 +28,7 @@ function explaining(): Explaining {
  * does not come.
  */
 export async function loadCompiler(): Promise<void> {
-  const [functions] = await Promise.all([import('../explain.ts'), loadAll()]);
+  const [functions] = await Promise.all([import('./explain.ts'), loadAll()]);
   loaded = functions;
 }
 

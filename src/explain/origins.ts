@@ -5,7 +5,7 @@
 
 import type { Node } from '../ir/graph.ts';
 import { callOf, type Call } from '../ir/call-site.ts';
-import { withWitness, type Cause } from '../ir/origin.ts';
+import { withWitness, type Cause } from '../ir/origin/origin.ts';
 
 /** Where a node comes from. */
 export interface Origin {

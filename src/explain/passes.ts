@@ -5,9 +5,9 @@
 
 import { sameAttrs, topological, type Graph, type Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
-import { madeOf, rulesOf, type AppliedRule } from '../ir/passes/trace.ts';
+import { madeOf, rulesOf, type AppliedRule } from '../ir/origin/trace.ts';
 import { nodeNames, printNode } from '../ir/text/print.ts';
-import type { Stage } from '../dump/stages.ts';
+import type { Stage } from '../dump/stage.ts';
 
 /** A node that a pass replaced. */
 export interface PassChange {

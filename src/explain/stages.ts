@@ -1,5 +1,5 @@
 // Which part of a train step a node belongs to. The derivative says of every node it makes what it
-// carries a gradient through (ir/origin.ts), and rewrites hand that on; the rest follows from the
+// carries a gradient through (ir/origin/origin.ts), and rewrites hand that on; the rest follows from the
 // graph: what is computed from gradients is the update, and so is what only the update needs, e.g.
 // the decay of an optimizer's state.
 

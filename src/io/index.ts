@@ -15,7 +15,8 @@ export {
   type GgufTensorGiven,
 } from './gguf/write.ts';
 export type { HostTensor } from './host.ts';
-export type { ByteSource, SourceInput } from './source/source.ts';
+export type { SourceInput } from './source/source.ts';
+export type { ByteSource } from './source/bytes.ts';
 export type {
   ChunkOptions,
   ReadOptions,

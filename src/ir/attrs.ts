@@ -3,7 +3,7 @@
 // between attributes and the shapes of inputs are checked by infer.ts.
 
 import type { BlockFormat } from './blocks/format.ts';
-import { Region } from './control/region.ts';
+import { Region } from './region.ts';
 import { isDType, type DType } from './dtype.ts';
 import { factorNames, type FactorKind } from './factor.ts';
 import type { Shape } from './shape.ts';

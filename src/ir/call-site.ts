@@ -23,10 +23,10 @@ const here = import.meta.url;
 const home = new URL('..', here).href;
 
 /**
- * Where operations are recorded; what calls them on the user's behalf; and the modules between the
+ * Where operations are recorded, and who asks for the stack; what calls them on the user's behalf; and the modules between the
  * two, none of whose functions users call by name.
  */
-const operations = /^(?:tensor|ir|autograd|explain)\//;
+const operations = /^(?:tensor\/|ir\/|autograd\/|explain\/origins\.)/;
 const callers = /^(?:nn|optim)\//;
 const shared = /^(?:rule|functional|optimizer|module)$/;
 const passage = /^tensor\/(?:ops\/operand\.|(?!(?:ops|formula)\/))/;

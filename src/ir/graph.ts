@@ -1,13 +1,13 @@
 // Graph IR: immutable nodes in SSA form, hash-consed by a builder, so that equal expressions are
 // one node. Every walk here is iterative: a graph of 100,000 nodes must not overflow the stack.
 
-import { Region } from './control/region.ts';
+import { Region } from './region.ts';
 import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
 import { isFloat, isWide, type DType } from './dtype.ts';
 import type { Node, NodeFields, NodeOf } from './node.ts';
-import { announce, onBehalf } from './origin.ts';
-import { enterRewrite, leaveRewrite } from './passes/trace.ts';
+import { announce, onBehalf } from './origin/origin.ts';
+import { enterRewrite, leaveRewrite } from './origin/trace.ts';
 import { fixedShape, sameShape, type FixedShape } from './shape.ts';
 import { fromReal } from './value.ts';
 

@@ -4,7 +4,7 @@
 
 import { CompilerBug, TensorError } from '../errors.ts';
 import { attrProblem } from './attrs.ts';
-import { Region } from './control/region.ts';
+import { Region } from './region.ts';
 import { integerRange, isFloat, isWide } from './dtype.ts';
 import { topological, type Graph, type Node } from './graph.ts';
 import { infer, showType } from './infer.ts';

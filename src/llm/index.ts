@@ -8,13 +8,8 @@ export type { Constraint } from './engine/writer.ts';
 export { constraintOf, Grammar } from './grammar/constraint.ts';
 export { jsonGrammar } from './grammar/json.ts';
 export { parseGrammar } from './grammar/notation.ts';
-export {
-  loadModel,
-  type LoadModelOptions,
-  type LoadProgress,
-  type ModelInput,
-  type ModelSource,
-} from './load.ts';
+export { loadModel, type LoadModelOptions, type LoadProgress, type ModelInput } from './load.ts';
+export type { ModelSource } from './sources/model.ts';
 export { LanguageModel } from './model.ts';
 export type { GenerateOptions } from './options.ts';
 export type { SamplingOptions } from './sampling/options.ts';

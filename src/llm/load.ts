@@ -3,27 +3,13 @@
 import { showValue, TensorError } from '../errors.ts';
 import type { SourceInput } from '../io/source/source.ts';
 import { device, setDevice } from '../tensor/storage/device.ts';
-import type { TextCodec } from './codec.ts';
-import type { ModelConfig } from './config/config.ts';
 import { Decoder, turnsOf } from './decoder/decoder.ts';
-import { loadWeights, type WeightSource } from './decoder/weights.ts';
+import { loadWeights } from './decoder/weights.ts';
 import { programsOf } from './engine/programs.ts';
 import { slotsFor } from './engine/sequence.ts';
 import { LanguageModel } from './model.ts';
 import type { TextPackages } from './text/packages.ts';
-
-/** A model as a source has it: what it is made of, and where its weights are. */
-export interface ModelSource {
-  readonly config: ModelConfig;
-  readonly weights: WeightSource;
-  /** Names and bytes of all weights, for reports of progress. */
-  readonly sizes: ReadonlyMap<string, number>;
-  readonly codec?: TextCodec | undefined;
-  /** What divides the frequencies of rotary embeddings. */
-  readonly ropeFactors?: ArrayLike<number> | undefined;
-  /** Gives back what the source holds open. */
-  close?(): Promise<void> | void;
-}
+import type { ModelSource } from './sources/model.ts';
 
 /** How far loading has come, in bytes. */
 export interface LoadProgress {

@@ -166,7 +166,7 @@ export {
   type WeightNormOptions,
 } from './model/parametrize.ts';
 export { summary } from './model/summary.ts';
-export type { FullBackwardHook, Gradients } from './model/backward-hook.ts';
+export type { FullBackwardHook, Gradients } from './backward-hook.ts';
 export type { BufferOptions, HookHandle } from './module.ts';
 export type { ForwardHook, ForwardPreHook } from '../tensor/layer/hooks.ts';
 

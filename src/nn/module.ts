@@ -22,7 +22,7 @@ import { noteChange } from '../tensor/layer/changes.ts';
 import { Hooks, type ForwardHook, type ForwardPreHook } from '../tensor/layer/hooks.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { stateNames, TreeNode } from '../tensor/tree.ts';
-import { backwardHook, type FullBackwardHook } from './model/backward-hook.ts';
+import { backwardHook, type FullBackwardHook } from './backward-hook.ts';
 
 /**
  * The base of all layers: hold tensors and other modules as properties, and compute in `forward`.

@@ -3,7 +3,7 @@
 
 import { dtypeBytes } from '../ir/dtype.ts';
 import { factorRow, type Size } from '../ir/factor.ts';
-import { graphOf } from '../ir/control/iterate.ts';
+import { graphOf } from '../ir/text/region.ts';
 import { dims, topological, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';

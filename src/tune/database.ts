@@ -1,6 +1,6 @@
 // Pages only: keeps the text of a schedule store in an IndexedDB database of one record.
 
-import type { Shelf } from './store.ts';
+import type { Shelf } from './shelf.ts';
 
 const table = 'schedules';
 const record = 'book';

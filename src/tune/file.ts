@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { cacheFolder } from '../runtime/cache.ts';
-import type { Shelf } from './store.ts';
+import type { Shelf } from './shelf.ts';
 
 /** The file at `given`, else `schedules.json` in the cache folder. */
 export function fileShelf(given: string | undefined): Shelf {

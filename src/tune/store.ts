@@ -4,15 +4,7 @@
 
 import { SinterError } from '../errors.ts';
 import { parseBook, printBook, type Book } from './book.ts';
-
-/** A place that keeps one text: a file or a database. */
-export interface Shelf {
-  /** Names the place in warnings. */
-  readonly place: string;
-  read(): Promise<string | undefined>;
-  /** Replaces the text by what `update` makes of the text that is there now. */
-  write(update: (text: string | undefined) => string): Promise<void>;
-}
+import type { Shelf } from './shelf.ts';
 
 /** A book kept on a shelf: read once, and merged with entries of other processes when written. */
 export class Store {

@@ -7,7 +7,7 @@ import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { explain } from '../../src/explain.ts';
+import { explain } from '../../src/explain/explain.ts';
 import { explanationPage } from '../../src/explain/index.ts';
 import type { Explained, ExplainedSource } from '../../src/index.ts';
 import { workloads } from '../../src/workloads/all.ts';

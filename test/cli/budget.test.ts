@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { budget, type BudgetLine } from '../../src/cli/bench/budget.ts';
-import { explainFor } from '../../src/explain.ts';
+import { explainFor } from '../../src/explain/explain.ts';
 import { gpuTarget } from '../../src/schedule/target.ts';
 import { treeLeaves } from '../../src/tensor/tree.ts';
 import { checkpointed, unchecked } from '../../src/workloads/models.ts';

@@ -7,7 +7,7 @@ import { dtypeBytes, lowered, type DType } from '../../src/ir/dtype.ts';
 import { emptyData, packBytes, unpackBytes, type HostData } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { deviceBytes, type Program, type ProgramBuffer } from '../../src/runtime/program.ts';
-import '../../src/compile/chunks/all.ts';
+import '../../src/compile/all.ts';
 
 /** Element arrays by buffer name. */
 export type Arrays = Map<string, HostData>;

@@ -3,7 +3,7 @@
 
 import { rowFamilies, type Row } from '../../scripts/operations/rows.ts';
 import { describe, expect, test } from 'vitest';
-import { slotsBy } from '../../src/compile/chunks/all.ts';
+import { slotsBy } from '../../src/compile/all.ts';
 import { chunksOf } from '../../src/compile/chunks.ts';
 import { compileGraph, type CompileOptions } from '../../src/compile.ts';
 import { CompilerBug, SinterError } from '../../src/errors.ts';

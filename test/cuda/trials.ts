@@ -11,7 +11,7 @@ import {
   type ProgramStep,
 } from '../../src/runtime/program.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import '../../src/compile/chunks/all.ts';
+import '../../src/compile/all.ts';
 
 /** A Loop of a name of its own, and the elements of the global buffers it reads, in order. */
 export interface Trial {

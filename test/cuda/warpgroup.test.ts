@@ -17,7 +17,7 @@ import { deviceBytes } from '../../src/runtime/program.ts';
 import { unsharedMemory } from '../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../src/schedule/target.ts';
-import '../../src/compile/chunks/all.ts';
+import '../../src/compile/all.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { inputsOf } from '../codegen/template/mma-cases.ts';
 import { graphOf } from '../codegen/template/product-graph.ts';

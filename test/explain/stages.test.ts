@@ -1,7 +1,7 @@
 // Stages of a train step, by node and by kernel; and that every sentence an explanation says is whole.
 
 import { describe, expect, test } from 'vitest';
-import { explain } from '../../src/explain.ts';
+import { explain } from '../../src/explain/explain.ts';
 import * as sn from '../../src/index.ts';
 import type { Explained } from '../../src/index.ts';
 import { workloads } from '../../src/workloads/all.ts';

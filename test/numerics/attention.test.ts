@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { compileGraph } from '../../src/compile.ts';
-import { explain } from '../../src/explain.ts';
+import { explain } from '../../src/explain/explain.ts';
 import * as sn from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';

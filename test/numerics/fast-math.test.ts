@@ -12,7 +12,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { Prelude } from '../../src/codegen/emit/wgsl/prelude.ts';
 import { spell } from '../../src/codegen/emit/wgsl/spelling.ts';
 import { primary } from '../../src/codegen/emit/shared/term.ts';
-import '../../src/compile/chunks/all.ts';
+import '../../src/compile/all.ts';
 import {
   argumentsOf,
   disagreements,

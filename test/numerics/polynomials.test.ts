@@ -2,7 +2,7 @@
 // another runtime.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { explain } from '../../src/explain.ts';
+import { explain } from '../../src/explain/explain.ts';
 import * as sn from '../../src/index.ts';
 import { exportOnnx } from '../../src/onnx/index.ts';
 import { expectOutputs } from '../support/onnx/exported.ts';

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { explain } from '../../src/explain.ts';
+import { explain } from '../../src/explain/explain.ts';
 import * as sn from '../../src/index.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;

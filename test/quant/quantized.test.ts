@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
 import { decodeBlocks } from '../../src/ir/blocks/decode.ts';
 import { blockFacts, type BlockFormat } from '../../src/ir/blocks/format.ts';
-import { explainFor } from '../../src/explain.ts';
+import { explainFor } from '../../src/explain/explain.ts';
 import { Module } from '../../src/nn/index.ts';
 import {
   blockFormats,

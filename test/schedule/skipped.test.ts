@@ -9,7 +9,7 @@ import { blocksOf } from '../../src/codegen/template/map/block.ts';
 import { rowsOf } from '../../src/codegen/template/map/cpu/rows.ts';
 import { isStraight } from '../../src/codegen/template/map/map.ts';
 import { compileGraph } from '../../src/compile.ts';
-import type { Stage } from '../../src/dump/stages.ts';
+import type { Stage } from '../../src/dump/stage.ts';
 import { topological, type Graph } from '../../src/ir/graph.ts';
 import { isFoldable } from '../../src/ir/passes/foldable.ts';
 import { foldConstants } from '../../src/ir/passes/fold.ts';

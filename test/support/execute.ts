@@ -4,7 +4,7 @@
 import { compileGraph, lowerGraph, optimise } from '../../src/compile.ts';
 import { interpretLoop } from './interpret/run.ts';
 import type { Loop } from '../../src/codegen/loop/loop.ts';
-import { paddedSize } from '../../src/codegen/lower/expressions.ts';
+import { paddedSize } from '../../src/codegen/expression/lowering.ts';
 import type { PinnedTilings } from '../../src/codegen/template/contract/strategies.ts';
 import { verifyLoop } from '../../src/codegen/loop/verify.ts';
 import { dtypeBytes, isFloat } from '../../src/ir/dtype.ts';

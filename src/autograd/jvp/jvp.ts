@@ -8,7 +8,7 @@ import { fullLike } from '../../ir/build.ts';
 import { isComplex, isInexact } from '../../ir/dtype.ts';
 import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import { onBehalf } from '../../ir/origin.ts';
+import { onBehalf } from '../../ir/origin/origin.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { foldUniform, plus, type Rule } from '../cotangent.ts';
 import { derivedInputs } from '../custom.ts';

@@ -2,7 +2,8 @@
 // beside the slices, and gives those of what it gives.
 
 import { fullLike } from '../../ir/build.ts';
-import { graphOf, inputsOf, iterate, regionOf } from '../../ir/control/iterate.ts';
+import { inputsOf, iterate } from '../../ir/control/iterate.ts';
+import { graphOf, regionOf } from '../../ir/text/region.ts';
 import { Parameters } from '../../ir/control/parameters.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { GraphBuilder, rewrite, type Node, type NodeOf } from '../../ir/graph.ts';

@@ -2,7 +2,8 @@
 // where any example's differs, which may take a few tries to find; the rest stays single.
 
 import { TensorError } from '../../errors.ts';
-import { graphOf, iterate, regionOf } from '../../ir/control/iterate.ts';
+import { iterate } from '../../ir/control/iterate.ts';
+import { graphOf, regionOf } from '../../ir/text/region.ts';
 import { dims, GraphBuilder, rewrite, type Node, type NodeOf } from '../../ir/graph.ts';
 import { anyGuard, guardedRegion } from './guarded.ts';
 import { lead, moveAxis, type Batch, type Operand } from './rule.ts';

@@ -5,7 +5,7 @@
 import { CompilerBug } from '../../errors.ts';
 import { topological, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import { onBehalf } from '../../ir/origin.ts';
+import { onBehalf } from '../../ir/origin/origin.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { customOnBatch } from './custom.ts';

@@ -2,7 +2,7 @@
 // device; prints times, kernels and bytes of each, and how long a replayed run keeps the host.
 
 import { SinterError } from '../../errors.ts';
-import { explainFor } from '../../explain.ts';
+import { explainFor } from '../../explain/explain.ts';
 import { setDevice } from '../../index.ts';
 import { targetOf, type Target } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';

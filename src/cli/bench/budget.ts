@@ -1,7 +1,7 @@
 // `sinter budget`: kernels, bytes moved and peak memory of every workload, counted for a GPU
 // without one.
 
-import { explainFor } from '../../explain.ts';
+import { explainFor } from '../../explain/explain.ts';
 import { gpuTarget } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
 import { workloads } from '../../workloads/all.ts';

@@ -5,7 +5,7 @@
 // wait finds the host's caches cold, and takes twice as long where it is one kernel.
 
 import { SinterError } from '../../errors.ts';
-import { explainFor } from '../../explain.ts';
+import { explainFor } from '../../explain/explain.ts';
 import { synchronize, type Tensor } from '../../index.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { targetOf } from '../../schedule/target.ts';

@@ -2,7 +2,7 @@
 // falling, the kernels of a train step, and what the model writes in the end.
 
 import { readFile } from 'node:fs/promises';
-import type { ExplainedKernel } from '../../explain.ts';
+import type { ExplainedKernel } from '../../explain/explain.ts';
 import * as sn from '../../index.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, showCount, table } from '../../table.ts';

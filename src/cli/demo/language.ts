@@ -2,7 +2,7 @@
 // differentiates, and takes an AdamW step over memory it is given; and one compiled function that
 // continues a text.
 
-import { explainFor, type Explanation } from '../../explain.ts';
+import { explainFor, type Explanation } from '../../explain/explain.ts';
 import * as sn from '../../index.ts';
 import type { Tensor, TensorLike } from '../../index.ts';
 import { adamW, warmupCosine, type OptimizerState } from '../../optim/index.ts';

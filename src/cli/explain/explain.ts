@@ -9,7 +9,7 @@ import {
   type ExplainedNode,
   type ExplainedSeparation,
   type Explanation,
-} from '../../explain.ts';
+} from '../../explain/explain.ts';
 import { passesText } from '../../explain/passes.ts';
 import { kernelPage } from '../../explain/text.ts';
 import { setDevice } from '../../index.ts';

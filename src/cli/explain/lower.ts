@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lower } from '../../explain.ts';
+import { lower } from '../../explain/explain.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
 import { text, type Command } from '../command.ts';
 

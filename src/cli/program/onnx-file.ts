@@ -10,7 +10,7 @@ import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { handleOf } from '../../tensor/tensor.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { UsageError } from '../command.ts';
-import { literalTensor } from '../run/tensor-files.ts';
+import { literalTensor } from './literal.ts';
 
 export interface OnnxProgram {
   /** The entry `run` at some sizes. Throws UsageError where others are open. */

@@ -6,7 +6,8 @@ import { toHostTensor, type HostTensor } from '../../io/index.ts';
 import { UsageError } from '../command.ts';
 import { isImage, readImage, type Normalisation } from './images.ts';
 import type { ModelPort, NamedTensors } from './model.ts';
-import { inDType, literalTensor, namedFile, readTensorFile } from './tensor-files.ts';
+import { inDType, namedFile, readTensorFile } from './tensor-files.ts';
+import { literalTensor } from '../program/literal.ts';
 
 export interface InputChoice {
   /** `NAME=FILE`, `NAME=1,2,3`; a model of one input needs no name. */

@@ -1,11 +1,11 @@
 // Tensors between files and commands: npy, npz, safetensors, TensorProto and images by a file's
-// ending, and numbers written on the command line itself.
+// ending.
 
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { SinterError } from '../../errors.ts';
-import { tensor, type DType, type Tensor } from '../../index.ts';
+import { tensor, type DType } from '../../index.ts';
 import {
   fromHostTensor,
   readNpy,
@@ -132,39 +132,6 @@ function only(file: string, tensors: ReadonlyMap<string, HostTensor>): [string, 
   throw new UsageError(
     `--output: ${file} takes one tensor, and there are ${tensors.size}: ${names}\n  try: --output NAME=FILE for each, or a .npz or .safetensors file`,
   );
-}
-
-/**
- * A number, or numbers between commas, as a tensor; undefined where the text is none. A lone number
- * fits shapes of one element.
- */
-export function literalTensor(
-  text: string,
-  dtype: DType,
-  shape: readonly (number | string)[] | undefined,
-): Tensor | undefined {
-  const parts = text.split(',').map((part) => part.trim());
-  const isNumber = (part: string): boolean =>
-    /^(?:[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf|nan|true|false)$/i.test(part);
-  if (!parts.every(isNumber)) return undefined;
-  const isFixed = shape?.every((size) => typeof size === 'number') ?? false;
-  const sizes = isFixed ? (shape as readonly number[]) : undefined;
-  const count = sizes?.reduce((product, size) => product * size, 1);
-  const own = parts.length === 1 && shape?.length !== 1 ? [] : [parts.length];
-  return tensor(parts.map((part) => numberOf(part, dtype)) as number[], {
-    dtype,
-    shape: count === parts.length ? [...sizes!] : own,
-  });
-}
-
-function numberOf(part: string, dtype: DType): number | bigint | boolean {
-  if (/^(?:true|false)$/i.test(part))
-    return dtype === 'bool' ? /true/i.test(part) : Number(/true/i.test(part));
-  if (dtype === 'bool') return Number(part) !== 0;
-  if (/inf/i.test(part)) return part.startsWith('-') ? -Infinity : Infinity;
-  return dtype.endsWith('64') && !dtype.startsWith('f') && /^[-+]?\d+$/.test(part)
-    ? BigInt(part)
-    : Number(part);
 }
 
 /**

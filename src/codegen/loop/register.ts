@@ -1,7 +1,7 @@
 // Registers: what elements are computed in once they are read.
 
 import { lowered, type DType, type RealDType } from '../../ir/dtype.ts';
-import type { RegisterType } from './loop.ts';
+import type { RegisterType, Value } from './loop.ts';
 
 const registers: Readonly<Record<RealDType, RegisterType>> = {
   f32: 'f32',
@@ -22,4 +22,9 @@ const registers: Readonly<Record<RealDType, RegisterType>> = {
 /** The register type that elements of a storage dtype are widened to. */
 export function widened(dtype: DType): RegisterType {
   return registers[lowered(dtype)];
+}
+
+/** One lane of a vector; a scalar is the same in all. */
+export function laneOf(value: Value, lane: number): Value {
+  return value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
 }

@@ -17,7 +17,7 @@ import {
   withOperands,
 } from '../loop/builder.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../loop/loop.ts';
-import { divideInts } from '../template/contract/tile.ts';
+import { divideInts } from '../loop/integers.ts';
 import { foldGrid, groupNumber } from '../template/shared/frame.ts';
 import { factsOf, isWarpgroupStmt, rewritten, someStatement } from '../loop/walk.ts';
 

@@ -2,8 +2,8 @@
 // target lacks, and budgets of memory.
 
 import './compiler.ts';
-import { decodedLanes } from '../../codegen/lower/decode.ts';
-import { decoding } from '../../codegen/lower/decoding.ts';
+import { decodedLanes } from '../../codegen/expression/decode.ts';
+import { decoding } from '../../codegen/expression/decoding.ts';
 import { templates } from '../../codegen/lower/templates.ts';
 import { factorLoop } from '../../codegen/template/factor/factor.ts';
 import { fftLoop } from '../../codegen/template/fft/fft.ts';

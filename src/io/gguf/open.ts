@@ -3,14 +3,8 @@
 
 import { SinterError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
-import {
-  aSource,
-  malformed,
-  openSource,
-  webUrl,
-  type ByteSource,
-  type SourceInput,
-} from '../source/source.ts';
+import { aSource, malformed, openSource, webUrl, type SourceInput } from '../source/source.ts';
+import type { ByteSource } from '../source/bytes.ts';
 import {
   readTable,
   storedTensor,

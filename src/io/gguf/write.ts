@@ -6,7 +6,8 @@ import * as arg from '../../ir/arguments.ts';
 import { encodeBlocks } from '../../ir/blocks/encode.ts';
 import { isBlockFormat } from '../../ir/blocks/format.ts';
 import { packBytes } from '../../ir/value.ts';
-import { nodeFiles, unbroken } from '../source/source.ts';
+import { nodeFiles } from '../source/source.ts';
+import { unbroken } from '../source/bytes.ts';
 import {
   decodeStored,
   readTable,

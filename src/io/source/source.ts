@@ -2,24 +2,10 @@
 // bytes. Opened from bytes, a Blob (files of a page are some), a URL, whose server is asked for
 // ranges, or a path under Node.
 
-import { ParseError, SinterError, TensorError } from '../../errors.ts';
+import { ParseError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import type { Place } from '../../platform.ts';
-
-/** Bytes at a place, read by pieces. */
-export interface ByteSource {
-  /** What messages call it by. */
-  readonly name: string;
-  /** Bytes in all. */
-  readonly size: number;
-  /**
-   * The bytes from `begin` up to `end`, exactly; both lie within `size`. They may share memory with the
-   * source and must not be changed.
-   */
-  read(begin: number, end: number, signal?: AbortSignal): Promise<Uint8Array>;
-  /** Gives back what the source holds; nothing can be read afterwards. */
-  close(): Promise<void>;
-}
+import { type ByteSource, unbroken, complete } from './bytes.ts';
 
 /** What a source is opened from: a path or `file:` URL (Node), an `http:` URL, a Blob, bytes, or a source of one's own. */
 export type SourceInput = Place | Blob | Uint8Array | ByteSource;
@@ -92,21 +78,6 @@ export async function nodeFiles(op: string): Promise<typeof import('../files.ts'
   throw new TensorError('E_UNSUPPORTED', op, 'a page has no files', 'a URL, or a File that the user chose');
 }
 
-/** What a place gives; E_IO where that fails. */
-export async function unbroken<T>(op: string, name: string, use: () => Promise<T>): Promise<T> {
-  try {
-    return await use();
-  } catch (cause) {
-    if (cause instanceof SinterError || isAbort(cause)) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new SinterError('E_IO', `${op}: ${name}: ${reason}`, { cause });
-  }
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
-}
-
 async function reading(
   op: string,
   name: string,
@@ -115,19 +86,6 @@ async function reading(
   read: (begin: number, end: number) => Promise<Uint8Array>,
 ): Promise<Uint8Array> {
   return unbroken(op, name, async () => complete(op, name, begin, end, await read(begin, end)));
-}
-
-/** The bytes, if they are as many as were asked for; E_IO else. */
-export function complete(
-  op: string,
-  name: string,
-  begin: number,
-  end: number,
-  bytes: Uint8Array,
-): Uint8Array {
-  if (bytes.length === end - begin) return bytes;
-  const problem = `bytes ${begin} to ${end} were asked for, ${bytes.length} of ${end - begin} came`;
-  throw new SinterError('E_IO', `${op}: ${name}: ${problem}`);
 }
 
 function ofBytes(bytes: Uint8Array): ByteSource {

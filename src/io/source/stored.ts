@@ -8,7 +8,7 @@ import { blockFacts, isBlockFormat, type BlockFormat } from '../../ir/blocks/for
 import { dtypeBytes, isComplex, type DType } from '../../ir/dtype.ts';
 import { unpackBytes } from '../../ir/value.ts';
 import { packedBytes } from '../host.ts';
-import type { ByteSource } from './source.ts';
+import type { ByteSource } from './bytes.ts';
 
 /** How a tensor is stored: an element type, or a format of blocks. */
 export type StoredType = DType | BlockFormat;

@@ -3,7 +3,7 @@
 // asked for the whole file again and again.
 
 import { SinterError, TensorError } from '../../errors.ts';
-import { complete, unbroken, type ByteSource } from './source.ts';
+import { complete, unbroken, type ByteSource } from './bytes.ts';
 
 interface Answer {
   readonly bytes: Uint8Array;

@@ -4,24 +4,11 @@
 // its outputs are the next carries, then slices that are stacked. A node stands for one result:
 // nodes that differ in `result` alone are siblings, and one loop computes all of them.
 
-import { GraphBuilder, rewrite, sameAttrs, type Graph, type Node, type NodeOf } from '../graph.ts';
+import { GraphBuilder, sameAttrs, type Node, type NodeOf } from '../graph.ts';
 import type { Attrs } from '../ops.ts';
-import { print } from '../text/print.ts';
-import { Region } from './region.ts';
 
 /** A loop without the choice of a result. */
 export type Iteration = Omit<Attrs<'iterate'>, 'result'>;
-
-/** The region of a graph: its nodes made anew, so that it holds on to nothing around it. */
-export function regionOf(graph: Graph): Region {
-  const fresh = rewrite(graph, () => undefined, new GraphBuilder());
-  return new Region(fresh, print(fresh));
-}
-
-/** The graph of a region. */
-export function graphOf({ graph }: Region): Graph {
-  return graph as Graph;
-}
 
 /** All results of a loop: the last carries, then the stacked slices. */
 export function iterate(b: GraphBuilder, inputs: readonly Node[], attrs: Iteration): Node[] {

@@ -3,7 +3,7 @@
 // carries, which it writes a slice of. Carries that no wanted result depends on are left out.
 
 import { add, broadcast, constant, full, reshape, sub } from '../build.ts';
-import { graphOf } from './iterate.ts';
+import { graphOf } from '../text/region.ts';
 import { Parameters } from './parameters.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node } from '../graph.ts';
 import type { Attrs } from '../ops.ts';

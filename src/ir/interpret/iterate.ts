@@ -1,6 +1,6 @@
 // What a loop means: its region is interpreted once a turn, as long as the guard is not 0.
 
-import { graphOf } from '../control/iterate.ts';
+import { graphOf } from '../text/region.ts';
 import type { Graph } from '../graph.ts';
 import type { Attrs } from '../ops.ts';
 import { sizeOf, type FixedShape } from '../shape.ts';

@@ -6,7 +6,7 @@
 
 import { slice } from '../build.ts';
 import { dims, GraphBuilder, readInputs, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
-import { onBehalf } from '../origin.ts';
+import { onBehalf } from '../origin/origin.ts';
 import { held, spreadConstant } from './pattern.ts';
 import { rule, rulePass, type Rule } from './rules.ts';
 

@@ -8,7 +8,7 @@ import { rebuild, rewrite, type Graph, type GraphBuilder, type Node } from '../g
 import type { Op } from '../ops.ts';
 import { printNode } from '../text/print.ts';
 import { sameShape } from '../shape.ts';
-import { noteRule } from './trace.ts';
+import { noteRule } from '../origin/trace.ts';
 
 /**
  * One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold.

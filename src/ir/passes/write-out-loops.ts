@@ -2,7 +2,8 @@
 // one. Equal loops are written once.
 
 import { constant, full, reshape, slice } from '../build.ts';
-import { graphOf, siblingKey } from '../control/iterate.ts';
+import { siblingKey } from '../control/iterate.ts';
+import { graphOf } from '../text/region.ts';
 import {
   dims,
   rewrite,

@@ -5,7 +5,7 @@ import { SinterError } from '../../errors.ts';
 import { broadcast, cast, constant, mul, permute, reshape, slice, where } from '../build.ts';
 import { scalarType, type DType, type ScalarDType } from '../dtype.ts';
 import { dims, GraphBuilder, type Node, type NodeOf } from '../graph.ts';
-import { onBehalf } from '../origin.ts';
+import { onBehalf } from '../origin/origin.ts';
 import { showShape } from '../shape.ts';
 import type { Scalar } from '../value.ts';
 import {

@@ -3,7 +3,7 @@
 
 import { sameAttrs, type Node } from '../graph.ts';
 import type { Shape } from '../shape.ts';
-import { Region } from '../control/region.ts';
+import { Region } from '../region.ts';
 import { recordingOf, RegionStructure, type RegionParameter } from './region.ts';
 import { isVarying, type Num, type Sizes, type Values } from './size.ts';
 import type { Fields, Part, RecordedPart, Recording, Structure } from './structure.ts';

@@ -2,8 +2,8 @@
 // those of several sizes are one structure, whose sizes are those of the world outside.
 
 import type { DType } from '../dtype.ts';
-import { graphOf } from '../control/iterate.ts';
-import { Region } from '../control/region.ts';
+import { graphOf } from '../text/region.ts';
+import { Region } from '../region.ts';
 import type { Graph, Node } from '../graph.ts';
 import { isView } from '../ops.ts';
 import { isWide } from '../dtype.ts';

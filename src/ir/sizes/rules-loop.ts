@@ -1,8 +1,8 @@
 // Loops over values of varying sizes. What a loop carries has one size in every turn, which is the size outside, so that
 // its body is made at the same capacities; run-time scalars of the body are the same in every turn.
 
-import { regionOf } from '../control/iterate.ts';
-import { Region } from '../control/region.ts';
+import { regionOf } from '../text/region.ts';
+import { Region } from '../region.ts';
 import type { Attrs } from '../ops.ts';
 import { capacityOf, fixedAxis, prefixAxis, type Axis } from './layout.ts';
 import { Lowering, type Sized, type SizeScalar } from './lowering.ts';

@@ -3,8 +3,8 @@
 
 import { TensorError } from '../../errors.ts';
 import { attrProblem } from '../attrs.ts';
-import { regionOf } from '../control/iterate.ts';
-import { Region } from '../control/region.ts';
+import { regionOf } from './region.ts';
+import { Region } from '../region.ts';
 import { integerRange, isComplex, isDType, isFloat, type DType } from '../dtype.ts';
 import { irGrammar } from './grammar.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../graph.ts';

@@ -7,7 +7,7 @@
 import type { TensorType } from '../infer.ts';
 import { topological, type Graph, type Node } from '../graph.ts';
 import { facts, isOp } from '../ops.ts';
-import { Region } from '../control/region.ts';
+import { Region } from '../region.ts';
 import type { Dim } from '../shape.ts';
 
 /** The text of a graph; `parse` gives an equal graph back. */

@@ -11,7 +11,7 @@ import { fromBytes } from '../../tensor/recording/record.ts';
 import type { RopeScaling } from '../config/config.ts';
 import { configFromGguf } from '../config/gguf.ts';
 import type { Weight } from '../decoder/weights.ts';
-import type { ModelSource } from '../load.ts';
+import type { ModelSource } from './model.ts';
 import { textOfGguf, type TextOptions } from '../text/gguf.ts';
 
 interface SourceOptions extends TextOptions {

@@ -1,7 +1,7 @@
 // The form in which graphs are spelled and patterns are looked for: what the compiler's own first
 // passes make of a graph.
 
-import { graphOf } from '../../ir/control/iterate.ts';
+import { graphOf } from '../../ir/text/region.ts';
 import { topological, type Graph, type NodeOf } from '../../ir/graph.ts';
 import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';

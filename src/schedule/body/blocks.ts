@@ -1,5 +1,5 @@
 // Which words of a row of blocks hold a value: takes a format and a column, gives the words' places
-// in the row, codes before scales. What they say together, codegen/lower/decode.ts computes.
+// in the row, codes before scales. What they say together, codegen/expression/decode.ts computes.
 
 import type { BlockFormat } from '../../ir/blocks/format.ts';
 import { planeOffsets } from '../../ir/blocks/sizes.ts';

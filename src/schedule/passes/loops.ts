@@ -5,8 +5,8 @@
 // where it lies.
 
 import { cast, full } from '../../ir/build.ts';
-import { graphOf, regionOf } from '../../ir/control/iterate.ts';
-import type { Region } from '../../ir/control/region.ts';
+import { graphOf, regionOf } from '../../ir/text/region.ts';
+import type { Region } from '../../ir/region.ts';
 import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import {
   dims,

@@ -23,7 +23,7 @@ import {
   type NodeOf,
 } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
-import { onBehalf } from '../../ir/origin.ts';
+import { onBehalf } from '../../ir/origin/origin.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { shortBitcast, shortBits } from './bitcast.ts';
 import type { Target } from '../target.ts';

@@ -3,7 +3,7 @@
 
 import { CompilerBug } from '../../errors.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
-import { onBehalf } from '../../ir/origin.ts';
+import { onBehalf } from '../../ir/origin/origin.ts';
 import { isRepeatable, type Segments } from './segments.ts';
 
 /** A node as the graph has it, or as one of its segments computes it again. */

@@ -3,7 +3,7 @@
 
 import type { Node } from '../../ir/graph.ts';
 import { callOf, type Call } from '../../ir/call-site.ts';
-import { setWitness, type Cause } from '../../ir/origin.ts';
+import { setWitness, type Cause } from '../../ir/origin/origin.ts';
 
 /** Weak: nodes go with the graphs they are of. */
 const calls = new WeakMap<Node, Call>();

@@ -3,7 +3,8 @@
 // once.
 
 import { add, cast, complex, constant, imag, mul, real, reshape } from '../../ir/build.ts';
-import { iterate, regionOf } from '../../ir/control/iterate.ts';
+import { iterate } from '../../ir/control/iterate.ts';
+import { regionOf } from '../../ir/text/region.ts';
 import { Parameters } from '../../ir/control/parameters.ts';
 import { isComplex, partType, type DType } from '../../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Node, type NodeOf } from '../../ir/graph.ts';

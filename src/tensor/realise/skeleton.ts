@@ -15,7 +15,7 @@ import {
   type Node,
   type NodeOf,
 } from '../../ir/graph.ts';
-import { onBehalf } from '../../ir/origin.ts';
+import { onBehalf } from '../../ir/origin/origin.ts';
 import { isView } from '../../ir/ops.ts';
 import { sameShape, type Shape } from '../../ir/shape.ts';
 import { offsetsOf, placed, restHash, sameRest } from '../recording/offsets.ts';

@@ -11,7 +11,7 @@ import { checkLaw } from '../../support/property.ts';
 import { expectClose } from '../../support/random/graph.ts';
 import { rowTargets, smallBlocks } from '../../support/targets.ts';
 import { folds, grids, inputsOf, specified } from './programs.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 
 const targets = [
   wasmTarget,

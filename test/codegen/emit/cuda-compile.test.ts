@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 
 import { emitCuda } from '../../../src/codegen/emit/cuda/emit.ts';
 import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
-import { lower } from '../../../src/explain.ts';
+import { lower } from '../../../src/explain/explain.ts';
 import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { cudaTarget, type Target } from '../../../src/schedule/target.ts';

@@ -17,7 +17,7 @@ import { definitions } from '../../../src/codegen/emit/cuda/prelude-functions.ts
 import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { compileGraph } from '../../../src/compile.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
-import { lower } from '../../../src/explain.ts';
+import { lower } from '../../../src/explain/explain.ts';
 import { cudaTarget } from '../../../src/schedule/target.ts';
 import { workloads } from '../../../src/workloads/all.ts';
 import { Sketch } from '../cases.ts';

@@ -4,7 +4,7 @@ import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
 import type { Loop } from '../../../src/codegen/loop/loop.ts';
 import { dtypeBytes } from '../../../src/ir/dtype.ts';
 import { emptyData, packBytes, unpackBytes } from '../../../src/ir/value.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import type { Arrays } from '../run-loop.ts';
 
 /** Bytes between two buffers, so that no access near an end meets another buffer unnoticed: filled, and looked at afterwards. */

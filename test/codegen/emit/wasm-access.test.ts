@@ -7,7 +7,7 @@ import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
 import { widened } from '../../../src/codegen/loop/register.ts';
 import { realDTypes as dtypes, isWide, type DType } from '../../../src/ir/dtype.ts';
 import { emptyData, fromReal, unpackBytes, type HostData } from '../../../src/ir/value.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { randomReal } from '../values.ts';
 import type { Arrays } from '../run-loop.ts';
 import { runWasm } from './run-wasm.ts';

@@ -8,7 +8,7 @@ import { checkTypes } from '../../../src/codegen/loop/verify.ts';
 import { halveVectors } from '../../../src/codegen/emit/wasm/rewrite/halves.ts';
 import { isLong } from '../../../src/codegen/emit/wasm/registers.ts';
 import type { HostData } from '../../../src/ir/value.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { runWasm } from './run-wasm.ts';
 
 const f64 = (op: 'add' | 'mul' | 'sub', ...args: Value[]): Value => operation(op, args, 'f64');

@@ -7,7 +7,7 @@ import type { Loop, LoopBuffer, Value } from '../../../src/codegen/loop/loop.ts'
 import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
 import { loopsIn, outlinedLoops } from '../../../src/codegen/emit/wasm/rewrite/outline.ts';
 import { definitionsOf, pointersOf } from '../../../src/codegen/emit/wasm/rewrite/pointers.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { runWasm } from './run-wasm.ts';
 
 const x: LoopBuffer = { name: 'x', space: 'global', dtype: 'f32', size: 64, access: 'read' };

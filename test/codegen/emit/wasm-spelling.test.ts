@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Width } from '../../../src/codegen/loop/loop.ts';
 import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { mapLoop, type Arrays } from '../run-loop.ts';
 import { runWasm } from './run-wasm.ts';
 import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from './spelling-cases.ts';

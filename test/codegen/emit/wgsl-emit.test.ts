@@ -42,7 +42,7 @@ import { randomWords } from '../../../src/ir/interpret/random.ts';
 import { emptyData, fromReal, hostArray, type HostData } from '../../../src/ir/value.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { openWebGpu } from '../../../src/runtime/webgpu/open.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { runLoop, type Arrays } from '../run-loop.ts';
 import { randomInt, randomReal } from '../values.ts';
 

@@ -11,7 +11,7 @@ import { emitWgsl } from '../../../src/codegen/emit/wgsl/emit.ts';
 import { rangesOf } from '../../../src/codegen/loop/ranges.ts';
 import { verifyRanges } from '../../../src/codegen/loop/verify-ranges.ts';
 import { emptyData } from '../../../src/ir/value.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { checkLaw } from '../../support/property.ts';
 
 const ops = ['add', 'sub', 'mul', 'div', 'mod', 'min', 'max', 'floorDiv', 'floorMod'] as const;

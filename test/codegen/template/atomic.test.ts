@@ -20,7 +20,7 @@ import type { DType } from '../../../src/ir/dtype.ts';
 import type { HostData } from '../../../src/ir/value.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { openDevice } from '../../../src/runtime/registry.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { runLoop } from '../run-loop.ts';
 
 const item = builtin('local', 0);

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { compileGraph } from '../../../src/compile.ts';
-import { explain } from '../../../src/explain.ts';
+import { explain } from '../../../src/explain/explain.ts';
 import * as sn from '../../../src/index.ts';
 import type { Tensor } from '../../../src/index.ts';
 import type { Graph } from '../../../src/ir/graph.ts';

@@ -15,7 +15,7 @@ import { emptyData, type HostArray } from '../../../src/ir/value.ts';
 import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { expectClose } from '../../support/random/graph.ts';

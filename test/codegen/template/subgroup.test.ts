@@ -21,7 +21,7 @@ import { emptyData, hostArray, type HostData } from '../../../src/ir/value.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { openDevice } from '../../../src/runtime/registry.ts';
 import { gpuTarget } from '../../../src/schedule/target.ts';
-import '../../../src/compile/chunks/all.ts';
+import '../../../src/compile/all.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { expectClose } from '../../support/random/graph.ts';
 import { Sketch } from '../cases.ts';

@@ -193,13 +193,13 @@ export const slots: readonly Slot<unknown>[] = [];
   },
   {
     what: 'import of all chunks',
-    file: 'src/compile/chunks/all.ts',
+    file: 'src/compile/all.ts',
     at: { before: 'import { slots as verifiers }' },
-    text: "import { slots as toy } from './toy.ts';\n",
+    text: "import { slots as toy } from './chunks/toy.ts';\n",
   },
   {
     what: 'row of all chunks',
-    file: 'src/compile/chunks/all.ts',
+    file: 'src/compile/all.ts',
     at: { before: '  verifiers,' },
     text: '  toy,\n',
   },

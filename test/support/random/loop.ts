@@ -1,7 +1,8 @@
 // Random loops: of a few carries, stacks and invariants of small shapes.
 
 import { add, broadcast, cast, constant, mul, reduce, reshape, unary, where } from '../../../src/ir/build.ts';
-import { iterate, regionOf } from '../../../src/ir/control/iterate.ts';
+import { iterate } from '../../../src/ir/control/iterate.ts';
+import { regionOf } from '../../../src/ir/text/region.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { dims, GraphBuilder, type Graph, type Node, type NodeOf } from '../../../src/ir/graph.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../../src/ir/shape.ts';

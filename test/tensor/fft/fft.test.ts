@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
-import { explainFor } from '../../../src/explain.ts';
+import { explainFor } from '../../../src/explain/explain.ts';
 import { gpuTarget, wasmTarget } from '../../../src/schedule/target.ts';
 import { checkLawAsync } from '../../support/property.ts';
 

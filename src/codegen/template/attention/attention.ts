@@ -7,7 +7,7 @@ import type { Loop } from '../../loop/loop.ts';
 import { firstFitting, type FittingStrategy } from '../shared/first-fit.ts';
 import type { Frame } from '../shared/frame.ts';
 import { Slot } from '../../../slot.ts';
-import type { Attention } from './gpu/rows.ts';
+import type { Attention } from './rows.ts';
 
 /** In the order in which they are tried. Lanes fit everything. */
 export const attentionStrategies: Readonly<

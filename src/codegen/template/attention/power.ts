@@ -3,7 +3,7 @@
 import type { Expr } from '../../../schedule/body/expr.ts';
 import type { Body } from '../../../schedule/kernel.ts';
 import type { LoopBuilder } from '../../loop/builder.ts';
-import type { LoweringOptions } from '../../lower/binding.ts';
+import type { LoweringOptions } from '../../expression/binding.ts';
 import { powerOfTwo } from '../row-reduction/softmax.ts';
 
 /** exp(x − max), whose error may grow with the exponent, by a power of two. */

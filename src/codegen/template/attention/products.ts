@@ -7,11 +7,11 @@ import { addIndex, atomsOf, scaleIndex } from '../../../ir/index-algebra/expr.ts
 import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Write } from '../../../schedule/kernel.ts';
 import { addInts, both, constant, less, operation } from '../../loop/builder.ts';
-import { rounded } from '../../lower/convert.ts';
-import { laneAtom, quadIndex, type Lowering } from '../../lower/expressions.ts';
+import { rounded } from '../../expression/convert.ts';
+import { laneAtom, quadIndex, type Lowering } from '../../expression/lowering.ts';
 import type { LoopBuffer, Value } from '../../loop/loop.ts';
-import type { AttentionRows } from './gpu/rows.ts';
-import type { KeyBlock } from './gpu/seats.ts';
+import type { AttentionRows } from './rows.ts';
+import type { KeyBlock } from './seats.ts';
 import { bufferName } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
 

@@ -3,7 +3,7 @@
 import type { Node } from '../../../ir/graph.ts';
 import { constant, operation } from '../../loop/builder.ts';
 import { isOfProducts } from './products.ts';
-import type { AttentionRows } from './gpu/rows.ts';
+import type { AttentionRows } from './rows.ts';
 import { bufferName } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
 

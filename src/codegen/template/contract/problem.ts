@@ -10,7 +10,7 @@ import { sizeOf } from '../../../ir/shape.ts';
 import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
 import type { MatrixType } from '../../loop/loop.ts';
-import { laneAtom, quadIndex } from '../../lower/expressions.ts';
+import { laneAtom, quadIndex } from '../../expression/lowering.ts';
 import { blockRows } from './blocks.ts';
 import { tiledOperand } from './tile-map.ts';
 

@@ -5,7 +5,8 @@ import { addInts, constant, less, mulInts, operation, type LoopBuilder } from '.
 import type { Value } from '../../loop/loop.ts';
 import type { Contract } from './problem.ts';
 import { exchanged, fragment, isOddLane } from '../shared/fragment.ts';
-import { divideInts, type TileLowering } from './tile.ts';
+import { type TileLowering } from './tile.ts';
+import { divideInts } from '../../loop/integers.ts';
 
 /** Which tile a number stands for: bands of `band` tile rows, in each column by column, so that workgroups that run at a time
  *  share operands in the cache. */

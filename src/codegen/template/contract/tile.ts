@@ -13,8 +13,8 @@ import {
   splat,
   type LoopBuilder,
 } from '../../loop/builder.ts';
-import { rounded } from '../../lower/convert.ts';
-import { laneAtom, Lowering, quadIndex, registerOf } from '../../lower/expressions.ts';
+import { rounded } from '../../expression/convert.ts';
+import { laneAtom, Lowering, quadIndex, registerOf } from '../../expression/lowering.ts';
 import type { Value } from '../../loop/loop.ts';
 import type { Contract } from './problem.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
@@ -35,11 +35,6 @@ export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
   const [left, right] = [splat(a, sum.width), splat(c, sum.width)];
   if (sum.type === 'f32' || sum.type === 'f64') return operation('fma', [left, right, sum], sum.type);
   return arithmetic('add', [arithmetic('mul', [left, right], sum.type), sum], sum.type);
-}
-
-/** One lane of a vector; a scalar is the same in all. */
-export function laneOf(value: Value, lane: number): Value {
-  return value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };
 }
 
 /** Positions along an axis, and whether they are inside it. */
@@ -159,23 +154,4 @@ export class TileLowering {
 /** Four elements of workgroup memory from an index that is a multiple of four. */
 export function sharedQuad(buffer: string, index: Value, sum: Value): Value {
   return { kind: 'load', buffer, index, aligned: true, type: sum.type, width: 4 };
-}
-
-/** i32 quotient and remainder of a nonnegative value by a constant, and what to call them. */
-export function divideInts(
-  b: LoopBuilder,
-  value: Value,
-  by: number,
-  names: readonly [string, string],
-): readonly [Value, Value] {
-  if (by === 1) return [value, constant(0)];
-  return [
-    b.let(operation('div', [value, constant(by)], 'i32'), names[0]),
-    b.let(operation('mod', [value, constant(by)], 'i32'), names[1]),
-  ];
-}
-
-/** a·by + c */
-export function place(a: Value, by: number, c: Value): Value {
-  return addInts(mulInts(a, constant(by)), c);
 }

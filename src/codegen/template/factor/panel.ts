@@ -18,8 +18,8 @@ import {
   type LoopBuilder,
 } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, RegisterType, Value, Width } from '../../loop/loop.ts';
-import { laneAtom, Lowering, registerOf } from '../../lower/expressions.ts';
-import { divideInts } from '../contract/tile.ts';
+import { laneAtom, Lowering, registerOf } from '../../expression/lowering.ts';
+import { divideInts } from '../../loop/integers.ts';
 import {
   bufferName,
   finish,

@@ -6,7 +6,7 @@ import type { Node } from '../../../ir/graph.ts';
 import { packsOperands } from '../../../schedule/machine.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../loop/builder.ts';
 import type { Loop, Value, Width } from '../../loop/loop.ts';
-import { registerOf } from '../../lower/expressions.ts';
+import { registerOf } from '../../expression/lowering.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { operandAt, type FactorBody } from './panel.ts';
 

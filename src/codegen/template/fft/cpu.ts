@@ -16,7 +16,7 @@ import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Axis } from '../../../schedule/kernel.ts';
 import { addInts, constant, less, mulInts, splat } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value, Width } from '../../loop/loop.ts';
-import { laneAtom, quadIndex, registerOf } from '../../lower/expressions.ts';
+import { laneAtom, quadIndex, registerOf } from '../../expression/lowering.ts';
 import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { butterfly, type Complex } from './butterfly.ts';

@@ -7,7 +7,7 @@ import { dtypeBytes } from '../../../ir/dtype.ts';
 import { axisIndex, constantIndex, offsetIndex } from '../../../ir/index-algebra/expr.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
-import { registerOf } from '../../lower/expressions.ts';
+import { registerOf } from '../../expression/lowering.ts';
 import { isContiguous } from '../row-reduction/tiling.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';
 import { butterfly, type Complex } from './butterfly.ts';

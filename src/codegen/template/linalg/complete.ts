@@ -20,7 +20,7 @@ import {
   type LoopBuilder,
 } from '../../loop/builder.ts';
 import type { Loop, LoopOp, RegisterType, Value } from '../../loop/loop.ts';
-import { Lowering } from '../../lower/expressions.ts';
+import { Lowering } from '../../expression/lowering.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';
 import { copyRows } from './copy.ts';
 

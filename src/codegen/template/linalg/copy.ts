@@ -5,7 +5,7 @@ import type { Node } from '../../../ir/graph.ts';
 import type { Body } from '../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../loop/builder.ts';
 import type { Value } from '../../loop/loop.ts';
-import { Lowering } from '../../lower/expressions.ts';
+import { Lowering } from '../../expression/lowering.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
 
 /** Copies the operand into the result: elements from `first`, `step` apart. */

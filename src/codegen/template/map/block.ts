@@ -22,11 +22,11 @@ import type { Axis, Kernel, Write } from '../../../schedule/kernel.ts';
 import { invocationsToFill } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { addInts, constant, mulInts, type LoopBuilder } from '../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex } from '../../lower/expressions.ts';
+import { laneAtom, Lowering, quadIndex } from '../../expression/lowering.ts';
 import type { Value } from '../../loop/loop.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
-import { divideInts } from '../contract/tile.ts';
+import { divideInts } from '../../loop/integers.ts';
 
 /** A map cut into blocks: four by four along two axes of its result, the last and another one. */
 export interface Blocks {

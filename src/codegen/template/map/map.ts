@@ -5,7 +5,7 @@
 import { constantIndex, substitute, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { addInts, builtin, constant, mulInts, operation } from '../../loop/builder.ts';
-import { laneAtom, Lowering } from '../../lower/expressions.ts';
+import { laneAtom, Lowering } from '../../expression/lowering.ts';
 import type { Axis, Kernel, Write } from '../../../schedule/kernel.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import {

@@ -3,8 +3,8 @@
 import { dynamicIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Axis } from '../../../schedule/kernel.ts';
 import { both, constant, operation, type LoopBuilder } from '../../loop/builder.ts';
-import { rounded } from '../../lower/convert.ts';
-import type { Lowering } from '../../lower/expressions.ts';
+import { rounded } from '../../expression/convert.ts';
+import type { Lowering } from '../../expression/lowering.ts';
 import type { Value } from '../../loop/loop.ts';
 import type { Pick } from './plan.ts';
 

@@ -5,7 +5,7 @@ import type { ElementwiseOp } from '../../../ir/ops.ts';
 import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { RowStage, Write } from '../../../schedule/kernel.ts';
 import { constant, operation, type LoopBuilder } from '../../loop/builder.ts';
-import type { LoweringOptions } from '../../lower/binding.ts';
+import type { LoweringOptions } from '../../expression/binding.ts';
 import type { Value } from '../../loop/loop.ts';
 import { centreOf, isSumOfSoftmax } from './plan.ts';
 

@@ -12,7 +12,7 @@ import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
 import { invocationsToFill, sharesWork } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
-import { laneAtom, quadIndex } from '../../lower/expressions.ts';
+import { laneAtom, quadIndex } from '../../expression/lowering.ts';
 import type { Width } from '../../loop/loop.ts';
 import type { RowFacts } from './facts.ts';
 import { joinBytes } from '../shared/join.ts';

@@ -4,7 +4,7 @@
 
 import { builtin, constant, operation, type LoopBuilder } from '../../loop/builder.ts';
 import type { Value } from '../../loop/loop.ts';
-import { laneOf } from '../contract/tile.ts';
+import { laneOf } from '../../loop/register.ts';
 
 /** Sizes of one multiplication of a subgroup: `mma.m16n8k16`. */
 export const fragment = { m: 16, n: 8, k: 16 } as const;

@@ -16,7 +16,7 @@ import {
   subgroup,
   type LoopBuilder,
 } from '../../loop/builder.ts';
-import { registerOf } from '../../lower/expressions.ts';
+import { registerOf } from '../../expression/lowering.ts';
 import type { LoopBuffer, RegisterType, Value, Width } from '../../loop/loop.ts';
 import { combine } from './monoid.ts';
 

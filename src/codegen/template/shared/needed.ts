@@ -6,7 +6,7 @@ import { atomsOf } from '../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../schedule/body/expr.ts';
 import type { Axis, Needed } from '../../../schedule/kernel.ts';
 import { both, constant, less, mulInts, type LoopBuilder } from '../../loop/builder.ts';
-import type { Lowering } from '../../lower/expressions.ts';
+import type { Lowering } from '../../expression/lowering.ts';
 import type { Value } from '../../loop/loop.ts';
 import { endOf, type Frame } from './frame.ts';
 

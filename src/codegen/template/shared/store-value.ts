@@ -12,7 +12,7 @@ import {
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Axis, Write } from '../../../schedule/kernel.ts';
 import { constant, less, splat, type LoopBuilder } from '../../loop/builder.ts';
-import { laneAtom, paddedSize, type Lowering } from '../../lower/expressions.ts';
+import { laneAtom, paddedSize, type Lowering } from '../../expression/lowering.ts';
 import type { Value } from '../../loop/loop.ts';
 
 export interface StoreOptions {

@@ -7,7 +7,7 @@ import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex } from '../../lower/expressions.ts';
+import { laneAtom, Lowering, quadIndex } from '../../expression/lowering.ts';
 import type { Loop, LoopOp, Value } from '../../loop/loop.ts';
 import { bufferName, finish, foldGrid, invocation, openBuilder, type Frame } from '../shared/frame.ts';
 import { combineLanes } from '../shared/monoid.ts';

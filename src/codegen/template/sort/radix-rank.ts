@@ -18,7 +18,7 @@ import {
   operation,
   type LoopBuilder,
 } from '../../loop/builder.ts';
-import { Lowering } from '../../lower/expressions.ts';
+import { Lowering } from '../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import {
   bufferName,

@@ -8,7 +8,7 @@ import { isFloat } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { addInts, both, constant, operation } from '../../loop/builder.ts';
-import { Lowering } from '../../lower/expressions.ts';
+import { Lowering } from '../../expression/lowering.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import { bufferName, finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';

@@ -6,7 +6,7 @@ import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { addInts, both, builtin, constant, less, mulInts, operation } from '../../loop/builder.ts';
-import { Lowering } from '../../lower/expressions.ts';
+import { Lowering } from '../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { countedLoop } from './counted.ts';
 import { bufferName, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';

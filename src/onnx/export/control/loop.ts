@@ -1,7 +1,8 @@
 // Loops as the format has them: `Loop`, and `If` for those of at most one turn that a guard decides.
 // Bodies read stacks and invariants by name from the graph around them; slices are gathered.
 
-import { graphOf, inputsOf, siblingKey } from '../../../ir/control/iterate.ts';
+import { inputsOf, siblingKey } from '../../../ir/control/iterate.ts';
+import { graphOf } from '../../../ir/text/region.ts';
 import { dims, type NodeOf } from '../../../ir/graph.ts';
 import type { FixedShape } from '../../../ir/shape.ts';
 import { Unspelled, type Emitter, type Val } from '../emitter.ts';

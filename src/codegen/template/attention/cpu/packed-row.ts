@@ -6,11 +6,11 @@ import type { Node } from '../../../../ir/graph.ts';
 import { addInts, both, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
 import type { Online, RowStage, Term, Write } from '../../../../schedule/kernel.ts';
-import { rounded } from '../../../lower/convert.ts';
-import { registerOf, type Lowering } from '../../../lower/expressions.ts';
+import { rounded } from '../../../expression/convert.ts';
+import { registerOf, type Lowering } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { writeRows } from '../write.ts';
-import type { Attention, AttentionRows } from '../gpu/rows.ts';
+import type { Attention, AttentionRows } from '../rows.ts';
 import { combine, combineLanes, identity } from '../../shared/monoid.ts';
 
 /** Where the rows of a workgroup keep scores and weights. */

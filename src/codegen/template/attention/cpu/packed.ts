@@ -10,8 +10,8 @@ import type { Axis, InnerProduct, OuterProduct } from '../../../../schedule/kern
 import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
-import { rounded } from '../../../lower/convert.ts';
-import { laneAtom, quadIndex, registerOf } from '../../../lower/expressions.ts';
+import { rounded } from '../../../expression/convert.ts';
+import { laneAtom, quadIndex, registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import {
   coreRow,
@@ -22,14 +22,15 @@ import {
   type Statistics,
 } from './packed-row.ts';
 import { columnsAt, isOfProducts } from '../products.ts';
-import { AttentionRows, type Attention } from '../gpu/rows.ts';
+import { AttentionRows, type Attention } from '../rows.ts';
 import { depthRoom, packPanels, type Depth, type Side } from '../../contract/cpu/panels.ts';
 import { roundedUp } from '../../contract/size.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { bufferName, finish, type Frame } from '../../shared/frame.ts';
 import { isContiguous } from '../../row-reduction/tiling.ts';
 import { storeAt } from '../../shared/store-value.ts';
-import { multiplyAdd, place } from '../../contract/tile.ts';
+import { multiplyAdd } from '../../contract/tile.ts';
+import { place } from '../../../loop/integers.ts';
 
 /** Rows and columns of a tile of sums in registers. */
 const height = 2;

@@ -12,8 +12,8 @@ import { addInts, builtin, constant, mulInts, operation, splat } from '../../../
 import type { LoopBuffer, Value } from '../../../loop/loop.ts';
 import { columnQuad, columnsAt, type AttentionUnits, type Sums } from '../products.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
-import { AttentionRows, type Attention } from './rows.ts';
-import { fewParts, type KeyBlock, type Seats } from './seats.ts';
+import { AttentionRows, type Attention } from '../rows.ts';
+import { fewParts, type KeyBlock, type Seats } from '../seats.ts';
 import { scoresAt, sharedScores, sharesDepth } from './scores.ts';
 import { sweptLoop } from './sweep.ts';
 

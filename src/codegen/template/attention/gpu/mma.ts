@@ -7,18 +7,19 @@
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
-import { rounded } from '../../../lower/convert.ts';
+import { rounded } from '../../../expression/convert.ts';
 import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
 import type { AttentionUnits, Sums } from '../products.ts';
-import { AttentionRows, type Attention } from './rows.ts';
-import type { KeyBlock, Seats } from './seats.ts';
+import { AttentionRows, type Attention } from '../rows.ts';
+import type { KeyBlock, Seats } from '../seats.ts';
 import { matrixType, narrowed } from '../../contract/problem.ts';
 import { exchanged, fragment, isOddLane, lanes, pairOf } from '../../shared/fragment.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { sweptLoop, type Staff } from './sweep.ts';
 import { Stage, type Side } from '../../contract/gpu/mma-stage.ts';
-import { laneOf, place } from '../../contract/tile.ts';
+import { laneOf } from '../../../loop/register.ts';
+import { place } from '../../../loop/integers.ts';
 
 /** How an attention kernel is spread over matrix units. */
 export interface MmaTiling {

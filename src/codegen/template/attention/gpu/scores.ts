@@ -13,11 +13,11 @@ import {
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
-import { rounded } from '../../../lower/convert.ts';
-import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
+import { rounded } from '../../../expression/convert.ts';
+import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
-import { type Attention, type AttentionRows } from './rows.ts';
-import { fewParts } from './seats.ts';
+import { type Attention, type AttentionRows } from '../rows.ts';
+import { fewParts } from '../seats.ts';
 import { combineLanes } from '../../shared/monoid.ts';
 
 /** Every inner dot at this row and the keys of `quad`, by node. Dots of one depth share a loop. */

@@ -13,7 +13,8 @@ import {
 import type { Value } from '../../../loop/loop.ts';
 import type { Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
-import { laneOf, type TileLowering } from '../tile.ts';
+import { type TileLowering } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
 import type { BlockCodes } from './block-codes.ts';
 
 /** Where a group's values are all smaller, they are taken for 0 in part. */

@@ -17,7 +17,7 @@ import {
   splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import { registerOf } from '../../../lower/expressions.ts';
+import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { depthRoom, difference, packPanels, sidesOf, type Depth, type Side } from './panels.ts';
 import type { Contract, ContractProblem } from '../problem.ts';
@@ -25,7 +25,8 @@ import { roundedUp } from '../size.ts';
 import type { Tile } from '../strategy.ts';
 import { endOf, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
-import { accumulators, divideInts, multiplyAdd, place, tileNeeded } from '../tile.ts';
+import { accumulators, multiplyAdd, tileNeeded } from '../tile.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 
 /**
  * What a block has along n, in panels: columns of the right side, or positions of a convolution.

@@ -6,7 +6,7 @@ import { packsOperands } from '../../../../schedule/machine.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { isWide } from '../../../../ir/dtype.ts';
 import { addInts, builtin, constant, mulInts, splat } from '../../../loop/builder.ts';
-import { registerOf } from '../../../lower/expressions.ts';
+import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import type { Contract, ContractProblem, Plane, Window } from '../problem.ts';
 import { hasRows } from '../size.ts';
@@ -15,7 +15,8 @@ import { finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { cpu, shared } from './costs.ts';
 import { imageLines } from './image-lines.ts';
 import { ImageWindow } from './image-window.ts';
-import { divideInts, multiplyAdd, TileLowering } from '../tile.ts';
+import { multiplyAdd, TileLowering } from '../tile.ts';
+import { divideInts } from '../../../loop/integers.ts';
 
 export interface DirectTiling extends Tile {
   /**

@@ -14,7 +14,7 @@ import {
   splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import { registerOf } from '../../../lower/expressions.ts';
+import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { flippedProblem, type Contract, type ContractProblem } from '../problem.ts';
 import { hasRows, roundedUp } from '../size.ts';
@@ -29,7 +29,9 @@ import {
   type Frame,
 } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
-import { divideInts, laneOf, multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
+import { multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
+import { divideInts } from '../../../loop/integers.ts';
 import { cpu, shared } from './costs.ts';
 
 export interface GemvTiling extends Tile {

@@ -22,8 +22,8 @@ import {
   splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import { rounded } from '../../../lower/convert.ts';
-import { laneAtom, Lowering, quadIndex, registerOf } from '../../../lower/expressions.ts';
+import { rounded } from '../../../expression/convert.ts';
+import { laneAtom, Lowering, quadIndex, registerOf } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { imageLines, quadsOf } from './image-lines.ts';
 import { difference } from './panels.ts';
@@ -32,7 +32,8 @@ import { bufferName, type Frame } from '../../shared/frame.ts';
 import { startsOf } from '../../map/cpu/rows.ts';
 import { exprsOf } from '../../map/cpu/turn.ts';
 import { storeAt } from '../../shared/store-value.ts';
-import { divideInts, place, TileLowering } from '../tile.ts';
+import { TileLowering } from '../tile.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 
 type Entries = readonly (readonly [IndexExpr, Value])[];
 

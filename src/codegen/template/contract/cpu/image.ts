@@ -4,7 +4,7 @@
 
 import { CompilerBug } from '../../../../errors.ts';
 import { addInts, constant, less, mulInts, operation } from '../../../loop/builder.ts';
-import { registerOf } from '../../../lower/expressions.ts';
+import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import { difference } from './panels.ts';
 import type { Contract, ContractProblem, Window } from '../problem.ts';
@@ -24,7 +24,7 @@ import {
 import { cpu, shared } from './costs.ts';
 import { goesAcross, imageLines, quadsOf } from './image-lines.ts';
 import { ImageWindow } from './image-window.ts';
-import { divideInts, place } from '../tile.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 
 export interface ImageTiling extends Tile {
   /** conv: blocks of rows, and of output lines for columns, from a part of the padded input. */

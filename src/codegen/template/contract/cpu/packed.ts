@@ -8,7 +8,8 @@ import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
-import { place, TileLowering } from '../tile.ts';
+import { TileLowering } from '../tile.ts';
+import { place } from '../../../loop/integers.ts';
 import {
   blockLoop,
   isLegalBlock,

@@ -9,7 +9,9 @@ import type { Value } from '../../../loop/loop.ts';
 import { flipped, type Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Frame } from '../../shared/frame.ts';
-import { laneOf, place, TileLowering, type Point } from '../tile.ts';
+import { TileLowering, type Point } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
+import { place } from '../../../loop/integers.ts';
 
 /** Steps of k that a panel has room for. */
 export const depthRoom = (blockK: number, k: number): number => roundedUp(Math.min(blockK, k), 4);

@@ -17,7 +17,8 @@ import { cpu, shared } from './costs.ts';
 import { imageLines, quadsOf } from './image-lines.ts';
 import { ImageWindow } from './image-window.ts';
 import { turned } from './panels.ts';
-import { accumulators, divideInts, multiplyAdd, place, TileLowering } from '../tile.ts';
+import { accumulators, multiplyAdd, TileLowering } from '../tile.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 import {
   inputPoints,
   results,

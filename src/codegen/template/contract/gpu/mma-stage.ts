@@ -27,11 +27,11 @@ import {
   splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
+import { laneAtom, Lowering, quadIndex } from '../../../expression/lowering.ts';
 import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
 import { contiguousReads } from '../problem.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
-import { divideInts, place } from '../tile.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 
 /** Bytes of one copy. */
 const copied = 16;

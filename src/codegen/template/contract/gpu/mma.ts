@@ -17,7 +17,8 @@ import { fragment, lanes, pairOf } from '../../shared/fragment.ts';
 import { finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { Stage } from './mma-stage.ts';
 import { FragmentWriter, tileAt } from '../tile-write.ts';
-import { divideInts, place, TileLowering } from '../tile.ts';
+import { TileLowering } from '../tile.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 import { tileCosts } from './costs.ts';
 
 export interface MmaTiling extends Tile {

@@ -12,14 +12,14 @@ import {
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import { constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
-import { rounded } from '../../../lower/convert.ts';
-import { laneAtom, Lowering, registerOf } from '../../../lower/expressions.ts';
+import { rounded } from '../../../expression/convert.ts';
+import { laneAtom, Lowering, registerOf } from '../../../expression/lowering.ts';
 import type { Value, Width } from '../../../loop/loop.ts';
 import type { Contract, Window } from '../problem.ts';
 import type { Tile } from '../strategy.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import { storeAt } from '../../shared/store-value.ts';
-import { laneOf } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
 
 export interface WindowTiling extends Tile {
   /**

@@ -10,7 +10,8 @@ import { flipsOf, isSearched, type Contract, type ContractProblem } from '../pro
 import { fitsRegisters, statements } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { endOf, finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
-import { accumulators, divideInts, multiplyAdd, span, TileLowering, tileNeeded, type Span } from '../tile.ts';
+import { accumulators, multiplyAdd, span, TileLowering, tileNeeded, type Span } from '../tile.ts';
+import { divideInts } from '../../../loop/integers.ts';
 import { tileCosts, toCompile } from './costs.ts';
 
 export interface RegisterTiling extends Tile {

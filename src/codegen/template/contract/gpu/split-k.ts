@@ -5,7 +5,7 @@
 
 import { sharesWork } from '../../../../schedule/machine.ts';
 import { addInts, arithmetic, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
-import { registerOf } from '../../../lower/expressions.ts';
+import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { flippedProblem, flipsOf, type Contract } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
@@ -19,17 +19,9 @@ import {
   openBuilder,
   type Frame,
 } from '../../shared/frame.ts';
-import {
-  accumulators,
-  divideInts,
-  laneOf,
-  multiplyAdd,
-  place,
-  sharedQuad,
-  span,
-  TileLowering,
-  tileNeeded,
-} from '../tile.ts';
+import { accumulators, multiplyAdd, sharedQuad, span, TileLowering, tileNeeded } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 import { tileCosts } from './costs.ts';
 
 export interface SplitKTiling extends Tile {

@@ -8,13 +8,15 @@
 
 import { sharesWork } from '../../../../schedule/machine.ts';
 import { addInts, builtin, constant, less, mulInts } from '../../../loop/builder.ts';
-import { registerOf } from '../../../lower/expressions.ts';
+import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import type { Contract } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { endOf, finish, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
-import { accumulators, laneOf, multiplyAdd, place, sharedQuad, TileLowering, tileNeeded } from '../tile.ts';
+import { accumulators, multiplyAdd, sharedQuad, TileLowering, tileNeeded } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
+import { place } from '../../../loop/integers.ts';
 import { tileCosts } from './costs.ts';
 import { TileStager } from './tile-stager.ts';
 

@@ -15,11 +15,12 @@ import {
   splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
+import { laneAtom, Lowering, quadIndex } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { contiguousReads, type Contract } from '../problem.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
-import { divideInts, laneOf, place } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 
 /** One operand and the tile it is copied to. */
 export interface Side {

@@ -15,7 +15,8 @@ import { fragment } from '../../shared/fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { boxAt, tiledOperand, tileMapOf, type OperandMap } from '../tile-map.ts';
 import { FragmentWriter, tileAt } from '../tile-write.ts';
-import { divideInts, TileLowering } from '../tile.ts';
+import { TileLowering } from '../tile.ts';
+import { divideInts } from '../../../loop/integers.ts';
 
 export interface WgmmaTiling extends Tile {
   /**

@@ -13,7 +13,8 @@ import { windowOf, type Contract, type Window } from '../problem.ts';
 import { hasRows, unrollLimit, windowInputs, windowStatements } from '../size.ts';
 import type { Strategy } from '../strategy.ts';
 import { finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
-import { divideInts, multiplyAdd, span } from '../tile.ts';
+import { multiplyAdd, span } from '../tile.ts';
+import { divideInts } from '../../../loop/integers.ts';
 import { tileCosts } from './costs.ts';
 import { PatchLowering, type WindowTiling } from './patch.ts';
 

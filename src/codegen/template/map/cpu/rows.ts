@@ -21,11 +21,11 @@ import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { constant, type LoopBuilder } from '../../../loop/builder.ts';
-import { laneAtom, Lowering } from '../../../lower/expressions.ts';
+import { laneAtom, Lowering } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import { exprsOf, groupsAtOnce, singleTurns } from './turn.ts';
-import { maximumInstead } from '../../row-reduction/cpu/short.ts';
+import { maximumInstead } from '../../shared/maximum.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
 /**

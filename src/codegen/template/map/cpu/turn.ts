@@ -16,7 +16,7 @@ import {
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
 import type { SerialProfile } from '../../../../schedule/target.ts';
-import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
+import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
 
 /**
  * Groups of four that a turn takes, as places of the axis in terms of an atom that numbers the

@@ -13,7 +13,7 @@ import {
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
-import { laneAtom, quadIndex } from '../../../lower/expressions.ts';
+import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { endOf, inGroups, type Frame } from '../../shared/frame.ts';
 import { blockedAbove, blockOf } from '../tiling.ts';

@@ -16,7 +16,7 @@ import type { LoopBuilder } from '../../../loop/builder.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { inGroups, type Frame } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
-import { laneAtom, registerOf } from '../../../lower/expressions.ts';
+import { laneAtom, registerOf } from '../../../expression/lowering.ts';
 import type { RowWork } from '../outline.ts';
 import { countContiguous, type Lanes, type RowBody } from '../tiling.ts';
 import { effortOf, valuesToKeep } from './values.ts';

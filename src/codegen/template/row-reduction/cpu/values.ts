@@ -13,7 +13,7 @@ import type { ElementwiseOp } from '../../../../ir/ops.ts';
 import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
 import type { Axis, Write } from '../../../../schedule/kernel.ts';
 import { splat, type LoopBuilder } from '../../../loop/builder.ts';
-import { laneAtom, registerOf, type Lowering } from '../../../lower/expressions.ts';
+import { laneAtom, registerOf, type Lowering } from '../../../expression/lowering.ts';
 import type { LoopBuffer, Value, Width } from '../../../loop/loop.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import type { RowFacts } from '../facts.ts';

@@ -3,7 +3,7 @@
 
 import type { Expr } from '../../../../schedule/body/expr.ts';
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../../../loop/builder.ts';
-import { registerOf, type Lowering } from '../../../lower/expressions.ts';
+import { registerOf, type Lowering } from '../../../expression/lowering.ts';
 import type { LoopBuffer, Value, Width } from '../../../loop/loop.ts';
 import type { RowFacts } from '../facts.ts';
 

@@ -1,7 +1,7 @@
 // Whether rows are needed at all.
 
 import { both, constant, less, mulInts, type LoopBuilder } from '../../../loop/builder.ts';
-import type { Lowering } from '../../../lower/expressions.ts';
+import type { Lowering } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { neededOf, pointNeeded } from '../../shared/needed.ts';

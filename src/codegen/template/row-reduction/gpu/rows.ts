@@ -27,8 +27,8 @@ import {
   operation,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import type { Binding, LoweringOptions } from '../../../lower/binding.ts';
-import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
+import type { Binding, LoweringOptions } from '../../../expression/binding.ts';
+import { laneAtom, Lowering, quadIndex } from '../../../expression/lowering.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import {

@@ -2,19 +2,19 @@
 // an identity each. The derivative of the outer one sees the gradients of the results, that of the
 // inner one the gradients of the arguments, and calls the hook with both.
 
-import { showValue, TensorError } from '../../errors.ts';
-import { isComplex, isInexact, promote, type DType } from '../../ir/dtype.ts';
-import { sameShape, sizeOf } from '../../ir/shape.ts';
-import { customVjp } from '../../tensor/derivative/custom.ts';
-import type { Surrounding } from '../../tensor/layer/hooks.ts';
-import { real } from '../../tensor/ops/complex/complex.ts';
-import { cast } from '../../tensor/ops/elementwise/cast.ts';
-import { narrow } from '../../tensor/ops/shape/indexing.ts';
-import { cat } from '../../tensor/ops/shape/join.ts';
-import { reshape } from '../../tensor/ops/shape/view.ts';
-import { show } from '../../tensor/ops/operand.ts';
-import { Tensor } from '../../tensor/tensor.ts';
-import { flatten, unflatten } from '../../tensor/tree.ts';
+import { showValue, TensorError } from '../errors.ts';
+import { isComplex, isInexact, promote, type DType } from '../ir/dtype.ts';
+import { sameShape, sizeOf } from '../ir/shape.ts';
+import { customVjp } from '../tensor/derivative/custom.ts';
+import type { Surrounding } from '../tensor/layer/hooks.ts';
+import { real } from '../tensor/ops/complex/complex.ts';
+import { cast } from '../tensor/ops/elementwise/cast.ts';
+import { narrow } from '../tensor/ops/shape/indexing.ts';
+import { cat } from '../tensor/ops/shape/join.ts';
+import { reshape } from '../tensor/ops/shape/view.ts';
+import { show } from '../tensor/ops/operand.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import { flatten, unflatten } from '../tensor/tree.ts';
 
 /** Gradients of the tensors that a layer took or gave, in order; undefined of what has none. */
 export type Gradients = readonly (Tensor | undefined)[];

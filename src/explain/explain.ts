@@ -1,17 +1,17 @@
 // explain and lower: what a function or a pending tensor becomes, graph to kernels, without running it and without a device.
 // What there is to tell is gathered in explain/describe.ts.
 
-import { compileGraph } from './compile.ts';
-import { SinterError } from './errors.ts';
-import type { Stage } from './dump/stages.ts';
-import { describe } from './explain/describe.ts';
-import { Explanation } from './explain/explanation.ts';
-import { explanationText } from './explain/text.ts';
-import { texts } from './explain/slots.ts';
-import { Origins } from './explain/origins.ts';
-import { passReport, type PassReport } from './explain/passes.ts';
-import * as arg from './ir/arguments.ts';
-import { rewrite, type Graph, type Node } from './ir/graph.ts';
+import { compileGraph } from '../compile.ts';
+import { SinterError } from '../errors.ts';
+import type { Stage } from '../dump/stage.ts';
+import { describe } from './describe.ts';
+import { Explanation } from './explanation.ts';
+import { explanationText } from './text.ts';
+import { texts } from './slots.ts';
+import { Origins } from './origins.ts';
+import { passReport, type PassReport } from './passes.ts';
+import * as arg from '../ir/arguments.ts';
+import { rewrite, type Graph, type Node } from '../ir/graph.ts';
 import {
   cudaTarget,
   gpuTarget,
@@ -20,21 +20,21 @@ import {
   targetOfName,
   wasmTarget,
   type Target,
-} from './schedule/target.ts';
-import { budgetOf } from './tensor/compile/budget.ts';
-import { expectFunction, expectTensor } from './tensor/expect.ts';
-import { storageOf } from './tensor/recording/leaf.ts';
-import { canonical } from './tensor/recording/recording.ts';
-import { graphOf, skeletonOf } from './tensor/realise/skeleton.ts';
-import { nodeOf } from './tensor/recording/record.ts';
-import { reportOf } from './tensor/sizes/report.ts';
-import { expectedDevice } from './tensor/storage/device.ts';
-import { Tensor } from './tensor/tensor.ts';
-import { traceFlat, type Traced } from './tensor/compile/trace-function.ts';
-import { flatten } from './tensor/tree.ts';
+} from '../schedule/target.ts';
+import { budgetOf } from '../tensor/compile/budget.ts';
+import { expectFunction, expectTensor } from '../tensor/expect.ts';
+import { storageOf } from '../tensor/recording/leaf.ts';
+import { canonical } from '../tensor/recording/recording.ts';
+import { graphOf, skeletonOf } from '../tensor/realise/skeleton.ts';
+import { nodeOf } from '../tensor/recording/record.ts';
+import { reportOf } from '../tensor/sizes/report.ts';
+import { expectedDevice } from '../tensor/storage/device.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import { traceFlat, type Traced } from '../tensor/compile/trace-function.ts';
+import { flatten } from '../tensor/tree.ts';
 
-export { Explanation } from './explain/explanation.ts';
-export type { ExplainedKernel, ExplainedNode, ExplainedSeparation } from './explain/types.ts';
+export { Explanation } from './explanation.ts';
+export type { ExplainedKernel, ExplainedNode, ExplainedSeparation } from './types.ts';
 
 texts.fill(explanationText);
 

@@ -2,24 +2,16 @@
 // invocation has, expressions evaluated there, the walk over the keys, and the exchange between the
 // invocations of a row.
 
-import type { Node } from '../../../../ir/graph.ts';
-import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
-import type { Monoid } from '../../../../ir/ops.ts';
-import { maskOf } from '../../../../schedule/cluster/key-range.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
-import type { Body, RowStage } from '../../../../schedule/kernel.ts';
-import {
-  addInts,
-  both,
-  constant,
-  less,
-  mulInts,
-  operation,
-  type LoopBuilder,
-} from '../../../loop/builder.ts';
-import type { LoweringOptions } from '../../../lower/binding.ts';
-import { laneAtom, Lowering, quadIndex } from '../../../lower/expressions.ts';
-import type { LoopBuffer, Value } from '../../../loop/loop.ts';
+import type { Node } from '../../../ir/graph.ts';
+import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import type { Monoid } from '../../../ir/ops.ts';
+import { maskOf } from '../../../schedule/cluster/key-range.ts';
+import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Body, RowStage } from '../../../schedule/kernel.ts';
+import { addInts, both, constant, less, mulInts, operation, type LoopBuilder } from '../../loop/builder.ts';
+import type { LoweringOptions } from '../../expression/binding.ts';
+import { laneAtom, Lowering, quadIndex } from '../../expression/lowering.ts';
+import type { LoopBuffer, Value } from '../../loop/loop.ts';
 import {
   bufferName,
   foldGrid,
@@ -28,12 +20,12 @@ import {
   openBuilder,
   type Frame,
   type Grid,
-} from '../../shared/frame.ts';
-import { shiftedPower } from '../power.ts';
+} from '../shared/frame.ts';
+import { shiftedPower } from './power.ts';
 import { fewParts, type Feed, type KeyBlock, type Seats } from './seats.ts';
-import { filledSubgroup, Join, joinNames } from '../../shared/join.ts';
-import { combine } from '../../shared/monoid.ts';
-import { neededOf, pointNeeded } from '../../shared/needed.ts';
+import { filledSubgroup, Join, joinNames } from '../shared/join.ts';
+import { combine } from '../shared/monoid.ts';
+import { neededOf, pointNeeded } from '../shared/needed.ts';
 
 export type Attention = Extract<Body, { kind: 'attention' }>;
 

@@ -1,9 +1,9 @@
 // A region: a closed graph that a node holds as an attribute, the body of a loop. Equal regions have
 // equal texts, and are compared by them. Attributes cannot know what nodes are, which have them, so
-// that here only the types of a graph's ends are known; `graphOf` (iterate.ts) gives the graph.
+// that here only the types of a graph's ends are known; `graphOf` (text/region.ts) gives the graph.
 
-import type { DType } from '../dtype.ts';
-import type { Shape } from '../shape.ts';
+import type { DType } from './dtype.ts';
+import type { Shape } from './shape.ts';
 
 interface Typed {
   readonly dtype: DType;

@@ -2,7 +2,7 @@
 // builder makes, and with the node that this one replaces or is the derivative of. Without a
 // witness each function below costs one comparison.
 
-import type { Node } from './node.ts';
+import type { Node } from '../node.ts';
 
 /**
  * What a node was made for: to stand for another after a rewrite, or to carry a gradient back

@@ -1,7 +1,7 @@
 // How the invocations of a workgroup are spread over the rows of an attention kernel, and over the keys
 // of a block.
 
-import type { Value } from '../../../loop/loop.ts';
+import type { Value } from '../../loop/loop.ts';
 
 /** How the rows of a workgroup are spread over its invocations. */
 export interface Seats {
