@@ -11,7 +11,7 @@ import type { Program } from '../runtime/program.ts';
 import { modelledTime, nodeBytes } from '../schedule/cost.ts';
 import type { Fitting } from '../schedule/recompute/report.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import { unpacked } from '../schedule/merge/pack.ts';
+import { unpacked } from '../schedule/memory/pack.ts';
 import { separations, type Separation } from '../schedule/separation.ts';
 import type { Target } from '../schedule/target.ts';
 import type { Origin, Origins } from './origins.ts';

@@ -28,7 +28,7 @@ export interface ElementwiseRow {
   readonly gives?: 'bool' | 'attribute';
   /** Arithmetic per element. */
   readonly flops: number;
-  /** Length of the code in plain operations, by default 1: see schedule/cluster/code-size.ts. */
+  /** Length of the code in plain operations, by default 1: see schedule/expression/code-size.ts. */
   readonly codeSize?: number;
   readonly commutative?: true;
   readonly formula?: Formula;

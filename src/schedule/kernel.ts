@@ -5,7 +5,7 @@ import type { DType } from '../ir/dtype.ts';
 import type { Node, NodeOf } from '../ir/graph.ts';
 import type { Guard, IndexExpr } from '../ir/index-algebra/expr.ts';
 import type { Monoid, ScatterMode } from '../ir/ops.ts';
-import type { Expr, ExprPool } from './body/expr.ts';
+import type { Expr, ExprPool } from './expression/expr.ts';
 
 export type KernelKind =
   | 'batched-dispatch'

@@ -4,7 +4,7 @@
 import { dtypeBytes } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { atomsOf, type IndexExpr } from '../ir/index-algebra/expr.ts';
-import { argsOf, indicesOf, type Expr, type ExprPool } from './body/expr.ts';
+import { argsOf, indicesOf, type Expr, type ExprPool } from './expression/expr.ts';
 import { nodeBytes } from './cost.ts';
 
 /**

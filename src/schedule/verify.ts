@@ -10,7 +10,7 @@ import { atomsOf, printIndex, type Guard, type IndexExpr } from '../ir/index-alg
 import type { ElementwiseOp } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { printNode } from '../ir/text/print.ts';
-import { argsOf, indicesOf, type Expr, type ExprPool } from './body/expr.ts';
+import { argsOf, indicesOf, type Expr, type ExprPool } from './expression/expr.ts';
 import type { Axis, Body, Kernel, KernelKind } from './kernel.ts';
 import { bodyFields, visitFields, type OwnBody, type Schema } from './text/fields.ts';
 import { printKernel } from './text/print.ts';

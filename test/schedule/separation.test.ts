@@ -7,8 +7,8 @@ import { add, broadcast, mul, reduce, reduceKeep, slice, sub, unary } from '../.
 import { dims, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { isElementwise } from '../../src/ir/ops.ts';
 import { nodeBytes } from '../../src/schedule/cost.ts';
-import { isExact } from '../../src/schedule/store/exact.ts';
-import { unpacked } from '../../src/schedule/merge/pack.ts';
+import { isExact } from '../../src/schedule/cluster/exact.ts';
+import { unpacked } from '../../src/schedule/memory/pack.ts';
 import type { Keeping } from '../../src/schedule/cluster/refusal.ts';
 import { scheduleGraph, type Schedule } from '../../src/schedule/schedule.ts';
 import { loopsOf, separations, type Reason, type Separation } from '../../src/schedule/separation.ts';

@@ -75,20 +75,6 @@ function membersOf(steps: Iterable<Step>): Map<string, string[]> {
  * any more leaves the list.
  */
 export const closing: readonly Step[] = [
-  'src/schedule/body/anchor.ts → src/schedule/cluster/domain.ts',
-  'src/schedule/body/anchor.ts → src/schedule/cluster/place.ts',
-  'src/schedule/body/attention.ts → src/schedule/cluster/domain.ts',
-  'src/schedule/body/attention.ts → src/schedule/cluster/key-range.ts',
-  'src/schedule/body/attention.ts → src/schedule/cluster/online.ts',
-  'src/schedule/body/attention.ts → src/schedule/cluster/place.ts',
-  'src/schedule/body/expr.ts → src/schedule/cluster/code-size.ts',
-  'src/schedule/body/plan.ts → src/schedule/cluster/align.ts',
-  'src/schedule/body/plan.ts → src/schedule/cluster/place.ts',
-  'src/schedule/cluster/overflow.ts → src/schedule/store/rematerialise.ts',
-  'src/schedule/cluster/walk.ts → src/schedule/store/exact.ts',
-  'src/schedule/kernel.ts → src/schedule/body/expr.ts',
-  'src/schedule/merge/batched-dispatch.ts → src/schedule/memory/barrier.ts',
-  'src/schedule/merge/instance.ts → src/schedule/memory/barrier.ts',
   'src/tensor/anomaly/watch.ts → src/tensor/anomaly/judge.ts',
   'src/tensor/checks/range.ts → src/tensor/recording/leaf.ts',
   'src/tensor/compile/compile.ts → src/tensor/sizes/dim.ts',

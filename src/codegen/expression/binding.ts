@@ -2,7 +2,7 @@
 // template.
 
 import type { IndexExpr } from '../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../schedule/body/expr.ts';
+import type { Expr } from '../../schedule/expression/expr.ts';
 import type { Value } from '../loop/loop.ts';
 
 /**

@@ -19,7 +19,7 @@ import { eachLane, firstLane, laneOf } from './lanes.ts';
 /** What is decoded, and where. */
 interface Encoded {
   readonly b: LoopBuilder;
-  /** In the order of schedule/body/blocks.ts. */
+  /** In the order of schedule/expression/blocks.ts. */
   readonly words: readonly Value[];
   /** The column; with `four`, the first of four neighbours that begin a word. */
   readonly column: IndexExpr;

@@ -22,7 +22,7 @@ import {
   type SumExpr,
 } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import type { Expr, ExprPool } from '../../schedule/body/expr.ts';
+import type { Expr, ExprPool } from '../../schedule/expression/expr.ts';
 import {
   addInts,
   arithmetic,

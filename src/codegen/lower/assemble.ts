@@ -15,7 +15,7 @@ import {
   type TargetId,
 } from '../../runtime/program.ts';
 import type { MemoryPlan } from '../../schedule/memory/plan.ts';
-import type { Pack, Packs } from '../../schedule/merge/pack.ts';
+import type { Pack, Packs } from '../../schedule/memory/pack.ts';
 import type { Emitted } from '../emit/emit.ts';
 import { loopSteps, type Lowered, type LoweredIteration } from './iteration.ts';
 import type { LoweredKernel } from './kernel.ts';

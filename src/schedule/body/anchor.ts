@@ -21,10 +21,10 @@ import {
 import type { attentionBody } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { Cluster } from '../cluster/place.ts';
-import { dynamicAxis, type Evaluator, type Indices } from './evaluate.ts';
+import { dynamicAxis, type Evaluator, type Indices } from '../expression/evaluate.ts';
 import { makeAxis } from '../cluster/domain.ts';
 import { BoundFinder } from './bound.ts';
-import { argsOf, type Expr, type ExprPool } from './expr.ts';
+import { argsOf, type Expr, type ExprPool } from '../expression/expr.ts';
 import type { Axis, Body, FftResult, Image, RowStage, Write } from '../kernel.ts';
 
 /** The bodies of attention kernels. */

@@ -2,7 +2,7 @@
 
 import type { Body } from '../kernel.ts';
 import type { anchorBody, permuteScatterWrites } from './anchor.ts';
-import type { Evaluator } from './evaluate.ts';
+import type { Evaluator } from '../expression/evaluate.ts';
 import type { Plan } from './plan.ts';
 import { Slot } from '../../slot.ts';
 

@@ -7,7 +7,7 @@
 import { isFloat, isInteger, type DType } from '../../ir/dtype.ts';
 import { addIndex, atomsOf, scaleIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import type { Monoid } from '../../ir/ops.ts';
-import type { Expr, ExprPool } from './expr.ts';
+import type { Expr, ExprPool } from '../expression/expr.ts';
 import type { Axis, RowStage } from '../kernel.ts';
 
 type Bound = Expr | undefined;

@@ -1,25 +1,12 @@
 // Loops among kernels: a loop reads and writes whole buffers, and what it does in between is a
 // program of its own, made of the loop's region (codegen/lower/iteration.ts).
 
-import { inputsOf } from '../../ir/control/iterate.ts';
-import { isZero } from '../../ir/build.ts';
-import { topological, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import type { Node, NodeOf } from '../../ir/graph.ts';
 import { constantIndex } from '../../ir/index-algebra/expr.ts';
 import { nodeBytes, nodeFlops } from '../cost.ts';
 import type { Kernel } from '../kernel.ts';
-import { ExprPool } from './expr.ts';
-
-/** What a loop reads from memory: all of its inputs, but for carries that begin as zeros. */
-export function readsOfLoop(node: NodeOf<'iterate'>): Set<Node> {
-  const { carries, stacks, invariants } = inputsOf(node);
-  return new Set([...carries.filter((carry) => !isZero(carry)), ...stacks, ...invariants]);
-}
-
-/** What must lie in memory whatever reads it: outputs, and what loops read. */
-export function boundaryOf({ outputs }: Graph, order: readonly Node[] = topological(outputs)): Set<Node> {
-  const loops = order.filter((node) => node.op === 'iterate');
-  return new Set([...outputs, ...loops.flatMap((node) => [...readsOfLoop(node)])]);
-}
+import { readsOfLoop } from '../cluster/boundary.ts';
+import { ExprPool } from '../expression/expr.ts';
 
 /** The kernel that stands for a loop, of which `results` are wanted. */
 export function loopKernel(node: NodeOf<'iterate'>, results: readonly Node[]): Kernel {

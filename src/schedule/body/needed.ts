@@ -3,8 +3,8 @@
 
 import { dims, type Need, type Node } from '../../ir/graph.ts';
 import { isOfScalars } from './bound.ts';
-import type { Evaluator } from './evaluate.ts';
-import type { Expr } from './expr.ts';
+import type { Evaluator } from '../expression/evaluate.ts';
+import type { Expr } from '../expression/expr.ts';
 import type { Body, Needed } from '../kernel.ts';
 import type { Plan } from './plan.ts';
 

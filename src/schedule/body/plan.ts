@@ -6,8 +6,8 @@ import { dims } from '../../ir/graph.ts';
 import { linearize } from '../../ir/index-algebra/expr.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sameIndices } from '../cluster/align.ts';
-import { Evaluator, type Indices } from './evaluate.ts';
-import { ExprPool, type Expr } from './expr.ts';
+import { Evaluator, type Indices } from '../expression/evaluate.ts';
+import { ExprPool, type Expr } from '../expression/expr.ts';
 import type { Axis } from '../kernel.ts';
 import { isThroughView, type Cluster, type Piece } from '../cluster/place.ts';
 

@@ -6,7 +6,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { delinearize, linearize } from '../../ir/index-algebra/expr.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { viewIndices, type Indices } from '../body/evaluate.ts';
+import { viewIndices, type Indices } from '../expression/evaluate.ts';
 import type { Cluster } from './place.ts';
 
 /**

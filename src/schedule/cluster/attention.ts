@@ -13,7 +13,7 @@ import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { sameIndices } from './align.ts';
 import { makeAxis, reducedAxes } from './domain.ts';
-import { viewIndices, type Indices } from '../body/evaluate.ts';
+import { viewIndices, type Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
 import { isThroughView, type AttentionGroup } from './place.ts';
 

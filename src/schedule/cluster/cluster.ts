@@ -10,7 +10,7 @@
 // on a member of rank r has rank r + ½.
 
 import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
-import { boundaryOf } from '../body/iterate.ts';
+import { boundaryOf } from './boundary.ts';
 import { ClusterPass } from './walk.ts';
 import { recomputingKernels, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
 import { overflowCut, type Cut, type Donations } from './overflow.ts';

@@ -6,7 +6,7 @@ import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { axisIndex, constantIndex, delinearize, linearize } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import type { Indices } from '../body/evaluate.ts';
+import type { Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
 import type { AnchorKind } from './place.ts';
 

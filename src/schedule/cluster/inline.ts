@@ -6,9 +6,9 @@
 import { dims, readInputs, type Node } from '../../ir/graph.ts';
 import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
-import { codeSize } from './code-size.ts';
-import { Evaluator, weightOf, type Indices } from '../body/evaluate.ts';
-import { ExprPool } from '../body/expr.ts';
+import { codeSize } from '../expression/code-size.ts';
+import { Evaluator, weightOf, type Indices } from '../expression/evaluate.ts';
+import { ExprPool } from '../expression/expr.ts';
 import { isThroughView, type Inline, type Place } from './place.ts';
 import type { Overflow } from './refusal.ts';
 

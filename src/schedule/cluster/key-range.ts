@@ -3,7 +3,7 @@
 // NaN or infinite, the row does not get the NaN that 0 · ∞ would give it.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
-import type { Expr } from '../body/expr.ts';
+import type { Expr } from '../expression/expr.ts';
 import type { Axis, KeyRange, OuterProduct, RowStage } from '../kernel.ts';
 
 /** The range that all of a kernel's stages and products agree on. */

@@ -5,7 +5,7 @@
 import { isFloat } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { atomsOf, type Guard, type IndexExpr } from '../../ir/index-algebra/expr.ts';
-import { argsOf, type Expr, type ExprPool } from '../body/expr.ts';
+import { argsOf, type Expr, type ExprPool } from '../expression/expr.ts';
 import type { Axis, Online, OuterProduct, RowStage, Scale, Term } from '../kernel.ts';
 
 /** The one-sweep form of a kernel, if its stages and products allow it. */

@@ -2,7 +2,7 @@
 
 import type { Node } from '../../ir/graph.ts';
 import { isThroughView, keyOf, type Cluster, type Place } from './place.ts';
-import { sourcesOf } from '../store/rematerialise.ts';
+import { sourcesOf } from './rematerialise.ts';
 
 /** Results that may be written over an input that they update. */
 export type Donations = ReadonlyMap<Node, Node>;

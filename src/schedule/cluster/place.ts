@@ -2,7 +2,7 @@
 // kernel, or inline.
 
 import type { Node, NodeOf } from '../../ir/graph.ts';
-import type { Indices } from '../body/evaluate.ts';
+import type { Indices } from '../expression/evaluate.ts';
 import type { Axis, KernelKind } from '../kernel.ts';
 
 /** Kinds of kernels that form around one node. */

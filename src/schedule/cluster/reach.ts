@@ -9,7 +9,7 @@ import { integerRange, isFloat } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { largestIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import { showShape, sizeOf } from '../../ir/shape.ts';
-import { indicesOf, type Expr } from '../body/expr.ts';
+import { indicesOf, type Expr } from '../expression/expr.ts';
 import type { Axis, Kernel } from '../kernel.ts';
 import { checkElements } from '../sizes.ts';
 import type { Target } from '../target.ts';

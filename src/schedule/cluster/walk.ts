@@ -15,9 +15,9 @@ import {
   siblings,
   type Domain,
 } from './domain.ts';
-import type { Indices } from '../body/evaluate.ts';
-import { readsOfLoop } from '../body/iterate.ts';
-import { isExact } from '../store/exact.ts';
+import type { Indices } from '../expression/evaluate.ts';
+import { readsOfLoop } from './boundary.ts';
+import { isExact } from './exact.ts';
 import {
   divisionLimit,
   divisionsOfMember,

@@ -10,10 +10,10 @@ import { atomsOf, coefficientOf } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { Solos, type LoopPlaces } from './loops.ts';
 import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
-import type { Expr } from '../body/expr.ts';
-import { argsOf } from '../body/expr.ts';
+import type { Expr } from '../expression/expr.ts';
+import { argsOf } from '../expression/expr.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
-import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from '../merge/pack.ts';
+import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from './pack.ts';
 import { unsharedMemory, type MemoryDemand, type MemoryPlan } from './plan.ts';
 
 /** What the offset of a binding is a multiple of. */

@@ -2,7 +2,7 @@
 
 import type { Op } from '../../ir/ops.ts';
 import type { Kernel, KernelKind } from '../kernel.ts';
-import type { Packs } from '../merge/pack.ts';
+import type { Packs } from './pack.ts';
 
 /** The op that a kernel of this kind always computes, which its name need not repeat. */
 const plainOps: Partial<Record<KernelKind, Op>> = {

@@ -5,7 +5,7 @@ import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
 import { nodeBytes } from '../cost.ts';
-import { membersOf, type Packs } from '../merge/pack.ts';
+import { membersOf, type Packs } from './pack.ts';
 import { eventsOf } from './barrier.ts';
 
 /**

@@ -6,7 +6,7 @@ import type { Node } from '../../ir/graph.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Kernel } from '../kernel.ts';
 import { isBehindBarrier } from '../memory/barrier.ts';
-import { membersOf, type Packs } from './pack.ts';
+import { membersOf, type Packs } from '../memory/pack.ts';
 import type { Target } from '../target.ts';
 
 /** The workgroup that a kernel's generated code needs. */

@@ -5,10 +5,10 @@
 import { dtypeBytes, isSmallInteger } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
-import { argsOf, type Expr, type ExprPool } from '../body/expr.ts';
+import { argsOf, type Expr, type ExprPool } from '../expression/expr.ts';
 import type { Kernel, Write } from '../kernel.ts';
 import { isBehindBarrier } from '../memory/barrier.ts';
-import { elementsOf } from './pack.ts';
+import { elementsOf } from '../memory/pack.ts';
 
 export interface Instance {
   readonly kernel: Kernel;

@@ -7,7 +7,7 @@ import { sizeOf } from '../../ir/shape.ts';
 import { sameIndices } from '../cluster/align.ts';
 import type { Clustering } from '../cluster/cluster.ts';
 import { makeAxis } from '../cluster/domain.ts';
-import type { Indices } from '../body/evaluate.ts';
+import type { Indices } from '../expression/evaluate.ts';
 import { workLimit } from '../cluster/inline.ts';
 import type { Axis } from '../kernel.ts';
 import { bindingsOf, type Donations } from '../cluster/overflow.ts';

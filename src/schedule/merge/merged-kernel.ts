@@ -2,7 +2,7 @@
 // of which only some writes were merged.
 
 import type { Node } from '../../ir/graph.ts';
-import { ExprPool } from '../body/expr.ts';
+import { ExprPool } from '../expression/expr.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
 import { copyValues, type Instance, instanceFlops, sharedReads } from './instance.ts';

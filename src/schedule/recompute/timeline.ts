@@ -4,7 +4,7 @@
 import { topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
 import type { MemoryPlan } from '../memory/plan.ts';
-import { membersOf, type Packs } from '../merge/pack.ts';
+import { membersOf, type Packs } from '../memory/pack.ts';
 
 /** A graph with its kernels in order, and the bytes that a run of them takes. */
 export interface Planned {

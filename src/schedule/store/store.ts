@@ -8,15 +8,15 @@
 import { dims, type Graph, type Node } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import type { Indices } from '../body/evaluate.ts';
+import type { Indices } from '../expression/evaluate.ts';
 import type { Clustering } from '../cluster/cluster.ts';
 import { isThroughView, keyOf, type Cluster, type Piece, type Place } from '../cluster/place.ts';
 import type { Keeping } from '../cluster/refusal.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Target } from '../target.ts';
-import { boundaryOf } from '../body/iterate.ts';
+import { boundaryOf } from '../cluster/boundary.ts';
 import { Escapes } from './escape.ts';
-import { sourcesOf, type Sources } from './rematerialise.ts';
+import { sourcesOf, type Sources } from '../cluster/rematerialise.ts';
 import { storingCost } from './storing-cost.ts';
 import { isLaidOut } from './turned.ts';
 import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts';

@@ -4,7 +4,7 @@
 import { dims, type Node } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import type { Indices } from '../body/evaluate.ts';
+import type { Indices } from '../expression/evaluate.ts';
 import { contractExtents } from '../cluster/domain.ts';
 import type { Cluster } from '../cluster/place.ts';
 import { sharesWork } from '../machine.ts';

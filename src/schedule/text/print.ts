@@ -14,9 +14,9 @@ import {
   type IndexExpr,
   type Leaf,
 } from '../../ir/index-algebra/expr.ts';
-import { argsOf, indicesOf, type Expr } from '../body/expr.ts';
+import { argsOf, indicesOf, type Expr } from '../expression/expr.ts';
 import type { Axis, Kernel } from '../kernel.ts';
-import type { Packs } from '../merge/pack.ts';
+import type { Packs } from '../memory/pack.ts';
 import { bodyFields, visitFields, type Field, type Schema } from './fields.ts';
 
 /** What nodes are called in texts. */

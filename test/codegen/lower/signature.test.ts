@@ -8,7 +8,7 @@ import type { Bound } from '../../../src/codegen/template/shared/frame.ts';
 import { CompilerBug } from '../../../src/errors.ts';
 import type { Node } from '../../../src/ir/graph.ts';
 import { offsetIndex, type IndexExpr } from '../../../src/ir/index-algebra/expr.ts';
-import type { ExprPool } from '../../../src/schedule/body/expr.ts';
+import type { ExprPool } from '../../../src/schedule/expression/expr.ts';
 import type { Body, Kernel } from '../../../src/schedule/kernel.ts';
 import { gpuTarget } from '../../../src/schedule/target.ts';
 import { cases, Sketch } from '../cases.ts';

@@ -4,10 +4,10 @@
 import { optimise, lowerGraph } from '../../../src/compile.ts';
 import type { Graph, Node } from '../../../src/ir/graph.ts';
 import type { IndexExpr } from '../../../src/ir/index-algebra/expr.ts';
-import { argsOf, ExprPool, type Expr } from '../../../src/schedule/body/expr.ts';
+import { argsOf, ExprPool, type Expr } from '../../../src/schedule/expression/expr.ts';
 import type { Kernel } from '../../../src/schedule/kernel.ts';
 import { pairDonations } from '../../../src/schedule/memory/donate.ts';
-import type { Packs } from '../../../src/schedule/merge/pack.ts';
+import type { Packs } from '../../../src/schedule/memory/pack.ts';
 import type { Target } from '../../../src/schedule/target.ts';
 import { namesOf } from '../../../src/schedule/text/print.ts';
 

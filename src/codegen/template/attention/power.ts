@@ -1,6 +1,6 @@
 // Weights of an attention kernel as powers of two.
 
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Body } from '../../../schedule/kernel.ts';
 import type { LoopBuilder } from '../../loop/builder.ts';
 import type { LoweringOptions } from '../../expression/binding.ts';

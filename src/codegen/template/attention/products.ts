@@ -4,7 +4,7 @@
 
 import type { Node } from '../../../ir/graph.ts';
 import { addIndex, atomsOf, scaleIndex } from '../../../ir/index-algebra/expr.ts';
-import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Write } from '../../../schedule/kernel.ts';
 import { addInts, both, constant, less, operation } from '../../loop/builder.ts';
 import { rounded } from '../../expression/convert.ts';

@@ -12,8 +12,8 @@ import {
 import type { BlockFormat } from '../../../ir/blocks/format.ts';
 import { blockValues, rowWords } from '../../../ir/blocks/sizes.ts';
 import { dims, type Node } from '../../../ir/graph.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
-import { wordPlaces } from '../../../schedule/body/evaluate.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
+import { wordPlaces } from '../../../schedule/expression/evaluate.ts';
 import type { Axis } from '../../../schedule/kernel.ts';
 
 /** Rows of blocks in memory. */

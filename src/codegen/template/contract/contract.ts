@@ -3,7 +3,7 @@
 // convolution's padded window are read in place.
 
 import { CompilerBug } from '../../../errors.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
 import { asSeenBy, chosenTiling, isLegal } from './choose.ts';

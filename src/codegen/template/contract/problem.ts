@@ -7,7 +7,7 @@ import type { BlockFormat } from '../../../ir/blocks/format.ts';
 import type { DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
-import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
 import type { MatrixType } from '../../loop/loop.ts';
 import { laneAtom, quadIndex } from '../../expression/lowering.ts';

@@ -4,7 +4,7 @@
 
 import { coefficientOf, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Node } from '../../../ir/graph.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis } from '../../../schedule/kernel.ts';
 import { strideProblem } from '../../../runtime/program.ts';
 import type { TileMap, Value } from '../../loop/loop.ts';

@@ -17,7 +17,7 @@ import {
 import { dims } from '../../../ir/graph.ts';
 import { sameShape, sizeOf } from '../../../ir/shape.ts';
 import { makeAxis } from '../../../schedule/cluster/domain.ts';
-import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Kernel, Write } from '../../../schedule/kernel.ts';
 import { invocationsToFill } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';

@@ -3,7 +3,7 @@
 
 import type { Node } from '../../../ir/graph.ts';
 import { atomsOf, type IndexExpr, type Leaf } from '../../../ir/index-algebra/expr.ts';
-import { argsOf, indicesOf, type Expr, type ExprPool } from '../../../schedule/body/expr.ts';
+import { argsOf, indicesOf, type Expr, type ExprPool } from '../../../schedule/expression/expr.ts';
 
 /** Answers about the expressions of one pool. */
 export interface RowFacts {

@@ -4,7 +4,7 @@
 
 import { CompilerBug } from '../../../errors.ts';
 import { atomsOf } from '../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Kernel, Write } from '../../../schedule/kernel.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { rowFacts, type RowFacts } from './facts.ts';

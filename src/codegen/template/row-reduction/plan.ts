@@ -7,7 +7,7 @@
 
 import type { Node } from '../../../ir/graph.ts';
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { RowStage } from '../../../schedule/kernel.ts';
 import type { RowFacts } from './facts.ts';
 

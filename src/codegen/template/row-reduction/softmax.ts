@@ -2,7 +2,7 @@
 // checks, and division by a sum of at least 1 becomes a product with its reciprocal.
 
 import type { ElementwiseOp } from '../../../ir/ops.ts';
-import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { RowStage, Write } from '../../../schedule/kernel.ts';
 import { constant, operation, type LoopBuilder } from '../../loop/builder.ts';
 import type { LoweringOptions } from '../../expression/binding.ts';

@@ -8,7 +8,7 @@ import {
   substitute,
   type IndexExpr,
 } from '../../../ir/index-algebra/expr.ts';
-import { argsOf, type Expr } from '../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
 import { invocationsToFill, sharesWork } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';

@@ -1,7 +1,7 @@
 // What a kernel's header says of its run-time bounds: `k < scalars[0]`.
 
 import { printIndex } from '../../../ir/index-algebra/expr.ts';
-import { printExpr, type Expr } from '../../../schedule/body/expr.ts';
+import { printExpr, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Body } from '../../../schedule/kernel.ts';
 
 /** The bounds of a body's loops and points, as words behind what else is said of it. */

@@ -10,7 +10,7 @@ import { invocationsToFill } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { addInts, builtin, constant, less, LoopBuilder, mulInts, operation } from '../../loop/builder.ts';
 import { Lowering, paddedSize } from '../../expression/lowering.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 
 /**

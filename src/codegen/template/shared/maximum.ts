@@ -1,6 +1,6 @@
 // A maximum of several terms on a core, as cores compare.
 
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { LoweringOptions } from '../../expression/binding.ts';
 import { constant, operation, type LoopBuilder } from '../../loop/builder.ts';
 import type { Value } from '../../loop/loop.ts';

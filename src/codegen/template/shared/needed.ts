@@ -3,7 +3,7 @@
 
 import type { IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { atomsOf } from '../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../schedule/body/expr.ts';
+import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Needed } from '../../../schedule/kernel.ts';
 import { both, constant, less, mulInts, type LoopBuilder } from '../../loop/builder.ts';
 import type { Lowering } from '../../expression/lowering.ts';

@@ -24,7 +24,7 @@ import {
   type Tree,
   type Word,
 } from '../../../../src/ir/text/notation.ts';
-import type { Bare, Expr } from '../../../../src/schedule/body/expr.ts';
+import type { Bare, Expr } from '../../../../src/schedule/expression/expr.ts';
 import type { Axis } from '../../../../src/schedule/kernel.ts';
 import { kernelGrammar } from './grammar.ts';
 

@@ -9,10 +9,10 @@ import { dynamicIndex, type IndexExpr } from '../../../../src/ir/index-algebra/e
 import { isElementwise, isOp } from '../../../../src/ir/ops.ts';
 import { firstColumn, isBlank, type Word } from '../../../../src/ir/text/notation.ts';
 import { nodeNames } from '../../../../src/ir/text/print.ts';
-import { ExprPool, type Bare, type Expr } from '../../../../src/schedule/body/expr.ts';
+import { ExprPool, type Bare, type Expr } from '../../../../src/schedule/expression/expr.ts';
 import { makeAxis } from '../../../../src/schedule/cluster/domain.ts';
 import type { Axis, Body, Kernel, KernelKind, Write } from '../../../../src/schedule/kernel.ts';
-import { makePack, slack, type Pack, type Packs } from '../../../../src/schedule/merge/pack.ts';
+import { makePack, slack, type Pack, type Packs } from '../../../../src/schedule/memory/pack.ts';
 import { bodyFields, type Field, type Schema } from '../../../../src/schedule/text/fields.ts';
 import { kernelNotation, type FieldTree, type Line, type Scope, type ValueTree } from './notation.ts';
 

@@ -4,7 +4,7 @@
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addInts, both, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
-import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Online, RowStage, Term, Write } from '../../../../schedule/kernel.ts';
 import { rounded } from '../../../expression/convert.ts';
 import { registerOf, type Lowering } from '../../../expression/lowering.ts';

@@ -5,7 +5,7 @@
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, InnerProduct, OuterProduct } from '../../../../schedule/kernel.ts';
 import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';

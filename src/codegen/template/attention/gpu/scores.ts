@@ -10,7 +10,7 @@ import {
   substitute,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
-import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';

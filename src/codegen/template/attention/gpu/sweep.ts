@@ -3,7 +3,7 @@
 // told by its units: lanes (gpu/lanes.ts), or matrix units (gpu/mma.ts).
 
 import type { Node } from '../../../../ir/graph.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Online, RowStage, Term } from '../../../../schedule/kernel.ts';
 import { both, constant, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';

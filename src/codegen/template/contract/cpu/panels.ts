@@ -4,7 +4,7 @@
 // which it lies in memory, four at a time, and turned where that is k.
 
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../../../loop/builder.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { flipped, type Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';

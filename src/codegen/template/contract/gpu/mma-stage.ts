@@ -16,7 +16,7 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import {
   addInts,

@@ -7,7 +7,7 @@
 // operands in the cache.
 
 import { CompilerBug } from '../../../../errors.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import { matrixOperands, narrowed, type Contract } from '../problem.ts';

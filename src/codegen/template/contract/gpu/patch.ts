@@ -10,7 +10,7 @@ import {
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import { constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
 import { laneAtom, Lowering, registerOf } from '../../../expression/lowering.ts';

@@ -4,7 +4,7 @@
 // repeat the last.
 
 import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import {
   addInts,

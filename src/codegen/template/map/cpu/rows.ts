@@ -17,7 +17,7 @@ import {
 } from '../../../../ir/index-algebra/expr.ts';
 import { dims } from '../../../../ir/graph.ts';
 import { sameShape, sizeOf } from '../../../../ir/shape.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { constant, type LoopBuilder } from '../../../loop/builder.ts';

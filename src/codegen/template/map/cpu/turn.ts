@@ -13,7 +13,7 @@ import {
   type Guard,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
-import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
 import type { SerialProfile } from '../../../../schedule/target.ts';
 import { laneAtom, quadIndex } from '../../../expression/lowering.ts';

@@ -10,7 +10,7 @@ import {
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import { laneAtom, quadIndex } from '../../../expression/lowering.ts';

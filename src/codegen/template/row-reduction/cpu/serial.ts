@@ -14,7 +14,7 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import { certainBelow } from '../../../../schedule/body/bound.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
 import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import type { Binding, LoweringOptions } from '../../../expression/binding.ts';

@@ -7,7 +7,7 @@ import { constantIndex, atomsOf } from '../../../../ir/index-algebra/expr.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
 import { dims, type Node } from '../../../../ir/graph.ts';
 import type { ElementwiseOp, Monoid } from '../../../../ir/ops.ts';
-import { ExprPool, type Expr } from '../../../../schedule/body/expr.ts';
+import { ExprPool, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Kernel, RowStage } from '../../../../schedule/kernel.ts';
 
 /** Terms that are written out. */

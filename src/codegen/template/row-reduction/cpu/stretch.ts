@@ -9,7 +9,7 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, Kernel } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import type { LoopBuilder } from '../../../loop/builder.ts';

@@ -10,7 +10,7 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import type { ElementwiseOp } from '../../../../ir/ops.ts';
-import { argsOf, type Expr } from '../../../../schedule/body/expr.ts';
+import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, Write } from '../../../../schedule/kernel.ts';
 import { splat, type LoopBuilder } from '../../../loop/builder.ts';
 import { laneAtom, registerOf, type Lowering } from '../../../expression/lowering.ts';

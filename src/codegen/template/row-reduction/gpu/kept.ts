@@ -1,7 +1,7 @@
 // Elements of a row that wait in workgroup memory between two sweeps, because registers have no
 // room for them. Each invocation reads only what it wrote itself, so no barrier is needed.
 
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../../../loop/builder.ts';
 import { registerOf, type Lowering } from '../../../expression/lowering.ts';
 import type { LoopBuffer, Value, Width } from '../../../loop/loop.ts';

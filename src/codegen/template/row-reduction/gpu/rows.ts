@@ -14,7 +14,7 @@ import {
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../../schedule/body/expr.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import { sharesWork } from '../../../../schedule/machine.ts';
 import type { Axis, Write } from '../../../../schedule/kernel.ts';
 import {

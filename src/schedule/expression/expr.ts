@@ -6,7 +6,7 @@ import type { DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { printGuard, printIndex, type Guard, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import type { ElementwiseOp } from '../../ir/ops.ts';
-import { codeSize } from '../cluster/code-size.ts';
+import { codeSize } from './code-size.ts';
 
 interface Typed {
   /** Numbered per pool, arguments before users. */

@@ -5,9 +5,9 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { nodeBytes } from '../cost.ts';
-import { divisionLimit, divisionsOf } from '../cluster/inline.ts';
-import { isThroughView, type Cluster, type Place } from '../cluster/place.ts';
-import type { Keeping } from '../cluster/refusal.ts';
+import { divisionLimit, divisionsOf } from './inline.ts';
+import { isThroughView, type Cluster, type Place } from './place.ts';
+import type { Keeping } from './refusal.ts';
 
 /** Arithmetic per element that a reader may repeat instead of reading the result. */
 const workLimit = 40;
