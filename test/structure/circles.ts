@@ -102,7 +102,6 @@ export const closing: readonly Step[] = [
   'src/tensor/ops/reduce/summary.ts → src/tensor/ops/spectral/norms.ts',
   'src/tensor/ops/shape/join.ts → src/tensor/ops/select/count.ts',
   'src/tensor/ops/shape/stacking.ts → src/tensor/ops/creation/creation.ts',
-  'src/tensor/ops/special/public.ts → src/tensor/ops/distributions/distributions.ts',
   'src/tensor/ops/spectral/eig.ts → src/tensor/ops/linalg/stack.ts',
   'src/tensor/ops/spectral/eigh.ts → src/tensor/ops/linalg/stack.ts',
   'src/tensor/ops/spectral/exponential.ts → src/tensor/ops/linalg/stack.ts',
