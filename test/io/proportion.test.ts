@@ -186,6 +186,34 @@ test('a decoder that takes too much time or memory is ended, and the next one ru
   expect(await well).toBe(5);
 });
 
+/** Asks for a task of a module that it does not use. */
+function asks(task: () => unknown, longestWait?: number): Promise<unknown> {
+  return askPeer({
+    op: 'readImage',
+    module: resolveFromProject('jpeg-js'),
+    task,
+    given: undefined,
+    fileBytes: 1000,
+    allowance: new Allowance('readImage', 1000),
+    ...(longestWait === undefined ? {} : { longestWait }),
+  });
+}
+
+test('a decoder that waits for ever is ended, and the next one runs', async () => {
+  await expect(asks(() => new Promise(() => {}), 200)).rejects.toThrow(/waits for what does not come/);
+  expect(await asks(() => 5)).toBe(5);
+});
+
+test('a decoder whose thread ended since the last one runs in another', async () => {
+  const dies = (): number => {
+    setTimeout(() => process.exit(1), 20);
+    return 5;
+  };
+  expect(await asks(dies)).toBe(5);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(await asks(() => 6)).toBe(6);
+});
+
 test('a Parquet file whose levels never end is ended', async () => {
   expect(await refusedIn(() => readParquet(given('levels.parquet')), 8000)).toBe('E_LIMIT');
 });

@@ -19,10 +19,14 @@ export interface PeerCall<Given, Found> {
   readonly given: Given;
   readonly fileBytes: number;
   readonly allowance: Allowance;
+  /** Milliseconds that it may wait for nothing; 10 seconds by default. */
+  readonly longestWait?: number;
 }
 
 /** Milliseconds of processor time that a task may take, and those for each MiB of its file. */
 const [leastTime, timePerMebibyte] = [1000, 1000] as const;
+/** Milliseconds that a thread may wait for nothing in a task: a task reads from memory alone, so what waits that long waits for ever. */
+const usualWait = 10_000;
 /** MiB that a thread needs by itself, and how long one without tasks stays. */
 const [ownMebibytes, idleTime] = [48, 5000] as const;
 const tick = 25;
@@ -69,7 +73,11 @@ function threadWith(mebibytes: number): Thread {
   if (thread !== undefined && thread.mebibytes >= mebibytes) return thread;
   if (thread !== undefined) void thread.worker.terminate();
   const worker = new Worker(source, { eval: true, resourceLimits: { maxOldGenerationSizeMb: mebibytes } });
-  return (thread = { worker, mebibytes });
+  const made = (thread = { worker, mebibytes });
+  // A thread can end between two tasks too, out of memory after its answer for one: the next task needs another.
+  worker.on('error', () => end(made));
+  worker.on('exit', () => end(made));
+  return made;
 }
 
 function end({ worker }: Thread): void {
@@ -78,14 +86,13 @@ function end({ worker }: Thread): void {
 }
 
 function asked<Given, Found>(call: PeerCall<Given, Found>): Promise<Found> {
-  const { op, module, task, given, fileBytes, allowance } = call;
+  const { op, module, task, given, fileBytes, allowance, longestWait = usualWait } = call;
   // A quarter of the machine's addresses at most, which is no limit.
   const most = Math.min(allowance.left / 2 ** 20, 2 ** 20);
   const used = threadWith(Math.ceil(ownMebibytes + most));
   const { worker } = used;
   const limit = leastTime + (timePerMebibyte * fileBytes) / 2 ** 20;
   return new Promise<Found>((resolve, reject) => {
-    let watch: NodeJS.Timeout | undefined;
     const settle = (isWell: boolean, act: () => void): void => {
       clearInterval(watch);
       for (const [event, listener] of listeners) worker.off(event, listener as (told: unknown) => void);
@@ -95,20 +102,21 @@ function asked<Given, Found>(call: PeerCall<Given, Found>): Promise<Found> {
       } else end(used);
       act();
     };
-    const watchTime = (): void => {
-      // Of the process: on a busy machine a task takes as long as it is given time.
-      const before = process.cpuUsage();
-      watch = setInterval(() => {
-        const { user, system } = process.cpuUsage(before);
-        if ((user + system) / 1000 > limit)
-          settle(false, () => reject(tooMuch(op, `more than ${Math.ceil(limit)} ms`)));
-      }, tick);
-    };
+    // Of the process: on a busy machine a task takes as long as it is given time.
+    let before: NodeJS.CpuUsage | undefined;
+    const waited = worker.performance.eventLoopUtilization();
+    const watch = setInterval(() => {
+      const { user, system } = before === undefined ? { user: 0, system: 0 } : process.cpuUsage(before);
+      if ((user + system) / 1000 > limit)
+        settle(false, () => reject(tooMuch(op, `more than ${Math.ceil(limit)} ms`)));
+      else if (worker.performance.eventLoopUtilization(waited).idle > longestWait)
+        settle(false, () => reject(new Error(`its reader waits for what does not come`)));
+    }, tick);
     const listeners: readonly (readonly [event: string, listener: Listener])[] = [
       [
         'message',
         ({ started, found, reason }: Answer) => {
-          if (started === true) watchTime();
+          if (started === true) before = process.cpuUsage();
           else if (reason === undefined) settle(true, () => resolve(found as Found));
           else settle(true, () => reject(new Error(reason)));
         },
