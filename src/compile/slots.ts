@@ -1,6 +1,7 @@
 // What the compiler asks for on request, whatever it compiles: the interpreter, and the verifiers of each level.
 
 import type { verifyLoop } from '../codegen/loop/verify.ts';
+import type { culpritOf, faultOf } from '../ir/interpret/culprit.ts';
 import type { evaluateNode, interpret } from '../ir/interpret/interpret.ts';
 import type { verify } from '../ir/verify.ts';
 import type { fitMemory } from '../schedule/recompute/fit.ts';
@@ -8,9 +9,11 @@ import type { plannedOf } from '../schedule/recompute/timeline.ts';
 import type { verifyKernel } from '../schedule/verify.ts';
 import { Slot } from '../slot.ts';
 
-/** The interpreter of graphs, and of single nodes. */
+/** The interpreter of graphs, and of single nodes, and its search for what made values that are not finite. */
 export interface Interpreter {
+  readonly culpritOf: typeof culpritOf;
   readonly evaluateNode: typeof evaluateNode;
+  readonly faultOf: typeof faultOf;
   readonly interpret: typeof interpret;
 }
 

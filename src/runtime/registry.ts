@@ -5,14 +5,19 @@
 import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import type { Backend, Device } from './device.ts';
+import { parts } from './parts.ts';
 import { threadsOfName } from './wasm/names.ts';
 
 /** Tried in order when no device is named. */
 const DEFAULT_ORDER: readonly string[] = ['cuda', 'webgpu', 'wasm', 'webgpu:software'];
 
-/** A backend whose code is loaded when it is opened. */
-function lazy(name: string, importing: () => Promise<Backend>): Backend {
-  return { name, open: async () => (await importing()).open() };
+/** A backend whose code is loaded when it is opened, but for the parts that backends share. */
+interface Lazy extends Backend {
+  readonly parts: readonly unknown[];
+}
+
+function lazy(name: string, importing: () => Promise<Backend>): Lazy {
+  return { name, parts, open: async () => (await importing()).open() };
 }
 
 const backends = new Map<string, Backend>(

@@ -5,19 +5,19 @@ import { SinterError } from '../../errors.ts';
 import type { Call } from '../../ir/call-site.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
+import type { Fault } from '../../ir/interpret/culprit.ts';
 import { stridesOf, type FixedShape } from '../../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../../ir/value.ts';
 import { showHandle } from '../recording/handle.ts';
 import { showElement } from '../show/number.ts';
-import { culpritOf, faultOf, type Fault } from './culprit.ts';
+import type { Storage } from '../storage/storage.ts';
 import { trailOf } from './trail.ts';
-import type { Watched } from './watch.ts';
 
 /** Rejects with the anomaly of the first result that is not finite. */
 export async function judge(
-  results: Watched['results'],
-  leaves: Watched['leaves'],
-  evaluate: Interpreter['evaluateNode'],
+  results: ReadonlyMap<Node, Storage>,
+  leaves: ReadonlyMap<Node, Storage>,
+  { culpritOf, faultOf }: Interpreter,
 ): Promise<void> {
   const suspects: Node[] = [];
   for (const [node, storage] of results) {
@@ -34,7 +34,7 @@ export async function judge(
   for (const [node, storage] of leaves)
     values.set(node, unpackBytes(await storage.unguarded(), storage.dtype, storage.shape));
   for (const suspect of suspects.toSorted((a, b) => a.id - b.id)) {
-    const found = culpritOf(suspect, (node) => values.get(node), evaluate);
+    const found = culpritOf(suspect, (node) => values.get(node));
     if (found === undefined) continue;
     if ('node' in found) throw anomaly(found.node, found.fault, found.from);
     const where = showHandle({ dtype: found.input.dtype, shape: dims(found.input) });

@@ -8,6 +8,7 @@ import { showValue, TensorError } from '../../errors.ts';
 import { isCallable } from '../../ir/arguments.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Storage } from '../storage/storage.ts';
+import { judge } from './judge.ts';
 import { follow, following, isFollowed } from './trail.ts';
 
 /**
@@ -67,8 +68,8 @@ export function watch({ results, leaves }: Watched): void {
     try {
       // An anomaly of an input is reported before one found here.
       await Promise.all(guards);
-      const [{ judge }] = await Promise.all([import('./judge.ts'), load(['interpreter'])]);
-      await judge(results, leaves, interpreter.value.evaluateNode);
+      await load(['interpreter']);
+      await judge(results, leaves, interpreter.value);
     } finally {
       for (const storage of held) storage.unpin();
     }

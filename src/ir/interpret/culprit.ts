@@ -2,10 +2,10 @@
 // it was computed by: evaluates the graph once more with the reference interpreter, node by node,
 // and follows non-finite values back from the result to a node whose inputs are all finite.
 
-import { isInexact } from '../../ir/dtype.ts';
-import { topological, type Node } from '../../ir/graph.ts';
-import type { Interpreter } from '../../compile/slots.ts';
-import { partCount, type HostArray } from '../../ir/value.ts';
+import { isInexact } from '../dtype.ts';
+import { topological, type Node } from '../graph.ts';
+import { partCount, type HostArray } from '../value.ts';
+import { evaluateNode } from './interpret.ts';
 
 /** What is wrong with a value, and at which element first. */
 export interface Fault {
@@ -44,12 +44,11 @@ function partFault(dtype: HostArray['dtype'], data: HostArray['data']): Fault | 
 
 /**
  * The node that made the first non-finite value of `root`; undefined where it came with leaves
- * (`input` then says of which) or with constants. `leaf` gives the values that the walk ends at, `evaluate` those of nodes.
+ * (`input` then says of which) or with constants. `leaf` gives the values that the walk ends at.
  */
 export function culpritOf(
   root: Node,
   leaf: (node: Node) => HostArray | undefined,
-  evaluate: Interpreter['evaluateNode'],
 ): Culprit | { readonly input: Node; readonly fault: Fault } | undefined {
   const order = topological([root], (node) => leaf(node) !== undefined);
   const values = new Map<Node, HostArray>();
@@ -57,7 +56,7 @@ export function culpritOf(
   for (const node of order) {
     const value =
       leaf(node) ??
-      evaluate(
+      evaluateNode(
         node,
         node.inputs.map((input) => values.get(input)!),
       );
