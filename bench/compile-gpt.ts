@@ -7,7 +7,12 @@ import { topological } from '../src/ir/graph.ts';
 import { adam, type OptimizerState } from '../src/optim/index.ts';
 import { gpuTarget } from '../src/schedule/target.ts';
 import { traceFunction } from '../src/tensor/compile/trace-function.ts';
-import { decoderLoss, initDecoder, type Decoder, type DecoderSizes } from '../src/workloads/transformer.ts';
+import {
+  decoderLoss,
+  initDecoder,
+  type DecoderParameters,
+  type DecoderSizes,
+} from '../src/workloads/transformer.ts';
 
 const [batch, length] = [2, 128];
 
@@ -24,8 +29,13 @@ export interface StepCompileTime {
 /** Records and compiles a train step; parameters are constants that take no memory. */
 export function measureStep(sizes: DecoderSizes): StepCompileTime {
   const optimizer = adam({ lr: 1e-4 });
-  const step = (params: Decoder, state: OptimizerState, tokens: sn.Tensor, targets: sn.Tensor): unknown => {
-    const loss = (p: Decoder): sn.Tensor => decoderLoss(p, tokens, targets, sizes.heads);
+  const step = (
+    params: DecoderParameters,
+    state: OptimizerState,
+    tokens: sn.Tensor,
+    targets: sn.Tensor,
+  ): unknown => {
+    const loss = (p: DecoderParameters): sn.Tensor => decoderLoss(p, tokens, targets, sizes.heads);
     const { value, grad } = sn.valueAndGrad(loss)(params);
     return [value, ...optimizer.update(params, grad, state)];
   };

@@ -21,7 +21,7 @@ declare global {
 }
 
 /** Where a file lies. */
-export type Place = string | URL;
+export type FileLocation = string | URL;
 
 /** What a page draws on. */
 export type Canvas = HTMLCanvasElement | OffscreenCanvas;

@@ -5,16 +5,16 @@ import { partType, type DType } from '../ir/dtype.ts';
 import type { ElementType } from '../runtime/program.ts';
 
 /** The elements of a tensor. */
-export type Elements = ArrayBufferView & { readonly length: number };
+export type TypedElements = ArrayBufferView & { readonly length: number };
 
 interface ArrayType {
   readonly name: string;
   readonly BYTES_PER_ELEMENT: number;
-  new (buffer: ArrayBuffer): Elements;
+  new (buffer: ArrayBuffer): TypedElements;
 }
 
 /** Bytes in the array that callers of a bundle give for this dtype: the parts of complex numbers by turns. */
-export function elementsOf(dtype: DType, bytes: Uint8Array): Elements {
+export function elementsOf(dtype: DType, bytes: Uint8Array): TypedElements {
   return new bundleArrays[partType(dtype)](bytes.slice().buffer);
 }
 

@@ -10,10 +10,10 @@ import type {
   BundledKernel,
   BundledProgram,
   BundleTarget,
-  Entry,
+  BundleEntry,
   Manifest,
   Ports,
-  Weight,
+  BundleWeight,
 } from '../bundle-runtime/manifest.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { Program, ProgramKernel } from '../runtime/program.ts';
@@ -21,7 +21,7 @@ import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/
 import type { Handle } from '../tensor/recording/handle.ts';
 import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
-import type { EntryPoint, Result, TracedEntry, Wire, Wiring } from './entry.ts';
+import type { EntryPoint, EntryResult, TracedEntry, Wire, Wiring } from './entry.ts';
 import { uniqueName, twin } from './names.ts';
 import { filesOf, guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
 import { recordedEntry, type RecordedEntry } from './recorded.ts';
@@ -52,7 +52,7 @@ export interface BundleOptions {
    * Schedules of a graph's kernels for a target, where there are others than the model's; none by
    * default.
    */
-  readonly schedules?: FindSchedules;
+  readonly schedules?: FindBundleSchedules;
   /**
    * Kernels of WebGPU are scheduled for software adapters, where barriers are expensive; for GPUs
    * by default.
@@ -84,7 +84,7 @@ export function modulesOf(targets: readonly BundleTarget[]): string[] {
   return [...lazilyLoaded.map((target) => `${target}.js`), rangesModule];
 }
 
-export type FindSchedules = (
+export type FindBundleSchedules = (
   name: BundleTarget,
   graph: Graph,
   target: Target,
@@ -139,7 +139,7 @@ export async function bundleOf(
     recorded.flatMap(({ cases }) => cases.map(({ traced }) => traced)),
   );
   const files = new Map<string, string | Uint8Array>();
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, BundleEntry>();
   for (const { name, cases, entry } of recorded) {
     const programs: Partial<Record<BundleTarget, BundledProgram[]>> = {};
     for (const { traced, sizes: own, least } of cases)
@@ -178,8 +178,8 @@ async function storedWeights(
   table: WeightTable,
   format: WeightFormat,
   traced: readonly TracedEntry[],
-): Promise<{ readonly weights: Weight[]; readonly values: HostTensor[]; readonly stored: Stored[] }> {
-  const weightsOf = (results: readonly Result[], wires: readonly Wire[]): number[] =>
+): Promise<{ readonly weights: BundleWeight[]; readonly values: HostTensor[]; readonly stored: Stored[] }> {
+  const weightsOf = (results: readonly EntryResult[], wires: readonly Wire[]): number[] =>
     results.flatMap((from) => {
       const wire = 'input' in from ? wires[from.input] : undefined;
       return wire !== undefined && 'weight' in wire ? [wire.weight] : [];
@@ -197,7 +197,7 @@ async function storedWeights(
     ]),
   );
   const all = await table.values();
-  const weights: Weight[] = [];
+  const weights: BundleWeight[] = [];
   const values: HostTensor[] = [];
   const stored: Stored[] = [];
   const constants: number[] = [];
@@ -277,7 +277,7 @@ function withCopies(
   const changed = new Set(wiring.updates.map(({ weight }) => weight));
   const [buffers, outputs] = [[...program.buffers], [...program.outputs]];
   const copies: Program['steps'][number][] = [];
-  const results = wiring.results.map((from): Result => {
+  const results = wiring.results.map((from): EntryResult => {
     const wire = 'input' in from ? wiring.wires[from.input] : undefined;
     if (!('input' in from && wire !== undefined && 'weight' in wire && changed.has(wire.weight))) return from;
     const held = program.inputs[from.input]!;
@@ -322,7 +322,8 @@ async function imagesOf(
 /** Which buffers of a program hold the entry's inputs and outputs, and the bundle's weights. */
 function portsOf({ inputs, outputs }: Program, wiring: Wiring, count: number): Ports {
   const { wires, sources, results, updates, draws, checks } = wiring;
-  const bufferOf = (from: Result): number => ('output' in from ? outputs[from.output]! : inputs[from.input]!);
+  const bufferOf = (from: EntryResult): number =>
+    'output' in from ? outputs[from.output]! : inputs[from.input]!;
   return {
     args: Array.from({ length: count }, (_, argument) => {
       const at = wires.findIndex((wire) => 'argument' in wire && wire.argument === argument);

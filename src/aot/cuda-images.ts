@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DeviceError } from '../errors.ts';
 import { archNamed } from '../runtime/cuda/modules/arch.ts';
-import { Compiler, kernelOptions } from '../runtime/cuda/modules/compiler.ts';
+import { CudaCompiler, kernelOptions } from '../runtime/cuda/modules/compiler.ts';
 import { openNvrtc, type Nvrtc } from '../runtime/cuda/api/nvrtc.ts';
 import { latestVersion } from '../runtime/cuda/api/search.ts';
 import type { ProgramKernel } from '../runtime/program.ts';
@@ -51,7 +51,7 @@ function byNvrtc(nvrtc: Nvrtc): ImageCompiler {
     name: `NVRTC ${nvrtc.version.join('.')}`,
     compile: async (kernels, name) => {
       const arch = { name, isVirtual: archNamed(name)?.isVirtual === true };
-      const compilation = await new Compiler(nvrtc, arch, device, []).compile(kernels);
+      const compilation = await new CudaCompiler(nvrtc, arch, device, []).compile(kernels);
       if ('image' in compilation) return compilation.image;
       const [kernel, complaint] = [...compilation.complaints][0] ?? [undefined, compilation.log];
       throw refusal(name, complaint, kernel);

@@ -6,7 +6,13 @@ import { SinterError } from '../errors.ts';
 import { dtypeKind } from '../ir/dtype.ts';
 import type { Graph } from '../ir/graph.ts';
 import { storedType } from '../ir/stored.ts';
-import type { CheckPort, EntryInput, Formula, ScalarSource, TensorType } from '../bundle-runtime/manifest.ts';
+import type {
+  CheckPort,
+  EntryInput,
+  Formula,
+  ScalarSource,
+  BundleTensorType,
+} from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/recording/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/compile/trace.ts';
@@ -68,9 +74,9 @@ export interface Wiring {
   /** What the run-time scalars are. */
   readonly sources: readonly ScalarSource[];
   /** Where the entry's outputs are, in their order. */
-  readonly results: readonly Result[];
+  readonly results: readonly EntryResult[];
   /** Weights that have a new value after a call. */
-  readonly updates: readonly { readonly weight: number; readonly from: Result }[];
+  readonly updates: readonly { readonly weight: number; readonly from: EntryResult }[];
   /** Groups of random words that a call draws. */
   readonly draws: Formula;
   /** Labels and indices that a call checks. */
@@ -78,15 +84,15 @@ export interface Wiring {
 }
 
 /** A check of a program, and where it finds the outmost integer. */
-export type Checking = Omit<CheckPort, 'buffer'> & { readonly from: Result };
+export type Checking = Omit<CheckPort, 'buffer'> & { readonly from: EntryResult };
 
 /** An output of the graph, or one of its parameters handed through. */
-export type Result = { readonly output: number } | { readonly input: number };
+export type EntryResult = { readonly output: number } | { readonly input: number };
 
 /** An argument, by its place among the entry's inputs, or a weight. */
 export type Wire = { readonly argument: number } | { readonly weight: number };
 
-type NamedTensor = TensorType & { readonly name: string };
+type NamedTensor = BundleTensorType & { readonly name: string };
 
 /**
  * Traces an entry. `state`: the tree that all entries share, if there is one. Throws E_UNSUPPORTED
@@ -140,7 +146,7 @@ export function wiredEntry({ point, flat, traced, hasState }: Recording, weights
     ),
   ];
   const renumbered = new Map(kept.map((output, i) => [output, i]));
-  const asKept = (from: Result): Result =>
+  const asKept = (from: EntryResult): EntryResult =>
     'output' in from ? { output: renumbered.get(from.output)! } : from;
   const tensors = traced.graph.parameters.filter((_, i) => !traced.scalarIndices.has(i));
   const wiring: Wiring = {
@@ -180,11 +186,11 @@ interface Recorded extends Omit<Recording, 'partial'> {
 }
 
 interface Results {
-  readonly outputs: readonly (NamedTensor & { readonly from: Result })[];
+  readonly outputs: readonly (NamedTensor & { readonly from: EntryResult })[];
   readonly updates: Wiring['updates'];
 }
 
-function from(source: Source): Result {
+function from(source: Source): EntryResult {
   return source.kind === 'output' ? { output: source.index } : { input: source.index };
 }
 
@@ -270,7 +276,7 @@ function wordOf(value: number): number {
   return new Int32Array(Float32Array.of(value).buffer)[0]!;
 }
 
-function typeOf(tensor: Tensor): TensorType {
+function typeOf(tensor: Tensor): BundleTensorType {
   return storedType(tensor);
 }
 

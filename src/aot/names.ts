@@ -2,13 +2,13 @@
 // results, where it has any.
 
 import { parameterNames } from '../tensor/compile/parameter-names.ts';
-import type { Flat, Structure } from '../tensor/tree.ts';
+import type { Flat, TreeStructure } from '../tensor/tree.ts';
 
 /** Where a leaf lies in a tree: positions in arrays and keys of objects, from the outside in. */
-export type Place = readonly (number | string)[];
+export type TreePath = readonly (number | string)[];
 
 /** Where the leaves of a tree lie, in order. */
-export function placesOf(structure: Structure, place: Place = []): Place[] {
+export function placesOf(structure: TreeStructure, place: TreePath = []): TreePath[] {
   switch (structure.kind) {
     case 'leaf':
       return [place];
@@ -28,7 +28,7 @@ export function placesOf(structure: Structure, place: Place = []): Place[] {
  * A place as it is read, e.g. `.layers[0].w`. Keys are not escaped, so two places may have equal
  * texts: callers that need unique names check that.
  */
-function textOf(place: Place): string {
+function textOf(place: TreePath): string {
   return place.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
 }
 
@@ -36,7 +36,7 @@ function textOf(place: Place): string {
  * The name of a result by its place: `loss` of `{ loss }`, `output1` of the second in an array,
  * `output` of a result alone.
  */
-export function outputName(place: Place): string {
+export function outputName(place: TreePath): string {
   const [first, ...rest] = place;
   if (first === undefined) return 'output';
   return `${typeof first === 'number' ? `output${first}` : first}${textOf(rest)}`;

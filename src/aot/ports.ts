@@ -1,7 +1,7 @@
 // What an entry with ranges of sizes takes and gives: of its types at many sizes one with names for
 // those that vary, and formulas for names that callers do not give.
 
-import type { Entry, Formula } from '../bundle-runtime/manifest.ts';
+import type { BundleEntry, Formula } from '../bundle-runtime/manifest.ts';
 import type { TracedEntry } from './entry.ts';
 import { showFormula } from './formula.ts';
 import { uniqueName } from './names.ts';
@@ -11,7 +11,7 @@ import { shapeOf, type Trial } from './trials.ts';
 export function openPorts(
   trials: readonly Trial[],
   formulaOf: (sizes: readonly number[], what: string) => Formula,
-): Pick<Entry, 'inputs' | 'outputs' | 'derived'> | undefined {
+): Pick<BundleEntry, 'inputs' | 'outputs' | 'derived'> | undefined {
   const [first] = trials as readonly [Trial, ...Trial[]];
   const types = new Set(
     trials.map(({ own }) => JSON.stringify([...own.inputs, ...own.outputs].map(withRank))),

@@ -4,12 +4,18 @@
 // at many sizes of the ranges, where structure and formulas have to give what it records.
 
 import { SinterError } from '../errors.ts';
-import type { Entry, Formula, ScalarSource, Sizes } from '../bundle-runtime/manifest.ts';
+import type { BundleEntry, Formula, ScalarSource, Sizes } from '../bundle-runtime/manifest.ts';
 import { valueOf } from '../bundle-runtime/sizes.ts';
 import { showShape } from '../ir/shape.ts';
 import { generalise, match } from '../ir/sizes/recording.ts';
-import type { Structure } from '../ir/sizes/structure.ts';
-import { isVarying, Sizes as Numbers, type Num, type Values, type Varying } from '../ir/sizes/size.ts';
+import type { SizeStructure } from '../ir/sizes/structure.ts';
+import {
+  isVarying,
+  VaryingSizes as Numbers,
+  type Num,
+  type SizeValues,
+  type VaryingNumber,
+} from '../ir/sizes/size.ts';
 import { variantOf, type Variant } from '../ir/sizes/variant.ts';
 import { Dim } from '../tensor/sizes/dim.ts';
 import { jointsOf, unconstrained, witnessesOf } from '../tensor/sizes/witnesses.ts';
@@ -17,7 +23,7 @@ import { wiredEntry, type Checking, type TracedEntry } from './entry.ts';
 import { Formulas, mostDivisor, showFormula } from './formula.ts';
 import { openPorts } from './ports.ts';
 import { offsetOf, sizedProgram, type Scalars } from './scalars.ts';
-import { countOf, showSizes, type OpenPoint, type Ranges } from './sizes.ts';
+import { countOf, showSizes, type OpenPoint, type SizeRanges } from './sizes.ts';
 import {
   drawnFromAll,
   fixedSizes,
@@ -40,14 +46,14 @@ export interface RangedCase {
 }
 
 export interface RangedEntry {
-  readonly entry: Omit<Entry, 'programs'>;
+  readonly entry: Omit<BundleEntry, 'programs'>;
   /** For each program the largest sizes of those with ranges, and the smallest. */
   readonly cases: readonly RangedCase[];
 }
 
 /** A trial that is the structure, with the numbers of its sizes. */
 interface Fitted extends Trial {
-  readonly values: Values;
+  readonly values: SizeValues;
 }
 
 /**
@@ -57,7 +63,7 @@ interface Fitted extends Trial {
  */
 export async function rangedEntry(
   point: OpenPoint,
-  ranges: Ranges,
+  ranges: SizeRanges,
   fixed: Sizes,
   state: unknown,
   table: WeightTable,
@@ -77,7 +83,7 @@ class Ranged {
   readonly #splits: number;
   readonly #numbers = new Numbers();
   /** The numbers that programs read, or that their room is for. */
-  readonly #formulas = new Map<Varying, Formula>();
+  readonly #formulas = new Map<VaryingNumber, Formula>();
 
   constructor(point: OpenPoint, dims: readonly Dim[], fixed: Sizes, state: unknown, splits: number = 0) {
     this.#point = point;
@@ -141,7 +147,7 @@ class Ranged {
   }
 
   /** What the entry takes and gives, as all trials say. */
-  #entryOf(trials: readonly Trial[], formulas: Formulas): Omit<Entry, 'programs'> {
+  #entryOf(trials: readonly Trial[], formulas: Formulas): Omit<BundleEntry, 'programs'> {
     const ports = openPorts(trials, (sizes, what) => this.#formulaOf(formulas, sizes, what));
     if (ports === undefined) throw this.#refusal(`takes or gives other tensors at some ${this.#names()}`);
     const ranges = this.#dims.map(
@@ -161,8 +167,8 @@ class Ranged {
   }
 
   /** Tries the function at a few sizes until its recordings are one structure. */
-  async #structure(): Promise<{ readonly structure: Structure; readonly witnesses: readonly Trial[] }> {
-    let difference: Exclude<ReturnType<typeof generalise>, Structure> | undefined;
+  async #structure(): Promise<{ readonly structure: SizeStructure; readonly witnesses: readonly Trial[] }> {
+    let difference: Exclude<ReturnType<typeof generalise>, SizeStructure> | undefined;
     // At the smallest size, often 1, views may change nothing: it is no good witness.
     const larger = this.#dims.map(({ name, min, max, multipleOf }) => {
       return new Dim(name, Math.min(max, min + multipleOf), max, multipleOf);
@@ -207,7 +213,7 @@ class Ranged {
   }
 
   /** The numbers of a trial; undefined where it is another computation. */
-  #fit(structure: Structure, { recording, own }: Trial, first: Trial): Values | undefined {
+  #fit(structure: SizeStructure, { recording, own }: Trial, first: Trial): SizeValues | undefined {
     const { skeleton, graph } = recording.partial;
     const matched = match(structure, skeleton, this.#numbers);
     const isSame =
@@ -219,7 +225,7 @@ class Ranged {
   }
 
   /** Trials with the numbers of their sizes. Rejects where one is another computation. */
-  async #fitted(structure: Structure, trials: readonly Trial[]): Promise<Fitted[]> {
+  async #fitted(structure: SizeStructure, trials: readonly Trial[]): Promise<Fitted[]> {
     const fitted = trials.map((trial): Fitted => {
       const values = this.#fit(structure, trial, trials[0]!);
       if (values !== undefined) return { ...trial, values };
@@ -280,17 +286,17 @@ class Ranged {
   }
 
   #variants(
-    structure: Structure,
+    structure: SizeStructure,
     fitted: readonly Fitted[],
     formulas: Formulas,
   ): { readonly upTo: Sizes; readonly variant: Variant }[] {
     // What recordings say, for what operations refuse and for sizes between those tried.
-    const said = new Map<Varying, Formula>();
+    const said = new Map<VaryingNumber, Formula>();
     for (const num of fitted[0]!.values.keys()) {
       const formula = formulas.find(fitted.map(({ values }) => values.get(num)!));
       if (formula !== undefined) said.set(num, formula);
     }
-    const describe = (num: Varying): string => {
+    const describe = (num: VaryingNumber): string => {
       const formula = said.get(num);
       return formula === undefined ? `a size made of ${this.#names()}` : showFormula(formula);
     };
@@ -319,7 +325,12 @@ class Ranged {
   }
 
   /** The formula of a number. Throws E_UNSUPPORTED naming the operation that has it. */
-  #numberOf(num: Varying, structure: Structure, fitted: readonly Fitted[], formulas: Formulas): Formula {
+  #numberOf(
+    num: VaryingNumber,
+    structure: SizeStructure,
+    fitted: readonly Fitted[],
+    formulas: Formulas,
+  ): Formula {
     const part = structure.parts.find(({ shape, attrs }) => holdsNumber([shape, attrs], num));
     const what =
       part === undefined ? 'a size' : `a number of ${part.op} ${showShape(part.node.shape, part.node.dtype)}`;
@@ -338,9 +349,9 @@ class Ranged {
 
   /** Records the function at sizes that no formula was found from, and holds formulas to them. */
   async #check(
-    structure: Structure,
+    structure: SizeStructure,
     first: Fitted,
-    entry: Pick<Entry, 'inputs' | 'outputs' | 'derived'>,
+    entry: Pick<BundleEntry, 'inputs' | 'outputs' | 'derived'>,
     { sources, draws, checks }: Scalars,
   ): Promise<void> {
     const random = randomNumbers(3);

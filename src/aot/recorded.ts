@@ -2,7 +2,7 @@
 // for each set of sizes (aot/sizes.ts).
 
 import { SinterError } from '../errors.ts';
-import type { Entry, Sizes } from '../bundle-runtime/manifest.ts';
+import type { BundleEntry, Sizes } from '../bundle-runtime/manifest.ts';
 import { traceEntry, type TracedEntry } from './entry.ts';
 import { rangedEntry } from './ranges.ts';
 import { combinations, countOf, distinct, mostSizes, openEntry, sizesIn, type OpenPoint } from './sizes.ts';
@@ -11,7 +11,7 @@ import type { WeightTable } from './weights.ts';
 
 export interface RecordedEntry {
   readonly name: string;
-  readonly entry: Omit<Entry, 'programs'>;
+  readonly entry: Omit<BundleEntry, 'programs'>;
   /** For each program. */
   readonly cases: readonly { readonly sizes: Sizes; readonly least?: Sizes; readonly traced: TracedEntry }[];
 }

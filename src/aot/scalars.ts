@@ -4,7 +4,7 @@
 import type { Formula, ScalarSource } from '../bundle-runtime/manifest.ts';
 import { GraphBuilder, type NodeOf } from '../ir/graph.ts';
 import type { SizeScalar } from '../ir/sizes/lowering.ts';
-import type { Varying } from '../ir/sizes/size.ts';
+import type { VaryingNumber } from '../ir/sizes/size.ts';
 import type { Variant } from '../ir/sizes/variant.ts';
 import type { Checking, TracedEntry } from './entry.ts';
 import type { Trial } from './trials.ts';
@@ -32,7 +32,7 @@ export function sizedProgram(
   { recording }: Trial,
   { graph, scalars }: Variant,
   { sources, draws, checks }: Scalars,
-  formulas: ReadonlyMap<Varying, Formula>,
+  formulas: ReadonlyMap<VaryingNumber, Formula>,
 ): TracedEntry {
   const count = recording.partial.graph.parameters.length;
   const parameters = [...graph.parameters];

@@ -2,7 +2,7 @@
 // one entry, in which each size that differs has a name.
 
 import { SinterError } from '../errors.ts';
-import type { Entry, OpenType, Sizes } from '../bundle-runtime/manifest.ts';
+import type { BundleEntry, OpenType, Sizes } from '../bundle-runtime/manifest.ts';
 import type { EntryPoint, TracedEntry } from './entry.ts';
 
 /** A function with open sizes: its entry for each set of sizes to build. */
@@ -10,18 +10,18 @@ export interface OpenPoint {
   readonly name: string;
   readonly sizes: readonly Sizes[];
   /** Sizes that one program is for, from the smallest to the largest. */
-  readonly ranges?: Ranges;
+  readonly ranges?: SizeRanges;
   at(sizes: Sizes): EntryPoint | Promise<EntryPoint>;
 }
 
 /** Sizes from `min` to `max` that are multiples of a number, both of them too. */
-export interface Range {
+export interface SizeRange {
   readonly min: number;
   readonly max: number;
   readonly multipleOf: number;
 }
 
-export type Ranges = ReadonlyMap<string, Range>;
+export type SizeRanges = ReadonlyMap<string, SizeRange>;
 
 /** Most sets of sizes of a function: each has kernels of its own. */
 export const mostSizes = 64;
@@ -44,12 +44,12 @@ export function combinations(dims: ReadonlyMap<string, readonly number[]>): Size
 }
 
 /** All sizes of a range. */
-export function sizesIn({ min, max, multipleOf }: Range): number[] {
+export function sizesIn({ min, max, multipleOf }: SizeRange): number[] {
   return Array.from({ length: (max - min) / multipleOf + 1 }, (_, i) => min + i * multipleOf);
 }
 
 /** How many sets of sizes ranges have. */
-export function countOf(ranges: Iterable<Range>): number {
+export function countOf(ranges: Iterable<SizeRange>): number {
   return [...ranges].reduce(
     (product, { min, max, multipleOf }) => product * ((max - min) / multipleOf + 1),
     1,
@@ -88,7 +88,7 @@ export function distinct<T extends Case>(name: string, cases: readonly T[]): T[]
 export function openEntry(
   name: string,
   cases: readonly Case[],
-): { readonly entry: Omit<Entry, 'programs'>; readonly sizes: readonly Sizes[] } {
+): { readonly entry: Omit<BundleEntry, 'programs'>; readonly sizes: readonly Sizes[] } {
   const sizes: Record<string, number>[] = cases.map((one) => ({ ...one.sizes }));
   const nameOf = (extents: readonly number[]): number | string => {
     if (extents.every((extent) => extent === extents[0])) return extents[0]!;

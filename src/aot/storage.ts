@@ -3,7 +3,7 @@
 // read.
 
 import { rewrite, GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
-import type { Result, TracedEntry, Wire } from './entry.ts';
+import type { EntryResult, TracedEntry, Wire } from './entry.ts';
 import { partsOf, unpack, type WeightFormat } from './formats.ts';
 
 /** Where the parts of a weight stand among those that are stored, and how it is stored. */
@@ -58,7 +58,7 @@ export function overStored(traced: TracedEntry, stored: readonly Stored[]): Trac
     places.set(i, before);
     before += 'weight' in wire ? partsOf(stored[wire.weight]!.format, [32]).length : 1;
   });
-  const from = (result: Result): Result =>
+  const from = (result: EntryResult): EntryResult =>
     'input' in result ? { input: places.get(result.input)! } : result;
   return {
     ...traced,

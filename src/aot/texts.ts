@@ -6,7 +6,7 @@ import { uniqueName } from './names.ts';
 import type {
   BundledImage,
   BundleTarget,
-  Entry,
+  BundleEntry,
   EntryInput,
   Manifest,
   OpenType,
@@ -92,7 +92,7 @@ export function load(options?: LoadOptions): Promise<Model>;
 `;
 }
 
-function methodOf([name, entry]: [string, Entry]): string {
+function methodOf([name, entry]: [string, BundleEntry]): string {
   const { inputs, outputs } = entry;
   const given = inputs.map(
     (input) => `    /** ${remark(typeText(input))} */\n    ${key(input.name)}: ${inputArray(input)};`,
@@ -286,7 +286,7 @@ function shapeText({ dtype, shape }: OpenType): string {
 }
 
 /** Sizes of a call of an entry. */
-function sizesOf({ programs, derived = {} }: Entry): Sizes {
+function sizesOf({ programs, derived = {} }: BundleEntry): Sizes {
   const { sizes } = Object.values(programs)[0]![0]!;
   const more = Object.entries(derived).map(([name, formula]) => [name, valueOf(formula, sizes)]);
   return { ...sizes, ...Object.fromEntries(more) };

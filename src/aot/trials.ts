@@ -8,7 +8,7 @@ import type { Handle } from '../tensor/recording/handle.ts';
 import { Dim } from '../tensor/sizes/dim.ts';
 import { jointsOf, levelsOf, unconstrained } from '../tensor/sizes/witnesses.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
-import { showSizes, type OpenPoint, type Range, type Ranges } from './sizes.ts';
+import { showSizes, type OpenPoint, type SizeRange, type SizeRanges } from './sizes.ts';
 import { WeightTable } from './weights.ts';
 
 /** The function at some sizes. */
@@ -42,8 +42,8 @@ export async function trialOf(point: OpenPoint, sizes: Sizes, state: unknown): P
 export async function rangesTold(
   point: OpenPoint,
   state: unknown,
-): Promise<{ readonly ranges: Ranges; readonly fixed: Sizes }> {
-  const ranges = new Map<string, Range>();
+): Promise<{ readonly ranges: SizeRanges; readonly fixed: Sizes }> {
+  const ranges = new Map<string, SizeRange>();
   const fixed: Record<string, number> = {};
   const given = [...(point.ranges ?? [])];
   if (given.length === 0) return { ranges, fixed };

@@ -6,7 +6,7 @@ import { dtypeBytes } from '../ir/dtype.ts';
 import { storedType } from '../ir/stored.ts';
 import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
 import type { HostTensor } from '../io/host.ts';
-import type { Weight, WeightFile } from '../bundle-runtime/manifest.ts';
+import type { BundleWeight, WeightFile } from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/recording/handle.ts';
 import { readBytes } from '../tensor/realise/realise.ts';
 import { uniqueName } from './names.ts';
@@ -63,7 +63,7 @@ export class WeightTable {
     return this.#list[weight]!.isNamed;
   }
 
-  get all(): readonly Weight[] {
+  get all(): readonly BundleWeight[] {
     return this.#list.map(({ name, handle: { dtype, shape }, state }) => ({
       name,
       ...storedType({ dtype, shape }),
@@ -102,7 +102,7 @@ function quoted(_: string, key: string): string {
  * them.
  */
 export function weightFiles(
-  weights: readonly Weight[],
+  weights: readonly BundleWeight[],
   values: readonly HostTensor[],
   limit: number,
 ): { readonly file: WeightFile; readonly bytes: Uint8Array }[] {

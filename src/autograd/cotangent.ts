@@ -26,7 +26,7 @@ import type { Op } from '../ir/ops.ts';
  * input (its dtype and shape), or undefined where nothing flows. Inputs that are not `wanted` may
  * be left undefined. Only primitives are built, so a rule's result can be differentiated again.
  */
-export type Rule<K extends Op = Op> = (
+export type VjpRule<K extends Op = Op> = (
   b: GraphBuilder,
   node: NodeOf<K>,
   g: Node,

@@ -9,7 +9,7 @@ import { fullLike } from '../ir/build.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showType } from '../ir/infer.ts';
 import { readInputs, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
-import type { Rule } from './cotangent.ts';
+import type { VjpRule } from './cotangent.ts';
 
 type Some = readonly (Node | undefined)[];
 
@@ -48,14 +48,14 @@ export interface Custom {
 }
 
 /** What a number stands for: a result of a function. */
-export interface Entry {
+export interface CustomEntry {
   readonly custom: Custom;
   readonly result: number;
   /** The numbers of all results. */
   readonly numbers: readonly number[];
 }
 
-const registered: Entry[] = [];
+const registered: CustomEntry[] = [];
 const known = new WeakMap<CustomRule, number>();
 
 /** The numbers under which the nodes of each result name this derivative. */
@@ -78,7 +78,7 @@ export function registerRule(rule: CustomRule): number {
 }
 
 /** What this number stands for. Throws E_GRAD when there is nothing, as for a graph read from a file. */
-export function customOf(number: number): Entry {
+export function customOf(number: number): CustomEntry {
   const entry = registered[number];
   if (entry !== undefined) return entry;
   throw new TensorError('E_GRAD', 'customVjp', `no rule ${number} is registered in this process`);
@@ -149,7 +149,7 @@ export function pullCustom(
 }
 
 /** The rule of customVjp nodes, for a cotangent of this result alone. */
-export const customRule: Rule<'customVjp'> = (b, node, g, wanted) => {
+export const customRule: VjpRule<'customVjp'> = (b, node, g, wanted) => {
   const { custom, result } = customOf(node.attrs.rule);
   const gs = Array.from({ length: custom.results }, (_, i) => (i === result ? g : undefined));
   return pullCustom(b, node, gs, wanted);

@@ -19,7 +19,7 @@ import {
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Attrs } from '../ir/ops.ts';
 import { sameShape, sizeOf } from '../ir/shape.ts';
-import { dropWhere, times, type Rule } from './cotangent.ts';
+import { dropWhere, times, type VjpRule } from './cotangent.ts';
 import { gather, scatter, scatterRule, segmentReduceRule } from './rules-scatter.ts';
 import { shift } from './rules-view.ts';
 
@@ -187,7 +187,7 @@ type AnchorTable = {
       | 'scatterAddAtomic'
       | 'jacobiRows'
       | 'completeRows'
-  ]: Rule<K> | 'flat';
+  ]: VjpRule<K> | 'flat';
 };
 
 /** Rules of reductions, scans, gather and scatter. */

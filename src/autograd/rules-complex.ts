@@ -21,10 +21,10 @@ import {
 import { isComplex, isFloat } from '../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
 import type { ComplexOp, Op } from '../ir/ops.ts';
-import { convert, times, type Rule } from './cotangent.ts';
+import { convert, times, type VjpRule } from './cotangent.ts';
 
 /** Rules of the ops that make complex numbers of parts and take them apart. */
-export const complexRules: { readonly [K in ComplexOp]: Rule<K> } = {
+export const complexRules: { readonly [K in ComplexOp]: VjpRule<K> } = {
   complex: (b, _, g) => [real(b, g), imag(b, g)],
   real: (b, _, g) => [complex(b, g, fullLike(b, g, 0))],
   imag: (b, _, g) => [complex(b, fullLike(b, g, 0), g)],
@@ -32,10 +32,10 @@ export const complexRules: { readonly [K in ComplexOp]: Rule<K> } = {
 };
 
 /** d|z| = Re(sgn(z)*·dz). */
-const absRule: Rule = (b, { inputs: [z] }, g) => [times(b, cast(b, g, z!.dtype), unary(b, 'sign', z!))];
+const absRule: VjpRule = (b, { inputs: [z] }, g) => [times(b, cast(b, g, z!.dtype), unary(b, 'sign', z!))];
 
 /** sgn z = z/|z| turns only: d sgn(z) = (dz − sgn(z)·Re(sgn(z)*·dz))/|z|, and 0 at 0. */
-const signRule: Rule = (b, node, g) => {
+const signRule: VjpRule = (b, node, g) => {
   const z = node.inputs[0]!;
   const out = node as Node;
   const size = unary(b, 'abs', z);
@@ -47,14 +47,14 @@ const signRule: Rule = (b, node, g) => {
 };
 
 /** From a real number only the real part of g goes back. */
-const castRule: Rule = (b, { inputs: [x] }, g) => {
+const castRule: VjpRule = (b, { inputs: [x] }, g) => {
   const { dtype } = x!;
   if (isComplex(dtype)) return [isComplex(g.dtype) ? convert(b, g, dtype) : undefined];
   return [isFloat(dtype) ? convert(b, real(b, g), dtype) : undefined];
 };
 
 /** d zʷ = w·zʷ⁻¹·dz + zʷ·log z·dw: nothing to z where w = 0, and to w where z = 0 and w ≥ 0. */
-const powRule: Rule = (b, node, g, wanted) => {
+const powRule: VjpRule = (b, node, g, wanted) => {
   const [z, w] = [node.inputs[0]!, node.inputs[1]!];
   const one = fullLike(b, z, 1);
   const selected = (when: Node, x: Node): Node => where(b, when, fullLike(b, x, 0), x);
@@ -77,7 +77,7 @@ function isAtLeastZero(b: GraphBuilder, x: Node): Node {
 
 /** d asin z = dz/(√(1−z)·√(1+z)): on its cuts the root of the product has another sign. */
 const arcRule =
-  (turned: boolean): Rule =>
+  (turned: boolean): VjpRule =>
   (b, { inputs: [z] }, g) => {
     // By parts, since a complex 1 would turn −0·i into 0.
     const [x, y] = [real(b, z!), imag(b, z!)];
@@ -86,9 +86,13 @@ const arcRule =
     return [div(b, turned ? neg(b, g) : g, roots)];
   };
 
-const own: Partial<Record<Op, Rule>> = { abs: absRule, sign: signRule, cast: castRule };
+const own: Partial<Record<Op, VjpRule>> = { abs: absRule, sign: signRule, cast: castRule };
 /** Holomorphic, but with formulas of their own. */
-const ownHolomorphic: Partial<Record<Op, Rule>> = { pow: powRule, asin: arcRule(false), acos: arcRule(true) };
+const ownHolomorphic: Partial<Record<Op, VjpRule>> = {
+  pow: powRule,
+  asin: arcRule(false),
+  acos: arcRule(true),
+};
 
 /** Ops that are linear over the real numbers, part by part: their rules do as they are. */
 const partwise: ReadonlySet<Op> = new Set<Op>([
@@ -105,7 +109,7 @@ const partwise: ReadonlySet<Op> = new Set<Op>([
 const multiplies: ReadonlySet<Op> = new Set<Op>(['dot', 'conv']);
 
 /** The rule of a node with complex operands or results, from that of its op. */
-export function complexRule(node: Node, rule: Rule | 'flat', isElementwise: boolean): Rule | 'flat' {
+export function complexRule(node: Node, rule: VjpRule | 'flat', isElementwise: boolean): VjpRule | 'flat' {
   const special = own[node.op];
   if (special !== undefined) return special;
   const holomorphic = ownHolomorphic[node.op] ?? rule;
@@ -115,7 +119,7 @@ export function complexRule(node: Node, rule: Rule | 'flat', isElementwise: bool
   return isBilinear || (isElementwise && !partwise.has(node.op)) ? conjugated(holomorphic) : holomorphic;
 }
 
-function conjugated(rule: Rule): Rule {
+function conjugated(rule: VjpRule): VjpRule {
   return (b, node, g, wanted) =>
     rule(b, node, conj(b, g), wanted).map((cotangent) => cotangent && conj(b, cotangent));
 }

@@ -6,7 +6,7 @@ import { full, permute, reshape } from '../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../ir/graph.ts';
 import type { Attrs } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { convert, type Rule } from './cotangent.ts';
+import { convert, type VjpRule } from './cotangent.ts';
 import { flip } from './rules-view.ts';
 
 const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
@@ -137,7 +137,7 @@ type Bilinear<K extends 'dot' | 'conv'> = (
   g: Node,
 ) => Node;
 
-function bilinear<K extends 'dot' | 'conv'>(lhs: Bilinear<K>, rhs: Bilinear<K>): Rule<K> {
+function bilinear<K extends 'dot' | 'conv'>(lhs: Bilinear<K>, rhs: Bilinear<K>): VjpRule<K> {
   return (b, { inputs, attrs }, g, wanted) => {
     const [x, w] = [inputs[0]!, inputs[1]!];
     const empty = [x, w, g].some((node) => sizeOf(dims(node)) === 0);
@@ -150,7 +150,7 @@ function bilinear<K extends 'dot' | 'conv'>(lhs: Bilinear<K>, rhs: Bilinear<K>):
 }
 
 /** Rules of dot and conv. */
-export const contractionRules: { readonly [K in 'dot' | 'conv']: Rule<K> } = {
+export const contractionRules: { readonly [K in 'dot' | 'conv']: VjpRule<K> } = {
   dot: bilinear(dotLhs, dotRhs),
   conv: bilinear(convLhs, convRhs),
 };

@@ -6,7 +6,7 @@ import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../ir/b
 import { isFloat, largestOf } from '../ir/dtype.ts';
 import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
 import type { BinaryOp, Op, TernaryOp, UnaryOp } from '../ir/ops.ts';
-import { convert, dropWhere, keepWhere, negate, over, times, uniform, type Rule } from './cotangent.ts';
+import { convert, dropWhere, keepWhere, negate, over, times, uniform, type VjpRule } from './cotangent.ts';
 
 type Pullback1 = (b: GraphBuilder, g: Node, x: Node, out: Node) => Node;
 type Pullback2 = (b: GraphBuilder, g: Node, x: Node, y: Node, out: Node) => Node | undefined;
@@ -136,11 +136,11 @@ function powExponent(b: GraphBuilder, g: Node, x: Node, e: Node, out: Node): Nod
   return times(b, g, mul(b, out, unary(b, 'log', safe)));
 }
 
-function liftUnary(pullback: Pullback1): Rule {
+function liftUnary(pullback: Pullback1): VjpRule {
   return (b, node, g) => [pullback(b, g, node.inputs[0]!, node as Node)];
 }
 
-function liftBinary([first, second]: Pullbacks): Rule {
+function liftBinary([first, second]: Pullbacks): VjpRule {
   return (b, node, g, wanted) => {
     const [x, y] = [node.inputs[0]!, node.inputs[1]!];
     return [first, second].map((pullback, i) =>
@@ -151,8 +151,8 @@ function liftBinary([first, second]: Pullbacks): Rule {
 
 function lift<K extends Op, P>(
   table: { readonly [O in K]: P | 'flat' },
-  make: (pullback: P) => Rule,
-): { readonly [O in K]: Rule<O> | 'flat' } {
+  make: (pullback: P) => VjpRule,
+): { readonly [O in K]: VjpRule<O> | 'flat' } {
   const entries = Object.entries(table) as [K, P | 'flat'][];
   const lifted = entries.map(([op, row]) => [op, row === 'flat' ? row : make(row)] as const);
   return Object.fromEntries(lifted) as never;
@@ -163,7 +163,7 @@ function castRule(b: GraphBuilder, { inputs }: NodeOf<'cast'>, g: Node): readonl
   return [isFloat(dtype) ? convert(b, g, dtype) : undefined];
 }
 
-const ternaryRules: { readonly [K in TernaryOp]: Rule<K> } = {
+const ternaryRules: { readonly [K in TernaryOp]: VjpRule<K> } = {
   // The branch not taken gets 0 by selection; the condition gets nothing.
   where: (b, { inputs: [when] }, g, wanted) => [
     undefined,
@@ -178,7 +178,7 @@ const ternaryRules: { readonly [K in TernaryOp]: Rule<K> } = {
   ],
 };
 
-type Table = { readonly [K in UnaryOp | BinaryOp | TernaryOp]: Rule<K> | 'flat' };
+type Table = { readonly [K in UnaryOp | BinaryOp | TernaryOp]: VjpRule<K> | 'flat' };
 
 /** Rules of the unary, binary and ternary ops; `flat` ones pass nothing on. */
 export const elementwiseRules: Table = {

@@ -25,7 +25,7 @@ import {
   solveUpper,
   upper,
 } from '../ir/matrix.ts';
-import type { Rule } from './cotangent.ts';
+import type { VjpRule } from './cotangent.ts';
 
 type KindRule = (
   b: GraphBuilder,
@@ -162,5 +162,5 @@ const kindRules: { readonly [K in FactorKind]: KindRule } = {
 };
 
 /** The rule of matrix algorithms. */
-export const factorRule: Rule<'factor'> = (b, node: NodeOf<'factor'>, g, wanted) =>
+export const factorRule: VjpRule<'factor'> = (b, node: NodeOf<'factor'>, g, wanted) =>
   kindRules[node.attrs.kind](b, node.inputs, node as Node, g, wanted);

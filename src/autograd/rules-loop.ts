@@ -12,11 +12,11 @@ import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { hasLoops } from '../ir/ops.ts';
-import type { Rule } from './cotangent.ts';
+import type { VjpRule } from './cotangent.ts';
 import { sumOfTurns, termsOf } from './sinking.ts';
 
 /** Loops are differentiated with all of their results at once, by the walk over the graph. */
-export const loopRule: Rule<'iterate'> = () => {
+export const loopRule: VjpRule<'iterate'> = () => {
   throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
 };
 

@@ -6,7 +6,7 @@ import { add, full, permute, reduce, reshape, slice, sumTo } from '../ir/build.t
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { ViewOp } from '../ir/ops.ts';
 import { sizeOf, type FixedShape } from '../ir/shape.ts';
-import type { Rule } from './cotangent.ts';
+import type { VjpRule } from './cotangent.ts';
 
 /** Zeros around and between the elements of `x`; no zeros give `x` back. */
 export function padZeros(
@@ -150,7 +150,7 @@ export function overlapAdd(
 }
 
 /** Rules of the views. */
-export const viewRules: { readonly [K in ViewOp]: Rule<K> } = {
+export const viewRules: { readonly [K in ViewOp]: VjpRule<K> } = {
   reshape: (b, { inputs }, g) => [reshape(b, g, dims(inputs[0]!))],
   permute: (b, { attrs }, g) => [
     permute(

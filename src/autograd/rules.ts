@@ -5,7 +5,7 @@ import { below } from '../ir/build.ts';
 import { isComplex } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
 import { isElementwise, type Op } from '../ir/ops.ts';
-import type { Rule } from './cotangent.ts';
+import type { VjpRule } from './cotangent.ts';
 import { customRule } from './custom.ts';
 import { anchorRules } from './rules-anchor.ts';
 import { complexRule, complexRules } from './rules-complex.ts';
@@ -19,7 +19,7 @@ import { viewRules } from './rules-view.ts';
  * `flat`: nothing flows to the inputs, because there are none, they are integers, or the derivative
  * is 0.
  */
-export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
+export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
   ...elementwiseRules,
   ...viewRules,
   ...anchorRules,
@@ -39,8 +39,8 @@ export const rules: { readonly [K in Op]: Rule<K> | 'flat' } = {
 };
 
 /** The rule of a node, for walks that do not know which op they meet. */
-export function ruleFor(node: Node): Rule | 'flat' {
-  const rule = rules[node.op] as unknown as Rule | 'flat';
+export function ruleFor(node: Node): VjpRule | 'flat' {
+  const rule = rules[node.op] as unknown as VjpRule | 'flat';
   const isReal = !isComplex(node.dtype) && !node.inputs.some((input) => isComplex(input.dtype));
   return isReal ? rule : complexRule(node, rule, isElementwise(node.op));
 }

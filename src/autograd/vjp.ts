@@ -171,7 +171,7 @@ function carries(node: Node, active: ReadonlySet<Node>): boolean {
   return isInexact(node.dtype) && ruleFor(node) !== 'flat' && wantedInputs(node, active).includes(true);
 }
 
-export interface GradientOptions {
+export interface VjpOptions {
   /** Indices of the outputs to differentiate; by default every output of a float dtype. */
   readonly of?: readonly number[];
   /** True makes every seed a parameter; by default outputs of rank 0 are seeded with 1. */
@@ -184,7 +184,7 @@ export interface GradientOptions {
  * scalars become parameters `seed0`, `seed1`…, named by output, after those of `graph`. Throws
  * E_GRAD when something to differentiate is no float.
  */
-export function gradientGraph(graph: Graph, wrt: readonly number[], options: GradientOptions = {}): Graph {
+export function gradientGraph(graph: Graph, wrt: readonly number[], options: VjpOptions = {}): Graph {
   const builder = new GraphBuilder();
   const forward = rewrite(graph, () => undefined, builder);
   const parameters: NodeOf<'parameter'>[] = [...forward.parameters];

@@ -6,25 +6,25 @@ import { DeviceError } from '../errors.ts';
 import { checkProgram } from '../runtime/check.ts';
 import { gpusOf, runnable, runsOn } from '../runtime/cuda/modules/arch.ts';
 import { openCompiler } from '../runtime/cuda/modules/compiler.ts';
-import { Context } from '../runtime/cuda/api/context.ts';
+import { CudaContext } from '../runtime/cuda/api/context.ts';
 import { Cubins, hashOf, usualFolder } from '../runtime/cuda/modules/cubins.ts';
 import { openDriver } from '../runtime/cuda/api/driver.ts';
 import { Fences } from '../runtime/cuda/fences.ts';
 import { deviceName, findGpu, type Gpu } from '../runtime/cuda/api/gpu.ts';
-import { Graph } from '../runtime/cuda/graph.ts';
+import { CudaGraph } from '../runtime/cuda/graph.ts';
 import { Images } from '../runtime/cuda/modules/images.ts';
 import { Marshal } from '../runtime/cuda/api/marshal.ts';
-import { Modules } from '../runtime/cuda/modules/modules.ts';
+import { CudaModules } from '../runtime/cuda/modules/modules.ts';
 import { inTurn, operationsOf, queueOperations } from '../runtime/cuda/operations.ts';
-import { overlaps, type Range } from '../runtime/cuda/ranges.ts';
+import { overlaps, type ByteRange } from '../runtime/cuda/ranges.ts';
 import { dependenciesOf, inOrder, isFlat, recipeOf, slotsOf } from '../runtime/cuda/recipe.ts';
-import { Scalars } from '../runtime/cuda/scalars.ts';
+import { ScalarBlocks } from '../runtime/cuda/scalars.ts';
 import { DeviceMemory } from '../runtime/cuda/source.ts';
 import { Staging } from '../runtime/cuda/staging.ts';
 import { TileMaps } from '../runtime/cuda/tile-maps.ts';
 import { Failures } from '../runtime/failures.ts';
 import { checkLimits } from '../runtime/limits.ts';
-import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
+import type { Binding, Copy, Machine, ByteLocation, RunProgram } from './machine.ts';
 import type { BundledProgram } from './manifest.ts';
 
 /** A machine on GPU `ordinal` of this one. Rejects with E_DEVICE where there is none. */
@@ -33,12 +33,12 @@ export async function openCuda(ordinal: number): Promise<Machine<number>> {
   return new Cuda(findGpu(driver, ordinal), process.env['SINTER_CUDA_SYNC'] === '1');
 }
 
-type Wanted = Parameters<Run<number>>[1];
+type Wanted = Parameters<RunProgram<number>>[1];
 
 class Cuda implements Machine<number> {
   readonly description: string;
   readonly #gpu: Gpu;
-  readonly #context: Context;
+  readonly #context: CudaContext;
   readonly #fences: Fences;
   readonly #staging: Staging;
   readonly #memory: DeviceMemory;
@@ -46,7 +46,7 @@ class Cuda implements Machine<number> {
   readonly #marshal: Marshal;
   readonly #tileMaps: TileMaps;
   readonly #isSynchronous: boolean;
-  #modules: Promise<Modules> | undefined;
+  #modules: Promise<CudaModules> | undefined;
   /** Calls in flight: what they use is freed after them. */
   #pending = 0;
   #closed = false;
@@ -54,7 +54,7 @@ class Cuda implements Machine<number> {
   constructor(gpu: Gpu, isSynchronous: boolean) {
     this.description = `${gpu.title}, ${gpu.size}${gpu.among}`;
     this.#gpu = gpu;
-    this.#context = new Context(gpu, new Failures(gpu.name));
+    this.#context = new CudaContext(gpu, new Failures(gpu.name));
     this.#fences = new Fences(this.#context);
     this.#staging = new Staging(this.#context, this.#fences);
     this.#memory = new DeviceMemory(this.#context, gpu.hasPools);
@@ -73,18 +73,18 @@ class Cuda implements Machine<number> {
     return address;
   }
 
-  write(place: Place<number>, bytes: Uint8Array): void {
+  write(place: ByteLocation<number>, bytes: Uint8Array): void {
     this.#context.failures.assertAlive();
     this.#context.use();
     this.#staging.upload(addressOf(place), bytes);
   }
 
-  async read(place: Place<number>, bytes: number): Promise<Uint8Array> {
+  async read(place: ByteLocation<number>, bytes: number): Promise<Uint8Array> {
     const [found] = await this.#queued([{ place, bytes }], () => undefined);
     return found!;
   }
 
-  async prepare({ program, read, placeOf, before, after }: Binding<number>): Promise<Run<number>> {
+  async prepare({ program, read, placeOf, before, after }: Binding<number>): Promise<RunProgram<number>> {
     checkProgram(program, 'cuda', this.#gpu.name);
     checkLimits(program, this.#gpu);
     const functions = await this.#while(() => this.#functions(program, read));
@@ -107,7 +107,7 @@ class Cuda implements Machine<number> {
       !isGraph || overlaps(program, ranges) ? inOrder(recipe) : dependenciesOf(program, recipe);
     const upload = operations.find(({ kind }) => kind === 'upload');
     const scalars =
-      upload?.kind === 'upload' ? new Scalars(this.#staging, this.#fences, upload.bytes / 4) : undefined;
+      upload?.kind === 'upload' ? new ScalarBlocks(this.#staging, this.#fences, upload.bytes / 4) : undefined;
     const queue = {
       context: this.#context,
       marshal: this.#marshal,
@@ -125,7 +125,7 @@ class Cuda implements Machine<number> {
         })),
         0,
       );
-    let graph: Graph | undefined;
+    let graph: CudaGraph | undefined;
     return (words, wanted) =>
       this.#queued(wanted, () => {
         this.#context.flying.add(program);
@@ -134,7 +134,7 @@ class Cuda implements Machine<number> {
           copy(before);
           if (!isGraph) queueOperations(queue, operations, source);
           else {
-            graph ??= new Graph(this.#context, this.#marshal, inTurn(operations), dependencies, source);
+            graph ??= new CudaGraph(this.#context, this.#marshal, inTurn(operations), dependencies, source);
             graph.launch(source);
           }
           copy(after);
@@ -232,10 +232,10 @@ class Cuda implements Machine<number> {
     });
   }
 
-  async #compiler(reason: string): Promise<Modules> {
+  async #compiler(reason: string): Promise<CudaModules> {
     try {
       const { compiler } = await openCompiler(this.#gpu);
-      return new Modules(this.#context, this.#images, compiler, new Cubins(usualFolder()));
+      return new CudaModules(this.#context, this.#images, compiler, new Cubins(usualFolder()));
     } catch (cause) {
       const { name } = this.#gpu;
       const problem = (cause as Error).message.replace(`${name}: `, '');
@@ -246,10 +246,10 @@ class Cuda implements Machine<number> {
   }
 
   /** The bytes of each buffer, and of the scalars. */
-  #ranges(program: BundledProgram, placeOf: Binding<number>['placeOf']): Map<number, Range> {
+  #ranges(program: BundledProgram, placeOf: Binding<number>['placeOf']): Map<number, ByteRange> {
     const { buffers, outputs, scalars } = program;
     const slots = slotsOf(program);
-    const ranges = new Map<number, Range>();
+    const ranges = new Map<number, ByteRange>();
     buffers.forEach(({ bytes }, i) => ranges.set(i, { start: addressOf(placeOf(i)), bytes }));
     outputs.forEach((buffer, i) => ranges.set(slots.output(i), ranges.get(buffer)!));
     if (program.kernels.some(({ usesScalars }) => usesScalars)) {
@@ -260,6 +260,6 @@ class Cuda implements Machine<number> {
   }
 }
 
-function addressOf({ memory, offset }: Place<number>): number {
+function addressOf({ memory, offset }: ByteLocation<number>): number {
   return memory + offset;
 }

@@ -3,14 +3,14 @@
 import type { BundledProgram } from './manifest.ts';
 
 /** Bytes from `offset` on in memory of a machine. */
-export interface Place<M> {
+export interface ByteLocation<M> {
   readonly memory: M;
   readonly offset: number;
 }
 
 export interface Copy<M> {
-  readonly from: Place<M>;
-  readonly to: Place<M>;
+  readonly from: ByteLocation<M>;
+  readonly to: ByteLocation<M>;
   readonly bytes: number;
 }
 
@@ -20,7 +20,7 @@ export interface Binding<M> {
   /** The bytes of a file of the bundle: a kernel's source, or its module. */
   readonly read: (file: string) => Promise<Uint8Array<ArrayBuffer>>;
   /** Where each buffer of the program lies. */
-  readonly placeOf: (buffer: number) => Place<M>;
+  readonly placeOf: (buffer: number) => ByteLocation<M>;
   /** What is copied before the first step and after the last. */
   readonly before: readonly Copy<M>[];
   readonly after: readonly Copy<M>[];
@@ -30,9 +30,9 @@ export interface Binding<M> {
  * Runs a program: `words` are its scalars from outside. Gives the bytes at the places asked for, as
  * they are after the run.
  */
-export type Run<M> = (
+export type RunProgram<M> = (
   words: Int32Array<ArrayBuffer>,
-  wanted: readonly { readonly place: Place<M>; readonly bytes: number }[],
+  wanted: readonly { readonly place: ByteLocation<M>; readonly bytes: number }[],
 ) => Promise<Uint8Array[]>;
 
 export interface Machine<M> {
@@ -40,9 +40,9 @@ export interface Machine<M> {
   /** Memory full of zeros, a multiple of 4 bytes. */
   allocate(bytes: number): M;
   /** The number of bytes and the offset are multiples of 4. */
-  write(place: Place<M>, bytes: Uint8Array): void;
-  read(place: Place<M>, bytes: number): Promise<Uint8Array>;
+  write(place: ByteLocation<M>, bytes: Uint8Array): void;
+  read(place: ByteLocation<M>, bytes: number): Promise<Uint8Array>;
   /** Makes a program ready; nothing is compiled after that. */
-  prepare(binding: Binding<M>): Promise<Run<M>>;
+  prepare(binding: Binding<M>): Promise<RunProgram<M>>;
   dispose(): void;
 }

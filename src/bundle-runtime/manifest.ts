@@ -11,22 +11,22 @@ export interface Manifest {
   readonly version: 1;
   /** The program that made the bundle, with its version. */
   readonly producer: string;
-  readonly weights: readonly Weight[];
+  readonly weights: readonly BundleWeight[];
   /** Files of weights, in order; each is read once, from its beginning. */
   readonly files: readonly WeightFile[];
-  readonly entries: Readonly<Record<string, Entry>>;
+  readonly entries: Readonly<Record<string, BundleEntry>>;
   /** Some entry has ranges of sizes. */
   readonly ranged?: boolean;
 }
 
 /** A tensor that calls share: a parameter, a moment of an optimizer, a cache. */
-export interface Weight extends TensorType {
+export interface BundleWeight extends BundleTensorType {
   readonly name: string;
   /** Some entry writes it. */
   readonly state: boolean;
 }
 
-export interface TensorType {
+export interface BundleTensorType {
   readonly dtype: ElementType;
   readonly shape: readonly number[];
 }
@@ -48,7 +48,7 @@ export interface WeightPart {
 }
 
 /** One function of the bundle. */
-export interface Entry {
+export interface BundleEntry {
   readonly inputs: readonly EntryInput[];
   readonly outputs: readonly EntryOutput[];
   /** Sizes that were left open and built, in words: `batch 1, 4`. */

@@ -3,40 +3,40 @@
 // of its own, which are made before it runs and copied back afterwards. One program runs at a time:
 // intermediates, arguments and results of all of them share memory.
 
-import type { Copy, Machine, Place } from './machine.ts';
-import type { BundledProgram, Weight, WeightPort } from './manifest.ts';
+import type { Copy, Machine, ByteLocation } from './machine.ts';
+import type { BundledProgram, BundleWeight, WeightPort } from './manifest.ts';
 
 export interface ProgramPlaces<M> {
-  readonly placeOf: (buffer: number) => Place<M>;
+  readonly placeOf: (buffer: number) => ByteLocation<M>;
   readonly before: readonly Copy<M>[];
   readonly after: readonly Copy<M>[];
 }
 
 export interface Places<M> {
   /** Undefined for weights that no program takes. */
-  readonly weights: readonly (Place<M> | undefined)[];
+  readonly weights: readonly (ByteLocation<M> | undefined)[];
   /** In the order of the programs. */
   readonly programs: readonly ProgramPlaces<M>[];
 }
 
-export function moved<M>({ memory, offset }: Place<M>, by: number): Place<M> {
+export function moved<M>({ memory, offset }: ByteLocation<M>, by: number): ByteLocation<M> {
   return { memory, offset: offset + by };
 }
 
 /** Allocates all memory that programs need on a machine. */
 export function placesOf<M>(
-  known: readonly Weight[],
+  known: readonly BundleWeight[],
   all: readonly BundledProgram[],
   machine: Machine<M>,
 ): Places<M> {
-  const programs = all.map((program) => ({ program, places: new Map<number, Place<M>>() }));
-  const weights: (Place<M> | undefined)[] = known.map(() => undefined);
+  const programs = all.map((program) => ({ program, places: new Map<number, ByteLocation<M>>() }));
+  const weights: (ByteLocation<M> | undefined)[] = known.map(() => undefined);
   const arenas = largest(
     machine,
     all.map((program) => program.arenas),
   );
 
-  const whole = (program: BundledProgram, buffer: number): Place<M> => {
+  const whole = (program: BundledProgram, buffer: number): ByteLocation<M> => {
     return { memory: machine.allocate(program.buffers[buffer]!.bytes), offset: 0 };
   };
   // Packs are placed first, because they determine where their members lie.
@@ -67,7 +67,7 @@ export function placesOf<M>(
     weights,
     programs: programs.map(({ program, places }, i) => {
       passing[i]!.forEach((buffer, at) => places.set(buffer, { memory: shared[at]!, offset: 0 }));
-      const placeOf = (buffer: number): Place<M> => {
+      const placeOf = (buffer: number): ByteLocation<M> => {
         const { role, arena = 0, offset = 0 } = program.buffers[buffer]!;
         return role === 'scratch' ? { memory: arenas[arena]!, offset } : places.get(buffer)!;
       };
@@ -97,7 +97,7 @@ function atOnce<M>(copies: readonly Copy<M>[], machine: Machine<M>): Copy<M>[] {
   return [...aside, ...all];
 }
 
-function isSame<M>(one: Place<M>, other: Place<M>): boolean {
+function isSame<M>(one: ByteLocation<M>, other: ByteLocation<M>): boolean {
   return one.memory === other.memory && one.offset === other.offset;
 }
 

@@ -5,11 +5,11 @@
 import { SinterError } from '../errors.ts';
 import type * as Cuda from './cuda.ts';
 import { readPieces, readWhole } from './files.ts';
-import type { Machine, Place, Run } from './machine.ts';
+import type { Machine, ByteLocation, RunProgram } from './machine.ts';
 import type {
   BundledProgram,
   BundleTarget,
-  Entry,
+  BundleEntry,
   EntryInput,
   Manifest,
   ScalarSource,
@@ -179,8 +179,8 @@ interface Ready<M> {
   /** The entry that it is of. */
   readonly name: string;
   readonly program: BundledProgram;
-  readonly placeOf: (buffer: number) => Place<M>;
-  readonly run: Run<M>;
+  readonly placeOf: (buffer: number) => ByteLocation<M>;
+  readonly run: RunProgram<M>;
 }
 
 /** Milliseconds of rehearsals after which programs of open sizes are not rehearsed any more. */
@@ -192,7 +192,7 @@ class LoadedModel<M> implements LoadingModel {
   readonly #manifest: Manifest;
   readonly #machine: Machine<M>;
   #ready: readonly Ready<M>[] = [];
-  #weights: readonly (Place<M> | undefined)[] = [];
+  #weights: readonly (ByteLocation<M> | undefined)[] = [];
   #seed = entropy();
   #counter = 0n;
   #rehearsed = 0;
@@ -312,7 +312,7 @@ class LoadedModel<M> implements LoadingModel {
   }
 
   async #run(
-    { inputs, outputs }: Entry,
+    { inputs, outputs }: BundleEntry,
     { name, program, placeOf, run }: Ready<M>,
     values: Inputs,
   ): Promise<Outputs> {

@@ -2,7 +2,7 @@
 // file of its own, which bundles load that have such entries.
 
 import { SinterError } from '../errors.ts';
-import type { BundledProgram, Entry, Formula, ScalarSource, Sizes, TensorInput } from './manifest.ts';
+import type { BundledProgram, BundleEntry, Formula, ScalarSource, Sizes, TensorInput } from './manifest.ts';
 import { bytesOf, countOf, fits, misfit, shapeAt, shapeOf } from './values.ts';
 
 /** The value of a formula at some sizes. */
@@ -27,7 +27,7 @@ export function valueOf(formula: Formula, sizes: Sizes): number {
  * The sizes of a call of an entry with ranges: of the shapes that inputs are given with, else of their
  * counts. Throws E_SHAPE at those outside of a range, naming the size.
  */
-export function sizesOf(name: string, entry: Entry, inputs: Readonly<Record<string, unknown>>): Sizes {
+export function sizesOf(name: string, entry: BundleEntry, inputs: Readonly<Record<string, unknown>>): Sizes {
   const found: Record<string, number> = {};
   const { ranges = {}, derived = {}, built } = entry;
   const tensors = entry.inputs.flatMap((input) => (input.kind === 'tensor' ? [input] : []));
@@ -77,7 +77,7 @@ export function holds(program: BundledProgram, sizes: Sizes): boolean {
 /** Of an entry's programs the first that goes up to the sizes of a call, as it is at them. */
 export function chosen<R extends { readonly name: string; readonly program: BundledProgram }>(
   name: string,
-  entry: Entry,
+  entry: BundleEntry,
   ready: readonly R[],
   inputs: Readonly<Record<string, unknown>>,
 ): R {

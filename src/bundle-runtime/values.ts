@@ -3,7 +3,7 @@
 
 import { SinterError } from '../errors.ts';
 import type { ElementType } from '../runtime/program.ts';
-import type { EntryInput, OpenType, Sizes, TensorInput, TensorType } from './manifest.ts';
+import type { EntryInput, OpenType, Sizes, TensorInput, BundleTensorType } from './manifest.ts';
 
 /** The elements of a tensor. */
 export type Data =
@@ -50,7 +50,7 @@ const arrays: Readonly<Record<ElementType, ArrayType>> = {
 };
 
 /** Bytes of a tensor's elements. */
-export function bytesOf({ dtype, shape }: TensorType): number {
+export function bytesOf({ dtype, shape }: BundleTensorType): number {
   return arrays[dtype].BYTES_PER_ELEMENT * product(shape);
 }
 

@@ -3,14 +3,14 @@
 
 import { DeviceError } from '../errors.ts';
 import { checkAllowed } from '../runtime/wasm/allowed.ts';
-import { cutsOf, type Cut } from '../runtime/wasm/cut.ts';
+import { cutsOf, type JobCut } from '../runtime/wasm/cut.ts';
 import type { ProgramStep } from '../runtime/program.ts';
 import { withSharedMemory } from '../runtime/wasm/imports.ts';
-import type { Code, Kernel } from '../runtime/wasm/modules.ts';
-import { Pool, type Job } from '../runtime/wasm/pool.ts';
+import type { Code, LoadedKernel } from '../runtime/wasm/modules.ts';
+import { Pool, type PoolJob } from '../runtime/wasm/pool.ts';
 import { threading } from '../runtime/wasm/threads.ts';
-import type { Run as RunKernel } from '../runtime/wasm/worker.ts';
-import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
+import type { RunWorkgroups as RunKernel } from '../runtime/wasm/worker.ts';
+import type { Binding, Copy, Machine, ByteLocation, RunProgram } from './machine.ts';
 
 const page = 65_536;
 
@@ -58,16 +58,16 @@ class Wasm implements Machine<number> {
     return start;
   }
 
-  write(place: Place<number>, bytes: Uint8Array): void {
+  write(place: ByteLocation<number>, bytes: Uint8Array): void {
     this.#bytes().set(bytes, addressOf(place));
   }
 
-  async read(place: Place<number>, bytes: number): Promise<Uint8Array> {
+  async read(place: ByteLocation<number>, bytes: number): Promise<Uint8Array> {
     const start = addressOf(place);
     return this.#bytes().slice(start, start + bytes);
   }
 
-  async prepare({ program, read, placeOf, before, after }: Binding<number>): Promise<Run<number>> {
+  async prepare({ program, read, placeOf, before, after }: Binding<number>): Promise<RunProgram<number>> {
     const address = (buffer: number): number => addressOf(placeOf(buffer));
     const kernels = await Promise.all(
       program.kernels.map(async ({ file }) => this.#kernel(await read(file))),
@@ -153,9 +153,9 @@ class Wasm implements Machine<number> {
   }
 
   #dispatch(
-    work: Omit<Job, 'kernel' | 'code' | 'cut'>,
+    work: Omit<PoolJob, 'kernel' | 'code' | 'cut'>,
     { kernel, code }: Loaded,
-    cut: Cut | undefined,
+    cut: JobCut | undefined,
   ): () => void {
     const pool = this.#pool;
     const { groups, args, scratch } = work;
@@ -170,7 +170,7 @@ class Wasm implements Machine<number> {
 }
 
 interface Loaded {
-  readonly kernel: Kernel;
+  readonly kernel: LoadedKernel;
   readonly code: Code;
 }
 
@@ -179,6 +179,6 @@ function scratchOf({ sharedBytes = 0 }: { readonly sharedBytes?: number }): numb
   return 128 * Math.ceil(sharedBytes / 128);
 }
 
-function addressOf({ memory, offset }: Place<number>): number {
+function addressOf({ memory, offset }: ByteLocation<number>): number {
   return memory + offset;
 }

@@ -3,9 +3,9 @@
 
 import { DeviceError } from '../errors.ts';
 import type { ProgramStep } from '../runtime/program.ts';
-import type { Binding, Copy, Machine, Place, Run } from './machine.ts';
+import type { Binding, Copy, Machine, ByteLocation, RunProgram } from './machine.ts';
 
-type GpuPlace = Place<GPUBuffer>;
+type GpuPlace = ByteLocation<GPUBuffer>;
 type GpuCopy = Copy<GPUBuffer>;
 type Wanted = readonly { readonly place: GpuPlace; readonly bytes: number }[];
 
@@ -95,7 +95,7 @@ class WebGpu implements Machine<GPUBuffer> {
     return found!;
   }
 
-  async prepare(binding: Binding<GPUBuffer>): Promise<Run<GPUBuffer>> {
+  async prepare(binding: Binding<GPUBuffer>): Promise<RunProgram<GPUBuffer>> {
     const gpu = this.#gpu;
     const { kernels } = binding.program;
     const sources = await Promise.all(kernels.map(async ({ file }) => text.decode(await binding.read(file))));

@@ -23,7 +23,7 @@ export interface Option {
 /**
  * What the user gave: strings by option name, lists of them where options repeat, true for flags.
  */
-export type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+export type OptionValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface Output {
   /** How wide the terminal is that results are shown on; undefined when they go elsewhere. */
@@ -50,7 +50,7 @@ export interface Command {
   /** What may stand beside the options; its value goes by this name. */
   readonly operand?: { readonly name: string; readonly value: string; readonly about: string };
   readonly examples: readonly string[];
-  readonly run: (values: Values, output: Output) => Promise<void>;
+  readonly run: (values: OptionValues, output: Output) => Promise<void>;
 }
 
 /** Options that every command has. */
@@ -64,7 +64,7 @@ export const commonOptions: Readonly<Record<string, Option>> = {
  * The values of a command's options. Throws UsageError on an unknown one, a missing value or
  * anything else.
  */
-export function parseOptions(command: Command, args: readonly string[]): Values {
+export function parseOptions(command: Command, args: readonly string[]): OptionValues {
   const options = { ...command.options, ...commonOptions };
   const types = Object.fromEntries(
     Object.entries(options).map(([name, { type, multiple = false }]) => [
@@ -82,7 +82,7 @@ export function parseOptions(command: Command, args: readonly string[]): Values 
     const [operand, extra] = positionals;
     if (extra !== undefined) throw new Error(`Unexpected argument '${extra}'`);
     const { name = '' } = command.operand ?? {};
-    return (operand === undefined ? values : { ...values, [name]: operand }) as Values;
+    return (operand === undefined ? values : { ...values, [name]: operand }) as OptionValues;
   } catch (error) {
     const first = (error as Error).message.split('. ')[0]!;
     throw new UsageError(`${command.name}: ${first}\n  try: sinter ${command.name} --help`);
@@ -114,13 +114,13 @@ export function commandHelp(command: Command): string {
 }
 
 /** The value of a string option, or undefined. */
-export function text(values: Values, name: string): string | undefined {
+export function text(values: OptionValues, name: string): string | undefined {
   const value = values[name];
   return typeof value === 'string' ? value : undefined;
 }
 
 /** The values of an option that repeats. */
-export function texts(values: Values, name: string): readonly string[] {
+export function texts(values: OptionValues, name: string): readonly string[] {
   const value = values[name];
   return Array.isArray(value) ? (value as readonly string[]) : [];
 }
@@ -129,7 +129,7 @@ export function texts(values: Values, name: string): readonly string[] {
  * The value of a string option that is a whole number of at least `least`. Throws UsageError
  * otherwise.
  */
-export function wholeNumber(values: Values, name: string, fallback: number, least: number): number {
+export function wholeNumber(values: OptionValues, name: string, fallback: number, least: number): number {
   const given = text(values, name);
   if (given === undefined) return fallback;
   const value = Number(given);

@@ -3,7 +3,7 @@
 
 import { assemble, storedBytes } from '../codegen/lower/assemble.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
-import { lowerTurns, type Lowered, type Turns } from '../codegen/lower/iteration.ts';
+import { lowerTurns, type Lowered, type LoopTrips } from '../codegen/lower/iteration.ts';
 import { groupShape } from '../codegen/lower/batched-dispatch.ts';
 import { lowerKernel, type LoopCache } from '../codegen/lower/kernel.ts';
 import type { PinnedTilings } from '../codegen/template/contract/strategies.ts';
@@ -25,8 +25,8 @@ import { planMemory } from '../schedule/memory/memory.ts';
 import { orderKernels } from '../schedule/memory/order.ts';
 import { unsharedMemory, type MemoryPlan } from '../schedule/memory/plan.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import { scheduleGraph, type Schedule } from '../schedule/schedule.ts';
-import type { Fitted, Fitting } from '../schedule/recompute/report.ts';
+import { scheduleGraph, type KernelSchedule } from '../schedule/schedule.ts';
+import type { FittedGraph, Fitting } from '../schedule/recompute/report.ts';
 import { runInputs } from '../schedule/run-inputs.ts';
 import { settle } from '../schedule/settle.ts';
 import { checkElements } from '../schedule/sizes.ts';
@@ -80,7 +80,7 @@ export interface KernelSummary {
   readonly source: string;
 }
 
-export interface Compiled {
+export interface CompiledGraph {
   readonly program: Program;
   /** Functions of the program's `host` steps. */
   readonly host?: HostFunctions;
@@ -98,7 +98,7 @@ export interface Compiled {
 /** What lies between graph and program. */
 export interface Inside {
   readonly graph: Graph;
-  readonly schedule: Schedule;
+  readonly schedule: KernelSchedule;
 }
 
 /**
@@ -131,9 +131,9 @@ function shown(
  * Compiles a graph for a target. Parameters named by `scalars` become the program's scalars, in
  * index order.
  */
-export function compileGraph(graph: Graph, target: Target, options: CompileOptions = {}): Compiled {
+export function compileGraph(graph: Graph, target: Target, options: CompileOptions = {}): CompiledGraph {
   const observe = observerOf(options.observe, options.title ?? ((): string => 'graph'));
-  const compile = (): Compiled =>
+  const compile = (): CompiledGraph =>
     target.id === 'interpreter' ? interpreted(graph, options) : generated(graph, target, options, observe);
   if (observe === undefined) return compile();
   observe({ kind: 'recorded', graph, target });
@@ -151,7 +151,7 @@ function generated(
   target: Target,
   options: CompileOptions,
   observe: Observer | undefined,
-): Compiled {
+): CompiledGraph {
   checkElements([...recorded.parameters, ...recorded.outputs] as readonly Node[], target.name);
   const whole = optimise(recorded, target, options.check, observe);
   const fitted = options.memory === undefined ? undefined : fit(whole, target, options, options.memory);
@@ -223,7 +223,7 @@ function generated(
 }
 
 /** The graph with so much computed again that a run takes no more bytes. */
-function fit(whole: Graph, target: Target, options: CompileOptions, bytes: number): Fitted {
+function fit(whole: Graph, target: Target, options: CompileOptions, bytes: number): FittedGraph {
   const { fitMemory, plannedOf } = budgeting.value;
   return fitMemory(whole, bytes, (graph) => {
     const { inputs, slots } = runInputs(graph, options.scalars);
@@ -244,7 +244,7 @@ export function scheduleKernels(
   donations: ReadonlyMap<Node, Node>,
   loops: LoopCache = new Map(),
   mayPack = true,
-): Schedule {
+): KernelSchedule {
   const schedule = scheduleGraph(graph, target, slots, donations, mayPack);
   if (schedule.kernels.length < 2) return schedule;
   const { packs } = schedule;
@@ -267,7 +267,7 @@ export function lowerGraph(
   pinned?: PinnedTilings,
   observe?: Observer,
   within: Within = { prefix: '', mayPack: true, check: false },
-): { schedule: Schedule; memory: MemoryPlan; lowered: readonly Lowered[]; loops: LoopCache } {
+): { schedule: KernelSchedule; memory: MemoryPlan; lowered: readonly Lowered[]; loops: LoopCache } {
   const outputs = new Set(graph.outputs);
   const { bufferBytes: largestArena, storageBuffers } = target.limits;
   const known: LoopCache = new Map();
@@ -277,7 +277,7 @@ export function lowerGraph(
     const schedule = { ...made, kernels };
     const { packs } = schedule;
     observe?.({ kind: 'schedule', graph, schedule });
-    const turns = new Map<Kernel, Turns>();
+    const turns = new Map<Kernel, LoopTrips>();
     for (const kernel of kernels) {
       const made = turnsOf(kernel, target, pinned, within.check);
       if (made !== undefined) turns.set(kernel, made);
@@ -323,7 +323,7 @@ function turnsOf(
   target: Target,
   pinned: PinnedTilings | undefined,
   check: boolean,
-): Turns | undefined {
+): LoopTrips | undefined {
   return lowerTurns(kernel, (recorded, pairs) => {
     const graph = optimise(recorded, target, check);
     const within = { prefix: `${kernel.name}_`, mayPack: false, check };
@@ -346,7 +346,7 @@ function turnsOf(
 }
 
 /** The whole graph as one host function. */
-function interpreted(graph: Graph, options: CompileOptions): Compiled {
+function interpreted(graph: Graph, options: CompileOptions): CompiledGraph {
   const { interpret } = interpreter.value;
   // Every value is computed whole.
   checkElements([...(graph.parameters as readonly Node[]), ...topological(graph.outputs)], 'interpreter');

@@ -10,7 +10,7 @@ import type { AppliedRule } from '../ir/origin/trace.ts';
 import type { Program } from '../runtime/program.ts';
 import { printClusters } from '../schedule/text/clusters.ts';
 import { printKernels } from '../schedule/text/print.ts';
-import type { Stage } from './stage.ts';
+import type { CompileStage } from './stage.ts';
 
 export interface StageFile {
   readonly name: string;
@@ -22,7 +22,7 @@ export interface StageFile {
 const suffixes: Readonly<Record<string, string>> = { wgsl: 'wgsl', cuda: 'cu', wasm: 'wat' };
 
 /** The files of one compilation's stages, as they come. */
-export function filesOf(): (stage: Stage) => readonly StageFile[] {
+export function filesOf(): (stage: CompileStage) => readonly StageFile[] {
   /** The file's name of every Loop so far, without its ending. */
   const stems = new Map<Loop, string>();
   const order: Loop[] = [];

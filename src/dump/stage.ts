@@ -5,11 +5,11 @@ import type { Graph } from '../ir/graph.ts';
 import type { PassTrace } from '../ir/origin/trace.ts';
 import type { Program } from '../runtime/program.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import type { Schedule } from '../schedule/schedule.ts';
+import type { KernelSchedule } from '../schedule/schedule.ts';
 import type { Target } from '../schedule/target.ts';
 
 /** What a compilation has come to. All of it is immutable. */
-export type Stage =
+export type CompileStage =
   | { readonly kind: 'recorded'; readonly graph: Graph; readonly target: Target }
   /** After the pass at `place` in the list of passes. */
   | {
@@ -21,7 +21,7 @@ export type Stage =
       readonly graph: Graph;
       readonly trace: PassTrace;
     }
-  | { readonly kind: 'schedule'; readonly graph: Graph; readonly schedule: Schedule }
+  | { readonly kind: 'schedule'; readonly graph: Graph; readonly schedule: KernelSchedule }
   /** Kernel number `place` of `count` was lowered; equal kernels share a Loop. */
   | {
       readonly kind: 'loop';
@@ -39,7 +39,7 @@ export type Stage =
   | { readonly kind: 'error'; readonly error: unknown };
 
 /** Hears of every stage of one compilation, as it is reached. */
-export type Observer = (stage: Stage) => void;
+export type Observer = (stage: CompileStage) => void;
 
 /** Writes the stages of compilations down. */
 export interface StageWriter {

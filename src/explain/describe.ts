@@ -2,7 +2,7 @@
 // with what they compute, read and write, reasons in words. Everything is taken from the compiler's
 // own results; nothing is decided here.
 
-import type { Compiled, Inside, KernelSummary } from '../compile/compile.ts';
+import type { CompiledGraph, Inside, KernelSummary } from '../compile/compile.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { hasLoops } from '../ir/ops.ts';
@@ -14,7 +14,7 @@ import type { Kernel } from '../schedule/kernel.ts';
 import { unpacked } from '../schedule/memory/pack.ts';
 import { separations, type Separation } from '../schedule/separation.ts';
 import type { Target } from '../schedule/target.ts';
-import type { Origin, Origins } from './origins.ts';
+import type { NodeOrigin, Origins } from './origins.ts';
 import { separationText, keptText } from './reasons.ts';
 import { stageOf, stagesOf } from './stages.ts';
 import type {
@@ -35,7 +35,7 @@ export interface Subject {
   readonly graph: Graph;
   /** Places of the parameters that are run-time scalars. */
   readonly scalars: ReadonlySet<number>;
-  readonly compiled: Compiled;
+  readonly compiled: CompiledGraph;
   readonly origins: Origins;
   readonly target: Target;
   /** The programs of a compiled function with varying sizes. */
@@ -158,7 +158,7 @@ function namesOf(graph: Graph): ReadonlyMap<Node, string> {
   return names;
 }
 
-function sourceOf({ call, gradient }: Origin): ExplainedSource | undefined {
+function sourceOf({ call, gradient }: NodeOrigin): ExplainedSource | undefined {
   if (call === undefined || (call.op ?? call.module ?? call.at) === undefined) return undefined;
   return {
     ...(call.op === undefined ? {} : { op: call.op }),

@@ -3,7 +3,7 @@
 
 import { compileGraph } from '../compile.ts';
 import { SinterError } from '../errors.ts';
-import type { Stage } from '../dump/stage.ts';
+import type { CompileStage } from '../dump/stage.ts';
 import { describe } from './describe.ts';
 import { Explanation } from './explanation.ts';
 import { explanationText } from './text.ts';
@@ -86,7 +86,7 @@ export function explainPasses(
 ): readonly PassReport[] {
   const { graph, scalars } = subjectGraph('explain', subject, args);
   const reports: PassReport[] = [];
-  const observe = (stage: Stage): void => {
+  const observe = (stage: CompileStage): void => {
     if (stage.kind === 'pass') reports.push(passReport(stage));
   };
   compileGraph(graph, target, { scalars, ...budgetFor(subject), observe, title: () => titleOf(subject) });

@@ -4,12 +4,12 @@
 // stand for, so that whatever a kernel computes leads back to such a call.
 
 import type { Node } from '../ir/graph.ts';
-import { callOf, type Call } from '../ir/call-site.ts';
+import { callOf, type CallSite } from '../ir/call-site.ts';
 import { withWitness, type Cause } from '../ir/origin/origin.ts';
 
 /** Where a node comes from. */
-export interface Origin {
-  readonly call: Call | undefined;
+export interface NodeOrigin {
+  readonly call: CallSite | undefined;
   /** It carries a gradient back through what was recorded there. */
   readonly gradient: boolean;
   /** The recorded node that it stands for. */
@@ -19,7 +19,7 @@ export interface Origin {
 /** Origins of the nodes made while `during` ran. */
 export class Origins {
   readonly #causes = new Map<Node, Cause>();
-  readonly #calls = new Map<Node, Call>();
+  readonly #calls = new Map<Node, CallSite>();
 
   /** Runs `fn` and remembers where the nodes made in it come from. */
   during<T>(fn: () => T): T {
@@ -41,7 +41,7 @@ export class Origins {
   }
 
   /** Where a node comes from; `isRecorded` tells the nodes of the graph that names are given in. */
-  of(node: Node, isRecorded: (node: Node) => boolean): Origin {
+  of(node: Node, isRecorded: (node: Node) => boolean): NodeOrigin {
     let recorded: Node | undefined;
     let gradient = false;
     let at = node;

@@ -7,7 +7,7 @@ import { sameAttrs, topological, type Graph, type Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';
 import { madeOf, rulesOf, type AppliedRule } from '../ir/origin/trace.ts';
 import { nodeNames, printNode } from '../ir/text/print.ts';
-import type { Stage } from '../dump/stage.ts';
+import type { CompileStage } from '../dump/stage.ts';
 
 /** A node that a pass replaced. */
 export interface PassChange {
@@ -32,7 +32,7 @@ export interface PassReport {
   readonly dropped: readonly string[];
 }
 
-type PassStage = Extract<Stage, { readonly kind: 'pass' }>;
+type PassStage = Extract<CompileStage, { readonly kind: 'pass' }>;
 
 /** How a report calls it that two nodes have become one. */
 const sharing: AppliedRule = { name: 'share', law: 'equal nodes are one node' };

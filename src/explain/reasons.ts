@@ -3,12 +3,10 @@
 import type { Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { showType } from '../ir/infer.ts';
-import type { Keeping } from '../schedule/cluster/refusal.ts';
-import type { Fold, Loops, Reason } from '../schedule/separation.ts';
+import type { StorageReason } from '../schedule/cluster/refusal.ts';
+import type { ReductionShape, Loops, Reason } from '../schedule/separation.ts';
+import type { NameOf } from '../schedule/text/print.ts';
 import { micros } from './text.ts';
-
-/** How nodes are called in a sentence, e.g. `%12 (reduce max)`. */
-export type NameOf = (node: Node) => string;
 
 /** Why the second kernel's work is not done in the first; kernels are called by their place. */
 export function separationText(reason: Reason, second: number, name: NameOf): string {
@@ -68,7 +66,7 @@ export function separationText(reason: Reason, second: number, name: NameOf): st
 }
 
 /** Why a value is stored. */
-export function keptText(kept: Keeping, value: Node, name: NameOf): string {
+export function keptText(kept: StorageReason, value: Node, name: NameOf): string {
   const what = name(value);
   switch (kept.rule) {
     case 'output':
@@ -139,7 +137,7 @@ export function loopsText({ kind, extents, parts = [] }: Loops): string {
   }
 }
 
-function foldText({ shape, axes }: Fold): string {
+function foldText({ shape, axes }: ReductionShape): string {
   return `[${shape.join(',')}] over ${axes.length === 1 ? 'axis' : 'axes'} ${axes.join(', ')}`;
 }
 

@@ -2,7 +2,7 @@
 // stages of a train step. Values run in the gaps between rows and columns, where no card stands.
 // Names of stages stand in a column of their own, as large as the whole drawing's view asks for.
 
-import type { ExplainedKernel, Stage } from './types.ts';
+import type { ExplainedKernel, TrainStage } from './types.ts';
 
 export interface Point {
   readonly x: number;
@@ -49,7 +49,7 @@ export interface PlacedEdge {
 
 /** The kernels of a stage, where there are so many that they stand in rows. */
 export interface PlacedGroup extends Box {
-  readonly stage: Stage;
+  readonly stage: TrainStage;
   readonly kernels: readonly number[];
   /** Of its name. */
   readonly size: number;
@@ -74,7 +74,7 @@ const view = { ratio: 1.15, width: 820 };
 const titlePixels = 17;
 const lines = 4;
 
-const order: readonly Stage[] = ['forward', 'backward', 'update'];
+const order: readonly TrainStage[] = ['forward', 'backward', 'update'];
 
 interface Passing {
   readonly from: number;
@@ -83,9 +83,9 @@ interface Passing {
 }
 
 /** Kernels by stage; one whose stage is not told stays with the one before it. */
-function groupsOf(kernels: readonly ExplainedKernel[]): (readonly [Stage, readonly number[]])[] {
-  const places = new Map<Stage, number[]>(order.map((stage) => [stage, []]));
-  let last: Stage = 'forward';
+function groupsOf(kernels: readonly ExplainedKernel[]): (readonly [TrainStage, readonly number[]])[] {
+  const places = new Map<TrainStage, number[]>(order.map((stage) => [stage, []]));
+  let last: TrainStage = 'forward';
   kernels.forEach(({ stage = last }, i) => {
     places.get(stage)!.push(i);
     last = stage;
@@ -113,7 +113,7 @@ interface Plan extends Pick<Drawing, 'width' | 'height' | 'kernels'> {
 }
 
 function plan(
-  groups: readonly (readonly [Stage, readonly number[]])[],
+  groups: readonly (readonly [TrainStage, readonly number[]])[],
   columnCount: number,
   card: { readonly width: number; readonly height: number },
 ): Plan {

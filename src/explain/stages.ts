@@ -4,15 +4,15 @@
 // the decay of an optimizer's state.
 
 import { topological, type Node } from '../ir/graph.ts';
-import type { ExplainedKernel, Stage } from './types.ts';
+import type { ExplainedKernel, TrainStage } from './types.ts';
 
 /** The stages of these nodes' graph; `isGradient` says which nodes carry a gradient. */
 export function stagesOf(
   outputs: readonly Node[],
   isGradient: (node: Node) => boolean,
-): ReadonlyMap<Node, Stage> {
+): ReadonlyMap<Node, TrainStage> {
   const order = topological(outputs);
-  const stages = new Map<Node, Stage>();
+  const stages = new Map<Node, TrainStage>();
   for (const node of order) {
     const follows = node.inputs.some((input) => stages.get(input) !== 'forward');
     // A constant has no place of its own: it goes with what needs it.
@@ -46,8 +46,8 @@ export function stagesOf(
  */
 export function stageOf(
   { prologue, body, epilogue }: Pick<ExplainedKernel, 'prologue' | 'body' | 'epilogue'>,
-  stageAt: (place: number) => Stage | undefined,
-): Stage | undefined {
+  stageAt: (place: number) => TrainStage | undefined,
+): TrainStage | undefined {
   for (const places of [body, prologue, epilogue]) {
     const found = new Set(places.map(stageAt));
     const latest = (['update', 'backward', 'forward'] as const).find((stage) => found.has(stage));

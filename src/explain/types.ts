@@ -2,7 +2,7 @@
 // fields. Nodes, kernels and pipelines are named by their places in the lists. Times are in µs by
 // the target's figures, sizes in bytes.
 
-import type { Keeping } from '../schedule/cluster/refusal.ts';
+import type { StorageReason } from '../schedule/cluster/refusal.ts';
 import type { Reason } from '../schedule/separation.ts';
 import type { SizeVariant } from '../tensor/sizes/report.ts';
 
@@ -45,7 +45,7 @@ export interface CostModel {
  * A part of a train step: what gradients go back through, what carries them, and what is made of
  * them or for that alone. A program without gradients is all forward.
  */
-export type Stage = 'forward' | 'backward' | 'update';
+export type TrainStage = 'forward' | 'backward' | 'update';
 
 /** A node of the scheduled graph. */
 export interface ExplainedNode {
@@ -63,7 +63,7 @@ export interface ExplainedNode {
   readonly type: string;
   readonly bytes: number;
   /** Which part of a train step it belongs to; absent of inputs and constants. */
-  readonly stage?: Stage;
+  readonly stage?: TrainStage;
   /** The call it was recorded in, where one is known. */
   readonly source?: ExplainedSource;
 }
@@ -98,7 +98,7 @@ export interface ExplainedKernel {
    * The stage of the work in its loops; absent of a kernel whose nodes are not told, as inside
    * loops of the program.
    */
-  readonly stage?: Stage;
+  readonly stage?: TrainStage;
   /** How it is spread over the machine, in words. */
   readonly schedule: string;
   /** How often a run has it run: more than once in a loop. Flops, bytes and time are of all of them. */
@@ -132,7 +132,7 @@ export interface ExplainedKernel {
 
 /** Why something is not otherwise: the rule, and the rule in words with its figures. */
 export interface ExplainedReason {
-  readonly rule: Reason['rule'] | Keeping['rule'];
+  readonly rule: Reason['rule'] | StorageReason['rule'];
   readonly text: string;
 }
 

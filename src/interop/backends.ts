@@ -4,7 +4,7 @@
 import { DeviceError, showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
-import type { Backend, Device, DeviceBuffer, DeviceLimits } from '../runtime/device.ts';
+import type { Backend, Device, DeviceAllocation, DeviceLimits } from '../runtime/device.ts';
 import {
   deviceNames,
   findBackend,
@@ -18,7 +18,7 @@ import { sharingOf } from '../tensor/buffer/source.ts';
 import { device as current } from '../tensor/storage/device.ts';
 
 /** Memory that a backend gives out: what `Device.allocate` returns. */
-export type BackendBuffer = DeviceBuffer;
+export type BackendBuffer = DeviceAllocation;
 
 const aName: arg.Kind<string> = arg.kind(
   'the name of a device',

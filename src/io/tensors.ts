@@ -13,7 +13,7 @@ import { checkHostTensor, hostTensor, type HostTensor } from './host.ts';
 import { readIdx } from './idx.ts';
 import { readNpy, writeNpy } from './npy.ts';
 import { readSafetensors, writeSafetensors, type Safetensors } from './safetensors.ts';
-import type { Place } from '../platform.ts';
+import type { FileLocation } from '../platform.ts';
 
 const takesHost = arg.takes<typeof fromHostTensor>(['the tensor', hostTensor]);
 const takesTensor = arg.takes<typeof toHostTensor>(['the tensor', aTensor]);
@@ -100,14 +100,14 @@ export function loadIdx(bytes: Uint8Array): Tensor {
   return fromHostTensor(readIdx(bytes));
 }
 
-const aPath: arg.Kind<Place> = arg.kind(
+const aPath: arg.Kind<FileLocation> = arg.kind(
   'a path or a file: URL',
   (value) => (typeof value === 'string' && value !== '') || value instanceof URL,
 );
 const takesReadFile = arg.takes<typeof readFile>(['the path', aPath]);
 
 /** The bytes of a file, under Node; E_UNSUPPORTED in a page. */
-export async function readFile(path: Place): Promise<Uint8Array> {
+export async function readFile(path: FileLocation): Promise<Uint8Array> {
   takesReadFile('readFile', path);
   const { readFile: read } = await files('readFile');
   return unbroken('readFile', path, () => read(path));
@@ -116,7 +116,7 @@ export async function readFile(path: Place): Promise<Uint8Array> {
 const takesWriteFile = arg.takes<typeof writeFile>(['the path', aPath], ['the bytes', arg.bytes]);
 
 /** Writes a file, under Node; E_UNSUPPORTED in a page. */
-export async function writeFile(path: Place, bytes: Uint8Array): Promise<void> {
+export async function writeFile(path: FileLocation, bytes: Uint8Array): Promise<void> {
   takesWriteFile('writeFile', path, bytes);
   const { writeFile: write } = await files('writeFile');
   await unbroken('writeFile', path, () => write(path, bytes));
@@ -126,14 +126,14 @@ export async function writeFile(path: Place, bytes: Uint8Array): Promise<void> {
  * As `writeFile`, but whole or not at all: whoever opens the path meanwhile, or after a crash, finds
  * the old file or the new one.
  */
-export async function replaceFile(path: Place, bytes: Uint8Array): Promise<void> {
+export async function replaceFile(path: FileLocation, bytes: Uint8Array): Promise<void> {
   takesWriteFile('replaceFile', path, bytes);
   const { replaceFile: replace } = await files('replaceFile');
   await unbroken('replaceFile', path, () => replace(path, bytes));
 }
 
 /** What a file gives; E_IO where that fails. */
-async function unbroken<T>(op: string, path: Place, use: () => Promise<T>): Promise<T> {
+async function unbroken<T>(op: string, path: FileLocation, use: () => Promise<T>): Promise<T> {
   try {
     return await use();
   } catch (cause) {

@@ -10,7 +10,7 @@ import { Allowance, limitTable, type LimitOptions } from './allowance.ts';
 import { packedBytes, packedView, type HostTensor } from './host.ts';
 import { Opaque, PickledGlobal, readPickle, type Global, type Pickled } from './pickle.ts';
 import { fromHostTensor } from './tensors.ts';
-import { contentOf, membersOf, type Member } from './zip.ts';
+import { contentOf, membersOf, type ZipMember } from './zip.ts';
 
 /** What a file of PyTorch's holds: tensors, numbers, strings, lists and dictionaries of them. */
 export type TorchValue =
@@ -82,12 +82,12 @@ export async function readTorch(bytes: Uint8Array, options: LimitOptions = {}): 
 }
 
 async function valueOf(bytes: Uint8Array, allowance: Allowance): Promise<TorchValue> {
-  const members = new Map<string, Member>();
+  const members = new Map<string, ZipMember>();
   for (const member of membersOf(bytes, 'torch')) {
     if (members.has(member.name)) throw broken(`the member ${member.name} is there twice`);
     members.set(member.name, member);
   }
-  const content = (member: Member): Promise<Uint8Array> => contentOf(bytes, member, 'torch', allowance);
+  const content = (member: ZipMember): Promise<Uint8Array> => contentOf(bytes, member, 'torch', allowance);
   const pickles = [...members.keys()].filter((name) => /(?:^|\/)data\.pkl$/.test(name));
   if (pickles.length !== 1)
     throw broken('the archive has no data.pkl: it is no file of torch.save, or of one before 1.6');

@@ -17,7 +17,7 @@ export const elsewhere = 0xffffffff;
 const mostExpansion = 1040;
 
 /** A file in an archive. */
-export interface Member {
+export interface ZipMember {
   readonly name: string;
   readonly method: number;
   readonly crc: number;
@@ -42,7 +42,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
  * What the directory at the archive's end lists: members that lie apart from each other, so that all
  * of them are no more than the archive.
  */
-export function membersOf(bytes: Uint8Array, format: string): Member[] {
+export function membersOf(bytes: Uint8Array, format: string): ZipMember[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const last = bytes.length - sizes.end;
   let end = last;
@@ -51,7 +51,7 @@ export function membersOf(bytes: Uint8Array, format: string): Member[] {
     throw broken(format, 'the file has no directory: it is no zip archive');
   const count = view.getUint16(end + 10, true);
   let at = view.getUint32(end + 16, true);
-  const members: Member[] = [];
+  const members: ZipMember[] = [];
   for (let i = 0; i < count; i++) {
     if (at + sizes.central > end || view.getUint32(at, true) !== signatures.central)
       throw broken(format, `byte ${at}: entry ${i} of ${count} of the directory is not there`);
@@ -89,7 +89,7 @@ export function membersOf(bytes: Uint8Array, format: string): Member[] {
 /** The bytes of a member, which are counted where they are not those of the archive. */
 export async function contentOf(
   bytes: Uint8Array,
-  { name, method, crc, packed, size, start }: Member,
+  { name, method, crc, packed, size, start }: ZipMember,
   format: string,
   allowance: Allowance,
 ): Promise<Uint8Array> {

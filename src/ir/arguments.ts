@@ -328,7 +328,7 @@ function distance(a: string, b: string): number {
 }
 
 /** What a function takes: a name for messages and a kind for each place. */
-export type Places<P extends readonly unknown[]> = {
+export type ArgumentPlaces<P extends readonly unknown[]> = {
   readonly [K in keyof P]-?: readonly [what: string, kind: Kind<P[K]>];
 };
 
@@ -344,7 +344,7 @@ type ParametersOf<F> = F extends abstract new (...args: infer P) => unknown
 
 /** A signature over these places; `F` is the type of the function or class. */
 /* @__NO_SIDE_EFFECTS__ */
-export function takes<F>(...places: Places<ParametersOf<F>>): Signature<ParametersOf<F>> {
+export function takes<F>(...places: ArgumentPlaces<ParametersOf<F>>): Signature<ParametersOf<F>> {
   const list = places as unknown as readonly (readonly [string, Kind<unknown>])[];
   const kinds = list.map(([, at]) => at);
   return (op, ...given) => {

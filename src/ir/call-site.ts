@@ -3,7 +3,7 @@
 // the detection of anomalies.
 
 /** The call that a node was recorded in. */
-export interface Call {
+export interface CallSite {
   /**
    * The operation as the user knows it, e.g. `softmax`; undefined where the stack does not tell
    * (minified code).
@@ -64,7 +64,7 @@ interface Frame {
 }
 
 /** Reads a stack trace. */
-export function callOf(stack: string): Call {
+export function callOf(stack: string): CallSite {
   let op: string | undefined;
   let module: string | undefined;
   for (const line of stack.split('\n')) {

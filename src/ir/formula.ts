@@ -2,7 +2,7 @@
 // nodes of a Loop, names in a file.
 
 import { CompilerBug } from '../errors.ts';
-import { elementwiseRows, type ElementwiseOp, type Formula } from './ops.ts';
+import { elementwiseRows, type ElementwiseOp, type OpFormula } from './ops.ts';
 
 /** How a representation writes constants and the other ops. */
 export interface Writer<T> {
@@ -14,7 +14,7 @@ export interface Writer<T> {
 export function byFormula<T>(op: ElementwiseOp, args: readonly T[], writer: Writer<T>): T {
   const { formula } = elementwiseRows[op];
   if (formula === undefined) throw new CompilerBug('formula', `the row of ${op} has no formula`);
-  const write = (part: Formula): T => {
+  const write = (part: OpFormula): T => {
     if (typeof part === 'number') return writer.constant(part);
     if (typeof part === 'string') return args['xyz'.indexOf(part)]!;
     const [name, ...operands] = part;

@@ -9,11 +9,11 @@ import {
   givesBool,
   type Attrs,
   type ElementwiseOp,
-  type Family,
+  type TypeFamily,
   type Op,
 } from './ops.ts';
 import { sameShape } from './shape.ts';
-import { fail, type Rule, type RulesOf, type TensorType } from './typing/check.ts';
+import { fail, type TypeRule, type TypeRulesOf, type TensorType } from './typing/check.ts';
 import { complexes } from './typing/complex.ts';
 import { boundedType, iterateType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
@@ -27,7 +27,7 @@ import { views } from './typing/view.ts';
 export { showType, windowCount, type TensorType } from './typing/check.ts';
 
 /** Which element types an op takes, and what is said of others. */
-const families: { readonly [F in Family]: (dtype: DType) => string | undefined } = {
+const families: { readonly [F in TypeFamily]: (dtype: DType) => string | undefined } = {
   float: (dtype) => (isFloat(dtype) ? undefined : 'expects a float dtype'),
   integer: (dtype) => (isInteger(dtype) ? undefined : 'expects an integer dtype'),
   number: (dtype) => (dtype === 'bool' ? 'expects a number dtype, not bool' : undefined),
@@ -70,7 +70,7 @@ function elementwise(inputs: readonly TensorType[], attrs: unknown, op: Elementw
   return { dtype: givesBool(op) ? 'bool' : dtype, shape };
 }
 
-const rules: RulesOf<Exclude<Op, ElementwiseOp>> = {
+const rules: TypeRulesOf<Exclude<Op, ElementwiseOp>> = {
   ...sources,
   ...views,
   ...folds,
@@ -94,5 +94,5 @@ export function infer<K extends Op>(op: K, inputs: readonly TensorType[], attrs:
   }
   if (kind === 'unary' || kind === 'binary' || kind === 'ternary')
     return elementwise(inputs, attrs, op as ElementwiseOp);
-  return (rules as unknown as Record<string, Rule<K>>)[op]!(inputs, attrs, op);
+  return (rules as unknown as Record<string, TypeRule<K>>)[op]!(inputs, attrs, op);
 }

@@ -8,13 +8,13 @@ import { attrNames, type AttrsOf } from './attrs.ts';
 export { monoids, type Monoid, type ScatterMode } from './attrs.ts';
 
 /** Element types that an elementwise op takes. `number`: all but bool. `bits`: integers and bool. */
-export type Family = 'float' | 'integer' | 'number' | 'bits' | 'any';
+export type TypeFamily = 'float' | 'integer' | 'number' | 'bits' | 'any';
 
 /**
  * An op in terms of other ops, for languages that have no function for it: operands by name, and
  * numbers, which are constants of the operands' type.
  */
-export type Formula = number | 'x' | 'y' | 'z' | readonly [op: ElementwiseOp, ...Formula[]];
+export type OpFormula = number | 'x' | 'y' | 'z' | readonly [op: ElementwiseOp, ...OpFormula[]];
 
 /**
  * What is known of an elementwise op without its graph. Each language says how it writes the op:
@@ -23,7 +23,7 @@ export type Formula = number | 'x' | 'y' | 'z' | readonly [op: ElementwiseOp, ..
  */
 export interface ElementwiseRow {
   /** All operands have one type of this family (but for the condition of `where`). */
-  readonly takes: Family;
+  readonly takes: TypeFamily;
   /** The results' type, where it is not the operands'; `attribute`: an attribute names it. */
   readonly gives?: 'bool' | 'attribute';
   /** Arithmetic per element. */
@@ -31,7 +31,7 @@ export interface ElementwiseRow {
   /** Length of the code in plain operations, by default 1: see schedule/expression/code-size.ts. */
   readonly codeSize?: number;
   readonly commutative?: true;
-  readonly formula?: Formula;
+  readonly formula?: OpFormula;
   /** A builtin, or a function of the prelude (`exp_F`) where drivers get the builtin wrong. */
   readonly wgsl: string;
   /** The function of doubles; that of floats has an `f` behind it. */

@@ -5,13 +5,13 @@ import { isComplex, lowered, partType, type RealDType } from './dtype.ts';
 import { fixedShape, type FixedShape, type Shape } from './shape.ts';
 import type { TensorType } from './typing/check.ts';
 
-export interface StoredType {
+export interface StoredTensorType {
   readonly dtype: RealDType;
   readonly shape: FixedShape;
 }
 
 /** The type of the memory of a value: `f32[3,2]` for c64[3]. */
-export function storedType({ dtype, shape }: TensorType): StoredType {
+export function storedType({ dtype, shape }: TensorType): StoredTensorType {
   if (isComplex(dtype)) return { dtype: partType(dtype), shape: paired(shape) };
   return { dtype: lowered(dtype), shape: fixedShape(shape, 'storage') };
 }

@@ -199,7 +199,7 @@ export function* modulesOf(model: unknown): Generator<Module> {
 }
 
 /** A module of a model under its dotted name; the name of the model itself is empty. */
-export interface Placed {
+export interface NamedModule {
   readonly name: string;
   readonly module: Module;
 }
@@ -213,7 +213,7 @@ export function* placesOf(
   depth: number = Infinity,
   name = '',
   around: readonly object[] = [],
-): Generator<Placed> {
+): Generator<NamedModule> {
   if (typeof model !== 'object' || model === null || model instanceof Tensor) return;
   if (model instanceof Module) yield { name, module: model };
   else if (!isPlain(model)) return;

@@ -3,12 +3,12 @@
 import type { Resolved, Variable } from './resolve.ts';
 
 /** Σ factor · variable + constant; no factor is 0. */
-export interface Affine {
+export interface AffineIndex {
   readonly terms: ReadonlyMap<Variable, number>;
   readonly constant: number;
 }
 
-function combine(x: Affine, y: Affine, factor: number): Affine {
+function combine(x: AffineIndex, y: AffineIndex, factor: number): AffineIndex {
   const terms = new Map(x.terms);
   for (const [variable, times] of y.terms) {
     const sum = (terms.get(variable) ?? 0) + times * factor;
@@ -18,10 +18,10 @@ function combine(x: Affine, y: Affine, factor: number): Affine {
   return { terms, constant: x.constant + y.constant * factor };
 }
 
-const none: Affine = { terms: new Map(), constant: 0 };
+const none: AffineIndex = { terms: new Map(), constant: 0 };
 
 /** The expression as such a sum; undefined where it is none. */
-export function affineOf(expr: Resolved): Affine | undefined {
+export function affineOf(expr: Resolved): AffineIndex | undefined {
   switch (expr.kind) {
     case 'number':
       return Number.isInteger(expr.value) ? { ...none, constant: expr.value } : undefined;
@@ -50,7 +50,7 @@ export function affineOf(expr: Resolved): Affine | undefined {
 
 /** The least and the greatest value over all indices; undefined where one of them takes none. */
 export function reach(
-  { terms, constant }: Affine,
+  { terms, constant }: AffineIndex,
   sizeOf: (variable: Variable) => number,
 ): readonly [low: number, high: number] | undefined {
   let [low, high] = [constant, constant];

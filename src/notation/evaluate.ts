@@ -18,17 +18,17 @@ import {
   tensorOf,
 } from './functions.ts';
 import { readAccess } from './read.ts';
-import type { Access, Resolved, ResolvedStatement, Variable } from './resolve.ts';
-import type { Sizes } from './sizes.ts';
-import { failAt, type Source } from './syntax.ts';
-import { aligned, allOver, overOf, type Value } from './value.ts';
+import type { TensorAccess, Resolved, ResolvedStatement, Variable } from './resolve.ts';
+import type { IndexSizes } from './sizes.ts';
+import { failAt, type SourceText } from './syntax.ts';
+import { aligned, allOver, overOf, type NotationValue } from './value.ts';
 
 export class Evaluation {
-  readonly #source: Source;
-  readonly #sizes: Sizes;
-  readonly #tensorAt: (access: Access) => Tensor;
+  readonly #source: SourceText;
+  readonly #sizes: IndexSizes;
+  readonly #tensorAt: (access: TensorAccess) => Tensor;
 
-  constructor(source: Source, sizes: Sizes, tensorAt: (access: Access) => Tensor) {
+  constructor(source: SourceText, sizes: IndexSizes, tensorAt: (access: TensorAccess) => Tensor) {
     this.#source = source;
     this.#sizes = sizes;
     this.#tensorAt = tensorAt;
@@ -42,11 +42,11 @@ export class Evaluation {
   #sizeOf = (variable: Variable): number => this.#sizes.get(variable) ?? 0;
 
   /** The value with an axis of full size for each of these indices. */
-  #spread(value: Value, over: readonly Variable[]): Tensor {
+  #spread(value: NotationValue, over: readonly Variable[]): Tensor {
     return broadcastTo(tensorOf(aligned(value, over)), over.map(this.#sizeOf));
   }
 
-  #evaluate = (expr: Resolved): Value => {
+  #evaluate = (expr: Resolved): NotationValue => {
     switch (expr.kind) {
       case 'number':
         return { kind: 'number', value: expr.value };
@@ -73,7 +73,11 @@ export class Evaluation {
         return elementwise([x, y], (over) => operators[expr.op](aligned(x, over), aligned(y, over)));
       }
       case 'choice': {
-        const [test, yes, no] = [expr.test, expr.yes, expr.no].map(this.#evaluate) as [Value, Value, Value];
+        const [test, yes, no] = [expr.test, expr.yes, expr.no].map(this.#evaluate) as [
+          NotationValue,
+          NotationValue,
+          NotationValue,
+        ];
         if (test.kind === 'number') return test.value === 0 ? no : yes;
         const { tensor } = test;
         if (tensor.dtype !== 'bool')
@@ -85,7 +89,7 @@ export class Evaluation {
     }
   };
 
-  #call({ name, args, at }: Extract<Resolved, { kind: 'call' }>): Value {
+  #call({ name, args, at }: Extract<Resolved, { kind: 'call' }>): NotationValue {
     const row = functionOf(name);
     if (row === undefined) {
       const isFold = foldOf(name) !== undefined;
@@ -94,12 +98,12 @@ export class Evaluation {
     }
     if (row.arity !== args.length)
       failAt(this.#source, at, 'E_VALUE', `${name} takes ${row.arity} arguments, got ${args.length}`);
-    const [x, y] = args.map(this.#evaluate) as [Value, Value];
+    const [x, y] = args.map(this.#evaluate) as [NotationValue, NotationValue];
     if (row.arity === 1) return elementwise([x], (over) => row.call(tensorOf(aligned(x, over))));
     return elementwise([x, y], (over) => row.call(tensorOf(aligned(x, over)), aligned(y, over)));
   }
 
-  #fold({ name, over, body, at }: Extract<Resolved, { kind: 'reduction' }>): Value {
+  #fold({ name, over, body, at }: Extract<Resolved, { kind: 'reduction' }>): NotationValue {
     const fold = foldOf(name);
     if (fold === undefined)
       return failAt(
@@ -123,7 +127,7 @@ export class Evaluation {
   }
 
   /** A sum over products of tensors as one contraction; undefined where it would be none. */
-  #contraction(over: readonly Variable[], factors: readonly Resolved[]): Value | undefined {
+  #contraction(over: readonly Variable[], factors: readonly Resolved[]): NotationValue | undefined {
     if (factors.length < 2) return undefined;
     const values = factors.map(this.#evaluate);
     const tensors = values.filter((value) => value.kind === 'tensor');
@@ -135,7 +139,7 @@ export class Evaluation {
     const label = (variable: Variable): string => letters[all.indexOf(variable)]!;
     const outer = allOver(folded).filter((variable) => !isSummed(variable));
     const inputs = folded.map((value) => value.over.map(label).join(''));
-    const sum: Value = {
+    const sum: NotationValue = {
       kind: 'tensor',
       tensor: einsum(
         `${inputs.join(',')}->${outer.map(label).join('')}`,
@@ -144,7 +148,7 @@ export class Evaluation {
       over: outer,
     };
     const rest = values.filter((value) => value.kind === 'number' || !folded.includes(value));
-    return rest.reduce<Value>(
+    return rest.reduce<NotationValue>(
       (x, y) => elementwise([x, y], (common) => mul(aligned(x, common), aligned(y, common))),
       sum,
     );
@@ -160,7 +164,10 @@ function factorsOf(expr: Resolved): readonly Resolved[] {
 }
 
 /** The result of an operation of elements, over all the indices of its operands. */
-function elementwise(values: readonly Value[], make: (over: readonly Variable[]) => Tensor): Value {
+function elementwise(
+  values: readonly NotationValue[],
+  make: (over: readonly Variable[]) => Tensor,
+): NotationValue {
   const over = allOver(values);
   return { kind: 'tensor', tensor: make(over), over };
 }

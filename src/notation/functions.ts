@@ -5,7 +5,7 @@ import { isDType } from '../ir/dtype.ts';
 import * as ops from '../operations/index.ts';
 import { asTensor } from '../tensor/recording/record.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
-import type { BinaryOp } from './syntax.ts';
+import type { NotationOperator } from './syntax.ts';
 
 /** A function of elements, by how many it takes. */
 export type ElementFunction =
@@ -71,7 +71,7 @@ export function functionOf(name: string): ElementFunction | undefined {
 export const functionNames: readonly string[] = [...Object.keys(unary), ...Object.keys(binary)].toSorted();
 
 /** What an operator does to elements. */
-export const operators: Readonly<Record<BinaryOp, (x: TensorLike, y: TensorLike) => Tensor>> = {
+export const operators: Readonly<Record<NotationOperator, (x: TensorLike, y: TensorLike) => Tensor>> = {
   '||': ops.logicalOr,
   '&&': ops.logicalAnd,
   '==': ops.eq,
@@ -90,7 +90,7 @@ export const operators: Readonly<Record<BinaryOp, (x: TensorLike, y: TensorLike)
 };
 
 /** The same of numbers, where both sides are. */
-export const numberOperators: Readonly<Record<BinaryOp, (x: number, y: number) => number>> = {
+export const numberOperators: Readonly<Record<NotationOperator, (x: number, y: number) => number>> = {
   '||': (x, y) => Number(x !== 0 || y !== 0),
   '&&': (x, y) => Number(x !== 0 && y !== 0),
   '==': (x, y) => Number(x === y),
@@ -109,7 +109,7 @@ export const numberOperators: Readonly<Record<BinaryOp, (x: number, y: number) =
 };
 
 /** How elements are folded along axes; `one`: along a single one. */
-export type Fold =
+export type FoldFunction =
   | { readonly axes: 'any'; readonly call: (x: Tensor, axes: number[]) => Tensor }
   | { readonly axes: 'one'; readonly call: (x: Tensor, axis: number) => Tensor };
 
@@ -124,10 +124,10 @@ const folds = {
   min: { axes: 'any', call: (x, axes) => ops.amin(x, axes) },
   prod: { axes: 'any', call: (x, axes) => ops.prod(x, axes) },
   sum: { axes: 'any', call: (x, axes) => ops.sum(x, axes) },
-} satisfies Readonly<Record<string, Fold>>;
+} satisfies Readonly<Record<string, FoldFunction>>;
 
-export function foldOf(name: string): Fold | undefined {
-  return rowOf<Fold>(folds, name);
+export function foldOf(name: string): FoldFunction | undefined {
+  return rowOf<FoldFunction>(folds, name);
 }
 
 /** All names of folds, for errors. */

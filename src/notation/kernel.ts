@@ -7,9 +7,9 @@ import { anOperand } from '../tensor/expect.ts';
 import { asTensor } from '../tensor/recording/record.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { Evaluation } from './evaluate.ts';
-import { resolve, walk, type Access, type ResolvedStatement } from './resolve.ts';
+import { resolve, walk, type TensorAccess, type ResolvedStatement } from './resolve.ts';
 import { inferSizes } from './sizes.ts';
-import { failAt, failParse, parseNotation, type Source } from './syntax.ts';
+import { failAt, failParse, parseNotation, type SourceText } from './syntax.ts';
 
 /** A function of tensors by their names in the notation. */
 export interface IndexKernel {
@@ -51,7 +51,7 @@ export function kernel(text: string | TemplateStringsArray, ...inserted: readonl
 }
 
 /** What is done with a text, as deep as it nests. Throws E_PARSE where that is deeper than the stack. */
-function within<T>(source: Source, work: () => T): T {
+function within<T>(source: SourceText, work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -64,7 +64,7 @@ function within<T>(source: Source, work: () => T): T {
 function written(
   text: string | TemplateStringsArray,
   inserted: readonly Inserted[],
-): { readonly source: Source; readonly own: ReadonlyMap<string, Tensor> } {
+): { readonly source: SourceText; readonly own: ReadonlyMap<string, Tensor> } {
   const own = new Map<string, Tensor>();
   if (typeof text === 'string') return { source: text, own };
   if (!Array.isArray(text) || !Array.isArray((text as { readonly raw?: unknown }).raw))
@@ -82,7 +82,7 @@ function written(
 }
 
 /** The names of all tensors that statements read before they are made. */
-function inputsOf(source: Source, statements: readonly ResolvedStatement[]): string[] {
+function inputsOf(source: SourceText, statements: readonly ResolvedStatement[]): string[] {
   const made = new Set<string>();
   const inputs = new Set<string>();
   for (const { name, value, at } of statements) {
@@ -114,9 +114,13 @@ function given(
   });
 }
 
-function run(source: Source, statements: readonly ResolvedStatement[], tensors: Map<string, Tensor>): Tensor {
+function run(
+  source: SourceText,
+  statements: readonly ResolvedStatement[],
+  tensors: Map<string, Tensor>,
+): Tensor {
   // All names are there: the kernel's own, those given, and those of earlier statements.
-  const tensorAt = ({ name, at }: Access): Tensor =>
+  const tensorAt = ({ name, at }: TensorAccess): Tensor =>
     tensors.get(name) ?? failAt(source, at, 'E_VALUE', `there is no tensor ${name}`);
   let result: Tensor | undefined;
   for (const statement of statements) {

@@ -9,24 +9,24 @@ import { at } from '../tensor/ops/shape/indexing.ts';
 import { broadcastTo } from '../tensor/ops/shape/view.ts';
 import { clamp } from '../tensor/ops/elementwise/elementwise.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { affineOf, reach, type Affine } from './affine.ts';
+import { affineOf, reach, type AffineIndex } from './affine.ts';
 import { tensorOf } from './functions.ts';
-import type { Access, Resolved, Variable } from './resolve.ts';
-import { failAt, type Source } from './syntax.ts';
-import { aligned, allOver, type Value } from './value.ts';
+import type { TensorAccess, Resolved, Variable } from './resolve.ts';
+import { failAt, type SourceText } from './syntax.ts';
+import { aligned, allOver, type NotationValue } from './value.ts';
 
 type SizeOf = (variable: Variable) => number;
 
 /** The value of x at the indices of the access; `evaluate` gives those that are no sums. */
 export function readAccess(
-  source: Source,
+  source: SourceText,
   x: Tensor,
-  access: Access,
+  access: TensorAccess,
   sizeOf: SizeOf,
-  evaluate: (index: Resolved) => Value,
-): Value {
+  evaluate: (index: Resolved) => NotationValue,
+): NotationValue {
   const sums = access.indices.map(affineOf);
-  const views = sums.filter((sum): sum is Affine => sum !== undefined && isView(sum, sizeOf));
+  const views = sums.filter((sum): sum is AffineIndex => sum !== undefined && isView(sum, sizeOf));
   const variables = views.flatMap(({ terms }) => [...terms.keys()]);
   if (views.length === sums.length && new Set(variables).size === variables.length)
     return readView(x, views, sizeOf);
@@ -34,7 +34,7 @@ export function readAccess(
 }
 
 /** Whether a view can read an axis at this sum: at most two indices, two of them forwards. */
-function isView({ terms }: Affine, sizeOf: SizeOf): boolean {
+function isView({ terms }: AffineIndex, sizeOf: SizeOf): boolean {
   const factors = [...terms.values()];
   if (factors.length < 2) return true;
   return factors.length === 2 && factors.every((factor) => factor > 0) && [...terms.keys()].every(sizeOf);
@@ -47,7 +47,7 @@ interface Run {
   readonly step: number;
 }
 
-function readView(x: Tensor, sums: readonly Affine[], sizeOf: SizeOf): Value {
+function readView(x: Tensor, sums: readonly AffineIndex[], sizeOf: SizeOf): NotationValue {
   const spans = sums.map((sum): readonly [number, number] => reach(sum, sizeOf) ?? [0, -1]);
   // What lies outside is 0; whoever reads there is guarded by a condition, or was refused.
   const low = spans.map(([first]) => Math.max(0, -first));
@@ -92,7 +92,7 @@ function pad(b: GraphBuilder, x: Node, low: readonly number[], high: readonly nu
 
 /** The elements that a sum reads: all between the first and the last where windows are taken of them. */
 function runOf(
-  { terms, constant }: Affine,
+  { terms, constant }: AffineIndex,
   [first, last]: readonly [number, number],
   low: number,
   sizeOf: SizeOf,
@@ -105,7 +105,12 @@ function runOf(
   return { start: constant + low, count, step: count === 1 ? 1 : term[1] };
 }
 
-function gather(source: Source, x: Tensor, access: Access, evaluate: (index: Resolved) => Value): Value {
+function gather(
+  source: SourceText,
+  x: Tensor,
+  access: TensorAccess,
+  evaluate: (index: Resolved) => NotationValue,
+): NotationValue {
   const values = access.indices.map(evaluate);
   const over = allOver(values);
   const places = values.map((value, axis) => {

@@ -2,7 +2,14 @@
 // Goes in: a statement. Comes out: its tree with a Variable for each index, so that two reductions
 // over `k` have two of them.
 
-import { failAt, type BinaryOp, type Binder, type Expr, type Source, type Statement } from './syntax.ts';
+import {
+  failAt,
+  type NotationOperator,
+  type Binder,
+  type NotationExpr,
+  type SourceText,
+  type Statement,
+} from './syntax.ts';
 
 /** An index of a statement or of a reduction. */
 export interface Variable {
@@ -30,11 +37,11 @@ export type Resolved = { readonly at: number } & (
       readonly body: Resolved;
     }
   | { readonly kind: 'unary'; readonly op: '-' | '!'; readonly x: Resolved }
-  | { readonly kind: 'binary'; readonly op: BinaryOp; readonly x: Resolved; readonly y: Resolved }
+  | { readonly kind: 'binary'; readonly op: NotationOperator; readonly x: Resolved; readonly y: Resolved }
   | { readonly kind: 'choice'; readonly test: Resolved; readonly yes: Resolved; readonly no: Resolved }
 );
 
-export type Access = Extract<Resolved, { kind: 'access' }>;
+export type TensorAccess = Extract<Resolved, { kind: 'access' }>;
 
 export interface ResolvedStatement {
   readonly name: string;
@@ -45,7 +52,7 @@ export interface ResolvedStatement {
 
 type Scope = ReadonlyMap<string, Variable>;
 
-function bind(source: Source, binders: readonly Binder[]): Variable[] {
+function bind(source: SourceText, binders: readonly Binder[]): Variable[] {
   const seen = new Set<string>();
   return binders.map(({ name, size, at }) => {
     if (seen.has(name)) failAt(source, at, 'E_VALUE', `the index ${name} is there twice`);
@@ -57,8 +64,8 @@ function bind(source: Source, binders: readonly Binder[]): Variable[] {
 const within = (scope: Scope, variables: readonly Variable[]): Scope =>
   new Map([...scope, ...variables.map((variable) => [variable.name, variable] as const)]);
 
-function resolveExpr(source: Source, expr: Expr, scope: Scope, isGuarded: boolean): Resolved {
-  const inner = (part: Expr): Resolved => resolveExpr(source, part, scope, isGuarded);
+function resolveExpr(source: SourceText, expr: NotationExpr, scope: Scope, isGuarded: boolean): Resolved {
+  const inner = (part: NotationExpr): Resolved => resolveExpr(source, part, scope, isGuarded);
   const { at } = expr;
   switch (expr.kind) {
     case 'number':
@@ -84,13 +91,13 @@ function resolveExpr(source: Source, expr: Expr, scope: Scope, isGuarded: boolea
     case 'binary':
       return { kind: 'binary', op: expr.op, x: inner(expr.x), y: inner(expr.y), at };
     case 'choice': {
-      const branch = (part: Expr): Resolved => resolveExpr(source, part, scope, true);
+      const branch = (part: NotationExpr): Resolved => resolveExpr(source, part, scope, true);
       return { kind: 'choice', test: inner(expr.test), yes: branch(expr.yes), no: branch(expr.no), at };
     }
   }
 }
 
-export function resolve(source: Source, statement: Statement): ResolvedStatement {
+export function resolve(source: SourceText, statement: Statement): ResolvedStatement {
   const over = bind(source, statement.over);
   const scope = within(new Map(), over);
   const value = resolveExpr(source, statement.value, scope, false);

@@ -2,27 +2,27 @@
 // alone, or as long as sums with it stay inside of their axes (the rule of Tensor Comprehensions,
 // Vasilache et al., 2018). What is read outside is refused here, unless a condition guards it.
 
-import { affineOf, reach, type Affine } from './affine.ts';
-import { walk, type Access, type ResolvedStatement, type Variable } from './resolve.ts';
-import { failAt, type Source } from './syntax.ts';
+import { affineOf, reach, type AffineIndex } from './affine.ts';
+import { walk, type TensorAccess, type ResolvedStatement, type Variable } from './resolve.ts';
+import { failAt, type SourceText } from './syntax.ts';
 
 /** A sum at which an axis of this length is read. */
 interface Read {
-  readonly access: Access;
+  readonly access: TensorAccess;
   readonly axis: number;
   readonly length: number;
-  readonly index: Affine;
+  readonly index: AffineIndex;
   readonly at: number;
 }
 
-export type Sizes = ReadonlyMap<Variable, number>;
+export type IndexSizes = ReadonlyMap<Variable, number>;
 
 /** The sizes of all indices of a statement that reads tensors of these shapes. */
 export function inferSizes(
-  source: Source,
+  source: SourceText,
   statement: ResolvedStatement,
-  shapeOf: (access: Access) => readonly number[],
-): Sizes {
+  shapeOf: (access: TensorAccess) => readonly number[],
+): IndexSizes {
   const variables = [...statement.over];
   const reads: Read[] = [];
   for (const expr of walk(statement.value)) {
@@ -55,13 +55,13 @@ export function inferSizes(
 }
 
 /** The one variable that the sum is. */
-function aloneIn({ terms, constant }: Affine): Variable | undefined {
+function aloneIn({ terms, constant }: AffineIndex): Variable | undefined {
   const [first] = terms;
   return terms.size === 1 && constant === 0 && first?.[1] === 1 ? first[0] : undefined;
 }
 
 /** An index by itself runs along the whole axis, and so along all that it is read at. */
-function takeWholeAxes(source: Source, reads: readonly Read[], sizes: Map<Variable, number>): void {
+function takeWholeAxes(source: SourceText, reads: readonly Read[], sizes: Map<Variable, number>): void {
   const from = new Map<Variable, Read>();
   for (const each of reads) {
     const variable = aloneIn(each.index);
@@ -110,7 +110,7 @@ function takeRest(reads: readonly Read[], sizes: Map<Variable, number>): void {
   }
 }
 
-function checkInside(source: Source, { access, axis, length, index, at }: Read, sizes: Sizes): void {
+function checkInside(source: SourceText, { access, axis, length, index, at }: Read, sizes: IndexSizes): void {
   if (access.isGuarded) return;
   const found = reach(index, (variable) => sizes.get(variable) ?? 0);
   if (found === undefined || (found[0] >= 0 && found[1] < length)) return;

@@ -12,7 +12,7 @@ export interface Binder {
   readonly at: number;
 }
 
-export type BinaryOp =
+export type NotationOperator =
   | '||'
   | '&&'
   | '=='
@@ -29,35 +29,45 @@ export type BinaryOp =
   | '%'
   | '**';
 
-export type Expr = { readonly at: number } & (
+export type NotationExpr = { readonly at: number } & (
   | { readonly kind: 'number'; readonly value: number }
   /** An index, or a tensor of rank 0. */
   | { readonly kind: 'name'; readonly name: string }
-  | { readonly kind: 'access'; readonly name: string; readonly indices: readonly Expr[] }
-  | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expr[] }
+  | { readonly kind: 'access'; readonly name: string; readonly indices: readonly NotationExpr[] }
+  | { readonly kind: 'call'; readonly name: string; readonly args: readonly NotationExpr[] }
   | {
       readonly kind: 'reduction';
       readonly name: string;
       readonly over: readonly Binder[];
-      readonly body: Expr;
+      readonly body: NotationExpr;
     }
-  | { readonly kind: 'unary'; readonly op: '-' | '!'; readonly x: Expr }
-  | { readonly kind: 'binary'; readonly op: BinaryOp; readonly x: Expr; readonly y: Expr }
-  | { readonly kind: 'choice'; readonly test: Expr; readonly yes: Expr; readonly no: Expr }
+  | { readonly kind: 'unary'; readonly op: '-' | '!'; readonly x: NotationExpr }
+  | {
+      readonly kind: 'binary';
+      readonly op: NotationOperator;
+      readonly x: NotationExpr;
+      readonly y: NotationExpr;
+    }
+  | {
+      readonly kind: 'choice';
+      readonly test: NotationExpr;
+      readonly yes: NotationExpr;
+      readonly no: NotationExpr;
+    }
 );
 
 export interface Statement {
   readonly name: string;
   readonly over: readonly Binder[];
-  readonly value: Expr;
+  readonly value: NotationExpr;
   readonly at: number;
 }
 
 /** The text that errors quote. */
-export type Source = string;
+export type SourceText = string;
 
 /** Line and column of a place, from 1, and the line with a caret under the place. */
-function locate(source: Source, at: number): { line: number; column: number; quoted: string } {
+function locate(source: SourceText, at: number): { line: number; column: number; quoted: string } {
   const before = source.slice(0, at).split('\n');
   const [line, column] = [before.length, before.at(-1)!.length + 1];
   const text = source.split('\n')[line - 1]!;
@@ -65,14 +75,14 @@ function locate(source: Source, at: number): { line: number; column: number; quo
 }
 
 /** Throws ParseError (E_PARSE) that quotes the line. */
-export function failParse(source: Source, at: number, problem: string): never {
+export function failParse(source: SourceText, at: number, problem: string): never {
   const { line, column, quoted } = locate(source, at);
   throw new ParseError('E_PARSE', 'kernel', `${problem}${quoted}`, { line, column });
 }
 
 /** Throws a TensorError that quotes the line. */
 export function failAt(
-  source: Source,
+  source: SourceText,
   at: number,
   code: 'E_SHAPE' | 'E_INDEX' | 'E_VALUE' | 'E_DTYPE',
   problem: string,
@@ -85,9 +95,9 @@ const place = (tree: Tree): number => tree.source.startIdx;
 const list = (tree: Tree): Tree[] => tree.asIteration().children;
 
 /** A rule `x op y`. */
-const binary = (x: Tree, op: Tree, y: Tree): Expr => ({
+const binary = (x: Tree, op: Tree, y: Tree): NotationExpr => ({
   kind: 'binary',
-  op: op.sourceString as BinaryOp,
+  op: op.sourceString as NotationOperator,
   x: read(x),
   y: read(y),
   at: place(x),
@@ -106,7 +116,7 @@ const notation = new Notation('kernel', indexGrammar, {
     size: size.children[0] === undefined ? undefined : Number(size.children[0].sourceString),
     at: place(name),
   }),
-  Expr_choice: (test, _then, yes, _else, no): Expr => ({
+  Expr_choice: (test, _then, yes, _else, no): NotationExpr => ({
     kind: 'choice',
     test: read(test),
     yes: read(yes),
@@ -119,41 +129,45 @@ const notation = new Notation('kernel', indexGrammar, {
   Sum_binary: binary,
   Product_binary: binary,
   Power_binary: binary,
-  Sign_unary: (op, x): Expr => ({
+  Sign_unary: (op, x): NotationExpr => ({
     kind: 'unary',
     op: op.sourceString as '-' | '!',
     x: read(x),
     at: place(op),
   }),
-  Primary_reduction: (name, _open, over, _colon, body, _close): Expr => ({
+  Primary_reduction: (name, _open, over, _colon, body, _close): NotationExpr => ({
     kind: 'reduction',
     name: name.sourceString,
     over: list(over).map((tree) => read(tree)),
     body: read(body),
     at: place(name),
   }),
-  Primary_call: (name, _open, args, _close): Expr => ({
+  Primary_call: (name, _open, args, _close): NotationExpr => ({
     kind: 'call',
     name: name.sourceString,
     args: list(args).map((tree) => read(tree)),
     at: place(name),
   }),
-  Primary_access: (name, _open, indices, _close): Expr => ({
+  Primary_access: (name, _open, indices, _close): NotationExpr => ({
     kind: 'access',
     name: name.sourceString,
     indices: list(indices).map((tree) => read(tree)),
     at: place(name),
   }),
-  Primary_group: (_open, value, _close): Expr => read(value),
-  Primary_number: (value): Expr => ({ kind: 'number', value: Number(value.sourceString), at: place(value) }),
-  Primary_name: (name): Expr => ({ kind: 'name', name: name.sourceString, at: place(name) }),
+  Primary_group: (_open, value, _close): NotationExpr => read(value),
+  Primary_number: (value): NotationExpr => ({
+    kind: 'number',
+    value: Number(value.sourceString),
+    at: place(value),
+  }),
+  Primary_name: (name): NotationExpr => ({ kind: 'name', name: name.sourceString, at: place(name) }),
 });
 
 /** Characters of the longest text: what reads it takes some kilobytes of memory for each. */
 const mostText = 2 ** 15;
 
 /** The statements of a text. Throws ParseError (E_PARSE) where it is no index notation. */
-export function parseNotation(source: Source): readonly Statement[] {
+export function parseNotation(source: SourceText): readonly Statement[] {
   if (source.length > mostText) {
     const problem = `a text has at most ${mostText} characters, got ${source.length}`;
     throw new ParseError('E_PARSE', 'kernel', problem, { line: 1, column: 1 });

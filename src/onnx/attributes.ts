@@ -3,7 +3,7 @@
 
 import { ParseError } from '../errors.ts';
 import { attributeKinds, type Message } from './schema.ts';
-import { readSparse, readTensor, type ExternalData, type Stored } from './weights.ts';
+import { readSparse, readTensor, type ExternalData, type StoredInitializer } from './weights.ts';
 
 type Attribute = Message<'Attribute'>;
 type Kind = (typeof attributeKinds)[keyof typeof attributeKinds];
@@ -79,12 +79,12 @@ export class Attributes {
     return this.#read(name, 'strings')?.map((value) => utf8.decode(value));
   }
 
-  tensor(name: string): Stored | undefined {
+  tensor(name: string): StoredInitializer | undefined {
     const proto = this.#read(name, 't');
     return proto === undefined ? undefined : readTensor(proto, this.#external);
   }
 
-  sparse(name: string): Stored | undefined {
+  sparse(name: string): StoredInitializer | undefined {
     const proto = this.#read(name, 'sparseTensor');
     return proto === undefined ? undefined : readSparse(proto, this.#external);
   }

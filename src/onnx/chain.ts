@@ -9,9 +9,9 @@ import { fromHost } from '../tensor/recording/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { Budget, withBudget, type Limits } from './budget.ts';
 import { withDoubles } from './element.ts';
-import type { Plan, Step } from './plan.ts';
+import type { GraphPlan, GraphStep } from './plan.ts';
 import { hostOf, read } from './ports/inputs.ts';
-import type { Scope } from './scope.ts';
+import type { GraphScope } from './scope.ts';
 import { Value } from './value.ts';
 import { runStep } from './walk.ts';
 
@@ -43,15 +43,15 @@ interface Stretch {
 }
 
 export class Chain {
-  readonly #plan: Plan;
+  readonly #plan: GraphPlan;
   readonly #limits: Limits;
-  readonly #scope: (values: Live) => Scope;
+  readonly #scope: (values: Live) => GraphScope;
   /** The stretches that begin at a node, the last used first. */
   readonly #stretches = new Map<string, Stretch[]>();
   /** Names that are read from a node on. */
   readonly #needed: readonly ReadonlySet<string>[];
 
-  constructor(plan: Plan, limits: Limits, scope: (values: Live) => Scope) {
+  constructor(plan: GraphPlan, limits: Limits, scope: (values: Live) => GraphScope) {
     this.#plan = plan;
     this.#limits = limits;
     this.#scope = scope;
@@ -90,7 +90,7 @@ export class Chain {
   }
 
   /** Computes a node on the host whose number of results its data decide. */
-  async #count(step: Step, live: Map<string, Value>, hasDoubles: boolean): Promise<void> {
+  async #count(step: GraphStep, live: Map<string, Value>, hasDoubles: boolean): Promise<void> {
     for (const name of new Set(step.inputs)) await fetch(name, live);
     const known = new Map([...live].map(([name, value]) => [name, atHand(value)]));
     const scope = this.#scope(known);
@@ -154,7 +154,7 @@ export class Chain {
   }
 
   /** Records nodes until one counts or wants elements that are not at hand. */
-  #walk(from: number, scope: Scope): End {
+  #walk(from: number, scope: GraphScope): End {
     const { steps } = this.#plan;
     for (let at = from; at < steps.length; at++) {
       const step = steps[at]!;
@@ -177,7 +177,7 @@ export class Chain {
 }
 
 /** The names that a node reads, its sub-graphs included. */
-function readsOf({ inputs, meaning }: Step): string[] {
+function readsOf({ inputs, meaning }: GraphStep): string[] {
   if (meaning.kind !== 'control') return [...inputs];
   const inner = [...meaning.bodies.values()].flatMap((body) => [
     ...body.steps.flatMap(readsOf),
@@ -186,7 +186,7 @@ function readsOf({ inputs, meaning }: Step): string[] {
   return [...inputs, ...inner];
 }
 
-function isAllKnown({ inputs }: Step, scope: Scope): boolean {
+function isAllKnown({ inputs }: GraphStep, scope: GraphScope): boolean {
   return inputs.every((name) => name === '' || scope.get(name)?.known !== undefined);
 }
 

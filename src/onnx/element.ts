@@ -4,7 +4,7 @@
 
 import type { DType } from '../ir/dtype.ts';
 import { codecs, type Narrow } from './narrow.ts';
-import type { Draft } from './schema.ts';
+import type { MessageDraft } from './schema.ts';
 
 /**
  * Element types that are carried; complex numbers are not. Strings are carried as places in a list
@@ -133,6 +133,6 @@ export function tensorDraft(
   type: ElementType,
   shape: readonly number[],
   rawData: Uint8Array,
-): Draft<'Tensor'> {
+): MessageDraft<'Tensor'> {
   return { dims: shape.map(BigInt), dataType: codeOf(type), name, rawData };
 }

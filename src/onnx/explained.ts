@@ -1,10 +1,10 @@
 // Errors with the name of the node that they arose at.
 
 import { SinterError } from '../errors.ts';
-import type { Step } from './plan.ts';
+import type { GraphStep } from './plan.ts';
 
 /** Gives errors the node's name. */
-export function explained<T>(step: Step, run: () => T): T {
+export function explained<T>(step: GraphStep, run: () => T): T {
   try {
     return run();
   } catch (error) {

@@ -17,11 +17,11 @@ import {
   planGraph,
   UnsupportedNodesError,
   type Context,
-  type Plan,
+  type GraphPlan,
   type UnsupportedNode,
 } from './plan.ts';
 import type { Message } from './schema.ts';
-import type { Place } from '../platform.ts';
+import type { FileLocation } from '../platform.ts';
 
 export interface LoadOptions extends Partial<Limits> {
   /**
@@ -60,7 +60,10 @@ const takesOnnx = arg.takes<typeof loadOnnx>(
  * there, E_FORMAT where the file is malformed, E_LIMIT where it asks for more than the budget, and
  * an UnsupportedNodesError that lists every node of an operator that is not supported.
  */
-export async function loadOnnx(source: Uint8Array | Place, options: LoadOptions = {}): Promise<OnnxModel> {
+export async function loadOnnx(
+  source: Uint8Array | FileLocation,
+  options: LoadOptions = {},
+): Promise<OnnxModel> {
   takesOnnx('loadOnnx', source, options);
   if (!(source instanceof Uint8Array || source instanceof URL) && typeof source !== 'string') {
     const problem = `a model is bytes, a path or an address, got ${showValue(source)}`;
@@ -125,7 +128,7 @@ export function modelOf(
  * A separate function from the one that makes the context, whose closures live as long as the model
  * and would keep the graph's bytes alive.
  */
-function planned(graph: Message<'Graph'>, context: Context): Plan {
+function planned(graph: Message<'Graph'>, context: Context): GraphPlan {
   return withBudget(context.budget, () => planGraph(graph, context, new Set()));
 }
 
@@ -154,18 +157,18 @@ function* tensorsOf(nodes: readonly Message<'Node'>[]): Generator<Message<'Tenso
   }
 }
 
-function isAddress(source: Place): boolean {
+function isAddress(source: FileLocation): boolean {
   return source instanceof URL ? source.protocol !== 'file:' : /^https?:/i.test(source);
 }
 
-async function readFrom(source: Place): Promise<Uint8Array> {
+async function readFrom(source: FileLocation): Promise<Uint8Array> {
   if (isAddress(source) || typeof process === 'undefined') return fetched(source);
   const { readFile } = await import('./files.ts');
   return unbroken(source, () => readFile(source));
 }
 
 /** The bytes read; throws E_IO where reading fails. */
-async function unbroken<T>(source: Place, read: () => Promise<T>): Promise<T> {
+async function unbroken<T>(source: FileLocation, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
@@ -173,7 +176,7 @@ async function unbroken<T>(source: Place, read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function fetched(source: Place): Promise<Uint8Array> {
+async function fetched(source: FileLocation): Promise<Uint8Array> {
   return unbroken(source, async () => {
     const response = await fetch(source);
     if (!response.ok) throw new Error(`the server gave ${response.status} ${response.statusText}`);
@@ -182,7 +185,7 @@ async function fetched(source: Place): Promise<Uint8Array> {
 }
 
 /** A file in the model's folder or below it. Throws E_FORMAT at a location that leads out of it. */
-async function readBeside(source: Place, location: string): Promise<Uint8Array> {
+async function readBeside(source: FileLocation, location: string): Promise<Uint8Array> {
   if (!isAddress(source) && typeof process !== 'undefined') {
     const { readInFolder } = await import('./files.ts');
     return readInFolder(source, location);
@@ -191,7 +194,7 @@ async function readBeside(source: Place, location: string): Promise<Uint8Array> 
 }
 
 /** An address; in a page one beside the page's own. */
-function addressOf(source: Place): Place {
+function addressOf(source: FileLocation): FileLocation {
   const base = (globalThis as { document?: { baseURI?: string } }).document?.baseURI;
   return typeof source === 'string' && base !== undefined && URL.canParse(source, base)
     ? new URL(source, base)

@@ -21,15 +21,15 @@ import {
   read,
   shapesOf,
   tensorsOf,
-  type Bound,
-  type Given,
+  type TypedInput,
+  type GivenInputs,
 } from './ports/inputs.ts';
 import { Budget, usualLimits, withBudget, type Limits } from './budget.ts';
 import { Chain, liveOf, Unchained } from './chain.ts';
-import type { Plan } from './plan.ts';
-import { Scope, type Wanted } from './scope.ts';
+import type { GraphPlan } from './plan.ts';
+import { GraphScope, type WantedValue } from './scope.ts';
 import { Value } from './value.ts';
-import type { Stored } from './weights.ts';
+import type { StoredInitializer } from './weights.ts';
 import { runPlan } from './walk.ts';
 
 export interface FunctionOptions {
@@ -62,10 +62,10 @@ const mostKept = 32;
 
 /** A row wants elements that a traced run cannot have. */
 export class NeedsData extends SinterError {
-  readonly wanted: Wanted;
+  readonly wanted: WantedValue;
   /** Inputs of the model that would suffice if they were the same in every call. */
   readonly inputs: readonly string[];
-  constructor(wanted: Wanted, inputs: readonly string[] = []) {
+  constructor(wanted: WantedValue, inputs: readonly string[] = []) {
     const { step, name } = wanted;
     const source = inputs.length === 0 ? 'tensors' : `the ${listed(inputs)}`;
     const problem = `needs the elements of '${name}' while it is recorded, and they depend on ${source}`;
@@ -89,7 +89,7 @@ export class OnnxModel {
   readonly outputs: readonly Port[];
   /** The weights by their names: tensors that an optimizer can take, and that `assign` replaces. */
   readonly parameters: Readonly<Record<string, Tensor>>;
-  readonly #plan: Plan;
+  readonly #plan: GraphPlan;
   readonly #limits: Limits;
   readonly #weights: ReadonlyMap<string, Tensor>;
   readonly #kept: Specialisation[] = [];
@@ -100,7 +100,12 @@ export class OnnxModel {
   #chain: Chain | null | undefined = undefined;
 
   /** Not for users: `loadOnnx` makes models. */
-  constructor(plan: Plan, inputs: readonly Port[], outputs: readonly Port[], limits: Limits = usualLimits) {
+  constructor(
+    plan: GraphPlan,
+    inputs: readonly Port[],
+    outputs: readonly Port[],
+    limits: Limits = usualLimits,
+  ) {
     this.#limits = limits;
     this.inputs = inputs;
     this.outputs = outputs;
@@ -254,7 +259,7 @@ export class OnnxModel {
     }
   }
 
-  #find(given: Given, hasDoubles: boolean): Specialisation | undefined {
+  #find(given: GivenInputs, hasDoubles: boolean): Specialisation | undefined {
     const shapes = shapesOf(given);
     const at = this.#kept.findIndex(
       (kept) =>
@@ -272,7 +277,7 @@ export class OnnxModel {
    * Records and compiles a run like this one; undefined when it cannot be, and runs are walked from
    * then on.
    */
-  #specialise(given: Given, hasDoubles: boolean): Specialisation | undefined {
+  #specialise(given: GivenInputs, hasDoubles: boolean): Specialisation | undefined {
     for (;;) {
       const baked = new Map<string, HostArray>();
       let values: readonly Value[] = [];
@@ -318,7 +323,7 @@ export class OnnxModel {
   }
 
   /** Marks the inputs that a value is computed from as decisive; false when that does not help. */
-  #learn(name: string, given: Given): boolean {
+  #learn(name: string, given: GivenInputs): boolean {
     const sources = this.#sourcesOf(name);
     const isUseful = sources.some((source) => !this.#decisive.has(source));
     const isPossible = sources.every((source) => {
@@ -341,8 +346,8 @@ export class OnnxModel {
     return [...seen].filter((item) => inputs.has(item));
   }
 
-  #scope(values: ReadonlyMap<string, Value>): Scope {
-    const scope = new Scope();
+  #scope(values: ReadonlyMap<string, Value>): GraphScope {
+    const scope = new GraphScope();
     // Values anew for every walk: the tensors of known ones belong to the recording that made them.
     for (const [name, stored] of this.#plan.stored) {
       const weight = this.#weights.get(name);
@@ -358,13 +363,13 @@ export class OnnxModel {
     return scope;
   }
 
-  #bind(inputs: ModelInputs, isPartial = false): { given: Given; others: ReadonlyMap<string, Value> } {
+  #bind(inputs: ModelInputs, isPartial = false): { given: GivenInputs; others: ReadonlyMap<string, Value> } {
     const known = new Set(this.inputs.map(({ name }) => name));
     const unknown = Object.keys(inputs).find((name) => !known.has(name));
     if (unknown !== undefined) {
       throw new TensorError('E_VALUE', 'onnx', `there is no input '${unknown}'`, [...known].join(', '));
     }
-    const given = new Map<string, Bound>();
+    const given = new Map<string, TypedInput>();
     const others = new Map<string, Value>();
     for (const port of this.inputs) {
       const value = Object.hasOwn(inputs, port.name) ? inputs[port.name] : undefined;
@@ -386,7 +391,12 @@ function packedOf(array: HostArray): Uint8Array {
 }
 
 /** A weight whose elements are unpacked when first read, so that the host holds them once. */
-function unpackedLate(type: ElementType, dtype: DType, shape: readonly number[], bytes: Uint8Array): Stored {
+function unpackedLate(
+  type: ElementType,
+  dtype: DType,
+  shape: readonly number[],
+  bytes: Uint8Array,
+): StoredInitializer {
   return {
     type,
     get array(): HostArray {
@@ -396,7 +406,7 @@ function unpackedLate(type: ElementType, dtype: DType, shape: readonly number[],
 }
 
 /** A walk that may not wait. */
-function atOnce(plan: Plan, scope: Scope): Value[] {
+function atOnce(plan: GraphPlan, scope: GraphScope): Value[] {
   const walk = runPlan(plan, scope);
   const next = walk.next();
   if (next.done !== true) throw new NeedsData(next.value);

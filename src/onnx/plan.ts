@@ -7,7 +7,7 @@ import { Attributes } from './attributes.ts';
 import type { Budget } from './budget.ts';
 import type { Row, Rows } from './call.ts';
 import type { Message } from './schema.ts';
-import { readSparse, readTensor, type ExternalData, type Stored } from './weights.ts';
+import { readSparse, readTensor, type ExternalData, type StoredInitializer } from './weights.ts';
 
 /** A node that cannot be imported. */
 export interface UnsupportedNode {
@@ -36,10 +36,10 @@ export class UnsupportedNodesError extends SinterError {
  */
 export type Meaning =
   | { readonly kind: 'row'; readonly row: Row }
-  | { readonly kind: 'function'; readonly body: Plan }
-  | { readonly kind: 'control'; readonly bodies: ReadonlyMap<string, Plan> };
+  | { readonly kind: 'function'; readonly body: GraphPlan }
+  | { readonly kind: 'control'; readonly bodies: ReadonlyMap<string, GraphPlan> };
 
-export interface Step {
+export interface GraphStep {
   readonly op: string;
   /** For messages: operator and name. */
   readonly label: string;
@@ -50,11 +50,11 @@ export interface Step {
   readonly meaning: Meaning;
 }
 
-export interface Plan {
+export interface GraphPlan {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  readonly stored: ReadonlyMap<string, Stored>;
-  readonly steps: readonly Step[];
+  readonly stored: ReadonlyMap<string, StoredInitializer>;
+  readonly steps: readonly GraphStep[];
 }
 
 /** Everything that nodes are looked up in. */
@@ -97,9 +97,9 @@ export function planGraph(
   context: Context,
   outer: ReadonlySet<string>,
   depth = 0,
-): Plan {
-  const stored = new Map<string, Stored>();
-  const store = (name: string, value: Stored): void => {
+): GraphPlan {
+  const stored = new Map<string, StoredInitializer>();
+  const store = (name: string, value: StoredInitializer): void => {
     if (stored.has(name)) throw new ParseError('E_FORMAT', 'onnx', `there are two initializers '${name}'`);
     stored.set(name, value);
   };
@@ -126,7 +126,7 @@ function planNodes(
   context: Context,
   defined: ReadonlySet<string>,
   depth: number,
-): Step[] {
+): GraphStep[] {
   if (depth > deepest)
     throw new ParseError('E_FORMAT', 'onnx', `graphs and functions nest deeper than ${deepest}`);
   const all = new Set(defined);
@@ -235,7 +235,12 @@ export function domainOf(domain: string | undefined): string {
   return domain === undefined || domain === 'ai.onnx' ? '' : domain;
 }
 
-function planNode(node: Message<'Node'>, context: Context, all: ReadonlySet<string>, depth: number): Step {
+function planNode(
+  node: Message<'Node'>,
+  context: Context,
+  all: ReadonlySet<string>,
+  depth: number,
+): GraphStep {
   const domain = domainOf(node.domain);
   const op = node.opType ?? '';
   const what = `onnx: ${label(node)}`;
@@ -275,7 +280,7 @@ function planGradient(
   context: Context,
   all: ReadonlySet<string>,
   depth: number,
-): Step {
+): GraphStep {
   const what = `onnx: ${label(node)}`;
   const attributes = new Attributes(what, node.attribute, context.external);
   const [xs, zs] = ['xs', 'zs'].map((name) => attributes.strings(name) ?? []) as [string[], string[]];
@@ -324,7 +329,7 @@ function planFunction(
   node: Message<'Node'>,
   context: Context,
   depth: number,
-): Plan {
+): GraphPlan {
   const given = new Map(called.attributeProto.map((attribute) => [attribute.name ?? '', attribute]));
   for (const attribute of node.attribute) given.set(attribute.name ?? '', attribute);
   const nodes = called.node.map((item) => withAttributes(item, given, 0));

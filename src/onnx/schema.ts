@@ -1,10 +1,10 @@
 // The messages of the ONNX format as one table: names, field numbers and wire types are facts of
 // the format. wire.ts reads and writes messages by this table; the wire format is protobuf's.
 
-export type Scalar = 'string' | 'bytes' | 'int32' | 'int64' | 'uint64' | 'float' | 'double';
+export type ProtoScalar = 'string' | 'bytes' | 'int32' | 'int64' | 'uint64' | 'float' | 'double';
 
 /** Field number, type, and whether it repeats. */
-export type Field = readonly [number: number, type: Scalar | MessageName, many?: 'many'];
+export type MessageField = readonly [number: number, type: ProtoScalar | MessageName, many?: 'many'];
 
 export type MessageName =
   | 'Model'
@@ -143,7 +143,7 @@ export const messages = {
   },
   Entry: { key: [1, 'string'], value: [2, 'string'] },
 } as const;
-messages satisfies Record<MessageName, Readonly<Record<string, Field>>>;
+messages satisfies Record<MessageName, Readonly<Record<string, MessageField>>>;
 
 type Messages = typeof messages;
 
@@ -168,10 +168,10 @@ export type Message<N extends MessageName> = {
       : never;
 };
 
-type DraftOf<T> = T extends keyof Scalars ? Scalars[T] : T extends MessageName ? Draft<T> : never;
+type DraftOf<T> = T extends keyof Scalars ? Scalars[T] : T extends MessageName ? MessageDraft<T> : never;
 
 /** A message to be written: fields that are left out are not in the bytes. */
-export type Draft<N extends MessageName> = {
+export type MessageDraft<N extends MessageName> = {
   readonly [F in keyof Messages[N]]?:
     | (Messages[N][F] extends readonly [number, infer T, 'many']
         ? readonly DraftOf<T>[]

@@ -2,27 +2,27 @@
 // driver for elements that only a device has.
 
 import type { HostArray } from '../ir/value.ts';
-import type { Plan, Step } from './plan.ts';
+import type { GraphPlan, GraphStep } from './plan.ts';
 import { Value } from './value.ts';
 
 /** A value whose elements a row needs, under its name in the graph. */
-export interface Wanted {
+export interface WantedValue {
   readonly name: string;
   readonly value: Value;
-  readonly step: Step;
+  readonly step: GraphStep;
 }
 
-export type Walk<T> = Generator<Wanted, T, HostArray>;
+export type Walk<T> = Generator<WantedValue, T, HostArray>;
 
 /** The values of a graph by name, and of the graphs around it. */
-export class Scope {
+export class GraphScope {
   readonly #values = new Map<string, Value>();
   readonly #leftOut = new Set<string>();
-  readonly #outer: Scope | undefined;
+  readonly #outer: GraphScope | undefined;
   readonly #isApart: boolean;
 
   /** `isApart`: in a recording of its own, where what is known around it gets tensors of its own. */
-  constructor(outer?: Scope, isApart = false) {
+  constructor(outer?: GraphScope, isApart = false) {
     this.#outer = outer;
     this.#isApart = isApart;
   }
@@ -57,4 +57,4 @@ export class Scope {
 }
 
 /** Runs a plan whose inputs stand in the scope. */
-export type RunPlan = (plan: Plan, scope: Scope) => Walk<Value[]>;
+export type RunPlan = (plan: GraphPlan, scope: GraphScope) => Walk<Value[]>;

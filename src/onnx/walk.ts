@@ -12,8 +12,8 @@ import { Call, type Result, type Row } from './call.ts';
 import { runControl } from './control/control.ts';
 import { hostType, typeOf, withDoubles, type ElementType } from './element.ts';
 import { explained } from './explained.ts';
-import type { Plan, Step } from './plan.ts';
-import { Scope, type Walk } from './scope.ts';
+import type { GraphPlan, GraphStep } from './plan.ts';
+import { GraphScope, type Walk } from './scope.ts';
 import { Value } from './value.ts';
 import { commonWords, unified } from './words.ts';
 
@@ -21,7 +21,7 @@ import { commonWords, unified } from './words.ts';
 const foldLimit = 4096;
 
 /** Runs a plan whose inputs stand in `scope`; gives its outputs. */
-export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
+export function* runPlan(plan: GraphPlan, scope: GraphScope): Walk<Value[]> {
   for (const [name, stored] of plan.stored) {
     if (!scope.hasOwn(name)) scope.set(name, Value.known(stored.type, stored.array, stored.words));
   }
@@ -40,7 +40,7 @@ export function* runPlan(plan: Plan, scope: Scope): Walk<Value[]> {
 }
 
 /** Runs one node of a plan; gives its results in order. */
-export function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undefined)[]> {
+export function* runStep(step: GraphStep, scope: GraphScope): Walk<readonly (Value | undefined)[]> {
   const { meaning } = step;
   currentBudget().spend(1, `onnx: ${step.label}`);
   const inputs = step.inputs.map((name) => {
@@ -54,7 +54,7 @@ export function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undef
     case 'row':
       return yield* runRow(step, meaning.row, inputs, scope);
     case 'function': {
-      const inner = new Scope();
+      const inner = new GraphScope();
       meaning.body.inputs.forEach((name, i) => {
         const value = inputs[i];
         if (value === undefined) inner.leaveOut(name);
@@ -70,10 +70,10 @@ export function* runStep(step: Step, scope: Scope): Walk<readonly (Value | undef
 }
 
 function* runRow(
-  step: Step,
+  step: GraphStep,
   row: Row,
   inputs: (Value | undefined)[],
-  scope: Scope,
+  scope: GraphScope,
 ): Walk<readonly (Value | undefined)[]> {
   for (const place of hostPlaces(step, row, inputs)) {
     const value = inputs[place];
@@ -97,7 +97,7 @@ function* runRow(
 
 /** The inputs whose elements a row needs on the host. */
 function hostPlaces(
-  { attributes }: Step,
+  { attributes }: GraphStep,
   { host = [] }: Row,
   inputs: readonly (Value | undefined)[],
 ): readonly number[] {
@@ -106,7 +106,7 @@ function hostPlaces(
 }
 
 function called(
-  step: Step,
+  step: GraphStep,
   row: Row,
   inputs: readonly (Value | undefined)[],
 ): readonly (Tensor | Value | undefined)[] {
@@ -152,7 +152,7 @@ function resultType(result: Tensor, inputs: readonly (Value | undefined)[]): Ele
  * otherwise.
  */
 function folded(
-  step: Step,
+  step: GraphStep,
   row: Row,
   inputs: readonly (Value | undefined)[],
 ): (Value | undefined)[] | undefined {

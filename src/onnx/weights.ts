@@ -21,7 +21,7 @@ import { carried } from './words.ts';
 /** Bytes of a file beside the model. */
 export type ExternalData = (location: string, tensor: string) => Uint8Array;
 
-export interface Stored {
+export interface StoredInitializer {
   readonly type: ElementType;
   readonly array: HostArray;
   /** Of text: what the elements stand for (words.ts). */
@@ -47,7 +47,7 @@ export function shapeOf(what: string, dims: readonly bigint[]): number[] {
 }
 
 /** The elements of a tensor in a file. */
-export function readTensor(proto: Message<'Tensor'>, external?: ExternalData): Stored {
+export function readTensor(proto: Message<'Tensor'>, external?: ExternalData): StoredInitializer {
   const name = proto.name ?? '';
   const what = `onnx: tensor '${name}'`;
   const type = elementType(proto.dataType ?? 0);
@@ -70,7 +70,7 @@ function readStrings(
   { stringData }: Message<'Tensor'>,
   shape: number[],
   count: number,
-): Stored {
+): StoredInitializer {
   if (stringData.length !== count)
     throw new ParseError('E_FORMAT', what, `${count} strings, and the file has ${stringData.length}`);
   const { places, words } = carried(stringData.map((bytes) => utf8.decode(bytes)));
@@ -84,7 +84,7 @@ function readStrings(
 export function readSparse(
   proto: Message<'SparseTensor'>,
   external?: ExternalData,
-): Stored & { name: string } {
+): StoredInitializer & { name: string } {
   const name = proto.values?.name ?? '';
   const what = `onnx: sparse tensor '${name}'`;
   if (proto.values === undefined || proto.indices === undefined) {

@@ -4,7 +4,14 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { ParseError, SinterError } from '../errors.ts';
 import { usualLimits } from './budget.ts';
-import { messages, type Draft, type Field, type Message, type MessageName, type Scalar } from './schema.ts';
+import {
+  messages,
+  type MessageDraft,
+  type MessageField,
+  type Message,
+  type MessageName,
+  type ProtoScalar,
+} from './schema.ts';
 
 /**
  * Graphs in attributes of graphs nest; a file that nests deeper than this is not one that a tool
@@ -20,7 +27,7 @@ const wireTypes = {
   uint64: WireType.Varint,
   float: WireType.Bit32,
   double: WireType.Bit64,
-} as const satisfies Record<Scalar, WireType>;
+} as const satisfies Record<ProtoScalar, WireType>;
 
 /** Decodes one message. Throws E_FORMAT at malformed bytes. */
 export function decode<N extends MessageName>(
@@ -48,13 +55,13 @@ interface Room {
   messages: number;
 }
 
-type Fields = ReadonlyMap<number, readonly [name: string, field: Field]>;
+type Fields = ReadonlyMap<number, readonly [name: string, field: MessageField]>;
 
 const fieldsOf = new Map<MessageName, Fields>(
   Object.entries(messages).map(([name, fields]) => [
     name as MessageName,
     new Map(
-      Object.entries(fields as Readonly<Record<string, Field>>).map(([key, field]) => [
+      Object.entries(fields as Readonly<Record<string, MessageField>>).map(([key, field]) => [
         field[0],
         [key, field],
       ]),
@@ -96,7 +103,7 @@ function readMessage(
 }
 
 function readMany(
-  type: Field[1],
+  type: MessageField[1],
   wire: WireType,
   reader: BinaryReader,
   end: number,
@@ -115,7 +122,7 @@ function readMany(
 }
 
 function readOne(
-  type: Field[1],
+  type: MessageField[1],
   wire: WireType,
   reader: BinaryReader,
   end: number,
@@ -135,11 +142,11 @@ function length(reader: BinaryReader, end: number): number {
   return until;
 }
 
-function isScalar(type: Field[1]): type is Scalar {
+function isScalar(type: MessageField[1]): type is ProtoScalar {
   return type in wireTypes;
 }
 
-function readScalar(type: Scalar, reader: BinaryReader): string | number | bigint | Uint8Array {
+function readScalar(type: ProtoScalar, reader: BinaryReader): string | number | bigint | Uint8Array {
   switch (type) {
     case 'string':
       return reader.string();
@@ -161,9 +168,9 @@ function readScalar(type: Scalar, reader: BinaryReader): string | number | bigin
 }
 
 /** The bytes of a message. */
-export function encode<N extends MessageName>(name: N, draft: Draft<N>): Uint8Array {
+export function encode<N extends MessageName>(name: N, draft: MessageDraft<N>): Uint8Array {
   const writer = new BinaryWriter();
-  const fields: Readonly<Record<string, Field>> = messages[name];
+  const fields: Readonly<Record<string, MessageField>> = messages[name];
   for (const [key, value] of Object.entries(draft)) {
     if (value === undefined) continue;
     const [number, type, many] = fields[key]!;
@@ -174,9 +181,9 @@ export function encode<N extends MessageName>(name: N, draft: Draft<N>): Uint8Ar
 }
 
 /** Numbers of a list are written one by one, which readers take as well as packed ones. */
-function writeOne(writer: BinaryWriter, number: number, type: Field[1], item: unknown): void {
+function writeOne(writer: BinaryWriter, number: number, type: MessageField[1], item: unknown): void {
   if (!isScalar(type)) {
-    writer.tag(number, WireType.LengthDelimited).bytes(encode(type, item as Draft<typeof type>));
+    writer.tag(number, WireType.LengthDelimited).bytes(encode(type, item as MessageDraft<typeof type>));
     return;
   }
   writer.tag(number, wireTypes[type]);

@@ -31,12 +31,15 @@ export type FunctionalOptions<S> = S & CommonSettings & { readonly lr?: TensorLi
 /** Options of the class. */
 export type ClassOptions<S> = S & CommonSettings & RateOptions;
 
-export interface Family<S extends object> {
+export interface OptimizerFamily<S extends object> {
   /** Checks of arguments, under the names of the class and of the function. */
   readonly class: (params: Trainable<ClassOptions<S>>, options: ClassOptions<S>) => void;
   readonly functions: (options: FunctionalOptions<S>) => FunctionalOptimizer;
   /** The rule and the rate that options ask for. */
-  readonly define: (options: ClassOptions<S>) => { readonly rule: Rule; readonly lr: RateOptions['lr'] & {} };
+  readonly define: (options: ClassOptions<S>) => {
+    readonly rule: Rule;
+    readonly lr: RateOptions['lr'] & {};
+  };
 }
 
 /** What a family is described by. */
@@ -49,7 +52,7 @@ interface Description<S extends object> {
   readonly rule: (settings: S) => Rule;
 }
 
-export function family<S extends object>(of: Description<S>): Family<S> {
+export function family<S extends object>(of: Description<S>): OptimizerFamily<S> {
   const common = { ...of.settings, maximize: arg.flag, accumulate: arg.count(1) };
   // The table has the settings' keys and the two that stand here, which a type parameter hides.
   const classTable = { ...common, ...rateOptions } as unknown as arg.Table<ClassOptions<S>>;
@@ -110,7 +113,11 @@ function accumulating(rule: Rule, every: number): Rule {
 
 /** The class of a family. */
 export abstract class FamilyOptimizer<S extends object> extends Optimizer<ClassOptions<S>> {
-  protected constructor(of: Family<S>, params: Trainable<ClassOptions<S>>, options: ClassOptions<S>) {
+  protected constructor(
+    of: OptimizerFamily<S>,
+    params: Trainable<ClassOptions<S>>,
+    options: ClassOptions<S>,
+  ) {
     of.class(params, options);
     super(params, options, of.define);
   }

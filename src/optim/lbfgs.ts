@@ -22,7 +22,7 @@ import { noGrad } from '../tensor/derivative/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { trainedLeaves } from '../tensor/derivative/trainable.ts';
 import { flatten, treeLeaves } from '../tensor/tree.ts';
-import { strongWolfe, type Point } from './line-search.ts';
+import { strongWolfe, type LossPoint } from './line-search.ts';
 
 export interface LbfgsOptions {
   /** The length of a step along the direction, or the first that a line search tries; 1 by default. */
@@ -138,20 +138,20 @@ export class LBFGS {
   /** Goes along a direction, and leaves the parameters there. */
   async #follow(
     closure: LossClosure,
-    from: Point,
+    from: LossPoint,
     direction: Tensor,
     slope: number,
     start: number,
-  ): Promise<{ readonly point: Point; readonly length: number; readonly evaluations: number }> {
+  ): Promise<{ readonly point: LossPoint; readonly length: number; readonly evaluations: number }> {
     const origin = this.#gather((param) => param);
-    const visit = async (length: number): Promise<Point> => {
+    const visit = async (length: number): Promise<LossPoint> => {
       this.#scatter(add(origin, mul(direction, along(direction, length))));
       return this.#evaluate(closure);
     };
     if (this.#options.lineSearch === undefined) {
       return { point: await visit(start), length: start, evaluations: 1 };
     }
-    const alongside = (point: Point): Promise<number> => inner(point.gradient, direction);
+    const alongside = (point: LossPoint): Promise<number> => inner(point.gradient, direction);
     const bound = await largest(direction);
     const tolerance = this.#options.toleranceChange;
     const found = await strongWolfe({ visit, alongside, from, slope, start, bound, tolerance });
@@ -193,7 +193,7 @@ export class LBFGS {
     });
   }
 
-  async #evaluate(closure: LossClosure): Promise<Point> {
+  async #evaluate(closure: LossClosure): Promise<LossPoint> {
     const loss = await closure();
     expectTensor('LBFGS.step', 'what the closure gives', loss);
     const gradient = this.#gather((param) => param.grad ?? zeros(param.shape, { dtype: param.dtype }));

@@ -4,17 +4,17 @@
 import type { Tensor } from '../tensor/tensor.ts';
 
 /** A loss and its gradient at a point. */
-export interface Point {
+export interface LossPoint {
   readonly loss: number;
   readonly gradient: Tensor;
 }
 
 interface Search {
   /** The point at a length along the direction. */
-  readonly visit: (length: number) => Promise<Point>;
+  readonly visit: (length: number) => Promise<LossPoint>;
   /** The slope along the direction at a point. */
-  readonly alongside: (point: Point) => Promise<number>;
-  readonly from: Point;
+  readonly alongside: (point: LossPoint) => Promise<number>;
+  readonly from: LossPoint;
   /** The slope where the search starts; negative. */
   readonly slope: number;
   /** The first length to try. */
@@ -26,7 +26,7 @@ interface Search {
 }
 
 interface Found {
-  readonly point: Point;
+  readonly point: LossPoint;
   readonly length: number;
   readonly evaluations: number;
 }
@@ -34,7 +34,7 @@ interface Found {
 interface Sample {
   readonly length: number;
   readonly slope: number;
-  readonly point: Point;
+  readonly point: LossPoint;
 }
 
 /** Share of the slope that the loss must fall by, and share that the slope must fall to. */

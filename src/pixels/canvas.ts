@@ -9,7 +9,7 @@ import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { div } from '../tensor/ops/elementwise/arithmetic.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { contextOf, currentGpu, drawPixels, guarded } from './gpu.ts';
-import { aCanvas, aLayout, type Extent, type ToCanvasOptions } from './source.ts';
+import { aCanvas, aLayout, type PictureSize, type ToCanvasOptions } from './source.ts';
 import type { Canvas } from '../platform.ts';
 
 const takes = arg.takes<typeof toCanvas>(
@@ -46,7 +46,7 @@ export async function toCanvas(x: Tensor, canvas: Canvas, options: ToCanvasOptio
   }
 }
 
-function extentOf(x: Tensor, layout: 'chw' | 'hwc'): Extent {
+function extentOf(x: Tensor, layout: 'chw' | 'hwc'): PictureSize {
   const { shape, dtype, rank } = x;
   const planes = rank === 2 ? [1, ...shape] : layout === 'chw' ? shape : [shape[2]!, shape[0]!, shape[1]!];
   const [channels, height, width] = planes as [number, number, number];
@@ -63,7 +63,7 @@ function extentOf(x: Tensor, layout: 'chw' | 'hwc'): Extent {
 }
 
 /** Elements as bytes on the canvas. */
-function put(elements: Float32Array, canvas: Canvas, extent: Extent): void {
+function put(elements: Float32Array, canvas: Canvas, extent: PictureSize): void {
   const { width, height, channels, layout } = extent;
   const context = canvas.getContext('2d') as CanvasRenderingContext2D | null;
   if (context === null)

@@ -6,7 +6,7 @@
 import { DeviceError, TensorError } from '../errors.ts';
 import { device } from '../tensor/storage/device.ts';
 import { drawShader, readShader, side, type TextureKind } from './shaders.ts';
-import { isFrame, sizeOfSource, type Extent, type FrameSource, type ImageSource } from './source.ts';
+import { isFrame, sizeOfSource, type PictureSize, type FrameSource, type ImageSource } from './source.ts';
 
 /** The GPUDevice that tensors are computed on now. */
 export interface CurrentGpu {
@@ -80,7 +80,7 @@ function keptByText<V>(
 export function readPixels(
   gpu: GPUDevice,
   source: FrameSource | ImageSource,
-  extent: Extent,
+  extent: PictureSize,
   memory: GPUBufferBinding,
 ): void {
   const kind: TextureKind = isFrame(source) ? 'frame' : 'image';
@@ -146,7 +146,7 @@ export function drawPixels(
   gpu: GPUDevice,
   canvas: Canvas,
   context: GPUCanvasContext,
-  extent: Extent,
+  extent: PictureSize,
   memory: GPUBufferBinding,
 ): void {
   const { width, height, channels } = extent;

@@ -19,7 +19,7 @@ import {
   isPixelData,
   shapeOf,
   sizeOfSource,
-  type Extent,
+  type PictureSize,
   type FromPixelsOptions,
   type PixelData,
   type PixelSource,
@@ -50,7 +50,7 @@ export async function fromPixels(
   takes('fromPixels', source, options);
   const { layout = 'chw', channels = layout === 'chw' ? 3 : 4 } = options;
   const { width, height } = sizeOfSource(source);
-  const extent: Extent = {
+  const extent: PictureSize = {
     layout,
     channels,
     width: options.width ?? width,
@@ -76,7 +76,7 @@ export async function fromPixels(
 }
 
 /** Bytes as a tensor of them would be computed. */
-function fromRgba({ data, width, height }: PixelData, { channels, layout }: Extent): Tensor {
+function fromRgba({ data, width, height }: PixelData, { channels, layout }: PictureSize): Tensor {
   const bytes = fromBytes(new Uint8Array(data), [height, width, 4], 'u8');
   const wanted = channels === 4 ? bytes : narrow(bytes, 2, 0, channels);
   const shares = div(cast(wanted, 'f32'), 255);
@@ -84,7 +84,7 @@ function fromRgba({ data, width, height }: PixelData, { channels, layout }: Exte
 }
 
 /** The pixels of a source at a size, as the browser draws them. */
-function drawn(source: PixelSource, { width, height }: Extent): PixelData {
+function drawn(source: PixelSource, { width, height }: PictureSize): PixelData {
   if (typeof OffscreenCanvas === 'undefined') throw noCanvas();
   const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })!;
   let image: Exclude<PixelSource, PixelData> = source as Exclude<PixelSource, PixelData>;

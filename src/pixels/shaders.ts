@@ -2,17 +2,17 @@
 // elements of a tensor, one draws elements into a texture. Sizes and layouts are constants of the
 // text, so each has a pipeline of its own, which is kept with its GPUDevice.
 
-import type { Extent } from './source.ts';
+import type { PictureSize } from './source.ts';
 
 /** `frame`: a texture that belongs to a video; `image`: one of ours. */
 export type TextureKind = 'frame' | 'image';
 
 /** Elements from one pixel to the next, and from one channel to the next. */
-function steps({ width, height, channels, layout }: Extent): { pixel: number; channel: number } {
+function steps({ width, height, channels, layout }: PictureSize): { pixel: number; channel: number } {
   return layout === 'chw' ? { pixel: 1, channel: width * height } : { pixel: channels, channel: 1 };
 }
 
-function placeOf(extent: Extent, channel: number): string {
+function placeOf(extent: PictureSize, channel: number): string {
   const step = steps(extent);
   const pixel = step.pixel === 1 ? 'pixel' : `pixel * ${step.pixel}u`;
   return channel === 0 ? pixel : `${pixel} + ${channel * step.channel}u`;
@@ -22,7 +22,7 @@ function placeOf(extent: Extent, channel: number): string {
 export const side = 8;
 
 /** Each pixel as elements from 0 to 1; a texture of another size is interpolated. */
-export function readShader(kind: TextureKind, extent: Extent): string {
+export function readShader(kind: TextureKind, extent: PictureSize): string {
   const { width, height, channels } = extent;
   const [type, load] =
     kind === 'frame'
@@ -50,7 +50,7 @@ ${stores.join('\n')}
 }
 
 /** One triangle over the whole target, each of whose pixels looks its elements up. */
-export function drawShader(extent: Extent): string {
+export function drawShader(extent: PictureSize): string {
   const { width, channels } = extent;
   const channel = (i: number): string => `elements[${placeOf(extent, i)}]`;
   const [red, green, blue] = channels < 3 ? [0, 0, 0] : [0, 1, 2];

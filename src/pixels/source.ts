@@ -42,7 +42,7 @@ export interface ToCanvasOptions {
 }
 
 /** A picture, all of it known. */
-export interface Extent {
+export interface PictureSize {
   readonly width: number;
   readonly height: number;
   readonly channels: number;
@@ -108,6 +108,6 @@ export function checkBytes({ data, width, height }: PixelData): void {
   );
 }
 
-export function shapeOf({ width, height, channels, layout }: Extent): [number, number, number] {
+export function shapeOf({ width, height, channels, layout }: PictureSize): [number, number, number] {
   return layout === 'chw' ? [channels, height, width] : [height, width, channels];
 }

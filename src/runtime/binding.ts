@@ -2,8 +2,8 @@
 // fresh ones for its outputs.
 
 import { DeviceError } from '../errors.ts';
-import type { DeviceBuffer } from './device.ts';
-import { GpuBuffer, type Memory } from './memory.ts';
+import type { DeviceAllocation } from './device.ts';
+import { GpuBuffer, type BufferPools } from './memory.ts';
 import type { Program } from './program.ts';
 
 /**
@@ -12,10 +12,10 @@ import type { Program } from './program.ts';
 export function givenBuffers<Gpu>(
   program: Program,
   device: string,
-  inputs: readonly DeviceBuffer[],
-  outputs: readonly DeviceBuffer[],
+  inputs: readonly DeviceAllocation[],
+  outputs: readonly DeviceAllocation[],
 ): GpuBuffer<Gpu>[] {
-  const check = (kind: string, indices: readonly number[], given: readonly DeviceBuffer[]): void => {
+  const check = (kind: string, indices: readonly number[], given: readonly DeviceAllocation[]): void => {
     if (given.length !== indices.length) {
       const problem = `${given.length} ${kind} buffers given: expected ${indices.length}`;
       throw new DeviceError('E_VALIDATION', device, problem);
@@ -23,7 +23,7 @@ export function givenBuffers<Gpu>(
   };
   check('input', program.inputs, inputs);
   check('output', program.outputs, outputs);
-  const bind = (kind: string, index: number, position: number, buffer: DeviceBuffer): GpuBuffer<Gpu> => {
+  const bind = (kind: string, index: number, position: number, buffer: DeviceAllocation): GpuBuffer<Gpu> => {
     const { bytes, name } = program.buffers[index]!;
     const what = `${kind} ${position} (${name})`;
     if (!(buffer instanceof GpuBuffer)) {
@@ -45,8 +45,8 @@ export function givenBuffers<Gpu>(
  * Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each
  * distinct one once, in order.
  */
-export function outputBuffers<Gpu>(program: Program, memory: Memory<Gpu>): DeviceBuffer[] {
-  const made = new Map<number, DeviceBuffer>();
+export function outputBuffers<Gpu>(program: Program, memory: BufferPools<Gpu>): DeviceAllocation[] {
+  const made = new Map<number, DeviceAllocation>();
   for (const { buffer, members } of program.packs) {
     if (program.buffers[buffer]!.role !== 'output') continue;
     const parts = members.map((member) => {

@@ -2,9 +2,9 @@
 // knows nothing of graphs.
 
 import type { Program, TargetId } from './program.ts';
-import type { DeviceBuffer, Sharing } from './sharing.ts';
+import type { DeviceAllocation, Sharing } from './sharing.ts';
 
-export type { DeviceBuffer };
+export type { DeviceAllocation };
 
 /** A Program made ready on a device: pipelines compiled, scratch planned. */
 export interface LoadedProgram {
@@ -13,7 +13,7 @@ export interface LoadedProgram {
    * Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each
    * distinct one once, in order.
    */
-  allocateOutputs(): DeviceBuffer[];
+  allocateOutputs(): DeviceAllocation[];
   /**
    * Queues one run and returns at once. `inputs` are the buffers of `program.inputs`, `outputs`
    * those of `program.outputs` (for a donated pair the caller passes the input's buffer as the
@@ -21,7 +21,11 @@ export interface LoadedProgram {
    * contents. `scalars` are values of `program.scalars` but for those taken from an input. A
    * failure rejects `Device.read` or `Device.finish`, naming the kernel.
    */
-  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void;
+  run(
+    inputs: readonly DeviceAllocation[],
+    outputs: readonly DeviceAllocation[],
+    scalars: readonly number[],
+  ): void;
   /** Frees scratch and pipelines. */
   destroy(): void;
 }
@@ -83,19 +87,19 @@ export interface Device {
    * A buffer of `bytes` (a multiple of 4, at least 4), contents undefined. Throws DeviceError E_OOM
    * or E_LIMIT.
    */
-  allocate(bytes: number): DeviceBuffer;
+  allocate(bytes: number): DeviceAllocation;
   /** Queues an upload; the bytes are copied before it returns. */
-  write(buffer: DeviceBuffer, bytes: Uint8Array): void;
+  write(buffer: DeviceAllocation, bytes: Uint8Array): void;
   /**
    * Waits for queued work and copies the first `bytes` of the buffer out. Rejects with the first
    * failure since the last read.
    */
-  read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array>;
+  read(buffer: DeviceAllocation, bytes: number): Promise<Uint8Array>;
   /**
    * The first `bytes` of the buffer as they lie there now, where that takes no waiting and nothing
    * has failed: to be looked at, not kept.
    */
-  peek?(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined;
+  peek?(buffer: DeviceAllocation, bytes: number): Uint8Array | undefined;
   /** Makes a program ready; pipelines compile in parallel behind the queue. */
   load(program: Program, host?: HostFunctions): LoadedProgram;
   /** Waits until all queued work is done; rejects with its first failure. */

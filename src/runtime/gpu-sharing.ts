@@ -1,15 +1,15 @@
 // What GPUs have in common of what they share with other code (sharing.ts): handles are places in
 // slabs of a pool, whichever API the slabs are of.
 
-import type { DeviceBuffer } from './device.ts';
+import type { DeviceAllocation } from './device.ts';
 import type { Failures } from './failures.ts';
-import { GpuBuffer, type Memory, type Place } from './memory.ts';
+import { GpuBuffer, type BufferPools, type MemoryLocation } from './memory.ts';
 import type { NativeDevice, NativeMemory, Sharing } from './sharing.ts';
 import type { Timeline } from './timeline.ts';
 
 /** What a GPU's device is made of, as far as sharing needs it. */
 export interface Grounds<Gpu> {
-  readonly memory: Memory<Gpu>;
+  readonly memory: BufferPools<Gpu>;
   readonly failures: Failures;
   readonly timeline: Timeline;
 }
@@ -29,16 +29,16 @@ export abstract class GpuSharing<Gpu> implements Sharing {
     this.#grounds = grounds;
   }
 
-  abstract wrap(memory: NativeMemory, ended: () => void): Promise<DeviceBuffer>;
-  abstract place(buffer: DeviceBuffer): NativeMemory;
-  abstract writeProblem(buffer: DeviceBuffer): string | undefined;
-  abstract copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void;
+  abstract wrap(memory: NativeMemory, ended: () => void): Promise<DeviceAllocation>;
+  abstract place(buffer: DeviceAllocation): NativeMemory;
+  abstract writeProblem(buffer: DeviceAllocation): string | undefined;
+  abstract copy(from: DeviceAllocation, to: DeviceAllocation, bytes: number): void;
 
-  part(buffer: DeviceBuffer, offset: number, bytes: number): DeviceBuffer {
+  part(buffer: DeviceAllocation, offset: number, bytes: number): DeviceAllocation {
     return this.#own(buffer).part(this.#grounds.memory, offset, bytes);
   }
 
-  room(buffer: DeviceBuffer): number {
+  room(buffer: DeviceAllocation): number {
     const { slab, offset } = this.placeOf(buffer);
     return slab.bytes - offset;
   }
@@ -57,11 +57,11 @@ export abstract class GpuSharing<Gpu> implements Sharing {
   }
 
   /** Where a buffer of this device lies; E_VALIDATION for one of another's. */
-  protected placeOf(buffer: DeviceBuffer): Place<Gpu> {
+  protected placeOf(buffer: DeviceAllocation): MemoryLocation<Gpu> {
     return this.#own(buffer).place(this.#grounds.memory);
   }
 
-  #own(buffer: DeviceBuffer): GpuBuffer<Gpu> {
+  #own(buffer: DeviceAllocation): GpuBuffer<Gpu> {
     const { failures, memory } = this.#grounds;
     failures.assertAlive();
     if (buffer instanceof GpuBuffer) return buffer as GpuBuffer<Gpu>;

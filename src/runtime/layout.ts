@@ -5,14 +5,14 @@
 
 import { everyStep, type Program } from './program.ts';
 import type { Failures } from './failures.ts';
-import type { GpuBuffer, Memory, Place } from './memory.ts';
+import type { GpuBuffer, BufferPools, MemoryLocation } from './memory.ts';
 import type { Timeline } from './timeline.ts';
 
 /** The parts of a device that moving buffers needs. */
 export interface Mover<Gpu> {
   readonly timeline: Timeline;
   readonly failures: Failures;
-  readonly memory: Memory<Gpu>;
+  readonly memory: BufferPools<Gpu>;
   /** Whether a kernel may read and write different parts of one slab. */
   readonly mayShareSlabs: boolean;
   /** Copies bytes, now; `at` is the place of the copies in the order. They overlap nothing. */
@@ -20,8 +20,8 @@ export interface Mover<Gpu> {
 }
 
 export interface Move<Gpu> {
-  readonly from: Place<Gpu>;
-  readonly to: Place<Gpu>;
+  readonly from: MemoryLocation<Gpu>;
+  readonly to: MemoryLocation<Gpu>;
   readonly bytes: number;
 }
 
@@ -37,7 +37,7 @@ interface Member {
 /** Where everything lies when a program runs. */
 export interface Arrangement<Gpu> {
   /** Of inputs, then outputs, then the starts of packs. */
-  readonly places: readonly Place<Gpu>[];
+  readonly places: readonly MemoryLocation<Gpu>[];
   /**
    * The packs stay valid while the buffers are not moved: none holds a copy of a buffer that is
    * given twice.
@@ -57,7 +57,7 @@ interface Unit {
 }
 
 /** The layout of one program, computed for every set of buffers. */
-export class Layout<Gpu> {
+export class ProgramLayout<Gpu> {
   readonly #mover: Mover<Gpu>;
   readonly #packs: readonly Unit[];
   /** Units that must not share a slab, or overlap in one. */
@@ -72,7 +72,7 @@ export class Layout<Gpu> {
 
   /** Moves buffers that lie in the wrong place. `given` are the inputs, then the outputs. */
   arrange(given: readonly GpuBuffer<Gpu>[]): Arrangement<Gpu> {
-    const starts = new Map<Unit, Place<Gpu>>();
+    const starts = new Map<Unit, MemoryLocation<Gpu>>();
     // Packs that are overwritten come last: a buffer in two packs must end in the one that is
     // written.
     for (const pack of [...this.#packs].sort((a, b) => Number(a.isWritten) - Number(b.isWritten))) {
@@ -101,22 +101,25 @@ export class Layout<Gpu> {
     one: Unit,
     other: Unit,
     given: readonly GpuBuffer<Gpu>[],
-    starts: ReadonlyMap<Unit, Place<Gpu>>,
+    starts: ReadonlyMap<Unit, MemoryLocation<Gpu>>,
   ): boolean {
     const [a, b] = [one, other].map((unit) => {
       return starts.get(unit) ?? this.#placeOf(unit.members[0]!.position, given);
-    }) as [Place<Gpu>, Place<Gpu>];
+    }) as [MemoryLocation<Gpu>, MemoryLocation<Gpu>];
     if (a.slab !== b.slab) return false;
     const overlap = a.offset < b.offset + other.bytes && b.offset < a.offset + one.bytes;
     return overlap || !this.#mover.mayShareSlabs;
   }
 
-  #placeOf(position: number, given: readonly GpuBuffer<Gpu>[]): Place<Gpu> {
+  #placeOf(position: number, given: readonly GpuBuffer<Gpu>[]): MemoryLocation<Gpu> {
     return given[position]!.place(this.#mover.memory);
   }
 
   /** The start of a pack whose members lie as it asks. */
-  #inPlace({ members, bytes, isWritten }: Unit, given: readonly GpuBuffer<Gpu>[]): Place<Gpu> | undefined {
+  #inPlace(
+    { members, bytes, isWritten }: Unit,
+    given: readonly GpuBuffer<Gpu>[],
+  ): MemoryLocation<Gpu> | undefined {
     const first = this.#placeOf(members[0]!.position, given);
     const { slab } = first;
     const offset = first.offset - members[0]!.offset;
@@ -131,7 +134,7 @@ export class Layout<Gpu> {
   }
 
   /** Puts a unit into a slab of its own. */
-  #gather(unit: Unit, given: readonly GpuBuffer<Gpu>[]): Place<Gpu> {
+  #gather(unit: Unit, given: readonly GpuBuffer<Gpu>[]): MemoryLocation<Gpu> {
     const { timeline, failures, memory } = this.#mover;
     const tenants = unit.members.map(({ position, offset, bytes, name }) => {
       const buffer = given[position]!;

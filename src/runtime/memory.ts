@@ -6,12 +6,12 @@
 
 import { DeviceError } from '../errors.ts';
 import { collector } from './collect.ts';
-import type { DeviceBuffer } from './device.ts';
-import { Pool, sizeClass, type Slab, type Source } from './slabs.ts';
+import type { DeviceAllocation } from './device.ts';
+import { SlabPool, sizeClass, type Slab, type SlabSource } from './slabs.ts';
 import type { Timeline } from './timeline.ts';
 
 /** Where a handle's bytes start. */
-export interface Place<Gpu> {
+export interface MemoryLocation<Gpu> {
   readonly slab: Slab<Gpu>;
   /** Bytes, a multiple of 256. */
   readonly offset: number;
@@ -38,17 +38,17 @@ const CROWD_FLOOR = 4096;
  * A handle's claim on memory: an object of its own, so that it survives the handle's collection.
  */
 interface Lease<Gpu> {
-  place: Place<Gpu> | undefined;
+  place: MemoryLocation<Gpu> | undefined;
   readonly handle: WeakRef<GpuBuffer<Gpu>>;
 }
 
 /** What the tensor layer holds: memory of one tensor. */
-export class GpuBuffer<Gpu> implements DeviceBuffer {
+export class GpuBuffer<Gpu> implements DeviceAllocation {
   readonly bytes: number;
-  readonly #memory: Memory<Gpu>;
+  readonly #memory: BufferPools<Gpu>;
   readonly #lease: Lease<Gpu>;
 
-  constructor(bytes: number, place: Place<Gpu>, memory: Memory<Gpu>) {
+  constructor(bytes: number, place: MemoryLocation<Gpu>, memory: BufferPools<Gpu>) {
     this.bytes = bytes;
     this.#memory = memory;
     this.#lease = { place, handle: new WeakRef(this) };
@@ -56,20 +56,20 @@ export class GpuBuffer<Gpu> implements DeviceBuffer {
   }
 
   /** Where it lies in `memory`; throws when destroyed or when it belongs to another device. */
-  place(memory: Memory<Gpu>): Place<Gpu> {
+  place(memory: BufferPools<Gpu>): MemoryLocation<Gpu> {
     if (memory !== this.#memory) throw memory.misuse('a buffer of another device was used');
     return this.#lease.place ?? memory.refuseDestroyed(this.bytes);
   }
 
   /** One more handle, to some of its bytes: the memory is kept until the last handle ends. */
-  part(memory: Memory<Gpu>, offset: number, bytes: number): GpuBuffer<Gpu> {
+  part(memory: BufferPools<Gpu>, offset: number, bytes: number): GpuBuffer<Gpu> {
     const place = this.place(memory);
     memory.divide(this.#lease);
     return new GpuBuffer(bytes, { slab: place.slab, offset: place.offset + offset }, memory);
   }
 
   /** Records its new place; the caller copies its bytes. */
-  move(to: Place<Gpu>): void {
+  move(to: MemoryLocation<Gpu>): void {
     this.#memory.move(this.#lease, to);
   }
 
@@ -89,11 +89,11 @@ export interface MemoryLimits {
  * All buffers of one device: tensors', programs' scratch and scalars, and what a backend pools
  * besides.
  */
-export class Memory<Gpu> {
+export class BufferPools<Gpu> {
   readonly #device: string;
   readonly #limits: MemoryLimits;
   readonly #timeline: Timeline;
-  readonly #pools: Pool<Gpu>[] = [];
+  readonly #pools: SlabPool<Gpu>[] = [];
   readonly #leases = new Set<Lease<Gpu>>();
   /** The leases of slabs that several handles share. */
   readonly #shared = new Map<Slab<Gpu>, Set<Lease<Gpu>>>();
@@ -107,9 +107,9 @@ export class Memory<Gpu> {
   #crowd = CROWD_FLOOR;
   #kept = Infinity;
 
-  readonly storage: Pool<Gpu>;
+  readonly storage: SlabPool<Gpu>;
 
-  constructor(device: string, limits: MemoryLimits, timeline: Timeline, source: Source<Gpu>) {
+  constructor(device: string, limits: MemoryLimits, timeline: Timeline, source: SlabSource<Gpu>) {
     this.#device = device;
     this.#limits = limits;
     this.#timeline = timeline;
@@ -117,8 +117,8 @@ export class Memory<Gpu> {
   }
 
   /** One more pool, counted and trimmed with the others. */
-  protected pool(source: Source<Gpu>): Pool<Gpu> {
-    const pool = new Pool<Gpu>(
+  protected pool(source: SlabSource<Gpu>): SlabPool<Gpu> {
+    const pool = new SlabPool<Gpu>(
       (size) => this.#create(size, source),
       (slab) => {
         this.#held -= slab.bytes;
@@ -157,7 +157,7 @@ export class Memory<Gpu> {
   gather(
     bytes: number,
     tenants: readonly Tenant<Gpu>[],
-  ): { readonly slab: Slab<Gpu>; readonly from: readonly Place<Gpu>[] } {
+  ): { readonly slab: Slab<Gpu>; readonly from: readonly MemoryLocation<Gpu>[] } {
     const from = tenants.map(({ buffer }) => buffer.place(this));
     const slab = this.#share(bytes);
     const moved = new Set<GpuBuffer<Gpu>>();
@@ -252,7 +252,7 @@ export class Memory<Gpu> {
     this.move(lease, undefined);
   }
 
-  move(lease: Lease<Gpu>, to: Place<Gpu> | undefined): void {
+  move(lease: Lease<Gpu>, to: MemoryLocation<Gpu> | undefined): void {
     const from = lease.place?.slab;
     lease.place = to;
     if (to !== undefined) this.#shared.get(to.slab)?.add(lease);
@@ -293,7 +293,7 @@ export class Memory<Gpu> {
     return Math.min(sizeClass(bytes), bufferBytes);
   }
 
-  #create(size: number, source: Source<Gpu>): Slab<Gpu> {
+  #create(size: number, source: SlabSource<Gpu>): Slab<Gpu> {
     this.#makeRoom(size);
     const slab = (): Slab<Gpu> => ({ id: this.#nextId++, gpu: source.create(size), bytes: size });
     let made: Slab<Gpu>;

@@ -4,11 +4,11 @@
 import { givenBuffers } from './binding.ts';
 import { checkProgram } from './check.ts';
 import { Failures } from './failures.ts';
-import { Layout } from './layout.ts';
+import { ProgramLayout } from './layout.ts';
 import { checkLimits } from './limits.ts';
 import { Plans } from './plans.ts';
 import { Scratch } from './scratch.ts';
-import { Shared } from './shared.ts';
+import { SharedEntries } from './shared.ts';
 import { Timeline } from './timeline.ts';
 import { Turns } from './turns.ts';
 
@@ -17,11 +17,11 @@ export const parts: readonly unknown[] = [
   givenBuffers,
   checkProgram,
   Failures,
-  Layout,
+  ProgramLayout,
   checkLimits,
   Plans,
   Scratch,
-  Shared,
+  SharedEntries,
   Timeline,
   Turns,
 ];

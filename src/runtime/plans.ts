@@ -3,12 +3,12 @@
 // all buffers and the program's arenas lie where they lay.
 
 import type { Arrangement } from './layout.ts';
-import type { GpuBuffer, Memory, Place } from './memory.ts';
+import type { GpuBuffer, BufferPools, MemoryLocation } from './memory.ts';
 import type { Slab } from './slabs.ts';
 import type { Scratch } from './scratch.ts';
 
 /** The part of a plan that is compared to find it again. */
-export interface Fitted<Gpu> {
+export interface FittedPlan<Gpu> {
   readonly arrangement: Arrangement<Gpu>;
   readonly arenas: readonly Slab<Gpu>[];
 }
@@ -16,13 +16,13 @@ export interface Fitted<Gpu> {
 /** Sets remembered. */
 const planLimit = 4;
 
-export class Plans<Gpu, Plan extends Fitted<Gpu>> {
-  readonly #memory: Memory<Gpu>;
+export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
+  readonly #memory: BufferPools<Gpu>;
   readonly #scratch: Scratch<Gpu>;
   /** The one used last comes first. */
   readonly #plans: Plan[] = [];
 
-  constructor(memory: Memory<Gpu>, scratch: Scratch<Gpu>) {
+  constructor(memory: BufferPools<Gpu>, scratch: Scratch<Gpu>) {
     this.#memory = memory;
     this.#scratch = scratch;
   }
@@ -64,6 +64,6 @@ export class Plans<Gpu, Plan extends Fitted<Gpu>> {
   }
 }
 
-function isSame<Gpu>(a: Place<Gpu>, b: Place<Gpu>): boolean {
+function isSame<Gpu>(a: MemoryLocation<Gpu>, b: MemoryLocation<Gpu>): boolean {
   return a.slab === b.slab && a.offset === b.offset;
 }

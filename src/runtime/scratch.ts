@@ -2,16 +2,16 @@
 // of every program may be one buffer, as large as the largest asks for. It grows and shrinks as
 // programs are loaded and destroyed.
 
-import type { Memory } from './memory.ts';
+import type { BufferPools } from './memory.ts';
 import type { Slab } from './slabs.ts';
 
 /** The shared arenas of one device. */
 export class Scratch<Gpu> {
-  readonly #memory: Memory<Gpu>;
+  readonly #memory: BufferPools<Gpu>;
   readonly #claims = new Set<readonly number[]>();
   readonly #slabs: (Slab<Gpu> | undefined)[] = [];
 
-  constructor(memory: Memory<Gpu>) {
+  constructor(memory: BufferPools<Gpu>) {
     this.#memory = memory;
   }
 

@@ -12,7 +12,7 @@ interface Entry<Value> {
   users: number;
 }
 
-export class Shared<Value extends object> {
+export class SharedEntries<Value extends object> {
   readonly #entries = new Map<string, Entry<Value>>();
   readonly #entryOf = new Map<Value, Entry<Value>>();
   /** Values without users, least recently used first. */

@@ -7,7 +7,7 @@ import type { WasmMemory } from '../platform.ts';
 /**
  * Memory on a device. Opaque outside its backend; `destroy` gives it back to the backend's pool.
  */
-export interface DeviceBuffer {
+export interface DeviceAllocation {
   readonly bytes: number;
   destroy(): void;
 }
@@ -60,19 +60,19 @@ export interface Sharing {
    * A buffer over memory of the caller's, who keeps it until `ended` is called. Rejects with
    * E_VALIDATION or E_STATE where the device cannot use it, and says why.
    */
-  wrap(memory: NativeMemory, ended: () => void): Promise<DeviceBuffer>;
+  wrap(memory: NativeMemory, ended: () => void): Promise<DeviceAllocation>;
   /** One more handle to some bytes of a buffer; the memory stays until the last one is destroyed. */
-  part(buffer: DeviceBuffer, offset: number, bytes: number): DeviceBuffer;
+  part(buffer: DeviceAllocation, offset: number, bytes: number): DeviceAllocation;
   /** Where a buffer lies. It stays there while a part of it is held. */
-  place(buffer: DeviceBuffer): NativeMemory;
+  place(buffer: DeviceAllocation): NativeMemory;
   /** Bytes from the start of a buffer to the end of the memory around it. */
-  room(buffer: DeviceBuffer): number;
+  room(buffer: DeviceAllocation): number;
   /** The bytes themselves, where the host has them in its own memory. */
-  view?(buffer: DeviceBuffer): Uint8Array;
+  view?(buffer: DeviceAllocation): Uint8Array;
   /** Why the host and copies cannot write to the buffer; undefined where they can. */
-  writeProblem(buffer: DeviceBuffer): string | undefined;
+  writeProblem(buffer: DeviceAllocation): string | undefined;
   /** Queues a copy of the first `bytes` (a multiple of 4); the two may overlap. */
-  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void;
+  copy(from: DeviceAllocation, to: DeviceAllocation, bytes: number): void;
   /** Resolves when what was asked for so far stands in the API's own queue. */
   submitted(): Promise<void>;
   /** Gives free memory back until at most `keep` bytes of it are left. */

@@ -10,7 +10,7 @@ export interface Slab<Gpu> {
 }
 
 /** How the device makes a slab, and takes it back; `create` throws E_OOM when there is no more. */
-export interface Source<Gpu> {
+export interface SlabSource<Gpu> {
   create(bytes: number): Gpu;
   destroy(gpu: Gpu): void;
 }
@@ -26,7 +26,7 @@ export function sizeClass(bytes: number): number {
 }
 
 /** Free slabs of one usage, by size class; the one freed longest ago is destroyed first. */
-export class Pool<Gpu> {
+export class SlabPool<Gpu> {
   readonly #create: (bytes: number) => Slab<Gpu>;
   readonly #retire: (slab: Slab<Gpu>) => void;
   readonly #byClass = new Map<number, Slab<Gpu>[]>();

@@ -73,7 +73,7 @@ export function withMovedBytes(kernel: Kernel, overwrites: ReadonlyMap<Node, Nod
 }
 
 /** The resource that bounds a kernel's time, by the roofline model. */
-export type Bound = 'launch' | 'bandwidth' | 'arithmetic';
+export type RooflineBound = 'launch' | 'bandwidth' | 'arithmetic';
 
 /**
  * µs that a dispatch takes at least (Williams et al., roofline): the launch, and then whichever of
@@ -82,7 +82,7 @@ export type Bound = 'launch' | 'bandwidth' | 'arithmetic';
 export function modelledTime(
   { flops, bytes }: { readonly flops: number; readonly bytes: number },
   target: Target,
-): { readonly time: number; readonly bound: Bound } {
+): { readonly time: number; readonly bound: RooflineBound } {
   const traffic = bytes / target.bandwidth;
   const arithmetic = flops / target.arithmetic;
   const longer = Math.max(traffic, arithmetic);

@@ -104,7 +104,7 @@ export interface Scale {
 }
 
 /** A sum's term without the factors that are constant along the keys. */
-export interface Term {
+export interface SumTerm {
   readonly core: Expr;
   readonly scales: readonly Scale[];
   /** The term has the factor e^(x − max): the sum shrinks as the maximum grows. */
@@ -120,8 +120,8 @@ export interface Term {
 export interface Online {
   readonly max: RowStage;
   /** Terms of the other stages, and of the products, in order. */
-  readonly stages: readonly (Term & { readonly stage: RowStage })[];
-  readonly outers: readonly Term[];
+  readonly stages: readonly (SumTerm & { readonly stage: RowStage })[];
+  readonly outers: readonly SumTerm[];
 }
 
 /**

@@ -15,13 +15,13 @@ import type { TargetId } from '../runtime/program.ts';
  * `cpu`: a core that runs the invocations of a workgroup in turn, so that what they have between
  * them costs nothing, and that fills workgroup memory alone, as fast as a cache is.
  */
-export type Machine = 'gpu' | 'software' | 'cpu';
+export type MachineKind = 'gpu' | 'software' | 'cpu';
 
 export interface Target {
   readonly id: TargetId;
   /** Names the profile in reports: `wgsl`, `wgsl:software`, `cuda`, `interpreter`. */
   readonly name: string;
-  readonly machine: Machine;
+  readonly machine: MachineKind;
   /** Element types that kernels compute with. */
   readonly dtypes: readonly DType[];
   readonly limits: DeviceLimits;

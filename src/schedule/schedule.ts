@@ -23,21 +23,21 @@ import { demandOf } from './demand.ts';
 import { bindingsOf, type Donations } from './cluster/overflow.ts';
 import type { Packs } from './memory/pack.ts';
 import { keyOf } from './cluster/place.ts';
-import { kernelEvaluator, type Plan } from './body/plan.ts';
-import type { Piece } from './cluster/place.ts';
+import { kernelEvaluator, type KernelPlan } from './body/plan.ts';
+import type { ConcatPiece } from './cluster/place.ts';
 import { checkReach } from './cluster/reach.ts';
 import { settle } from './settle.ts';
-import { chooseStorage, type Storage } from './store/store.ts';
+import { chooseStorage, type StoragePlan } from './store/store.ts';
 import type { Target } from './target.ts';
 
-export interface Schedule {
+export interface KernelSchedule {
   /** In an order that respects every dependency. */
   readonly kernels: readonly Kernel[];
   /** Tensors that must lie together, because a kernel reads or writes them as one. */
   readonly packs: Packs;
   /** Where each node lives, and what is in memory: the decisions behind the kernels. */
   readonly clustering: Clustering;
-  readonly storage: Storage;
+  readonly storage: StoragePlan;
 }
 
 /**
@@ -51,7 +51,7 @@ export function scheduleGraph(
   scalars: ReadonlyMap<Node, number>,
   donations: Donations = new Map(),
   mayPack = true,
-): Schedule {
+): KernelSchedule {
   const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()), donations);
   const inMemory = (node: Node): boolean =>
     (storage.stored.has(node) && !isCheapScalar(node, clustering)) ||
@@ -65,7 +65,7 @@ export function scheduleGraph(
     const kind = clustering.places.get(node)?.kind;
     return kind === 'free' || kind === 'stored';
   };
-  const plans: Plan[] = [];
+  const plans: KernelPlan[] = [];
   for (const cluster of clustering.clusters) {
     const writes = storage.clusterWrites.get(cluster)!;
     const pieces = storage.pieces.get(cluster) ?? [];
@@ -92,7 +92,7 @@ function settleStorage(
   target: Target,
   scalars: ReadonlySet<Node>,
   donations: Donations,
-): { clustering: Clustering; storage: Storage } {
+): { clustering: Clustering; storage: StoragePlan } {
   return settle('storage', new Set<Node>(), (strict) => {
     const clustering = clusterNodes(graph, target, scalars, strict, donations);
     const storage = chooseStorage(graph, clustering, target, strict);
@@ -118,7 +118,7 @@ interface Values {
  * it reads most of the sources of anyway.
  */
 function buildKernel(
-  plan: Plan,
+  plan: KernelPlan,
   inMemory: (node: Node) => boolean,
   isFree: (node: Node) => boolean,
   values: Values,
@@ -148,7 +148,7 @@ function buildKernel(
 }
 
 function attemptKernel(
-  plan: Plan,
+  plan: KernelPlan,
   inMemory: (node: Node) => boolean,
   { scalars, demand }: Values,
   target: Target,
@@ -189,7 +189,7 @@ function attemptKernel(
  * What a kernel stores at each point; scatters, digit ranks and matrix algorithms write elsewhere than at their point,
  * by their own template.
  */
-function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
+function writesOf(plan: KernelPlan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'scatter') return [{ node: body.node, index: body.index, value: body.operand }];
   if (body.kind === 'scatter-add-atomic')
     return [{ node: body.node as Node, index: body.index, value: body.value }];
@@ -210,7 +210,7 @@ function writesOf(plan: Plan, body: Body, evaluator: Evaluator): Write[] {
 }
 
 /** A part of a concatenation at its own indices, stored behind the parts before it. */
-function pieceWrite({ part, whole, start, cluster }: Piece, evaluator: Evaluator): Write {
+function pieceWrite({ part, whole, start, cluster }: ConcatPiece, evaluator: Evaluator): Write {
   const at = cluster.members.get(part);
   if (at === undefined || whole.op !== 'concat') throw new CompilerBug('schedule', 'a part has no place');
   const { axis } = whole.attrs;

@@ -13,8 +13,8 @@ import { argsOf, type Expr } from './expression/expr.ts';
 import type { Kernel, KernelKind } from './kernel.ts';
 import { unpacked } from './memory/pack.ts';
 import type { Cluster } from './cluster/place.ts';
-import type { Keeping, Refusal } from './cluster/refusal.ts';
-import type { Schedule } from './schedule.ts';
+import type { StorageReason, Refusal } from './cluster/refusal.ts';
+import type { KernelSchedule } from './schedule.ts';
 import type { Target } from './target.ts';
 
 /** The iteration space of a kernel, for comparison: its kind and the extents of its axes. */
@@ -26,7 +26,7 @@ export interface Loops {
 }
 
 /** What a reduction folds: these axes of this shape. */
-export interface Fold {
+export interface ReductionShape {
   readonly shape: readonly number[];
   readonly axes: readonly number[];
 }
@@ -54,7 +54,12 @@ export type Reason =
   | { readonly rule: 'own-loops'; readonly node: Node }
   /** A reduction needs rows to run over, and the first kernel has none. */
   | { readonly rule: 'no-rows'; readonly node: Node; readonly loops: Loops }
-  | { readonly rule: 'axes'; readonly node: Node; readonly own: Fold; readonly theirs: Fold }
+  | {
+      readonly rule: 'axes';
+      readonly node: Node;
+      readonly own: ReductionShape;
+      readonly theirs: ReductionShape;
+    }
   /** A reduction joined a later kernel over the same rows. */
   | { readonly rule: 'joined'; readonly node: Node; readonly kernel: number }
   /** Of kernels over the same rows only the latest few are tried. */
@@ -85,7 +90,7 @@ export interface Separation {
   /** Why the second's work is not done in the first; at least one reason. */
   readonly reasons: readonly Reason[];
   /** Why the value is stored rather than computed again by the second; only of `reads`. */
-  readonly kept: Keeping | undefined;
+  readonly kept: StorageReason | undefined;
 }
 
 /** A shared input counts as large when it is this part of what the smaller kernel moves. */
@@ -95,7 +100,7 @@ const largePart = 1 / 4;
  * Every pair of kernels of which one reads what the other writes, or which both read something
  * large, with reasons.
  */
-export function separations(graph: Graph, schedule: Schedule, target: Target): Separation[] {
+export function separations(graph: Graph, schedule: KernelSchedule, target: Target): Separation[] {
   const view = new View(graph, schedule, target);
   return [...readPairs(view), ...siblingPairs(view)];
 }
@@ -103,7 +108,7 @@ export function separations(graph: Graph, schedule: Schedule, target: Target): S
 /** A schedule with the look-ups that reasons need. */
 class View {
   readonly kernels: readonly Kernel[];
-  readonly schedule: Schedule;
+  readonly schedule: KernelSchedule;
   readonly target: Target;
   readonly outputs: ReadonlySet<Node>;
   /** Kernel that writes each node. */
@@ -114,7 +119,7 @@ class View {
   /** Kernels that each kernel waits for, directly or through others. */
   readonly before: ReadonlySet<number>[] = [];
 
-  constructor(graph: Graph, schedule: Schedule, target: Target) {
+  constructor(graph: Graph, schedule: KernelSchedule, target: Target) {
     const { storage, packs } = schedule;
     const kernels = schedule.kernels.map((kernel) => unpacked(kernel, packs));
     this.kernels = kernels;
@@ -379,11 +384,11 @@ function readsElsewhere(kernel: Kernel, node: Node, index: unknown): boolean {
   return false;
 }
 
-function foldOf(node: Node): Fold {
+function foldOf(node: Node): ReductionShape {
   return { shape: dims(node.inputs[0]!), axes: reducedAxes(node) };
 }
 
-function sameFold(a: Fold, b: Fold): boolean {
+function sameFold(a: ReductionShape, b: ReductionShape): boolean {
   return a.shape.join() === b.shape.join() && a.axes.join() === b.axes.join();
 }
 

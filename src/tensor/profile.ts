@@ -3,7 +3,7 @@
 // ordinary runs.
 
 import { SinterError } from '../errors.ts';
-import type { Device, DeviceBuffer, LoadedProgram } from '../runtime/device.ts';
+import type { Device, DeviceAllocation, LoadedProgram } from '../runtime/device.ts';
 import type { Program, ProgramStep } from '../runtime/program.ts';
 
 /** A step that ran. */
@@ -40,8 +40,8 @@ let current: Profiler | undefined;
 export function runOrProfile(
   device: Device,
   loaded: LoadedProgram,
-  inputs: readonly DeviceBuffer[],
-  outputs: readonly DeviceBuffer[],
+  inputs: readonly DeviceAllocation[],
+  outputs: readonly DeviceAllocation[],
   scalars: readonly number[],
 ): void {
   const { program } = loaded;

@@ -43,15 +43,15 @@ export function stateNames(node: TreeNode): readonly string[] {
 export type Tree<T> = T | readonly Tree<T>[] | { readonly [key: string]: Tree<T> };
 
 /** The shape of a tree: what is left when the leaves are taken out. */
-export type Structure =
+export type TreeStructure =
   | { readonly kind: 'leaf' }
   /** The tensor of an earlier leaf, at another place of an instance. */
   | { readonly kind: 'shared'; readonly leaf: number }
-  | { readonly kind: 'array'; readonly items: readonly Structure[] }
+  | { readonly kind: 'array'; readonly items: readonly TreeStructure[] }
   | {
       readonly kind: 'object';
       readonly keys: readonly string[];
-      readonly items: readonly Structure[];
+      readonly items: readonly TreeStructure[];
       /** Of the class whose instance it is, when it is no plain object. */
       readonly prototype?: object;
     }
@@ -69,16 +69,16 @@ export interface Flat {
   readonly paths: readonly string[];
   /** Whether each leaf is held by an instance (of a subclass of `TreeNode`). */
   readonly owned: readonly boolean[];
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
 }
 
-const leaf: Structure = { kind: 'leaf' };
+const leaf: TreeStructure = { kind: 'leaf' };
 const none: readonly string[] = [];
 
 /** Layers are compared by themselves: a trace notes what it reads of those that it was not given. */
 const isLayer = (object: object): boolean => object instanceof TreeNode;
 
-function setting(value: unknown): Structure {
+function setting(value: unknown): TreeStructure {
   return { kind: 'setting', value, contents: contentsOf(value, isLayer) };
 }
 
@@ -102,7 +102,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
   const places = new Map<Tensor, number>();
   /** What the walk is inside of. */
   const around: unknown[] = [];
-  const walk = (value: unknown, path: string, owned: boolean): Structure => {
+  const walk = (value: unknown, path: string, owned: boolean): TreeStructure => {
     if (typeof value !== 'object' || value === null || value instanceof Tensor) {
       return walkLeaf(value, path, owned);
     }
@@ -114,7 +114,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
     around.pop();
     return structure;
   };
-  const walkLeaf = (value: unknown, path: string, owned: boolean): Structure => {
+  const walkLeaf = (value: unknown, path: string, owned: boolean): TreeStructure => {
     if (owned && !(value instanceof Tensor)) return setting(value);
     const known = owned ? places.get(value as Tensor) : undefined;
     if (known !== undefined) return { kind: 'shared', leaf: known };
@@ -124,7 +124,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
     owns.push(owned);
     return leaf;
   };
-  const walkInside = (value: object, path: string, owned: boolean): Structure => {
+  const walkInside = (value: object, path: string, owned: boolean): TreeStructure => {
     if (Array.isArray(value)) {
       return { kind: 'array', items: value.map((item, i) => walk(item, path + step(i), owned)) };
     }
@@ -166,14 +166,14 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
 /**
  * The leaves of a tree that has this structure, settings included; undefined of any other value.
  */
-export function matchTree(structure: Structure, tree: unknown): unknown[] | undefined {
+export function matchTree(structure: TreeStructure, tree: unknown): unknown[] | undefined {
   const leaves: unknown[] = [];
   return collect(structure, tree, false, leaves, new Set()) ? leaves : undefined;
 }
 
 /** `held`: the tensors of instances among the leaves so far. */
 function collect(
-  at: Structure,
+  at: TreeStructure,
   value: unknown,
   owned: boolean,
   leaves: unknown[],
@@ -228,7 +228,7 @@ function collect(
 /** Whether a value is a setting as it was. */
 function isSetting(
   value: unknown,
-  { value: was, contents }: Extract<Structure, { kind: 'setting' }>,
+  { value: was, contents }: Extract<TreeStructure, { kind: 'setting' }>,
 ): boolean {
   return Object.is(value, was) && areUnchanged(contents);
 }
@@ -262,9 +262,9 @@ const privacy = /private (?:member|method|name|field)|Receiver must be (?:an ins
  * The tree of this structure with these leaves; instances are made without calling their
  * constructors.
  */
-export function unflatten(structure: Structure, leaves: readonly unknown[]): unknown {
+export function unflatten(structure: TreeStructure, leaves: readonly unknown[]): unknown {
   let next = 0;
-  const build = (at: Structure): unknown => {
+  const build = (at: TreeStructure): unknown => {
     switch (at.kind) {
       case 'leaf':
         return leaves[next++];
@@ -292,7 +292,7 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
  * As text for people, and for comparing trees that may differ in settings: `Tied{w:*,b:*,v:=.w}`.
  */
 function showOutline({ structure, paths }: Flat): string {
-  const walk = (at: Structure): string | undefined => {
+  const walk = (at: TreeStructure): string | undefined => {
     switch (at.kind) {
       case 'leaf':
         return '*';
@@ -315,7 +315,7 @@ function showOutline({ structure, paths }: Flat): string {
 }
 
 /** Whether two structures are the same, settings included. */
-export function sameStructure(a: Structure, b: Structure): boolean {
+export function sameStructure(a: TreeStructure, b: TreeStructure): boolean {
   if (a === b) return true;
   if (a.kind === 'leaf') return b.kind === 'leaf';
   if (a.kind === 'shared') return b.kind === 'shared' && a.leaf === b.leaf;

@@ -8,13 +8,13 @@ import { readSafetensors } from '../io/safetensors.ts';
 import { loadSafetensors, readFile, replaceFile, saveSafetensors } from '../io/tensors.ts';
 import { restoreRngState, saveRngState, type RngState } from '../tensor/generator.ts';
 import { pack, unpack, type Packed } from './packed.ts';
-import type { Place } from '../platform.ts';
+import type { FileLocation } from '../platform.ts';
 
 /** What is to be saved, or loaded, by name: models, optimizers, trees of tensors and plain data. */
 export type CheckpointParts = Readonly<Record<string, unknown>>;
 
 /** Where the bytes of a checkpoint go: a file, or a function that keeps them. */
-export type CheckpointTarget = Place | ((bytes: Uint8Array) => unknown);
+export type CheckpointTarget = FileLocation | ((bytes: Uint8Array) => unknown);
 
 export interface CheckpointOptions {
   /** Whether the state of the random generator goes along; true by default. */
@@ -35,7 +35,7 @@ const aTarget: arg.Kind<CheckpointTarget> = arg.kind(
   'a path, a file: URL or a function of bytes',
   (value) => isPath(value) || arg.isCallable(value),
 );
-const aSource: arg.Kind<Place | Uint8Array> = arg.kind(
+const aSource: arg.Kind<FileLocation | Uint8Array> = arg.kind(
   'a path, a file: URL or bytes',
   (value) => isPath(value) || arg.isBytes(value),
 );
@@ -72,7 +72,7 @@ export async function saveCheckpoint(
 }
 
 const takesLoad = arg.takes<
-  (source: Place | Uint8Array, parts: CheckpointParts, options?: CheckpointOptions) => unknown
+  (source: FileLocation | Uint8Array, parts: CheckpointParts, options?: CheckpointOptions) => unknown
 >(['the source', aSource], ['the parts', parts], ['options', options]);
 
 /**
@@ -81,7 +81,7 @@ const takesLoad = arg.takes<
  * Rejects with E_VALUE or E_SHAPE, and changes nothing, where the checkpoint is of something else.
  */
 export async function loadCheckpoint<P extends CheckpointParts>(
-  source: Place | Uint8Array,
+  source: FileLocation | Uint8Array,
   parts: P,
   options: CheckpointOptions = {},
 ): Promise<P> {

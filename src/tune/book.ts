@@ -2,7 +2,7 @@
 // given to `compile`. Text and objects from outside are checked entry by entry.
 
 import { ParseError } from '../errors.ts';
-import { tilingFields, type Field } from '../codegen/template/contract/fields.ts';
+import { tilingFields, type TilingFieldContent } from '../codegen/template/contract/fields.ts';
 import type { ContractTiling } from '../codegen/template/contract/strategies.ts';
 
 /**
@@ -26,7 +26,7 @@ const formerKinds: Readonly<Record<string, ContractTiling['kind']>> = {
 const tile = { flip: 'flag', rows: 'count', columns: 'count' } as const;
 
 /** Whether a field of an entry holds what it should. */
-const holds: Readonly<Record<Field | 'flag', (value: unknown) => boolean>> = {
+const holds: Readonly<Record<TilingFieldContent | 'flag', (value: unknown) => boolean>> = {
   flag: (value) => typeof value === 'boolean',
   count: (value) => Number.isSafeInteger(value) && (value as number) > 0,
   'n or k': (value) => value === 'n' || value === 'k',
@@ -79,7 +79,7 @@ function tilingFrom(entry: unknown): ContractTiling | undefined {
   const kind = Object.hasOwn(formerKinds, named) ? formerKinds[named] : named;
   if (kind === undefined || !Object.hasOwn(tilingFields, kind)) return undefined;
   const fields = { ...tile, ...tilingFields[kind as ContractTiling['kind']] };
-  const wanted = Object.entries<Field | 'flag'>(fields);
+  const wanted = Object.entries<TilingFieldContent | 'flag'>(fields);
   if (Object.keys(entry).length !== wanted.length + 1) return undefined;
   const fits = wanted.every(([name, field]) => Object.hasOwn(entry, name) && holds[field](entry[name]));
   return fits ? ({ ...entry, kind } as ContractTiling) : undefined;

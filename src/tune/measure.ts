@@ -3,7 +3,7 @@
 // has one, else by the time until the work is done.
 
 import { SinterError } from '../errors.ts';
-import type { Device, DeviceBuffer, LoadedProgram } from '../runtime/device.ts';
+import type { Device, DeviceAllocation, LoadedProgram } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
 
 /**
@@ -37,7 +37,7 @@ export async function measurePrograms(device: Device, programs: readonly Program
   const times = programs.map(() => Infinity);
   const [first] = programs;
   if (first === undefined) return times;
-  const buffers: DeviceBuffer[] = [];
+  const buffers: DeviceAllocation[] = [];
   let runners: Runner[] = [];
   try {
     for (const { bytes } of first.buffers) buffers.push(device.allocate(bytes));
@@ -68,7 +68,7 @@ export async function measurePrograms(device: Device, programs: readonly Program
  */
 async function open(
   device: Device,
-  buffers: readonly DeviceBuffer[],
+  buffers: readonly DeviceAllocation[],
   candidate: number,
   program: Program,
   tooLong: number,
@@ -99,7 +99,7 @@ async function open(
   }
 }
 
-async function runTurn(device: Device, buffers: readonly DeviceBuffer[], runner: Runner): Promise<void> {
+async function runTurn(device: Device, buffers: readonly DeviceAllocation[], runner: Runner): Promise<void> {
   const time = await timed(device, buffers, runner);
   runner.spent += time;
   runner.best = Math.min(runner.best, time / runner.repeats);
@@ -108,7 +108,7 @@ async function runTurn(device: Device, buffers: readonly DeviceBuffer[], runner:
 /** Milliseconds of one run; rejects with what went wrong in it. */
 async function timed(
   device: Device,
-  buffers: readonly DeviceBuffer[],
+  buffers: readonly DeviceAllocation[],
   { program, loaded }: Pick<Runner, 'program' | 'loaded'>,
 ): Promise<number> {
   const run = (): void =>

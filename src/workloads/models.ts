@@ -9,9 +9,9 @@ import {
   decoderLoss,
   initBlock,
   initDecoder,
-  type Affine,
-  type Block,
-  type Decoder,
+  type AffineWeights,
+  type LayerWeightTree,
+  type DecoderParameters,
 } from './transformer.ts';
 import { workload, type Workload } from './workload.ts';
 
@@ -37,7 +37,7 @@ export const adam100: Workload = workload(
 );
 
 /** Weights [in, out] and bias of each layer. */
-type Perceptron = { readonly hidden: Affine; readonly out: Affine };
+type Perceptron = { readonly hidden: AffineWeights; readonly out: AffineWeights };
 
 function perceptron(x: Tensor, { hidden, out }: Perceptron): Tensor {
   return x.matmul(hidden.weight).add(hidden.bias).relu().matmul(out.weight).add(out.bias);
@@ -87,15 +87,15 @@ const activations = [4, 128, width];
 export const gptBlockForward: Workload = workload(
   'gptBlockForward',
   'a transformer layer, width 256, 4 heads, batch 4, 128 positions, hidden 1024, causal',
-  (x: Tensor, p: Block) => block(x, p, heads),
+  (x: Tensor, p: LayerWeightTree) => block(x, p, heads),
   () => [sn.zeros(activations), initBlock(width, hidden, 1)],
 );
 
 export const gptBlockTrain: Workload = workload(
   'gptBlockTrain',
   'a train step of that layer: mean squared error, backward, Adam',
-  (params: Block, state: OptimizerState, x: Tensor, target: Tensor) => {
-    const loss = (p: Block): Tensor => sn.mseLoss(block(x, p, heads), target);
+  (params: LayerWeightTree, state: OptimizerState, x: Tensor, target: Tensor) => {
+    const loss = (p: LayerWeightTree): Tensor => sn.mseLoss(block(x, p, heads), target);
     const { value, grad } = sn.valueAndGrad(loss)(params);
     return [value, optimizer.update(params, grad, state)];
   },
@@ -136,9 +136,13 @@ export const rnnScan: Workload = workload(
 const deepSizes = { vocabulary: 512, context: 128, width: 128, heads: 4, layers: 12 };
 
 /** A step of the whole model, each layer called through `around`. */
-function deepStep(around: (fn: typeof block) => typeof block): (p: Decoder, tokens: Tensor) => unknown {
+function deepStep(
+  around: (fn: typeof block) => typeof block,
+): (p: DecoderParameters, tokens: Tensor) => unknown {
   return (params, tokens) =>
-    sn.valueAndGrad((p: Decoder) => decoderLoss(p, tokens, tokens, deepSizes.heads, around))(params);
+    sn.valueAndGrad((p: DecoderParameters) => decoderLoss(p, tokens, tokens, deepSizes.heads, around))(
+      params,
+    );
 }
 
 /** What `checkpointed` is compared with. */

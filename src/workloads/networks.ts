@@ -43,7 +43,7 @@ export const residual = { batch: 64, size: 28, channels: [16, 32, 64], classes: 
 export type ConvNorm = { readonly kernel: Tensor; readonly gain: Tensor; readonly shift: Tensor };
 
 /** Means and variances of a norm's batches. */
-export type Statistics = readonly [mean: Tensor, variance: Tensor];
+export type NormStatistics = readonly [mean: Tensor, variance: Tensor];
 
 /** Its convolutions in the order of `convolutionShapes`, and the layer behind them. */
 export type Residual = {
@@ -71,7 +71,7 @@ export const convolutionShapes: readonly (readonly number[])[] = residual.channe
 type Trained = readonly [
   loss: Tensor,
   params: Residual,
-  running: readonly Statistics[],
+  running: readonly NormStatistics[],
   state: OptimizerState,
 ];
 
@@ -85,13 +85,13 @@ export function initOptimizer(params: Residual): OptimizerState {
 /** One step of training by the cross-entropy of `labels`. */
 export function residualStep(
   params: Residual,
-  running: readonly Statistics[],
+  running: readonly NormStatistics[],
   state: OptimizerState,
   images: Tensor,
   labels: Tensor,
 ): Trained {
-  const loss = (p: Residual): [Tensor, readonly Statistics[]] => {
-    const seen: Statistics[] = [];
+  const loss = (p: Residual): [Tensor, readonly NormStatistics[]] => {
+    const seen: NormStatistics[] = [];
     const norm = (x: Tensor, stride = 1): Tensor => {
       const { kernel, gain, shift } = p.convolutions[seen.length]!;
       const y = sn.conv2d(x, kernel, undefined, { stride, padding: (kernel.shape[2]! - 1) / 2 });
@@ -116,7 +116,7 @@ export function residualStep(
 /** Images, and where the network begins: ones, zeros, and weights by `kernel` of their number and shape. */
 export function initResidual(
   kernel: (shape: readonly number[], number: number) => Tensor,
-): [Residual, readonly Statistics[], OptimizerState] {
+): [Residual, readonly NormStatistics[], OptimizerState] {
   const { channels, classes } = residual;
   const convolutions = convolutionShapes.map((shape, i) => {
     const width = [shape[0]!];
@@ -124,7 +124,7 @@ export function initResidual(
   });
   const head = kernel([channels.at(-1)!, classes], convolutions.length);
   const params = { convolutions, weight: head, bias: sn.zeros([classes]) };
-  const running = convolutionShapes.map(([width]): Statistics => [sn.zeros([width!]), sn.ones([width!])]);
+  const running = convolutionShapes.map(([width]): NormStatistics => [sn.zeros([width!]), sn.ones([width!])]);
   return [params, running, initOptimizer(params)];
 }
 
@@ -132,7 +132,7 @@ export const resnetTrain: Workload = workload(
   'resnetTrain',
   'a train step of ResNet-8 on 28×28, batch 64, batch norms, cross-entropy, SGD',
   residualStep,
-  (): [Residual, readonly Statistics[], OptimizerState, Tensor, Tensor] => [
+  (): [Residual, readonly NormStatistics[], OptimizerState, Tensor, Tensor] => [
     ...initResidual((shape) => sn.zeros(shape)),
     sn.zeros([residual.batch, 1, residual.size, residual.size]),
     sn.zeros([residual.batch], { dtype: 'i32' }),

@@ -6,29 +6,29 @@ import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
 
 /** Scale and shift of a norm, or the matrix [out, in] and bias of a linear map. */
-export interface Affine {
+export interface AffineWeights {
   readonly weight: Tensor;
   readonly bias: Tensor;
 }
 
 /** One layer; a type alias, so that it is a tree. */
-export type Block = {
-  readonly norm1: Affine;
+export type LayerWeightTree = {
+  readonly norm1: AffineWeights;
   /** Queries, keys and values in one product: [3·width, width]. */
-  readonly qkv: Affine;
-  readonly project: Affine;
-  readonly norm2: Affine;
-  readonly up: Affine;
-  readonly down: Affine;
+  readonly qkv: AffineWeights;
+  readonly project: AffineWeights;
+  readonly norm2: AffineWeights;
+  readonly up: AffineWeights;
+  readonly down: AffineWeights;
 };
 
-export type Decoder = {
+export type DecoderParameters = {
   /** [vocabulary, width] */
   readonly tokens: Tensor;
   /** [context, width] */
   readonly positions: Tensor;
-  readonly blocks: readonly Block[];
-  readonly norm: Affine;
+  readonly blocks: readonly LayerWeightTree[];
+  readonly norm: AffineWeights;
   /** [vocabulary, width] */
   readonly head: Tensor;
 };
@@ -41,17 +41,17 @@ export interface DecoderSizes {
   readonly layers: number;
 }
 
-function norm(width: number): Affine {
+function norm(width: number): AffineWeights {
   return { weight: sn.ones([width]), bias: sn.zeros([width]) };
 }
 
 /** Weights that keep the variance of what passes, times `gain`. */
-function linear(from: number, to: number, gain = 1): Affine {
+function linear(from: number, to: number, gain = 1): AffineWeights {
   return { weight: sn.normal([to, from], { std: gain / Math.sqrt(from) }), bias: sn.zeros([to]) };
 }
 
 /** Fresh parameters of a layer; `depth` layers share the growth of the residual stream. */
-export function initBlock(width: number, hidden: number, depth: number): Block {
+export function initBlock(width: number, hidden: number, depth: number): LayerWeightTree {
   const gain = 1 / Math.sqrt(2 * depth);
   return {
     norm1: norm(width),
@@ -64,7 +64,7 @@ export function initBlock(width: number, hidden: number, depth: number): Block {
 }
 
 /** Fresh parameters; the head starts near zero, so that the first loss is about ln(vocabulary). */
-export function initDecoder({ vocabulary, context, width, layers }: DecoderSizes): Decoder {
+export function initDecoder({ vocabulary, context, width, layers }: DecoderSizes): DecoderParameters {
   return {
     tokens: sn.normal([vocabulary, width], { std: 0.5 }),
     positions: sn.normal([context, width], { std: 0.1 }),
@@ -74,7 +74,7 @@ export function initDecoder({ vocabulary, context, width, layers }: DecoderSizes
   };
 }
 
-function normed(x: Tensor, { weight, bias }: Affine): Tensor {
+function normed(x: Tensor, { weight, bias }: AffineWeights): Tensor {
   return sn.layerNorm(x, x.shape.at(-1)!, weight, bias);
 }
 
@@ -82,7 +82,7 @@ function normed(x: Tensor, { weight, bias }: Affine): Tensor {
  * One layer over x [batch, positions, width]: causal attention, then a perceptron, each added to
  * what came in.
  */
-export function block(x: Tensor, p: Block, heads: number): Tensor {
+export function block(x: Tensor, p: LayerWeightTree, heads: number): Tensor {
   const [batch, length, width] = x.shape as [number, number, number];
   const qkv = sn
     .linear(normed(x, p.norm1), p.qkv.weight, p.qkv.bias)
@@ -103,7 +103,7 @@ export function block(x: Tensor, p: Block, heads: number): Tensor {
  * `around` may wrap what is called for each layer.
  */
 export function decode(
-  p: Decoder,
+  p: DecoderParameters,
   tokens: Tensor,
   heads: number,
   around: (fn: typeof block) => typeof block = (fn) => fn,
@@ -116,7 +116,7 @@ export function decode(
 
 /** Mean cross-entropy, in nats, of predicting `targets` from `tokens`; both [batch, positions]. */
 export function decoderLoss(
-  p: Decoder,
+  p: DecoderParameters,
   tokens: Tensor,
   targets: Tensor,
   heads: number,

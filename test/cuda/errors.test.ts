@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
-import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../src/runtime/device.ts';
 import { failure } from '../runtime/failure.ts';
 import { lawsUnless } from '../runtime/law.ts';
 import { bytesOf, dispatch, f32, floatsOf, ramp } from '../runtime/programs.ts';
@@ -20,8 +20,8 @@ const sound = cudaMap('sound', N, 'v + 1.0f');
 describe('failures on CUDA', () => {
   let machine: Machine;
   let device: Device;
-  let x: DeviceBuffer;
-  let y: DeviceBuffer;
+  let x: DeviceAllocation;
+  let y: DeviceAllocation;
   beforeAll(() => {
     if (missing === undefined) machine = new Machine();
   });

@@ -4,7 +4,7 @@
 // Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
-import type { Device, DeviceBuffer, LoadedProgram } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation, LoadedProgram } from '../../src/runtime/device.ts';
 import type { Program } from '../../src/runtime/program.ts';
 import { mostIdle } from '../../src/runtime/shared.ts';
 import { lawsUnless } from '../runtime/law.ts';
@@ -42,7 +42,7 @@ describe('kernels of programs that are gone', () => {
   });
   const law = lawsUnless(missing);
 
-  const buffers = (): [DeviceBuffer, DeviceBuffer] => {
+  const buffers = (): [DeviceAllocation, DeviceAllocation] => {
     const [x, y] = [device.allocate(4 * N), device.allocate(4 * N)];
     device.write(x, bytesOf(ramp(N, 5)));
     return [x, y];

@@ -5,7 +5,7 @@
 // Runs alone: it measures the memory of the process.
 
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../src/runtime/device.ts';
 import { lawsUnless } from '../runtime/law.ts';
 import { bytesOf, dispatch, f32, floatsOf, ramp } from '../runtime/programs.ts';
 import { collect, nativeBytes, settledAt } from '../support/collector.ts';
@@ -31,12 +31,12 @@ describe('graphs on CUDA', () => {
     machine.close();
   });
   const law = lawsUnless(missing);
-  const upload = (values: ArrayLike<number>, to: Device = device): DeviceBuffer => {
+  const upload = (values: ArrayLike<number>, to: Device = device): DeviceAllocation => {
     const buffer = to.allocate(4 * values.length);
     to.write(buffer, bytesOf(values));
     return buffer;
   };
-  const values = async (buffer: DeviceBuffer, from: Device = device): Promise<number[]> =>
+  const values = async (buffer: DeviceAllocation, from: Device = device): Promise<number[]> =>
     floatsOf(await from.read(buffer, buffer.bytes));
 
   law('a loop over the same buffers is one launch a run', async () => {

@@ -4,7 +4,7 @@
 // Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import type { Device, DeviceBuffer, LoadedProgram } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation, LoadedProgram } from '../../src/runtime/device.ts';
 import { lawsUnless } from '../runtime/law.ts';
 import { bytesOf, dispatch, f32, floatsOf, ramp } from '../runtime/programs.ts';
 import { Machine, reasonWithout } from './machine.ts';
@@ -28,12 +28,12 @@ describe('programs on CUDA', () => {
   });
   const law = lawsUnless(missing);
 
-  const upload = (values: ArrayLike<number>, to: Device = device): DeviceBuffer => {
+  const upload = (values: ArrayLike<number>, to: Device = device): DeviceAllocation => {
     const buffer = to.allocate(4 * values.length);
     to.write(buffer, bytesOf(values));
     return buffer;
   };
-  const values = async (buffer: DeviceBuffer, from: Device = device): Promise<number[]> =>
+  const values = async (buffer: DeviceAllocation, from: Device = device): Promise<number[]> =>
     floatsOf(await from.read(buffer, buffer.bytes));
 
   law('the device says what it is', async () => {

@@ -13,7 +13,7 @@ import { parseLoop } from '../support/text/loop/parse.ts';
 import { compileGraph } from '../../src/compile.ts';
 import { filesOf } from '../../src/dump/files.ts';
 import { stagesWritten } from '../../src/dump/stages.ts';
-import type { Stage } from '../../src/dump/stage.ts';
+import type { CompileStage } from '../../src/dump/stage.ts';
 import { compile, explain, ones, setDevice } from '../../src/index.ts';
 import { parse } from '../../src/ir/text/parse.ts';
 import { gpuTarget, interpreterTarget } from '../../src/schedule/target.ts';
@@ -167,7 +167,7 @@ test('an observer of its own hears of each stage once, in order', () => {
   %1 = exp(%0) : f32[4]
   return %1
 }`);
-  const stages: Stage[] = [];
+  const stages: CompileStage[] = [];
   compileGraph(recorded, gpuTarget, { observe: (stage) => void stages.push(stage) });
   const kinds = stages.map(({ kind }) => kind).filter((kind) => kind !== 'pass');
   expect(kinds).toEqual(['recorded', 'schedule', 'loop', 'program']);
@@ -177,8 +177,8 @@ test('an observer of its own hears of each stage once, in order', () => {
 
 test('Loops that are lowered again replace those of the attempt before', () => {
   vi.stubEnv('SINTER_DUMP', '');
-  const stages: Stage[] = [];
-  const observe = (stage: Stage): void => void stages.push(stage);
+  const stages: CompileStage[] = [];
+  const observe = (stage: CompileStage): void => void stages.push(stage);
   const ofOp = (op: string): void => {
     const recorded = parse(`graph {
   %0 = parameter {index: 0, name: "x"} : f32[4]

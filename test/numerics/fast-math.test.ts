@@ -9,7 +9,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import koffi from 'koffi';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Prelude } from '../../src/codegen/emit/wgsl/prelude.ts';
+import { WgslPrelude } from '../../src/codegen/emit/wgsl/prelude.ts';
 import { spell } from '../../src/codegen/emit/wgsl/spelling.ts';
 import { primary } from '../../src/codegen/emit/shared/term.ts';
 import '../../src/compile/all.ts';
@@ -73,7 +73,7 @@ function asCpp(wgsl: string): string {
 
 /** The functions as a library; with the guards or without. */
 function sourceOf(guarded: boolean): string {
-  const prelude = new Prelude();
+  const prelude = new WgslPrelude();
   const calls = cases.map(({ op, args }) => {
     const constants = { first: undefined, second: undefined, last: undefined };
     const site = { type: 'f32', width: 1, from: 'f32', ...constants, prelude } as const;

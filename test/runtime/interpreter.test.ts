@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from 'vitest';
 import { DeviceError, TensorError } from '../../src/errors.ts';
-import type { Device, DeviceBuffer, HostFunctions } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation, HostFunctions } from '../../src/runtime/device.ts';
 import { interpreterBackend } from '../../src/runtime/interpreter/device.ts';
 import { bytesOf, dispatch, f32, floatsOf, kernel, program, ramp } from './programs.ts';
 
@@ -29,13 +29,13 @@ const host: HostFunctions = {
   },
 };
 
-function upload(values: ArrayLike<number>): DeviceBuffer {
+function upload(values: ArrayLike<number>): DeviceAllocation {
   const buffer = device.allocate(4 * values.length);
   device.write(buffer, bytesOf(values));
   return buffer;
 }
 
-async function values(buffer: DeviceBuffer): Promise<number[]> {
+async function values(buffer: DeviceAllocation): Promise<number[]> {
   return floatsOf(await device.read(buffer, buffer.bytes));
 }
 

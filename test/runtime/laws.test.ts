@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { DeviceError } from '../../src/errors.ts';
-import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../src/runtime/device.ts';
 import type { Program } from '../../src/runtime/program.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
@@ -51,12 +51,12 @@ describe.each(subjects)('on $name', ({ language, missing, open }) => {
 
   const law = lawsUnless(missing);
 
-  const upload = (values: ArrayLike<number>, to: Device = device): DeviceBuffer => {
+  const upload = (values: ArrayLike<number>, to: Device = device): DeviceAllocation => {
     const buffer = to.allocate(4 * values.length);
     to.write(buffer, bytesOf(values));
     return buffer;
   };
-  const values = async (buffer: DeviceBuffer, from: Device = device): Promise<number[]> =>
+  const values = async (buffer: DeviceAllocation, from: Device = device): Promise<number[]> =>
     floatsOf(await from.read(buffer, buffer.bytes));
 
   const programOf = (parts: Partial<Program> & Pick<Program, 'buffers' | 'steps'>): Program =>

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Pool, sizeClass, type Slab } from '../../src/runtime/slabs.ts';
+import { SlabPool, sizeClass, type Slab } from '../../src/runtime/slabs.ts';
 
 test('a size class holds its size, wastes at most a quarter, and is a multiple of 256', () => {
   fc.assert(
@@ -28,7 +28,7 @@ test('size classes grow with the size', () => {
 test('a pool gives back freed slabs of the class, and trims the one freed longest ago', () => {
   let made = 0;
   const retired: number[] = [];
-  const pool = new Pool(
+  const pool = new SlabPool(
     (bytes): Slab<undefined> => ({ id: made++, gpu: undefined, bytes }),
     (slab) => retired.push(slab.id),
   );
@@ -59,7 +59,7 @@ test('a pool never loses or doubles a byte', () => {
       let made = 0;
       let retired = 0;
       const held: Slab<undefined>[] = [];
-      const pool = new Pool(
+      const pool = new SlabPool(
         (bytes): Slab<undefined> => ({ id: made++, gpu: undefined, bytes }),
         () => (retired += 1),
       );

@@ -2,7 +2,7 @@
 // notices nothing. On the interpreter, on software WebGPU, and on the stand-in for CUDA alike.
 
 import { afterAll, beforeAll, describe, expect, test as vitest } from 'vitest';
-import type { Device, DeviceBuffer, HostFunctions, LoadedProgram } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation, HostFunctions, LoadedProgram } from '../../src/runtime/device.ts';
 import { interpreterBackend } from '../../src/runtime/interpreter/device.ts';
 import type { Program, ProgramBuffer, ProgramPack } from '../../src/runtime/program.ts';
 import { Machine, reasonWithout } from '../cuda/machine.ts';
@@ -128,15 +128,15 @@ describe.each(Object.keys(places))('on %s', (name) => {
     const { program: hosted, host } = onHost(source);
     return place.device.load(hosted, host);
   };
-  const upload = (start: number): DeviceBuffer => {
+  const upload = (start: number): DeviceAllocation => {
     const buffer = place.device.allocate(4 * count);
     place.device.write(buffer, bytesOf(ramp(count, start)));
     return buffer;
   };
-  const read = async (buffer: DeviceBuffer): Promise<number[]> =>
+  const read = async (buffer: DeviceAllocation): Promise<number[]> =>
     floatsOf(await place.device.read(buffer, 4 * count));
   /** Runs with fresh outputs. */
-  const call = (loaded: LoadedProgram, inputs: readonly DeviceBuffer[]): DeviceBuffer[] => {
+  const call = (loaded: LoadedProgram, inputs: readonly DeviceAllocation[]): DeviceAllocation[] => {
     const fresh = loaded.allocateOutputs();
     const { donated, outputs } = loaded.program;
     const made = donated.length > 0 ? outputs.map((index) => inputs[index]!) : fresh;

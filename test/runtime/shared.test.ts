@@ -3,7 +3,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { mostIdle, Shared } from '../../src/runtime/shared.ts';
+import { mostIdle, SharedEntries } from '../../src/runtime/shared.ts';
 import { checkLaw } from '../support/property.ts';
 
 interface Value {
@@ -14,7 +14,7 @@ test('values with users stay, and of the others the last that were left', () => 
   const takes = fc.record({ key: fc.nat(3 * mostIdle), holds: fc.boolean() });
   checkLaw(25, fc.array(takes, { minLength: 4 * mostIdle, maxLength: 6 * mostIdle }), (all) => {
     const gone = new Set<Value>();
-    const shared = new Shared<Value>((value) => gone.add(value));
+    const shared = new SharedEntries<Value>((value) => gone.add(value));
     const made = new Map<string, Value>();
     const users = new Map<string, number>();
     /** Keys without users, the one that was left longest ago first. */
@@ -42,7 +42,7 @@ test('values with users stay, and of the others the last that were left', () => 
 });
 
 test('what cannot be made leaves nothing, and what was cleared away is not counted', () => {
-  const shared = new Shared<Value>(() => expect.unreachable('nothing was let go for others'));
+  const shared = new SharedEntries<Value>(() => expect.unreachable('nothing was let go for others'));
   const refuse = (): never => {
     throw new Error('refused');
   };

@@ -3,7 +3,7 @@
 // Runs alone: it measures time.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../src/runtime/device.ts';
 import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
 import { dispatch, f32, kernel, program } from './programs.ts';
 
@@ -25,7 +25,7 @@ function toil(rounds: number): { run: () => void; destroy: () => void } {
       steps: [dispatch(0, [0], SIZE)],
     }),
   );
-  const buffer: DeviceBuffer = device.allocate(4 * SIZE);
+  const buffer: DeviceAllocation = device.allocate(4 * SIZE);
   return {
     run: () => loaded.run([], [buffer], []),
     destroy: () => {

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
 import { add, broadcast, mul, reduce, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
-import { mostLive, placeBlocks, type Block } from '../../src/schedule/memory/arena.ts';
+import { mostLive, placeBlocks, type ArenaBlock } from '../../src/schedule/memory/arena.ts';
 import { gpuTarget, softwareTarget } from '../../src/schedule/target.ts';
 import { showType } from '../../src/ir/infer.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
@@ -70,7 +70,7 @@ test('a value that its kernel reads at other points keeps its place', () => {
 
 const extent = fc.record({ blocks: fc.integer({ min: 1, max: 40 }), from: fc.nat(20), steps: fc.nat(8) });
 const blocks = fc.array(fc.array(extent, { minLength: 1, maxLength: 4 }), { maxLength: 40 }).map((list) =>
-  list.map((parts): Block => {
+  list.map((parts): ArenaBlock => {
     let offset = 0;
     const extents = parts.map(({ blocks: size, from, steps }) => {
       offset += 256 * size;

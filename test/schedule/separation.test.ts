@@ -9,8 +9,8 @@ import { isElementwise } from '../../src/ir/ops.ts';
 import { nodeBytes } from '../../src/schedule/cost.ts';
 import { isExact } from '../../src/schedule/cluster/exact.ts';
 import { unpacked } from '../../src/schedule/memory/pack.ts';
-import type { Keeping } from '../../src/schedule/cluster/refusal.ts';
-import { scheduleGraph, type Schedule } from '../../src/schedule/schedule.ts';
+import type { StorageReason } from '../../src/schedule/cluster/refusal.ts';
+import { scheduleGraph, type KernelSchedule } from '../../src/schedule/schedule.ts';
 import { loopsOf, separations, type Reason, type Separation } from '../../src/schedule/separation.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { traceFunction } from '../../src/tensor/compile/trace-function.ts';
@@ -21,7 +21,7 @@ import { randomProgram } from '../support/random/graph.ts';
 
 interface Told {
   readonly graph: Graph;
-  readonly schedule: Schedule;
+  readonly schedule: KernelSchedule;
   readonly pairs: readonly Separation[];
 }
 
@@ -69,7 +69,7 @@ function check({ graph, schedule, pairs }: Told, target: Target): void {
   }
 }
 
-function checkKept(kept: Keeping, value: Node, graph: Graph, target: Target): void {
+function checkKept(kept: StorageReason, value: Node, graph: Graph, target: Target): void {
   switch (kept.rule) {
     case 'output':
       return expect(graph.outputs).toContain(value);
@@ -105,7 +105,7 @@ function checkKept(kept: Keeping, value: Node, graph: Graph, target: Target): vo
   }
 }
 
-function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target: Target): void {
+function checkApart(reason: Reason, pair: Separation, schedule: KernelSchedule, target: Target): void {
   const { kernels } = schedule;
   const [first, second] = [kernels[pair.first]!, kernels[pair.second]!];
   const computes = (kernel: number, node: Node): boolean => kernels[kernel]!.nodes.includes(node);
@@ -196,7 +196,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: Schedule, target
 }
 
 /** Whether a chain of reads leads from one kernel back to another. */
-function waitsFor({ kernels }: Schedule, later: number, earlier: number): boolean {
+function waitsFor({ kernels }: KernelSchedule, later: number, earlier: number): boolean {
   const seen = new Set([later]);
   for (const kernel of seen) {
     if (kernel === earlier) return true;
@@ -334,7 +334,7 @@ describe('what reads a value does not run where it is written, because', () => {
 });
 
 describe('a value is stored and not computed again, because', () => {
-  const kept = (make: (s: Sketch) => readonly Node[], target: Target = gpuTarget): Keeping[] =>
+  const kept = (make: (s: Sketch) => readonly Node[], target: Target = gpuTarget): StorageReason[] =>
     tell(make, target).pairs.flatMap((pair) => pair.kept ?? []);
 
   test('it is a result of the program', () => {

@@ -9,12 +9,12 @@ import { blocksOf } from '../../src/codegen/template/map/block.ts';
 import { rowsOf } from '../../src/codegen/template/map/cpu/rows.ts';
 import { isStraight } from '../../src/codegen/template/map/map.ts';
 import { compileGraph } from '../../src/compile.ts';
-import type { Stage } from '../../src/dump/stage.ts';
+import type { CompileStage } from '../../src/dump/stage.ts';
 import { topological, type Graph } from '../../src/ir/graph.ts';
 import { isFoldable } from '../../src/ir/passes/foldable.ts';
 import { foldConstants } from '../../src/ir/passes/fold.ts';
 import { print } from '../../src/ir/text/print.ts';
-import type { Schedule } from '../../src/schedule/schedule.ts';
+import type { KernelSchedule } from '../../src/schedule/schedule.ts';
 import { planMemory, shareMemory } from '../../src/schedule/memory/memory.ts';
 import { unsharedMemory } from '../../src/schedule/memory/plan.ts';
 import { gpuTarget, softwareTarget, wasmTarget } from '../../src/schedule/target.ts';
@@ -39,10 +39,10 @@ test('a graph in which nothing is foldable is left as it is by folding', () => {
 function compiled(
   graph: Graph,
   target: typeof wasmTarget,
-): { readonly schedule: Schedule; readonly loops: Loop[] } {
+): { readonly schedule: KernelSchedule; readonly loops: Loop[] } {
   const loops: Loop[] = [];
-  let schedule: Schedule | undefined;
-  const observe = (stage: Stage): void => {
+  let schedule: KernelSchedule | undefined;
+  const observe = (stage: CompileStage): void => {
     if (stage.kind === 'schedule') ({ schedule } = stage);
     if (stage.kind === 'loop') loops.push(stage.loop);
   };

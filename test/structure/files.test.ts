@@ -101,6 +101,43 @@ test('every option says its default', () => {
   expect(untold.filter((one) => !one.startsWith('src/codegen/'))).toEqual([]);
 });
 
+/**
+ * Names of types that several files export. Those of the package's own names belong to parts that are imported apart
+ * (`sinter/nn`, `sinter/onnx`, …); the others are to be renamed, so that a name means one thing.
+ */
+const shared: Readonly<Record<'public' | 'internal', readonly string[]>> = {
+  public: [
+    'BufferOptions',
+    'CheckpointOptions',
+    'ClassOptions',
+    'Dim',
+    'ElementType',
+    'GraphBuilder',
+    'LinearOptions',
+    'LoadOptions',
+    'ModelInput',
+    'Nonlinearity',
+    'Storage',
+    'TextOptions',
+  ],
+  internal: ['Averaging', 'Element', 'Frame', 'Tile', 'Value'],
+};
+
+test('a type that is exported has a name of its own', () => {
+  const files = new Map<string, Set<string>>();
+  for (const { path, text } of sources.values()) {
+    // What bundles declare to their pages stands there as text.
+    if (path === 'src/aot/texts.ts') continue;
+    for (const [, name] of bareCode(text).matchAll(
+      /^export (?:declare )?(?:abstract )?(?:interface|type|class) ([A-Z]\w*)/gm,
+    ))
+      files.set(name!, (files.get(name!) ?? new Set()).add(path));
+  }
+  expect(files.size).toBeGreaterThan(1500);
+  const found = [...files].filter(([, paths]) => paths.size > 1).map(([name]) => name);
+  expect(found.toSorted()).toEqual([...shared.public, ...shared.internal].toSorted());
+});
+
 test('nothing is exported by default, no enum or namespace is declared', () => {
   const pattern = /^export default\b|^(?:export )?(?:declare )?(?:const )?enum\b|^(?:export )?namespace\b/;
   expect(offenders((_, text) => matches(text, pattern))).toEqual([]);

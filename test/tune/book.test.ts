@@ -3,21 +3,23 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { tilingFields, type Field } from '../../src/codegen/template/contract/fields.ts';
+import { tilingFields, type TilingFieldContent } from '../../src/codegen/template/contract/fields.ts';
 import type { ContractTiling } from '../../src/codegen/template/contract/strategies.ts';
 import { ParseError } from '../../src/errors.ts';
 import { parseBook, printBook, readBook, schedulesOf } from '../../src/tune/book.ts';
 import { checkLaw } from '../support/property.ts';
 
 const kinds = Object.keys(tilingFields) as readonly ContractTiling['kind'][];
-const field: Readonly<Record<Field, fc.Arbitrary<unknown>>> = {
+const field: Readonly<Record<TilingFieldContent, fc.Arbitrary<unknown>>> = {
   count: fc.integer({ min: 1, max: 1024 }),
   'n or k': fc.constantFrom('n', 'k'),
 };
 const tile = { flip: fc.boolean(), rows: field.count, columns: field.count };
 /** Tilings of every strategy, as its row says. */
 const schedule: fc.Arbitrary<ContractTiling> = fc.constantFrom(...kinds).chain((kind) => {
-  const own = Object.entries<Field>(tilingFields[kind]).map(([name, of]) => [name, field[of]] as const);
+  const own = Object.entries<TilingFieldContent>(tilingFields[kind]).map(
+    ([name, of]) => [name, field[of]] as const,
+  );
   const fields = Object.fromEntries<fc.Arbitrary<unknown>>([...Object.entries(tile), ...own]);
   return fc.record(fields).map((values) => ({ kind, ...values }) as ContractTiling);
 });

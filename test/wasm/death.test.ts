@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice, registerBackend } from '../../src/runtime/registry.ts';
 import { WasmDevice, type WasmOptions } from '../../src/runtime/wasm/device.ts';
-import { threading, type Spawn, type Thread } from '../../src/runtime/wasm/threads.ts';
+import { threading, type Spawn, type PoolThread } from '../../src/runtime/wasm/threads.ts';
 import { waitLimit } from '../support/limits.ts';
 import { threadIds } from '../support/threads.ts';
 import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
@@ -27,8 +27,8 @@ async function doubled(device: Device, body: string = twicePlusOne): Promise<rea
 const expected = ramp(groups).map((value) => 2 * value + 1);
 
 /** Workers as usual, hold of them, and what the system calls the threads that came with them. */
-function held(): { readonly spawn: Spawn; readonly threads: Thread[]; readonly ids: string[] } {
-  const threads: Thread[] = [];
+function held(): { readonly spawn: Spawn; readonly threads: PoolThread[]; readonly ids: string[] } {
+  const threads: PoolThread[] = [];
   const ids: string[] = [];
   const spawn: Spawn = async (layout, seat) => {
     const before = threadIds() ?? [];

@@ -1,7 +1,7 @@
 // What is wrong with a module is told by the kernel's name, with one thread and with two, and leaves the device usable.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Device, DeviceBuffer } from '../../src/runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../src/runtime/device.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { failure } from '../runtime/failure.ts';
 import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
@@ -13,8 +13,8 @@ const traps = programOf('traps', N, '(unreachable)');
 
 describe.each([1, 2])('with %i threads', (threads) => {
   let device: Device;
-  let x: DeviceBuffer;
-  let y: DeviceBuffer;
+  let x: DeviceAllocation;
+  let y: DeviceAllocation;
   beforeAll(async () => {
     device = await WasmDevice.open('wasm', { threads });
     [x, y] = [device.allocate(4 * N), device.allocate(4 * N)];

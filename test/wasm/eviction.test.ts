@@ -7,7 +7,7 @@ import { compile, ones, setDevice, tensor, zeros, type Tensor } from '../../src/
 import type { LoadedProgram } from '../../src/runtime/device.ts';
 import type { ProgramKernel } from '../../src/runtime/program.ts';
 import { Heap } from '../../src/runtime/wasm/heap.ts';
-import { Modules } from '../../src/runtime/wasm/modules.ts';
+import { WasmModules } from '../../src/runtime/wasm/modules.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
 import { device } from '../../src/tensor/storage/device.ts';
 import { clearCache } from '../../src/tensor/realise/cache.ts';
@@ -29,7 +29,7 @@ describe('modules', () => {
 
   test('of programs that are gone are let go but for the last', () => {
     const heap = new Heap('wasm', false);
-    const modules = new Modules(heap, 'wasm', false);
+    const modules = new WasmModules(heap, 'wasm', false);
     const kept = modules.get(kernelOf(2));
     const first = modules.get(kernelOf(3));
     modules.codeOf(first);
@@ -45,7 +45,7 @@ describe('modules', () => {
   });
 
   test('that some program still runs stay', () => {
-    const modules = new Modules(new Heap('wasm', false), 'wasm', false);
+    const modules = new WasmModules(new Heap('wasm', false), 'wasm', false);
     const held = Array.from({ length: 200 }, (_, i) => modules.get(kernelOf(i + 2)));
     for (let i = 300; i < 500; i++) modules.release(modules.get(kernelOf(i)));
     for (const [i, kernel] of held.entries()) expect(modules.get(kernelOf(i + 2))).toBe(kernel);

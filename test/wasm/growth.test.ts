@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
-import type { DeviceBuffer } from '../../src/runtime/device.ts';
+import type { DeviceAllocation } from '../../src/runtime/device.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { targetOf } from '../../src/schedule/target.ts';
 import { expectEqual } from '../codegen/random/models-compare.ts';
@@ -17,7 +17,7 @@ const MiB = 2 ** 20;
 describe.each([1, 2])('on %i threads', async (threads) => {
   const grain = { program: 0, dispatch: 0, share: 0, piece: 0 };
   const device = await WasmDevice.open(`wasm:${threads}`, { threads, grain });
-  const held: DeviceBuffer[] = [];
+  const held: DeviceAllocation[] = [];
   afterAll(() => device.destroy());
 
   test('what was written before memory grew is there afterwards', async () => {

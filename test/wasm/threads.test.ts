@@ -11,7 +11,7 @@ import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import type { ProgramKernel } from '../../src/runtime/program.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { cutsOf, type Cut, type Grain } from '../../src/runtime/wasm/cut.ts';
+import { cutsOf, type JobCut, type Grain } from '../../src/runtime/wasm/cut.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { targetOf } from '../../src/schedule/target.ts';
 import { randomModel } from '../codegen/random/models.ts';
@@ -185,7 +185,7 @@ describe('updates that meet in one place', () => {
 
 describe('how work is cut', () => {
   /** The cut of a program's only step. */
-  function cutOf(kernel: Partial<ProgramKernel>, groups: number, threads: number): Cut | undefined {
+  function cutOf(kernel: Partial<ProgramKernel>, groups: number, threads: number): JobCut | undefined {
     const program = programOf('any', groups, '');
     return [...cutsOf({ ...program, kernels: [{ ...program.kernels[0]!, ...kernel }] }, threads).values()][0];
   }

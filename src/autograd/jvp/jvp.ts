@@ -10,11 +10,11 @@ import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf 
 import { showType } from '../../ir/infer.ts';
 import { onBehalf } from '../../ir/origin/origin.ts';
 import { sameShape } from '../../ir/shape.ts';
-import { foldUniform, plus, type Rule } from '../cotangent.ts';
+import { foldUniform, plus, type VjpRule } from '../cotangent.ts';
 import { derivedInputs } from '../custom.ts';
 import { rules } from '../rules.ts';
 import { loopTangent } from './loop.ts';
-import type { JvpRule, Row, Tangents } from './rule.ts';
+import type { JvpRule, JvpRow, Tangents } from './rule.ts';
 import { bilinear, jvpRules } from './rules.ts';
 import { transposed } from './transpose.ts';
 
@@ -52,7 +52,7 @@ export function tangents(
 
 /** The tangent of one node from those of its inputs. */
 function tangentOf(b: GraphBuilder, node: Node, given: Tangents): Node | undefined {
-  const row = jvpRules[node.op] as Row;
+  const row = jvpRules[node.op] as JvpRow;
   switch (row) {
     case 'flat':
       return undefined;
@@ -75,7 +75,7 @@ function tangentOf(b: GraphBuilder, node: Node, given: Tangents): Node | undefin
 
 /** Σ ∂node/∂input·tangent, each term by the reverse rule of its input. */
 function byPartials(b: GraphBuilder, node: Node, given: Tangents): Node | undefined {
-  const rule = rules[node.op] as unknown as Rule | 'flat';
+  const rule = rules[node.op] as unknown as VjpRule | 'flat';
   if (rule === 'flat') return undefined;
   let sum: Node | undefined;
   given.forEach((tangent, i) => {

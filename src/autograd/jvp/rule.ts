@@ -18,7 +18,7 @@ export type JvpRule<K extends Op = Op> = (
 ) => Node | undefined;
 
 /** A rule of its own, or what it is made of. */
-export type Row<K extends Op = Op> =
+export type JvpRow<K extends Op = Op> =
   | JvpRule<K>
   /** Nothing changes: no inputs, integers, or a derivative of 0. */
   | 'flat'

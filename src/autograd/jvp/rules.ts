@@ -25,7 +25,7 @@ import { mapRows, type ElementwiseOp, type Op } from '../../ir/ops.ts';
 import { convert, dropWhere, keepWhere, times } from '../cotangent.ts';
 import { argumentCount, customOf, siblings } from '../custom.ts';
 import { productOfOthers } from '../rules-anchor.ts';
-import type { JvpRule, Row, Tangents } from './rule.ts';
+import type { JvpRule, JvpRow, Tangents } from './rule.ts';
 import { transposed } from './transpose.ts';
 
 /** A tangent, or zeros where there is none. */
@@ -101,7 +101,7 @@ const customRow: JvpRule<'customVjp'> = (b, node, tangents) => {
   return custom.push(b, node.inputs.slice(1, 1 + count), siblings(b, node), given)[result];
 };
 
-const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
+const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   // An identity reshape marks a variable (`distinct`), which its tangent is not.
   reshape: (b, { attrs: { shape } }, [t]) => reshape(b, t!, shape as readonly number[]),
   permute: 'linear',
@@ -149,7 +149,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
 };
 
 /** The row of each op. Elementwise ones follow from the rows of rules-elementwise.ts. */
-export const jvpRules: { readonly [K in Op]: Row<K> } = {
+export const jvpRules: { readonly [K in Op]: JvpRow<K> } = {
   ...mapRows(() => 'partials' as const),
   cast: (b, { attrs: { dtype } }, [t]) => (isInexact(dtype) ? convert(b, t!, dtype) : undefined),
   where: whereRule,

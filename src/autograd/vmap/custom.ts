@@ -6,7 +6,7 @@ import { isInexact } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node, NodeOf } from '../../ir/graph.ts';
 import { argumentCount, customOf, registerCustom, type Custom } from '../custom.ts';
 import { variable } from '../variable.ts';
-import { lead, type Batch, type Operand } from './rule.ts';
+import { lead, type Batch, type BatchedOperand } from './rule.ts';
 
 /** Makes nodes of one example nodes of all (vmap.ts). */
 type Batching = (
@@ -20,7 +20,7 @@ type Batching = (
 export function customOnBatch(
   batch: Batch,
   node: NodeOf<'customVjp'>,
-  operands: readonly Operand[],
+  operands: readonly BatchedOperand[],
   batching: Batching,
 ): Node {
   const count = argumentCount(node);
@@ -61,7 +61,7 @@ function onBatch(
   const each = (
     b: GraphBuilder,
     call: (example: (node: Node) => Node) => readonly (Node | undefined)[],
-  ): (Operand | undefined)[] => {
+  ): (BatchedOperand | undefined)[] => {
     const standIns = new Map<Node, Node>();
     const given = call((node) => {
       const one = variable({ dtype: node.dtype, shape: node.shape.slice(1) });
@@ -109,7 +109,7 @@ function onBatch(
 }
 
 /** What an argument that all examples share gets from all of them. */
-function summed(b: GraphBuilder, { node, isMapped }: Operand, size: number): Node {
+function summed(b: GraphBuilder, { node, isMapped }: BatchedOperand, size: number): Node {
   if (isMapped) return reduce(b, 'sum', node, [0]);
   return isInexact(node.dtype) ? mul(b, node, size) : node;
 }

@@ -6,7 +6,7 @@ import { iterate } from '../../ir/control/iterate.ts';
 import { graphOf, regionOf } from '../../ir/text/region.ts';
 import { dims, GraphBuilder, rewrite, type Node, type NodeOf } from '../../ir/graph.ts';
 import { anyGuard, guardedRegion } from './guarded.ts';
-import { lead, moveAxis, type Batch, type Operand } from './rule.ts';
+import { lead, moveAxis, type Batch, type BatchedOperand } from './rule.ts';
 
 /** Nodes for all examples, as vmap.ts finds them. */
 type Batching = (
@@ -20,7 +20,7 @@ type Batching = (
 export function loopOnBatch(
   batch: Batch,
   node: NodeOf<'iterate'>,
-  operands: readonly Operand[],
+  operands: readonly BatchedOperand[],
   batching: Batching,
 ): Node {
   const { result, ...attrs } = node.attrs;
@@ -45,7 +45,7 @@ export function loopOnBatch(
       mapped[differs] = true;
       continue;
     }
-    const results = outputs.map((one, at): Operand => {
+    const results = outputs.map((one, at): BatchedOperand => {
       const whole = found[at];
       return { node: whole ?? one, isMapped: whole !== undefined };
     });
@@ -76,7 +76,7 @@ export function loopOnBatch(
 }
 
 /** The numbers of a draw are only known for all examples outside of the loop. */
-function checkWhole({ size }: Batch, { node, isMapped }: Operand, one: Node): void {
+function checkWhole({ size }: Batch, { node, isMapped }: BatchedOperand, one: Node): void {
   const shape = dims(node);
   if (!isMapped || (shape.length === dims(one).length + 1 && shape[0] === size)) return;
   const problem = 'a loop inside draws random numbers of the generator for each example';

@@ -6,7 +6,7 @@ import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.
 import type { Op } from '../../ir/ops.ts';
 import type { FixedShape } from '../../ir/shape.ts';
 
-export interface Operand {
+export interface BatchedOperand {
   readonly node: Node;
   /** The batch is the leading axis of the node; else all examples share it. */
   readonly isMapped: boolean;
@@ -26,11 +26,11 @@ export interface Batch {
 export type BatchRule<K extends Op = Op> = (
   batch: Batch,
   node: NodeOf<K>,
-  operands: readonly Operand[],
+  operands: readonly BatchedOperand[],
 ) => Node;
 
 /** A rule of its own, or what it is made of. */
-export type Row<K extends Op = Op> =
+export type VmapRow<K extends Op = Op> =
   | BatchRule<K>
   /** Nothing goes in, so nothing is mapped. */
   | 'source'
@@ -46,12 +46,12 @@ export type Row<K extends Op = Op> =
   | 'loop';
 
 /** The operand with the batch in front: one that is shared is repeated, which is a view. */
-export function lead({ b, size }: Batch, { node, isMapped }: Operand): Node {
+export function lead({ b, size }: Batch, { node, isMapped }: BatchedOperand): Node {
   return isMapped ? node : broadcast(b, node, [size, ...dims(node)]);
 }
 
 /** The shape of a mapped operand's one example. */
-export function exampleShape({ node, isMapped }: Operand): FixedShape {
+export function exampleShape({ node, isMapped }: BatchedOperand): FixedShape {
   return isMapped ? dims(node).slice(1) : dims(node);
 }
 

@@ -4,7 +4,7 @@
 import { broadcast, permute, reshape } from '../../ir/build.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { mapRows, type ElementwiseOp, type Op } from '../../ir/ops.ts';
-import { lead, type BatchRule, type Row } from './rule.ts';
+import { lead, type BatchRule, type VmapRow } from './rule.ts';
 import { convRule, dotRule } from './rules-contraction.ts';
 import { boundedRule, factorRule, gatherRule, searchRule } from './rules-index.ts';
 import { randomRule } from './rules-random.ts';
@@ -21,7 +21,7 @@ const broadcastRule: BatchRule<'broadcast'> = ({ b, size }, { attrs }, [x]) => {
   return broadcast(b, reshape(b, x!.node, [size, ...ones, ...own]), [size, ...shape]);
 };
 
-const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
+const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   reshape: ({ b, size }, { attrs }, [x]) => reshape(b, x!.node, [size, ...fixed(attrs.shape)]),
   permute: ({ b }, { attrs }, [x]) => permute(b, x!.node, behind(attrs.order.map((axis) => axis + 1))),
   broadcast: broadcastRule,
@@ -79,7 +79,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: Row<K> } = {
 };
 
 /** The row of each op. */
-export const batchRules: { readonly [K in Op]: Row<K> } = {
+export const batchRules: { readonly [K in Op]: VmapRow<K> } = {
   ...mapRows(() => 'elementwise' as const),
   ...others,
 };

@@ -10,7 +10,7 @@ import type { Attrs, Op } from '../../ir/ops.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { customOnBatch } from './custom.ts';
 import { loopOnBatch } from './loop.ts';
-import { lead, type Batch, type BatchRule, type Operand, type Row } from './rule.ts';
+import { lead, type Batch, type BatchRule, type BatchedOperand, type VmapRow } from './rule.ts';
 import { onLines } from './rules-index.ts';
 import { batchRules } from './rules.ts';
 
@@ -36,7 +36,7 @@ export function batched(
     const given = special(node);
     if (given !== undefined) found.set(node, given);
     else if (node.inputs.some((input) => found.has(input))) {
-      const operands = node.inputs.map((input): Operand => {
+      const operands = node.inputs.map((input): BatchedOperand => {
         const whole = found.get(input);
         return { node: whole ?? input, isMapped: whole !== undefined };
       });
@@ -49,16 +49,16 @@ export function batched(
   return nodes.map((node) => found.get(node));
 }
 
-function onBatch(batch: Batch, node: Node, operands: readonly Operand[]): Node {
+function onBatch(batch: Batch, node: Node, operands: readonly BatchedOperand[]): Node {
   const result = apply(batch, node, operands);
   if (result.dtype === node.dtype && sameShape(result.shape, [batch.size, ...node.shape])) return result;
   const problem = `${node.op} of ${batch.size} examples, ${showType(node)} each, became ${showType(result)}`;
   throw new CompilerBug('vmap', problem);
 }
 
-function apply(batch: Batch, node: Node, operands: readonly Operand[]): Node {
+function apply(batch: Batch, node: Node, operands: readonly BatchedOperand[]): Node {
   const { b } = batch;
-  const row = batchRules[node.op] as Row;
+  const row = batchRules[node.op] as VmapRow;
   const add = (nodes: readonly Node[], attrs: Attrs): Node => b.add(node.op as Op, nodes, attrs) as Node;
   switch (row) {
     case 'custom':

@@ -43,13 +43,13 @@ export async function prepare(workload: TimedWorkload): Promise<Prepared> {
 }
 
 /** How long to warm up and to measure, at least. */
-export interface Effort {
+export interface MeasureEffort {
   readonly warmMs: number;
   readonly budgetMs: number;
   readonly leastRuns: number;
 }
 
-export const defaultEffort: Effort = { warmMs: 300, budgetMs: 700, leastRuns: 5 };
+export const defaultEffort: MeasureEffort = { warmMs: 300, budgetMs: 700, leastRuns: 5 };
 
 /** Of a list of times. */
 export interface Spread {
@@ -74,7 +74,11 @@ export interface Measured {
  * Measures a workload on the chosen device. Its `error` is NaN where the result is not to be
  * checked.
  */
-export async function measure(workload: TimedWorkload, effort: Effort, isChecked = true): Promise<Measured> {
+export async function measure(
+  workload: TimedWorkload,
+  effort: MeasureEffort,
+  isChecked = true,
+): Promise<Measured> {
   const prepared = await prepare(workload);
   const first = await timed(prepared.run);
   const error = isChecked ? await check(workload, prepared) : Number.NaN;

@@ -15,7 +15,7 @@ import { showBytes, table } from '../../table.ts';
 import { buildSchedules } from './schedules.ts';
 import { buildSource } from './source.ts';
 import { chosenFormat, fixOption } from '../program/choice.ts';
-import { text, UsageError, wholeNumber, type Command, type Values } from '../command.ts';
+import { text, UsageError, wholeNumber, type Command, type OptionValues } from '../command.ts';
 import { version } from '../version.ts';
 
 /** In the order in which bundles try them. */
@@ -255,7 +255,7 @@ function dispatchesOf(manifest: Manifest, target: BundleTarget): number {
   return steps.filter(({ kind }) => kind === 'dispatch').length;
 }
 
-function chosenTargets(values: Values): BundleTarget[] {
+function chosenTargets(values: OptionValues): BundleTarget[] {
   const names = (text(values, 'target') ?? usual).split(',').map((name) => name.trim());
   const strange = names.find((name) => !(known as readonly string[]).includes(name));
   if (strange !== undefined)
@@ -263,7 +263,7 @@ function chosenTargets(values: Values): BundleTarget[] {
   return known.filter((name) => names.includes(name));
 }
 
-function chosenArchs(values: Values, targets: readonly BundleTarget[]): readonly string[] {
+function chosenArchs(values: OptionValues, targets: readonly BundleTarget[]): readonly string[] {
   const list = text(values, 'arch');
   if (list === undefined) return usualArchs;
   if (!targets.includes('cuda')) throw new UsageError('--arch: expects --target with cuda');

@@ -2,17 +2,17 @@
 // devices of this machine.
 
 import { readFile } from 'node:fs/promises';
-import type { FindSchedules } from '../../aot/bundle.ts';
+import type { FindBundleSchedules } from '../../aot/bundle.ts';
 import { setDevice } from '../../index.ts';
 import type { BundleTarget } from '../../bundle-runtime/manifest.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { parseBook, type Book } from '../../tune/book.ts';
 import { partsOfKey, problemKey } from '../../tune/key.ts';
 import { schedulesFor } from '../../tune/tune.ts';
-import { text, UsageError, type Output, type Values } from '../command.ts';
+import { text, UsageError, type Output, type OptionValues } from '../command.ts';
 
 export interface BuildSchedules {
-  readonly find: FindSchedules;
+  readonly find: FindBundleSchedules;
   /** How many kinds of contractions have a schedule from there, by target. */
   counts(): Readonly<Partial<Record<BundleTarget, number>>>;
 }
@@ -23,14 +23,17 @@ type Device = Awaited<ReturnType<typeof device>>;
  * What --schedules and --tune ask for; undefined where they do not. Throws UsageError at a file
  * that is not there.
  */
-export async function buildSchedules(values: Values, output: Output): Promise<BuildSchedules | undefined> {
+export async function buildSchedules(
+  values: OptionValues,
+  output: Output,
+): Promise<BuildSchedules | undefined> {
   const file = text(values, 'schedules');
   const tune = values['tune'] === true;
   if (file === undefined && !tune) return undefined;
   const book = file === undefined ? new Map() : parseBook(file, await contentOf(file));
   const used = new Map<BundleTarget, Set<string>>();
   const opened = new Map<BundleTarget, Promise<Device | undefined>>();
-  const find: FindSchedules = async (name, graph, target, options) => {
+  const find: FindBundleSchedules = async (name, graph, target, options) => {
     const pinned = ofTarget(book, name, file ?? '');
     let measured: Awaited<ReturnType<typeof schedulesFor>> | undefined;
     if (tune) {

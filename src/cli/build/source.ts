@@ -8,7 +8,7 @@ import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { handleOf } from '../../tensor/tensor.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { isOnnxFile, onnxPrograms } from '../program/choice.ts';
-import { text, texts, UsageError, type Values } from '../command.ts';
+import { text, texts, UsageError, type OptionValues } from '../command.ts';
 import { besideRanges, readSizes, type GivenSizes } from '../program/dims.ts';
 import { argumentsFor, declaredSizes, loadModule, type Exports } from '../program/module-file.ts';
 
@@ -20,7 +20,7 @@ export interface BuildSource {
 }
 
 /** The functions of a file. Throws UsageError where they, or inputs for them, are not there. */
-export async function buildSource(file: string, values: Values): Promise<BuildSource> {
+export async function buildSource(file: string, values: OptionValues): Promise<BuildSource> {
   const given = readSizes(texts(values, 'dim'));
   const fixes = texts(values, 'fix');
   if (isOnnxFile(file)) {

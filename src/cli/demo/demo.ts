@@ -7,7 +7,7 @@ import * as sn from '../../index.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, showCount, table } from '../../table.ts';
 import { device } from '../../tensor/storage/device.ts';
-import { LanguageModel, type LanguageSettings } from './language.ts';
+import { CharacterModel, type LanguageSettings } from './language.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
 import { plot } from './plot.ts';
 
@@ -67,7 +67,7 @@ export const demoCommand: Command = {
     const length = wholeNumber(values, 'length', 240, 0);
     const source = await sourceText(text(values, 'text'));
     const { facts } = await device();
-    const model = new LanguageModel(source, { ...settings, steps });
+    const model = new CharacterModel(source, { ...settings, steps });
     const kernels = model.explainStep(targetOf(facts));
     const say = values['json'] === true ? output.note : output.line;
     say(`device   ${facts.name}: ${facts.description}`);
@@ -110,7 +110,7 @@ async function sourceText(file: string | undefined): Promise<string> {
 
 /** Runs the steps, saying how it goes. */
 async function train(
-  model: LanguageModel,
+  model: CharacterModel,
   steps: number,
   output: Output,
 ): Promise<{ losses: number[]; msPerStep: number }> {

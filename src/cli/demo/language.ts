@@ -12,7 +12,7 @@ import {
   decode,
   decoderLoss,
   initDecoder,
-  type Decoder,
+  type DecoderParameters,
   type DecoderSizes,
 } from '../../workloads/transformer.ts';
 
@@ -25,19 +25,19 @@ export interface LanguageSettings extends Omit<DecoderSizes, 'vocabulary'> {
 }
 
 /** What a step takes and gives back. */
-type State = { readonly model: Decoder; readonly optimizer: OptimizerState };
+type State = { readonly model: DecoderParameters; readonly optimizer: OptimizerState };
 
 type Step = (state: State, text: Tensor, rate: TensorLike) => { state: State; loss: Tensor };
 
 /** A character model in training. */
-export class LanguageModel {
+export class CharacterModel {
   readonly settings: LanguageSettings;
   readonly alphabet: Alphabet;
   /** The function that `train` runs, uncompiled, for `explain`. */
   readonly step: Step;
   readonly #text: Tensor;
   readonly #compiled: Step;
-  readonly #next: (model: Decoder, tokens: Tensor, last: Tensor, heat: TensorLike) => Tensor;
+  readonly #next: (model: DecoderParameters, tokens: Tensor, last: Tensor, heat: TensorLike) => Tensor;
   readonly #schedule: (step: number) => number;
   #state: State;
   #done = 0;
@@ -56,13 +56,13 @@ export class LanguageModel {
       const starts = sn.randint(0, numbers.length - context, [batch, 1]);
       const windows = whole.take(starts.add(sn.arange(context + 1)));
       const [tokens, targets] = [windows.narrow(1, 0, context), windows.narrow(1, 1, context)];
-      const loss = (p: Decoder): Tensor => decoderLoss(p, tokens, targets, heads);
+      const loss = (p: DecoderParameters): Tensor => decoderLoss(p, tokens, targets, heads);
       const { value, grad } = sn.valueAndGrad(loss)(state.model);
       const [next, after] = optimizer.update(state.model, grad, state.optimizer, { lr });
       return { state: { model: next, optimizer: after }, loss: value };
     };
     this.#compiled = sn.compile(this.step, { donate: [0] });
-    this.#next = sn.compile((p: Decoder, tokens: Tensor, last: Tensor, heat: TensorLike) => {
+    this.#next = sn.compile((p: DecoderParameters, tokens: Tensor, last: Tensor, heat: TensorLike) => {
       const logits = decode(p, tokens, heads).reshape([context, this.alphabet.size]);
       return sn.multinomial(logits.indexSelect(0, last).div(heat).softmax(), 1, { replacement: true });
     });

@@ -16,7 +16,7 @@ import { setDevice } from '../../index.ts';
 import { softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
-import { text, UsageError, type Command, type Output, type Values } from '../command.ts';
+import { text, UsageError, type Command, type Output, type OptionValues } from '../command.ts';
 
 /** Recorded graphs of more nodes are shown only when asked for. */
 const longGraph = 60;
@@ -76,7 +76,7 @@ export const explainCommand: Command = {
   },
 };
 
-function show(explanation: Explanation, values: Values, output: Output): void {
+function show(explanation: Explanation, values: OptionValues, output: Output): void {
   const nodes = explanation.graph.split('\n').length - 4;
   const graph = values['graph'] === true || nodes <= longGraph;
   if (!graph) output.note(`the recorded graph has ${nodes} nodes: --graph shows it`);
@@ -108,7 +108,7 @@ function onlyKernel(explanation: Explanation, place: number): OneKernel {
 }
 
 /** The target that options name. */
-async function namedTarget(values: Values): Promise<Target | undefined> {
+async function namedTarget(values: OptionValues): Promise<Target | undefined> {
   const name = text(values, 'device');
   if (name === undefined) return values['software'] === true ? softwareTarget : undefined;
   if (values['software'] === true) throw new UsageError('explain takes --device or --software, not both');

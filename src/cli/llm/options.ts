@@ -3,7 +3,7 @@
 import type { GenerateOptions, LanguageModel } from '../../llm/index.ts';
 import { loadModel } from '../../llm/index.ts';
 import { showBytes } from '../../table.ts';
-import { text, UsageError, wholeNumber, type Option, type Output, type Values } from '../command.ts';
+import { text, UsageError, wholeNumber, type Option, type Output, type OptionValues } from '../command.ts';
 
 /** Options of every command that loads a model. */
 export const modelOptions: Readonly<Record<string, Option>> = {
@@ -41,7 +41,7 @@ export const writingOptions: Readonly<Record<string, Option>> = {
 };
 
 /** The file that the command was given. */
-export function modelPath(command: string, values: Values): string {
+export function modelPath(command: string, values: OptionValues): string {
   const path = text(values, 'model');
   if (path !== undefined) return path;
   throw new UsageError(`${command}: expects a model\n  try: sinter ${command} model.gguf`);
@@ -50,7 +50,7 @@ export function modelPath(command: string, values: Values): string {
 /** Loads the model that a command line names; `most` tokens are what it needs at least. */
 export async function openModel(
   command: string,
-  values: Values,
+  values: OptionValues,
   output: Output,
   most?: number,
   sequences = 1,
@@ -72,7 +72,7 @@ export async function openModel(
 }
 
 /** How the text is to be written. */
-export function writingOf(values: Values): GenerateOptions {
+export function writingOf(values: OptionValues): GenerateOptions {
   const optional = <K extends string>(option: string, name: K): Partial<Record<K, number>> => {
     const value = aNumber(values, option);
     return value === undefined ? {} : ({ [name]: value } as Partial<Record<K, number>>);
@@ -90,7 +90,7 @@ export function writingOf(values: Values): GenerateOptions {
   };
 }
 
-function aNumber(values: Values, name: string): number | undefined {
+function aNumber(values: OptionValues, name: string): number | undefined {
   const given = text(values, name);
   if (given === undefined) return undefined;
   const value = Number(given);

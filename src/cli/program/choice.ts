@@ -5,7 +5,7 @@ import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
 import { workloads } from '../../workloads/all.ts';
 import { timedWorkloads } from '../../workloads/timed/workloads.ts';
 import type { Workload } from '../../workloads/workload.ts';
-import { text, texts, UsageError, type Command, type Option, type Values } from '../command.ts';
+import { text, texts, UsageError, type Command, type Option, type OptionValues } from '../command.ts';
 import { readDims } from './dims.ts';
 import { fromPackage } from '../../packages/missing.ts';
 import { programFile, type FileProgram } from './module-file.ts';
@@ -58,7 +58,7 @@ export const programDetails: string =
  * The file's program, or the workload. Throws UsageError where
  * neither or both are given.
  */
-export async function chosenProgram(values: Values, command: string): Promise<FileProgram> {
+export async function chosenProgram(values: OptionValues, command: string): Promise<FileProgram> {
   const [file, workload] = [text(values, 'file'), text(values, 'workload')];
   if (file !== undefined && workload !== undefined)
     throw new UsageError(`${command} takes a file or --workload, not both`);
@@ -88,7 +88,7 @@ export async function onnxPrograms(file: string): Promise<typeof import('./onnx-
 }
 
 /** How weights are stored, by `--dtype`; f32 where nothing is said. */
-export function chosenFormat(values: Values): WeightFormat {
+export function chosenFormat(values: OptionValues): WeightFormat {
   const name = text(values, 'dtype') ?? 'f32';
   const format = weightFormats.find((known) => known === name);
   if (format !== undefined) return format;

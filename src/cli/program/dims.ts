@@ -1,6 +1,6 @@
 // Sizes that a model leaves open, as they are given at a command line.
 
-import { sizesIn, type Range, type Ranges } from '../../aot/sizes.ts';
+import { sizesIn, type SizeRange, type SizeRanges } from '../../aot/sizes.ts';
 import { UsageError } from '../command.ts';
 
 /**
@@ -24,7 +24,7 @@ const [mostInList, mostInRange] = [1024, 2 ** 24];
 /** Sizes as they are given: each of a list, or all within a range. */
 export interface GivenSizes {
   readonly lists: ReadonlyMap<string, readonly number[]>;
-  readonly ranges: Ranges;
+  readonly ranges: SizeRanges;
 }
 
 /**
@@ -33,9 +33,9 @@ export interface GivenSizes {
  * anything else.
  */
 export function readSizes(texts: readonly string[]): GivenSizes {
-  const parts = new Map<string, Range[]>();
+  const parts = new Map<string, SizeRange[]>();
   for (const text of texts) {
-    let current: Range[] | undefined;
+    let current: SizeRange[] | undefined;
     for (const part of text.split(',')) {
       const found = /^\s*(?:([^=]+?)\s*=\s*)?(\d+)(?:\.\.(\d+)(?::([1-9]\d*))?)?\s*$/.exec(part);
       const [, name, first = '', last = first, step = '1'] = found ?? [];
@@ -51,9 +51,9 @@ export function readSizes(texts: readonly string[]): GivenSizes {
     }
   }
   const lists = new Map<string, readonly number[]>();
-  const ranges = new Map<string, Range>();
+  const ranges = new Map<string, SizeRange>();
   for (const [name, all] of parts) {
-    const [only, ...others] = all as [Range, ...Range[]];
+    const [only, ...others] = all as [SizeRange, ...SizeRange[]];
     const isRange = others.length === 0 && only.max > only.min && only.min > 0;
     if (isRange && only.min % only.multipleOf === 0) {
       ranges.set(name, only);
@@ -84,7 +84,7 @@ export function besideRanges({ lists, ranges }: GivenSizes): GivenSizes {
   };
 }
 
-function spanOf(sizes: readonly number[]): Range {
+function spanOf(sizes: readonly number[]): SizeRange {
   const multipleOf = sizes.reduce((divisor, size) => {
     let [a, b] = [divisor, size];
     while (b !== 0) [a, b] = [b, a % b];

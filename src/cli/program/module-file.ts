@@ -6,7 +6,7 @@ import * as nodeModule from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
-import type { Range } from '../../aot/sizes.ts';
+import type { SizeRange } from '../../aot/sizes.ts';
 import { dim, Tensor } from '../../index.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { UsageError } from '../command.ts';
@@ -101,9 +101,9 @@ export function declaredSizes(found: Exports, file: string): GivenSizes {
   const { dims = {} } = found;
   const isSize = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
   const lists = new Map<string, readonly number[]>();
-  const ranges = new Map<string, Range>();
+  const ranges = new Map<string, SizeRange>();
   for (const [name, value] of Object.entries(dims as object)) {
-    const { min = 1, max, multipleOf = 1 } = Object(value) as Partial<Range>;
+    const { min = 1, max, multipleOf = 1 } = Object(value) as Partial<SizeRange>;
     if (isSize(max)) {
       const { min: first, max: last } = dim(name, { min, max: max!, multipleOf });
       if (last > first) ranges.set(name, { min: first, max: last, multipleOf });

@@ -43,7 +43,7 @@ export interface Tolerance {
 }
 
 /** An output beside what it should be. */
-export interface Comparison {
+export interface OutputComparison {
   readonly name: string;
   readonly ok: boolean;
   /** What is wrong with the type, where that is so; then nothing else is compared. */
@@ -64,7 +64,7 @@ export async function compared(
   got: HostTensor,
   expected: HostTensor,
   { rtol, atol }: Tolerance,
-): Promise<Comparison> {
+): Promise<OutputComparison> {
   if (got.shape.join() !== expected.shape.join()) {
     const problem = `it has the shape [${got.shape.join(', ')}], expected [${expected.shape.join(', ')}]`;
     return { name, ok: false, problem };
@@ -91,7 +91,7 @@ export async function compared(
 }
 
 /** A comparison in words. */
-export function showComparison(one: Comparison, { rtol, atol }: Tolerance): string {
+export function showComparison(one: OutputComparison, { rtol, atol }: Tolerance): string {
   const { name, ok, problem, difference = 0, at = [], got, expected, wrong = 0, count = 0 } = one;
   if (problem !== undefined) return `${name}: wrong: ${problem}`;
   const where = difference === 0 ? '' : ` at [${at.join(', ')}]: ${got}, expected ${expected}`;

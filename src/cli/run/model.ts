@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
-import { elementsOf, type Elements } from '../../aot/arrays.ts';
+import { elementsOf, type TypedElements } from '../../aot/arrays.ts';
 import { argumentNames } from '../../aot/names.ts';
 import { outputName, placesOf, twin } from '../../aot/names.ts';
 import { compile, Tensor, type DType } from '../../index.ts';
@@ -216,7 +216,7 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
         `loading: ${Math.floor((100 * loadedBytes) / Math.max(1, totalBytes))} % of the weights, ${compiledKernels} of ${totalKernels} kernels`,
       ),
   });
-  const call = model[name] as (inputs: Record<string, unknown>) => Promise<Record<string, Elements>>;
+  const call = model[name] as (inputs: Record<string, unknown>) => Promise<Record<string, TypedElements>>;
   const inputs = entry.inputs.map((input): ModelPort =>
     input.kind === 'tensor'
       ? { name: input.name, dtype: input.dtype, shape: input.shape }
@@ -242,7 +242,7 @@ async function bundleModel(folder: string, choice: ModelChoice): Promise<Runnabl
       const values = Object.fromEntries(
         entry.inputs.map((input) => {
           const { dtype, data, shape } = given.get(input.name)!;
-          const elements: Elements = elementsOf(dtype, data);
+          const elements: TypedElements = elementsOf(dtype, data);
           const number = input.kind === 'number' ? (elements as Float64Array)[0] : undefined;
           return [input.name, number ?? { data: elements, shape }];
         }),

@@ -16,7 +16,7 @@ export interface KernelTime {
   readonly bytes: number;
 }
 
-export interface Profile {
+export interface RunProfile {
   readonly kernels: readonly KernelTime[];
   /** False where the device has no clock: shares are modelled from flops and bytes. */
   readonly measured: boolean;
@@ -29,7 +29,7 @@ const flopsPerByte = 16;
 const mostRows = 30;
 
 /** The steps of a call, by the medians of several. */
-export function profileOf(calls: readonly (readonly Span[])[]): Profile {
+export function profileOf(calls: readonly (readonly Span[])[]): RunProfile {
   const last = calls.at(-1) ?? [];
   const alike = calls.filter(
     (call) => call.length === last.length && call.every(({ name }, i) => name === last[i]!.name),
@@ -58,7 +58,7 @@ function medianOf(times: readonly (number | undefined)[]): number | undefined {
 }
 
 /** The dearest kernels first. */
-export function profileTable({ kernels, measured, calls }: Profile): string {
+export function profileTable({ kernels, measured, calls }: RunProfile): string {
   if (kernels.length === 0) return 'no kernels ran: the interpreter has none, and constants need none';
   const dearest = kernels.toSorted((a, b) => b.share - a.share);
   const row = (name: string, kind: string, part: readonly KernelTime[]): string[] => {
@@ -90,7 +90,7 @@ export function profileTable({ kernels, measured, calls }: Profile): string {
 }
 
 /** Events of Chrome's trace format: kernels one behind the other, each as long as it took. */
-export function traceOf({ kernels, measured }: Profile, name: string): readonly object[] {
+export function traceOf({ kernels, measured }: RunProfile, name: string): readonly object[] {
   const events: object[] = [{ name: 'process_name', ph: 'M', pid: 1, tid: 1, args: { name } }];
   let at = 0;
   for (const { name: kernel, kind, run, microseconds, share, flops, bytes } of kernels) {

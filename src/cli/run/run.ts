@@ -7,19 +7,27 @@ import { setDevice } from '../../index.ts';
 import type { HostTensor } from '../../io/index.ts';
 import { table } from '../../table.ts';
 import { profileCalls } from '../../tensor/profile.ts';
-import { text, texts, UsageError, wholeNumber, type Command, type Output, type Values } from '../command.ts';
+import {
+  text,
+  texts,
+  UsageError,
+  wholeNumber,
+  type Command,
+  type Output,
+  type OptionValues,
+} from '../command.ts';
 import {
   compared,
   showComparison,
   showNumber,
   summaryOf,
-  type Comparison,
+  type OutputComparison,
   type Summary,
 } from './comparison.ts';
 import { modelFile, type NamedTensors, type RunnableModel } from './model.ts';
 import { readInputs } from './inputs.ts';
 import { readDims } from '../program/dims.ts';
-import { profileOf, profileTable, traceOf, type Profile } from './profile.ts';
+import { profileOf, profileTable, traceOf, type RunProfile } from './profile.ts';
 import { checkFolder, checkWritable, namedFile, readTensorFile, writeTensorFile } from './tensor-files.ts';
 
 /** Calls that a profile is the median of. */
@@ -31,10 +39,10 @@ export interface RunResult {
   readonly device: string;
   readonly outputs: readonly Summary[];
   readonly written: readonly string[];
-  readonly comparisons: readonly Comparison[];
+  readonly comparisons: readonly OutputComparison[];
   /** Milliseconds: until the model was open, of the first call, and of those after it. */
   readonly times: Times;
-  readonly profile?: Profile;
+  readonly profile?: RunProfile;
 }
 
 interface Times {
@@ -122,7 +130,7 @@ export const runCommand: Command = {
       const { results, times } = await timedCalls(call, repeat, output);
       const profile = profiled ? await profiledRun(model, call, output) : undefined;
       const written = await writeOutputs(outputs, results);
-      const comparisons: Comparison[] = [];
+      const comparisons: OutputComparison[] = [];
       for (const expected of texts(values, 'expect').map(namedFile)) {
         const [name, got] = chosenOutput(results, expected.name, '--expect');
         comparisons.push(await compared(name, got, await readTensorFile(expected.file), tolerance));
@@ -153,7 +161,7 @@ export const runCommand: Command = {
 
 function show(
   { device, outputs, written, comparisons, times, profile, model }: RunResult,
-  values: Values,
+  values: OptionValues,
   output: Output,
 ): void {
   if (written.length === 0 && comparisons.length === 0) {
@@ -201,7 +209,7 @@ async function profiledRun(
   { steps }: RunnableModel,
   call: () => Promise<NamedTensors>,
   output: Output,
-): Promise<Profile> {
+): Promise<RunProfile> {
   if (steps !== undefined) return profileOf([steps]);
   output.live('run: timing kernels');
   return profileOf(await profileCalls(call, profiledCalls));
@@ -237,7 +245,7 @@ function chosenOutput(
   throw new UsageError(`${option}: ${problem}: expected NAME=FILE with ${[...results.keys()].join(', ')}`);
 }
 
-function number(values: Values, name: string, fallback: number): number {
+function number(values: OptionValues, name: string, fallback: number): number {
   const given = text(values, name);
   if (given === undefined) return fallback;
   const value = Number(given);
@@ -246,7 +254,7 @@ function number(values: Values, name: string, fallback: number): number {
 }
 
 /** Numbers between commas; none where the option is not given. */
-function numbers(values: Values, name: string): readonly number[] {
+function numbers(values: OptionValues, name: string): readonly number[] {
   const list = text(values, name)?.split(',') ?? [];
   const strange = list.find((part) => part.trim() === '' || !Number.isFinite(Number(part)));
   if (strange !== undefined)

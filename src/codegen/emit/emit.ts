@@ -30,7 +30,7 @@ interface EmitOptions {
   readonly relaxedSimd?: boolean;
 }
 
-export type Emitter = (loop: Loop, options: EmitOptions) => Emitted;
+export type EmitLoop = (loop: Loop, options: EmitOptions) => Emitted;
 
 /** The writers of each language; the interpreter runs graphs. */
 export type Languages = {
@@ -45,7 +45,7 @@ export const languages: Languages = {
   wasm: new Slot('the emitter of WebAssembly'),
 };
 
-const emitters: Readonly<Record<TargetId, Emitter>> = {
+const emitters: Readonly<Record<TargetId, EmitLoop>> = {
   wgsl: (loop, options) => ({ source: languages.wgsl.value(loop, options) }),
   cuda: (loop) => languages.cuda.value(loop),
   wasm: (loop, options) => {
@@ -66,6 +66,6 @@ function base64(bytes: Uint8Array): string {
 }
 
 /** The emitter of a target's language. */
-export function emitterOf(target: TargetId): Emitter {
+export function emitterOf(target: TargetId): EmitLoop {
   return emitters[target];
 }

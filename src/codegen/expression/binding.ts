@@ -9,7 +9,7 @@ import type { Value } from '../loop/loop.ts';
  * How the axes of a kernel are run over: a substitution into template indices, and the value of
  * each template atom.
  */
-export interface Binding {
+export interface AxisBinding {
   readonly substitution: ReadonlyMap<IndexExpr, IndexExpr>;
   readonly atoms: ReadonlyMap<IndexExpr, Value>;
 }

@@ -33,7 +33,7 @@ import {
   type LoopBuilder,
 } from '../loop/builder.ts';
 import type { RegisterType, Value, Width } from '../loop/loop.ts';
-import type { Binding, LoweringOptions } from './binding.ts';
+import type { AxisBinding, LoweringOptions } from './binding.ts';
 import { clamped, convert, converted, isNarrow, rounded, wide } from './convert.ts';
 import { decoding } from './decoding.ts';
 import { eachLane, firstLane, laneAtom, laneOf } from './lanes.ts';
@@ -70,7 +70,7 @@ export class Lowering {
   readonly #instead: LoweringOptions['instead'];
   readonly #certain: LoweringOptions['certain'];
   readonly #pool: ExprPool;
-  readonly #binding: Binding;
+  readonly #binding: AxisBinding;
   readonly #bufferOf: (node: Node) => string;
   /** What the body has computed so far, per anchor node. */
   readonly results: Map<Node, Value> = new Map();
@@ -82,7 +82,7 @@ export class Lowering {
   constructor(
     b: LoopBuilder,
     pool: ExprPool,
-    binding: Binding,
+    binding: AxisBinding,
     bufferOf: (node: Node) => string,
     options: LoweringOptions = {},
   ) {

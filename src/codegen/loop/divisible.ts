@@ -5,12 +5,12 @@ import type { Loop, Value } from './loop.ts';
 import { statementsIn } from './walk.ts';
 
 /** The largest power of two (up to 16) known to divide each immutable variable. */
-export type Known = ReadonlyMap<string, number>;
+export type KnownDivisors = ReadonlyMap<string, number>;
 
 const most = 16;
 
 /** Follows every `let` and loop counter of the Loop. */
-export function divisors(loop: Loop): Known {
+export function divisors(loop: Loop): KnownDivisors {
   const known = new Map<string, number>();
   for (const stmt of statementsIn(loop.body)) {
     if (stmt.kind === 'let' && stmt.value.type === 'i32' && stmt.value.width === 1)
@@ -21,11 +21,11 @@ export function divisors(loop: Loop): Known {
 }
 
 /** Whether `value` is proven to be a multiple of `of`, a power of two. */
-export function isMultiple(value: Value, of: number, known: Known): boolean {
+export function isMultiple(value: Value, of: number, known: KnownDivisors): boolean {
   return of === 1 || divisor(value, known) % of === 0;
 }
 
-function divisor(value: Value, known: Known): number {
+function divisor(value: Value, known: KnownDivisors): number {
   if (value.kind === 'constant') return powerIn(value.value);
   if (value.kind === 'variable') return known.get(value.name) ?? 1;
   if (value.kind !== 'op') return 1;

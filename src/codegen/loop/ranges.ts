@@ -4,10 +4,10 @@
 import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
 
 /** All values between the two, ends included. */
-export type Range = readonly [lo: number, hi: number];
+export type ValueRange = readonly [lo: number, hi: number];
 
 /** What is known of each immutable i32 variable. */
-export type Ranges = ReadonlyMap<string, Range>;
+export type ValueRanges = ReadonlyMap<string, ValueRange>;
 
 const largest = 2147483647;
 
@@ -15,9 +15,9 @@ const largest = 2147483647;
  * Follows every `let` and loop counter of the Loop. `whole`: only what follows from both ends of all that a value is made of, and not
  * the one end that `max(x, 0)` has whatever x is.
  */
-export function rangesOf(loop: Loop, whole = false): Ranges {
-  const known = new Map<string, Range>();
-  const note = (name: string, range: Range | undefined): void => {
+export function rangesOf(loop: Loop, whole = false): ValueRanges {
+  const known = new Map<string, ValueRange>();
+  const note = (name: string, range: ValueRange | undefined): void => {
     if (range !== undefined) known.set(name, range);
   };
   const visit = (body: readonly Stmt[]): void => {
@@ -47,7 +47,10 @@ export function rangesOf(loop: Loop, whole = false): Ranges {
  * Narrows the ranges of variables that a condition compares with constants, as `1 ≤ group and group < 8` does, and gives what they were:
  * what is computed of them where the condition holds has narrower ranges too.
  */
-function limitedBy(condition: Value, known: Map<string, Range>): readonly (readonly [string, Range])[] {
+function limitedBy(
+  condition: Value,
+  known: Map<string, ValueRange>,
+): readonly (readonly [string, ValueRange])[] {
   if (condition.kind !== 'op') return [];
   const [left, right] = condition.args;
   if (left === undefined || right === undefined) return [];
@@ -58,11 +61,15 @@ function limitedBy(condition: Value, known: Map<string, Range>): readonly (reado
   }
   if (condition.op !== 'lt' && condition.op !== 'le') return [];
   const strict = condition.op === 'lt' ? 1 : 0;
-  const narrowed = (variable: Value, low: number, high: number): readonly (readonly [string, Range])[] => {
+  const narrowed = (
+    variable: Value,
+    low: number,
+    high: number,
+  ): readonly (readonly [string, ValueRange])[] => {
     const before =
       variable.kind === 'variable' && variable.type === 'i32' ? known.get(variable.name) : undefined;
     if (before === undefined || variable.kind !== 'variable') return [];
-    const after: Range = [Math.max(before[0], low), Math.min(before[1], high)];
+    const after: ValueRange = [Math.max(before[0], low), Math.min(before[1], high)];
     // An empty range belongs to a branch that is never taken.
     if (after[0] <= after[1]) known.set(variable.name, after);
     return [[variable.name, before]];
@@ -73,19 +80,19 @@ function limitedBy(condition: Value, known: Map<string, Range>): readonly (reado
 }
 
 /** Whether no lane of an i32 value is ever below 0. */
-export function isNonnegative(value: Value, loop: Loop, known: Ranges): boolean {
+export function isNonnegative(value: Value, loop: Loop, known: ValueRanges): boolean {
   const range = rangeOf(value, loop, known);
   return range !== undefined && range[0] >= 0;
 }
 
 /** Whether an i32 value is known not to have wrapped around where it was computed. */
-export function isBounded(value: Value, loop: Loop, known: Ranges): boolean {
+export function isBounded(value: Value, loop: Loop, known: ValueRanges): boolean {
   return rangeOf(value, loop, known) !== undefined;
 }
 
 /** The range of an i32 value as mathematics has it, from whole ranges: beyond 32 bits where the value may wrap around. */
-export function resultRange(value: Value, loop: Loop, known: Ranges): Range | undefined {
-  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known, true);
+export function resultRange(value: Value, loop: Loop, known: ValueRanges): ValueRange | undefined {
+  const of = (inner: Value): ValueRange | undefined => rangeOf(inner, loop, known, true);
   return value.kind === 'op' ? resultOf(value, of, true) : of(value);
 }
 
@@ -98,7 +105,7 @@ export function isPowerOfTwo(value: number): boolean {
 export function withShifts(
   { op, args, type }: Extract<Value, { kind: 'op' }>,
   loop: Loop,
-  known: Ranges,
+  known: ValueRanges,
 ): LoopOp {
   if (type !== 'i32' || (op !== 'div' && op !== 'mod')) return op;
   const by = args[1]!;
@@ -107,8 +114,8 @@ export function withShifts(
   return op === 'div' ? 'floorDiv' : 'floorMod';
 }
 
-function rangeOf(value: Value, loop: Loop, known: Ranges, whole = false): Range | undefined {
-  const of = (inner: Value): Range | undefined => rangeOf(inner, loop, known, whole);
+function rangeOf(value: Value, loop: Loop, known: ValueRanges, whole = false): ValueRange | undefined {
+  const of = (inner: Value): ValueRange | undefined => rangeOf(inner, loop, known, whole);
   switch (value.kind) {
     case 'constant':
       return [value.value, value.value];
@@ -137,9 +144,9 @@ function rangeOf(value: Value, loop: Loop, known: Ranges, whole = false): Range 
 
 function resultOf(
   { op, args }: Extract<Value, { kind: 'op' }>,
-  of: (value: Value) => Range | undefined,
+  of: (value: Value) => ValueRange | undefined,
   whole: boolean,
-): Range | undefined {
+): ValueRange | undefined {
   const [a, b, c] = args.map(of);
   if (op === 'where') return b === undefined || c === undefined ? undefined : hull(b, c);
   if (op === 'neg' && a !== undefined) return Number.isFinite(a[0]) ? [-a[1], -a[0]] : undefined;
@@ -183,17 +190,17 @@ function resultOf(
 }
 
 /** A result that may wrap around could be anything. */
-function inWord(range: Range | undefined): Range | undefined {
+function inWord(range: ValueRange | undefined): ValueRange | undefined {
   return range !== undefined && (range[0] >= -largest - 1 || range[0] === -Infinity) && range[1] <= largest
     ? range
     : undefined;
 }
 
 /** Whether nothing in the range leaves 32 bits, or would when it is negated. */
-export function fitsWord(range: Range): boolean {
+export function fitsWord(range: ValueRange): boolean {
   return range[0] >= -largest && range[1] <= largest;
 }
 
-function hull(a: Range, b: Range): Range {
+function hull(a: ValueRange, b: ValueRange): ValueRange {
   return [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 }

@@ -8,7 +8,7 @@ import { CompilerBug } from '../../errors.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
 import { printLoop, printValue } from './print.ts';
-import { fitsWord, rangesOf, resultRange, type Ranges } from './ranges.ts';
+import { fitsWord, rangesOf, resultRange, type ValueRanges } from './ranges.ts';
 import { statementsIn, valuesOf } from './walk.ts';
 
 /** Throws a CompilerBug for arithmetic on indices that may leave 32 bits. */
@@ -21,7 +21,7 @@ const choices: ReadonlySet<LoopOp> = new Set<LoopOp>(['where', 'min', 'max']);
 
 class Verifier {
   readonly #loop: Loop;
-  readonly #known: Ranges;
+  readonly #known: ValueRanges;
 
   constructor(loop: Loop) {
     this.#loop = loop;

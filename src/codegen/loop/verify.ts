@@ -8,7 +8,7 @@ import {
   facts,
   givesBool,
   type ElementwiseOp,
-  type Family,
+  type TypeFamily,
   type Monoid,
 } from '../../ir/ops.ts';
 import { operandsOf } from './builder.ts';
@@ -20,7 +20,7 @@ import { checkUniformity } from './uniformity.ts';
 import { verifyRanges } from './verify-ranges.ts';
 import { checkTiled, checkTileMaps, checkWarpgroup, type Checker } from './verify-warpgroup.ts';
 
-const families: Readonly<Record<Family | 'single' | 'word', readonly RegisterType[]>> = {
+const families: Readonly<Record<TypeFamily | 'single' | 'word', readonly RegisterType[]>> = {
   single: ['f32'],
   word: ['u32'],
   float: ['f32', 'f64'],
@@ -32,7 +32,7 @@ const families: Readonly<Record<Family | 'single' | 'word', readonly RegisterTyp
 
 /** Operand family and arity of the operations that only Loops have; elementwise ops have theirs in the op's row. */
 const signatures: {
-  readonly [K in Exclude<RegisterOp, 'philox'>]: readonly [Family | 'single' | 'word', 1 | 2];
+  readonly [K in Exclude<RegisterOp, 'philox'>]: readonly [TypeFamily | 'single' | 'word', 1 | 2];
 } = {
   roundF16: ['single', 1],
   roundBf16: ['single', 1],
@@ -52,7 +52,7 @@ const signatures: {
   floorMod: ['integer', 2],
 };
 
-function signatureOf(op: Exclude<LoopOp, 'philox'>): readonly [Family | 'single' | 'word', number] {
+function signatureOf(op: Exclude<LoopOp, 'philox'>): readonly [TypeFamily | 'single' | 'word', number] {
   return isElementwiseOp(op) ? [elementwiseRows[op].takes, Number(facts(op).arity)] : signatures[op];
 }
 
@@ -81,7 +81,7 @@ export function resultOf(op: LoopOp, operand: RegisterType): RegisterType {
   return ofWords[op] ?? operand;
 }
 
-const monoidFamily: Readonly<Record<Monoid, Family>> = {
+const monoidFamily: Readonly<Record<Monoid, TypeFamily>> = {
   sum: 'number',
   prod: 'number',
   min: 'any',

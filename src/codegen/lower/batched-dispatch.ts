@@ -22,7 +22,7 @@ import { foldGrid, groupNumber } from '../template/shared/frame.ts';
 import { factsOf, isWarpgroupStmt, rewritten, someStatement } from '../loop/walk.ts';
 
 /** A Loop as a part of a larger one: what its buffers are called there. */
-export interface Part {
+export interface DispatchPart {
   readonly loop: Loop;
   readonly names: ReadonlyMap<string, string>;
 }
@@ -46,7 +46,7 @@ function isBarrier(stmt: Stmt): boolean {
 export function batchedDispatchLoop(
   kernel: Kernel,
   target: Target,
-  parts: readonly Part[],
+  parts: readonly DispatchPart[],
   global: readonly LoopBuffer[],
 ): Loop {
   const size = Math.max(...parts.map(({ loop }) => groupShape(loop).invocations));
@@ -92,7 +92,7 @@ export function batchedDispatchLoop(
 /**
  * Puts a part's statements here, with its coordinates made from its place among its own workgroups.
  */
-function place(b: LoopBuilder, { loop, names }: Part, prefix: string, at: Value, size: number): void {
+function place(b: LoopBuilder, { loop, names }: DispatchPart, prefix: string, at: Value, size: number): void {
   const [gx, gy] = loop.grid;
   const [lx, ly, lz] = loop.workgroup;
   const own = b.let(at, `${prefix}group`);

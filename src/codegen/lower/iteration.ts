@@ -31,7 +31,7 @@ export interface Held {
   readonly other: Node | undefined;
 }
 
-export interface Turns {
+export interface LoopTrips {
   readonly trips: number;
   /** The place in `held` of what must not be 0 before a turn, in a loop that may end early. */
   readonly guard: number | undefined;
@@ -47,7 +47,7 @@ export interface Turns {
 /** A loop of the program, with the kernels of its turns. */
 export interface LoweredIteration {
   readonly kernel: Kernel;
-  readonly turns: Turns;
+  readonly turns: LoopTrips;
 }
 
 export type Lowered = LoweredKernel | LoweredIteration;
@@ -59,7 +59,7 @@ export type LowerTurn = (
 ) => { readonly graph: Graph; readonly memory: MemoryPlan; readonly lowered: readonly Lowered[] };
 
 /** A loop's turns, and how they hand on what they hand on. */
-export function lowerTurns({ body }: Kernel, lower: LowerTurn): Turns | undefined {
+export function lowerTurns({ body }: Kernel, lower: LowerTurn): LoopTrips | undefined {
   if (body.kind !== 'iterate') return undefined;
   const { node, results } = body;
   const resultOf = new Map(results.map((result) => [(result as NodeOf<'iterate'>).attrs.result, result]));
@@ -114,7 +114,7 @@ export interface TurnFrame {
 }
 
 /** The steps of a loop: how values begin, its turns, two at a time where buffers are exchanged. */
-export function loopSteps({ trips, guard, graph, held, read }: Turns, frame: TurnFrame): ProgramStep[] {
+export function loopSteps({ trips, guard, graph, held, read }: LoopTrips, frame: TurnFrame): ProgramStep[] {
   // After which turn a guarded loop ends is not known: every turn begins at the home.
   const isOdd = guard === undefined && trips % 2 === 1;
   const pairs = held.map((value, i): readonly [number, number] => {

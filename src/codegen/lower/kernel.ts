@@ -6,9 +6,9 @@ import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { Loop } from '../loop/loop.ts';
 import { signatureOf } from './signature.ts';
-import { batchedDispatchLoop, type Part } from './batched-dispatch.ts';
+import { batchedDispatchLoop, type DispatchPart } from './batched-dispatch.ts';
 import type { PinnedTilings } from '../template/contract/strategies.ts';
-import { globalBuffer, type Bound, type Frame } from '../template/shared/frame.ts';
+import { globalBuffer, type BoundBuffer, type Frame } from '../template/shared/frame.ts';
 import { mapLoop } from '../template/map/map.ts';
 import { templates } from './templates.ts';
 
@@ -19,7 +19,7 @@ import { templates } from './templates.ts';
 export interface LoweredKernel {
   readonly kernel: Kernel;
   readonly loop: Loop;
-  readonly bound: readonly Bound[];
+  readonly bound: readonly BoundBuffer[];
 }
 
 /** Loops made so far, by signature. */
@@ -57,11 +57,11 @@ export function lowerKernel(
  * share a pipeline. WebGPU forbids binding one device buffer both ways in a dispatch, so what is
  * only read from a buffer that the kernel writes elsewhere is bound `read_write` too.
  */
-function bindBuffers(kernel: Kernel, { overwrites, homeOf }: MemoryPlan): Bound[] {
+function bindBuffers(kernel: Kernel, { overwrites, homeOf }: MemoryPlan): BoundBuffer[] {
   const results = [...new Set(kernel.writes.map(({ node }) => node))];
   const overwritten = new Set(results.map((node) => overwrites.get(node)));
   const written = new Set(results.map(homeOf));
-  const bound: Bound[] = [];
+  const bound: BoundBuffer[] = [];
   for (const node of kernel.reads) {
     if (overwritten.has(node)) continue;
     const access = written.has(homeOf(node)) ? 'read_write' : 'read';
@@ -80,11 +80,11 @@ function loopOfBatch(
   kernel: Kernel,
   target: Target,
   lowered: readonly LoweredKernel[],
-  bound: readonly Bound[],
+  bound: readonly BoundBuffer[],
   cache: LoopCache,
 ): Loop {
   const nameOf = new Map(bound.flatMap(({ name, nodes }) => nodes.map((node) => [node, name] as const)));
-  const parts = lowered.map((part): Part => {
+  const parts = lowered.map((part): DispatchPart => {
     const names = part.bound.map(({ name, nodes }) => [name, nameOf.get(nodes.at(-1)!)!] as const);
     return { loop: part.loop, names: new Map(names) };
   });

@@ -8,10 +8,10 @@ import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
 import type { Kernel } from '../../schedule/kernel.ts';
-import type { Bound } from '../template/shared/frame.ts';
+import type { BoundBuffer } from '../template/shared/frame.ts';
 
 /** Equal for kernels that differ at most in their names and in the nodes behind their bindings. */
-export function signatureOf(kernel: Kernel, bound: readonly Bound[]): string {
+export function signatureOf(kernel: Kernel, bound: readonly BoundBuffer[]): string {
   if (kernel.body.kind === 'batched-dispatch')
     throw new CompilerBug('signature', 'kernels in one dispatch are told apart by their parts');
   const key = new KeyWriter(bound);
@@ -51,7 +51,7 @@ class KeyWriter {
   text = '';
   readonly #names = new Map<Node, string>();
 
-  constructor(bound: readonly Bound[]) {
+  constructor(bound: readonly BoundBuffer[]) {
     for (const { name, nodes } of bound) nodes.forEach((node, i) => this.#names.set(node, `${name}.${i}`));
   }
 

@@ -5,10 +5,10 @@ import { ParseError, showValue, SinterError, TensorError } from '../../errors.ts
 import * as arg from '../../ir/arguments.ts';
 import { readFile } from '../../io/tensors.ts';
 import { nameOfPackage } from '../../packages/missing.ts';
-import type { Place } from '../../platform.ts';
+import type { FileLocation } from '../../platform.ts';
 
 /** A file: its path or URL, or what is in it. */
-export type FileSource = Place | Uint8Array | Blob;
+export type FileSource = FileLocation | Uint8Array | Blob;
 
 export const aSource: arg.Kind<FileSource> = arg.kind(
   'a path, a URL, a Blob or bytes',
@@ -31,7 +31,7 @@ export async function bytesOf(op: string, source: FileSource): Promise<Uint8Arra
   return arg.isBytes(source) ? source : new Uint8Array(await source.arrayBuffer());
 }
 
-async function fetched(op: string, source: Place): Promise<Uint8Array> {
+async function fetched(op: string, source: FileLocation): Promise<Uint8Array> {
   const told = (reason: string, cause?: unknown): SinterError =>
     new SinterError('E_IO', `${op}: ${String(source)}: ${reason}`, { cause });
   let response: Response;

@@ -3,7 +3,7 @@
 import type { Stacked } from '../stacking.ts';
 
 /** What a worker is to load from, first of all. */
-export interface Assignment {
+export interface WorkerAssignment {
   /** The URL of the module. */
   readonly module: string;
   /** The name of its export: a dataset, or a function that makes one. */
@@ -29,7 +29,7 @@ export interface Wanted {
 }
 
 /** An error of a worker's, in words. */
-export interface Failure {
+export interface WorkerFailure {
   readonly name: string;
   readonly message: string;
   readonly stack: string | undefined;
@@ -44,10 +44,10 @@ export type Answer =
   | { readonly ready: number }
   | { readonly id: number; readonly batch: Stacked }
   | { readonly id: number; readonly items: readonly unknown[] }
-  | { readonly id?: number; readonly failure: Failure };
+  | { readonly id?: number; readonly failure: WorkerFailure };
 
 /** How a worker is spoken to, in Node and in pages. */
-export interface Port {
+export interface WorkerPort {
   send(answer: Answer, transfer: readonly ArrayBuffer[]): void;
   receive(handle: (message: Wanted) => void): void;
 }

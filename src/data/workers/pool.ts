@@ -4,16 +4,16 @@
 import { SinterError, TensorError, type ErrorCode } from '../../errors.ts';
 import type { Stacked } from '../stacking.ts';
 import { stackingError } from '../collate.ts';
-import type { Answer, Failure } from './message.ts';
+import type { Answer, WorkerFailure } from './message.ts';
 import { startThread, type Thread } from './thread.ts';
-import type { Place } from '../../platform.ts';
+import type { FileLocation } from '../../platform.ts';
 
 /** Where the workers of a loader find their dataset. */
 export interface WorkerOptions {
   /** How many. */
   readonly count: number;
   /** The module that they load: `new URL('./dataset.js', import.meta.url)`. */
-  readonly module: Place;
+  readonly module: FileLocation;
   /**
    * The name of its export, `dataset` by default: a dataset, or a function that is given a
    * `WorkerContext` and makes one. It must be that of the loader.
@@ -153,7 +153,7 @@ function started(...given: Parameters<typeof startThread>): Thread {
 }
 
 /** The error that a worker has told of: with its own code where it is one of Sinter's. */
-function failed(what: string, { name, message, stack, code, stacking }: Failure): unknown {
+function failed(what: string, { name, message, stack, code, stacking }: WorkerFailure): unknown {
   if (stacking !== undefined)
     return stackingError('DataLoader', Object.assign(new Error(message), { stacking }));
   const cause = Object.assign(new Error(message), { name, stack });
@@ -163,7 +163,7 @@ function failed(what: string, { name, message, stack, code, stacking }: Failure)
 }
 
 /** The URL of a module: paths are taken from the working directory. */
-function moduleUrl(module: Place): string {
+function moduleUrl(module: FileLocation): string {
   if (module instanceof URL || URL.canParse(module)) return String(module);
   const { process } = globalThis;
   const url = process?.getBuiltinModule?.('node:url');

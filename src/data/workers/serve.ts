@@ -3,12 +3,12 @@
 // and has no functions of its own that have names.
 
 import type { stackItems, typedDType } from '../stacking.ts';
-import type { Assignment, Port } from './message.ts';
+import type { WorkerAssignment, WorkerPort } from './message.ts';
 
 /** Answers until the worker is ended. Failures are answers, so that the loader never waits in vain. */
 export async function serveBatches(
-  port: Port,
-  { module, name, context }: Assignment,
+  port: WorkerPort,
+  { module, name, context }: WorkerAssignment,
   load: (module: string) => Promise<Readonly<Record<string, unknown>>>,
   stack: typeof stackItems,
   typed: typeof typedDType,

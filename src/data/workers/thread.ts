@@ -2,7 +2,7 @@
 
 import { SinterError } from '../../errors.ts';
 import { stackItems, typedDType } from '../stacking.ts';
-import type { Answer, Assignment, Wanted } from './message.ts';
+import type { Answer, WorkerAssignment, Wanted } from './message.ts';
 import { serveBatches } from './serve.ts';
 
 /** A worker that serves batches. */
@@ -31,7 +31,7 @@ function serving(port: string, assignment: string): string {
 }
 
 /** Starts a worker. Throws E_UNSUPPORTED where there are none. */
-export function startThread(assignment: Assignment, listener: Listener): Thread {
+export function startThread(assignment: WorkerAssignment, listener: Listener): Thread {
   const node = workerThreads();
   if (node !== undefined) return inNode(node, assignment, listener);
   if (typeof Worker === 'undefined')
@@ -41,7 +41,7 @@ export function startThread(assignment: Assignment, listener: Listener): Thread 
 
 function inNode(
   { Worker }: typeof import('node:worker_threads'),
-  assignment: Assignment,
+  assignment: WorkerAssignment,
   listener: Listener,
 ): Thread {
   const source = `const { parentPort, workerData } = require('node:worker_threads');
@@ -63,7 +63,7 @@ ${serving('port', 'workerData')}`;
   };
 }
 
-function inPage(assignment: Assignment, listener: Listener): Thread {
+function inPage(assignment: WorkerAssignment, listener: Listener): Thread {
   const source = `const port = {
   send: (answer, transfer) => postMessage(answer, transfer),
   receive: (handle) => { onmessage = ({ data }) => handle(data); },

@@ -4,11 +4,11 @@
 
 import { ParseError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
-import type { Place } from '../../platform.ts';
+import type { FileLocation } from '../../platform.ts';
 import { type ByteSource, unbroken, complete } from './bytes.ts';
 
 /** What a source is opened from: a path or `file:` URL (Node), an `http:` URL, a Blob, bytes, or a source of one's own. */
-export type SourceInput = Place | Blob | Uint8Array | ByteSource;
+export type SourceInput = FileLocation | Blob | Uint8Array | ByteSource;
 
 function isSource(value: unknown): value is ByteSource {
   return (

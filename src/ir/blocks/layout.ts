@@ -9,7 +9,7 @@ import { planeBytes, planeOffsets, rowWords } from './sizes.ts';
 export { rowWords } from './sizes.ts';
 
 /** A run of a block's bytes that lies behind that of the block before it. */
-export interface Plane {
+export interface BlockPlane {
   /** Where it begins in a block; sizes.ts says how many bytes it has. */
   readonly from: number;
   /** The order in which its bytes are laid out, where that is not theirs: which byte comes at each place. */
@@ -37,7 +37,7 @@ const sixBitScales: readonly number[] = sides.flatMap(([half, side]) =>
 );
 
 /** The planes of every format. The first has the codes, or all of the block but its scale. */
-export const blockPlanes: Readonly<Record<BlockFormat, readonly Plane[]>> = {
+export const blockPlanes: Readonly<Record<BlockFormat, readonly BlockPlane[]>> = {
   q4_0: [{ from: 2 }, { from: 0 }],
   q4_1: [{ from: 4 }, { from: 0 }],
   q5_0: [{ from: 6 }, { from: 2, dealt: true }, { from: 0 }],
@@ -115,7 +115,7 @@ export function wordsToRows(format: BlockFormat, columns: number, words: Uint32A
 
 /** Copies one block's part of a plane, to how it lies on devices or back. */
 function copyPlane(
-  { order, dealt }: Plane,
+  { order, dealt }: BlockPlane,
   bytes: number,
   from: Uint8Array,
   at: number,

@@ -18,13 +18,13 @@ const reach = 9;
 const stride = 0.1;
 
 /** A scale and what is subtracted behind it: x ≈ scale·q − minimum, where both are at least 0. */
-export interface Affine {
+export interface BlockScale {
   readonly scale: number;
   readonly minimum: number;
 }
 
 /** The best scale and minimum for levels from 0 to `most`. */
-export function affineScale(x: Float32Array, most: number): Affine {
+export function affineScale(x: Float32Array, most: number): BlockScale {
   let [low, high] = [0, 0];
   for (const value of x) {
     if (value < low) low = value;
@@ -32,7 +32,7 @@ export function affineScale(x: Float32Array, most: number): Affine {
   }
   if (high === low) return { scale: 0, minimum: 0 };
   const mean = meanSize(x);
-  let best: Affine = { scale: (high - low) / most, minimum: -low };
+  let best: BlockScale = { scale: (high - low) / most, minimum: -low };
   let least = affineError(x, mean, most, best);
   for (let step = -reach; step <= reach; step++) {
     const inverse = (most + step * stride) / (high - low);
@@ -64,7 +64,7 @@ export function affineScale(x: Float32Array, most: number): Affine {
   return best;
 }
 
-function affineError(x: Float32Array, mean: number, most: number, { scale, minimum }: Affine): number {
+function affineError(x: Float32Array, mean: number, most: number, { scale, minimum }: BlockScale): number {
   let sum = 0;
   for (const value of x) {
     const level = clamp(Math.round((value + minimum) / scale), 0, most);

@@ -20,7 +20,7 @@ export interface Carried {
   readonly result: number | undefined;
 }
 
-export interface Turn {
+export interface IterationGraph {
   /**
    * Parameters: what is carried, then the loop's inputs behind its carries that are read. Outputs:
    * what is carried on.
@@ -32,7 +32,7 @@ export interface Turn {
 }
 
 /** One turn of a loop of which these results are wanted. */
-export function turnOf(attrs: Attrs<'iterate'>, wanted: ReadonlySet<number>): Turn {
+export function turnOf(attrs: Attrs<'iterate'>, wanted: ReadonlySet<number>): IterationGraph {
   const { body, carries, stacked, trips, guard, reverse } = attrs;
   const { parameters, outputs } = graphOf(body);
   const kept = keptResults(graphOf(body), carries, guard < 0 ? wanted : new Set([...wanted, guard]));

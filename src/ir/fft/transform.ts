@@ -7,20 +7,20 @@ import { nextSmooth, primeFactors, largestPrime } from './plan.ts';
 import { root } from './roots.ts';
 
 /** Real and imaginary parts of one line. */
-export interface Line {
+export interface ComplexLine {
   readonly re: Float64Array;
   readonly im: Float64Array;
 }
 
 /** All roots of a length: e^(−2πi·k/n). */
-function rootsOf(n: number): Line {
+function rootsOf(n: number): ComplexLine {
   const [re, im] = [new Float64Array(n), new Float64Array(n)];
   for (let k = 0; k < n; k++) [re[k], im[k]] = root(k, n) as [number, number];
   return { re, im };
 }
 
 /** Σⱼ xⱼ·e^(−2πi·jk/n), or with the other sign; not scaled. */
-export function transformOf(n: number): (line: Line, inverse: boolean) => Line {
+export function transformOf(n: number): (line: ComplexLine, inverse: boolean) => ComplexLine {
   const forward = (primeFactors(n).at(-1) ?? 1) > largestPrime ? chirpTransform(n) : stagesTransform(n);
   // The other sign: real and imaginary parts change places, before and after.
   return ({ re, im }, inverse) => {
@@ -31,7 +31,7 @@ export function transformOf(n: number): (line: Line, inverse: boolean) => Line {
 }
 
 /** Stages of prime radices: after one, `below` points of each line of its own are transformed. */
-function stagesTransform(n: number): (line: Line) => Line {
+function stagesTransform(n: number): (line: ComplexLine) => ComplexLine {
   const roots = rootsOf(n);
   const radices = primeFactors(n);
   return (line) => {
@@ -51,10 +51,10 @@ interface Stage {
   readonly n: number;
   readonly radix: number;
   readonly below: number;
-  readonly roots: Line;
+  readonly roots: ComplexLine;
 }
 
-function stage(from: Line, to: Line, { n, radix, below, roots }: Stage): void {
+function stage(from: ComplexLine, to: ComplexLine, { n, radix, below, roots }: Stage): void {
   const apart = n / (below * radix);
   for (let j = 0; j < below; j++) {
     for (let k = 0; k < radix; k++) {
@@ -76,7 +76,7 @@ function stage(from: Line, to: Line, { n, radix, below, roots }: Stage): void {
 }
 
 /** e^(−iπ·j²/n) for each j: what Bluestein's algorithm multiplies by, before and after. */
-export function chirpOf(n: number): Line {
+export function chirpOf(n: number): ComplexLine {
   const [re, im] = [new Float64Array(n), new Float64Array(n)];
   // j² modulo 2n, by its differences: the square itself may leave the integers of a double.
   let square = 0;
@@ -88,7 +88,7 @@ export function chirpOf(n: number): Line {
 }
 
 /** The transform, of m points and divided by m, of the conjugate chirp that it is convolved with. */
-export function chirpFilter(n: number, m: number): Line {
+export function chirpFilter(n: number, m: number): ComplexLine {
   const chirp = chirpOf(n);
   const [re, im] = [new Float64Array(m), new Float64Array(m)];
   for (let j = 0; j < n; j++) {
@@ -103,7 +103,7 @@ export function chirpFilter(n: number, m: number): Line {
  * jk = (j² + k² − (k − j)²)/2 makes a transform a convolution with a chirp (Bluestein, 1970), which
  * longer transforms of a smooth length do.
  */
-function chirpTransform(n: number): (line: Line) => Line {
+function chirpTransform(n: number): (line: ComplexLine) => ComplexLine {
   const m = nextSmooth(2 * n - 1);
   const [chirp, filter, inner] = [chirpOf(n), chirpFilter(n, m), transformOf(m)];
   return (line) => {
@@ -118,7 +118,7 @@ function chirpTransform(n: number): (line: Line) => Line {
   };
 }
 
-function times(x: Line, y: Line, to: Line, count: number): void {
+function times(x: ComplexLine, y: ComplexLine, to: ComplexLine, count: number): void {
   for (let i = 0; i < count; i++) {
     const [a, b, c, d] = [x.re[i]!, x.im[i]!, y.re[i]!, y.im[i]!];
     to.re[i] = a * c - b * d;

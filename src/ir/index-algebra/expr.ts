@@ -31,7 +31,7 @@ export {
   type Leaf,
   type ModExpr,
   type SumExpr,
-  type Term,
+  type IndexTerm,
 } from './node.ts';
 export {
   addIndex,
@@ -50,7 +50,7 @@ export {
   substituteGuard,
   within,
   type Guard,
-  type Range,
+  type IndexBound,
 } from './guard.ts';
 
 /** The flat row-major offset of an index into a shape: Σ index·stride. */

@@ -10,7 +10,7 @@ import { compareIndex, evaluateIndex, showIndex, type IndexExpr, type Leaf, type
  * lo ≤ expr ≤ hi. A side that the bounds of `expr` prove equals that bound (`lo === expr.lo`): it
  * needs no test.
  */
-export interface Range {
+export interface IndexBound {
   readonly expr: IndexExpr;
   readonly lo: number;
   readonly hi: number;
@@ -20,7 +20,7 @@ export interface Range {
  * All of the ranges hold; the empty guard is always true. One range an expression, in a fixed
  * order.
  */
-export type Guard = readonly Range[];
+export type Guard = readonly IndexBound[];
 
 /**
  * The guard of `lo ≤ expr ≤ hi` (±Infinity leaves a side open); empty when always true, 'never'
@@ -35,7 +35,7 @@ export function within(expr: IndexExpr, lo: number, hi: number): Guard | 'never'
 }
 
 /** An equivalent range over a smaller expression, or undefined for the normal form. */
-function simplify({ expr, lo, hi }: Range): Range | undefined {
+function simplify({ expr, lo, hi }: IndexBound): IndexBound | undefined {
   // lo ≤ x // n ≤ hi  ⇔  n·lo ≤ x ≤ n·hi + n − 1
   if (expr.kind === 'div') return { expr: expr.of, lo: lo * expr.by, hi: hi * expr.by + expr.by - 1 };
   if (expr.kind !== 'sum') return undefined;
@@ -70,7 +70,7 @@ export function andGuards(a: Guard | 'never', b: Guard | 'never'): Guard | 'neve
   if (a === 'never' || b === 'never') return 'never';
   if (a.length === 0) return b;
   if (b.length === 0) return a;
-  const ranges = new Map<IndexExpr, Range>(a.map((range) => [range.expr, range]));
+  const ranges = new Map<IndexExpr, IndexBound>(a.map((range) => [range.expr, range]));
   for (const range of b) {
     const { lo, hi } = ranges.get(range.expr) ?? range;
     const both = { expr: range.expr, lo: Math.max(lo, range.lo), hi: Math.min(hi, range.hi) };
@@ -110,7 +110,7 @@ export function printGuard(guard: Guard | 'never', name: LeafName = (leaf) => le
   return guard.map((range) => printRange(range, name)).join(' && ') || 'true';
 }
 
-function printRange({ expr, lo, hi }: Range, name: LeafName): string {
+function printRange({ expr, lo, hi }: IndexBound, name: LeafName): string {
   const text = showIndex(expr, name);
   if (lo === hi) return `${text} == ${lo}`;
   if (lo <= expr.lo) return `${text} <= ${hi}`;

@@ -46,7 +46,7 @@ export interface DynamicExpr extends Bounded {
 }
 
 /** `factor * atom` in a sum; the factor is never 0. */
-export interface Term {
+export interface IndexTerm {
   readonly factor: number;
   readonly atom: Atom;
 }
@@ -54,7 +54,7 @@ export interface Term {
 /** `Σ factor·atom + offset`: at least one term, distinct atoms, ordered by `compareTerms`. */
 export interface SumExpr extends Bounded {
   readonly kind: 'sum';
-  readonly terms: readonly Term[];
+  readonly terms: readonly IndexTerm[];
   readonly offset: number;
 }
 
@@ -157,7 +157,7 @@ export function dynamicIndex(name: string, lo: number, hi: number): IndexExpr {
  */
 export function internSum(factors: ReadonlyMap<Atom, number>, offset: number): IndexExpr {
   if (factors.size === 0) return constantIndex(offset);
-  const terms: Term[] = [];
+  const terms: IndexTerm[] = [];
   for (const [atom, factor] of factors) terms.push({ factor, atom });
   if (terms.length > 1) terms.sort(compareTerms);
   if (terms.length === 1 && offset === 0 && terms[0]!.factor === 1) return terms[0]!.atom;
@@ -175,7 +175,7 @@ export function internSum(factors: ReadonlyMap<Atom, number>, offset: number): I
 }
 
 /** Inclusive bounds of `Σ factor·atom + offset`. */
-export function boundsOf(terms: readonly Term[], offset: number): [lo: number, hi: number] {
+export function boundsOf(terms: readonly IndexTerm[], offset: number): [lo: number, hi: number] {
   let lo = offset;
   let hi = offset;
   for (const { factor, atom } of terms) {
@@ -189,7 +189,7 @@ export function boundsOf(terms: readonly Term[], offset: number): [lo: number, h
  * Whether all products, and all sums of some of the terms, fit: a kernel adds those first that
  * change least often.
  */
-function sumFits(terms: readonly Term[], offset: number): boolean {
+function sumFits(terms: readonly IndexTerm[], offset: number): boolean {
   let lower = Math.min(0, offset);
   let upper = Math.max(0, offset);
   for (const { factor, atom } of terms) {
@@ -240,7 +240,7 @@ export function floorMod(a: number, by: number): number {
 }
 
 /** The linear terms of any expression; none for a constant. */
-export function termsOf(e: IndexExpr): readonly Term[] {
+export function termsOf(e: IndexExpr): readonly IndexTerm[] {
   if (e.kind === 'sum') return e.terms;
   return e.kind === 'const' ? [] : [{ factor: 1, atom: e }];
 }
@@ -257,7 +257,7 @@ export function interval(e: IndexExpr): { lo: number; hi: number } {
 }
 
 /** Large strides first, so that sums read from the outer axis to the inner one. */
-function compareTerms(a: Term, b: Term): number {
+function compareTerms(a: IndexTerm, b: IndexTerm): number {
   return Math.abs(b.factor) - Math.abs(a.factor) || b.factor - a.factor || compareIndex(a.atom, b.atom);
 }
 

@@ -18,7 +18,7 @@ import {
   termsOf,
   type Atom,
   type IndexExpr,
-  type Term,
+  type IndexTerm,
 } from './node.ts';
 
 /** A sum under construction. */
@@ -166,7 +166,7 @@ function splitInterval(e: IndexExpr, d: number): DivMod | undefined {
 // so kernels divide no negative number.
 function splitMultiples(e: IndexExpr, d: number): DivMod | undefined {
   const multiples: Sum = { factors: new Map(), offset: 0 };
-  const rest: Term[] = [];
+  const rest: IndexTerm[] = [];
   for (const { factor, atom } of termsOf(e)) {
     const part = factor % d;
     if (part !== factor) multiples.factors.set(atom, (factor - part) / d);
@@ -330,7 +330,7 @@ function isDivision(atom: Atom): boolean {
   return atom.kind === 'div' || atom.kind === 'mod';
 }
 
-function sumOf(terms: readonly Term[], offset: number): IndexExpr {
+function sumOf(terms: readonly IndexTerm[], offset: number): IndexExpr {
   return weightedSum(
     terms.map(({ factor, atom }) => [factor, atom] as const),
     offset,

@@ -8,13 +8,13 @@ import { rebuild, type Graph, type Node } from '../graph.ts';
 import { facts, isElementwise, opNames } from '../ops.ts';
 import { fixedShape, sameShape, type Shape } from '../shape.ts';
 import { constantOf, held, knownShape, scalarOf, spread } from './pattern.ts';
-import { rule, rulePass, type Rule } from './rules.ts';
+import { rule, rulePass, type RewriteRule } from './rules.ts';
 
 const commutative = opNames.filter((op) => facts(op).commutative === true);
 const elementwise = opNames.filter(isElementwise);
 
 /** Order of operands. */
-const operands: readonly Rule[] = [
+const operands: readonly RewriteRule[] = [
   rule('constant-right', 'c ∘ x = x ∘ c', commutative, (node, b) => {
     const [x, y] = [node.inputs[0]!, node.inputs[1]!];
     return constantOf(x) !== undefined && constantOf(y) === undefined ? rebuild(node, [y, x], b) : undefined;
@@ -27,7 +27,7 @@ const operands: readonly Rule[] = [
 ];
 
 /** Values that are the same everywhere. */
-const uniform: readonly Rule[] = [
+const uniform: readonly RewriteRule[] = [
   rule('hoist-scalars', 'f(spread a, spread b) = spread f(a, b)', elementwise, (node, b) => {
     if (node.shape.length === 0) return undefined;
     const scalars: Node[] = [];
@@ -63,7 +63,7 @@ const uniform: readonly Rule[] = [
 ];
 
 /** Views that change nothing. */
-const idle: readonly Rule[] = [
+const idle: readonly RewriteRule[] = [
   rule('idle-view', 'view(x) = x where it moves nothing', ['reshape', 'broadcast', 'cast'], (node) => {
     const x = node.inputs[0]!;
     return x.dtype === node.dtype && sameShape(x.shape, node.shape) ? x : undefined;
@@ -94,7 +94,7 @@ const idle: readonly Rule[] = [
 ];
 
 /** Two views that compose to one. */
-const merged: readonly Rule[] = [
+const merged: readonly RewriteRule[] = [
   rule('reshape-reshape', 'reshape(reshape x) = reshape x', 'reshape', (node, b) => {
     const x = node.inputs[0]!;
     return x.op === 'reshape' ? reshape(b, x.inputs[0]!, fixedShape(node.shape, node.op)) : undefined;
@@ -140,7 +140,7 @@ const merged: readonly Rule[] = [
  * Axes of size 1: adding, dropping and moving them is a reshape, except that one element is spread
  * as a scalar.
  */
-const unitAxes: readonly Rule[] = [
+const unitAxes: readonly RewriteRule[] = [
   rule('permute-unit-axes', 'permute(x) = reshape x where only size-1 axes move', 'permute', (node, b) => {
     const x = node.inputs[0]!;
     const shape = knownShape(node);
@@ -187,7 +187,13 @@ function withoutLeadingOnes(shape: Shape): Shape {
 }
 
 /** The rules, in the order they are tried. */
-export const canonicalRules: readonly Rule[] = [...idle, ...operands, ...merged, ...uniform, ...unitAxes];
+export const canonicalRules: readonly RewriteRule[] = [
+  ...idle,
+  ...operands,
+  ...merged,
+  ...uniform,
+  ...unitAxes,
+];
 
 /** Brings every node to its canonical form. */
 export const canonicalise: (graph: Graph) => Graph = rulePass('canonicalise', canonicalRules);

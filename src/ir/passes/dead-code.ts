@@ -8,7 +8,7 @@ import { slice } from '../build.ts';
 import { dims, GraphBuilder, readInputs, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { onBehalf } from '../origin/origin.ts';
 import { held, spreadConstant } from './pattern.ts';
-import { rule, rulePass, type Rule } from './rules.ts';
+import { rule, rulePass, type RewriteRule } from './rules.ts';
 
 /** First and last element that a slice reads along an axis. */
 function span({ attrs: { start, size, step } }: NodeOf<'slice'>, axis: number): readonly [number, number] {
@@ -17,7 +17,7 @@ function span({ attrs: { start, size, step } }: NodeOf<'slice'>, axis: number): 
 }
 
 /** The rules, in the order they are tried. */
-export const deadCodeRules: readonly Rule[] = [
+export const deadCodeRules: readonly RewriteRule[] = [
   rule('slice-concat', 'concat(x, y, z)[of x and y] = concat(x, y)[of x and y]', 'slice', (node, b) => {
     const x = node.inputs[0]!;
     if (x.op !== 'concat' || node.shape.includes(0)) return undefined;

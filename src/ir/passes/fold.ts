@@ -10,9 +10,9 @@ import { combineMonoid, evaluateScalar } from '../interpret/scalar.ts';
 import { sizeOf } from '../shape.ts';
 import type { Scalar } from '../value.ts';
 import { constantOf, held, knownShape, scalarOf, spread, spreadConstant } from './pattern.ts';
-import { rule, rulePass, type Rule } from './rules.ts';
+import { rule, rulePass, type RewriteRule } from './rules.ts';
 
-const elementwise: readonly Rule[] = [
+const elementwise: readonly RewriteRule[] = [
   rule('elementwise', 'f(c, d) = the value of f at c, d', opNames.filter(isElementwise), (node, b) => {
     if (node.shape.length !== 0) return undefined;
     const values: Scalar[] = [];
@@ -30,7 +30,7 @@ const elementwise: readonly Rule[] = [
   }),
 ];
 
-const folds: readonly Rule[] = [
+const folds: readonly RewriteRule[] = [
   rule('empty-reduce', 'reduce over an empty axis = identity', 'reduce', (node, b) => {
     const from = knownShape(node.inputs[0]!);
     const { monoid, axes } = node.attrs;
@@ -106,7 +106,7 @@ function sumIsExact(value: number, count: number, dtype: DType): boolean {
 }
 
 /** The rules, in the order they are tried. */
-export const foldRules: readonly Rule[] = [...elementwise, ...folds];
+export const foldRules: readonly RewriteRule[] = [...elementwise, ...folds];
 
 /** Replaces expressions of constants by their values. */
 export const foldConstants: (graph: Graph) => Graph = rulePass('foldConstants', foldRules);

@@ -24,12 +24,12 @@ import {
   partsOf,
   plus,
   times,
-  type Pair,
+  type ComplexPair,
 } from './complex/pair.ts';
 import { onWholes } from './complex/whole.ts';
 
 /** The pair that a lowered value is: every complex node was rewritten as `complex` of its parts. */
-function pairOf(node: Node): Pair {
+function pairOf(node: Node): ComplexPair {
   if (node.op !== 'complex') throw new CompilerBug('lowerComplex', `${node.op} was not lowered`);
   return pair(node.inputs[0]!, node.inputs[1]!);
 }
@@ -39,7 +39,7 @@ function realOf(node: Node): Node {
   return isComplex(node.dtype) ? pairOf(node).re : node;
 }
 
-type Lower = (b: GraphBuilder, x: Pair, y: Pair, z: Pair) => Pair | Node;
+type Lower = (b: GraphBuilder, x: ComplexPair, y: ComplexPair, z: ComplexPair) => ComplexPair | Node;
 
 /** Ops on pairs that give a pair, or one real node. `cast` and `where` also take others. */
 const table: {
@@ -85,8 +85,8 @@ function isPartwise(node: Node): boolean {
   }
 }
 
-function partwise(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair {
-  const part = (key: keyof Pair): Node => {
+function partwise(b: GraphBuilder, node: Node, inputs: readonly Node[]): ComplexPair {
+  const part = (key: keyof ComplexPair): Node => {
     const attrs = node.op === 'pad' && key === 'im' ? { ...node.attrs, value: 0 } : node.attrs;
     const parts = inputs.map((input) => (isComplex(input.dtype) ? pairOf(input)[key] : input));
     return b.add(node.op as Op, parts, attrs as Attrs) as Node;
@@ -94,14 +94,14 @@ function partwise(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair {
   return pair(part('re'), part('im'));
 }
 
-function lowerCast(b: GraphBuilder, x: Node, dtype: DType): Pair | Node {
+function lowerCast(b: GraphBuilder, x: Node, dtype: DType): ComplexPair | Node {
   if (!isComplex(x.dtype)) return pairOfReal(b, cast(b, x, partType(dtype)));
   const z = pairOf(x);
   if (isComplex(dtype)) return converted(b, z, partType(dtype));
   return binary(b, 'or', cast(b, z.re, dtype), cast(b, z.im, dtype));
 }
 
-function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): Pair | Node {
+function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): ComplexPair | Node {
   const whole = inputs.every((input) => isComplex(input.dtype))
     ? onWholes(b, node, inputs.map(pairOf))
     : undefined;

@@ -13,7 +13,7 @@ import { noteRule } from '../origin/trace.ts';
 /**
  * One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold.
  */
-export interface Rule {
+export interface RewriteRule {
   readonly name: string;
   /** The equation, left side first. */
   readonly law: string;
@@ -27,12 +27,12 @@ export function rule<K extends Op>(
   law: string,
   ops: K | readonly K[],
   apply: (node: Extract<Node, { op: K }>, b: GraphBuilder) => Node | undefined,
-): Rule {
+): RewriteRule {
   return {
     name,
     law,
     ops: typeof ops === 'string' ? [ops] : ops,
-    apply: apply as unknown as Rule['apply'],
+    apply: apply as unknown as RewriteRule['apply'],
   };
 }
 
@@ -40,8 +40,8 @@ export function rule<K extends Op>(
 const tooMany = 100;
 
 /** A pass that applies `rules` everywhere; where several fit, the first in the list wins. */
-export function rulePass(pass: string, rules: readonly Rule[]): (graph: Graph) => Graph {
-  const rulesOf = new Map<Op, Rule[]>();
+export function rulePass(pass: string, rules: readonly RewriteRule[]): (graph: Graph) => Graph {
+  const rulesOf = new Map<Op, RewriteRule[]>();
   for (const each of rules) {
     for (const op of each.ops) {
       const list = rulesOf.get(op);

@@ -9,12 +9,12 @@ import type { Monoid } from '../ops.ts';
 import { identityOf } from '../interpret/identity.ts';
 import { sameShape, type FixedShape } from '../shape.ts';
 import { isConstant, knownShape, spreadConstant } from './pattern.ts';
-import { rule, type Rule } from './rules.ts';
+import { rule, type RewriteRule } from './rules.ts';
 
 const idempotentMonoids: ReadonlySet<Monoid> = new Set<Monoid>(['min', 'max', 'and', 'or']);
 
 /** Rules of reduce, scan and argReduce. */
-export const axisRules: readonly Rule[] = [
+export const axisRules: readonly RewriteRule[] = [
   rule('reduce-unit-axes', 'reduce over size-1 axes = reshape', 'reduce', (node, b) => {
     const x = node.inputs[0]!;
     const { monoid, axes } = node.attrs;

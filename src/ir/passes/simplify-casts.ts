@@ -4,10 +4,10 @@
 import { cast } from '../build.ts';
 import { dtypeBytes, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
 import { rebuild } from '../graph.ts';
-import { rule, type Rule } from './rules.ts';
+import { rule, type RewriteRule } from './rules.ts';
 
 /** Rules of cast, bitcast and the rounding ops. */
-export const castRules: readonly Rule[] = [
+export const castRules: readonly RewriteRule[] = [
   rule('cast-cast', 'c → b → a = c → a where b holds all of c, or both wrap', 'cast', (node, b) => {
     const x = node.inputs[0]!;
     if (x.op !== 'cast') return undefined;

@@ -3,7 +3,7 @@
 
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../graph.ts';
 import { isNeverMinusZero } from './pattern.ts';
-import { rule, type Rule } from './rules.ts';
+import { rule, type RewriteRule } from './rules.ts';
 
 /** A value with zeros before and behind it along one axis. */
 interface Piece {
@@ -14,7 +14,7 @@ interface Piece {
 }
 
 /** Rules of sums of pads. */
-export const padRules: readonly Rule[] = [
+export const padRules: readonly RewriteRule[] = [
   rule('join-pads', 'pad(x) + pad(y) = concat(x, y), for neighbours', 'add', (node, b) => {
     const [x, y] = [pieceOf(node.inputs[0]!), pieceOf(node.inputs[1]!)];
     if (x === undefined || y === undefined || x.axis !== y.axis) return undefined;

@@ -9,7 +9,7 @@ import type { Graph, GraphBuilder, Node } from '../graph.ts';
 import { identityOf } from '../interpret/identity.ts';
 import { fromInteger } from '../value.ts';
 import { constantOf, held, isAllOnes, isConstant, isNeverMinusZero, spreadConstant } from './pattern.ts';
-import { rule, rulePass, type Rule } from './rules.ts';
+import { rule, rulePass, type RewriteRule } from './rules.ts';
 import { axisRules } from './simplify-axes.ts';
 import { castRules } from './simplify-casts.ts';
 import { padRules } from './simplify-pads.ts';
@@ -21,7 +21,7 @@ const truth = (b: GraphBuilder, node: Node, value: boolean): Node =>
   spreadConstant(b, value ? 1 : 0, 'bool', node.shape);
 const isInt = (node: Node): boolean => isInteger(node.dtype);
 
-const signs: readonly Rule[] = [
+const signs: readonly RewriteRule[] = [
   rule('neg-neg', '−(−x) = x', 'neg', ({ inputs: [x] }) => (x!.op === 'neg' ? x!.inputs[0] : undefined)),
   // An unsigned −x wraps around, and |x| = x.
   rule('abs-unsigned', '|u| = u for unsigned u', 'abs', (node) =>
@@ -64,7 +64,7 @@ const signs: readonly Rule[] = [
   }),
 ];
 
-const neutral: readonly Rule[] = [
+const neutral: readonly RewriteRule[] = [
   // 0 would turn −0 into 0.
   rule('add-zero', 'x + (−0) = x; x + 0 = x where x is never −0', 'add', (node) => {
     const [x, c] = operandsOf(node);
@@ -103,7 +103,7 @@ const neutral: readonly Rule[] = [
   }),
 ];
 
-const absorbing: readonly Rule[] = [
+const absorbing: readonly RewriteRule[] = [
   rule('mul-zero', 'n·0 = 0 for integers', 'mul', (node) => {
     const [, c] = operandsOf(node);
     return isInt(node) && isConstant(c, 0) ? c : undefined;
@@ -121,7 +121,7 @@ const absorbing: readonly Rule[] = [
   }),
 ];
 
-const sameOperand: readonly Rule[] = [
+const sameOperand: readonly RewriteRule[] = [
   rule('idempotent', 'x ∘ x = x', ['min', 'max', 'and', 'or'], (node) => {
     const [x, y] = operandsOf(node);
     return x === y ? x : undefined;
@@ -152,7 +152,7 @@ const sameOperand: readonly Rule[] = [
   ),
 ];
 
-const logic: readonly Rule[] = [
+const logic: readonly RewriteRule[] = [
   rule('not-not', '¬¬x = x', 'not', ({ inputs: [x] }) => (x!.op === 'not' ? x!.inputs[0] : undefined)),
   rule(
     'not-compare',
@@ -201,7 +201,7 @@ const logic: readonly Rule[] = [
   }),
 ];
 
-const arithmetic: readonly Rule[] = [
+const arithmetic: readonly RewriteRule[] = [
   rule('pow-constant', 'x⁰ = 1, x¹ = x, x² = x·x', 'pow', (node, b) => {
     const [x, c] = operandsOf(node);
     switch (constantOf(c)) {
@@ -235,7 +235,7 @@ function isPowerOfTwo(value: number, dtype: DType): boolean {
 }
 
 /** The rules, in the order they are tried. */
-export const simplifyRules: readonly Rule[] = [
+export const simplifyRules: readonly RewriteRule[] = [
   ...neutral,
   ...absorbing,
   ...signs,

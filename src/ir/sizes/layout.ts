@@ -3,7 +3,7 @@
 // the true size. An axis that came of merging several keeps what it was merged of: its elements
 // that count do not lie together then.
 
-import { isVarying, type Num, type Sizes } from './size.ts';
+import { isVarying, type Num, type VaryingSizes } from './size.ts';
 
 /** A part of an axis: of `capacity` elements the first `size` count. Fixed sizes are their capacities. */
 export interface Factor {
@@ -11,7 +11,7 @@ export interface Factor {
   readonly capacity: number;
 }
 
-export interface Axis {
+export interface SizeAxis {
   /** From the outermost to the innermost; none for an axis of one element. */
   readonly factors: readonly Factor[];
   /** All elements along the axis are the same, those that do not count as well. */
@@ -19,30 +19,30 @@ export interface Axis {
 }
 
 /** An axis of a fixed size. */
-export function fixedAxis(size: number): Axis {
+export function fixedAxis(size: number): SizeAxis {
   return { factors: size === 1 ? [] : [{ size, capacity: size }], uniform: false };
 }
 
 /** An axis of which the first elements count. */
-export function prefixAxis(size: Num, capacity: number, uniform = false): Axis {
+export function prefixAxis(size: Num, capacity: number, uniform = false): SizeAxis {
   return isVarying(size) ? { factors: [{ size, capacity }], uniform } : { ...fixedAxis(size), uniform };
 }
 
-export function capacityOf({ factors }: Axis): number {
+export function capacityOf({ factors }: SizeAxis): number {
   return factors.reduce((product, { capacity }) => product * capacity, 1);
 }
 
 /** Whether every element counts. */
-export function isExact({ factors }: Axis): boolean {
+export function isExact({ factors }: SizeAxis): boolean {
   return factors.every(({ size }) => !isVarying(size));
 }
 
-export function sizeOfAxis({ factors }: Axis, sizes: Sizes): Num {
+export function sizeOfAxis({ factors }: SizeAxis, sizes: VaryingSizes): Num {
   return sizes.total(factors.map(({ size }) => size));
 }
 
 /** The factors with fixed ones merged into what is around them: one where the elements that count lie together. */
-export function merged({ factors }: Axis, sizes: Sizes): readonly Factor[] {
+export function merged({ factors }: SizeAxis, sizes: VaryingSizes): readonly Factor[] {
   const out: Factor[] = [];
   for (const factor of factors) {
     const before = out.at(-1);

@@ -15,44 +15,44 @@ import {
   prefixAxis,
   sameFactors,
   sizeOfAxis,
-  type Axis,
+  type SizeAxis,
   type Factor,
 } from './layout.ts';
-import type { Part, Structure } from './structure.ts';
-import { isVarying, type Num, type Sizes, type Varying } from './size.ts';
+import type { StructurePart, SizeStructure } from './structure.ts';
+import { isVarying, type Num, type VaryingSizes, type VaryingNumber } from './size.ts';
 
 /** A value: its node at capacity, and which of its elements count. */
-export interface Sized {
+export interface SizedNode {
   readonly node: Node;
-  readonly axes: readonly Axis[];
+  readonly axes: readonly SizeAxis[];
 }
 
 /** A run-time scalar that a variant reads: the parameter, and what it is. */
 export interface SizeScalar {
-  readonly num: Varying;
+  readonly num: VaryingNumber;
   readonly parameter: NodeOf<'parameter'>;
   /** Of a double or a wide integer: which 32 bits of it. */
   readonly part: 'value' | `${'low' | 'high'} word of ${'double' | 'integer'}`;
 }
 
-export class Lowering {
+export class SizeLowering {
   readonly b: GraphBuilder = new GraphBuilder();
-  readonly sizes: Sizes;
-  readonly #capacities: (num: Varying) => number;
-  readonly #names: (num: Varying) => string;
+  readonly sizes: VaryingSizes;
+  readonly #capacities: (num: VaryingNumber) => number;
+  readonly #names: (num: VaryingNumber) => string;
   readonly #first: number;
   readonly scalars: SizeScalar[] = [];
 
   /** Changes what lies beyond the sizes of operands, which tests do. */
-  readonly #filled: (ctx: Lowering, operand: Sized) => Sized;
+  readonly #filled: (ctx: SizeLowering, operand: SizedNode) => SizedNode;
 
   /** Scalars are parameters from the index `first`. */
   constructor(
-    sizes: Sizes,
-    capacities: (num: Varying) => number,
-    names: (num: Varying) => string,
+    sizes: VaryingSizes,
+    capacities: (num: VaryingNumber) => number,
+    names: (num: VaryingNumber) => string,
     first: number,
-    filled: (ctx: Lowering, operand: Sized) => Sized = (_, operand) => operand,
+    filled: (ctx: SizeLowering, operand: SizedNode) => SizedNode = (_, operand) => operand,
   ) {
     this.#filled = filled;
     this.sizes = sizes;
@@ -62,17 +62,17 @@ export class Lowering {
   }
 
   /** For the body of a loop, which has a graph of its own and so many parameters. */
-  within(first: number): Lowering {
-    return new Lowering(this.sizes, this.#capacities, this.#names, first, this.#filled);
+  within(first: number): SizeLowering {
+    return new SizeLowering(this.sizes, this.#capacities, this.#names, first, this.#filled);
   }
 
   /** The values of a structure, by a rule for each operation and one for leaves. */
   lowered(
-    { parts }: Structure,
-    apply: (ctx: Lowering, part: Part, inputs: readonly Sized[]) => Sized,
-    leaf: (part: Part) => Sized,
-  ): readonly Sized[] {
-    const made: Sized[] = [];
+    { parts }: SizeStructure,
+    apply: (ctx: SizeLowering, part: StructurePart, inputs: readonly SizedNode[]) => SizedNode,
+    leaf: (part: StructurePart) => SizedNode,
+  ): readonly SizedNode[] {
+    const made: SizedNode[] = [];
     for (const part of parts) {
       const value = onBehalf('rewrite', part.node, () => {
         if (part.kind === 'leaf') return leaf(part);
@@ -89,7 +89,7 @@ export class Lowering {
   }
 
   /** A constant that kernels know, or a run-time scalar. */
-  #literal({ attrs, dtype }: Part): Sized {
+  #literal({ attrs, dtype }: StructurePart): SizedNode {
     const { value } = attrs as { readonly value: Num };
     const node = isVarying(value)
       ? cast(this.b, this.scalar(value, scalarType(dtype) ?? 'f32'), dtype)
@@ -103,7 +103,7 @@ export class Lowering {
   }
 
   /** The run-time scalar that is this number. */
-  scalar(num: Varying, dtype: ScalarDType = 'i32', part: SizeScalar['part'] = 'value'): Node {
+  scalar(num: VaryingNumber, dtype: ScalarDType = 'i32', part: SizeScalar['part'] = 'value'): Node {
     const known = this.scalars.find(
       ({ num: other, parameter, part: its }) => other === num && parameter.dtype === dtype && its === part,
     );
@@ -121,7 +121,7 @@ export class Lowering {
   }
 
   /** Refuses a node, naming what its size is made of. */
-  refuse(part: Part, problem: string, nums: readonly unknown[] = []): never {
+  refuse(part: StructurePart, problem: string, nums: readonly unknown[] = []): never {
     const names = [
       ...new Set(
         nums
@@ -166,7 +166,7 @@ export class Lowering {
   }
 
   /** The same value where elements along an axis count, `value` beyond: the one place that masks. */
-  boundedTo(x: Sized, axis: number, value: Scalar): Sized {
+  boundedTo(x: SizedNode, axis: number, value: Scalar): SizedNode {
     const along = x.axes[axis]!;
     if (isExact(along)) return x;
     const { b } = this;
@@ -176,7 +176,7 @@ export class Lowering {
   }
 
   /** As `boundedTo`, with a value for each element. */
-  boundedBy(x: Sized, axis: number, beyond: Node): Sized {
+  boundedBy(x: SizedNode, axis: number, beyond: Node): SizedNode {
     const along = x.axes[axis]!;
     if (isExact(along)) return x;
     const counts = this.#counting(dims(x.node), axis, merged(along, this.sizes));
@@ -185,7 +185,7 @@ export class Lowering {
   }
 
   /** The value with the elements along an axis that count at its start. */
-  prefixed(x: Sized, axis: number): Sized {
+  prefixed(x: SizedNode, axis: number): SizedNode {
     const along = x.axes[axis]!;
     const factors = merged(along, this.sizes);
     if (factors.length <= 1) return x;
@@ -214,7 +214,7 @@ export class Lowering {
   }
 
   /** Elements along an axis at places that a vector of i32 names; 0 where there is none. */
-  gathered(x: Sized, axis: number, places: Node, along: Axis): Sized {
+  gathered(x: SizedNode, axis: number, places: Node, along: SizeAxis): SizedNode {
     const { b } = this;
     const shape = dims(x.node).with(axis, capacityOf(along));
     const line = reshape(
@@ -227,7 +227,7 @@ export class Lowering {
   }
 
   /** The value with another capacity along an axis whose elements that count lie at its start. */
-  resized(x: Sized, axis: number, capacity: number): Sized {
+  resized(x: SizedNode, axis: number, capacity: number): SizedNode {
     const { b } = this;
     const along = x.axes[axis]!;
     const shape = dims(x.node);
@@ -245,7 +245,7 @@ export class Lowering {
   }
 
   /** The value with an axis laid out in this way. */
-  laidOut(x: Sized, axis: number, to: Axis): Sized {
+  laidOut(x: SizedNode, axis: number, to: SizeAxis): SizedNode {
     const along = x.axes[axis]!;
     const { b, sizes } = this;
     if (sameFactors(merged(along, sizes), merged(to, sizes))) {
@@ -266,7 +266,7 @@ export class Lowering {
   }
 
   /** One layout for these axes of values, which have one true size. */
-  shared(axes: readonly Axis[]): Axis {
+  shared(axes: readonly SizeAxis[]): SizeAxis {
     const { sizes } = this;
     const own = axes.filter(({ uniform }) => !uniform);
     const first = own[0] ?? axes[0]!;
@@ -278,13 +278,16 @@ export class Lowering {
   }
 
   /** Values of one true shape, laid out alike. */
-  aligned(values: readonly Sized[]): { readonly values: readonly Sized[]; readonly axes: readonly Axis[] } {
+  aligned(values: readonly SizedNode[]): {
+    readonly values: readonly SizedNode[];
+    readonly axes: readonly SizeAxis[];
+  } {
     const axes = values[0]!.axes.map((_, axis) => this.shared(values.map((value) => value.axes[axis]!)));
     return { axes, values: values.map((value) => this.like(value, axes)) };
   }
 
   /** The value with all axes laid out in these ways. */
-  like(x: Sized, axes: readonly Axis[]): Sized {
+  like(x: SizedNode, axes: readonly SizeAxis[]): SizedNode {
     return axes.reduce((value, to, axis) => this.laidOut(value, axis, to), x);
   }
 
@@ -293,7 +296,7 @@ export class Lowering {
     return broadcast(this.b, cast(this.b, this.whole(num), dtype), shape);
   }
 
-  permuted(x: Sized, order: readonly number[]): Sized {
+  permuted(x: SizedNode, order: readonly number[]): SizedNode {
     return { node: permute(this.b, x.node, order), axes: order.map((axis) => x.axes[axis]!) };
   }
 }

@@ -5,8 +5,8 @@ import { sameAttrs, type Node } from '../graph.ts';
 import type { Shape } from '../shape.ts';
 import { Region } from '../region.ts';
 import { recordingOf, RegionStructure, type RegionParameter } from './region.ts';
-import { isVarying, type Num, type Sizes, type Values } from './size.ts';
-import type { Fields, Part, RecordedPart, Recording, Structure } from './structure.ts';
+import { isVarying, type Num, type VaryingSizes, type SizeValues } from './size.ts';
+import type { VaryingAttrs, StructurePart, RecordedPart, SizeRecording, SizeStructure } from './structure.ts';
 
 /** Two recordings that are not one structure: the nodes that differ, for messages. */
 export interface Difference {
@@ -15,15 +15,18 @@ export interface Difference {
 }
 
 /** What of a node may vary, with what may not. */
-function fieldsOf({ kind, node, number }: RecordedPart, literals: readonly number[]): Fields {
+function fieldsOf({ kind, node, number }: RecordedPart, literals: readonly number[]): VaryingAttrs {
   if (kind === 'literal') return { value: literals[number]! };
-  return kind === 'leaf' ? {} : (node.attrs as Fields);
+  return kind === 'leaf' ? {} : (node.attrs as VaryingAttrs);
 }
 
 /** The structure of recordings that are the same but for numbers, or where they differ. */
-export function generalise(recordings: readonly Recording[], sizes: Sizes): Structure | Difference {
-  const [first, ...others] = recordings as readonly [Recording, ...Recording[]];
-  const parts: Part[] = [];
+export function generalise(
+  recordings: readonly SizeRecording[],
+  sizes: VaryingSizes,
+): SizeStructure | Difference {
+  const [first, ...others] = recordings as readonly [SizeRecording, ...SizeRecording[]];
+  const parts: StructurePart[] = [];
   let leaves = 0;
   /** Where bodies of loops differ. */
   let inside: Difference | undefined;
@@ -67,7 +70,7 @@ export function generalise(recordings: readonly Recording[], sizes: Sizes): Stru
       op: node.op,
       dtype: node.dtype,
       shape: shape.value as readonly Num[],
-      attrs: fields.value as Fields,
+      attrs: fields.value as VaryingAttrs,
       inputs,
       leaf: kind === 'leaf' ? number : -1,
       node,
@@ -83,14 +86,14 @@ export function generalise(recordings: readonly Recording[], sizes: Sizes): Stru
   return { parts, outputs: first.outputs, leaves };
 }
 
-function plainKind(kind: RecordedPart['kind']): Part['kind'] {
+function plainKind(kind: RecordedPart['kind']): StructurePart['kind'] {
   return kind === 'moved' ? 'op' : kind;
 }
 
 /** Values that are equal but for numbers as one; undefined where they are not. */
 function vary(
   values: readonly unknown[],
-  sizes: Sizes,
+  sizes: VaryingSizes,
   ofRegions?: (regions: readonly Region[]) => { readonly value: unknown } | undefined,
 ): { readonly value: unknown } | undefined {
   const [first] = values;
@@ -117,7 +120,7 @@ function vary(
   const fields: [string, unknown][] = [];
   for (const key of Object.keys(first)) {
     const field = vary(
-      values.map((value) => (value as Fields)[key]),
+      values.map((value) => (value as VaryingAttrs)[key]),
       sizes,
       ofRegions,
     );
@@ -128,7 +131,7 @@ function vary(
 }
 
 /** Bodies of loops as one, or where they differ. */
-function generalisedRegions(regions: readonly Region[], sizes: Sizes): RegionStructure | Difference {
+function generalisedRegions(regions: readonly Region[], sizes: VaryingSizes): RegionStructure | Difference {
   const key = regions.map((region) => region.key).join('\0');
   const known = sizes.bodies.get(key) as RegionStructure | undefined;
   if (known !== undefined) return known;
@@ -148,7 +151,7 @@ function generalisedRegions(regions: readonly Region[], sizes: Sizes): RegionStr
 
 /** What a recording is to a structure. */
 export interface Matched {
-  readonly values: Values;
+  readonly values: SizeValues;
   /** By leaf of the structure: the recording's leaf. */
   readonly leaves: readonly number[];
 }
@@ -159,8 +162,12 @@ export interface Matched {
  * are one and views that change nothing are left out. Undefined where the recording is another
  * computation, or its numbers do not agree.
  */
-export function match(structure: Structure, recording: Recording, sizes: Sizes): Matched | undefined {
-  const values: Values = new Map();
+export function match(
+  structure: SizeStructure,
+  recording: SizeRecording,
+  sizes: VaryingSizes,
+): Matched | undefined {
+  const values: SizeValues = new Map();
   const leftOut: LeftOut[] = [];
   const leaves = laidOver(structure, recording, values, leftOut);
   if (leaves === undefined) return undefined;
@@ -180,15 +187,15 @@ export function match(structure: Structure, recording: Recording, sizes: Sizes):
 
 /** A view that a recording has not, and its operand. */
 interface LeftOut {
-  readonly part: Part;
-  readonly operand: Part;
+  readonly part: StructurePart;
+  readonly operand: StructurePart;
 }
 
 /** Binds the structure's nodes to a recording's, adding the numbers that it says; gives its leaves. */
 function laidOver(
-  structure: Structure,
-  recording: Recording,
-  values: Values,
+  structure: SizeStructure,
+  recording: SizeRecording,
+  values: SizeValues,
   leftOut: LeftOut[],
 ): readonly number[] | undefined {
   const { parts } = structure;
@@ -218,7 +225,7 @@ function laidOver(
 }
 
 /** Lays the body of a loop over another, whose parameters are the same ones. */
-function isBody(body: RegionStructure, region: Region, values: Values, leftOut: LeftOut[]): boolean {
+function isBody(body: RegionStructure, region: Region, values: SizeValues, leftOut: LeftOut[]): boolean {
   const { structure, parameters } = body;
   if (parameters.length !== region.graph.parameters.length) return false;
   const leaves = laidOver(structure, recordingOf(region), values, leftOut);
@@ -227,16 +234,16 @@ function isBody(body: RegionStructure, region: Region, values: Values, leftOut: 
 
 /** The numbers that a node of a recording says, where it is the same operation. */
 function sayings(
-  part: Part,
+  part: StructurePart,
   here: RecordedPart,
   literals: readonly number[],
-  known: Values,
+  known: SizeValues,
   leftOut: LeftOut[],
-): Values | undefined {
+): SizeValues | undefined {
   if (part.kind !== plainKind(here.kind) || part.dtype !== here.node.dtype) return undefined;
   if (part.kind !== 'leaf' && part.op !== here.node.op) return undefined;
   if (part.inputs.length !== here.inputs.length) return undefined;
-  const said: Values = new Map();
+  const said: SizeValues = new Map();
   const agrees = (pattern: unknown, value: unknown): boolean => {
     if (isVarying(pattern)) {
       if (typeof value !== 'number' && typeof value !== 'bigint') return false;
@@ -263,7 +270,7 @@ function sayings(
   return isSame ? said : undefined;
 }
 
-function mayBeLeftOut({ kind, op, attrs }: Part): boolean {
+function mayBeLeftOut({ kind, op, attrs }: StructurePart): boolean {
   if (kind !== 'op') return false;
   if (op === 'reshape' || op === 'broadcast') return true;
   if (op === 'slice')
@@ -272,7 +279,7 @@ function mayBeLeftOut({ kind, op, attrs }: Part): boolean {
 }
 
 /** Whether a view gives its operand back at these sizes. */
-function changesNothing(part: Part, operand: Part, values: Values): boolean {
+function changesNothing(part: StructurePart, operand: StructurePart, values: SizeValues): boolean {
   const at = (num: Num): number | undefined => (isVarying(num) ? values.get(num) : num);
   return (
     part.shape.length === operand.shape.length &&

@@ -7,7 +7,7 @@ import { Region } from '../region.ts';
 import type { Graph, Node } from '../graph.ts';
 import { isView } from '../ops.ts';
 import { isWide } from '../dtype.ts';
-import type { RecordedPart, Recording, Structure } from './structure.ts';
+import type { RecordedPart, SizeRecording, SizeStructure } from './structure.ts';
 import type { Num } from './size.ts';
 
 /** A parameter of a region, whose sizes may vary. */
@@ -20,18 +20,18 @@ export interface RegionParameter {
 /** Regions that are the same but for numbers. Leaves of the structure are its parameters, by their indices. */
 export class RegionStructure {
   readonly parameters: readonly RegionParameter[];
-  readonly structure: Structure;
+  readonly structure: SizeStructure;
 
-  constructor(parameters: readonly RegionParameter[], structure: Structure) {
+  constructor(parameters: readonly RegionParameter[], structure: SizeStructure) {
     this.parameters = parameters;
     this.structure = structure;
   }
 }
 
-const recordings = new WeakMap<Region, Recording>();
+const recordings = new WeakMap<Region, SizeRecording>();
 
 /** A region as a recording. */
-export function recordingOf(region: Region): Recording {
+export function recordingOf(region: Region): SizeRecording {
   const known = recordings.get(region);
   if (known !== undefined) return known;
   const made = recorded(graphOf(region));
@@ -40,7 +40,7 @@ export function recordingOf(region: Region): Recording {
 }
 
 /** Nodes in the order in which results need them; constants that kernels know are repeated at each use. */
-function recorded({ parameters, outputs }: Graph): Recording {
+function recorded({ parameters, outputs }: Graph): SizeRecording {
   const parts: RecordedPart[] = [];
   const literals: number[] = [];
   const places = new Map<Node, number>();

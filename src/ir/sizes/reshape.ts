@@ -5,12 +5,12 @@
 
 import { broadcast, mul, reshape } from '../build.ts';
 import { dims, type Node } from '../graph.ts';
-import { capacityOf, prefixAxis, type Axis, type Factor } from './layout.ts';
-import type { Lowering, Sized } from './lowering.ts';
+import { capacityOf, prefixAxis, type SizeAxis, type Factor } from './layout.ts';
+import type { SizeLowering, SizedNode } from './lowering.ts';
 import { isVarying, type Num } from './size.ts';
 
 /** The value in another shape of the same number of elements. */
-export function reshaped(ctx: Lowering, x: Sized, shape: readonly Num[]): Sized {
+export function reshaped(ctx: SizeLowering, x: SizedNode, shape: readonly Num[]): SizedNode {
   const axes = regrouped(ctx, x.axes, shape);
   if (axes !== undefined) return { node: reshape(ctx.b, x.node, axes.map(capacityOf)), axes };
   return gatheredAs(ctx, x, shape);
@@ -24,12 +24,12 @@ interface Piece {
 
 /** The axes of the result made of factors of the operand's axes; undefined where that cannot be. */
 function regrouped(
-  { sizes }: Lowering,
-  from: readonly Axis[],
+  { sizes }: SizeLowering,
+  from: readonly SizeAxis[],
   shape: readonly Num[],
-): readonly Axis[] | undefined {
+): readonly SizeAxis[] | undefined {
   const queue = mergedPieces(from);
-  const axes: Axis[] = [];
+  const axes: SizeAxis[] = [];
   for (const size of shape) {
     const taken: Piece[] = [];
     let rest = size;
@@ -60,7 +60,7 @@ function regrouped(
 }
 
 /** The factors of axes in order, neighbouring fixed ones as one. */
-function mergedPieces(axes: readonly Axis[]): Piece[] {
+function mergedPieces(axes: readonly SizeAxis[]): Piece[] {
   const pieces: Piece[] = [];
   for (const { factors, uniform } of axes) {
     for (const factor of factors) {
@@ -81,7 +81,7 @@ function mergedPieces(axes: readonly Axis[]): Piece[] {
 }
 
 /** Every element of the result from its place in the operand; axes begin with the elements that count. */
-function gatheredAs(ctx: Lowering, x: Sized, shape: readonly Num[]): Sized {
+function gatheredAs(ctx: SizeLowering, x: SizedNode, shape: readonly Num[]): SizedNode {
   const { b } = ctx;
   const axes = shape.map((size) => prefixAxis(size, ctx.capacity(size)));
   const to = axes.map(capacityOf);
@@ -97,7 +97,7 @@ function gatheredAs(ctx: Lowering, x: Sized, shape: readonly Num[]): Sized {
 }
 
 /** For each element its place among those that count. */
-function trueIndex(ctx: Lowering, shape: readonly Num[], to: readonly number[]): Node {
+function trueIndex(ctx: SizeLowering, shape: readonly Num[], to: readonly number[]): Node {
   const { b, sizes } = ctx;
   let index: Node | undefined;
   shape.forEach((size, axis) => {

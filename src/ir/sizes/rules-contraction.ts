@@ -3,15 +3,15 @@
 
 import { dims, type Node } from '../graph.ts';
 import type { Attrs } from '../ops.ts';
-import { capacityOf, isExact, prefixAxis, sizeOfAxis, type Axis } from './layout.ts';
-import type { Sized } from './lowering.ts';
-import type { RulesOf } from './rule.ts';
+import { capacityOf, isExact, prefixAxis, sizeOfAxis, type SizeAxis } from './layout.ts';
+import type { SizedNode } from './lowering.ts';
+import type { SizeRulesOf } from './rule.ts';
 import { isVarying, type Num } from './size.ts';
 
-export const contractions: RulesOf<'dot' | 'conv'> = {
+export const contractions: SizeRulesOf<'dot' | 'conv'> = {
   dot: (ctx, part, inputs) => {
     const { lhsBatch, rhsBatch, lhsContract, rhsContract, dtype } = part.attrs as Attrs<'dot'>;
-    let [lhs, rhs] = inputs as readonly [Sized, Sized];
+    let [lhs, rhs] = inputs as readonly [SizedNode, SizedNode];
     const pairs = [
       ...lhsBatch.map((axis, i) => [axis, rhsBatch[i]!] as const),
       ...lhsContract.map((axis, i) => [axis, rhsContract[i]!] as const),
@@ -25,8 +25,11 @@ export const contractions: RulesOf<'dot' | 'conv'> = {
     for (const axis of rhsContract) rhs = ctx.boundedTo(rhs, axis, 0);
     const attrs = { lhsBatch, rhsBatch, lhsContract, rhsContract, dtype };
     const node = ctx.b.add('dot', [lhs.node, rhs.node], attrs) as Node;
-    const free = (of: Sized, batch: readonly number[], contract: readonly number[]): readonly Axis[] =>
-      of.axes.filter((_, axis) => !batch.includes(axis) && !contract.includes(axis));
+    const free = (
+      of: SizedNode,
+      batch: readonly number[],
+      contract: readonly number[],
+    ): readonly SizeAxis[] => of.axes.filter((_, axis) => !batch.includes(axis) && !contract.includes(axis));
     const batch = lhsBatch.map((axis, i) => {
       const [left, right] = [lhs.axes[axis]!, rhs.axes[rhsBatch[i]!]!];
       return { ...left, uniform: left.uniform && right.uniform };
@@ -40,13 +43,13 @@ export const contractions: RulesOf<'dot' | 'conv'> = {
     const { strides, padLow, lhsDilation, rhsDilation, groups } = part.attrs as Attrs<'conv'>;
     const given = [strides, padLow, lhsDilation, rhsDilation, groups].flat();
     if (given.some(isVarying)) return ctx.refuse(part, 'its geometry depends on a size', given);
-    let [x, w] = inputs as readonly [Sized, Sized];
-    const channels: readonly Axis[] = [x.axes[1]!, w.axes[1]!, w.axes[0]!];
+    let [x, w] = inputs as readonly [SizedNode, SizedNode];
+    const channels: readonly SizeAxis[] = [x.axes[1]!, w.axes[1]!, w.axes[0]!];
     if (groups !== 1 && !channels.every(isExact))
       return ctx.refuse(part, 'channels in groups have a varying size', sizesOf(channels));
     const to = ctx.shared([x.axes[1]!, w.axes[1]!]);
     if (groups === 1) [x, w] = [ctx.laidOut(x, 1, to), ctx.laidOut(w, 1, to)];
-    const zeroed = (value: Sized, first: number): Sized =>
+    const zeroed = (value: SizedNode, first: number): SizedNode =>
       value.axes.reduce(
         (at, _, axis) => (axis < first ? at : ctx.boundedTo(ctx.prefixed(at, axis), axis, 0)),
         value,
@@ -62,7 +65,7 @@ export const contractions: RulesOf<'dot' | 'conv'> = {
     const attrs = { strides, padLow, padHigh, lhsDilation, rhsDilation, groups };
     const node = ctx.b.add('conv', [x.node, w.node], attrs) as Node;
     return { node, axes: [x.axes[0]!, { ...w.axes[0]!, uniform: w.axes[0]!.uniform }, ...out] };
-    function sizesOf(axes: readonly Axis[]): Num[] {
+    function sizesOf(axes: readonly SizeAxis[]): Num[] {
       return axes.map((axis) => sizeOfAxis(axis, ctx.sizes));
     }
   },

@@ -6,8 +6,8 @@ import type { Node } from '../graph.ts';
 import { identityOf } from '../interpret/identity.ts';
 import type { Monoid } from '../ops.ts';
 import type { Scalar } from '../value.ts';
-import type { Sized } from './lowering.ts';
-import type { RulesOf } from './rule.ts';
+import type { SizedNode } from './lowering.ts';
+import type { SizeRulesOf } from './rule.ts';
 
 /** Folding an element once or often is the same. */
 const isIdempotent = (monoid: Monoid): boolean => monoid !== 'sum' && monoid !== 'prod';
@@ -24,11 +24,11 @@ function lastOf(dtype: DType, descending: boolean): Scalar {
   return isWide(dtype) ? end : Number(end);
 }
 
-export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'scan'> = {
+export const folds: SizeRulesOf<'reduce' | 'argReduce' | 'argSort' | 'scan'> = {
   reduce: (ctx, part, [x]) => {
     const { monoid, axes } = part.attrs as { monoid: Monoid; axes: readonly number[] };
     const value = identity(monoid, part.dtype);
-    const bounded = axes.reduce((at: Sized, axis) => {
+    const bounded = axes.reduce((at: SizedNode, axis) => {
       const isSame = at.axes[axis]!.uniform && isIdempotent(monoid);
       return isSame ? at : ctx.boundedTo(at, axis, value);
     }, x!);
@@ -58,6 +58,6 @@ export const folds: RulesOf<'reduce' | 'argReduce' | 'argSort' | 'scan'> = {
 };
 
 /** The axes of a result whose elements differ along one. */
-function varied(axes: Sized['axes'], axis: number): Sized['axes'] {
+function varied(axes: SizedNode['axes'], axis: number): SizedNode['axes'] {
   return axes.with(axis, { ...axes[axis]!, uniform: false });
 }

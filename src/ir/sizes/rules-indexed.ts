@@ -4,13 +4,13 @@
 import { dims, type Node } from '../graph.ts';
 import type { Attrs, ScatterMode } from '../ops.ts';
 import { isFloat, integerRange, isWide } from '../dtype.ts';
-import { capacityOf, isExact, prefixAxis, sizeOfAxis, type Axis } from './layout.ts';
-import type { Lowering, Sized } from './lowering.ts';
-import type { Rule, RulesOf } from './rule.ts';
+import { capacityOf, isExact, prefixAxis, sizeOfAxis, type SizeAxis } from './layout.ts';
+import type { SizeLowering, SizedNode } from './lowering.ts';
+import type { SizeRule, SizeRulesOf } from './rule.ts';
 import { isVarying } from './size.ts';
 
 /** Indices that name no element, beyond the sizes of all axes along which updates vary. */
-function dropped(ctx: Lowering, indices: Sized, axis: number): Sized {
+function dropped(ctx: SizeLowering, indices: SizedNode, axis: number): SizedNode {
   const nowhere = indices.node.dtype === 'u32' ? 0xffffffff : -1;
   return ctx.boundedTo(indices, axis, nowhere);
 }
@@ -20,11 +20,11 @@ function dropped(ctx: Lowering, indices: Sized, axis: number): Sized {
  * both begin with the elements that count.
  */
 function besides(
-  ctx: Lowering,
-  operand: Sized,
-  others: readonly Sized[],
+  ctx: SizeLowering,
+  operand: SizedNode,
+  others: readonly SizedNode[],
   axis: number,
-): { readonly operand: Sized; readonly others: readonly Sized[] } {
+): { readonly operand: SizedNode; readonly others: readonly SizedNode[] } {
   let [own, rest] = [operand, others];
   for (let at = 0; at < operand.axes.length; at++) {
     if (at === axis) continue;
@@ -44,21 +44,21 @@ function besides(
   return { operand: own, others: rest };
 }
 
-export const indexed: RulesOf<
+export const indexed: SizeRulesOf<
   'gather' | 'scatter' | 'scatterAddAtomic' | 'permuteScatter' | 'searchSorted' | 'segmentReduce'
 > = {
   gather: (ctx, part, inputs) => {
     const { axis } = part.attrs as Attrs<'gather'>;
-    const [operand, indices] = inputs as readonly [Sized, Sized];
+    const [operand, indices] = inputs as readonly [SizedNode, SizedNode];
     const bounded = ctx.boundedTo(ctx.prefixed(operand, axis), axis, 0);
     const fit = besides(ctx, bounded, [indices], axis);
-    const [at] = fit.others as readonly [Sized];
+    const [at] = fit.others as readonly [SizedNode];
     const node = ctx.b.add('gather', [fit.operand.node, at.node], { axis }) as Node;
     return { node, axes: at.axes.map((own) => ({ ...own, uniform: false })) };
   },
   scatter: (ctx, part, inputs) => {
     const { axis, mode } = part.attrs as { axis: number; mode: ScatterMode };
-    const [operand, indices, updates] = inputs as readonly [Sized, Sized, Sized];
+    const [operand, indices, updates] = inputs as readonly [SizedNode, SizedNode, SizedNode];
     const along = ctx.shared([indices.axes[axis]!, updates.axes[axis]!]);
     const fit = besides(
       ctx,
@@ -66,7 +66,7 @@ export const indexed: RulesOf<
       [indices, updates].map((x) => ctx.laidOut(x, axis, along)),
       axis,
     );
-    const [at, by] = fit.others as readonly [Sized, Sized];
+    const [at, by] = fit.others as readonly [SizedNode, SizedNode];
     // Beyond the sizes of other axes updates go to places that do not count, unless the operand's
     // axis is longer than theirs.
     const safe = at.axes.reduce((value, _, i) => dropped(ctx, value, i), at);
@@ -77,7 +77,7 @@ export const indexed: RulesOf<
     const { axis } = part.attrs as { axis: number };
     const size = part.shape[axis]!;
     const { values, axes } = ctx.aligned(inputs);
-    const [at, by] = values as readonly [Sized, Sized];
+    const [at, by] = values as readonly [SizedNode, SizedNode];
     const safe = dropped(ctx, at, axis);
     const capacity = ctx.capacity(size);
     const node = ctx.b.add('scatterAddAtomic', [safe.node, by.node], { axis, size: capacity }) as Node;
@@ -87,7 +87,7 @@ export const indexed: RulesOf<
     const { axis } = part.attrs as { axis: number };
     const first = inputs.map((x) => ctx.prefixed(x, axis));
     const { values, axes } = ctx.aligned(first);
-    const [x, places] = values as readonly [Sized, Sized];
+    const [x, places] = values as readonly [SizedNode, SizedNode];
     // Beyond the size every element stays where it is, so that the whole is a permutation.
     const shape = dims(places.node);
     const stay = ctx.b.add('iota', [], { shape, axis, dtype: places.node.dtype as 'i32' }) as Node;
@@ -97,14 +97,14 @@ export const indexed: RulesOf<
   },
   searchSorted: (ctx, part, inputs) => {
     const { right } = part.attrs as { right: boolean };
-    let [boundaries, values] = inputs as readonly [Sized, Sized];
+    let [boundaries, values] = inputs as readonly [SizedNode, SizedNode];
     const last = boundaries.axes.length - 1;
     for (let axis = 0; axis < last; axis++) {
       const to = ctx.shared([boundaries.axes[axis]!, values.axes[axis]!]);
       [boundaries, values] = [ctx.laidOut(boundaries, axis, to), ctx.laidOut(values, axis, to)];
     }
     boundaries = ctx.prefixed(boundaries, last);
-    const along: Axis = boundaries.axes[last]!;
+    const along: SizeAxis = boundaries.axes[last]!;
     const { dtype } = boundaries.node;
     const most = integerRange(dtype === 'bool' || isFloat(dtype) ? 'i32' : dtype)[1];
     const greatest = isFloat(dtype) ? NaN : dtype === 'bool' ? 1 : isWide(dtype) ? most : Number(most);
@@ -121,7 +121,7 @@ export const indexed: RulesOf<
 };
 
 /** Of sorted updates: along its axis nothing may vary, and the others have to lie alike. */
-const segments: Rule = (ctx, part, inputs) => {
+const segments: SizeRule = (ctx, part, inputs) => {
   const { axis, mode } = part.attrs as { axis: number; mode: ScatterMode };
   const isVaried = inputs.some(({ axes }) => !isExact(axes[axis]!));
   if (isVaried) return ctx.refuse(part, 'sorted updates along an axis of a varying size', [part.shape[axis]]);

@@ -4,31 +4,31 @@
 import { regionOf } from '../text/region.ts';
 import { Region } from '../region.ts';
 import type { Attrs } from '../ops.ts';
-import { capacityOf, fixedAxis, prefixAxis, type Axis } from './layout.ts';
-import { Lowering, type Sized, type SizeScalar } from './lowering.ts';
+import { capacityOf, fixedAxis, prefixAxis, type SizeAxis } from './layout.ts';
+import { SizeLowering, type SizedNode, type SizeScalar } from './lowering.ts';
 import type { NodeOf, Node } from '../graph.ts';
-import type { Part } from './structure.ts';
+import type { StructurePart } from './structure.ts';
 import { RegionStructure } from './region.ts';
-import type { Rule, RulesOf } from './rule.ts';
+import type { SizeRule, SizeRulesOf } from './rule.ts';
 import { isVarying, type Num } from './size.ts';
 
 /** A body at capacities, the scalars that it reads behind its parameters, and how its values are laid out. */
 interface MadeBody {
   readonly region: Region;
   readonly scalars: readonly SizeScalar[];
-  readonly parameters: readonly (readonly Axis[])[];
-  readonly outputs: readonly (readonly Axis[])[];
+  readonly parameters: readonly (readonly SizeAxis[])[];
+  readonly outputs: readonly (readonly SizeAxis[])[];
 }
 
-type Apply = (ctx: Lowering, part: Part, inputs: readonly Sized[]) => Sized;
+type Apply = (ctx: SizeLowering, part: StructurePart, inputs: readonly SizedNode[]) => SizedNode;
 
-const prefixes = (ctx: Lowering, shape: readonly Num[]): readonly Axis[] =>
+const prefixes = (ctx: SizeLowering, shape: readonly Num[]): readonly SizeAxis[] =>
   shape.map((size) => prefixAxis(size, ctx.capacity(size)));
 
 /** Siblings have one body, which is made once. */
-const bodies = new WeakMap<Lowering, Map<RegionStructure, MadeBody>>();
+const bodies = new WeakMap<SizeLowering, Map<RegionStructure, MadeBody>>();
 
-function bodyOf(ctx: Lowering, pattern: RegionStructure, apply: Apply): MadeBody {
+function bodyOf(ctx: SizeLowering, pattern: RegionStructure, apply: Apply): MadeBody {
   const known = bodies.get(ctx) ?? new Map<RegionStructure, MadeBody>();
   bodies.set(ctx, known);
   const before = known.get(pattern);
@@ -59,8 +59,8 @@ function bodyOf(ctx: Lowering, pattern: RegionStructure, apply: Apply): MadeBody
 }
 
 /** The rule of loops, by that of every operation, which bodies consist of. */
-export function loops(apply: Apply): RulesOf<'iterate'> {
-  const iterate: Rule = (ctx, part, inputs) => {
+export function loops(apply: Apply): SizeRulesOf<'iterate'> {
+  const iterate: SizeRule = (ctx, part, inputs) => {
     const attrs = part.attrs as unknown as Omit<Attrs<'iterate'>, 'trips' | 'body'> & {
       readonly trips: Num;
       readonly body: Region | RegionStructure;
@@ -76,13 +76,13 @@ export function loops(apply: Apply): RulesOf<'iterate'> {
     if (attrs.body instanceof Region) return ctx.refuse(part, 'the loop reads something of a varying size');
     const pattern = attrs.body;
     const { region, scalars, parameters, outputs } = bodyOf(ctx, pattern, apply);
-    const stackOf = (axes: readonly Axis[]): readonly Axis[] => [fixedAxis(trips), ...axes];
+    const stackOf = (axes: readonly SizeAxis[]): readonly SizeAxis[] => [fixedAxis(trips), ...axes];
     const given = inputs.map((x, i) => {
       const own = parameters[i + 1]!;
       return ctx.like(x, i >= carries && i < carries + stacked ? stackOf(own) : own).node;
     });
     const read = scalars.map(({ num, parameter, part: of }) =>
-      ctx.scalar(num, parameter.dtype as Parameters<Lowering['scalar']>[1], of),
+      ctx.scalar(num, parameter.dtype as Parameters<SizeLowering['scalar']>[1], of),
     );
     const made = { ...attrs, trips, body: region };
     const node = ctx.b.add('iterate', [...given, ...read], made) as Node;

@@ -6,14 +6,14 @@ import { dims, type Node } from '../graph.ts';
 import type { ViewOp } from '../ops.ts';
 import { windowCount } from '../typing/check.ts';
 import { capacityOf, isExact, prefixAxis, sizeOfAxis } from './layout.ts';
-import type { Lowering, Sized } from './lowering.ts';
+import type { SizeLowering, SizedNode } from './lowering.ts';
 import { reshaped } from './reshape.ts';
-import type { RulesOf } from './rule.ts';
+import type { SizeRulesOf } from './rule.ts';
 import { isVarying, type Num } from './size.ts';
 
 type Nums = readonly Num[];
 
-export const views: RulesOf<ViewOp> = {
+export const views: SizeRulesOf<ViewOp> = {
   reshape: (ctx, part, [x]) => reshaped(ctx, x!, part.shape),
   permute: (ctx, part, [x]) => ctx.permuted(x!, (part.attrs as { order: readonly number[] }).order),
   broadcast: (ctx, part, [x]) => {
@@ -31,7 +31,7 @@ export const views: RulesOf<ViewOp> = {
   slice: (ctx, part, [x]) => {
     const { start, size, step } = part.attrs as { start: Nums; size: Nums; step: Nums };
     return size.reduce(
-      (value: Sized, count, axis) => sliced(ctx, value, axis, start[axis]!, count, step[axis]!),
+      (value: SizedNode, count, axis) => sliced(ctx, value, axis, start[axis]!, count, step[axis]!),
       x!,
     );
   },
@@ -39,7 +39,7 @@ export const views: RulesOf<ViewOp> = {
     const { low, interior, value } = part.attrs as { low: Nums; interior: Nums; value: Num };
     if (isVarying(value)) return ctx.refuse(part, 'what it pads with depends on a size', [value]);
     return part.shape.reduce(
-      (out: Sized, size, axis) =>
+      (out: SizedNode, size, axis) =>
         padded(ctx, out, axis, { size, low: low[axis]!, interior: interior[axis]!, value }),
       x!,
     );
@@ -79,7 +79,7 @@ export const views: RulesOf<ViewOp> = {
   },
 };
 
-function sliced(ctx: Lowering, x: Sized, axis: number, start: Num, count: Num, step: Num): Sized {
+function sliced(ctx: SizeLowering, x: SizedNode, axis: number, start: Num, count: Num, step: Num): SizedNode {
   const from = x.axes[axis]!;
   if (start === 0 && step === 1 && sizeOfAxis(from, ctx.sizes) === count) return x;
   const { b } = ctx;
@@ -113,7 +113,7 @@ interface Padding {
   readonly value: number;
 }
 
-function padded(ctx: Lowering, x: Sized, axis: number, padding: Padding): Sized {
+function padded(ctx: SizeLowering, x: SizedNode, axis: number, padding: Padding): SizedNode {
   const { size, low, interior, value } = padding;
   const { b } = ctx;
   const from = x.axes[axis]!;
@@ -162,7 +162,12 @@ function padded(ctx: Lowering, x: Sized, axis: number, padding: Padding): Sized 
 }
 
 /** Parts one behind another, each where those before it end at run time. */
-function joined(ctx: Lowering, parts: readonly Sized[], axis: number, shape: readonly number[]): Node {
+function joined(
+  ctx: SizeLowering,
+  parts: readonly SizedNode[],
+  axis: number,
+  shape: readonly number[],
+): Node {
   const { b } = ctx;
   const capacity = shape[axis]!;
   const index = ctx.count([capacity], 0);

@@ -4,10 +4,10 @@
 
 import { mapRows, type Op } from '../ops.ts';
 import { dims, type Node } from '../graph.ts';
-import { capacityOf, fixedAxis, isExact, prefixAxis, type Axis } from './layout.ts';
-import type { Lowering, Sized } from './lowering.ts';
-import type { Part } from './structure.ts';
-import type { Rule, RulesOf } from './rule.ts';
+import { capacityOf, fixedAxis, isExact, prefixAxis, type SizeAxis } from './layout.ts';
+import type { SizeLowering, SizedNode } from './lowering.ts';
+import type { StructurePart } from './structure.ts';
+import type { SizeRule, SizeRulesOf } from './rule.ts';
 import { isVarying, type Num } from './size.ts';
 import { contractions } from './rules-contraction.ts';
 import { folds } from './rules-fold.ts';
@@ -17,13 +17,13 @@ import { RegionStructure } from './region.ts';
 import { views } from './rules-view.ts';
 
 /** The operation on aligned operands: element by element. */
-const elementwise: Rule = (ctx, part, inputs) => {
+const elementwise: SizeRule = (ctx, part, inputs) => {
   const { values, axes } = ctx.aligned(inputs);
   return { node: made(ctx, part, values), axes };
 };
 
 /** A node of the part's op, over operands at capacity. */
-function made(ctx: Lowering, part: Part, inputs: readonly Sized[]): Node {
+function made(ctx: SizeLowering, part: StructurePart, inputs: readonly SizedNode[]): Node {
   return ctx.b.add(
     part.op,
     inputs.map(({ node }) => node),
@@ -32,14 +32,14 @@ function made(ctx: Lowering, part: Part, inputs: readonly Sized[]): Node {
 }
 
 /** Refuses what depends on a varying size in any way. */
-const fixedOnly: Rule = (ctx, part, inputs) => {
+const fixedOnly: SizeRule = (ctx, part, inputs) => {
   requireFixed(ctx, part, inputs, () => false);
   const node = made(ctx, part, inputs);
   return { node, axes: dims(node).map(fixedAxis) };
 };
 
 /** Stacks of lines or matrices, each by itself: the first axis may vary. */
-const stacked: Rule = (ctx, part, inputs) => {
+const stacked: SizeRule = (ctx, part, inputs) => {
   requireFixed(ctx, part, inputs, (axis) => axis === 0);
   const first = ctx.shared(inputs.map(({ axes }) => axes[0]!));
   const values = inputs.map((x) => ctx.laidOut(x, 0, first));
@@ -52,9 +52,9 @@ const stacked: Rule = (ctx, part, inputs) => {
 
 /** Refuses varying attributes, and varying axes that `may` does not allow. */
 function requireFixed(
-  ctx: Lowering,
-  part: Part,
-  inputs: readonly Sized[],
+  ctx: SizeLowering,
+  part: StructurePart,
+  inputs: readonly SizedNode[],
   may: (axis: number) => boolean,
 ): void {
   const attrs = Object.values(part.attrs).flat().filter(isVarying);
@@ -65,9 +65,9 @@ function requireFixed(
   if (nums.some(isVarying)) ctx.refuse(part, 'an axis that it works along has a varying size', nums);
 }
 
-const sources: RulesOf<'iota' | 'randomBits' | 'constant' | 'parameter'> = {
+const sources: SizeRulesOf<'iota' | 'randomBits' | 'constant' | 'parameter'> = {
   iota: (ctx, part) => {
-    const { axis, dtype } = part.attrs as { readonly axis: number; readonly dtype: Part['dtype'] };
+    const { axis, dtype } = part.attrs as { readonly axis: number; readonly dtype: StructurePart['dtype'] };
     const axes = part.shape.map((size, i) => prefixAxis(size, ctx.capacity(size), i !== axis));
     const node = ctx.b.add('iota', [], { shape: axes.map(capacityOf), axis, dtype: dtype as never }) as Node;
     return { node, axes };
@@ -75,7 +75,7 @@ const sources: RulesOf<'iota' | 'randomBits' | 'constant' | 'parameter'> = {
   // The stream of words is the same for any length; then each element takes the word that is its own.
   randomBits: (ctx, part, inputs) => {
     const total = ctx.sizes.total(part.shape);
-    const axes: Axis[] = [prefixAxis(total, ctx.capacity(total))];
+    const axes: SizeAxis[] = [prefixAxis(total, ctx.capacity(total))];
     const words = inputs.map(({ node }) => node);
     const node = ctx.b.add('randomBits', words, { shape: axes.map(capacityOf) }) as Node;
     return views.reshape(ctx, part, [{ node, axes }]);
@@ -95,7 +95,7 @@ const sources: RulesOf<'iota' | 'randomBits' | 'constant' | 'parameter'> = {
   parameter: (ctx, part) => ctx.refuse(part, 'it stands outside of what was traced'),
 };
 
-const table: { readonly [K in Op]: Rule } = {
+const table: { readonly [K in Op]: SizeRule } = {
   ...mapRows(() => elementwise),
   ...views,
   ...folds,
@@ -111,7 +111,7 @@ const table: { readonly [K in Op]: Rule } = {
   barrier: (ctx, part, inputs) => ({ node: made(ctx, part, inputs), axes: inputs[0]!.axes }),
   bounded: (ctx, part, inputs) => {
     const { axis } = part.attrs as { readonly axis: number };
-    const [x, bound] = inputs as readonly [Sized, Sized];
+    const [x, bound] = inputs as readonly [SizedNode, SizedNode];
     const own = ctx.prefixed(x, axis);
     const axes = own.axes.with(axis, { ...own.axes[axis]!, uniform: false });
     return { node: made(ctx, part, [own, bound]), axes };
@@ -120,7 +120,7 @@ const table: { readonly [K in Op]: Rule } = {
     const { axis } = part.attrs as { readonly axis: number };
     const last = inputs[0]!.axes.length - 1;
     requireFixed(ctx, part, inputs, (at) => at !== axis && at !== last);
-    const [x, roots] = inputs as readonly [Sized, Sized];
+    const [x, roots] = inputs as readonly [SizedNode, SizedNode];
     requireFixed(ctx, part, [roots], () => false);
     return { node: made(ctx, part, inputs), axes: x.axes };
   },
@@ -134,7 +134,7 @@ const table: { readonly [K in Op]: Rule } = {
 };
 
 /** The value of an operation at the capacities of a variant. Throws E_UNSUPPORTED where there is none. */
-export function applyRule(ctx: Lowering, part: Part, inputs: readonly Sized[]): Sized {
+export function applyRule(ctx: SizeLowering, part: StructurePart, inputs: readonly SizedNode[]): SizedNode {
   const isFixed =
     inputs.every(({ axes }) => axes.every(isExact)) &&
     !part.shape.some(isVarying) &&

@@ -11,25 +11,25 @@ interface Derivation {
 }
 
 /** A number that differs between recordings. */
-export interface Varying {
+export interface VaryingNumber {
   readonly values: readonly number[];
   /** Other ways in which it can be computed: all of them have to agree. */
   readonly derivations: Derivation[];
 }
 
 /** A number of a recording: the same in all of them, or not. */
-export type Num = number | Varying;
+export type Num = number | VaryingNumber;
 
 /** The value of each varying number in one recording. */
-export type Values = Map<Varying, number>;
+export type SizeValues = Map<VaryingNumber, number>;
 
-export function isVarying(num: unknown): num is Varying {
+export function isVarying(num: unknown): num is VaryingNumber {
   return typeof num === 'object' && num !== null && 'derivations' in num;
 }
 
 /** The varying numbers of one function, each once. */
-export class Sizes {
-  readonly #known = new Map<string, Varying>();
+export class VaryingSizes {
+  readonly #known = new Map<string, VaryingNumber>();
   /** Bodies of loops that are one but for numbers, by the texts of all. */
   readonly bodies: Map<string, unknown> = new Map();
 
@@ -40,7 +40,7 @@ export class Sizes {
     const key = values.map((value) => (Object.is(value, -0) ? '-0' : String(value))).join();
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const made: Varying = { values, derivations: [] };
+    const made: VaryingNumber = { values, derivations: [] };
     this.#known.set(key, made);
     return made;
   }
@@ -86,11 +86,11 @@ export class Sizes {
    * Adds to the values that a recording says those that follow from them. Undefined where two ways
    * to one number do not agree, or none leads to it.
    */
-  complete(said: Values, wanted: Iterable<Varying> = this.#known.values()): Values | undefined {
-    const values: Values = new Map(said);
+  complete(said: SizeValues, wanted: Iterable<VaryingNumber> = this.#known.values()): SizeValues | undefined {
+    const values: SizeValues = new Map(said);
     const valueOf = (num: Num): number | undefined => (typeof num === 'number' ? num : find(num));
-    const active = new Set<Varying>();
-    const find = (num: Varying): number | undefined => {
+    const active = new Set<VaryingNumber>();
+    const find = (num: VaryingNumber): number | undefined => {
       const known = values.get(num);
       if (known !== undefined || active.has(num)) return known;
       active.add(num);

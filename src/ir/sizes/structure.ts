@@ -14,22 +14,22 @@ export interface RecordedPart {
 }
 
 /** A recording of a function: nodes, inputs before what reads them. */
-export interface Recording {
+export interface SizeRecording {
   readonly parts: readonly RecordedPart[];
   readonly literals: readonly number[];
   readonly outputs: readonly number[];
 }
 
 /** Attributes in which numbers may vary. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type VaryingAttrs = Readonly<Record<string, unknown>>;
 
 /** One node of the structure. */
-export interface Part {
+export interface StructurePart {
   readonly kind: 'leaf' | 'literal' | 'op';
   readonly op: Op;
   readonly dtype: DType;
   readonly shape: readonly Num[];
-  readonly attrs: Fields;
+  readonly attrs: VaryingAttrs;
   readonly inputs: readonly number[];
   /** Of a leaf: its number. */
   readonly leaf: number;
@@ -37,8 +37,8 @@ export interface Part {
   readonly node: Node;
 }
 
-export interface Structure {
-  readonly parts: readonly Part[];
+export interface SizeStructure {
+  readonly parts: readonly StructurePart[];
   readonly outputs: readonly number[];
   readonly leaves: number;
 }

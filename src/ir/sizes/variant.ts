@@ -4,19 +4,19 @@
 
 import { bounded } from '../build.ts';
 import type { Graph, Node, NodeOf } from '../graph.ts';
-import { capacityOf, isExact, merged, prefixAxis, type Axis } from './layout.ts';
-import { Lowering, type Sized, type SizeScalar } from './lowering.ts';
-import type { Part, Structure } from './structure.ts';
+import { capacityOf, isExact, merged, prefixAxis, type SizeAxis } from './layout.ts';
+import { SizeLowering, type SizedNode, type SizeScalar } from './lowering.ts';
+import type { StructurePart, SizeStructure } from './structure.ts';
 import { reshaped } from './reshape.ts';
 import { applyRule } from './rules.ts';
-import { isVarying, type Num, type Sizes, type Values, type Varying } from './size.ts';
+import { isVarying, type Num, type VaryingSizes, type SizeValues, type VaryingNumber } from './size.ts';
 
 export interface Variant {
   /** Leaves are parameters 0, 1, 2…, then come the scalars. */
   readonly graph: Graph;
   readonly scalars: readonly SizeScalar[];
   /** How great each number may be at most. */
-  readonly capacities: ReadonlyMap<Varying, number>;
+  readonly capacities: ReadonlyMap<VaryingNumber, number>;
 }
 
 /**
@@ -26,14 +26,14 @@ export interface Variant {
  * cannot do with a varying size.
  */
 export function variantOf(
-  structure: Structure,
-  sizes: Sizes,
-  samples: readonly Values[],
-  names: (num: Varying) => string,
-  filled?: (ctx: Lowering, operand: Sized) => Sized,
+  structure: SizeStructure,
+  sizes: VaryingSizes,
+  samples: readonly SizeValues[],
+  names: (num: VaryingNumber) => string,
+  filled?: (ctx: SizeLowering, operand: SizedNode) => SizedNode,
 ): Variant {
-  const capacities = new Map<Varying, number>();
-  const capacity = (num: Varying): number => {
+  const capacities = new Map<VaryingNumber, number>();
+  const capacity = (num: VaryingNumber): number => {
     const known = capacities.get(num);
     if (known !== undefined) return known;
     const seen = samples.flatMap((values) => sizes.complete(values, [num])?.get(num) ?? []);
@@ -41,7 +41,7 @@ export function variantOf(
     capacities.set(num, most);
     return most;
   };
-  const ctx = new Lowering(sizes, capacity, names, structure.leaves, filled);
+  const ctx = new SizeLowering(sizes, capacity, names, structure.leaves, filled);
   const parameters: NodeOf<'parameter'>[] = [];
   const made = ctx.lowered(structure, applyRule, (part) => leaf(ctx, part, parameters));
   const outputs = structure.outputs.map((output) =>
@@ -52,7 +52,7 @@ export function variantOf(
 }
 
 /** An input, as it lies in memory. */
-function leaf(ctx: Lowering, part: Part, parameters: NodeOf<'parameter'>[]): Sized {
+function leaf(ctx: SizeLowering, part: StructurePart, parameters: NodeOf<'parameter'>[]): SizedNode {
   const { shape, dtype, leaf: index, node } = part;
   const whole = shape.map((size) => prefixAxis(size, ctx.capacity(size)));
   const axes = liesInOrder(ctx, whole) ? whole : [flatAxis(ctx, shape)];
@@ -64,13 +64,13 @@ function leaf(ctx: Lowering, part: Part, parameters: NodeOf<'parameter'>[]): Siz
   return axes === whole ? value : reshaped(ctx, value, shape);
 }
 
-function flatAxis(ctx: Lowering, shape: readonly Num[]): Axis {
+function flatAxis(ctx: SizeLowering, shape: readonly Num[]): SizeAxis {
   const total = ctx.sizes.total(shape);
   return prefixAxis(total, ctx.capacity(total));
 }
 
 /** Whether the elements that count lie at the beginning, as those of a tensor of the true sizes do. */
-function liesInOrder(ctx: Lowering, axes: readonly Axis[]): boolean {
+function liesInOrder(ctx: SizeLowering, axes: readonly SizeAxis[]): boolean {
   const varying = axes.findIndex((axis) => !isExact(axis));
   if (varying < 0) return true;
   return (
@@ -80,13 +80,13 @@ function liesInOrder(ctx: Lowering, axes: readonly Axis[]): boolean {
 }
 
 /** A result as it lies in memory; nobody asks for what is beyond its true size. */
-function inTrueOrder(ctx: Lowering, x: Sized, { shape }: Part): Node {
+function inTrueOrder(ctx: SizeLowering, x: SizedNode, { shape }: StructurePart): Node {
   if (liesInOrder(ctx, x.axes)) return used(ctx, x);
   return used(ctx, ctx.prefixed(reshaped(ctx, x, [ctx.sizes.total(shape)]), 0));
 }
 
 /** Says along each axis of which only the first elements count how many they are. */
-function used(ctx: Lowering, { node, axes }: Sized): Node {
+function used(ctx: SizeLowering, { node, axes }: SizedNode): Node {
   return axes.reduce((value, axis, i) => {
     const [factor, ...others] = merged(axis, ctx.sizes);
     if (factor === undefined || others.length > 0 || !isVarying(factor.size)) return value;
@@ -95,7 +95,7 @@ function used(ctx: Lowering, { node, axes }: Sized): Node {
 }
 
 /** The value of a run-time scalar, from the numbers of a recording. */
-export function scalarValue({ num, part }: SizeScalar, values: Values): number {
+export function scalarValue({ num, part }: SizeScalar, values: SizeValues): number {
   const value = values.get(num)!;
   if (part === 'value') return value;
   const bytes = new DataView(new ArrayBuffer(8));

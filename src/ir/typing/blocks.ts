@@ -1,9 +1,9 @@
 // The type rule of what blocks stand for.
 
 import { blockValues, namesBlocks, rowWords } from '../blocks/sizes.ts';
-import { fail, type Rule } from './check.ts';
+import { fail, type TypeRule } from './check.ts';
 
-export const dequantizeType: Rule<'dequantize'> = (inputs, { format, columns }, op) => {
+export const dequantizeType: TypeRule<'dequantize'> = (inputs, { format, columns }, op) => {
   const words = inputs[0]!;
   if (!namesBlocks(format)) fail(op, 'E_VALUE', `there is no format ${String(format)}`, inputs);
   if (words.dtype !== 'u32') fail(op, 'E_DTYPE', 'blocks are words of u32', inputs);

@@ -18,7 +18,7 @@ export function showType(type: TensorType): string {
   return showShape(type.shape, type.dtype);
 }
 
-export type Rule<K extends Op> = (inputs: readonly TensorType[], attrs: Attrs<K>, op: K) => TensorType;
+export type TypeRule<K extends Op> = (inputs: readonly TensorType[], attrs: Attrs<K>, op: K) => TensorType;
 
 export function fail(op: string, code: ErrorCode, problem: string, inputs: readonly TensorType[]): never {
   const seen = inputs.length === 0 ? '' : `: ${inputs.map(showType).join(', ')}`;
@@ -26,7 +26,7 @@ export function fail(op: string, code: ErrorCode, problem: string, inputs: reado
 }
 
 /** Type rules of some ops. */
-export type RulesOf<K extends Op> = { readonly [Each in K]: Rule<Each> };
+export type TypeRulesOf<K extends Op> = { readonly [Each in K]: TypeRule<Each> };
 
 export function checkAxis(op: Op, axis: number, rank: number, inputs: readonly TensorType[]): void {
   if (!Number.isInteger(axis) || axis < 0 || axis >= rank)

@@ -3,7 +3,7 @@
 import { complexType, isComplex, partType } from '../dtype.ts';
 import type { ComplexOp, Op } from '../ops.ts';
 import { sameShape } from '../shape.ts';
-import { fail, type RulesOf, type TensorType } from './check.ts';
+import { fail, type TypeRulesOf, type TensorType } from './check.ts';
 
 function complexOperand(op: Op, inputs: readonly TensorType[]): TensorType {
   const x = inputs[0]!;
@@ -16,7 +16,7 @@ function part(inputs: readonly TensorType[], _: unknown, op: Op): TensorType {
   return { dtype: partType(dtype), shape };
 }
 
-export const complexes: RulesOf<ComplexOp> = {
+export const complexes: TypeRulesOf<ComplexOp> = {
   complex: (inputs, _, op) => {
     const [re, im] = [inputs[0]!, inputs[1]!];
     if (re.dtype !== im.dtype || (re.dtype !== 'f32' && re.dtype !== 'f64'))

@@ -1,9 +1,9 @@
 // Type rules of products and convolutions.
 
 import { fixedShape, sameDim } from '../shape.ts';
-import { type RulesOf, fail, checkAxis, checkLengths, windowCount } from './check.ts';
+import { type TypeRulesOf, fail, checkAxis, checkLengths, windowCount } from './check.ts';
 
-export const contractions: RulesOf<'dot' | 'conv'> = {
+export const contractions: TypeRulesOf<'dot' | 'conv'> = {
   dot: (inputs, { lhsBatch, rhsBatch, lhsContract, rhsContract, dtype }, op) => {
     const [lhs, rhs] = [inputs[0]!, inputs[1]!];
     if (lhs.dtype !== rhs.dtype) fail(op, 'E_DTYPE', 'operands must have one dtype', inputs);

@@ -3,7 +3,7 @@
 import { isComplex, type DType } from '../dtype.ts';
 import type { Attrs } from '../ops.ts';
 import { sameShape } from '../shape.ts';
-import { checkAxis, fail, showType, type Rule, type TensorType } from './check.ts';
+import { checkAxis, fail, showType, type TypeRule, type TensorType } from './check.ts';
 
 /**
  * What lies in the memory of a loop: 8 and 16-bit integers and complex numbers have no place there,
@@ -51,7 +51,7 @@ function sameType(a: TensorType, b: TensorType): boolean {
 }
 
 /** The value's own type, along one of its axes bounded by a number. */
-export const boundedType: Rule<'bounded'> = (inputs, { axis }, op) => {
+export const boundedType: TypeRule<'bounded'> = (inputs, { axis }, op) => {
   const [value, n] = [inputs[0]!, inputs[1]!];
   checkAxis(op, axis, value.shape.length, inputs);
   if (n.dtype !== 'i32') fail(op, 'E_DTYPE', 'the bound must be an i32', inputs);

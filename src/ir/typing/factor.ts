@@ -3,9 +3,9 @@
 import { isComplex } from '../dtype.ts';
 import { factorRow, type Size } from '../factor.ts';
 import { fixedShape } from '../shape.ts';
-import { fail, type RulesOf } from './check.ts';
+import { fail, type TypeRulesOf } from './check.ts';
 
-export const factors: RulesOf<'factor'> = {
+export const factors: TypeRulesOf<'factor'> = {
   factor: (inputs, { kind }, op) => {
     const { takes, takesComplex, needs, fits, result } = factorRow(kind);
     if (inputs.length !== takes.length)

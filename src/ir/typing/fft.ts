@@ -2,9 +2,9 @@
 
 import { fftPlan, fftTableSize } from '../fft/plan.ts';
 import { fixedShape, type FixedShape } from '../shape.ts';
-import { checkAxis, fail, type RulesOf, type TensorType } from './check.ts';
+import { checkAxis, fail, type TypeRulesOf, type TensorType } from './check.ts';
 
-export const transforms: RulesOf<'fft' | 'fftPart'> = {
+export const transforms: TypeRulesOf<'fft' | 'fftPart'> = {
   fft: (inputs, { axis }, op) => {
     const [x, table] = inputs as readonly [TensorType, TensorType];
     const shape = fixedShape(x.shape, op);

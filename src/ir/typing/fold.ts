@@ -2,9 +2,9 @@
 
 import { isComplex } from '../dtype.ts';
 import { fixedShape, sameShape } from '../shape.ts';
-import { type RulesOf, type TensorType, fail, checkAxis, checkOrdered, checkPositions } from './check.ts';
+import { type TypeRulesOf, type TensorType, fail, checkAxis, checkOrdered, checkPositions } from './check.ts';
 
-export const folds: RulesOf<
+export const folds: TypeRulesOf<
   'reduce' | 'argReduce' | 'argSort' | 'radixRank' | 'scan' | 'jacobiRows' | 'completeRows'
 > = {
   reduce: (inputs, { monoid, axes }, op) => {

@@ -4,9 +4,16 @@ import { isComplex } from '../dtype.ts';
 import type { Op, ScatterMode } from '../ops.ts';
 import { checkShape, fixedShape, sameShape, type FixedShape, type Shape } from '../shape.ts';
 import { dequantizeType } from './blocks.ts';
-import { type TensorType, type RulesOf, fail, checkAxis, checkOrdered, largestPosition } from './check.ts';
+import {
+  type TensorType,
+  type TypeRulesOf,
+  fail,
+  checkAxis,
+  checkOrdered,
+  largestPosition,
+} from './check.ts';
 
-export const indexed: RulesOf<
+export const indexed: TypeRulesOf<
   | 'gather'
   | 'dequantize'
   | 'scatter'

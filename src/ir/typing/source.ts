@@ -3,9 +3,9 @@
 import type { SourceOp } from '../ops.ts';
 import { integerRange, isComplex } from '../dtype.ts';
 import { checkShape, fixedShape } from '../shape.ts';
-import { type RulesOf, fail, checkAxis } from './check.ts';
+import { type TypeRulesOf, fail, checkAxis } from './check.ts';
 
-export const sources: RulesOf<SourceOp> = {
+export const sources: TypeRulesOf<SourceOp> = {
   parameter: (_, { dtype, shape }) => ({ dtype, shape }),
   constant: (_, { dtype }, op) => {
     if (isComplex(dtype)) fail(op, 'E_DTYPE', `${dtype} is made of two constants, by complex`, []);

@@ -2,9 +2,9 @@
 
 import type { ViewOp } from '../ops.ts';
 import { checkShape, fixedShape, sameDim, showShape, sizeOf } from '../shape.ts';
-import { type RulesOf, fail, checkAxis, checkLengths, windowCount } from './check.ts';
+import { type TypeRulesOf, fail, checkAxis, checkLengths, windowCount } from './check.ts';
 
-export const views: RulesOf<ViewOp> = {
+export const views: TypeRulesOf<ViewOp> = {
   reshape: (inputs, { shape }, op) => {
     const { dtype, shape: from } = inputs[0]!;
     checkShape(op, fixedShape(shape, op));

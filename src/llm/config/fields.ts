@@ -10,7 +10,7 @@ function numberOf(value: unknown): number | undefined {
 }
 
 /** Typed access to the fields of a description. `what` names the file in errors. */
-export class Fields {
+export class ConfigFields {
   readonly #what: string;
   readonly #get: (key: string) => unknown;
 

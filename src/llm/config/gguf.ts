@@ -1,11 +1,11 @@
 // The configuration of a decoder from the metadata of a GGUF file.
 
 import type { Architecture, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling } from './config.ts';
-import { Fields } from './fields.ts';
+import { ConfigFields } from './fields.ts';
 import { checked, windowsOf } from './sound.ts';
 
 /** What of a GGUF file its configuration is read from. */
-export interface GgufHeader {
+export interface GgufConfigSource {
   readonly metadata: { get(key: string): unknown };
   readonly tensors: { get(name: string): { readonly shape: readonly number[] } | undefined };
 }
@@ -42,15 +42,15 @@ const families: Readonly<Partial<Record<string, Family>>> = {
 } satisfies Partial<Record<Architecture, Family>>;
 
 /** What a GGUF file says of its decoder. Throws ParseError where it does not say enough, or a family that is unknown. */
-export function configFromGguf({ metadata, tensors }: GgufHeader): ModelConfig {
-  const all = new Fields('gguf', (key) => metadata.get(key));
+export function configFromGguf({ metadata, tensors }: GgufConfigSource): ModelConfig {
+  const all = new ConfigFields('gguf', (key) => metadata.get(key));
   const name = all.text('general.architecture');
   const family = name === undefined ? undefined : families[name];
   if (name === undefined || family === undefined) {
     const known = Object.keys(families).join(', ');
     throw all.fail(`general.architecture is ${name ?? 'missing'}: expected one of ${known}`);
   }
-  const own = new Fields('gguf', (key) => metadata.get(`${name}.${key}`));
+  const own = new ConfigFields('gguf', (key) => metadata.get(`${name}.${key}`));
   const layers = own.count('block_count');
   const width = own.count('embedding_length');
   const heads = alike(own, 'attention.head_count', layers);
@@ -109,7 +109,7 @@ export function configFromGguf({ metadata, tensors }: GgufHeader): ModelConfig {
 }
 
 /** A number that files may give for each layer, where all layers have the same. */
-function alike(fields: Fields, key: string, layers: number, fallback?: number): number {
+function alike(fields: ConfigFields, key: string, layers: number, fallback?: number): number {
   if (!Array.isArray(fields.raw(key)) && !ArrayBuffer.isView(fields.raw(key)))
     return fields.count(key, fallback);
   const list = fields.numbers(key) ?? [];
@@ -118,14 +118,18 @@ function alike(fields: Fields, key: string, layers: number, fallback?: number): 
   throw fields.fail(`${key} differs from layer to layer, which is not supported: ${list.join(',')}`);
 }
 
-function expertsOf(own: Fields): ExpertsConfig | undefined {
+function expertsOf(own: ConfigFields): ExpertsConfig | undefined {
   const count = own.maybe('expert_count') ?? 0;
   if (count === 0) return undefined;
   const hidden = own.maybe('expert_feed_forward_length') ?? own.count('feed_forward_length');
   return { count, used: own.count('expert_used_count'), hidden, isNormalised: true };
 }
 
-function scalingOf(own: Fields, contextLength: number, tensors: GgufHeader['tensors']): RopeScaling {
+function scalingOf(
+  own: ConfigFields,
+  contextLength: number,
+  tensors: GgufConfigSource['tensors'],
+): RopeScaling {
   // Files of Phi have factors, and often do not say of what kind they are.
   const hasFactors = tensors.get('rope_factors_short.weight') ?? tensors.get('rope_factors_long.weight');
   const kind = hasFactors === undefined ? (own.text('rope.scaling.type') ?? 'none') : 'longrope';

@@ -1,7 +1,7 @@
 // What a configuration has to be for a decoder to be built of it.
 
 import type { ModelConfig } from './config.ts';
-import type { Fields } from './fields.ts';
+import type { ConfigFields } from './fields.ts';
 
 /** The window of each layer: `size` where `has` says so; none of any where there is no size. */
 export function windowsOf(
@@ -15,7 +15,7 @@ export function windowsOf(
 }
 
 /** The configuration, if its sizes go together. Throws ParseError where they do not. */
-export function checked(fields: Fields, config: ModelConfig): ModelConfig {
+export function checked(fields: ConfigFields, config: ModelConfig): ModelConfig {
   const { heads, keyHeads, headSize, rope, experts, width, hidden, windows } = config;
   const whole = Object.entries({ width, hidden, heads, keyHeads, headSize });
   for (const [name, value] of whole) {

@@ -33,10 +33,10 @@ import { rotate } from './rotate.ts';
 import type { AttentionWeights } from './weights.ts';
 
 /** Keys, then values, of one layer: [2, key heads, room, head size], f32 or f16. */
-export type LayerCache = Tensor;
+export type DecoderLayerCache = Tensor;
 
 /** Where the tokens of a call stand. */
-export interface Place {
+export interface TokenPosition {
   /** Of the first token: i32, []. */
   readonly position: Tensor;
   /** Cosines and sines of each: [T, 2, dims]. */
@@ -49,11 +49,11 @@ export interface Place {
 export function attend(
   x: Tensor,
   weights: AttentionWeights,
-  cache: LayerCache,
-  place: Place,
+  cache: DecoderLayerCache,
+  place: TokenPosition,
   config: ModelConfig,
   layer: number,
-): [output: Tensor, cache: LayerCache] {
+): [output: Tensor, cache: DecoderLayerCache] {
   const { heads, keyHeads, headSize, width, epsilon } = config;
   const rows = x.shape[0]!;
   const [queries, keys] = [heads * headSize, keyHeads * headSize];
@@ -76,7 +76,7 @@ export function attend(
 /** What queries [T, heads, size] find: [T, heads · size]. */
 function looked(
   query: Tensor,
-  cache: LayerCache,
+  cache: DecoderLayerCache,
   position: Tensor,
   config: ModelConfig,
   window: number | undefined,

@@ -5,13 +5,13 @@ import { add, dynamicSlice, embedding, mul, tanh, tensor, zeros } from '../../op
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig, RopeConfig } from '../config/config.ts';
 import { frequenciesOf, ropeTable } from '../config/rope.ts';
-import { attend, type LayerCache, type Place } from './attention.ts';
+import { attend, type DecoderLayerCache, type TokenPosition } from './attention.ts';
 import { feedForward } from './feed-forward.ts';
 import { capped, norm, product } from './linear.ts';
 import { heldOf, valuesOf, type DecoderWeights, type LayerWeights } from './weights.ts';
 
 /** Cosines and sines of all positions that there is room for, [room, 2, dims]. */
-export interface Turns {
+export interface RotaryTable {
   readonly all: Tensor;
   /** Those of layers with a window; often the same. */
   readonly window: Tensor;
@@ -26,7 +26,7 @@ export function turnsOf(
   slots: number,
   room: number,
   factors?: ArrayLike<number>,
-): Turns {
+): RotaryTable {
   const table = (rope: RopeConfig): Tensor => {
     const values = ropeTable(rope, frequenciesOf(rope, room, factors), slots);
     return tensor(values, { shape: [slots, 2, rope.dims] });
@@ -36,7 +36,7 @@ export function turnsOf(
 }
 
 /** Empty caches of all layers. */
-export function emptyCache(config: ModelConfig, room: number, dtype: 'f32' | 'f16'): LayerCache[] {
+export function emptyCache(config: ModelConfig, room: number, dtype: 'f32' | 'f16'): DecoderLayerCache[] {
   const shape = [2, config.keyHeads, room, config.headSize];
   return Array.from({ length: config.layers }, () => zeros(shape, { dtype }));
 }
@@ -45,9 +45,9 @@ export function emptyCache(config: ModelConfig, room: number, dtype: 'f32' | 'f1
 export class Decoder {
   readonly config: ModelConfig;
   readonly weights: DecoderWeights;
-  readonly turns: Turns;
+  readonly turns: RotaryTable;
 
-  constructor(config: ModelConfig, weights: DecoderWeights, turns: Turns) {
+  constructor(config: ModelConfig, weights: DecoderWeights, turns: RotaryTable) {
     this.config = config;
     this.weights = weights;
     this.turns = turns;
@@ -60,8 +60,8 @@ export class Decoder {
   run(
     tokens: Tensor,
     position: Tensor,
-    cache: readonly LayerCache[],
-  ): { hidden: Tensor; cache: LayerCache[] } {
+    cache: readonly DecoderLayerCache[],
+  ): { hidden: Tensor; cache: DecoderLayerCache[] } {
     const { config, weights } = this;
     const place = this.#place(position, tokens.shape[0]!);
     let stream = embedding(tokens, valuesOf(weights.embedding));
@@ -87,7 +87,7 @@ export class Decoder {
     for (const each of new Set([...heldOf(this.weights), all, window])) each.dispose?.();
   }
 
-  #place(position: Tensor, rows: number): Place {
+  #place(position: Tensor, rows: number): TokenPosition {
     const { all, window } = this.turns;
     const at = (table: Tensor): Tensor =>
       dynamicSlice(table, [position, 0, 0], [rows, ...table.shape.slice(1)]);
@@ -100,11 +100,11 @@ export class Decoder {
 function layer(
   stream: Tensor,
   weights: LayerWeights,
-  cache: LayerCache,
-  place: Place,
+  cache: DecoderLayerCache,
+  place: TokenPosition,
   config: ModelConfig,
   index: number,
-): [stream: Tensor, cache: LayerCache] {
+): [stream: Tensor, cache: DecoderLayerCache] {
   const { epsilon } = config;
   const behind = (x: Tensor, weight: Tensor | undefined): Tensor =>
     weight === undefined ? x : norm(x, weight, epsilon);

@@ -2,10 +2,10 @@
 
 import { add, linear, mul, narrow, rmsNorm } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { valuesOf, type Linear } from './weights.ts';
+import { valuesOf, type LinearWeights } from './weights.ts';
 
 /** x [T, in] through a weight, cut to these sizes along what comes out; each lies in one part. */
-export function products(x: Tensor, { parts, bias }: Linear, sizes: readonly number[]): Tensor[] {
+export function products(x: Tensor, { parts, bias }: LinearWeights, sizes: readonly number[]): Tensor[] {
   let next = 0;
   const results = parts.flatMap((part) => {
     const whole = linear(x, valuesOf(part));
@@ -30,7 +30,7 @@ function cut(x: Tensor, sizes: readonly number[]): Tensor[] {
 }
 
 /** x [T, in] through a weight: [T, out]. */
-export function product(x: Tensor, weight: Linear, size: number): Tensor {
+export function product(x: Tensor, weight: LinearWeights, size: number): Tensor {
   return products(x, weight, [size])[0]!;
 }
 

@@ -34,29 +34,29 @@ export function valuesOf(weight: Weight): Tensor {
 }
 
 /** A product's weight [out, in], or parts that follow each other along `out`, and what is added. */
-export interface Linear {
+export interface LinearWeights {
   readonly parts: readonly Weight[];
   readonly bias?: Tensor | undefined;
 }
 
 export interface AttentionWeights {
   /** Rows of queries, then keys, then values. */
-  readonly qkv: Linear;
-  readonly output: Linear;
+  readonly qkv: LinearWeights;
+  readonly output: LinearWeights;
   readonly queryNorm?: Tensor | undefined;
   readonly keyNorm?: Tensor | undefined;
 }
 
 export interface DenseWeights {
   /** Rows of the gate, then those of what it lets through. */
-  readonly gateUp: Linear;
-  readonly down: Linear;
+  readonly gateUp: LinearWeights;
+  readonly down: LinearWeights;
 }
 
 /** Weights of all experts in one, [experts, out, in] each. */
 export interface ExpertWeights {
   /** What chooses: [experts, width]. */
-  readonly router: Linear;
+  readonly router: LinearWeights;
   readonly gate: Weight;
   readonly up: Weight;
   readonly down: Weight;
@@ -132,7 +132,7 @@ class Loader {
     sizes: readonly number[],
     input: number,
     joins = false,
-  ): Promise<Linear> {
+  ): Promise<LinearWeights> {
     const parts: Weight[] = [];
     for (let from = 0; from < names.length;) {
       const kind = this.#source.kind(`${names[from]!}.weight`);

@@ -3,7 +3,7 @@
 import type { TextCodec, TextStream } from '../codec.ts';
 import { StopWatch } from '../sampling/stop.ts';
 import type { SequencePool } from './pool.ts';
-import { Writer, type Writing } from './writer.ts';
+import { TokenWriter, type Writing } from './writer.ts';
 
 /** Why a text ended: the model or a stop ended it, or there was no more room for it. */
 export type Finish = 'stop' | 'length';
@@ -32,7 +32,7 @@ export interface Request extends Omit<Writing, 'check'> {
 }
 
 /** What a generation runs on. */
-export interface Surroundings {
+export interface GenerationSetting {
   readonly pool: SequencePool;
   readonly vocabulary: number;
   readonly codec: TextCodec | undefined;
@@ -46,9 +46,9 @@ export class Generation implements AsyncIterable<string> {
   #finish: Finish | undefined;
   #timings: Timings = { prompt: 0, decode: 0 };
   readonly #request: Request;
-  readonly #around: Surroundings;
+  readonly #around: GenerationSetting;
 
-  constructor(request: Request, around: Surroundings) {
+  constructor(request: Request, around: GenerationSetting) {
     this.#request = request;
     this.#around = around;
     this.promptTokens = request.prompt.length;
@@ -81,9 +81,9 @@ export class Generation implements AsyncIterable<string> {
     const check = (): void => signal?.throwIfAborted();
     const sequence = await pool.acquire(this.#request.prompt, signal);
     let failed = false;
-    let writer: Writer | undefined;
+    let writer: TokenWriter | undefined;
     try {
-      writer = new Writer(sequence, { ...this.#request, check }, vocabulary);
+      writer = new TokenWriter(sequence, { ...this.#request, check }, vocabulary);
       yield* this.#write(writer, check);
     } catch (error) {
       // What was computed before an abort is sound.
@@ -96,7 +96,7 @@ export class Generation implements AsyncIterable<string> {
     }
   }
 
-  async *#write(writer: Writer, check: () => void): AsyncGenerator<Piece, void, undefined> {
+  async *#write(writer: TokenWriter, check: () => void): AsyncGenerator<Piece, void, undefined> {
     const { stops, ends } = this.#request;
     const stream = this.#around.codec?.stream();
     const watch = new StopWatch(stops);

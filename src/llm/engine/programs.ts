@@ -4,16 +4,16 @@
 import { compile } from '../../tensor/compile/compile.ts';
 import { dynamicSlice, ones, reshape, scatterAdd } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import type { LayerCache } from '../decoder/attention.ts';
+import type { DecoderLayerCache } from '../decoder/attention.ts';
 import type { Decoder } from '../decoder/decoder.ts';
 import type { SamplingNumbers } from '../sampling/options.ts';
 import { chooseToken } from '../sampling/sample.ts';
 
 /** Caches of all layers. */
-export type Cache = readonly LayerCache[];
+export type Cache = readonly DecoderLayerCache[];
 
 /** What choosing a token needs beside scores, as a call gives it. */
-export interface Choice<N> {
+export interface TokenChoice<N> {
   /** The key of the seed. */
   readonly key: Tensor;
   readonly numbers: SamplingNumbers<N>;
@@ -53,14 +53,14 @@ export interface Programs {
     written: Tensor | undefined,
     token: Tensor,
     position: Tensor,
-    choice: Choice<number>,
+    choice: TokenChoice<number>,
   ) => Stepped;
   /** The choice of the token behind `position`. */
   readonly choose: (
     scores: Tensor,
     written: Tensor | undefined,
     position: Tensor,
-    choice: Choice<number>,
+    choice: TokenChoice<number>,
   ) => Tensor;
 }
 
@@ -69,7 +69,7 @@ function chosen(
   scores: Tensor,
   written: Tensor | undefined,
   position: Tensor,
-  { key, numbers, given, allowed }: Choice<Tensor>,
+  { key, numbers, given, allowed }: TokenChoice<Tensor>,
 ): Tensor {
   const counts = given === undefined || written === undefined ? undefined : { given, written };
   return chooseToken(scores, numbers, { key, position, counts, allowed });
@@ -93,7 +93,7 @@ export function programsOf(decoder: Decoder): Programs {
     counts: Tensor | undefined,
     token: Tensor,
     position: Tensor,
-    choice: Choice<Tensor>,
+    choice: TokenChoice<Tensor>,
   ): Stepped => {
     const { hidden, cache } = decoder.run(token, position, before);
     const scores = reshape(decoder.scores(hidden), [vocabulary]);

@@ -6,7 +6,7 @@ import { noGrad } from '../../tensor/derivative/transform.ts';
 import { tensor, zeros } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { emptyCache, type Decoder } from '../decoder/decoder.ts';
-import type { Cache, Choice, Programs } from './programs.ts';
+import type { Cache, TokenChoice, Programs } from './programs.ts';
 
 /** Tokens of a prompt that one program takes, the largest first. */
 const blockSizes = [128, 32] as const;
@@ -104,7 +104,7 @@ export class Sequence {
   }
 
   /** The first token behind a prompt. */
-  first(scores: Tensor, choice: Choice<number>): Tensor {
+  first(scores: Tensor, choice: TokenChoice<number>): Tensor {
     const { vocabulary } = this.#runner.decoder.config;
     this.#written?.dispose();
     this.#written = choice.given === undefined ? undefined : zeros([vocabulary]);
@@ -112,7 +112,7 @@ export class Sequence {
   }
 
   /** The token behind what is there, by its scores. */
-  choose(scores: Tensor, choice: Choice<number>): Tensor {
+  choose(scores: Tensor, choice: TokenChoice<number>): Tensor {
     const position = single(this.length - 1);
     const token = noGrad(() => this.#runner.programs.choose(scores, this.#written, position, choice));
     position.dispose();
@@ -120,7 +120,7 @@ export class Sequence {
   }
 
   /** The token behind `token`, which joins the text; both are on the device. */
-  next(token: Tensor, choice: Choice<number>): { readonly token: Tensor; readonly scores: Tensor } {
+  next(token: Tensor, choice: TokenChoice<number>): { readonly token: Tensor; readonly scores: Tensor } {
     const position = single(this.length);
     const stepped = noGrad(() =>
       this.#runner.programs.step(this.#cache, this.#written, token, position, choice),

@@ -5,7 +5,7 @@ import { key } from '../../tensor/keys.ts';
 import { tensor } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Sampling } from '../sampling/options.ts';
-import type { Choice } from './programs.ts';
+import type { TokenChoice } from './programs.ts';
 import type { Sequence } from './sequence.ts';
 
 /** Decides which tokens may come next, as a grammar does. */
@@ -30,11 +30,11 @@ export interface Writing {
 }
 
 /** Writes tokens on a sequence. */
-export class Writer {
+export class TokenWriter {
   readonly #sequence: Sequence;
   readonly #writing: Writing;
   readonly #vocabulary: number;
-  readonly #choice: Choice<number>;
+  readonly #choice: TokenChoice<number>;
   /** Tokens that were asked for and not read, and the last one that was asked for. */
   readonly #queue: Tensor[] = [];
   #tail: Tensor | undefined;
@@ -90,7 +90,7 @@ export class Writer {
     scores.dispose();
   }
 
-  #allowing<T>(choose: (choice: Choice<number>) => T): T {
+  #allowing<T>(choose: (choice: TokenChoice<number>) => T): T {
     const mask = this.#writing.constraint?.allowed();
     if (mask === undefined) return choose(this.#choice);
     const allowed = tensor(mask, { shape: [this.#vocabulary], dtype: 'bool' });

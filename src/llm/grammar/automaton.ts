@@ -12,13 +12,13 @@ type Node =
   | { readonly kind: 'end' };
 
 /** What may follow a text that has been read. */
-export interface State {
+export interface AutomatonState {
   /** A complete text of the grammar has been read. */
   readonly accepts: boolean;
   /** Nodes that read a byte, each with its stack: stack · nodes + node. */
   readonly places: readonly number[];
   /** By byte; undefined where it was not asked for, null where nothing goes on. */
-  readonly steps: (State | null | undefined)[];
+  readonly steps: (AutomatonState | null | undefined)[];
 }
 
 const op = 'grammar';
@@ -35,8 +35,8 @@ export class Automaton {
   readonly #returns: number[] = [end];
   readonly #below: number[] = [0];
   readonly #stacks = new Map<number, number>();
-  readonly #states = new Map<string, State>();
-  readonly start: State;
+  readonly #states = new Map<string, AutomatonState>();
+  readonly start: AutomatonState;
 
   constructor(rules: Rules) {
     checkRules(rules);
@@ -97,7 +97,7 @@ export class Automaton {
   }
 
   /** The state of all nodes that are reached without reading. */
-  #closed(from: readonly (readonly [node: number, stack: number])[]): State {
+  #closed(from: readonly (readonly [node: number, stack: number])[]): AutomatonState {
     const todo = [...from];
     const seen = new Set<number>();
     const places: number[] = [];
@@ -123,13 +123,13 @@ export class Automaton {
     const known = this.#states.get(name);
     if (known !== undefined) return known;
     if (this.#states.size >= mostStates) this.#states.clear();
-    const state: State = { accepts, places, steps: [] };
+    const state: AutomatonState = { accepts, places, steps: [] };
     this.#states.set(name, state);
     return state;
   }
 
   /** The state behind one more byte; null where no text of the grammar goes on so. */
-  step(state: State, byte: number): State | null {
+  step(state: AutomatonState, byte: number): AutomatonState | null {
     const known = state.steps[byte];
     if (known !== undefined) return known;
     const nexts: [number, number][] = [];
@@ -146,8 +146,8 @@ export class Automaton {
   }
 
   /** The state behind several bytes. */
-  read(state: State, bytes: Uint8Array): State | null {
-    let at: State | null = state;
+  read(state: AutomatonState, bytes: Uint8Array): AutomatonState | null {
+    let at: AutomatonState | null = state;
     for (const byte of bytes) {
       if (at === null) return null;
       at = this.step(at, byte);

@@ -4,7 +4,7 @@
 import { SinterError, TensorError } from '../../errors.ts';
 import type { TextCodec } from '../codec.ts';
 import type { Constraint } from '../engine/writer.ts';
-import { Automaton, type State } from './automaton.ts';
+import { Automaton, type AutomatonState } from './automaton.ts';
 import type { Rules } from './expression.ts';
 
 /** Texts that a model may write; made by `jsonGrammar` or `parseGrammar`, for any number of models. */
@@ -82,7 +82,7 @@ export function constraintOf(grammar: Grammar, codec: TextCodec, vocabulary?: nu
   const { automaton } = grammar;
   const tokens = sorted(codec);
   const length = vocabulary ?? codec.size ?? 0;
-  const masks = new Map<State, Uint8Array>();
+  const masks = new Map<AutomatonState, Uint8Array>();
   let state = automaton.start;
   let ended = false;
   return {
@@ -114,14 +114,14 @@ export function constraintOf(grammar: Grammar, codec: TextCodec, vocabulary?: nu
 
 function maskOf(
   automaton: Automaton,
-  state: State,
+  state: AutomatonState,
   { ids, common, bytes }: SortedTokens,
   eos: readonly number[],
   length: number,
 ): Uint8Array {
   const mask = new Uint8Array(length);
   // States behind the bytes of the token at hand; `dead`: so many of them lead nowhere.
-  const trail: State[] = [state];
+  const trail: AutomatonState[] = [state];
   let dead = Infinity;
   let goesOn = false;
   for (let i = 0; i < ids.length; i++) {

@@ -37,7 +37,7 @@ import type { SamplingNumbers } from './options.ts';
 export type SamplingTensors = SamplingNumbers<Tensor>;
 
 /** What sampling looks at beside the scores. */
-export interface Context {
+export interface SamplingContext {
   /** The key of the seed: u32 [2]. */
   readonly key: Tensor;
   /** Of the token whose scores these are: i32, []. */
@@ -49,7 +49,7 @@ export interface Context {
 }
 
 /** The next token, i32 [1], by its scores [vocabulary]. */
-export function chooseToken(scores: Tensor, numbers: SamplingTensors, context: Context): Tensor {
+export function chooseToken(scores: Tensor, numbers: SamplingTensors, context: SamplingContext): Tensor {
   const { allowed, counts } = context;
   const { draw, filter, penalty } = numbers;
   const isPenalised = counts !== undefined && penalty !== undefined;
@@ -68,7 +68,7 @@ export function chooseToken(scores: Tensor, numbers: SamplingTensors, context: C
 function withPenalties(
   scores: Tensor,
   { repetition, presence, frequency }: NonNullable<SamplingTensors['penalty']>,
-  { given, written }: NonNullable<Context['counts']>,
+  { given, written }: NonNullable<SamplingContext['counts']>,
 ): Tensor {
   const wasWritten = gt(written, 0);
   const stands = logicalOr(gt(given, 0), wasWritten);

@@ -11,8 +11,8 @@ import { narrow, select } from '../../tensor/ops/shape/indexing.ts';
 import { moveaxis, unsqueeze } from '../../tensor/ops/shape/view.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { currentBudget } from '../budget.ts';
-import type { Plan, Step } from '../plan.ts';
-import { Scope, type RunPlan, type Walk } from '../scope.ts';
+import type { GraphPlan, GraphStep } from '../plan.ts';
+import { GraphScope, type RunPlan, type Walk } from '../scope.ts';
 import { flexAttention, gradient } from './modified.ts';
 import { explained } from '../explained.ts';
 import { mostRounds, recordedIf, recordedLoop, recordedScan } from './steered.ts';
@@ -20,10 +20,10 @@ import { knownData, knownInts, Value } from '../value.ts';
 import { commonWords, unified } from '../words.ts';
 
 export function* runControl(
-  step: Step,
-  bodies: ReadonlyMap<string, Plan>,
+  step: GraphStep,
+  bodies: ReadonlyMap<string, GraphPlan>,
   inputs: readonly (Value | undefined)[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): Walk<readonly (Value | undefined)[]> {
   switch (step.op) {
@@ -31,11 +31,11 @@ export function* runControl(
       const branches = ['then_branch', 'else_branch'].map((name) => bodies.get(name)!);
       const recorded =
         inputs[0]!.known === undefined
-          ? recordedIf(inputs[0]!, branches as [Plan, Plan], scope, run)
+          ? recordedIf(inputs[0]!, branches as [GraphPlan, GraphPlan], scope, run)
           : undefined;
       if (recorded !== undefined) return recorded;
       const condition = yield* isTrue(step, step.inputs[0]!, inputs[0]!);
-      return yield* run(branches[condition ? 0 : 1]!, new Scope(scope));
+      return yield* run(branches[condition ? 0 : 1]!, new GraphScope(scope));
     }
     case 'Loop':
       return yield* loop(step, bodies.get('body')!, inputs, scope, run);
@@ -52,26 +52,26 @@ export function* runControl(
   }
 }
 
-function* isTrue(step: Step, name: string, value: Value): Walk<boolean> {
+function* isTrue(step: GraphStep, name: string, value: Value): Walk<boolean> {
   const array = value.host() ?? (yield { name, value, step });
   return Boolean(array.data[0]);
 }
 
 /** The elements of an input, at hand or read. */
-function* hostOf(step: Step, place: number, value: Value): Walk<HostArray> {
+function* hostOf(step: GraphStep, place: number, value: Value): Walk<HostArray> {
   return value.host() ?? (yield { name: step.inputs[place]!, value, step });
 }
 
 /** Runs the body on values for its inputs, in their order. */
 function* round(
-  body: Plan,
+  body: GraphPlan,
   values: readonly (Value | undefined)[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): Walk<Value[]> {
   // Elements of lines and what is gathered are nodes too.
   currentBudget().spend(1 + values.length, 'a round of a loop');
-  const inner = new Scope(scope);
+  const inner = new GraphScope(scope);
   body.inputs.forEach((name, i) => {
     const value = values[i];
     if (value !== undefined) inner.set(name, value);
@@ -81,10 +81,10 @@ function* round(
 
 /** The body on each value of the first sequence, with the values of the others at its place. */
 function* sequenceMap(
-  step: Step,
-  body: Plan,
+  step: GraphStep,
+  body: GraphPlan,
   inputs: readonly (Value | undefined)[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): Walk<Value[]> {
   const count = inputs[0]?.items?.length;
@@ -107,10 +107,10 @@ function* sequenceMap(
 
 /** Inputs: the most rounds, a condition, then the values that rounds hand on. */
 function* loop(
-  step: Step,
-  body: Plan,
+  step: GraphStep,
+  body: GraphPlan,
   [maxTrips, condition, ...carried]: readonly (Value | undefined)[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): Walk<Value[]> {
   const limitOf = ({ known }: Value): number | Value | undefined =>
@@ -161,10 +161,10 @@ function none({ tensor, type, words }: Value, axis: number): Value {
 
 /** Inputs: the state, then sequences that are read along an axis, one element a round. */
 function* scan(
-  step: Step,
-  body: Plan,
+  step: GraphStep,
+  body: GraphPlan,
   given: readonly (Value | undefined)[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): Walk<Value[]> {
   const { attributes } = step;
@@ -209,10 +209,10 @@ function sizedZeros(line: Tensor): Tensor {
 }
 
 function* rounds(
-  body: Plan,
+  body: GraphPlan,
   start: readonly Value[],
   lines: readonly Value[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
   length: number = lines[0]?.shape[0] ?? 0,
 ): Walk<{ state: readonly Value[]; rows: Value[][] }> {
@@ -232,11 +232,11 @@ function* rounds(
  * as its length goes.
  */
 function* batchedScan(
-  step: Step,
-  body: Plan,
+  step: GraphStep,
+  body: GraphPlan,
   inputs: readonly Value[],
   lengths: Value | undefined,
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): Walk<Value[]> {
   const sequences = step.attributes.int('num_scan_inputs', 1);

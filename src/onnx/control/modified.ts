@@ -6,13 +6,13 @@ import { vjp } from '../../tensor/derivative/transform.ts';
 import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { elementType, hostType } from '../element.ts';
-import type { Plan, Step } from '../plan.ts';
-import { Scope, type RunPlan } from '../scope.ts';
+import type { GraphPlan, GraphStep } from '../plan.ts';
+import { GraphScope, type RunPlan } from '../scope.ts';
 import { Value } from '../value.ts';
 
 /** The body on values for its inputs. Throws E_UNSUPPORTED where it needs elements on the host. */
-function recorded(body: Plan, values: readonly Value[], scope: Scope, run: RunPlan): Value[] {
-  const inner = new Scope(scope);
+function recorded(body: GraphPlan, values: readonly Value[], scope: GraphScope, run: RunPlan): Value[] {
+  const inner = new GraphScope(scope);
   body.inputs.forEach((name, i) => {
     const value = values[i];
     if (value !== undefined) inner.set(name, value);
@@ -27,10 +27,10 @@ function recorded(body: Plan, values: readonly Value[], scope: Scope, run: RunPl
 
 /** softmax(q·kᵀ·scale)·v, with a graph on the scores and one on the weights. */
 export function flexAttention(
-  { attributes }: Step,
-  bodies: ReadonlyMap<string, Plan>,
+  { attributes }: GraphStep,
+  bodies: ReadonlyMap<string, GraphPlan>,
   inputs: readonly Value[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): Value {
   const [q, k, v] = inputs.map(({ tensor }) => tensor);
@@ -70,7 +70,12 @@ export function flexAttention(
 }
 
 /** The derivatives of the body's result, summed up, by the first inputs of it. */
-export function gradient(body: Plan, inputs: readonly Value[], scope: Scope, run: RunPlan): Value[] {
+export function gradient(
+  body: GraphPlan,
+  inputs: readonly Value[],
+  scope: GraphScope,
+  run: RunPlan,
+): Value[] {
   const tensors = inputs.map(({ tensor }) => tensor);
   const fn = (...given: Tensor[]): Tensor => {
     const values = given.map((tensor, i) => Value.of(tensor, inputs[i]?.type));

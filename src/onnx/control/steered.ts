@@ -11,8 +11,8 @@ import { full } from '../../tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { currentBudget } from '../budget.ts';
 import type { ElementType } from '../element.ts';
-import type { Plan } from '../plan.ts';
-import { Scope, type RunPlan, type Walk } from '../scope.ts';
+import type { GraphPlan } from '../plan.ts';
+import { GraphScope, type RunPlan, type Walk } from '../scope.ts';
 import { knownData, Value } from '../value.ts';
 
 /** A body cannot be recorded once. */
@@ -50,9 +50,14 @@ function atOnce<T>(walk: Walk<T>): T {
 }
 
 /** A body on values for its inputs, in a recording of its own. */
-function inside(body: Plan, values: readonly (Value | undefined)[], scope: Scope, run: RunPlan): Value[] {
+function inside(
+  body: GraphPlan,
+  values: readonly (Value | undefined)[],
+  scope: GraphScope,
+  run: RunPlan,
+): Value[] {
   currentBudget().spend(1 + values.length, 'a round of a loop');
-  const inner = new Scope(scope, true);
+  const inner = new GraphScope(scope, true);
   body.inputs.forEach((name, i) => {
     const value = values[i];
     if (value !== undefined) inner.set(name, value);
@@ -76,13 +81,13 @@ const valuesOf = (tensors: readonly Tensor[], types: readonly ElementType[]): Va
 /** The branch that a condition names, as a branch of the program. */
 export function recordedIf(
   condition: Value,
-  [onTrue, onFalse]: readonly [Plan, Plan],
-  scope: Scope,
+  [onTrue, onFalse]: readonly [GraphPlan, GraphPlan],
+  scope: GraphScope,
   run: RunPlan,
 ): Value[] | undefined {
   return attempt(() => {
     let types: ElementType[] | undefined;
-    const branch = (plan: Plan) => (): Tensor[] => {
+    const branch = (plan: GraphPlan) => (): Tensor[] => {
       const values = inside(plan, [], scope, run);
       const tensors = tensorsOf(values, types);
       types ??= values.map(({ type }) => type);
@@ -100,7 +105,7 @@ export const mostRounds = 65536;
 
 /** What a Loop hands on and gives; `limit` is infinite where there is none. */
 export interface LoopParts {
-  readonly body: Plan;
+  readonly body: GraphPlan;
   /** A count that is known, or elements of a tensor; undefined for none. */
   readonly limit: number | Value | undefined;
   /** Undefined where only the count ends the loop. */
@@ -111,7 +116,7 @@ export interface LoopParts {
 const yes = (): Value => knownData('bool', [], Uint8Array.of(1));
 
 /** A loop whose turns are counted beforehand, or one that gives no stacks, as a loop of the program. */
-export function recordedLoop(parts: LoopParts, scope: Scope, run: RunPlan): Value[] | undefined {
+export function recordedLoop(parts: LoopParts, scope: GraphScope, run: RunPlan): Value[] | undefined {
   const { body, limit, condition, carried } = parts;
   // What is known throughout are shapes: these are computed on the host.
   if (carried.every(({ known }) => known !== undefined)) return undefined;
@@ -168,10 +173,10 @@ export function recordedLoop(parts: LoopParts, scope: Scope, run: RunPlan): Valu
 
 /** A Scan over lines whose slices lie along their first axes: the last state, and stacks. */
 export function recordedScan(
-  body: Plan,
+  body: GraphPlan,
   start: readonly Value[],
   lines: readonly Value[],
-  scope: Scope,
+  scope: GraphScope,
   run: RunPlan,
 ): { readonly state: Value[]; readonly stacks: Value[] } | undefined {
   return attempt(() => {

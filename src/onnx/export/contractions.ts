@@ -5,8 +5,8 @@ import { isFloat } from '../../ir/dtype.ts';
 import { dims, type NodeOf } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { converted } from './elementwise.ts';
-import type { Emitter, Val } from './emitter.ts';
-import type { Rows, Scope } from './row.ts';
+import type { ModelEmitter, Val } from './emitter.ts';
+import type { ExportRows, ExportScope } from './row.ts';
 
 /** One operand's axes by what the product does with them. */
 interface Side {
@@ -25,14 +25,20 @@ function sideOf(rank: number, batch: readonly number[], contract: readonly numbe
 const at = (shape: FixedShape, axes: readonly number[]): number[] => axes.map((axis) => shape[axis]!);
 
 /** The operand as [batch…, rows…, columns], where one kind of axes may be many in place. */
-function laidOut(e: Emitter, x: Val, batch: readonly number[], rows: FixedShape, columns: FixedShape): Val {
+function laidOut(
+  e: ModelEmitter,
+  x: Val,
+  batch: readonly number[],
+  rows: FixedShape,
+  columns: FixedShape,
+): Val {
   const turned = e.transpose(x, [...batch, ...rows, ...columns]);
   const lead = at(x.shape, batch);
   return e.reshape(turned, [...lead, sizeOf(at(x.shape, rows)), sizeOf(at(x.shape, columns))]);
 }
 
 /** MatMul over batches. */
-export function product(e: Emitter, x: Val, y: Val, left: Side, right: Side, shape: FixedShape): Val {
+export function product(e: ModelEmitter, x: Val, y: Val, left: Side, right: Side, shape: FixedShape): Val {
   const { dtype } = x;
   const via = e.carrier('MatMul', dtype);
   // Rows of any rank stay as they are where the other side is one matrix.
@@ -55,7 +61,7 @@ export function product(e: Emitter, x: Val, y: Val, left: Side, right: Side, sha
   return e.reshape(e.cast(found, dtype), shape);
 }
 
-function dot({ e, full }: Scope, node: NodeOf<'dot'>): Val {
+function dot({ e, full }: ExportScope, node: NodeOf<'dot'>): Val {
   const { lhsBatch, rhsBatch, lhsContract, rhsContract, dtype } = node.attrs;
   const [lhs, rhs] = [node.inputs[0]!, node.inputs[1]!];
   if (sizeOf(dims(lhs)) === 0 || sizeOf(dims(rhs)) === 0) return e.scalar(0, dtype);
@@ -77,7 +83,7 @@ function dot({ e, full }: Scope, node: NodeOf<'dot'>): Val {
  * DFT has pairs along the last axis, as here; it divides what goes back by the number of points, and
  * takes lines in batches.
  */
-function fft({ e, full }: Scope, node: NodeOf<'fft'>): Val {
+function fft({ e, full }: ExportScope, node: NodeOf<'fft'>): Val {
   const shape = dims(node.inputs[0]!);
   const { axis } = node.attrs;
   const n = shape[axis]!;
@@ -92,4 +98,4 @@ function fft({ e, full }: Scope, node: NodeOf<'fft'>): Val {
   return e.reshape(scaled, shape);
 }
 
-export const contractions: Rows<'dot' | 'fft'> = { dot, fft };
+export const contractions: ExportRows<'dot' | 'fft'> = { dot, fft };

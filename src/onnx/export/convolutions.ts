@@ -6,9 +6,9 @@ import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import * as sn from '../../tensor/ops/product/conv.ts';
 import { product } from './contractions.ts';
-import type { AttributeValues, Emitter, Val } from './emitter.ts';
+import type { AttributeValues, ModelEmitter, Val } from './emitter.ts';
 import { operandsOf } from './pattern.ts';
-import type { Rows, Scope } from './row.ts';
+import type { ExportRows, ExportScope } from './row.ts';
 import { padded, windows } from './views.ts';
 
 type Geometry = NodeOf<'conv'>['attrs'];
@@ -17,7 +17,7 @@ const isOne = (n: number): boolean => n === 1;
 
 /** The operand dilated, and cut where the padding is negative; what padding is left. */
 function prepared(
-  e: Emitter,
+  e: ModelEmitter,
   x: Val,
   attrs: Geometry,
 ): { readonly x: Val; readonly pads: readonly number[] } {
@@ -34,7 +34,7 @@ function prepared(
 
 /** Operands in a dtype that has a kernel, and the result in the operands' own dtype. */
 function carried(
-  e: Emitter,
+  e: ModelEmitter,
   op: 'Conv' | 'ConvTranspose',
   operands: readonly (Val | undefined)[],
   type: Pick<Val, 'dtype' | 'shape'>,
@@ -46,7 +46,7 @@ function carried(
 }
 
 /** A convolution of floats; `bias` has one element an output channel. */
-export function convolved(scope: Scope, node: NodeOf<'conv'>, bias?: Val): Val {
+export function convolved(scope: ExportScope, node: NodeOf<'conv'>, bias?: Val): Val {
   const { e, full } = scope;
   const { attrs } = node;
   const type = { dtype: node.dtype, shape: dims(node) };
@@ -106,7 +106,7 @@ const operations = [sn.convTranspose1d, sn.convTranspose2d, sn.convTranspose3d];
  * call.
  */
 function kernelOf(
-  { full, patterns }: Scope,
+  { full, patterns }: ExportScope,
   node: NodeOf<'conv'>,
   { low, high, extra }: Back,
 ): Val | undefined {
@@ -138,7 +138,7 @@ function kernelOf(
 }
 
 /** A kernel turned around, its channels exchanged within each group. */
-function exchanged(e: Emitter, w: Val, groups: number): Val {
+function exchanged(e: ModelEmitter, w: Val, groups: number): Val {
   const [outputs, inputs, ...kernel] = w.shape as [number, number, ...number[]];
   const grouped = e.reshape(w, [groups, outputs / groups, inputs, ...kernel]);
   const turned = e.transpose(grouped, [0, 2, 1, ...kernel.map((_, i) => i + 3)]);
@@ -148,7 +148,7 @@ function exchanged(e: Emitter, w: Val, groups: number): Val {
 }
 
 /** Integers have no convolution that adds in their own width: each window times the kernel. */
-function unfolded(e: Emitter, x: Val, w: Val, attrs: Geometry, shape: FixedShape): Val {
+function unfolded(e: ModelEmitter, x: Val, w: Val, attrs: Geometry, shape: FixedShape): Val {
   const [batches, outputs, ...places] = shape as [number, number, ...number[]];
   const ready = prepared(e, x, attrs);
   const spatial = places.length;
@@ -178,7 +178,7 @@ function unfolded(e: Emitter, x: Val, w: Val, attrs: Geometry, shape: FixedShape
   return e.reshape(turned, shape);
 }
 
-function conv(scope: Scope, node: NodeOf<'conv'>): Val {
+function conv(scope: ExportScope, node: NodeOf<'conv'>): Val {
   const { e, full } = scope;
   const [lhs, rhs] = [node.inputs[0]!, node.inputs[1]!];
   const shape = dims(node);
@@ -187,4 +187,4 @@ function conv(scope: Scope, node: NodeOf<'conv'>): Val {
   return unfolded(e, full(lhs), full(rhs), node.attrs, shape);
 }
 
-export const convolutions: Rows<'conv'> = { conv };
+export const convolutions: ExportRows<'conv'> = { conv };

@@ -9,17 +9,17 @@ import { byFormula, hasSteps } from '../../ir/formula.ts';
 import { elementwiseRows, givesBool, mapRows, type ElementwiseOp, type WrittenAs } from '../../ir/ops.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { codeOf, typeOf } from '../element.ts';
-import { Unspelled, type Emitter, type Val } from './emitter.ts';
-import type { Row, Rows, Scope } from './row.ts';
+import { Unspelled, type ModelEmitter, type Val } from './emitter.ts';
+import type { ExportRow, ExportRows, ExportScope } from './row.ts';
 
 const unary =
-  (spell: (e: Emitter, x: Val) => Val) =>
-  ({ e, compact }: Scope, { inputs }: { readonly inputs: readonly Node[] }): Val =>
+  (spell: (e: ModelEmitter, x: Val) => Val) =>
+  ({ e, compact }: ExportScope, { inputs }: { readonly inputs: readonly Node[] }): Val =>
     spell(e, compact(inputs[0]!));
 
 const binary =
-  (spell: (e: Emitter, x: Val, y: Val, right: Node) => Val) =>
-  ({ e, compact }: Scope, { inputs }: { readonly inputs: readonly Node[] }): Val =>
+  (spell: (e: ModelEmitter, x: Val, y: Val, right: Node) => Val) =>
+  ({ e, compact }: ExportScope, { inputs }: { readonly inputs: readonly Node[] }): Val =>
     spell(e, compact(inputs[0]!), compact(inputs[1]!), inputs[1]!);
 
 /**
@@ -27,9 +27,9 @@ const binary =
  * rounded.
  */
 const wide =
-  (spell: (e: Emitter, ...operands: Val[]) => Val) =>
+  (spell: (e: ModelEmitter, ...operands: Val[]) => Val) =>
   (
-    { e, compact }: Scope,
+    { e, compact }: ExportScope,
     { inputs, dtype }: { readonly inputs: readonly Node[]; readonly dtype: DType },
   ): Val => {
     const via = dtype === 'f64' ? 'f64' : 'f32';
@@ -37,7 +37,7 @@ const wide =
   };
 
 /** 0 for NaN; of 64 bits from comparisons, as ONNX Runtime 1.30 looks at 32 of them in `Sign`. */
-function sign(e: Emitter, x: Val): Val {
+function sign(e: ModelEmitter, x: Val): Val {
   const zero = e.scalar(0, x.dtype);
   if (isFloat(x.dtype)) return e.where(e.test('IsNaN', [x]), zero, e.map('Sign', [x]));
   if (!isWide(x.dtype)) return e.map('Sign', [x]);
@@ -71,7 +71,7 @@ const log1p = wide((e, x) => {
 });
 
 /** Below 0, or −0. */
-function hasSign(e: Emitter, x: Val): Val {
+function hasSign(e: ModelEmitter, x: Val): Val {
   const zero = e.scalar(0, x.dtype);
   const isMinusZero = e.map('And', [
     e.test('Equal', [x, zero]),
@@ -93,7 +93,7 @@ const atan2 = wide((e, y, x) => {
 });
 
 /** Integer quotients truncate; x / 0 = x, and the least one by −1 is itself. */
-function quotient(e: Emitter, x: Val, y: Val, right: Node): Val {
+function quotient(e: ModelEmitter, x: Val, y: Val, right: Node): Val {
   if (isFloat(x.dtype)) return e.map('Div', [x, y]);
   const known = constantOf(right);
   if (known !== undefined && Number(known) !== 0 && Number(known) !== -1) return e.map('Div', [x, y]);
@@ -103,7 +103,7 @@ function quotient(e: Emitter, x: Val, y: Val, right: Node): Val {
 }
 
 /** y, with 1 in place of what processors refuse to divide by. */
-function divisor(e: Emitter, y: Val): Val {
+function divisor(e: ModelEmitter, y: Val): Val {
   const zero = e.test('Equal', [y, e.scalar(0, y.dtype)]);
   const refused =
     dtypeKind(y.dtype) === 'uint' ? zero : e.map('Or', [zero, e.test('Equal', [y, e.scalar(-1, y.dtype)])]);
@@ -114,7 +114,7 @@ function divisor(e: Emitter, y: Val): Val {
  * `Mod` of integers has the divisor's sign, and with `fmod` may go through doubles. x mod 0 = x mod
  * ±1 = 0.
  */
-function remainder(e: Emitter, x: Val, y: Val): Val {
+function remainder(e: ModelEmitter, x: Val, y: Val): Val {
   if (isFloat(x.dtype)) return e.map('Mod', [x, y], { fmod: 1 });
   const by = divisor(e, y);
   const rest = e.map('Mod', [x, by]);
@@ -126,7 +126,7 @@ function remainder(e: Emitter, x: Val, y: Val): Val {
 }
 
 /** The count lies inside of the width; undefined where it is known to. */
-function isShift(e: Emitter, count: Val, right: Node, bits: number): Val | undefined {
+function isShift(e: ModelEmitter, count: Val, right: Node, bits: number): Val | undefined {
   const known = constantOf(right);
   if (known !== undefined && Number(known) >= 0 && Number(known) < bits) return undefined;
   const small = e.test('Less', [count, e.scalar(bits, count.dtype)]);
@@ -135,7 +135,7 @@ function isShift(e: Emitter, count: Val, right: Node, bits: number): Val | undef
 }
 
 /** A count past the width shifts everything out. */
-function shiftOut(e: Emitter, x: Val, count: Val, right: Node, direction: 'LEFT' | 'RIGHT'): Val {
+function shiftOut(e: ModelEmitter, x: Val, count: Val, right: Node, direction: 'LEFT' | 'RIGHT'): Val {
   const inside = isShift(e, count, right, bitsOf(x.dtype));
   const zero = e.scalar(0, x.dtype);
   const by = inside === undefined ? count : e.where(inside, count, zero);
@@ -144,7 +144,7 @@ function shiftOut(e: Emitter, x: Val, count: Val, right: Node, direction: 'LEFT'
 }
 
 /** Of a negative number the complement is shifted, which has no sign. */
-function shiftRight(e: Emitter, x: Val, count: Val, right: Node): Val {
+function shiftRight(e: ModelEmitter, x: Val, count: Val, right: Node): Val {
   if (dtypeKind(x.dtype) === 'uint') return shiftOut(e, x, count, right, 'RIGHT');
   const bits = bitsOf(x.dtype);
   const inside = isShift(e, count, right, bits);
@@ -155,7 +155,7 @@ function shiftRight(e: Emitter, x: Val, count: Val, right: Node): Val {
 }
 
 /** The upper half of the product, from the product in twice the bits. */
-function upperHalf(e: Emitter, x: Val, y: Val): Val {
+function upperHalf(e: ModelEmitter, x: Val, y: Val): Val {
   const bits = bitsOf(x.dtype);
   if (bits === 64) return upperHalfWide(e, x, y);
   const [product, shifted] = bits === 32 ? (['i64', 'u64'] as const) : (['i32', 'u32'] as const);
@@ -167,7 +167,7 @@ function upperHalf(e: Emitter, x: Val, y: Val): Val {
  * From products of 32-bit halves, as ir/interpret/random.ts has it; a negative factor counts 2⁶⁴
  * too much as an unsigned one.
  */
-function upperHalfWide(e: Emitter, x: Val, y: Val): Val {
+function upperHalfWide(e: ModelEmitter, x: Val, y: Val): Val {
   const add = (...terms: readonly Val[]): Val => terms.reduce((sum, term) => e.map('Add', [sum, term]));
   const mul = (a: Val, b: Val): Val => e.map('Mul', [a, b]);
   const low = (a: Val): Val => e.map('BitwiseAnd', [a, e.scalar(0xffff_ffffn, 'u64')]);
@@ -187,7 +187,7 @@ function bitsOf(dtype: DType): number {
 }
 
 /** A float as an integer: truncated, limited to the range, 0 for NaN. */
-function truncated(e: Emitter, x: Val, dtype: DType): Val {
+function truncated(e: ModelEmitter, x: Val, dtype: DType): Val {
   const [low, high] = integerRange(dtype);
   // The largest double below 2⁶³ or 2⁶⁴; smaller ranges are doubles themselves.
   const largest = isWide(dtype) ? Number(high) * (1 - 2 ** -53) : Number(high);
@@ -201,12 +201,12 @@ function truncated(e: Emitter, x: Val, dtype: DType): Val {
 }
 
 /** A value in another dtype, as `cast` of the graph means it. */
-export function converted(e: Emitter, x: Val, dtype: DType): Val {
+export function converted(e: ModelEmitter, x: Val, dtype: DType): Val {
   const isTruncated = isFloat(x.dtype) && !isFloat(dtype) && dtype !== 'bool';
   return isTruncated ? truncated(e, x, dtype) : e.cast(x, dtype);
 }
 
-const bitcast: Row<'bitcast'> = ({ e, compact }, { inputs, attrs: { dtype } }) => {
+const bitcast: ExportRow<'bitcast'> = ({ e, compact }, { inputs, attrs: { dtype } }) => {
   const x = compact(inputs[0]!);
   if (!isFloat(x.dtype) && !isFloat(dtype)) return e.cast(x, dtype);
   if (e.opset < 26) throw new Unspelled(`the bits of floats (BitCast is of opset 26)`);
@@ -217,14 +217,14 @@ const bitcast: Row<'bitcast'> = ({ e, compact }, { inputs, attrs: { dtype } }) =
 const logical = (
   ofBool: string,
   ofBits: string,
-): ((scope: Scope, node: { readonly inputs: readonly Node[] }) => Val) =>
+): ((scope: ExportScope, node: { readonly inputs: readonly Node[] }) => Val) =>
   binary((e, x, y) => e.map(x.dtype === 'bool' ? ofBool : ofBits, [x, y]));
 
 /**
  * The lesser or greater; ONNX Runtime 1.30 compares 64 bits by 32 of them in `Min` and `Max`, and
  * by all in `Less`.
  */
-export function extremum(e: Emitter, op: 'Min' | 'Max', x: Val, y: Val): Val {
+export function extremum(e: ModelEmitter, op: 'Min' | 'Max', x: Val, y: Val): Val {
   if (x.dtype === 'bool') return e.map(op === 'Min' ? 'And' : 'Or', [x, y]);
   if (!isWide(x.dtype)) return e.map(op, [x, y]);
   const isLess = e.test('Less', [x, y]);
@@ -232,7 +232,7 @@ export function extremum(e: Emitter, op: 'Min' | 'Max', x: Val, y: Val): Val {
 }
 
 /** What is more than an operator or the formula of the op's row: a missing row is a type error. */
-const own: Rows<WrittenAs<'onnx'>> = {
+const own: ExportRows<WrittenAs<'onnx'>> = {
   neg: unary((e, x) =>
     isFloat(x.dtype) || ['i8', 'i32', 'i64'].includes(x.dtype)
       ? e.map('Neg', [x])
@@ -270,7 +270,7 @@ const own: Rows<WrittenAs<'onnx'>> = {
 };
 
 /** One operator; comparisons give bool whatever they take. */
-function operator(e: Emitter, op: ElementwiseOp, operands: readonly Val[]): Val {
+function operator(e: ModelEmitter, op: ElementwiseOp, operands: readonly Val[]): Val {
   const name = elementwiseRows[op].onnx;
   if (name === 'formula') return expanded(e, op, operands);
   if (name === 'own') throw new CompilerBug('exportOnnx', `${op} is no operator that a formula may use`);
@@ -278,7 +278,7 @@ function operator(e: Emitter, op: ElementwiseOp, operands: readonly Val[]): Val 
 }
 
 /** By the op's formula; of several steps, 16-bit floats through f32. */
-function expanded(e: Emitter, op: ElementwiseOp, operands: readonly Val[]): Val {
+function expanded(e: ModelEmitter, op: ElementwiseOp, operands: readonly Val[]): Val {
   const { dtype } = operands.at(-1)!;
   const via = hasSteps(op) && (dtype === 'f16' || dtype === 'bf16') ? 'f32' : dtype;
   const args = operands.map((x) => (x.dtype === dtype ? e.cast(x, via) : x));
@@ -289,10 +289,10 @@ function expanded(e: Emitter, op: ElementwiseOp, operands: readonly Val[]): Val 
   return value.dtype === via ? e.cast(value, dtype) : value;
 }
 
-function rowOf<K extends ElementwiseOp>(op: K): Row<K> {
-  if (elementwiseRows[op].onnx === 'own') return own[op as WrittenAs<'onnx'>] as Row<K>;
+function rowOf<K extends ElementwiseOp>(op: K): ExportRow<K> {
+  if (elementwiseRows[op].onnx === 'own') return own[op as WrittenAs<'onnx'>] as ExportRow<K>;
   return ({ e, compact }, { inputs }) => operator(e, op, inputs.map(compact));
 }
 
 /** Every elementwise primitive. */
-export const elementwise: Rows<ElementwiseOp> = mapRows(rowOf) as Rows<ElementwiseOp>;
+export const elementwise: ExportRows<ElementwiseOp> = mapRows(rowOf) as ExportRows<ElementwiseOp>;

@@ -6,7 +6,7 @@ import type { DType } from '../../ir/dtype.ts';
 import { broadcastShapes, sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { hostArray, packBytes, type Scalar } from '../../ir/value.ts';
 import { codeOf, hostType, tensorDraft, typeOf, type ElementType } from '../element.ts';
-import type { Draft } from '../schema.ts';
+import type { MessageDraft } from '../schema.ts';
 import { carrierOf } from './carriers.ts';
 
 /** A value of the file. */
@@ -28,7 +28,7 @@ export interface Initializer {
 export type AttributeValue =
   | number
   | { readonly float: number }
-  | { readonly graph: Draft<'Graph'> }
+  | { readonly graph: MessageDraft<'Graph'> }
   | string
   | readonly number[];
 export type AttributeValues = Readonly<Record<string, AttributeValue>>;
@@ -39,23 +39,23 @@ export class Unspelled extends Error {}
 /** A mark that only temporary names contain. */
 export const mark: string = '\0';
 
-export class Emitter {
+export class ModelEmitter {
   readonly opset: number;
-  readonly nodes: Draft<'Node'>[] = [];
+  readonly nodes: MessageDraft<'Node'>[] = [];
   readonly initializers: Initializer[] = [];
   readonly #constants = new Map<string, Val>();
   readonly #casts = new Map<string, Val>();
-  readonly #around: Emitter | undefined;
+  readonly #around: ModelEmitter | undefined;
   #count = 0;
 
-  constructor(opset: number, around?: Emitter) {
+  constructor(opset: number, around?: ModelEmitter) {
     this.opset = opset;
     this.#around = around;
   }
 
   /** What a graph inside of this one is made with: it may read values of this one. */
-  inside(): Emitter {
-    return new Emitter(this.opset, this);
+  inside(): ModelEmitter {
+    return new ModelEmitter(this.opset, this);
   }
 
   /** An input of a graph inside. */
@@ -64,7 +64,7 @@ export class Emitter {
   }
 
   /** A graph inside, with its outputs. */
-  graph(inputs: readonly Val[], outputs: readonly Val[]): Draft<'Graph'> {
+  graph(inputs: readonly Val[], outputs: readonly Val[]): MessageDraft<'Graph'> {
     return {
       name: 'body',
       node: this.nodes,
@@ -239,12 +239,12 @@ export function commonShape(operands: readonly Val[]): FixedShape {
 }
 
 /** A value as the input or output of a graph. */
-export function portDraft({ name, dtype, shape }: Val): Draft<'ValueInfo'> {
+export function portDraft({ name, dtype, shape }: Val): MessageDraft<'ValueInfo'> {
   const dim = shape.map((size) => ({ value: BigInt(size) }));
   return { name, type: { tensor: { elemType: codeOf(typeOf(dtype)), shape: { dim } } } };
 }
 
-function attributeDraft(name: string, value: AttributeValue): Draft<'Attribute'> {
+function attributeDraft(name: string, value: AttributeValue): MessageDraft<'Attribute'> {
   if (typeof value === 'number') return { name, type: 2, i: BigInt(value) };
   if (typeof value === 'string') return { name, type: 3, s: new TextEncoder().encode(value) };
   if ('graph' in value) return { name, type: 5, g: value.graph };

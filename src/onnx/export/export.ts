@@ -12,10 +12,10 @@ import type { Handle } from '../../tensor/recording/handle.ts';
 import { readBytes } from '../../tensor/realise/realise.ts';
 import { traceFlat } from '../../tensor/compile/trace-function.ts';
 import { flatten } from '../../tensor/tree.ts';
-import { mark, type Emitter, type Val } from './emitter.ts';
+import { mark, type ModelEmitter, type Val } from './emitter.ts';
 import { spellGraph } from './graph.ts';
-import { portType, programOf, type Source } from './traced.ts';
-import { bindWeight, namesIn, type Weight } from './weights.ts';
+import { portType, programOf, type ParameterSource } from './traced.ts';
+import { bindWeight, namesIn, type ExportedWeight } from './weights.ts';
 
 export interface ExportOptions {
   /**
@@ -107,7 +107,7 @@ export async function exportOnnx(
   });
   const owner = options.parameters ?? (typeof fn === 'function' ? {} : fn);
   const weights = await weightsOf(sources, namesIn(owner));
-  const bind = (e: Emitter, index: number): Val => {
+  const bind = (e: ModelEmitter, index: number): Val => {
     const source = sources[index]!;
     switch (source.kind) {
       case 'argument':
@@ -166,11 +166,11 @@ function checked(options: ExportOptions): { readonly opset: number; readonly for
 
 /** Captured tensors with their elements, computed on the current device. */
 async function weightsOf(
-  sources: readonly Source[],
+  sources: readonly ParameterSource[],
   names: ReadonlyMap<Handle, string>,
-): Promise<ReadonlyMap<Handle, Weight>> {
+): Promise<ReadonlyMap<Handle, ExportedWeight>> {
   const handles = sources.flatMap((source) => (source.kind === 'captured' ? [source.handle] : []));
-  const weights = handles.map(async (handle, i): Promise<readonly [Handle, Weight]> => {
+  const weights = handles.map(async (handle, i): Promise<readonly [Handle, ExportedWeight]> => {
     const { dtype, shape } = handle;
     const data = await readBytes(handle);
     return [handle, { name: names.get(handle) ?? `weight${i}`, ...storedType({ dtype, shape }), data }];

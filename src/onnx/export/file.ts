@@ -2,13 +2,13 @@
 // beside it where they do not fit into a message, or are asked to lie there.
 
 import { codeOf, tensorDraft } from '../element.ts';
-import type { Draft } from '../schema.ts';
+import type { MessageDraft } from '../schema.ts';
 import { encode } from '../wire.ts';
 import { portDraft, type Initializer, type Val } from './emitter.ts';
 import type { SpelledGraph } from './graph.ts';
 
 /** A model of the file's parts. */
-export interface ModelParts extends SpelledGraph {
+export interface ModelFileParts extends SpelledGraph {
   readonly name: string;
   readonly opset: number;
   readonly inputs: readonly Val[];
@@ -36,7 +36,7 @@ interface Place {
  * model that has too many.
  */
 export function writeModel(
-  parts: ModelParts,
+  parts: ModelFileParts,
   file: string | undefined,
   maxBytes: number = mostInMessage,
 ): { readonly bytes: Uint8Array; readonly externalData: Readonly<Record<string, Uint8Array>> } {
@@ -45,7 +45,7 @@ export function writeModel(
   const { places, sizes } = layOut(isOutside ? parts.initializers : [], file ?? 'weights.bin', maxBytes);
   const files = Object.fromEntries([...sizes].map(([name, size]) => [name, new Uint8Array(size)]));
   for (const [{ data }, { file: name, offset }] of places) files[name]!.set(data, offset);
-  const graph: Draft<'Graph'> = {
+  const graph: MessageDraft<'Graph'> = {
     name: parts.name,
     node: parts.nodes,
     initializer: parts.initializers.map((one) => initializerDraft(one, places.get(one))),
@@ -87,9 +87,12 @@ function layOut(
 function initializerDraft(
   { name, type, shape, data }: Initializer,
   place: Place | undefined,
-): Draft<'Tensor'> {
+): MessageDraft<'Tensor'> {
   if (place === undefined) return tensorDraft(name, type, shape, data);
-  const entry = (key: string, value: string | number): Draft<'Entry'> => ({ key, value: String(value) });
+  const entry = (key: string, value: string | number): MessageDraft<'Entry'> => ({
+    key,
+    value: String(value),
+  });
   return {
     dims: shape.map(BigInt),
     dataType: codeOf(type),

@@ -8,8 +8,8 @@ import type { Monoid } from '../../ir/ops.ts';
 import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { extremum } from './elementwise.ts';
-import type { Emitter, Val } from './emitter.ts';
-import type { Rows } from './row.ts';
+import type { ModelEmitter, Val } from './emitter.ts';
+import type { ExportRows } from './row.ts';
 
 const foldOps = {
   sum: 'ReduceSum',
@@ -21,7 +21,7 @@ const foldOps = {
 } as const satisfies Record<Monoid, string>;
 
 /** How two elements are combined by a monoid. */
-function combined(e: Emitter, monoid: Monoid, x: Val, y: Val): Val {
+function combined(e: ModelEmitter, monoid: Monoid, x: Val, y: Val): Val {
   switch (monoid) {
     case 'sum':
       return e.map('Add', [x, y]);
@@ -41,19 +41,19 @@ function combined(e: Emitter, monoid: Monoid, x: Val, y: Val): Val {
 const leastI64 = -(2n ** 63n);
 
 /** Integers whose signed order is that of the value: u64 with its upper bit turned over. */
-function ordered(e: Emitter, x: Val): Val {
+function ordered(e: ModelEmitter, x: Val): Val {
   return x.dtype === 'u64' ? e.map('BitwiseXor', [e.cast(x, 'i64'), e.scalar(leastI64, 'i64')]) : x;
 }
 
 /** The folded axes as one, behind the others. */
-function asLines(e: Emitter, x: Val, axes: readonly number[]): Val {
+function asLines(e: ModelEmitter, x: Val, axes: readonly number[]): Val {
   const rest = x.shape.flatMap((_, axis) => (axes.includes(axis) ? [] : [axis]));
   const at = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis]!);
   return e.reshape(e.transpose(x, [...rest, ...axes]), [...at(rest), sizeOf(at(axes))]);
 }
 
 /** Runtimes reduce integers in doubles and saturate; their matrix products wrap as they should. */
-function wideSum(e: Emitter, x: Val, axes: readonly number[], shape: FixedShape): Val {
+function wideSum(e: ModelEmitter, x: Val, axes: readonly number[], shape: FixedShape): Val {
   const lines = asLines(e, x, axes);
   const ones = e.expand(e.scalar(1, x.dtype), [lines.shape.at(-1)!, 1]);
   const type = { dtype: x.dtype, shape: [...lines.shape.slice(0, -1), 1] };
@@ -65,7 +65,7 @@ function wideSum(e: Emitter, x: Val, axes: readonly number[], shape: FixedShape)
  * it gives for them are right.
  */
 function wideExtremum(
-  e: Emitter,
+  e: ModelEmitter,
   x: Val,
   monoid: 'min' | 'max',
   axes: readonly number[],
@@ -81,7 +81,7 @@ function wideExtremum(
 }
 
 /** Products of integers by halves, for the same reason. */
-function product(e: Emitter, x: Val, axes: readonly number[], shape: FixedShape): Val {
+function product(e: ModelEmitter, x: Val, axes: readonly number[], shape: FixedShape): Val {
   let left = asLines(e, x, axes);
   const last = left.shape.length - 1;
   const start = left.shape.map(() => 0);
@@ -98,7 +98,13 @@ function product(e: Emitter, x: Val, axes: readonly number[], shape: FixedShape)
 }
 
 /** A fold over some axes; the reduced axes stay with size 1 where they are kept. */
-export function folded(e: Emitter, x: Val, monoid: Monoid, axes: readonly number[], isKept: boolean): Val {
+export function folded(
+  e: ModelEmitter,
+  x: Val,
+  monoid: Monoid,
+  axes: readonly number[],
+  isKept: boolean,
+): Val {
   const shape = x.shape.flatMap((dim, axis) => (axes.includes(axis) ? (isKept ? [1] : []) : [dim]));
   if (axes.length === 0) return x;
   const fold = (op: string, of: Val): Val =>
@@ -114,7 +120,7 @@ export function folded(e: Emitter, x: Val, monoid: Monoid, axes: readonly number
 }
 
 /** The place of the first extremum, or of the first NaN. */
-function extremeAt(e: Emitter, x: Val, monoid: 'min' | 'max', axis: number): Val {
+function extremeAt(e: ModelEmitter, x: Val, monoid: 'min' | 'max', axis: number): Val {
   const shape = x.shape.filter((_, i) => i !== axis);
   const key = ordered(e, x);
   const at = (op: string, of: Val): Val => {
@@ -129,7 +135,7 @@ function extremeAt(e: Emitter, x: Val, monoid: 'min' | 'max', axis: number): Val
 }
 
 /** Places of the first `size` elements in order, as i64. */
-function top(e: Emitter, x: Val, axis: number, descending: boolean, size: number): Val {
+function top(e: ModelEmitter, x: Val, axis: number, descending: boolean, size: number): Val {
   const dtype = e.carrier('TopK', x.dtype);
   const shape = x.shape.with(axis, size);
   const inputs = [e.cast(x, dtype), e.ints([size])];
@@ -141,7 +147,7 @@ function top(e: Emitter, x: Val, axis: number, descending: boolean, size: number
  * The first `size` places of an axis in order; stable in both directions. NaN is the greatest:
  * sorted among the infinities first, and then, stably, out of them.
  */
-export function order(e: Emitter, x: Val, axis: number, descending: boolean, size: number): Val {
+export function order(e: ModelEmitter, x: Val, axis: number, descending: boolean, size: number): Val {
   if (!isFloat(x.dtype)) return e.cast(top(e, ordered(e, x), axis, descending, size), 'i32');
   const isNan = e.test('IsNaN', [x]);
   const number = e.where(isNan, e.scalar(Infinity, x.dtype), x);
@@ -153,7 +159,7 @@ export function order(e: Emitter, x: Val, axis: number, descending: boolean, siz
 
 /** By doubling: after step d each element is the fold of the 2d before it. */
 function running(
-  e: Emitter,
+  e: ModelEmitter,
   x: Val,
   monoid: Monoid,
   axis: number,
@@ -179,7 +185,7 @@ function running(
  * The probes of ir/interpret/sort.ts: halving reaches, each taken while the boundary before it is
  * still below, in the order in which NaN is last.
  */
-function places(e: Emitter, boundaries: Val, values: Val, right: boolean): Val {
+function places(e: ModelEmitter, boundaries: Val, values: Val, right: boolean): Val {
   const n = boundaries.shape.at(-1)!;
   const axis = boundaries.shape.length - 1;
   const { shape } = values;
@@ -204,7 +210,7 @@ function places(e: Emitter, boundaries: Val, values: Val, right: boolean): Val {
 }
 
 /** The result of a fold over no elements. */
-export function identityOf(e: Emitter, monoid: Monoid, dtype: DType): Val {
+export function identityOf(e: ModelEmitter, monoid: Monoid, dtype: DType): Val {
   return e.scalar(combineMonoid(monoid, dtype).identity, dtype);
 }
 
@@ -212,7 +218,7 @@ function isEmpty(shape: FixedShape): boolean {
   return sizeOf(shape) === 0;
 }
 
-export const folds: Rows<'reduce' | 'argReduce' | 'argSort' | 'scan' | 'searchSorted'> = {
+export const folds: ExportRows<'reduce' | 'argReduce' | 'argSort' | 'scan' | 'searchSorted'> = {
   reduce: ({ e, full }, node) => {
     const { monoid, axes } = node.attrs;
     const x = node.inputs[0]!;

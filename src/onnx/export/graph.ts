@@ -4,10 +4,10 @@
 import { SinterError } from '../../errors.ts';
 import { dims, topological, type Graph, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import type { Draft } from '../schema.ts';
+import type { MessageDraft } from '../schema.ts';
 import { canonical } from './canonical.ts';
-import { Emitter, mark, Unspelled, type Initializer, type Val } from './emitter.ts';
-import type { Scope } from './row.ts';
+import { ModelEmitter, mark, Unspelled, type Initializer, type Val } from './emitter.ts';
+import type { ExportScope } from './row.ts';
 import { spell } from './spelling.ts';
 
 /** An operation that the format cannot express. */
@@ -34,12 +34,12 @@ export class UnsupportedOpsError extends SinterError {
 
 /** The nodes and elements of a file, whose inputs are what `bind` made of parameters. */
 export interface SpelledGraph {
-  readonly nodes: readonly Draft<'Node'>[];
+  readonly nodes: readonly MessageDraft<'Node'>[];
   readonly initializers: readonly Initializer[];
 }
 
 /** What a parameter of the graph is in the file. */
-export type Bind = (e: Emitter, index: number) => Val;
+export type Bind = (e: ModelEmitter, index: number) => Val;
 
 /**
  * The graph in nodes of an opset, its outputs under the given names. Throws an UnsupportedOpsError
@@ -52,7 +52,7 @@ export function spellGraph(
   outputNames: readonly string[],
   taken: readonly string[],
 ): SpelledGraph {
-  const e = new Emitter(opset);
+  const e = new ModelEmitter(opset);
   const failures = new Map<string, UnsupportedOp>();
   const parameters = graph.parameters.map((_, i) => bind(e, i));
   const results = spelled(e, graph, parameters, new Map(), failures);
@@ -71,10 +71,10 @@ export function spellGraph(
 
 /** The values of a graph's outputs, whose parameters have these values. */
 function spelled(
-  e: Emitter,
+  e: ModelEmitter,
   graph: Graph,
   given: readonly Val[],
-  patterns: Scope['patterns'],
+  patterns: ExportScope['patterns'],
   failures: Map<string, UnsupportedOp>,
 ): Val[] {
   const { parameters, outputs } = canonical(graph);
@@ -82,9 +82,9 @@ function spelled(
   parameters.forEach((parameter, i) => values.set(parameter as Node, given[i]!));
   const compact = (node: Node): Val => values.get(node)!;
   const full = (node: Node): Val => e.expand(compact(node), dims(node));
-  const spellInside: Scope['spellInside'] = (inner, body, own) =>
+  const spellInside: ExportScope['spellInside'] = (inner, body, own) =>
     spelled(inner, body, own, patterns, failures);
-  const scope: Scope = { e, compact, full, patterns, loops: new Map(), spellInside };
+  const scope: ExportScope = { e, compact, full, patterns, loops: new Map(), spellInside };
   for (const node of topological(outputs)) {
     if (values.has(node)) continue;
     try {
@@ -101,7 +101,7 @@ function spelled(
 }
 
 /** Every name that a node reads, those that its graphs inside read among them. */
-function readBy({ input = [], attribute = [] }: Draft<'Node'>): string[] {
+function readBy({ input = [], attribute = [] }: MessageDraft<'Node'>): string[] {
   const inside = attribute.flatMap(({ g }) => [
     ...(g?.node ?? []).flatMap(readBy),
     ...(g?.output ?? []).map(({ name }) => name ?? ''),
@@ -111,9 +111,9 @@ function readBy({ input = [], attribute = [] }: Draft<'Node'>): string[] {
 
 /** The nodes that results need, and every name that is read. */
 function needed(
-  nodes: readonly Draft<'Node'>[],
+  nodes: readonly MessageDraft<'Node'>[],
   results: readonly Val[],
-): { readonly nodes: readonly Draft<'Node'>[]; readonly read: ReadonlySet<string> } {
+): { readonly nodes: readonly MessageDraft<'Node'>[]; readonly read: ReadonlySet<string> } {
   const read = new Set(results.map(({ name }) => name));
   const kept = nodes.toReversed().filter((node) => {
     const isRead = node.output?.some((name) => read.has(name)) === true;
@@ -128,7 +128,7 @@ function needed(
  * operator.
  */
 function named(
-  nodes: readonly Draft<'Node'>[],
+  nodes: readonly MessageDraft<'Node'>[],
   initializers: readonly Initializer[],
   results: readonly Val[],
   outputNames: readonly string[],
@@ -138,7 +138,7 @@ function named(
   const counts = new Map<string, number>();
   const names = new Map<string, string>();
   const made = new Set(nodes.flatMap((node) => node.output ?? []));
-  const copies: Draft<'Node'>[] = [];
+  const copies: MessageDraft<'Node'>[] = [];
   results.forEach(({ name }, i) => {
     const output = outputNames[i]!;
     if (made.has(name) && !names.has(name)) names.set(name, output);
@@ -160,14 +160,14 @@ function named(
     return fresh;
   };
   const elements = initializers.map((one) => ({ ...one, name: rename(one.name) }));
-  const renamedNode = (node: Draft<'Node'>): Draft<'Node'> => {
+  const renamedNode = (node: MessageDraft<'Node'>): MessageDraft<'Node'> => {
     const output = (node.output ?? []).map(rename);
     const attribute = (node.attribute ?? []).map((one) =>
       one.g === undefined ? one : { ...one, g: renamedGraph(one.g) },
     );
     return { ...node, name: output[0]!, input: (node.input ?? []).map(rename), output, attribute };
   };
-  const renamedGraph = (graph: Draft<'Graph'>): Draft<'Graph'> => {
+  const renamedGraph = (graph: MessageDraft<'Graph'>): MessageDraft<'Graph'> => {
     const all = <T extends { readonly name?: string | undefined }>(list: readonly T[] = []): T[] =>
       list.map((one) => ({ ...one, name: rename(one.name ?? '') }));
     return {

@@ -11,12 +11,12 @@ import * as sn from '../../operations/index.ts';
 import { attentionWeights } from '../../tensor/ops/product/attention-weights.ts';
 import { apply } from '../../tensor/ops/operand.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import type { AttributeValues, Emitter, Val } from './emitter.ts';
+import type { AttributeValues, ModelEmitter, Val } from './emitter.ts';
 import { operandsOf, type Candidate } from './pattern.ts';
-import type { Scope } from './row.ts';
+import type { ExportScope } from './row.ts';
 
 interface Idiom extends Candidate {
-  readonly spell: (e: Emitter, ...operands: Val[]) => Val;
+  readonly spell: (e: ModelEmitter, ...operands: Val[]) => Val;
 }
 
 type Guess = (node: Node) => Idiom | undefined;
@@ -33,7 +33,7 @@ const activation =
 
 /** A test of f32 by its bits. */
 const testOfFloat =
-  (key: string, call: (x: Tensor) => Tensor, spell: (e: Emitter, x: Val) => Val): Guess =>
+  (key: string, call: (x: Tensor) => Tensor, spell: (e: ModelEmitter, x: Val) => Val): Guess =>
   (node) => ({ key, operands: [{ dtype: 'f32', shape: dims(node) }], call, spell });
 
 /** The constant at the end of a path through inputs. */
@@ -227,7 +227,7 @@ const guesses: Readonly<Partial<Record<Op, readonly Guess[]>>> = {
  * The one node for a node of the graph that is the result of a whole operation; undefined where
  * there is none.
  */
-export function idiomOf({ e, compact, patterns }: Scope, node: Node): Val | undefined {
+export function idiomOf({ e, compact, patterns }: ExportScope, node: Node): Val | undefined {
   // 16-bit floats are widened around formulas, and ONNX Runtime has many of these operators for f32
   // alone.
   const isTest = node.op === 'eq' || node.op === 'ne';

@@ -6,11 +6,11 @@ import { dims, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { liesIn } from './bounds.ts';
-import type { Emitter, Val } from './emitter.ts';
-import type { Rows, Scope } from './row.ts';
+import type { ModelEmitter, Val } from './emitter.ts';
+import type { ExportRows, ExportScope } from './row.ts';
 
 /** Whether places lie on an axis of `size`; undefined where all are known to. */
-function isInside(e: Emitter, node: Node, places: Val, size: number): Val | undefined {
+function isInside(e: ModelEmitter, node: Node, places: Val, size: number): Val | undefined {
   if (liesIn(node, 0, size - 1)) return undefined;
   const below = e.test('Less', [places, e.scalar(size, 'i64')]);
   if (node.dtype === 'u32') return below;
@@ -18,14 +18,20 @@ function isInside(e: Emitter, node: Node, places: Val, size: number): Val | unde
 }
 
 /** The axis as a list where all lines have the same places: rows of a table. */
-function sharedPlaces(e: Emitter, places: Val, rank: number, axis: number, size: number): Val | undefined {
+function sharedPlaces(
+  e: ModelEmitter,
+  places: Val,
+  rank: number,
+  axis: number,
+  size: number,
+): Val | undefined {
   const shape = [...Array.from({ length: rank - places.shape.length }, () => 1), ...places.shape];
   if (!shape.every((dim, i) => i === axis || dim === 1)) return undefined;
   return e.expand(e.reshape(places, [shape[axis]!]), [size]);
 }
 
 /** The operand cut to the sizes of the indices outside of the axis. */
-function cut(e: Emitter, x: Val, shape: FixedShape, axis: number): Val {
+function cut(e: ModelEmitter, x: Val, shape: FixedShape, axis: number): Val {
   return e.slice(
     x,
     shape.map(() => 0),
@@ -33,7 +39,7 @@ function cut(e: Emitter, x: Val, shape: FixedShape, axis: number): Val {
   );
 }
 
-function gathered({ e, compact, full }: Scope, operand: Node, indices: Node, axis: number): Val {
+function gathered({ e, compact, full }: ExportScope, operand: Node, indices: Node, axis: number): Val {
   const size = dims(operand)[axis]!;
   const shape = dims(indices);
   if (size === 0) return e.scalar(0, operand.dtype);
@@ -64,7 +70,7 @@ const reductions = {
  * again.
  */
 function scattered(
-  { e, full }: Scope,
+  { e, full }: ExportScope,
   operand: Val,
   indices: Node,
   updates: Node,
@@ -93,7 +99,7 @@ function scattered(
   );
 }
 
-export const indexed: Rows<'gather' | 'scatter' | 'permuteScatter' | 'scatterAddAtomic'> = {
+export const indexed: ExportRows<'gather' | 'scatter' | 'permuteScatter' | 'scatterAddAtomic'> = {
   gather: (scope, { inputs, attrs }) => gathered(scope, inputs[0]!, inputs[1]!, attrs.axis),
   scatter: (scope, { inputs, attrs }) => {
     const [operand, indices, updates] = [inputs[0]!, inputs[1]!, inputs[2]!];

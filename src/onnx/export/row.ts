@@ -3,12 +3,12 @@
 
 import type { Graph, Node, NodeOf } from '../../ir/graph.ts';
 import type { Op } from '../../ir/ops.ts';
-import type { Emitter, Val } from './emitter.ts';
+import type { ModelEmitter, Val } from './emitter.ts';
 import type { Patterns } from './pattern.ts';
 
 /** Where rows find the values of a node's inputs. */
-export interface Scope {
-  readonly e: Emitter;
+export interface ExportScope {
+  readonly e: ModelEmitter;
   /**
    * The value in the node's shape, or in one that broadcasts to it: what operators that broadcast
    * take.
@@ -21,14 +21,14 @@ export interface Scope {
   /** Results of loops that were spelled, by what their nodes share. */
   readonly loops: Map<string, readonly Val[]>;
   /** Adds what computes a graph whose parameters have these values; gives its outputs. */
-  readonly spellInside: (e: Emitter, graph: Graph, values: readonly Val[]) => Val[];
+  readonly spellInside: (e: ModelEmitter, graph: Graph, values: readonly Val[]) => Val[];
 }
 
 /**
  * Adds what computes a node; its value may lack broadcasts. Throws Unspelled where the format has
  * no words for it.
  */
-export type Row<K extends Op> = (scope: Scope, node: NodeOf<K>) => Val;
+export type ExportRow<K extends Op> = (scope: ExportScope, node: NodeOf<K>) => Val;
 
 /** Rows of some primitives. */
-export type Rows<K extends Op> = { readonly [Each in K]: Row<Each> };
+export type ExportRows<K extends Op> = { readonly [Each in K]: ExportRow<Each> };

@@ -14,13 +14,13 @@ import { Unspelled, type Val } from './emitter.ts';
 import { folds } from './folds.ts';
 import { idiomOf } from './idioms.ts';
 import { indexed } from './indexed.ts';
-import type { Row, Scope } from './row.ts';
+import type { ExportRow, ExportScope } from './row.ts';
 import { views } from './views.ts';
 import { joinedOf } from './windowed.ts';
 
 /** An operation without nodes of the format. */
 const unspelled =
-  <K extends Op>(reason: string): Row<K> =>
+  <K extends Op>(reason: string): ExportRow<K> =>
   () => {
     throw new Unspelled(reason);
   };
@@ -46,7 +46,7 @@ const ofPasses = 'only the compiler makes it, after a program left for a device'
 
 const complexNumbers = 'the format has no operations on complex numbers: pass viewAsReal';
 
-const rows: { readonly [K in Op]: Row<K> } = {
+const rows: { readonly [K in Op]: ExportRow<K> } = {
   ...elementwise,
   ...views,
   ...folds,
@@ -82,10 +82,10 @@ const rows: { readonly [K in Op]: Row<K> } = {
  * Adds what computes a node: one of the format's larger nodes where it ends what that stands for.
  * Throws Unspelled.
  */
-export function spell(scope: Scope, node: Node): Val {
+export function spell(scope: ExportScope, node: Node): Val {
   const shape = dims(node);
   if (sizeOf(shape) === 0) return scope.e.constant(node.dtype, shape, []);
   const large = joinedOf(scope, node) ?? idiomOf(scope, node);
   if (large !== undefined) return large;
-  return (rows[node.op] as Row<Op>)(scope, node as NodeOf<Op>);
+  return (rows[node.op] as ExportRow<Op>)(scope, node as NodeOf<Op>);
 }

@@ -11,15 +11,15 @@ import { withAllParameters, type Input, type Traced } from '../../tensor/compile
 import type { Val } from './emitter.ts';
 
 /** What a parameter of the graph stands for. */
-export type Source =
+export type ParameterSource =
   | { readonly kind: 'argument'; readonly leaf: number }
   | { readonly kind: 'captured'; readonly handle: Handle }
   | { readonly kind: 'random' };
 
 /** A graph whose outputs are the function's results, with what its parameters stand for. */
-export interface Program {
+export interface TracedProgram {
   readonly graph: Graph;
-  readonly sources: readonly Source[];
+  readonly sources: readonly ParameterSource[];
   /** Names of the outputs, as the function gives them. */
   readonly results: readonly string[];
 }
@@ -36,13 +36,13 @@ export function portType(leaf: unknown): Pick<Val, 'dtype' | 'shape'> | undefine
  * The program of a function traced on these arguments. Throws E_UNSUPPORTED where it does more than
  * compute what it returns.
  */
-export function programOf(partial: Traced, leaves: readonly unknown[]): Program {
+export function programOf(partial: Traced, leaves: readonly unknown[]): TracedProgram {
   const traced = withAllParameters(partial, leaves);
   if (traced.effects.some(({ part, source }) => part === 'value' && source !== undefined))
     throw refused('assigns to a tensor: return the new value instead');
   const tensors = traced.inputs.map(sourceOfInput);
   const { parameters } = traced.graph;
-  const sources: Source[] = [];
+  const sources: ParameterSource[] = [];
   const nodes: Node[] = [];
   let [next, nextScalar] = [0, 0];
   parameters.forEach((parameter, i) => {
@@ -65,7 +65,7 @@ export function programOf(partial: Traced, leaves: readonly unknown[]): Program 
   return { graph: { parameters, outputs }, sources, results };
 }
 
-function sourceOfInput({ origin, part }: Input): Source {
+function sourceOfInput({ origin, part }: Input): ParameterSource {
   if (part === 'grad') throw refused('reads gradients that were there before the call');
   return origin.kind === 'captured'
     ? { kind: 'captured', handle: origin.handle }

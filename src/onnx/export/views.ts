@@ -3,15 +3,15 @@
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../../ir/shape.ts';
-import type { Emitter, Val } from './emitter.ts';
+import type { ModelEmitter, Val } from './emitter.ts';
 import { folded, order } from './folds.ts';
-import type { Rows } from './row.ts';
+import type { ExportRows } from './row.ts';
 
 /** Longer counts are computed, not stored. */
 const mostStored = 1024;
 
 /** 0, 1, 2… as one axis. */
-function count(e: Emitter, n: number, dtype: Val['dtype']): Val {
+function count(e: ModelEmitter, n: number, dtype: Val['dtype']): Val {
   if (n <= mostStored)
     return e.constant(
       dtype,
@@ -27,7 +27,7 @@ function count(e: Emitter, n: number, dtype: Val['dtype']): Val {
  * A value with `interior` fillers between the elements of each axis: a new axis of fillers behind
  * each, but for the last one.
  */
-function dilated(e: Emitter, x: Val, interior: FixedShape, filler: Val): Val {
+function dilated(e: ModelEmitter, x: Val, interior: FixedShape, filler: Val): Val {
   let out = x;
   interior.forEach((n, axis) => {
     if (n === 0 || out.shape[axis]! < 2) return;
@@ -47,7 +47,7 @@ function dilated(e: Emitter, x: Val, interior: FixedShape, filler: Val): Val {
 }
 
 /** A value with fillers around it. */
-function surrounded(e: Emitter, x: Val, low: FixedShape, high: FixedShape, filler: Val): Val {
+function surrounded(e: ModelEmitter, x: Val, low: FixedShape, high: FixedShape, filler: Val): Val {
   if ([...low, ...high].every((n) => n === 0)) return x;
   const shape = x.shape.map((dim, axis) => dim + low[axis]! + high[axis]!);
   const value = e.cast(filler, e.carrier('Pad', x.dtype));
@@ -56,7 +56,7 @@ function surrounded(e: Emitter, x: Val, low: FixedShape, high: FixedShape, fille
 
 /** A value with `value` around it and between its elements. */
 export function padded(
-  e: Emitter,
+  e: ModelEmitter,
   x: Val,
   low: FixedShape,
   high: FixedShape,
@@ -69,7 +69,7 @@ export function padded(
 
 /** Overlapping windows of an axis, the window's own axis last. */
 export function windows(
-  e: Emitter,
+  e: ModelEmitter,
   x: Val,
   axis: number,
   { count: n, size, stride, dilation }: Record<'count' | 'size' | 'stride' | 'dilation', number>,
@@ -101,7 +101,7 @@ type ViewOrSource =
   | 'constant'
   | 'iota';
 
-export const views: Rows<ViewOrSource> = {
+export const views: ExportRows<ViewOrSource> = {
   constant: ({ e }, { attrs: { value, dtype } }) => e.scalar(value, dtype),
   iota: ({ e }, { attrs: { shape, axis, dtype } }) => {
     const n = shape[axis] as number;

@@ -7,10 +7,10 @@ import { membersOf } from '../../nn/module.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { handleOf } from '../../tensor/tensor.ts';
 import { typeOf } from '../element.ts';
-import type { Emitter, Val } from './emitter.ts';
+import type { ModelEmitter, Val } from './emitter.ts';
 
 /** A captured tensor with its elements. */
-export interface Weight {
+export interface ExportedWeight {
   readonly name: string;
   readonly dtype: Val['dtype'];
   readonly shape: readonly number[];
@@ -30,7 +30,7 @@ export function namesIn(model: unknown): Map<Handle, string> {
 }
 
 /** Adds a weight as it is stored, and what makes its values of that. */
-export function bindWeight(e: Emitter, weight: Weight, format: WeightFormat): Val {
+export function bindWeight(e: ModelEmitter, weight: ExportedWeight, format: WeightFormat): Val {
   const { name, dtype, shape, data } = weight;
   if (!isPacked(format, weight)) return e.initializer(name, typeOf(dtype), shape, data);
   const [first, scales] = pack(format, weight);

@@ -8,7 +8,7 @@ import { constantOf } from '../../ir/passes/pattern.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { convolved } from './convolutions.ts';
 import type { Val } from './emitter.ts';
-import type { Scope } from './row.ts';
+import type { ExportScope } from './row.ts';
 
 /** Windows of a padded image. */
 interface Pool {
@@ -59,7 +59,7 @@ function poolOf(node: Node, axes: readonly number[], filler: number): Pool | und
 }
 
 function pooled(
-  { e, full }: Scope,
+  { e, full }: ExportScope,
   op: 'MaxPool' | 'AveragePool',
   { image, kernel, strides, dilations, pads }: Pool,
   shape: FixedShape,
@@ -70,7 +70,7 @@ function pooled(
 }
 
 /** A fold of windows. */
-function foldOf(scope: Scope, node: NodeOf<'reduce'>): Val | undefined {
+function foldOf(scope: ExportScope, node: NodeOf<'reduce'>): Val | undefined {
   const { monoid, axes } = node.attrs;
   const from = node.inputs[0]!;
   if (node.dtype !== 'f32' || sizeOf(dims(from)) === 0 || (monoid !== 'max' && monoid !== 'sum'))
@@ -83,7 +83,7 @@ function foldOf(scope: Scope, node: NodeOf<'reduce'>): Val | undefined {
 }
 
 /** A sum over its count, or times one over it. */
-function meanOf(scope: Scope, node: NodeOf<'mul' | 'div'>): Val | undefined {
+function meanOf(scope: ExportScope, node: NodeOf<'mul' | 'div'>): Val | undefined {
   const known = constantOf(node.inputs[1]!);
   const factor = typeof known === 'number' && node.op === 'div' ? 1 / known : known;
   const kept = node.inputs[0]!;
@@ -104,7 +104,7 @@ function meanOf(scope: Scope, node: NodeOf<'mul' | 'div'>): Val | undefined {
 }
 
 /** One value per channel of an image, as it is added to one. */
-function biasOf({ e, full }: Scope, node: Node, channels: number, rank: number): Val | undefined {
+function biasOf({ e, full }: ExportScope, node: Node, channels: number, rank: number): Val | undefined {
   if (node.op !== 'broadcast') return undefined;
   const from = node.inputs[0]!;
   const shape = dims(from);
@@ -115,7 +115,7 @@ function biasOf({ e, full }: Scope, node: Node, channels: number, rank: number):
 }
 
 /** A convolution, or a product of two matrices, with what is added to it. */
-function biased(scope: Scope, node: NodeOf<'add'>): Val | undefined {
+function biased(scope: ExportScope, node: NodeOf<'add'>): Val | undefined {
   for (const [of, other] of [node.inputs, node.inputs.toReversed()]) {
     // What an extremum is picked by its place for, −0 aside: which zero it gives is the runtime's.
     if (of!.op === 'reduce' && of!.attrs.monoid === 'max' && constantOf(other!) === 0)
@@ -140,7 +140,7 @@ function biased(scope: Scope, node: NodeOf<'add'>): Val | undefined {
 }
 
 /** The product of two matrices of floats, either turned over or not, and what is added. */
-function matrices({ e, full }: Scope, node: NodeOf<'dot'>, sum: Val): Val | undefined {
+function matrices({ e, full }: ExportScope, node: NodeOf<'dot'>, sum: Val): Val | undefined {
   const { lhsContract, rhsContract, lhsBatch, dtype } = node.attrs;
   const [lhs, rhs] = [node.inputs[0]!, node.inputs[1]!];
   const isProduct = lhs.shape.length === 2 && rhs.shape.length === 2 && lhsContract.length === 1;
@@ -151,7 +151,7 @@ function matrices({ e, full }: Scope, node: NodeOf<'dot'>, sum: Val): Val | unde
 }
 
 /** The one node for several of the graph, by their structure; undefined where there is none. */
-export function joinedOf(scope: Scope, node: Node): Val | undefined {
+export function joinedOf(scope: ExportScope, node: Node): Val | undefined {
   switch (node.op) {
     case 'reduce':
       return foldOf(scope, node);

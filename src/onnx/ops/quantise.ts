@@ -85,13 +85,13 @@ export function dequantize(call: Call): Value {
 }
 
 /** Bytes, with the scale and zero that fit what is there. */
-export interface Bytes {
+export interface QuantisedBytes {
   readonly value: Value;
   readonly scale: Tensor;
   readonly zero: Value;
 }
 
-export function toBytes(x: Tensor): Bytes {
+export function toBytes(x: Tensor): QuantisedBytes {
   const [low, high] = [sn.minimum(sn.amin(x), 0), sn.maximum(sn.amax(x), 0)];
   const scale = sn.div(sn.sub(high, low), 255);
   const zero = saturated(sn.round(sn.clamp(sn.div(sn.neg(low), scale), 0, 255)), 'uint8');

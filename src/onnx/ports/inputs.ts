@@ -10,21 +10,21 @@ import type { ModelInput, Port } from './port.ts';
 import { Value } from '../value.ts';
 
 /** An input with its element type. */
-export interface Bound {
+export interface TypedInput {
   readonly type: ElementType;
   readonly tensor: Tensor;
 }
 
 /** Inputs by name, in the model's order. */
-export type Given = ReadonlyMap<string, Bound>;
+export type GivenInputs = ReadonlyMap<string, TypedInput>;
 
 /** The tensors by name. */
-export function tensorsOf(given: Given): Record<string, Tensor> {
+export function tensorsOf(given: GivenInputs): Record<string, Tensor> {
   return Object.fromEntries([...given].map(([name, { tensor }]) => [name, tensor]));
 }
 
 /** An input as a value whose elements can be asked for when the host has them. */
-export function inputValue(bound: Bound): Value {
+export function inputValue(bound: TypedInput): Value {
   const { type, tensor } = bound;
   const array = hostOf(tensor);
   return Value.of(tensor, type, array === undefined ? undefined : () => array);
@@ -46,12 +46,12 @@ export async function read({ type, tensor }: Value): Promise<HostArray> {
 }
 
 /** The shapes of inputs as text. */
-export function shapesOf(given: Given): string {
+export function shapesOf(given: GivenInputs): string {
   return [...given].map(([name, { type, tensor }]) => `${name}:${type}[${tensor.shape.join(',')}]`).join(' ');
 }
 
 /** Whether an input has these elements. */
-export function holds({ tensor }: Bound, array: HostArray): boolean {
+export function holds({ tensor }: TypedInput, array: HostArray): boolean {
   const now = hostOf(tensor);
   return (
     now !== undefined && now.data.every((item: number | bigint, i: number) => Object.is(item, array.data[i]))
@@ -59,7 +59,7 @@ export function holds({ tensor }: Bound, array: HostArray): boolean {
 }
 
 /** Checks what was given for an input against what the file says, and makes a tensor of it. */
-export function bind(port: Port, value: ModelInput): Bound {
+export function bind(port: Port, value: ModelInput): TypedInput {
   const { name, type, dtype, shape } = port;
   if (type === undefined || dtype === undefined) {
     throw new TensorError(

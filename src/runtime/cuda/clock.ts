@@ -1,17 +1,17 @@
 // How long the device works, by its own clock: one event before what is measured, and one after it.
 
 import type { Timeline } from '../timeline.ts';
-import type { Context } from './api/context.ts';
+import type { CudaContext } from './api/context.ts';
 import type { Fences } from './fences.ts';
 
-export class Clock {
-  readonly #context: Context;
+export class CudaClock {
+  readonly #context: CudaContext;
   readonly #fences: Fences;
   readonly #timeline: Timeline;
   /** Free pairs of events. */
   readonly #pairs: (readonly [number, number])[] = [];
 
-  constructor(context: Context, fences: Fences, timeline: Timeline) {
+  constructor(context: CudaContext, fences: Fences, timeline: Timeline) {
     this.#context = context;
     this.#fences = fences;
     this.#timeline = timeline;

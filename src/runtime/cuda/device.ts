@@ -2,24 +2,24 @@
 // memory, one cache of kernels. Writes and runs return at once; reads wait for what came before
 // them.
 
-import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import type { Device, DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Failures } from '../failures.ts';
 import type { Move } from '../layout.ts';
-import { GpuBuffer, Memory, type Place } from '../memory.ts';
+import { GpuBuffer, BufferPools, type MemoryLocation } from '../memory.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
 import { Scratch } from '../scratch.ts';
 import { Timeline } from '../timeline.ts';
-import { Clock } from './clock.ts';
-import type { Compiler } from './modules/compiler.ts';
-import { Context } from './api/context.ts';
+import { CudaClock } from './clock.ts';
+import type { CudaCompiler } from './modules/compiler.ts';
+import { CudaContext } from './api/context.ts';
 import type { Cubins } from './modules/cubins.ts';
 import { Fences } from './fences.ts';
 import type { Gpu } from './api/gpu.ts';
 import { Images } from './modules/images.ts';
-import { loadProgram, type Engine } from './load.ts';
+import { loadProgram, type CudaEngine } from './load.ts';
 import { Marshal } from './api/marshal.ts';
-import { Modules } from './modules/modules.ts';
+import { CudaModules } from './modules/modules.ts';
 import { DeviceMemory } from './source.ts';
 import { Staging } from './staging.ts';
 import { TileMaps } from './tile-maps.ts';
@@ -28,7 +28,7 @@ import { TileMaps } from './tile-maps.ts';
 export interface CudaParts {
   readonly gpu: Gpu;
   readonly facts: DeviceFacts;
-  readonly compiler: Compiler;
+  readonly compiler: CudaCompiler;
   readonly cubins: Cubins;
   /** Bytes all buffers together may take, beyond what the driver refuses itself. */
   readonly budget: number;
@@ -37,10 +37,10 @@ export interface CudaParts {
 
 export class CudaDevice implements Device {
   readonly facts: DeviceFacts;
-  readonly #engine: Engine;
+  readonly #engine: CudaEngine;
   #sharing: Sharing | undefined;
   readonly #source: DeviceMemory;
-  readonly #clock: Clock;
+  readonly #clock: CudaClock;
   readonly #images: Images;
   #closing = false;
 
@@ -49,13 +49,13 @@ export class CudaDevice implements Device {
     const { name, limits } = facts;
     const timeline = new Timeline();
     const failures = new Failures(name);
-    const context = new Context(gpu, failures);
+    const context = new CudaContext(gpu, failures);
     context.onLost = () => void this.#close();
     const fences = new Fences(context);
     const staging = new Staging(context, fences);
     this.#source = new DeviceMemory(context, gpu.hasPools);
     const sizes = { bufferBytes: limits.bufferBytes, budget };
-    const memory = new Memory<number>(name, sizes, timeline, this.#source);
+    const memory = new BufferPools<number>(name, sizes, timeline, this.#source);
     const mover = {
       timeline,
       failures,
@@ -63,7 +63,7 @@ export class CudaDevice implements Device {
       mayShareSlabs: true,
       copy: (at: number, copies: readonly Move<number>[]) => this.#copy(at, copies),
     };
-    this.#clock = new Clock(context, fences, timeline);
+    this.#clock = new CudaClock(context, fences, timeline);
     this.#images = new Images(context, fences);
     this.#engine = {
       context,
@@ -73,7 +73,7 @@ export class CudaDevice implements Device {
       staging,
       memory,
       scratch: new Scratch(memory),
-      modules: new Modules(context, this.#images, compiler, cubins),
+      modules: new CudaModules(context, this.#images, compiler, cubins),
       marshal: new Marshal(gpu.driver),
       tileMaps: new TileMaps(context),
       mover,
@@ -85,12 +85,12 @@ export class CudaDevice implements Device {
     return this.#engine.context.failures.lost;
   }
 
-  allocate(bytes: number): DeviceBuffer {
+  allocate(bytes: number): DeviceAllocation {
     this.#engine.context.failures.assertAlive();
     return this.#engine.memory.allocate(bytes);
   }
 
-  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+  write(buffer: DeviceAllocation, bytes: Uint8Array): void {
     const { context, memory, timeline, staging } = this.#engine;
     const { failures } = context;
     failures.assertAlive();
@@ -109,7 +109,7 @@ export class CudaDevice implements Device {
     }
   }
 
-  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+  async read(buffer: DeviceAllocation, bytes: number): Promise<Uint8Array> {
     const { context, memory, timeline, fences, staging } = this.#engine;
     const { failures } = context;
     failures.assertAlive();
@@ -214,7 +214,7 @@ export class CudaDevice implements Device {
     });
   }
 
-  #place(buffer: DeviceBuffer): Place<number> {
+  #place(buffer: DeviceAllocation): MemoryLocation<number> {
     const { memory } = this.#engine;
     if (buffer instanceof GpuBuffer) return buffer.place(memory);
     throw memory.misuse('a buffer of another device was used');

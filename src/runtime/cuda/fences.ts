@@ -2,7 +2,7 @@
 // know whether work is done (to reuse pinned memory, to read) asks for the work's epoch. Waiting
 // polls at every turn of the event loop and never blocks it.
 
-import type { Context } from './api/context.ts';
+import type { CudaContext } from './api/context.ts';
 
 /** Pieces of work between two events: an event costs a call of the driver. */
 const MARKS = 32;
@@ -19,7 +19,7 @@ interface Sealed {
 }
 
 export class Fences {
-  readonly #context: Context;
+  readonly #context: CudaContext;
   readonly #events: number[] = [];
   /** Oldest first. */
   readonly #sealed: Sealed[] = [];
@@ -27,7 +27,7 @@ export class Fences {
   #marks = 0;
   #done = 0;
 
-  constructor(context: Context) {
+  constructor(context: CudaContext) {
     this.#context = context;
   }
 

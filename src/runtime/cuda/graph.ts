@@ -2,14 +2,14 @@
 // is one call of the driver, and what is independent may run side by side. Addresses and scalars of
 // a graph are updated in place; launches that are in flight keep the old ones.
 
-import type { Context } from './api/context.ts';
+import type { CudaContext } from './api/context.ts';
 import type { Marshal, Single } from './api/marshal.ts';
 
 /** For each operation the earlier ones that it must wait for. */
 export type Dependencies = readonly (readonly number[])[];
 
-export class Graph {
-  readonly #context: Context;
+export class CudaGraph {
+  readonly #context: CudaContext;
   readonly #marshal: Marshal;
   #operations: readonly Single[];
   /** Handles of the nodes belong to the graph that the executable one was made from. */
@@ -21,7 +21,7 @@ export class Graph {
 
   /** `source` is the pinned memory that uploads copy from. */
   constructor(
-    context: Context,
+    context: CudaContext,
     marshal: Marshal,
     operations: readonly Single[],
     dependencies: Dependencies,

@@ -6,37 +6,37 @@
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
-import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
-import { Layout, type Mover, type Arrangement } from '../layout.ts';
+import type { DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
+import { ProgramLayout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
-import type { Memory, Place } from '../memory.ts';
+import type { BufferPools, MemoryLocation } from '../memory.ts';
 import type { Slab } from '../slabs.ts';
-import { Plans, type Fitted } from '../plans.ts';
+import { Plans, type FittedPlan } from '../plans.ts';
 import type { Program } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { gateOf, type Gate, type Timeline } from '../timeline.ts';
-import type { Context } from './api/context.ts';
+import type { CudaContext } from './api/context.ts';
 import type { Fences } from './fences.ts';
-import { Graph, type Dependencies } from './graph.ts';
-import type { Marshal, Operation } from './api/marshal.ts';
-import type { Compiled, Modules } from './modules/modules.ts';
+import { CudaGraph, type Dependencies } from './graph.ts';
+import type { Marshal, StreamOperation } from './api/marshal.ts';
+import type { CompiledFunction, CudaModules } from './modules/modules.ts';
 import { inTurn, operationsOf, queueOperations } from './operations.ts';
-import { overlaps, type Range } from './ranges.ts';
+import { overlaps, type ByteRange } from './ranges.ts';
 import { dependenciesOf, inOrder, isFlat, recipeOf, slotsOf, type RecipeStep } from './recipe.ts';
-import { Scalars } from './scalars.ts';
+import { ScalarBlocks } from './scalars.ts';
 import type { Staging } from './staging.ts';
 import type { TileMaps } from './tile-maps.ts';
 
 /** The parts of a device that its programs work with. */
-export interface Engine {
-  readonly context: Context;
+export interface CudaEngine {
+  readonly context: CudaContext;
   readonly facts: DeviceFacts;
   readonly timeline: Timeline;
   readonly fences: Fences;
   readonly staging: Staging;
-  readonly memory: Memory<number>;
+  readonly memory: BufferPools<number>;
   readonly scratch: Scratch<number>;
-  readonly modules: Modules;
+  readonly modules: CudaModules;
   readonly marshal: Marshal;
   readonly tileMaps: TileMaps;
   readonly mover: Mover<number>;
@@ -56,17 +56,17 @@ interface Form {
 }
 
 /** The operations over one set of places, and one of arenas. */
-interface Plan extends Fitted<number> {
+interface Plan extends FittedPlan<number> {
   readonly form: Form;
-  readonly operations: readonly Operation[];
-  graph: Graph | undefined;
+  readonly operations: readonly StreamOperation[];
+  graph: CudaGraph | undefined;
 }
 
 /**
  * Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes
  * with the first read.
  */
-export function loadProgram(engine: Engine, program: Program): LoadedProgram {
+export function loadProgram(engine: CudaEngine, program: Program): LoadedProgram {
   checkProgram(program, 'cuda', engine.facts.name);
   checkLimits(program, engine.facts);
   return new CudaProgram(engine, program);
@@ -74,19 +74,19 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
 
 class CudaProgram implements LoadedProgram {
   readonly program: Program;
-  readonly #engine: Engine;
-  readonly #compiled: readonly Compiled[];
+  readonly #engine: CudaEngine;
+  readonly #compiled: readonly CompiledFunction[];
   readonly #gate: Gate;
   readonly #arenas: readonly number[];
-  readonly #layout: Layout<number>;
+  readonly #layout: ProgramLayout<number>;
   readonly #forms = new Map<string, Form>();
   readonly #plans: Plans<number, Plan>;
   /** The scalar block on the device, and what the runs put into it. */
   readonly #block: Slab<number> | undefined;
-  readonly #scalars: Scalars | undefined;
+  readonly #scalars: ScalarBlocks | undefined;
   #destroyed = false;
 
-  constructor(engine: Engine, program: Program) {
+  constructor(engine: CudaEngine, program: Program) {
     this.program = program;
     this.#engine = engine;
     const { scratch, memory, staging, fences, modules, mover } = engine;
@@ -95,15 +95,19 @@ class CudaProgram implements LoadedProgram {
     if (program.kernels.some((kernel) => kernel.usesScalars)) {
       this.#block = memory.scratch(4 * Math.max(1, program.scalars.length));
       const given = program.scalars.filter(({ input }) => input === undefined).length;
-      if (given > 0) this.#scalars = new Scalars(staging, fences, given);
+      if (given > 0) this.#scalars = new ScalarBlocks(staging, fences, given);
     }
     this.#compiled = modules.get(program.kernels);
     this.#gate = gateOf(this.#compiled);
-    this.#layout = new Layout(mover, program);
+    this.#layout = new ProgramLayout(mover, program);
     this.#plans = new Plans(memory, scratch);
   }
 
-  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  run(
+    inputs: readonly DeviceAllocation[],
+    outputs: readonly DeviceAllocation[],
+    scalars: readonly number[],
+  ): void {
     const { context, facts, timeline } = this.#engine;
     const { failures } = context;
     failures.assertAlive();
@@ -136,7 +140,7 @@ class CudaProgram implements LoadedProgram {
     });
   }
 
-  allocateOutputs(): DeviceBuffer[] {
+  allocateOutputs(): DeviceAllocation[] {
     const { memory, context } = this.#engine;
     context.failures.assertAlive();
     return outputBuffers(this.program, memory);
@@ -163,10 +167,10 @@ class CudaProgram implements LoadedProgram {
     }
   }
 
-  #graph({ form, operations }: Plan, source: number): Graph {
+  #graph({ form, operations }: Plan, source: number): CudaGraph {
     const { recipe, isEntangled } = form;
     form.dependencies ??= isEntangled ? inOrder(recipe) : dependenciesOf(this.program, recipe);
-    return new Graph(
+    return new CudaGraph(
       this.#engine.context,
       this.#engine.marshal,
       inTurn(operations),
@@ -203,11 +207,14 @@ class CudaProgram implements LoadedProgram {
   }
 
   /** The bytes of each slot, by number. */
-  #ranges(places: readonly Place<number>[], arenas: readonly Slab<number>[]): Map<number, Range> {
+  #ranges(
+    places: readonly MemoryLocation<number>[],
+    arenas: readonly Slab<number>[],
+  ): Map<number, ByteRange> {
     const { inputs, outputs, packs, buffers, scalars } = this.program;
     const slots = slotsOf(this.program);
-    const ranges = new Map<number, Range>();
-    const put = (slot: number, { slab, offset }: Place<number>, bytes: number): void => {
+    const ranges = new Map<number, ByteRange>();
+    const put = (slot: number, { slab, offset }: MemoryLocation<number>, bytes: number): void => {
       ranges.set(slot, { start: slab.gpu + offset, bytes });
     };
     buffers.forEach(({ role, arena, offset, bytes }, i) => {
@@ -232,7 +239,7 @@ class CudaProgram implements LoadedProgram {
    * The operations of the run, given which outputs do not alias what they repeat, and what
    * overlaps.
    */
-  #form(ranges: ReadonlyMap<number, Range>): Form {
+  #form(ranges: ReadonlyMap<number, ByteRange>): Form {
     const { program } = this;
     const slots = slotsOf(program);
     const isCopied = program.outputs.map((index, i) => {

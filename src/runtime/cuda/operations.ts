@@ -2,9 +2,9 @@
 // one. (graph.ts queues them as one graph.)
 
 import type { KernelOutline, ProgramOutline } from '../program.ts';
-import type { Context } from './api/context.ts';
-import type { Marshal, Operation, Single } from './api/marshal.ts';
-import { checkAliasing, type Range } from './ranges.ts';
+import type { CudaContext } from './api/context.ts';
+import type { Marshal, StreamOperation, Single } from './api/marshal.ts';
+import { checkAliasing, type ByteRange } from './ranges.ts';
 import { slotsOf, type RecipeStep } from './recipe.ts';
 import type { Staging } from './staging.ts';
 import type { TileMaps } from './tile-maps.ts';
@@ -15,17 +15,17 @@ export interface Addressing {
   /** The driver's functions, by kernel. */
   readonly functions: readonly number[];
   /** The bytes of each slot. */
-  readonly ranges: ReadonlyMap<number, Range>;
-  readonly context: Context;
+  readonly ranges: ReadonlyMap<number, ByteRange>;
+  readonly context: CudaContext;
   readonly tileMaps: TileMaps;
 }
 
 /** Throws E_VALIDATION where a kernel cannot be launched like that. */
-export function operationsOf(recipe: readonly RecipeStep[], addressing: Addressing): Operation[] {
+export function operationsOf(recipe: readonly RecipeStep[], addressing: Addressing): StreamOperation[] {
   return recipe.map((step) => operationOf(step, addressing));
 }
 
-function operationOf(step: RecipeStep, addressing: Addressing): Operation {
+function operationOf(step: RecipeStep, addressing: Addressing): StreamOperation {
   const { program, ranges } = addressing;
   const at = (slot: number): number => ranges.get(slot)!.start;
   const scalars = slotsOf(program).scalars;
@@ -54,7 +54,7 @@ function operationOf(step: RecipeStep, addressing: Addressing): Operation {
 function launchOf(
   step: Extract<RecipeStep, { readonly kind: 'launch' }>,
   { program, functions, ranges, context, tileMaps }: Addressing,
-): Operation {
+): StreamOperation {
   const kernel = program.kernels[step.kernel]!;
   checkAliasing(program, kernel, step.slots, ranges, context.name);
   const func = functions[step.kernel]!;
@@ -65,14 +65,14 @@ function launchOf(
   return { kind: 'launch', kernel: name, func, grid: step.grid, block, sharedBytes, args, maps };
 }
 
-function allowShared(context: Context, func: number, { name, sharedBytes = 0 }: KernelOutline): void {
+function allowShared(context: CudaContext, func: number, { name, sharedBytes = 0 }: KernelOutline): void {
   const MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
   const result = context.driver.cu.cuFuncSetAttribute(func, MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes);
   context.check(result, 'cuFuncSetAttribute', `giving it ${sharedBytes} bytes of shared memory`, name);
 }
 
 /** Operations with those of loops as often as they run. */
-export function inTurn(operations: readonly Operation[]): Single[] {
+export function inTurn(operations: readonly StreamOperation[]): Single[] {
   return operations.flatMap((operation) => {
     if (operation.kind !== 'repeat') return [operation];
     const turn = inTurn(operation.operations);
@@ -82,7 +82,7 @@ export function inTurn(operations: readonly Operation[]): Single[] {
 
 /** What queues operations. */
 export interface Queue {
-  readonly context: Context;
+  readonly context: CudaContext;
   readonly marshal: Marshal;
   readonly staging: Staging;
   /** Waits for each kernel, so that an error names the one that failed. */
@@ -90,7 +90,7 @@ export interface Queue {
 }
 
 /** Queues operations one by one; uploads come from `source`. */
-export function queueOperations(queue: Queue, operations: readonly Operation[], source: number): void {
+export function queueOperations(queue: Queue, operations: readonly StreamOperation[], source: number): void {
   const { context, marshal, isSynchronous } = queue;
   const { driver, stream } = context;
   const { cu } = driver;

@@ -5,7 +5,7 @@
 import { DeviceError } from '../../errors.ts';
 import { everyStep, type KernelOutline, type ProgramOutline } from '../program.ts';
 
-export interface Range {
+export interface ByteRange {
   readonly start: number;
   readonly bytes: number;
 }
@@ -15,7 +15,7 @@ export function checkAliasing(
   program: ProgramOutline,
   kernel: KernelOutline,
   slots: readonly number[],
-  ranges: ReadonlyMap<number, Range>,
+  ranges: ReadonlyMap<number, ByteRange>,
   device: string,
 ): void {
   const { bindings, name } = kernel;
@@ -36,7 +36,7 @@ export function checkAliasing(
 }
 
 /** Whether different inputs and outputs of the program overlap in bytes that it writes. */
-export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, Range>): boolean {
+export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, ByteRange>): boolean {
   const { inputs, outputs, packs, donated, steps, kernels } = program;
   /** Slots that overlap by design are represented by one number. */
   const roots = new Map<number, number>();
@@ -75,6 +75,6 @@ export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, Ra
   });
 }
 
-function meet(one: Range, other: Range): boolean {
+function meet(one: ByteRange, other: ByteRange): boolean {
   return one.start < other.start + other.bytes && other.start < one.start + one.bytes;
 }

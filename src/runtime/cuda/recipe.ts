@@ -32,13 +32,13 @@ export type RecipeStep =
   | { readonly kind: 'scalar'; readonly from: number; readonly word: number };
 
 /** Slots besides the program's buffers. */
-export interface Slots {
+export interface RecipeSlots {
   readonly scalars: number;
   /** Of output `i`, where it repeats an input or an output before it. */
   output(i: number): number;
 }
 
-export function slotsOf({ buffers }: ProgramOutline): Slots {
+export function slotsOf({ buffers }: ProgramOutline): RecipeSlots {
   return { scalars: buffers.length, output: (i) => buffers.length + 1 + i };
 }
 

@@ -13,7 +13,7 @@ interface Slot {
   epoch: number;
 }
 
-export class Scalars {
+export class ScalarBlocks {
   readonly #staging: Staging;
   readonly #fences: Fences;
   readonly #count: number;

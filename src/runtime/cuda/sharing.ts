@@ -3,11 +3,11 @@
 // and which allocation it lies in.
 
 import { DeviceError } from '../../errors.ts';
-import type { DeviceBuffer } from '../device.ts';
+import type { DeviceAllocation } from '../device.ts';
 import type { Move } from '../layout.ts';
 import { GpuSharing } from '../gpu-sharing.ts';
 import type { NativeMemory } from '../sharing.ts';
-import type { Engine } from './load.ts';
+import type { CudaEngine } from './load.ts';
 
 /** CUpointer_attribute's numbers. */
 const attributes = { memoryType: 2, deviceOrdinal: 9, rangeStart: 11, rangeSize: 12 } as const;
@@ -15,16 +15,16 @@ const attributes = { memoryType: 2, deviceOrdinal: 9, rangeStart: 11, rangeSize:
 const onDevice = 2;
 
 export class CudaSharing extends GpuSharing<number> {
-  readonly #engine: Engine;
+  readonly #engine: CudaEngine;
 
-  constructor(engine: Engine) {
+  constructor(engine: CudaEngine) {
     const { device, handle, stream, failures } = engine.context;
     const { memory, timeline } = engine;
     super({ api: 'cuda', ordinal: device, context: handle, stream }, { memory, timeline, failures });
     this.#engine = engine;
   }
 
-  override async wrap(given: NativeMemory, ended: () => void): Promise<DeviceBuffer> {
+  override async wrap(given: NativeMemory, ended: () => void): Promise<DeviceAllocation> {
     const { context, memory, fences } = this.#engine;
     context.failures.assertAlive();
     if (given.api !== 'cuda') throw memory.misuse(`memory of ${given.api} is none of this device`);
@@ -42,7 +42,7 @@ export class CudaSharing extends GpuSharing<number> {
     return memory.wrap(pointer, size, { offset: 0, bytes: size }, last);
   }
 
-  override place(buffer: DeviceBuffer): NativeMemory {
+  override place(buffer: DeviceAllocation): NativeMemory {
     const { slab, offset } = this.placeOf(buffer);
     return { api: 'cuda', pointer: slab.gpu + offset, size: buffer.bytes };
   }
@@ -51,7 +51,7 @@ export class CudaSharing extends GpuSharing<number> {
     return undefined;
   }
 
-  override copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
+  override copy(from: DeviceAllocation, to: DeviceAllocation, bytes: number): void {
     const { context, memory, timeline, mover } = this.#engine;
     context.failures.assertAlive();
     const [source, target] = [this.placeOf(from), this.placeOf(to)];

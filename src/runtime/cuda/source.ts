@@ -2,16 +2,16 @@
 // keep the order of the stream and stop nothing, or plain allocations on devices that lack it.
 
 import { DeviceError } from '../../errors.ts';
-import type { Source } from '../slabs.ts';
-import type { Context } from './api/context.ts';
+import type { SlabSource } from '../slabs.ts';
+import type { CudaContext } from './api/context.ts';
 
-export class DeviceMemory implements Source<number> {
-  readonly #context: Context;
+export class DeviceMemory implements SlabSource<number> {
+  readonly #context: CudaContext;
   /** The driver's pool; 0 for plain allocations. */
   readonly #pool: number;
   readonly #live = new Set<number>();
 
-  constructor(context: Context, hasPools: boolean) {
+  constructor(context: CudaContext, hasPools: boolean) {
     this.#context = context;
     this.#pool = hasPools ? this.#openPool() : 0;
   }

@@ -2,8 +2,8 @@
 // waits here until its copy is done, what is read arrives here. Locking pages takes long, so small
 // pieces are carved from large ones, and pieces are used again.
 
-import { Pool, sizeClass, type Slab } from '../slabs.ts';
-import type { Context } from './api/context.ts';
+import { SlabPool, sizeClass, type Slab } from '../slabs.ts';
+import type { CudaContext } from './api/context.ts';
 import type { Fences } from './fences.ts';
 
 const KiB = 2 ** 10;
@@ -29,10 +29,10 @@ interface Lent {
 }
 
 export class Staging {
-  readonly #context: Context;
+  readonly #context: CudaContext;
   readonly #fences: Fences;
-  readonly #small: Pool<Pinned>;
-  readonly #large: Pool<Pinned>;
+  readonly #small: SlabPool<Pinned>;
+  readonly #large: SlabPool<Pinned>;
   /** In use by the GPU until their epochs end, in that order. */
   #lent: Lent[] = [];
   #lentBytes = 0;
@@ -41,14 +41,14 @@ export class Staging {
   #carvedBytes = 0;
   readonly #locked = new Set<number>();
 
-  constructor(context: Context, fences: Fences) {
+  constructor(context: CudaContext, fences: Fences) {
     this.#context = context;
     this.#fences = fences;
-    this.#small = new Pool(
+    this.#small = new SlabPool(
       (bytes) => this.#slab(this.#carve(bytes)),
       () => undefined,
     );
-    this.#large = new Pool(
+    this.#large = new SlabPool(
       (bytes) => this.#slab(this.#lock(bytes)),
       ({ gpu }) => this.#unlock(gpu.address),
     );

@@ -3,8 +3,8 @@
 // value.
 
 import type { ProgramTileMap } from '../program.ts';
-import type { Context } from './api/context.ts';
-import type { Block } from './api/library.ts';
+import type { CudaContext } from './api/context.ts';
+import type { HostBlock } from './api/library.ts';
 import { tileMapBytes } from './api/marshal.ts';
 
 /** What the address of a CUtensorMap is a multiple of when the driver writes it. */
@@ -19,12 +19,12 @@ const PROMOTE_128B = 2;
 const mostAxes = 5;
 
 export class TileMaps {
-  readonly #context: Context;
-  readonly #block: Block;
+  readonly #context: CudaContext;
+  readonly #block: HostBlock;
   /** Offsets in the block: the map, sizes and strides of 64 bits, box and steps of 32. */
   readonly #at: { map: number; sizes: number; strides: number; box: number; steps: number };
 
-  constructor(context: Context) {
+  constructor(context: CudaContext) {
     this.#context = context;
     const counts = 8 * mostAxes;
     this.#block = context.driver.block(alignment + tileMapBytes + 4 * counts);

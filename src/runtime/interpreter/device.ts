@@ -4,7 +4,14 @@
 
 import { DeviceError, SinterError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
-import type { Backend, Device, DeviceBuffer, DeviceFacts, HostFunctions, LoadedProgram } from '../device.ts';
+import type {
+  Backend,
+  Device,
+  DeviceAllocation,
+  DeviceFacts,
+  HostFunctions,
+  LoadedProgram,
+} from '../device.ts';
 import { everyStep, type Program, type ProgramStep } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
 import { hostSharing } from './sharing.ts';
@@ -34,7 +41,7 @@ const FACTS: DeviceFacts = {
   },
 };
 
-class HostBuffer implements DeviceBuffer {
+class HostBuffer implements DeviceAllocation {
   readonly bytes: number;
   readonly owner: InterpreterDevice;
   memory: Uint8Array | undefined;
@@ -71,7 +78,7 @@ class InterpreterDevice implements Device {
     return this.#destroyed;
   }
 
-  allocate(bytes: number): DeviceBuffer {
+  allocate(bytes: number): DeviceAllocation {
     this.assertAlive();
     if (!(Number.isInteger(bytes / 4) && bytes >= 4)) {
       throw failure(
@@ -99,7 +106,7 @@ class InterpreterDevice implements Device {
     return buffer;
   }
 
-  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+  write(buffer: DeviceAllocation, bytes: Uint8Array): void {
     const memory = this.memoryOf(buffer);
     if (bytes.length > memory.length) {
       throw failure('E_VALIDATION', `${bytes.length} bytes were written to a buffer of ${memory.length}`);
@@ -107,7 +114,7 @@ class InterpreterDevice implements Device {
     memory.set(bytes);
   }
 
-  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+  async read(buffer: DeviceAllocation, bytes: number): Promise<Uint8Array> {
     const memory = this.memoryOf(buffer);
     if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= memory.length)) {
       throw failure('E_VALIDATION', `${bytes} bytes were read from a buffer of ${memory.length}`);
@@ -118,7 +125,7 @@ class InterpreterDevice implements Device {
     return taken;
   }
 
-  peek(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined {
+  peek(buffer: DeviceAllocation, bytes: number): Uint8Array | undefined {
     return this.#failure === undefined ? this.memoryOf(buffer).subarray(0, bytes) : undefined;
   }
 
@@ -167,7 +174,7 @@ class InterpreterDevice implements Device {
     if (this.#destroyed) throw failure('E_DEVICE_LOST', 'the device was destroyed');
   }
 
-  memoryOf(buffer: DeviceBuffer): Uint8Array {
+  memoryOf(buffer: DeviceAllocation): Uint8Array {
     this.assertAlive();
     if (!(buffer instanceof HostBuffer && buffer.owner === this)) {
       throw failure('E_VALIDATION', 'a buffer of another device was used');
@@ -212,7 +219,11 @@ class InterpretedProgram implements LoadedProgram {
     this.#arenas = program.arenas.map((bytes) => new Uint8Array(bytes));
   }
 
-  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  run(
+    inputs: readonly DeviceAllocation[],
+    outputs: readonly DeviceAllocation[],
+    scalars: readonly number[],
+  ): void {
     this.#device.assertAlive();
     const arenas = this.#arenas;
     if (arenas === undefined) throw failure('E_STATE', 'a destroyed program was run');
@@ -260,7 +271,7 @@ class InterpretedProgram implements LoadedProgram {
     this.#arenas = undefined;
   }
 
-  allocateOutputs(): DeviceBuffer[] {
+  allocateOutputs(): DeviceAllocation[] {
     const { buffers, outputs } = this.program;
     const fresh = [...new Set(outputs)].filter((index) => buffers[index]!.role === 'output');
     return fresh.map((index) => this.#device.allocate(buffers[index]!.bytes));
@@ -280,7 +291,7 @@ class InterpretedProgram implements LoadedProgram {
     }
   }
 
-  #bind(kind: string, indices: readonly number[], given: readonly DeviceBuffer[]): Uint8Array[] {
+  #bind(kind: string, indices: readonly number[], given: readonly DeviceAllocation[]): Uint8Array[] {
     if (given.length !== indices.length) {
       throw failure('E_VALIDATION', `${given.length} ${kind} buffers given: expected ${indices.length}`);
     }

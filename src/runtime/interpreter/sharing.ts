@@ -2,22 +2,25 @@
 // buffers as they are, and views of buffers are theirs.
 
 import { DeviceError } from '../../errors.ts';
-import type { DeviceBuffer } from '../device.ts';
+import type { DeviceAllocation } from '../device.ts';
 import type { NativeMemory, Sharing } from '../sharing.ts';
 
 /** What the device itself does for this. */
 export interface HostMemory {
   readonly name: string;
-  memoryOf(buffer: DeviceBuffer): Uint8Array;
+  memoryOf(buffer: DeviceAllocation): Uint8Array;
   /** A handle to bytes that exist; `ended` is called when it is destroyed. */
-  lend(bytes: Uint8Array, ended: () => void): DeviceBuffer;
+  lend(bytes: Uint8Array, ended: () => void): DeviceAllocation;
   assertAlive(): void;
 }
 
 export function hostSharing(host: HostMemory): Sharing {
-  const holders = new WeakMap<DeviceBuffer, { count: number; readonly ended: () => void }>();
+  const holders = new WeakMap<DeviceAllocation, { count: number; readonly ended: () => void }>();
   /** A handle that counts for the memory which `holder` stands for. */
-  const handle = (bytes: Uint8Array, holder: { count: number; readonly ended: () => void }): DeviceBuffer => {
+  const handle = (
+    bytes: Uint8Array,
+    holder: { count: number; readonly ended: () => void },
+  ): DeviceAllocation => {
     holder.count += 1;
     const made = host.lend(bytes, () => {
       holder.count -= 1;

@@ -5,7 +5,7 @@
 import type { ProgramKernel, ProgramStep } from '../program.ts';
 
 /** Into how many pieces a job is cut, and how many of them each thread begins with. */
-export interface Cut {
+export interface JobCut {
   readonly pieces: number;
   readonly share: number;
   /** µs that a piece takes at least. */
@@ -48,8 +48,8 @@ export function cutsOf(
   { kernels, steps }: Kernels,
   threads: number,
   grain: Grain = usualGrain,
-): ReadonlyMap<ProgramStep, Cut> {
-  const cuts = new Map<ProgramStep, Cut>();
+): ReadonlyMap<ProgramStep, JobCut> {
+  const cuts = new Map<ProgramStep, JobCut>();
   let shared = 0;
   const spread = (list: readonly ProgramStep[], times: number): void => {
     for (const step of list) {

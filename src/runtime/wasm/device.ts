@@ -2,18 +2,18 @@
 // by this thread and by others that share its memory.
 
 import { DeviceError } from '../../errors.ts';
-import type { Backend, Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import type { Backend, Device, DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Failures } from '../failures.ts';
 import type { Move } from '../layout.ts';
-import { GpuBuffer, Memory, type Place } from '../memory.ts';
+import { GpuBuffer, BufferPools, type MemoryLocation } from '../memory.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
 import { Scratch } from '../scratch.ts';
 import { Timeline } from '../timeline.ts';
 import { Turns } from '../turns.ts';
 import { Heap, heapBytes } from './heap.ts';
-import { loadProgram, type Engine } from './load.ts';
-import { Modules } from './modules.ts';
+import { loadProgram, type WasmEngine } from './load.ts';
+import { WasmModules } from './modules.ts';
 import type { Grain } from './cut.ts';
 import { mostBuffers } from './names.ts';
 import { onDeath, Pool } from './pool.ts';
@@ -50,7 +50,7 @@ export interface WasmOptions {
 
 export class WasmDevice implements Device {
   readonly facts: DeviceFacts;
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
   #sharing: Sharing | undefined;
   readonly #turns = new Turns();
 
@@ -71,7 +71,7 @@ export class WasmDevice implements Device {
     this.facts = facts;
     const timeline = new Timeline();
     const failures = new Failures(name);
-    const memory = new Memory<number>(
+    const memory = new BufferPools<number>(
       name,
       { bufferBytes: limits.bufferBytes, budget: heapBytes },
       timeline,
@@ -85,7 +85,7 @@ export class WasmDevice implements Device {
     };
     const mover = { timeline, failures, memory, mayShareSlabs: true, copy };
     const scratch = new Scratch(memory);
-    const modules = new Modules(heap, name, pool !== undefined);
+    const modules = new WasmModules(heap, name, pool !== undefined);
     const lose = (error: DeviceError): void => void this.#end(error);
     this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
   }
@@ -111,12 +111,12 @@ export class WasmDevice implements Device {
     return this.#engine.failures.lost;
   }
 
-  allocate(bytes: number): DeviceBuffer {
+  allocate(bytes: number): DeviceAllocation {
     this.#engine.failures.assertAlive();
     return this.#engine.memory.allocate(bytes);
   }
 
-  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+  write(buffer: DeviceAllocation, bytes: Uint8Array): void {
     const { failures, heap, memory } = this.#engine;
     failures.assertAlive();
     const { slab, offset } = this.#place(buffer);
@@ -126,7 +126,7 @@ export class WasmDevice implements Device {
     heap.bytes.set(bytes, slab.gpu + offset);
   }
 
-  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+  async read(buffer: DeviceAllocation, bytes: number): Promise<Uint8Array> {
     const { failures, heap, memory } = this.#engine;
     failures.assertAlive();
     const { slab, offset } = this.#place(buffer);
@@ -142,7 +142,7 @@ export class WasmDevice implements Device {
   }
 
   /** A run is complete when it returns, so memory holds what reads would give. */
-  peek(buffer: DeviceBuffer, bytes: number): Uint8Array | undefined {
+  peek(buffer: DeviceAllocation, bytes: number): Uint8Array | undefined {
     const { failures, heap } = this.#engine;
     if (!failures.none || bytes > buffer.bytes) return undefined;
     const { slab, offset } = this.#place(buffer);
@@ -191,7 +191,7 @@ export class WasmDevice implements Device {
     await pool?.close();
   }
 
-  #place(buffer: DeviceBuffer): Place<number> {
+  #place(buffer: DeviceAllocation): MemoryLocation<number> {
     const { memory } = this.#engine;
     if (buffer instanceof GpuBuffer) return buffer.place(memory);
     throw memory.misuse('a buffer of another device was used');

@@ -2,7 +2,7 @@
 // free. A freed range is merged with free neighbours, so that large ranges form again.
 
 import { DeviceError } from '../../errors.ts';
-import type { Source } from '../slabs.ts';
+import type { SlabSource } from '../slabs.ts';
 
 /**
  * Bytes of a page of WebAssembly memory, and as many pages as 32 bits reach but for one: older
@@ -20,7 +20,7 @@ interface Free {
   readonly end: number;
 }
 
-export class Heap implements Source<number> {
+export class Heap implements SlabSource<number> {
   #memory: WebAssembly.Memory | undefined;
   /** The maximum of pages that the engine has accepted. */
   readonly #pages: number;

@@ -5,28 +5,28 @@
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
-import type { DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import type { DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import type { Failures } from '../failures.ts';
-import { Layout, type Mover } from '../layout.ts';
+import { ProgramLayout, type Mover } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
-import type { GpuBuffer, Memory, Place } from '../memory.ts';
+import type { GpuBuffer, BufferPools, MemoryLocation } from '../memory.ts';
 import type { Slab } from '../slabs.ts';
-import { Plans, type Fitted } from '../plans.ts';
+import { Plans, type FittedPlan } from '../plans.ts';
 import type { Program, ProgramKernel, ProgramStep } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
-import { cutsOf, type Cut, type Grain } from './cut.ts';
+import { cutsOf, type JobCut, type Grain } from './cut.ts';
 import type { Heap } from './heap.ts';
-import type { Kernel, Modules } from './modules.ts';
-import type { Job, Pool } from './pool.ts';
+import type { LoadedKernel, WasmModules } from './modules.ts';
+import type { PoolJob, Pool } from './pool.ts';
 
 /** The parts of a device that its programs work with. */
-export interface Engine {
+export interface WasmEngine {
   readonly facts: DeviceFacts;
   readonly failures: Failures;
   readonly heap: Heap;
-  readonly memory: Memory<number>;
+  readonly memory: BufferPools<number>;
   readonly scratch: Scratch<number>;
-  readonly modules: Modules;
+  readonly modules: WasmModules;
   /** More threads, where there are any. */
   readonly pool: Pool | undefined;
   readonly grain: Grain | undefined;
@@ -37,8 +37,13 @@ export interface Engine {
 
 type Operation =
   /** Workgroups here, and workgroups by all threads. */
-  | { readonly kind: 'run'; readonly name: string; readonly kernel: Kernel; readonly args: readonly number[] }
-  | { readonly kind: 'share'; readonly pool: Pool; readonly job: Job }
+  | {
+      readonly kind: 'run';
+      readonly name: string;
+      readonly kernel: LoadedKernel;
+      readonly args: readonly number[];
+    }
+  | { readonly kind: 'share'; readonly pool: Pool; readonly job: PoolJob }
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
   | { readonly kind: 'clear'; readonly at: number; readonly bytes: number }
   | {
@@ -50,12 +55,12 @@ type Operation =
     };
 
 /** The steps over one set of places, and one of arenas. */
-interface Plan extends Fitted<number> {
+interface Plan extends FittedPlan<number> {
   readonly operations: readonly Operation[];
 }
 
 /** Loads a program; throws what is wrong with it (E_VALIDATION, E_LIMIT, E_OOM). */
-export function loadProgram(engine: Engine, program: Program): LoadedProgram {
+export function loadProgram(engine: WasmEngine, program: Program): LoadedProgram {
   checkProgram(program, 'wasm', engine.facts.name);
   checkLimits(program, engine.facts);
   return new WasmProgram(engine, program);
@@ -63,17 +68,17 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
 
 class WasmProgram implements LoadedProgram {
   readonly program: Program;
-  readonly #engine: Engine;
-  readonly #kernels: readonly Kernel[];
+  readonly #engine: WasmEngine;
+  readonly #kernels: readonly LoadedKernel[];
   readonly #arenas: readonly number[];
   /** How each step is spread over threads. */
-  readonly #cuts: ReadonlyMap<ProgramStep, Cut>;
+  readonly #cuts: ReadonlyMap<ProgramStep, JobCut>;
   readonly #block: Slab<number> | undefined;
-  readonly #layout: Layout<number>;
+  readonly #layout: ProgramLayout<number>;
   readonly #plans: Plans<number, Plan>;
   #destroyed = false;
 
-  constructor(engine: Engine, program: Program) {
+  constructor(engine: WasmEngine, program: Program) {
     this.program = program;
     this.#engine = engine;
     this.#kernels = kernelsOf(engine.modules, program);
@@ -85,11 +90,15 @@ class WasmProgram implements LoadedProgram {
     engine.scratch.claim(this.#arenas);
     if (program.kernels.some(({ usesScalars }) => usesScalars))
       this.#block = engine.memory.scratch(4 * Math.max(1, program.scalars.length));
-    this.#layout = new Layout(engine.mover, program);
+    this.#layout = new ProgramLayout(engine.mover, program);
     this.#plans = new Plans(engine.memory, engine.scratch);
   }
 
-  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  run(
+    inputs: readonly DeviceAllocation[],
+    outputs: readonly DeviceAllocation[],
+    scalars: readonly number[],
+  ): void {
     const { facts, failures, heap } = this.#engine;
     failures.assertAlive();
     if (this.#destroyed) throw new DeviceError('E_STATE', facts.name, 'a destroyed program was run');
@@ -161,7 +170,7 @@ class WasmProgram implements LoadedProgram {
     if (this.#block !== undefined) memory.recycle(this.#block);
   }
 
-  allocateOutputs(): DeviceBuffer[] {
+  allocateOutputs(): DeviceAllocation[] {
     this.#engine.failures.assertAlive();
     return outputBuffers(this.program, this.#engine.memory);
   }
@@ -177,9 +186,9 @@ class WasmProgram implements LoadedProgram {
     return plan;
   }
 
-  #operations(places: readonly Place<number>[], arenas: readonly Slab<number>[]): Operation[] {
+  #operations(places: readonly MemoryLocation<number>[], arenas: readonly Slab<number>[]): Operation[] {
     const { inputs, outputs, packs, buffers, kernels, steps, scalars } = this.program;
-    const addressOf = ({ slab, offset }: Place<number>): number => slab.gpu + offset;
+    const addressOf = ({ slab, offset }: MemoryLocation<number>): number => slab.gpu + offset;
     const external = new Map<number, number>();
     packs.forEach(({ buffer }, i) =>
       external.set(buffer, addressOf(places[inputs.length + outputs.length + i]!)),
@@ -234,7 +243,7 @@ class WasmProgram implements LoadedProgram {
     index: number,
     groups: number,
     args: readonly number[],
-    cut: Cut | undefined,
+    cut: JobCut | undefined,
     scratch: number,
   ): Operation {
     const { pool, modules } = this.#engine;
@@ -252,8 +261,8 @@ class WasmProgram implements LoadedProgram {
 }
 
 /** The kernels of a program; if one is refused, those taken before it are released. */
-function kernelsOf(modules: Modules, { kernels }: Program): Kernel[] {
-  const made: Kernel[] = [];
+function kernelsOf(modules: WasmModules, { kernels }: Program): LoadedKernel[] {
+  const made: LoadedKernel[] = [];
   try {
     for (const kernel of kernels) made.push(modules.get(kernel));
   } catch (error) {

@@ -4,17 +4,17 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
-import { Shared } from '../shared.ts';
+import { SharedEntries } from '../shared.ts';
 import type { Heap } from './heap.ts';
 import { withSharedMemory } from './imports.ts';
-import type { Run } from './worker.ts';
+import type { RunWorkgroups } from './worker.ts';
 
 /** A kernel of a device. */
-export interface Kernel {
+export interface LoadedKernel {
   /** Its number on this device. */
   readonly id: number;
   /** Cleared when the device is destroyed, because instances keep its memory alive. */
-  run: Run;
+  run: RunWorkgroups;
   readonly module: Uint8Array;
 }
 
@@ -24,13 +24,13 @@ export interface Code {
   readonly bytes: number;
 }
 
-export class Modules {
+export class WasmModules {
   readonly #heap: Heap;
   readonly #device: string;
   readonly #shared: boolean;
   /** By their sources. */
-  readonly #kernels: Shared<Kernel>;
-  readonly #codes = new Map<Kernel, Code>();
+  readonly #kernels: SharedEntries<LoadedKernel>;
+  readonly #codes = new Map<LoadedKernel, Code>();
   #made = 0;
 
   /** `shared`: the memory is shared, which each module's import has to declare. */
@@ -38,7 +38,7 @@ export class Modules {
     this.#heap = heap;
     this.#device = device;
     this.#shared = shared;
-    this.#kernels = new Shared((kernel) => {
+    this.#kernels = new SharedEntries((kernel) => {
       const code = this.#codes.get(kernel);
       if (code !== undefined) this.#heap.destroy(code.address);
       this.#codes.delete(kernel);
@@ -46,12 +46,12 @@ export class Modules {
   }
 
   /** The kernel, for one more program. Throws E_VALIDATION where the engine refuses the module. */
-  get(kernel: ProgramKernel): Kernel {
+  get(kernel: ProgramKernel): LoadedKernel {
     return this.#kernels.take(kernel.source, () => this.#compile(kernel));
   }
 
   /** Ends one program's use. The engine frees the code of evicted kernels. */
-  release(kernel: Kernel): void {
+  release(kernel: LoadedKernel): void {
     this.#kernels.release(kernel);
   }
 
@@ -61,7 +61,7 @@ export class Modules {
   }
 
   /** The module's bytes in the memory, for other threads. */
-  codeOf(kernel: Kernel): Code {
+  codeOf(kernel: LoadedKernel): Code {
     const known = this.#codes.get(kernel);
     if (known !== undefined) return known;
     const bytes = kernel.module.length;
@@ -81,7 +81,7 @@ export class Modules {
     this.#codes.clear();
   }
 
-  #compile({ name, source }: ProgramKernel): Kernel {
+  #compile({ name, source }: ProgramKernel): LoadedKernel {
     try {
       const emitted = bytesOf(source);
       const module = this.#shared ? withSharedMemory(emitted) : emitted;
@@ -89,7 +89,7 @@ export class Modules {
       const instance = new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } });
       const run = instance.exports['run'];
       if (typeof run !== 'function') throw new Error('the module exports no function run');
-      return { id: this.#made++, run: run as Run, module };
+      return { id: this.#made++, run: run as RunWorkgroups, module };
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       throw new DeviceError('E_VALIDATION', this.#device, problem, { kernel: name });

@@ -4,15 +4,15 @@
 // block, so it spins for as long as the slowest piece takes.
 
 import { DeviceError } from '../../errors.ts';
-import type { Cut } from './cut.ts';
-import type { Code, Kernel } from './modules.ts';
+import type { JobCut } from './cut.ts';
+import type { Code, LoadedKernel } from './modules.ts';
 import { mostBuffers } from './names.ts';
-import type { Spawn, Thread } from './threading.ts';
-import { takePieces, type Layout, type Seat } from './worker.ts';
+import type { Spawn, PoolThread } from './threading.ts';
+import { takePieces, type WordLayout, type Seat } from './worker.ts';
 
 /** A kernel's workgroups, cut into pieces. */
-export interface Job {
-  readonly kernel: Kernel;
+export interface PoolJob {
+  readonly kernel: LoadedKernel;
   readonly name: string;
   /** Where its module lies in the memory. */
   readonly code: Code;
@@ -21,7 +21,7 @@ export interface Job {
   readonly args: readonly number[];
   /** Scratch memory: so many bytes for each thread, the first thread's here. */
   readonly scratch?: { readonly address: number; readonly bytes: number };
-  readonly cut: Cut;
+  readonly cut: JobCut;
 }
 
 /** Addresses that a piece is called with: those of the buffers, and that of the scalars. */
@@ -42,7 +42,7 @@ const usualPatience = 10_000;
 /** Milliseconds of one sleep: between two sleeps it checks for progress. */
 const nap = 100;
 
-function layoutFor(threads: number): Layout {
+function layoutFor(threads: number): WordLayout {
   let words = 0;
   const line = (count = 1): number => {
     const start = words;
@@ -84,15 +84,21 @@ function layoutFor(threads: number): Layout {
 export class Pool {
   readonly threads: number;
   readonly #device: string;
-  readonly #at: Layout;
+  readonly #at: WordLayout;
   #seat: Seat | undefined;
   readonly #words: Int32Array;
-  readonly workers: readonly Thread[];
+  readonly workers: readonly PoolThread[];
   readonly #patience: number;
   readonly #maySleep: boolean;
   #closing: Promise<void> | undefined;
 
-  private constructor(device: string, at: Layout, seat: Seat, workers: readonly Thread[], patience: number) {
+  private constructor(
+    device: string,
+    at: WordLayout,
+    seat: Seat,
+    workers: readonly PoolThread[],
+    patience: number,
+  ) {
     this.threads = at.threads;
     this.#device = device;
     this.#at = at;
@@ -127,7 +133,7 @@ export class Pool {
    * Runs a job. Throws E_VALIDATION with the reason when a piece failed, E_DEVICE_LOST when a
    * thread stopped in the middle.
    */
-  run(job: Job): void {
+  run(job: PoolJob): void {
     const at = this.#at;
     const words = this.#words;
     const seat = this.#seat;
@@ -181,7 +187,7 @@ export class Pool {
     return this.#closing;
   }
 
-  #wait({ name, cut: { pieces, time } }: Job): void {
+  #wait({ name, cut: { pieces, time } }: PoolJob): void {
     const at = this.#at;
     const words = this.#words;
     // Pieces may be long, and a machine a hundred times slower than modelled.

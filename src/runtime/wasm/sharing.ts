@@ -3,18 +3,18 @@
 // somebody else's to wrap.
 
 import { DeviceError } from '../../errors.ts';
-import type { DeviceBuffer } from '../device.ts';
-import { GpuBuffer, type Place } from '../memory.ts';
+import type { DeviceAllocation } from '../device.ts';
+import { GpuBuffer, type MemoryLocation } from '../memory.ts';
 import type { NativeDevice, NativeMemory, Sharing } from '../sharing.ts';
-import type { Engine } from './load.ts';
+import type { WasmEngine } from './load.ts';
 
 export class WasmSharing implements Sharing {
   /** Vectors may lie anywhere; slabs begin at multiples of 256. */
   readonly alignment = 16;
   readonly queues = 1;
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
 
-  constructor(engine: Engine) {
+  constructor(engine: WasmEngine) {
     this.#engine = engine;
   }
 
@@ -22,7 +22,7 @@ export class WasmSharing implements Sharing {
     return { api: 'wasm', memory: this.#engine.heap.memory };
   }
 
-  async wrap(): Promise<DeviceBuffer> {
+  async wrap(): Promise<DeviceAllocation> {
     const { facts, failures } = this.#engine;
     failures.assertAlive();
     const problem = "the device's memory is its own: there is none of others in it";
@@ -31,22 +31,22 @@ export class WasmSharing implements Sharing {
     });
   }
 
-  part(buffer: DeviceBuffer, offset: number, bytes: number): DeviceBuffer {
+  part(buffer: DeviceAllocation, offset: number, bytes: number): DeviceAllocation {
     return this.#own(buffer).part(this.#engine.memory, offset, bytes);
   }
 
-  place(buffer: DeviceBuffer): NativeMemory {
+  place(buffer: DeviceAllocation): NativeMemory {
     const { slab, offset } = this.#placeOf(buffer);
     const { memory } = this.#engine.heap;
     return { api: 'wasm', memory, pointer: slab.gpu + offset, size: buffer.bytes };
   }
 
-  room(buffer: DeviceBuffer): number {
+  room(buffer: DeviceAllocation): number {
     const { slab, offset } = this.#placeOf(buffer);
     return slab.bytes - offset;
   }
 
-  view(buffer: DeviceBuffer): Uint8Array {
+  view(buffer: DeviceAllocation): Uint8Array {
     const { slab, offset } = this.#placeOf(buffer);
     const start = slab.gpu + offset;
     return this.#engine.heap.bytes.subarray(start, start + buffer.bytes);
@@ -56,7 +56,7 @@ export class WasmSharing implements Sharing {
     return undefined;
   }
 
-  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
+  copy(from: DeviceAllocation, to: DeviceAllocation, bytes: number): void {
     const [source, target] = [this.#placeOf(from), this.#placeOf(to)];
     const start = source.slab.gpu + source.offset;
     this.#engine.heap.bytes.copyWithin(target.slab.gpu + target.offset, start, start + bytes);
@@ -74,14 +74,14 @@ export class WasmSharing implements Sharing {
     this.#engine.memory.keepAtMost(bytes);
   }
 
-  #own(buffer: DeviceBuffer): GpuBuffer<number> {
+  #own(buffer: DeviceAllocation): GpuBuffer<number> {
     const { failures, memory } = this.#engine;
     failures.assertAlive();
     if (buffer instanceof GpuBuffer) return buffer as GpuBuffer<number>;
     throw memory.misuse('a buffer of another device was used');
   }
 
-  #placeOf(buffer: DeviceBuffer): Place<number> {
+  #placeOf(buffer: DeviceAllocation): MemoryLocation<number> {
     return this.#own(buffer).place(this.#engine.memory);
   }
 }

@@ -2,7 +2,7 @@
 
 import { DeviceError } from '../../errors.ts';
 import { threadLimit } from './names.ts';
-import type { Layout, Seat } from './worker.ts';
+import type { WordLayout, Seat } from './worker.ts';
 
 /**
  * More threads speed kernels up little: memory bandwidth is exhausted, and hyperthreads count as
@@ -11,7 +11,7 @@ import type { Layout, Seat } from './worker.ts';
 const mostByDefault = 8;
 
 /** A worker that serves. */
-export interface Thread {
+export interface PoolThread {
   /** Calls back once it has ended, however it did, with the reason. */
   onEnd(ended: (reason: string) => void): void;
   /** Ends it; resolves when it is gone. */
@@ -19,7 +19,7 @@ export interface Thread {
 }
 
 /** Starts a worker; rejects with the reason where there is none to be had. */
-export type Spawn = (layout: Layout, seat: Seat) => Promise<Thread>;
+export type Spawn = (layout: WordLayout, seat: Seat) => Promise<PoolThread>;
 
 /** How a device gets its threads, or the reason why there is one. */
 export type Threading =

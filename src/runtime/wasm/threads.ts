@@ -1,12 +1,12 @@
 // How threads are started: `worker_threads` in Node, workers in a page.
 
-import { threadingBy, workerThreads, type Spawn, type Thread, type Threading } from './threading.ts';
-import { serve, takePieces, type Layout, type Seat } from './worker.ts';
+import { threadingBy, workerThreads, type Spawn, type PoolThread, type Threading } from './threading.ts';
+import { serve, takePieces, type WordLayout, type Seat } from './worker.ts';
 
 /** Time limit for the start of a worker, which takes 20 ms on an idle machine. */
 const startMs = 10_000;
 
-export type { Spawn, Thread } from './threading.ts';
+export type { Spawn, PoolThread } from './threading.ts';
 
 /** Threads for a device: as many as are asked for, or as there are cores (8 at most). */
 export function threading(asked: number | undefined): Threading {
@@ -20,15 +20,15 @@ export const spawn: Spawn = (layout, seat) => {
 };
 
 /** A call of `serve`, as source text; `seat` is the name of its variable there. */
-function serving(layout: Layout, seat: string): string {
+function serving(layout: WordLayout, seat: string): string {
   return `(${serve.toString()})(${takePieces.toString()}, ${JSON.stringify(layout)}, ${seat});`;
 }
 
 async function spawnInNode(
   { Worker }: typeof import('node:worker_threads'),
-  layout: Layout,
+  layout: WordLayout,
   seat: Seat,
-): Promise<Thread> {
+): Promise<PoolThread> {
   const source = `const { parentPort, workerData } = require('node:worker_threads');
 parentPort.postMessage('here');
 ${serving(layout, 'workerData')}`;
@@ -53,7 +53,7 @@ ${serving(layout, 'workerData')}`;
   };
 }
 
-async function spawnInPage(layout: Layout, seat: Seat): Promise<Thread> {
+async function spawnInPage(layout: WordLayout, seat: Seat): Promise<PoolThread> {
   const source = `onmessage = ({ data }) => {
 postMessage('here');
 ${serving(layout, 'data')}

@@ -9,13 +9,13 @@
  * Runs workgroups from the first to before the last, over addresses of buffers, of the scalar block
  * and of scratch memory.
  */
-export type Run = (...args: number[]) => void;
+export type RunWorkgroups = (...args: number[]) => void;
 
 /**
  * Indices of fields in the shared words. Each field that several threads write has a cache line of
  * its own.
  */
-export interface Layout {
+export interface WordLayout {
   readonly threads: number;
   /** Milliseconds that a worker spins for the next job before it sleeps. */
   readonly linger: number;
@@ -74,9 +74,9 @@ export interface Seat {
  * from their modules.
  */
 export function takePieces(
-  at: Layout,
+  at: WordLayout,
   { words, memory, me }: Seat,
-  runs: Record<number, Run | undefined>,
+  runs: Record<number, RunWorkgroups | undefined>,
 ): void {
   const { job } = at;
   for (let step = 0; step < at.threads; step++) {
@@ -98,7 +98,7 @@ export function takePieces(
           if (memory.buffer.byteLength < start + length) memory.grow(0);
           const bytes = new Uint8Array(memory.buffer, start, length).slice();
           const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
-          run = instance.exports['run'] as Run;
+          run = instance.exports['run'] as RunWorkgroups;
           runs[kernel] = run;
           // Kernels are numbered in rising order, so an old number probably belongs to a destroyed
           // program. If it does not, the instance is made again.
@@ -131,9 +131,9 @@ export function takePieces(
  * The main loop of a worker: takes pieces, spins for the next job, then sleeps. Returns when the
  * pool is closed.
  */
-export function serve(take: typeof takePieces, at: Layout, seat: Seat): void {
+export function serve(take: typeof takePieces, at: WordLayout, seat: Seat): void {
   const { words } = seat;
-  const runs: (Run | undefined)[] = [];
+  const runs: (RunWorkgroups | undefined)[] = [];
   let seen = -1;
   while (Atomics.load(words, at.closed) === 0) {
     seen = Atomics.load(words, at.turn);

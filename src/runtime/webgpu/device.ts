@@ -2,13 +2,13 @@
 // one memory, one cache of pipelines. Writes and runs return at once; reads wait for what came
 // before them.
 
-import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../device.ts';
+import type { Device, DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import { GpuBuffer } from '../memory.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
 import { WebGpuSharing } from './sharing.ts';
 import { GpuFailures } from './failures.ts';
-import type { Engine, Wait } from './engine.ts';
+import type { WebGpuEngine, Wait } from './engine.ts';
 import { loadProgram } from './load.ts';
 import { GpuMemory, type GpuPlace, type GpuSlab } from './memory.ts';
 import { Pipelines } from './pipelines.ts';
@@ -25,7 +25,7 @@ const MAP_READ = 1;
  */
 export class WebGpuDevice implements Device {
   readonly facts: DeviceFacts;
-  readonly #engine: Engine;
+  readonly #engine: WebGpuEngine;
   #sharing: Sharing | undefined;
   readonly #wait: Wait;
   readonly #isShared: boolean;
@@ -55,12 +55,12 @@ export class WebGpuDevice implements Device {
     return this.#engine.failures.lost;
   }
 
-  allocate(bytes: number): DeviceBuffer {
+  allocate(bytes: number): DeviceAllocation {
     this.#engine.failures.assertAlive();
     return this.#engine.memory.allocate(bytes);
   }
 
-  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+  write(buffer: DeviceAllocation, bytes: Uint8Array): void {
     const { gpu, failures, memory, timeline } = this.#engine;
     failures.assertAlive();
     const place = this.#place(buffer);
@@ -87,7 +87,7 @@ export class WebGpuDevice implements Device {
     }
   }
 
-  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+  async read(buffer: DeviceAllocation, bytes: number): Promise<Uint8Array> {
     const { failures, memory } = this.#engine;
     failures.assertAlive();
     const place = this.#place(buffer);
@@ -143,7 +143,7 @@ export class WebGpuDevice implements Device {
     if (!this.#isShared) this.#engine.gpu.destroy();
   }
 
-  #place(buffer: DeviceBuffer): GpuPlace {
+  #place(buffer: DeviceAllocation): GpuPlace {
     const { memory } = this.#engine;
     if (buffer instanceof GpuBuffer) return buffer.place(memory);
     throw memory.misuse('a buffer of another device was used');

@@ -12,7 +12,7 @@ import type { Stopwatch } from './stopwatch.ts';
 export type Wait = <T>(promise: Promise<T>) => Promise<T>;
 
 /** The parts of a device that its programs work with. */
-export interface Engine {
+export interface WebGpuEngine {
   readonly gpu: GPUDevice;
   readonly facts: DeviceFacts;
   readonly timeline: Timeline;

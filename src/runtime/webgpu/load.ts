@@ -7,23 +7,29 @@
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
-import type { DeviceBuffer, LoadedProgram } from '../device.ts';
-import { Layout, type Mover, type Arrangement } from '../layout.ts';
+import type { DeviceAllocation, LoadedProgram } from '../device.ts';
+import { ProgramLayout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
-import { Plans, type Fitted } from '../plans.ts';
+import { Plans, type FittedPlan } from '../plans.ts';
 import { everyStep, type Program, type ProgramStep } from '../program.ts';
 import { bounceBytes } from './bounce.ts';
 import { sizeClass } from '../slabs.ts';
-import type { Engine } from './engine.ts';
+import type { WebGpuEngine } from './engine.ts';
 import type { Describe } from './failures.ts';
 import type { GpuPlace, GpuSlab } from './memory.ts';
-import type { Compiled } from './pipelines.ts';
-import { isSteered, steerOperations, submitOperations, type Operation, type Region } from './operations.ts';
+import type { CompiledPipeline } from './pipelines.ts';
+import {
+  isSteered,
+  steerOperations,
+  submitOperations,
+  type GpuOperation,
+  type GpuRegion,
+} from './operations.ts';
 import { gateOf, type Gate } from '../timeline.ts';
 
 /** The steps bound to one set of places, and one of arenas. */
-interface Plan extends Fitted<GPUBuffer> {
-  readonly operations: readonly Operation[];
+interface Plan extends FittedPlan<GPUBuffer> {
+  readonly operations: readonly GpuOperation[];
   /** The GPU has accepted it once and will again, so no error scope is needed. */
   isProven: boolean;
 }
@@ -32,7 +38,7 @@ interface Plan extends Fitted<GPUBuffer> {
  * Loads a program; throws what can be told at once (E_VALIDATION, E_LIMIT, E_OOM), the rest comes
  * with the first read.
  */
-export function loadProgram(engine: Engine, program: Program): LoadedProgram {
+export function loadProgram(engine: WebGpuEngine, program: Program): LoadedProgram {
   checkProgram(program, 'wgsl', engine.facts.name);
   checkLimits(program, engine.facts);
   return new WebGpuProgram(engine, program);
@@ -40,8 +46,8 @@ export function loadProgram(engine: Engine, program: Program): LoadedProgram {
 
 class WebGpuProgram implements LoadedProgram {
   readonly program: Program;
-  readonly #engine: Engine;
-  readonly #compiled: readonly Compiled[];
+  readonly #engine: WebGpuEngine;
+  readonly #compiled: readonly CompiledPipeline[];
   readonly #gate: Gate;
   /**
    * The program's arenas, and one more to copy through when both ends of a copy lie in the same
@@ -53,12 +59,12 @@ class WebGpuProgram implements LoadedProgram {
   #written: Int32Array<ArrayBuffer> | undefined;
   readonly #plans: Plans<GPUBuffer, Plan>;
   readonly #groups = new Map<string, GPUBindGroup>();
-  readonly #layout: Layout<GPUBuffer>;
+  readonly #layout: ProgramLayout<GPUBuffer>;
   readonly #describe: Describe;
   readonly #isSteered: boolean;
   #destroyed = false;
 
-  constructor(engine: Engine, program: Program) {
+  constructor(engine: WebGpuEngine, program: Program) {
     this.program = program;
     this.#engine = engine;
     this.#isSteered = isSteered(program);
@@ -71,12 +77,16 @@ class WebGpuProgram implements LoadedProgram {
       : undefined;
     this.#compiled = program.kernels.map((kernel) => engine.pipelines.get(kernel));
     this.#gate = gateOf(this.#compiled);
-    this.#layout = new Layout(moverOf(engine), program);
+    this.#layout = new ProgramLayout(moverOf(engine), program);
     this.#plans = new Plans(engine.memory, engine.scratch);
     this.#describe = describeBy(program, engine.failures.describe, engine.facts.name);
   }
 
-  run(inputs: readonly DeviceBuffer[], outputs: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  run(
+    inputs: readonly DeviceAllocation[],
+    outputs: readonly DeviceAllocation[],
+    scalars: readonly number[],
+  ): void {
     const { failures, timeline } = this.#engine;
     failures.assertAlive();
     if (this.#destroyed) {
@@ -104,7 +114,7 @@ class WebGpuProgram implements LoadedProgram {
     });
   }
 
-  allocateOutputs(): DeviceBuffer[] {
+  allocateOutputs(): DeviceAllocation[] {
     const { memory, failures } = this.#engine;
     failures.assertAlive();
     return outputBuffers(this.program, memory);
@@ -190,20 +200,20 @@ class WebGpuProgram implements LoadedProgram {
     return plan;
   }
 
-  #operations(places: readonly GpuPlace[], arenas: readonly GpuSlab[]): Operation[] {
+  #operations(places: readonly GpuPlace[], arenas: readonly GpuSlab[]): GpuOperation[] {
     const { inputs, outputs, packs, buffers, kernels, steps, scalars } = this.program;
     const external = new Map<number, GpuPlace>();
     packs.forEach(({ buffer }, i) => external.set(buffer, places[inputs.length + outputs.length + i]!));
     outputs.forEach((index, i) => external.set(index, places[inputs.length + i]!));
     inputs.forEach((index, i) => external.set(index, places[i]!));
-    const region = (index: number): Region => {
+    const region = (index: number): GpuRegion => {
       const { role, arena, offset, bytes } = buffers[index]!;
       return role === 'scratch'
         ? { slab: arenas[arena!]!, offset: offset!, bytes }
         : { ...external.get(index)!, bytes };
     };
 
-    const copy = (from: Region, to: Region): Operation[] => {
+    const copy = (from: GpuRegion, to: GpuRegion): GpuOperation[] => {
       if (from.slab !== to.slab) return [{ kind: 'copy', from, to }];
       if (from.offset === to.offset) return [];
       // WebGPU forbids copies within one buffer.
@@ -214,7 +224,7 @@ class WebGpuProgram implements LoadedProgram {
       ];
     };
     const uniform = this.#uniform;
-    const single = scalars.flatMap(({ input }, slot): Operation[] => {
+    const single = scalars.flatMap(({ input }, slot): GpuOperation[] => {
       if (input === undefined || uniform === undefined) return [];
       const to = { slab: uniform, offset: 4 * slot, bytes: 4 };
       return [{ kind: 'copy', from: { ...region(inputs[input]!), bytes: 4 }, to }];
@@ -222,7 +232,7 @@ class WebGpuProgram implements LoadedProgram {
     const count = [...everyStep(steps)].length;
     if (this.#groups.size > 16 * count) this.#groups.clear();
     let position = 0;
-    const operationsOf = (step: ProgramStep): Operation[] => {
+    const operationsOf = (step: ProgramStep): GpuOperation[] => {
       position += 1;
       if (step.kind === 'copy') return copy(region(step.from), region(step.to));
       if (step.kind === 'clear') return [{ kind: 'clear', region: region(step.buffer) }];
@@ -253,8 +263,8 @@ class WebGpuProgram implements LoadedProgram {
 
   #group(
     kernel: { name: string; usesScalars: boolean },
-    compiled: Compiled,
-    regions: Region[],
+    compiled: CompiledPipeline,
+    regions: GpuRegion[],
   ): GPUBindGroup {
     const entries: GPUBindGroupEntry[] = regions.map(({ slab, offset, bytes }, binding) => ({
       binding,
@@ -272,7 +282,7 @@ class WebGpuProgram implements LoadedProgram {
    * A dispatch may not bind one buffer for reading and for writing, nor write through overlapping
    * bindings.
    */
-  #checkAliasing(kernelIndex: number, indices: readonly number[], regions: readonly Region[]): void {
+  #checkAliasing(kernelIndex: number, indices: readonly number[], regions: readonly GpuRegion[]): void {
     const kernel = this.program.kernels[kernelIndex]!;
     regions.forEach((one, i) => {
       for (let j = 0; j < i; j++) {
@@ -298,7 +308,7 @@ class WebGpuProgram implements LoadedProgram {
 }
 
 /** How handles are moved: copies in one command buffer, inside error scopes. */
-function moverOf({ gpu, timeline, failures, memory }: Engine): Mover<GPUBuffer> {
+function moverOf({ gpu, timeline, failures, memory }: WebGpuEngine): Mover<GPUBuffer> {
   return {
     timeline,
     failures,

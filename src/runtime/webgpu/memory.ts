@@ -2,13 +2,13 @@
 // reads.
 
 import { DeviceError } from '../../errors.ts';
-import { Memory, type MemoryLimits, type Place } from '../memory.ts';
-import type { Pool, Slab, Source } from '../slabs.ts';
+import { BufferPools, type MemoryLimits, type MemoryLocation } from '../memory.ts';
+import type { SlabPool, Slab, SlabSource } from '../slabs.ts';
 import type { Timeline } from '../timeline.ts';
 import type { GpuFailures } from './failures.ts';
 
 export type GpuSlab = Slab<GPUBuffer>;
-export type GpuPlace = Place<GPUBuffer>;
+export type GpuPlace = MemoryLocation<GPUBuffer>;
 
 /** Staging kept for the next reads. */
 const STAGING_KEPT = 64 * 2 ** 20;
@@ -16,9 +16,9 @@ const STAGING_KEPT = 64 * 2 ** 20;
 /** GPUBufferUsage's numbers; Node has no such global. */
 const USAGE = { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128 } as const;
 
-export class GpuMemory extends Memory<GPUBuffer> {
-  readonly uniform: Pool<GPUBuffer>;
-  readonly #staging: Pool<GPUBuffer>;
+export class GpuMemory extends BufferPools<GPUBuffer> {
+  readonly uniform: SlabPool<GPUBuffer>;
+  readonly #staging: SlabPool<GPUBuffer>;
 
   constructor(
     gpu: GPUDevice,
@@ -28,7 +28,7 @@ export class GpuMemory extends Memory<GPUBuffer> {
     failures: GpuFailures,
   ) {
     const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = USAGE;
-    const source = (usage: number): Source<GPUBuffer> => ({
+    const source = (usage: number): SlabSource<GPUBuffer> => ({
       create(size) {
         let made: GPUBuffer | undefined;
         const describe = (code: 'E_VALIDATION' | 'E_OOM', message: string): DeviceError =>

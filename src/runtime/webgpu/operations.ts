@@ -2,32 +2,32 @@
 // or, where the host steers, in parts, between which it reads the guards of loops.
 
 import { everyStep, type Program } from '../program.ts';
-import type { Engine } from './engine.ts';
+import type { WebGpuEngine } from './engine.ts';
 import type { GpuPlace } from './memory.ts';
-import type { Compiled } from './pipelines.ts';
+import type { CompiledPipeline } from './pipelines.ts';
 
-export type Operation =
+export type GpuOperation =
   | {
       readonly kind: 'dispatch';
-      readonly compiled: Compiled;
+      readonly compiled: CompiledPipeline;
       readonly group: GPUBindGroup;
       readonly grid: readonly [number, number, number];
     }
-  | { readonly kind: 'copy'; readonly from: Region; readonly to: Region }
-  | { readonly kind: 'clear'; readonly region: Region }
-  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly Operation[] }
+  | { readonly kind: 'copy'; readonly from: GpuRegion; readonly to: GpuRegion }
+  | { readonly kind: 'clear'; readonly region: GpuRegion }
+  | { readonly kind: 'repeat'; readonly times: number; readonly operations: readonly GpuOperation[] }
   | {
       readonly kind: 'while';
-      readonly guard: Region;
+      readonly guard: GpuRegion;
       readonly times: number;
-      readonly operations: readonly Operation[];
+      readonly operations: readonly GpuOperation[];
     };
 
-export interface Region extends GpuPlace {
+export interface GpuRegion extends GpuPlace {
   readonly bytes: number;
 }
 
-type Single = Exclude<Operation, { readonly kind: 'repeat' | 'while' }>;
+type Single = Exclude<GpuOperation, { readonly kind: 'repeat' | 'while' }>;
 
 /** GPUMapMode.READ; Node has no such global. */
 const MAP_READ = 1;
@@ -45,12 +45,15 @@ export function isSteered({ steps }: Program): boolean {
 }
 
 /** Submits operations, none of which is steered, with dispatches in as few passes as copies allow. */
-export function submitOperations({ gpu, stopwatch }: Engine, operations: readonly Operation[]): void {
+export function submitOperations(
+  { gpu, stopwatch }: WebGpuEngine,
+  operations: readonly GpuOperation[],
+): void {
   let encoder = gpu.createCommandEncoder();
   let pass: GPUComputePassEncoder | undefined;
-  let current: Compiled | undefined;
+  let current: CompiledPipeline | undefined;
   let encoded = 0;
-  const encode = (operation: Operation): void => {
+  const encode = (operation: GpuOperation): void => {
     if (operation.kind === 'while') return;
     if (operation.kind === 'repeat') {
       for (let time = 0; time < operation.times; time++) operation.operations.forEach(encode);
@@ -87,7 +90,7 @@ export function submitOperations({ gpu, stopwatch }: Engine, operations: readonl
 type Guarded = (work: () => void) => Promise<boolean>;
 
 /** Whether a loop that the host steers is in there. */
-function holdsWhile(operation: Operation): boolean {
+function holdsWhile(operation: GpuOperation): boolean {
   return operation.kind === 'while' || (operation.kind === 'repeat' && operation.operations.some(holdsWhile));
 }
 
@@ -96,11 +99,11 @@ function holdsWhile(operation: Operation): boolean {
  * false where one failed, which is the last.
  */
 export async function steerOperations(
-  engine: Engine,
-  operations: readonly Operation[],
+  engine: WebGpuEngine,
+  operations: readonly GpuOperation[],
   part: Guarded,
 ): Promise<boolean> {
-  let waiting: Operation[] = [];
+  let waiting: GpuOperation[] = [];
   const flushed = async (): Promise<boolean> => {
     const ready = waiting;
     waiting = [];
@@ -127,8 +130,8 @@ export async function steerOperations(
 
 /** Whether the i32 there is not 0; undefined where it could not be read. */
 async function readGuard(
-  { gpu, memory, failures, wait }: Engine,
-  { slab, offset }: Region,
+  { gpu, memory, failures, wait }: WebGpuEngine,
+  { slab, offset }: GpuRegion,
   part: Guarded,
 ): Promise<boolean | undefined> {
   if (failures.lost) return undefined;

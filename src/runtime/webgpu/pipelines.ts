@@ -4,12 +4,12 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { ProgramKernel } from '../program.ts';
-import { Shared } from '../shared.ts';
+import { SharedEntries } from '../shared.ts';
 import { tidy, type GpuFailures } from './failures.ts';
 import type { Gate } from '../timeline.ts';
 
 /** A kernel that compiles, has compiled, or has failed to. */
-export interface Compiled extends Gate {
+export interface CompiledPipeline extends Gate {
   readonly groupLayout: GPUBindGroupLayout;
   readonly pipeline: GPUComputePipeline | undefined;
   /** Why there is no pipeline: compiler messages with line, column and source line. */
@@ -25,7 +25,7 @@ export class Pipelines {
   readonly #device: string;
   readonly #failures: GpuFailures;
   /** By source and layout. */
-  readonly #compiled = new Shared<Compiled>();
+  readonly #compiled = new SharedEntries<CompiledPipeline>();
   readonly #layouts = new Map<string, GPUBindGroupLayout>();
 
   constructor(gpu: GPUDevice, device: string, failures: GpuFailures) {
@@ -38,7 +38,7 @@ export class Pipelines {
    * The kernel's pipeline for one more program, compiling from now on unless an equal kernel was
    * seen before.
    */
-  get(kernel: ProgramKernel): Compiled {
+  get(kernel: ProgramKernel): CompiledPipeline {
     const signature = kernel.bindings.join() + (kernel.usesScalars ? '+scalars' : '');
     // Kernels that differ only in their entry point's name are the same kernel.
     const source = kernel.source.replaceAll(new RegExp(`\\b${escape(kernel.name)}\\b`, 'g'), '\0');
@@ -47,7 +47,7 @@ export class Pipelines {
   }
 
   /** Ends one program's use. */
-  release(compiled: Compiled): void {
+  release(compiled: CompiledPipeline): void {
     this.#compiled.release(compiled);
   }
 
@@ -75,7 +75,7 @@ export class Pipelines {
     return layout;
   }
 
-  #compile(kernel: ProgramKernel, groupLayout: GPUBindGroupLayout): Compiled {
+  #compile(kernel: ProgramKernel, groupLayout: GPUBindGroupLayout): CompiledPipeline {
     const gpu = this.#gpu;
     gpu.pushErrorScope('validation');
     const module = gpu.createShaderModule({ code: kernel.source, label: kernel.name });

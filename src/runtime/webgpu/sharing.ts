@@ -3,25 +3,25 @@
 // device itself can tell: a copy of one word inside an error scope asks it.
 
 import { DeviceError } from '../../errors.ts';
-import type { DeviceBuffer } from '../device.ts';
+import type { DeviceAllocation } from '../device.ts';
 import { GpuSharing } from '../gpu-sharing.ts';
 import type { NativeMemory } from '../sharing.ts';
 import { tidy } from './failures.ts';
-import type { Engine } from './engine.ts';
+import type { WebGpuEngine } from './engine.ts';
 import type { GpuPlace } from './memory.ts';
 
 /** GPUBufferUsage's numbers; Node has no such global. */
 const usages = { COPY_SRC: 4, COPY_DST: 8, STORAGE: 128 } as const;
 
 export class WebGpuSharing extends GpuSharing<GPUBuffer> {
-  readonly #engine: Engine;
+  readonly #engine: WebGpuEngine;
 
-  constructor(engine: Engine) {
+  constructor(engine: WebGpuEngine) {
     super({ api: 'webgpu', device: engine.gpu, queue: engine.gpu.queue }, engine);
     this.#engine = engine;
   }
 
-  override async wrap(given: NativeMemory, ended: () => void): Promise<DeviceBuffer> {
+  override async wrap(given: NativeMemory, ended: () => void): Promise<DeviceAllocation> {
     const { failures, memory } = this.#engine;
     failures.assertAlive();
     if (given.api !== 'webgpu') throw memory.misuse(`memory of ${given.api} is none of this device`);
@@ -33,17 +33,17 @@ export class WebGpuSharing extends GpuSharing<GPUBuffer> {
     return memory.wrap(buffer, whole, { offset, bytes: size }, ended);
   }
 
-  override place(buffer: DeviceBuffer): NativeMemory {
+  override place(buffer: DeviceAllocation): NativeMemory {
     const { slab, offset } = this.placeOf(buffer);
     return { api: 'webgpu', buffer: slab.gpu, offset, size: buffer.bytes };
   }
 
-  override writeProblem(buffer: DeviceBuffer): string | undefined {
+  override writeProblem(buffer: DeviceAllocation): string | undefined {
     const { usage } = this.placeOf(buffer).slab.gpu;
     return (usage & usages.COPY_DST) === 0 ? 'the GPUBuffer has no usage COPY_DST' : undefined;
   }
 
-  override copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number): void {
+  override copy(from: DeviceAllocation, to: DeviceAllocation, bytes: number): void {
     const { gpu, failures, memory, timeline } = this.#engine;
     failures.assertAlive();
     const [source, target] = [this.placeOf(from), this.placeOf(to)];

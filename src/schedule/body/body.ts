@@ -3,7 +3,7 @@
 import type { Body } from '../kernel.ts';
 import type { anchorBody, permuteScatterWrites } from './anchor.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
-import type { Plan } from './plan.ts';
+import type { KernelPlan } from './plan.ts';
 import { Slot } from '../../slot.ts';
 
 /** The bodies of kernels with an anchor, and what scatters of permutations write. */
@@ -14,7 +14,7 @@ export interface AnchorBodies {
 
 export const anchorBodies: Slot<AnchorBodies> = new Slot('bodies of kernels');
 
-export function buildBody({ cluster, axis }: Plan, evaluator: Evaluator): Body {
+export function buildBody({ cluster, axis }: KernelPlan, evaluator: Evaluator): Body {
   if (cluster === undefined) return { kind: 'map', axis: axis! };
   return anchorBodies.value.anchorBody(cluster, evaluator);
 }

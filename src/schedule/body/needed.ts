@@ -6,12 +6,12 @@ import { isOfScalars } from './bound.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
 import type { Expr } from '../expression/expr.ts';
 import type { Body, Needed } from '../kernel.ts';
-import type { Plan } from './plan.ts';
+import type { KernelPlan } from './plan.ts';
 
 /** The body with what of its points is needed. */
 export function withNeeds(
   body: Body,
-  plan: Plan,
+  plan: KernelPlan,
   evaluator: Evaluator,
   demand: ReadonlyMap<Node, readonly Need[]>,
 ): Body {
@@ -27,7 +27,7 @@ export function withNeeds(
 }
 
 function neededOf(
-  plan: Plan,
+  plan: KernelPlan,
   evaluator: Evaluator,
   demand: ReadonlyMap<Node, readonly Need[]>,
 ): readonly Needed[] {

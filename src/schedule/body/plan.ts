@@ -9,15 +9,15 @@ import { sameIndices } from '../cluster/align.ts';
 import { Evaluator, type Indices } from '../expression/evaluate.ts';
 import { ExprPool, type Expr } from '../expression/expr.ts';
 import type { Axis } from '../kernel.ts';
-import { isThroughView, type Cluster, type Piece } from '../cluster/place.ts';
+import { isThroughView, type Cluster, type ConcatPiece } from '../cluster/place.ts';
 
 /** What one kernel computes, before its expressions exist. */
-export interface Plan {
+export interface KernelPlan {
   readonly cluster: Cluster | undefined;
   /** Nodes written, with their indices at the kernel's point. */
   readonly writes: ReadonlyMap<Node, Indices>;
   /** Parts of concatenations, written into the buffer of the whole. */
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly ConcatPiece[];
   /** Map plans: the flat axis. */
   readonly axis: Axis | undefined;
 }
@@ -29,7 +29,7 @@ export interface Plan {
  * holds are computed elsewhere and are not expanded.
  */
 export function kernelEvaluator(
-  plan: Plan,
+  plan: KernelPlan,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
   onRead: (node: Node) => void,

@@ -13,8 +13,8 @@ import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import { boundaryOf } from './boundary.ts';
 import { ClusterPass } from './walk.ts';
 import { recomputingKernels, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
-import { overflowCut, type Cut, type Donations } from './overflow.ts';
-import { keyOf, type AttentionGroup, type Cluster, type Place } from './place.ts';
+import { overflowCut, type ClusterCut, type Donations } from './overflow.ts';
+import { keyOf, type AttentionGroup, type Cluster, type ComputeLocation } from './place.ts';
 import type { Overflow, Refused } from './refusal.ts';
 import { settle } from '../settle.ts';
 import type { Target } from '../target.ts';
@@ -22,7 +22,7 @@ import type { Target } from '../target.ts';
 export interface Clustering {
   readonly order: readonly Node[];
   readonly users: ReadonlyMap<Node, readonly Node[]>;
-  readonly places: ReadonlyMap<Node, Place>;
+  readonly places: ReadonlyMap<Node, ComputeLocation>;
   readonly clusters: readonly Cluster[];
   /** Clusters that a node could have joined, and why it did not. */
   readonly refused: ReadonlyMap<Node, readonly Refused[]>;
@@ -102,7 +102,7 @@ export function clusterNodes(
 /** Assumptions of a walk over the nodes, from the results of earlier walks. */
 interface Assumptions {
   /** Where clusters end whose kernels would bind too many buffers. */
-  readonly cuts: ReadonlyMap<Node, Cut>;
+  readonly cuts: ReadonlyMap<Node, ClusterCut>;
   /** Products of attention that are computed by kernels of their own. */
   readonly split: ReadonlyMap<Node, number>;
   /** The attention groups under these assumptions, and the order of nodes for them. */
@@ -112,8 +112,8 @@ interface Assumptions {
 }
 
 /** Whether no cluster ends elsewhere than before. */
-function sameCuts(before: ReadonlyMap<Node, Cut>, after: ReadonlyMap<Node, Cut>): boolean {
-  const sumOf = (cuts: ReadonlyMap<Node, Cut>): number =>
+function sameCuts(before: ReadonlyMap<Node, ClusterCut>, after: ReadonlyMap<Node, ClusterCut>): boolean {
+  const sumOf = (cuts: ReadonlyMap<Node, ClusterCut>): number =>
     cuts.size === 0 ? -1 : [...cuts.values()].reduce((sum, { last }) => sum + last, 0);
   return sumOf(before) === sumOf(after);
 }

@@ -10,7 +10,7 @@ import type { Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
 import type { AnchorKind } from './place.ts';
 
-export interface Domain {
+export interface IterationDomain {
   readonly axes: Readonly<Record<string, Axis>>;
   /** Indices of the anchor at the current point. */
   readonly at: Indices;
@@ -27,7 +27,7 @@ export function reducedAxes(node: Node): readonly number[] {
 /**
  * Rows (the kept axes) and columns (the reduced ones) of a reduction, and the index in the input.
  */
-export function rowDomain(node: Node): Domain & {
+export function rowDomain(node: Node): IterationDomain & {
   readonly full: {
     readonly shape: readonly number[];
     readonly axes: readonly number[];
@@ -81,7 +81,7 @@ function dotRanks(node: Extract<Node, { op: 'dot' }>): [batch: number, m: number
   return [lhsBatch.length, node.inputs[0]!.shape.length - lhsBatch.length - lhsContract.length];
 }
 
-function contractDomain(node: Node): Domain {
+function contractDomain(node: Node): IterationDomain {
   const shape = dims(node);
   const extents = contractExtents(node);
   const batch = makeAxis('batch', extents.batch);
@@ -104,7 +104,7 @@ function contractDomain(node: Node): Domain {
 }
 
 /** One axis walked in order (`name`), and lines over all others. */
-function lineDomain(node: Node, along: number, name: string): Domain {
+function lineDomain(node: Node, along: number, name: string): IterationDomain {
   const shape = dims(node);
   const rest = shape.filter((_, axis) => axis !== along);
   const line = makeAxis('line', sizeOf(rest));
@@ -116,7 +116,7 @@ function lineDomain(node: Node, along: number, name: string): Domain {
 }
 
 /** Points of lines, and elements of the table of constants. */
-function fftDomain(node: Node): Domain {
+function fftDomain(node: Node): IterationDomain {
   const { axes, at } = lineDomain(node, node.shape.length - 1, 'pos');
   return { axes: { ...axes, entry: makeAxis('entry', dims(node.inputs[2]!)[0]!) }, at };
 }
@@ -125,7 +125,7 @@ function fftDomain(node: Node): Domain {
  * The keys of a `radixRank`: positions along lines. Its result has other axes, so no point of it
  * has an index here.
  */
-function radixRankDomain(node: Node): Domain {
+function radixRankDomain(node: Node): IterationDomain {
   return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
 }
 
@@ -133,7 +133,7 @@ function radixRankDomain(node: Node): Domain {
  * The matrices of a matrix algorithm, and rows and columns of each operand. Elements of the result
  * are done in an order of their own, so no point has an index here.
  */
-function factorDomain(node: Node): Domain {
+function factorDomain(node: Node): IterationDomain {
   const batch = makeAxis('batch', dims(node)[0]!);
   const operands = node.inputs.flatMap((input, i) => {
     const [, rows, columns] = dims(input) as [number, number, number];
@@ -146,20 +146,20 @@ function factorDomain(node: Node): Domain {
 }
 
 /** All values that are scattered, by flat index; `at` is their index in the source. */
-export function permuteScatterDomain(node: Node): Domain {
+export function permuteScatterDomain(node: Node): IterationDomain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
 }
 
 /** All updates of an atomic scatter-add, by flat index; `at` is their index in the updates. */
-function scatterAddAtomicDomain(node: Node): Domain {
+function scatterAddAtomicDomain(node: Node): IterationDomain {
   const shape = dims(node.inputs[1]!);
   const axis = makeAxis('i', sizeOf(shape));
   return { axes: { axis }, at: delinearize(axis.atom, shape) };
 }
 
 /** All values that are searched for, by flat index, and the boundaries of a line. */
-function searchSortedDomain(node: Node): Domain {
+function searchSortedDomain(node: Node): IterationDomain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   const element = makeAxis('el', dims(node.inputs[0]!).at(-1)!);
   return { axes: { axis, element }, at: delinearize(axis.atom, dims(node)) };
@@ -170,7 +170,7 @@ function searchSortedDomain(node: Node): Domain {
  * (`column`) are those after the slots along which segments and order do not differ: neighbours
  * there share a walk.
  */
-function segmentReduceDomain(node: NodeOf<'segmentReduce'>): Domain {
+function segmentReduceDomain(node: NodeOf<'segmentReduce'>): IterationDomain {
   const shape = dims(node as Node);
   const { axis } = node.attrs;
   const [, starts, order] = node.inputs as readonly [Node, Node, Node, Node];
@@ -197,7 +197,7 @@ export function spreadAlong(node: Node, axis: number): boolean {
 }
 
 /** The elements of rows that are rotated or completed; no point of the result has an index here. */
-function rowsDomain(node: Node): Domain {
+function rowsDomain(node: Node): IterationDomain {
   const [matrix, row, column] = dims(node) as [number, number, number];
   const axes = {
     matrix: makeAxis('matrix', matrix),
@@ -208,7 +208,7 @@ function rowsDomain(node: Node): Domain {
 }
 
 /** Lines with slots that updates go to, and the updates of a line. */
-function scatterDomain(node: Node): Domain {
+function scatterDomain(node: Node): IterationDomain {
   if (node.op !== 'scatter') throw new CompilerBug('domain', `${node.op} is no scatter`);
   const { axis } = node.attrs;
   const { axes, at } = lineDomain(node, axis, 'slot');
@@ -223,7 +223,9 @@ function scatterDomain(node: Node): Domain {
 type WithoutOwn = 'fft' | 'reduce' | 'argReduce' | 'gather' | 'dequantize' | 'permuteScatter' | 'iterate';
 
 /** The loops of a node that none but itself can open, and that it always opens. */
-export function ownLoops(node: Node): { readonly kind: AnchorKind; readonly domain: Domain } | undefined {
+export function ownLoops(
+  node: Node,
+): { readonly kind: AnchorKind; readonly domain: IterationDomain } | undefined {
   switch (node.op) {
     case 'dot':
     case 'conv':

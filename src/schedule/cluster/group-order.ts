@@ -5,7 +5,7 @@
 import { topological, type Node } from '../../ir/graph.ts';
 import type { findAttention } from './attention.ts';
 import { Slot } from '../../slot.ts';
-import type { AttentionGroup, Cluster, Place } from './place.ts';
+import type { AttentionGroup, Cluster, ComputeLocation } from './place.ts';
 
 export interface GroupOrder {
   readonly order: readonly Node[];
@@ -96,7 +96,7 @@ class GroupWalk {
 /** Attention kernels that compute nodes again which belong to an earlier one. */
 export function recomputingKernels(
   clusters: readonly Cluster[],
-  places: ReadonlyMap<Node, Place>,
+  places: ReadonlyMap<Node, ComputeLocation>,
 ): ReadonlyMap<Node, readonly Cluster[]> {
   const recomputedIn = new Map<Node, Cluster[]>();
   for (const cluster of clusters) {

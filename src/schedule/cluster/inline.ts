@@ -9,7 +9,7 @@ import { facts, isElementwise } from '../../ir/ops.ts';
 import { codeSize } from '../expression/code-size.ts';
 import { Evaluator, weightOf, type Indices } from '../expression/evaluate.ts';
 import { ExprPool } from '../expression/expr.ts';
-import { isThroughView, type Inline, type Place } from './place.ts';
+import { isThroughView, type Inline, type ComputeLocation } from './place.ts';
 import type { Overflow } from './refusal.ts';
 
 /**
@@ -34,7 +34,7 @@ const suspected = 12;
 
 /** What is known of the nodes placed so far. */
 export interface Placed {
-  readonly places: ReadonlyMap<Node, Place>;
+  readonly places: ReadonlyMap<Node, ComputeLocation>;
   readonly outputs: ReadonlySet<Node>;
   readonly rankOf: (node: Node) => number;
   readonly readsOf: (node: Node) => ReadonlySet<Node>;

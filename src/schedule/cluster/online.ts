@@ -6,7 +6,7 @@ import { isFloat } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { atomsOf, type Guard, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import { argsOf, type Expr, type ExprPool } from '../expression/expr.ts';
-import type { Axis, Online, OuterProduct, RowStage, Scale, Term } from '../kernel.ts';
+import type { Axis, Online, OuterProduct, RowStage, Scale, SumTerm } from '../kernel.ts';
 
 /** The one-sweep form of a kernel, if its stages and products allow it. */
 export function onlineForm(
@@ -18,14 +18,14 @@ export function onlineForm(
   const max = stages.find(({ monoid, pass }) => monoid === 'max' && pass === 0);
   if (max === undefined || (stages.length === 1 && outers.every(({ pass }) => pass === 0))) return undefined;
   const split = new Splitter(max, new Set(stages.map(({ node }) => node as Node)), key, pool);
-  const sums: (Term & { stage: RowStage })[] = [];
+  const sums: (SumTerm & { stage: RowStage })[] = [];
   for (const stage of stages) {
     if (stage === max) continue;
     const term = stage.monoid === 'sum' ? split.term(stage.value) : undefined;
     if (term === undefined || term.scales.length > 0) return undefined;
     sums.push({ ...term, stage });
   }
-  const products: Term[] = [];
+  const products: SumTerm[] = [];
   for (const { weight } of outers) {
     const term = split.term(weight);
     if (term === undefined) return undefined;
@@ -59,7 +59,7 @@ class Splitter {
    * expr = core · scales, with the maximum only in e^(x − max), at most once as a factor; all that is
    * `given` holds where it counts.
    */
-  term(expr: Expr, given: readonly Expr[] = []): Term | undefined {
+  term(expr: Expr, given: readonly Expr[] = []): SumTerm | undefined {
     if (!this.#usesStage(expr)) return { core: expr, scales: [], shifts: false };
     if (expr.kind === 'select') {
       const yes = this.term(expr.yes);
@@ -71,7 +71,7 @@ class Splitter {
     if (expr.kind !== 'op') return undefined;
     const { op, args, dtype } = expr;
     const [a, b, c] = args;
-    const wrap = (term: Term | undefined, inner: (core: Expr) => readonly Expr[]): Term | undefined =>
+    const wrap = (term: SumTerm | undefined, inner: (core: Expr) => readonly Expr[]): SumTerm | undefined =>
       term && { ...term, core: this.#pool.op(op, inner(term.core), dtype) };
     switch (op) {
       case 'exp':
@@ -109,7 +109,7 @@ class Splitter {
   }
 
   /** A term that is selected by a condition, as `core`, where all that is `given` holds. */
-  #guarded(term: Term, condition: Expr, core: Expr, given: readonly Expr[]): Term {
+  #guarded(term: SumTerm, condition: Expr, core: Expr, given: readonly Expr[]): SumTerm {
     const masks = this.#masks;
     const at = masks.findIndex(({ when }) => when === condition);
     const isHidden = at >= 0 && masks.slice(0, at).every(({ when }) => given.includes(when));
@@ -204,6 +204,6 @@ function isZero(expr: Expr): boolean {
   return expr.kind === 'constant' && Number(expr.value) === 0;
 }
 
-function scaled(term: Term | undefined, scale: Scale): Term | undefined {
+function scaled(term: SumTerm | undefined, scale: Scale): SumTerm | undefined {
   return term && { ...term, scales: [...term.scales, scale] };
 }

@@ -1,7 +1,7 @@
 // Kernels bind a limited number of buffers. Takes a cluster, gives the last member that still fits.
 
 import type { Node } from '../../ir/graph.ts';
-import { isThroughView, keyOf, type Cluster, type Place } from './place.ts';
+import { isThroughView, keyOf, type Cluster, type ComputeLocation } from './place.ts';
 import { sourcesOf } from './rematerialise.ts';
 
 /** Results that may be written over an input that they update. */
@@ -21,7 +21,7 @@ export function bindingsOf(reads: ReadonlySet<Node>, writes: Iterable<Node>, don
 }
 
 /** How much of a cluster its kernel takes. */
-export interface Cut {
+export interface ClusterCut {
   /** Id of the last member that may stay. */
   readonly last: number;
   /** Buffers that the kernel would bind with one member more. */
@@ -34,12 +34,12 @@ export function overflowCut(
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
   room: number,
-  places: ReadonlyMap<Node, Place>,
+  places: ReadonlyMap<Node, ComputeLocation>,
   readsOf: (node: Node) => ReadonlySet<Node>,
   strict: ReadonlySet<Node>,
   recomputedIn: ReadonlyMap<Node, readonly Cluster[]>,
   donations: Donations,
-): Cut | undefined {
+): ClusterCut | undefined {
   const members = [...cluster.members.keys()].sort((a, b) => a.id - b.id);
   // The last node inside that needs a member's value; Infinity when one outside does. A use of a
   // view counts as a use of what it views.

@@ -4,13 +4,19 @@
 import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { isThroughView, type AnchorKind, type Cluster, type Piece, type Place } from './place.ts';
+import {
+  isThroughView,
+  type AnchorKind,
+  type Cluster,
+  type ConcatPiece,
+  type ComputeLocation,
+} from './place.ts';
 
 /** Kernels whose results no reader computes again. */
 const products: ReadonlySet<AnchorKind> = new Set<AnchorKind>(['dot', 'conv', 'attention', 'fft']);
 
 interface Surroundings {
-  readonly places: ReadonlyMap<Node, Place>;
+  readonly places: ReadonlyMap<Node, ComputeLocation>;
   readonly users: ReadonlyMap<Node, readonly Node[]>;
   readonly outputs: ReadonlySet<Node>;
 }
@@ -19,9 +25,9 @@ interface Surroundings {
  * The parts of a concatenation with where each begins; undefined where some part has other readers,
  * or is cheap to compute again.
  */
-export function piecesOf(node: NodeOf<'concat'>, around: Surroundings): readonly Piece[] | undefined {
+export function piecesOf(node: NodeOf<'concat'>, around: Surroundings): readonly ConcatPiece[] | undefined {
   if (new Set(node.inputs).size !== node.inputs.length) return undefined;
-  const pieces: Piece[] = [];
+  const pieces: ConcatPiece[] = [];
   let start = 0;
   for (const part of node.inputs) {
     const place = around.places.get(part)!;

@@ -89,7 +89,7 @@ export interface Inline {
 }
 
 /** Where a node's value is computed or stored. */
-export type Place =
+export type ComputeLocation =
   /** In memory before the program starts. */
   | { readonly kind: 'leaf' }
   | { readonly kind: 'member'; readonly cluster: Cluster }
@@ -104,11 +104,11 @@ export type Place =
       readonly rank: number;
       /** What computing it reads. */
       readonly reads: ReadonlySet<Node>;
-      readonly pieces?: readonly Piece[];
+      readonly pieces?: readonly ConcatPiece[];
     };
 
 /** A part of a concatenation, and the cluster whose kernel writes it into the whole. */
-export interface Piece {
+export interface ConcatPiece {
   readonly part: Node;
   readonly whole: Node;
   /** Where the part begins along the axis of the concatenation. */

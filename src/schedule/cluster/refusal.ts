@@ -62,7 +62,7 @@ export interface Refused {
 }
 
 /** Why a value is in memory, when its readers could have computed it. */
-export type Keeping =
+export type StorageReason =
   /** It is one of the program's results. */
   | { readonly rule: 'output' }
   /**

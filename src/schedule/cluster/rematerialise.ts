@@ -6,8 +6,8 @@ import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { nodeBytes } from '../cost.ts';
 import { divisionLimit, divisionsOf } from './inline.ts';
-import { isThroughView, type Cluster, type Place } from './place.ts';
-import type { Keeping } from './refusal.ts';
+import { isThroughView, type Cluster, type ComputeLocation } from './place.ts';
+import type { StorageReason } from './refusal.ts';
 
 /** Arithmetic per element that a reader may repeat instead of reading the result. */
 const workLimit = 40;
@@ -28,10 +28,10 @@ export interface Sources {
 export function sourcesOf(
   node: Node,
   cluster: Cluster,
-  places: ReadonlyMap<Node, Place>,
+  places: ReadonlyMap<Node, ComputeLocation>,
   outputs: ReadonlySet<Node>,
   kept: (member: Node) => boolean,
-  onRefusal: (keeping: Keeping) => void = () => {},
+  onRefusal: (keeping: StorageReason) => void = () => {},
 ): Sources | undefined {
   if (!isElementwise(node.op)) return undefined;
   const nodes = new Set<Node>();

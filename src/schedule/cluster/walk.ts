@@ -13,7 +13,7 @@ import {
   rowDomain,
   rowKey,
   siblings,
-  type Domain,
+  type IterationDomain,
 } from './domain.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import { readsOfLoop } from './boundary.ts';
@@ -29,7 +29,7 @@ import {
   withExactDivisions,
   type Placed,
 } from './inline.ts';
-import type { Cut } from './overflow.ts';
+import type { ClusterCut } from './overflow.ts';
 import { piecesOf } from './pieces.ts';
 import {
   companionKey,
@@ -41,14 +41,14 @@ import {
   type Cluster,
   type Companion,
   type Inline,
-  type Place,
+  type ComputeLocation,
 } from './place.ts';
 import type { Limit, Overflow, Refusal, Refused } from './refusal.ts';
 import type { Target } from '../target.ts';
 
 /** One walk over the nodes; `cuts` forbid what overflowed a kernel in an earlier walk. */
 export class ClusterPass {
-  readonly places: Map<Node, Place> = new Map();
+  readonly places: Map<Node, ComputeLocation> = new Map();
   readonly clusters: Cluster[] = [];
   readonly refused: Map<Node, Refused[]> = new Map();
   readonly overflows: Map<Node, Overflow> = new Map();
@@ -60,7 +60,7 @@ export class ClusterPass {
   /**
    * The last node that may join an anchor's cluster, where later ones would overflow its kernel.
    */
-  readonly #cuts: ReadonlyMap<Node, Cut>;
+  readonly #cuts: ReadonlyMap<Node, ClusterCut>;
   /** The attention group that a node is computed in first, and the clusters opened so far. */
   readonly #home: ReadonlyMap<Node, AttentionGroup>;
   readonly #users: ReadonlyMap<Node, readonly Node[]>;
@@ -77,7 +77,7 @@ export class ClusterPass {
     outputs: ReadonlySet<Node>,
     target: Target,
     scalars: ReadonlySet<Node>,
-    cuts: ReadonlyMap<Node, Cut>,
+    cuts: ReadonlyMap<Node, ClusterCut>,
     home: ReadonlyMap<Node, AttentionGroup>,
     users: ReadonlyMap<Node, readonly Node[]>,
     updatedLater: ReadonlySet<Node>,
@@ -101,7 +101,7 @@ export class ClusterPass {
     this.places.set(node, this.#place(node));
   }
 
-  #place(node: Node): Place {
+  #place(node: Node): ComputeLocation {
     // Nothing is computed for an empty tensor, and nothing can read from it.
     if (sizeOf(dims(node)) === 0) return nothing;
     const group = this.#home.get(node);
@@ -130,7 +130,7 @@ export class ClusterPass {
   }
 
   /** A concatenation whose parts are written directly into the buffer of the whole. */
-  #assemble(node: NodeOf<'concat'>): Place | undefined {
+  #assemble(node: NodeOf<'concat'>): ComputeLocation | undefined {
     const pieces = piecesOf(node, { places: this.places, users: this.#users, outputs: this.#outputs });
     if (pieces === undefined) return undefined;
     const rank = Math.max(0, ...pieces.map(({ cluster }) => cluster.rank + 0.5));
@@ -162,7 +162,7 @@ export class ClusterPass {
     return new Set([node]);
   }
 
-  #free(node: Node): Place {
+  #free(node: Node): ComputeLocation {
     let place = this.#inline(node);
     const overflow = this.#overflow(place);
     if (overflow !== undefined) {
@@ -220,7 +220,7 @@ export class ClusterPass {
   }
 
   /** Tries to make an elementwise node or view a member of the latest cluster that it needs. */
-  #join(node: Node): Place | undefined {
+  #join(node: Node): ComputeLocation | undefined {
     let best: Cluster | undefined;
     for (const input of node.inputs) {
       const place = this.places.get(input)!;
@@ -285,9 +285,9 @@ export class ClusterPass {
   #open(
     node: Node,
     kind: AnchorKind,
-    { axes, at }: Domain,
+    { axes, at }: IterationDomain,
     full?: Cluster['full'],
-  ): Place & { kind: 'member' } {
+  ): ComputeLocation & { kind: 'member' } {
     const members = new Map([[node, at]]);
     const parts = { kind, anchors: [node], axes, members, ...(full === undefined ? {} : { full }) };
     return { kind: 'member', cluster: this.#newCluster(parts, node.inputs) };
@@ -322,7 +322,7 @@ export class ClusterPass {
   }
 
   /** A result of a loop: siblings are one cluster, which reads whole buffers. */
-  #placeLoop(node: NodeOf<'iterate'>): Place {
+  #placeLoop(node: NodeOf<'iterate'>): ComputeLocation {
     const key = siblingKey(node);
     const known = this.#companions.get(key);
     if (known !== undefined) {
@@ -337,7 +337,7 @@ export class ClusterPass {
     return place;
   }
 
-  #openRow(node: Node): Place {
+  #openRow(node: Node): ComputeLocation {
     const domain = rowDomain(node);
     const place = this.#open(node, 'row-reduction', domain, domain.full);
     const key = rowKey(domain.full.shape, domain.full.axes);
@@ -345,7 +345,7 @@ export class ClusterPass {
     return place;
   }
 
-  #openCompanion(node: Companion): Place {
+  #openCompanion(node: Companion): ComputeLocation {
     const own = ownLoops(node as Node);
     const place =
       own === undefined
@@ -356,7 +356,7 @@ export class ClusterPass {
   }
 
   /** Joins a cluster that moves other values to the same places, or computes the other part. */
-  #joinCompanion(node: Companion): Place | undefined {
+  #joinCompanion(node: Companion): ComputeLocation | undefined {
     const cluster = this.#companions.get(companionKey(node));
     if (cluster === undefined) return undefined;
     if (node.inputs.some((input) => this.rankOf(input) >= cluster.rank)) return undefined;
@@ -367,7 +367,7 @@ export class ClusterPass {
   }
 
   /** Joins a row cluster over the same shape and axes that has the input or shares its reads. */
-  #joinRow(node: Node): Place | undefined {
+  #joinRow(node: Node): ComputeLocation | undefined {
     const input = node.inputs[0]!;
     const place = this.places.get(input)!;
     const shape = dims(input);

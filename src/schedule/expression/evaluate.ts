@@ -33,17 +33,17 @@ export type Indices = readonly IndexExpr[];
 /**
  * Gives the expression of a node inside one kernel; undefined: compute it inline from its inputs.
  */
-export type Resolve = (node: Node, at: Indices) => Expr | undefined;
+export type ResolveNode = (node: Node, at: Indices) => Expr | undefined;
 
 /** Evaluates nodes at indices for one kernel, sharing repeated work. */
 export class Evaluator {
   readonly pool: ExprPool;
-  readonly #resolve: Resolve;
+  readonly #resolve: ResolveNode;
   readonly #inlined = new Set<Node>();
   readonly #memo = new Map<Node, Map<string, Expr>>();
   #heaviest = 0;
 
-  constructor(pool: ExprPool, resolve: Resolve) {
+  constructor(pool: ExprPool, resolve: ResolveNode) {
     this.pool = pool;
     this.#resolve = resolve;
   }

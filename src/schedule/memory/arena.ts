@@ -12,7 +12,7 @@ export interface Extent {
 }
 
 /** Bytes that are placed as one: a value, or a pack whose members have different lifetimes. */
-export interface Block {
+export interface ArenaBlock {
   readonly bytes: number;
   readonly extents: readonly Extent[];
 }
@@ -28,7 +28,7 @@ export interface Arenas {
  * Places blocks in as few arenas of at most `largest` bytes as that takes; sizes are multiples of
  * the offsets' alignment.
  */
-export function placeBlocks(blocks: readonly Block[], largest: number): Arenas {
+export function placeBlocks(blocks: readonly ArenaBlock[], largest: number): Arenas {
   const order = blocks.map((_, i) => i).sort((a, b) => blocks[b]!.bytes - blocks[a]!.bytes || a - b);
   /** Starts in one address space, which is cut into arenas of `largest` bytes. */
   const starts = new Array<number>(blocks.length).fill(0);
@@ -50,7 +50,7 @@ export function placeBlocks(blocks: readonly Block[], largest: number): Arenas {
 }
 
 /** Most bytes in use at one step. */
-export function mostLive(blocks: readonly Block[]): number {
+export function mostLive(blocks: readonly ArenaBlock[]): number {
   const changes = new Map<number, number>();
   const change = (step: number, bytes: number): void =>
     void changes.set(step, (changes.get(step) ?? 0) + bytes);
@@ -70,7 +70,7 @@ export function mostLive(blocks: readonly Block[]): number {
  * The lowest start at which no extent of the block meets a placed one, and the block lies in one
  * arena.
  */
-function lowestPlace({ bytes, extents }: Block, placed: readonly Extent[], largest: number): number {
+function lowestPlace({ bytes, extents }: ArenaBlock, placed: readonly Extent[], largest: number): number {
   let start = 0;
   for (let isMoved = true; isMoved;) {
     isMoved = false;

@@ -4,7 +4,7 @@
 // for the same reason. Loops that do not need them at the same time share such arenas.
 
 import type { Node } from '../../ir/graph.ts';
-import type { Block } from './arena.ts';
+import type { ArenaBlock } from './arena.ts';
 
 /** What a loop needs memory for. */
 export interface LoopDemand {
@@ -44,7 +44,7 @@ export class Solos {
     return this.#entries.keys();
   }
 
-  get blocks(): Block[] {
+  get blocks(): ArenaBlock[] {
     return Array.from(this.#entries.values(), ({ bytes, from, to }) => {
       return { bytes, extents: [{ offset: 0, bytes, from, to }] };
     });

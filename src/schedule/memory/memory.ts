@@ -9,7 +9,7 @@ import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, coefficientOf } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { Solos, type LoopPlaces } from './loops.ts';
-import { mostLive, placeBlocks, type Arenas, type Block, type Extent } from './arena.ts';
+import { mostLive, placeBlocks, type Arenas, type ArenaBlock, type Extent } from './arena.ts';
 import type { Expr } from '../expression/expr.ts';
 import { argsOf } from '../expression/expr.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
@@ -91,7 +91,7 @@ export function shareMemory(kernels: readonly Kernel[], packs: Packs, demand: Me
   });
 
   const holders = [...blocks.keys()];
-  const demands = holders.map((holder): Block => {
+  const demands = holders.map((holder): ArenaBlock => {
     const bytes = 'members' in holder ? bytesOf(holder.node) : holder.bytes;
     return { bytes, extents: blocks.get(holder)! };
   });
@@ -165,7 +165,7 @@ const twoColourLimit = 1.1;
 
 /** Two rows of arenas by colour where they fit, else one. */
 function chooseArenas(
-  blocks: readonly Block[],
+  blocks: readonly ArenaBlock[],
   colours: readonly number[],
   largest: number,
   live: number,

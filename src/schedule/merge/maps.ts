@@ -11,7 +11,7 @@ import type { Indices } from '../expression/evaluate.ts';
 import { workLimit } from '../cluster/inline.ts';
 import type { Axis } from '../kernel.ts';
 import { bindingsOf, type Donations } from '../cluster/overflow.ts';
-import { kernelEvaluator, type Plan } from '../body/plan.ts';
+import { kernelEvaluator, type KernelPlan } from '../body/plan.ts';
 import type { Target } from '../target.ts';
 
 /** The most nodes of a scalar that is recomputed wherever it is read. */
@@ -62,7 +62,7 @@ export function groupMaps(
   scalars: ReadonlyMap<Node, number>,
   donations: Donations,
   target: Target,
-): Plan[] {
+): KernelPlan[] {
   const room = target.limits.storageBuffers;
   const mapped = new Set(nodes);
   const bring = (part: readonly Node[], group?: Group): Addition | undefined =>

@@ -8,7 +8,7 @@ import type { Axis, Kernel, Write } from '../kernel.ts';
 import { copyValues, type Instance, instanceFlops, sharedReads } from './instance.ts';
 
 /** A merged kernel before it is built. */
-export interface Merged {
+export interface MergedKernel {
   readonly members: readonly Instance[];
   readonly axis: Axis;
   readonly pool: ExprPool;
@@ -18,7 +18,7 @@ export interface Merged {
   /** Packs that are written where they are read. */
   readonly overwritten: number;
 }
-export function mergedKernel({ members, axis, pool, reads, writes, scalars }: Merged): Kernel {
+export function mergedKernel({ members, axis, pool, reads, writes, scalars }: MergedKernel): Kernel {
   const parts = [...members, ...scalars];
   const scalarWrites = scalars.flatMap((instance) => {
     const values = copyValues(

@@ -14,7 +14,7 @@ import { copyValues, instanceBytes, instancesOf, sharedReads, type Instance } fr
 import type { Kernel, Write } from '../kernel.ts';
 import { makePack, narrowestBytes, slotElements, type Pack, type Packs } from '../memory/pack.ts';
 import type { Target } from '../target.ts';
-import { type Merged, mergedKernel, withWrites } from './merged-kernel.ts';
+import { type MergedKernel, mergedKernel, withWrites } from './merged-kernel.ts';
 import { heightsOf } from './height.ts';
 
 /** The inputs and outputs of the program, as far as memory is concerned. */
@@ -91,7 +91,7 @@ class Merging {
   readonly #packs = new Map<Node, Pack>();
   /** Where each packed tensor lies. */
   readonly #placed = new Map<Node, Place>();
-  readonly #merged: Merged[] = [];
+  readonly #merged: MergedKernel[] = [];
 
   constructor(
     instances: readonly Instance[],

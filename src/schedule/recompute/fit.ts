@@ -6,11 +6,11 @@
 import { SinterError } from '../../errors.ts';
 import type { Graph } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import type { Fitted, Recomputed } from './report.ts';
+import type { FittedGraph, Recomputed } from './report.ts';
 import { orderKernels } from '../memory/order.ts';
 import { recomputed } from './rewrite.ts';
 import { estimates, Segments, type Estimate } from './segments.ts';
-import { timelineOf, type Planned, type Timeline } from './timeline.ts';
+import { timelineOf, type Planned, type MemoryTimeline } from './timeline.ts';
 
 /** Plans that are tried because of their estimates at most, and those that are tried at last. */
 const mostTrials = 12;
@@ -24,9 +24,9 @@ const nearly = 0.97;
  * The graph, or one that computes the same and fits. Throws E_LIMIT where none is found, with the
  * least that was reached.
  */
-export function fitMemory(graph: Graph, budget: number, plan: (graph: Graph) => Planned): Fitted {
+export function fitMemory(graph: Graph, budget: number, plan: (graph: Graph) => Planned): FittedGraph {
   const plain = plan(graph);
-  const told = ({ planned, values }: Found): Fitted => ({
+  const told = ({ planned, values }: Found): FittedGraph => ({
     graph: planned.graph,
     fitting: {
       budget,
@@ -62,7 +62,12 @@ interface Found {
 }
 
 /** The first plan that fits, or the least of those that were tried. */
-function search(before: Planned, timeline: Timeline, budget: number, plan: (graph: Graph) => Planned): Found {
+function search(
+  before: Planned,
+  timeline: MemoryTimeline,
+  budget: number,
+  plan: (graph: Graph) => Planned,
+): Found {
   const outputs = new Set(before.graph.outputs);
   const all = estimates(timeline, outputs);
   const tried = new Set<Estimate>();
@@ -88,7 +93,7 @@ function search(before: Planned, timeline: Timeline, budget: number, plan: (grap
   return least;
 }
 
-function valuesOf(timeline: Timeline, segments: Segments): Recomputed[] {
+function valuesOf(timeline: MemoryTimeline, segments: Segments): Recomputed[] {
   return timeline.order.flatMap((node): Recomputed[] => {
     const stored = timeline.stored.get(node);
     if (stored === undefined || !segments.isCopied(node)) return [];

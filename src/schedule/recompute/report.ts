@@ -23,7 +23,7 @@ export interface Fitting {
   readonly values: readonly Recomputed[];
 }
 
-export interface Fitted {
+export interface FittedGraph {
   readonly graph: Graph;
   readonly fitting: Fitting;
 }

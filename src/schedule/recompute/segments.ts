@@ -6,20 +6,20 @@
 import { readInputs, type Node } from '../../ir/graph.ts';
 import { facts, hasLoops } from '../../ir/ops.ts';
 import { nodeBytes, nodeFlops } from '../cost.ts';
-import type { Timeline } from './timeline.ts';
+import type { MemoryTimeline } from './timeline.ts';
 
 /** What may be computed again: products as well, or only what is cheap next to them. */
 export type Effort = 'cheap' | 'products';
 
 /** A choice of what to compute again. */
-export interface Choice {
+export interface RecomputeChoice {
   readonly effort: Effort;
   /** The last kernel of each segment that is computed again, in order. */
   readonly ends: readonly number[];
 }
 
 /** What a choice comes to, before it is planned. */
-export interface Estimate extends Choice {
+export interface Estimate extends RecomputeChoice {
   /** Bytes of intermediates at the worst moment. */
   readonly bytes: number;
   /** Arithmetic that is repeated. */
@@ -49,12 +49,12 @@ export function isRepeatable({ op }: Node, effort: Effort): boolean {
 
 /** What a choice does to a graph: which nodes are computed again, for which segment. */
 export class Segments {
-  readonly timeline: Timeline;
-  readonly choice: Choice;
+  readonly timeline: MemoryTimeline;
+  readonly choice: RecomputeChoice;
   readonly #outputs: ReadonlySet<Node>;
   readonly #needed = new Map<Node, boolean>();
 
-  constructor(timeline: Timeline, choice: Choice, outputs: ReadonlySet<Node>) {
+  constructor(timeline: MemoryTimeline, choice: RecomputeChoice, outputs: ReadonlySet<Node>) {
     this.timeline = timeline;
     this.choice = choice;
     this.#outputs = outputs;
@@ -95,7 +95,7 @@ export class Segments {
 const mostSegments = 32;
 
 /** Choices of what to compute again, those that repeat least arithmetic first. */
-export function estimates(timeline: Timeline, outputs: ReadonlySet<Node>): Estimate[] {
+export function estimates(timeline: MemoryTimeline, outputs: ReadonlySet<Node>): Estimate[] {
   const { peak, stored } = timeline;
   const crossing = [...stored.values()].filter(({ from, to }) => from <= peak && to > peak);
   const total = crossing.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -160,7 +160,7 @@ function estimateOf(
 
 /** Where the way to the peak is cut into so many segments: evenly, where little crosses. */
 function cutsOf(
-  { peak, stored }: Timeline,
+  { peak, stored }: MemoryTimeline,
   crossing: readonly { readonly bytes: number; readonly from: number }[],
   count: number,
 ): number[] {

@@ -22,7 +22,7 @@ export interface Planned {
 }
 
 /** A value in memory. */
-export interface Stored {
+export interface StoredSpan {
   readonly node: Node;
   readonly bytes: number;
   /** The kernels, by place, that write it first and read it last. */
@@ -32,14 +32,14 @@ export interface Stored {
   readonly lastEarly: number;
 }
 
-export interface Timeline {
+export interface MemoryTimeline {
   /** The nodes of the graph, inputs before users. */
   readonly order: readonly Node[];
   /** The first kernel that evaluates a node. */
   readonly timeOf: (node: Node) => number;
   /** The kernel at which most bytes are in memory. */
   readonly peak: number;
-  readonly stored: ReadonlyMap<Node, Stored>;
+  readonly stored: ReadonlyMap<Node, StoredSpan>;
   /**
    * What the last kernel before `time` that computes anything writes, of values whose own time is
    * before it; undefined where there is none.
@@ -47,7 +47,7 @@ export interface Timeline {
   readonly writtenBefore: (time: number) => Node | undefined;
 }
 
-export function timelineOf({ graph, kernels, packs, isPlaced, bytesOf }: Planned): Timeline {
+export function timelineOf({ graph, kernels, packs, isPlaced, bytesOf }: Planned): MemoryTimeline {
   const first = new Map<Node, number>();
   const last = new Map<Node, number>();
   const written = new Map<Node, number>();
@@ -71,7 +71,7 @@ export function timelineOf({ graph, kernels, packs, isPlaced, bytesOf }: Planned
   });
   const lastEarly = new Map<Node, number>();
   for (let i = 0; i <= peak && i < kernels.length; i++) for (const node of reads[i]!) lastEarly.set(node, i);
-  const stored = new Map<Node, Stored>();
+  const stored = new Map<Node, StoredSpan>();
   for (const [node, from] of written) {
     if (!isPlaced(node)) continue;
     const to = Math.max(from, last.get(node) ?? from);

@@ -10,8 +10,14 @@ import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import type { Clustering } from '../cluster/cluster.ts';
-import { isThroughView, keyOf, type Cluster, type Piece, type Place } from '../cluster/place.ts';
-import type { Keeping } from '../cluster/refusal.ts';
+import {
+  isThroughView,
+  keyOf,
+  type Cluster,
+  type ConcatPiece,
+  type ComputeLocation,
+} from '../cluster/place.ts';
+import type { StorageReason } from '../cluster/refusal.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Target } from '../target.ts';
 import { boundaryOf } from '../cluster/boundary.ts';
@@ -21,17 +27,17 @@ import { storingCost } from './storing-cost.ts';
 import { isLaidOut } from './turned.ts';
 import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts';
 
-export interface Storage {
+export interface StoragePlan {
   /** Members and hosted free nodes that each cluster writes. */
   readonly clusterWrites: ReadonlyMap<Cluster, ReadonlyMap<Node, Indices>>;
   /** Parts of concatenations that a cluster's kernel writes into the buffer of the whole. */
-  readonly pieces: ReadonlyMap<Cluster, readonly Piece[]>;
+  readonly pieces: ReadonlyMap<Cluster, readonly ConcatPiece[]>;
   /** Free nodes that map kernels compute. */
   readonly mapped: readonly Node[];
   /** Every node in memory that a kernel computes. */
   readonly stored: ReadonlySet<Node>;
   /** Why each of them is stored rather than computed by its readers. */
-  readonly kept: ReadonlyMap<Node, Keeping>;
+  readonly kept: ReadonlyMap<Node, StorageReason>;
 }
 
 /**
@@ -43,7 +49,7 @@ export function chooseStorage(
   clustering: Clustering,
   target: Target,
   strict: ReadonlySet<Node> = new Set(),
-): Storage {
+): StoragePlan {
   const choice = new StorageChoice(graph, clustering, target, strict);
   for (const node of clustering.order.toReversed()) choice.visit(node);
   return choice.storage();
@@ -70,10 +76,10 @@ class StorageChoice {
   readonly #escapes: Escapes;
 
   readonly #clusterWrites: Map<Cluster, Map<Node, Indices>>;
-  readonly #pieces = new Map<Cluster, Piece[]>();
+  readonly #pieces = new Map<Cluster, ConcatPiece[]>();
   readonly #mapped: Node[] = [];
   readonly #stored = new Set<Node>();
-  readonly #kept = new Map<Node, Keeping>();
+  readonly #kept = new Map<Node, StorageReason>();
   /** Concatenations whose parts are written directly into their buffer. */
   readonly #assembled = new Set<Node>();
 
@@ -104,7 +110,7 @@ class StorageChoice {
     );
   }
 
-  storage(): Storage {
+  storage(): StoragePlan {
     return {
       clusterWrites: this.#clusterWrites,
       pieces: this.#pieces,
@@ -134,7 +140,7 @@ class StorageChoice {
   }
 
   /** The kernels of a concatenation's parts write into the whole. */
-  #assemble(node: Node, pieces: readonly Piece[]): void {
+  #assemble(node: Node, pieces: readonly ConcatPiece[]): void {
     this.#stored.add(node);
     this.#assembled.add(node);
     this.#keep(node, { rule: 'loops' });
@@ -143,7 +149,7 @@ class StorageChoice {
   }
 
   /** A free node is computed inline, by a cluster that evaluates it anyway, or by a map kernel. */
-  #visitFree(node: Node, place: Place, uses: Uses): void {
+  #visitFree(node: Node, place: ComputeLocation, uses: Uses): void {
     const keeping = this.#keepingOfFree(node, place, uses);
     if (keeping === undefined) return;
     this.#keep(node, keeping);
@@ -193,7 +199,7 @@ class StorageChoice {
   }
 
   /** Why the readers of a member do not compute it again; undefined when they do. */
-  #whyNotRecomputed(node: Node, sources: Sources, uses: Uses): Keeping | undefined {
+  #whyNotRecomputed(node: Node, sources: Sources, uses: Uses): StorageReason | undefined {
     const { limits, bandwidth, arithmetic } = this.#target;
     const bytes = nodeBytes(node);
     const size = Math.max(1, sizeOf(dims(node)));
@@ -231,13 +237,13 @@ class StorageChoice {
   }
 
   /** Notes why a value stays in memory. */
-  #keep(node: Node, keeping: Keeping): false {
+  #keep(node: Node, keeping: StorageReason): false {
     this.#kept.set(node, keeping);
     return false;
   }
 
   /** Why a free node is stored; undefined when its readers compute it inline. */
-  #keepingOfFree(node: Node, place: Place, uses: Uses): Keeping | undefined {
+  #keepingOfFree(node: Node, place: ComputeLocation, uses: Uses): StorageReason | undefined {
     if (place.kind !== 'free') return this.#clustering.overflows.get(node) ?? { rule: 'output' };
     if (this.#outputs.has(node)) return { rule: 'output' };
     if (isLaidOut(node, this.#usersOf(node), this.#target)) return { rule: 'windows' };
@@ -315,7 +321,7 @@ class StorageChoice {
     return place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
   }
 
-  #placeOf(node: Node): Place {
+  #placeOf(node: Node): ComputeLocation {
     return this.#clustering.places.get(node)!;
   }
 

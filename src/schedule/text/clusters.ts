@@ -5,11 +5,11 @@
 import type { Graph, Node } from '../../ir/graph.ts';
 import { printIndex } from '../../ir/index-algebra/expr.ts';
 import type { Cluster } from '../cluster/place.ts';
-import type { Schedule } from '../schedule.ts';
+import type { KernelSchedule } from '../schedule.ts';
 import { namesOf, type NameOf } from './print.ts';
 
 /** The decisions behind a schedule. */
-export function printClusters(schedule: Schedule, graph: Graph): string {
+export function printClusters(schedule: KernelSchedule, graph: Graph): string {
   const { clustering, storage, packs } = schedule;
   const name = namesOf(graph, packs);
   const { clusters, order, places, refused, overflows } = clustering;

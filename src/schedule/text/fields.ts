@@ -14,11 +14,11 @@ import type {
   OuterProduct,
   RowStage,
   Scale,
-  Term,
+  SumTerm,
 } from '../kernel.ts';
 
 /** What a field holds. A `stage` is one of the body's own stages, by its place among them. */
-export type Field =
+export type FieldContent =
   | 'axis'
   | 'expr'
   | 'node'
@@ -28,15 +28,15 @@ export type Field =
   | 'number'
   | 'flag'
   | 'stage'
-  | { readonly maybe: Field }
-  | { readonly list: Field }
+  | { readonly maybe: FieldContent }
+  | { readonly list: FieldContent }
   | { readonly fields: Schema };
 
 /** Fields by name. */
-export type Schema = Readonly<Record<string, Field>>;
+export type Schema = Readonly<Record<string, FieldContent>>;
 
 /** A row for every field of `T`. */
-type Row<T> = { readonly [F in Exclude<keyof T, 'kind'>]-?: Field };
+type Row<T> = { readonly [F in Exclude<keyof T, 'kind'>]-?: FieldContent };
 
 const stage: Row<RowStage> = {
   node: 'node',
@@ -49,7 +49,7 @@ const stage: Row<RowStage> = {
 
 const scale: Row<Scale> = { op: 'word', by: 'expr' };
 
-const term: Row<Term> = {
+const term: Row<SumTerm> = {
   core: 'expr',
   scales: { list: { fields: scale } },
   shifts: 'flag',
@@ -200,9 +200,9 @@ export const bodyFields: {
 export function visitFields(
   held: object,
   schema: Schema,
-  visit: (value: unknown, field: Extract<Field, string>) => void,
+  visit: (value: unknown, field: Extract<FieldContent, string>) => void,
 ): void {
-  const walk = (value: unknown, field: Field): void => {
+  const walk = (value: unknown, field: FieldContent): void => {
     if (typeof field === 'string') visit(value, field);
     else if ('fields' in field) visitFields(value as object, field.fields, visit);
     else if ('list' in field) for (const item of value as readonly unknown[]) walk(item, field.list);

@@ -17,7 +17,7 @@ import {
 import { argsOf, indicesOf, type Expr } from '../expression/expr.ts';
 import type { Axis, Kernel } from '../kernel.ts';
 import type { Packs } from '../memory/pack.ts';
-import { bodyFields, visitFields, type Field, type Schema } from './fields.ts';
+import { bodyFields, visitFields, type FieldContent, type Schema } from './fields.ts';
 
 /** What nodes are called in texts. */
 export type NameOf = (node: Node) => string;
@@ -156,7 +156,7 @@ class KernelText {
     }
   }
 
-  field(value: unknown, field: Field, stages: readonly unknown[]): string {
+  field(value: unknown, field: FieldContent, stages: readonly unknown[]): string {
     if (typeof field === 'object') {
       if ('maybe' in field) return this.field(value, field.maybe, stages);
       if ('list' in field) {

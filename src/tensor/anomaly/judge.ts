@@ -2,7 +2,7 @@
 
 import type { Interpreter } from '../../compile/slots.ts';
 import { SinterError } from '../../errors.ts';
-import type { Call } from '../../ir/call-site.ts';
+import type { CallSite } from '../../ir/call-site.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import type { Fault } from '../../ir/interpret/culprit.ts';
@@ -58,7 +58,7 @@ function anomaly(node: Node, fault: Fault, from: readonly number[]): SinterError
   return new SinterError('E_VALUE', `detectAnomaly: ${who} ${what}${at}`);
 }
 
-function nameOf(call: Call | undefined, node: Node): string {
+function nameOf(call: CallSite | undefined, node: Node): string {
   const op = call?.op ?? node.op;
   return call?.module === undefined ? op : `${op} in ${call.module}`;
 }

@@ -2,11 +2,11 @@
 // whose derivative it carries.
 
 import type { Node } from '../../ir/graph.ts';
-import { callOf, type Call } from '../../ir/call-site.ts';
+import { callOf, type CallSite } from '../../ir/call-site.ts';
 import { setWitness, type Cause } from '../../ir/origin/origin.ts';
 
 /** Weak: nodes go with the graphs they are of. */
-const calls = new WeakMap<Node, Call>();
+const calls = new WeakMap<Node, CallSite>();
 const causes = new WeakMap<Node, Cause>();
 /** Nothing is recorded until anomaly detection is first switched on. */
 let everFollowed = false;
@@ -48,7 +48,7 @@ export function isFollowed(node: Node): boolean {
 }
 
 /** The call that a node was recorded in, or whose derivative it carries. */
-export function trailOf(node: Node): { readonly call: Call | undefined; readonly isGradient: boolean } {
+export function trailOf(node: Node): { readonly call: CallSite | undefined; readonly isGradient: boolean } {
   let isGradient = false;
   for (let at = node; ;) {
     const cause = causes.get(at);

@@ -1,7 +1,7 @@
 // What a handle holds of a memory: the memory itself, with all that its handles have in common, and
 // what of it the handle means.
 
-import type { Device, DeviceBuffer as RuntimeBuffer } from '../../runtime/device.ts';
+import type { Device, DeviceAllocation as RuntimeBuffer } from '../../runtime/device.ts';
 import type { Sharing } from '../../runtime/sharing.ts';
 import type { Fence } from './fence.ts';
 import { elemSize, isQ8, packedBytes, type Format } from './format.ts';

@@ -6,7 +6,7 @@
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import type { DType } from '../../ir/dtype.ts';
-import type { DeviceBuffer as RuntimeBuffer } from '../../runtime/device.ts';
+import type { DeviceAllocation as RuntimeBuffer } from '../../runtime/device.ts';
 import type { NativeApi, NativeMemory } from '../../runtime/sharing.ts';
 import type { Claim } from './claim.ts';
 import { Fence } from './fence.ts';

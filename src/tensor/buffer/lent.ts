@@ -1,7 +1,7 @@
 // What a DeviceBuffer tells the tensor layer of itself: enough to make a tensor of its memory,
 // without the class, which only those load that use it.
 
-import type { Device, DeviceBuffer as RuntimeBuffer } from '../../runtime/device.ts';
+import type { Device, DeviceAllocation as RuntimeBuffer } from '../../runtime/device.ts';
 import type { Fence } from './fence.ts';
 import type { Format } from './format.ts';
 

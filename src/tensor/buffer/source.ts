@@ -5,7 +5,7 @@ import { DeviceError, showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { partCount, type Scalar } from '../../ir/value.ts';
-import type { Device, DeviceBuffer as RuntimeBuffer } from '../../runtime/device.ts';
+import type { Device, DeviceAllocation as RuntimeBuffer } from '../../runtime/device.ts';
 import { deviceNames, isDeviceName, openDevice } from '../../runtime/registry.ts';
 import type { NativeMemory, Sharing } from '../../runtime/sharing.ts';
 import { currentTrace } from '../recording/recording.ts';

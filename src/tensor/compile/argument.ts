@@ -9,7 +9,7 @@ import { sameShape, type FixedShape } from '../../ir/shape.ts';
 import type { Handle } from '../recording/handle.ts';
 import { currentHandle } from '../recording/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
-import { matchTree, type Flat, type Structure } from '../tree.ts';
+import { matchTree, type Flat, type TreeStructure } from '../tree.ts';
 
 /** What a leaf of the arguments has to be; a number may be any. */
 type Leaf =
@@ -23,7 +23,7 @@ type Leaf =
   | { readonly kind: 'static'; readonly value: unknown };
 
 export interface Face {
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
   readonly leaves: readonly Leaf[];
 }
 

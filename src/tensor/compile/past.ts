@@ -37,14 +37,14 @@ export function reachOf({ outputs, inputs }: Recorded): Reach {
 }
 
 /** What calls with gradients run: the outputs, then what their derivatives keep. */
-export interface Keeping {
+export interface KeptGraph {
   readonly graph: Graph;
   /** Nodes of the trace that the graph gives after the outputs. */
   readonly kept: readonly Node[];
 }
 
 /** The graph of a traced function that also gives what its derivative wants. */
-export function keeping(recorded: Recorded, reach: Reach): Keeping {
+export function keeping(recorded: Recorded, reach: Reach): KeptGraph {
   const kept = wanted(recorded, reach);
   const skeleton = skeletonOf([...recorded.outputs, ...kept], (node) =>
     node.op === 'parameter' ? node : undefined,
@@ -91,7 +91,7 @@ function isExpensive(node: Node): boolean {
 }
 
 /** The values of one call. */
-export interface Call {
+export interface PastCall {
   readonly recorded: Recorded;
   readonly kept: readonly Node[];
   /** By input: what stands for it outside, with its own history. */
@@ -103,7 +103,7 @@ export interface Call {
 }
 
 /** By output: the node that stands for it outside, with the history of the call. */
-export function pastOf({ recorded, kept, inputs, scalars, values }: Call): readonly Node[] {
+export function pastOf({ recorded, kept, inputs, scalars, values }: PastCall): readonly Node[] {
   const b = new GraphBuilder();
   const made = new Map<Node, Node>();
   for (const node of topological(recorded.outputs)) {

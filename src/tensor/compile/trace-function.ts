@@ -14,8 +14,8 @@ import { freshParameter } from '../recording/leaf.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { currentHandle, withTrace } from '../recording/recording.ts';
 import { graphOf, skeletonOf, type Skeleton } from '../realise/skeleton.ts';
-import { Trace, type Origin, type ScalarOrigin, type Slot } from './trace.ts';
-import { callOnCopies, flatten, unflatten, type Flat, type Structure } from '../tree.ts';
+import { Trace, type Origin, type ScalarOrigin, type TraceSlot } from './trace.ts';
+import { callOnCopies, flatten, unflatten, type Flat, type TreeStructure } from '../tree.ts';
 
 /** What a tensor parameter stands for: the value or the gradient of something from outside. */
 export interface Input {
@@ -78,7 +78,7 @@ export interface Traced {
   readonly inputs: readonly Input[];
   /** In the order of the scalar parameters. */
   readonly scalars: readonly ScalarOrigin[];
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
   readonly results: readonly ResultLeaf[];
   readonly effects: readonly Effect[];
   /**
@@ -255,7 +255,7 @@ export function withAllParameters(traced: Traced, leaves: readonly unknown[]): T
   return { ...traced, graph: { ...traced.graph, parameters } };
 }
 
-function effectsOf(slot: Slot, sourceOf: (handle: Handle) => Source): Effect[] {
+function effectsOf(slot: TraceSlot, sourceOf: (handle: Handle) => Source): Effect[] {
   const { origin, standIn } = slot;
   const effects: Effect[] = [];
   if (standIn.version > 0) effects.push({ origin, part: 'value', source: sourceOf(standIn) });

@@ -26,7 +26,7 @@ export type Origin =
   | { readonly kind: 'captured'; readonly handle: Handle };
 
 /** One value from outside. */
-export interface Slot {
+export interface TraceSlot {
   readonly origin: Origin;
   readonly standIn: Handle;
   /**
@@ -102,14 +102,14 @@ export class Trace implements TraceScope {
   readonly around: undefined = undefined;
   readonly found: undefined = undefined;
   readonly checked: Checked[] | undefined;
-  readonly slots: Slot[] = [];
+  readonly slots: TraceSlot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
   /** What was asked of numbers. */
   readonly answers: Answered[] = [];
   readonly requirements: Requirement[] = [];
-  readonly #ofOutside = new Map<Handle, Slot>();
-  readonly #ofStandIn = new Map<Handle, Slot>();
-  readonly #ofParameter = new Map<Node, Slot>();
+  readonly #ofOutside = new Map<Handle, TraceSlot>();
+  readonly #ofStandIn = new Map<Handle, TraceSlot>();
+  readonly #ofParameter = new Map<Node, TraceSlot>();
   /** What it has read of objects that it captured. */
   readonly readings: Readings = new Readings();
   /** The function takes gradients itself. */
@@ -363,14 +363,14 @@ export class Trace implements TraceScope {
     if (slot !== undefined) slot.gradWritten = true;
   }
 
-  #slot(origin: Origin, like: Handle): Slot {
+  #slot(origin: Origin, like: Handle): TraceSlot {
     const parameter = freshParameter(like);
     const standIn = new Handle(parameter, this);
     standIn.requiresGrad = isInexact(like.dtype);
     standIn.leaf = like.leaf;
     standIn.weak = like.weak;
     if (like.leaf) bindLeaf(parameter, standIn);
-    const slot: Slot = {
+    const slot: TraceSlot = {
       origin,
       standIn,
       parameter,

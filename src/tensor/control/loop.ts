@@ -34,7 +34,7 @@ export function unkept(b: GraphBuilder, x: Node, dtype: DType): Node {
 }
 
 /** What the body of a loop recorded, in a builder of its own. */
-export interface Body {
+export interface LoopBody {
   readonly count: Node;
   readonly carries: readonly Node[];
   readonly slices: readonly Node[];
@@ -63,7 +63,7 @@ export interface LoopForm {
 }
 
 /** Nodes for all results of a loop: the last carries, then the stacks. */
-export function loopNodes(b: GraphBuilder, body: Body, inputs: LoopInputs, form: LoopForm): Node[] {
+export function loopNodes(b: GraphBuilder, body: LoopBody, inputs: LoopInputs, form: LoopForm): Node[] {
   const inner = new GraphBuilder();
   const parameters = new Parameters(inner);
   const keptLike = (node: Node, name: string): Node => {
@@ -99,7 +99,7 @@ export function loopNodes(b: GraphBuilder, body: Body, inputs: LoopInputs, form:
  */
 function hoisted(
   b: GraphBuilder,
-  body: Body,
+  body: LoopBody,
   results: readonly Node[],
   captured: readonly Node[],
   hoists: boolean,

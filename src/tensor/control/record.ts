@@ -45,7 +45,7 @@ export type Turn = (
   slice: unknown,
 ) => readonly [carry: unknown, given: unknown];
 
-export interface Loop {
+export interface LoopRequest {
   readonly op: string;
   readonly init: unknown;
   readonly slices: unknown;
@@ -66,7 +66,7 @@ export function recordLoop({
   form,
   first,
   condition,
-}: Loop): [carry: unknown, given: unknown] {
+}: LoopRequest): [carry: unknown, given: unknown] {
   const start = valuesOf(op, 'the carry', init);
   const stacks = valuesOf(op, 'the slices', slices);
   return recordTyped(start.tensors, false);

@@ -16,7 +16,7 @@ import type { WithTensors } from '../compile/traceable.ts';
 import { linearFunction } from './linear.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { grad } from './transform.ts';
-import { callOpen, variablesOf, type Chosen, type Kind, type Variables } from './variables.ts';
+import { callOpen, variablesOf, type Chosen, type VariableKind, type Variables } from './variables.ts';
 
 /** A function's value, and how it changes. */
 export interface Pushforward {
@@ -35,7 +35,7 @@ export function pushforward<A extends unknown[]>(
   fn: (...args: A) => unknown,
   args: A,
   places: readonly number[],
-  { kind = 'tangents', held = false }: { readonly kind?: Kind; readonly held?: boolean } = {},
+  { kind = 'tangents', held = false }: { readonly kind?: VariableKind; readonly held?: boolean } = {},
 ): Pushforward {
   const variables = variablesOf(op, args, places, kind);
   const output = callOpen(op, fn as (...args: never[]) => unknown, variables);

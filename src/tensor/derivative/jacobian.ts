@@ -19,7 +19,14 @@ import { flatten, unflatten, type Flat } from '../tree.ts';
 import { leading, mapOver } from './mapping.ts';
 import { result, tensorAt } from './result.ts';
 import type { GradientOf } from './transform.ts';
-import { callOpen, checkArgnums, variablesOf, type Argnums, type Kind, type Variables } from './variables.ts';
+import {
+  callOpen,
+  checkArgnums,
+  variablesOf,
+  type Argnums,
+  type VariableKind,
+  type Variables,
+} from './variables.ts';
 
 export interface JacobianOptions<N extends Argnums = Argnums> {
   /** Which arguments to differentiate; default 0. With a list, Jacobians come as a list. */
@@ -54,7 +61,7 @@ function called(
   fn: (...args: never[]) => unknown,
   args: readonly unknown[],
   argnums: Argnums,
-  kind: Kind,
+  kind: VariableKind,
 ): Called {
   const variables = variablesOf(op, args, checkArgnums(op, argnums, args), kind);
   const output = callOpen(op, fn, variables);
@@ -170,7 +177,7 @@ function forwards<A extends unknown[], R, N extends Argnums>(
   op: string,
   fn: (...args: A) => R,
   { argnums = 0 }: JacobianOptions,
-  kind: Kind,
+  kind: VariableKind,
 ): (...args: A) => JacobianOf<R, GradientOf<A, N>> {
   return (...args) => {
     const call = called(op, fn as (...args: never[]) => unknown, args, argnums, kind);

@@ -23,7 +23,7 @@ import { handleOf } from '../tensor.ts';
 import { result } from './result.ts';
 
 /** A linear function of nodes; undefined of a result that nothing flows to. */
-export type Linear = (inputs: readonly Node[]) => readonly (Node | undefined)[];
+export type LinearMap = (inputs: readonly Node[]) => readonly (Node | undefined)[];
 
 /** A linear function as it was recorded at home. */
 interface Recorded {
@@ -39,7 +39,7 @@ interface Recorded {
  * The function for whatever recording it is called in. `linear` records on the builder of the
  * moment, over nodes of this recording. The result throws E_STATE where its home has ended.
  */
-export function linearFunction(op: string, linear: Linear): Linear {
+export function linearFunction(op: string, linear: LinearMap): LinearMap {
   const home = currentTrace();
   const mapping = currentMapping();
   let known: Recorded | undefined;
@@ -57,7 +57,7 @@ export function linearFunction(op: string, linear: Linear): Linear {
   };
 }
 
-function recorded(linear: Linear, like: readonly Node[]): Recorded {
+function recorded(linear: LinearMap, like: readonly Node[]): Recorded {
   const parameters = like.map(({ dtype, shape }) =>
     freshParameter({ dtype, shape: shape as readonly number[] }),
   );

@@ -23,7 +23,7 @@ import {
 import { handleOf, Tensor } from '../tensor.ts';
 import type { WithTensors } from '../compile/traceable.ts';
 import { checkSameStructure, flatten, unflatten } from '../tree.ts';
-import { linearFunction, type Linear } from './linear.ts';
+import { linearFunction, type LinearMap } from './linear.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { callOpen, checkArgnums, treeLike, variablesOf, type Argnums } from './variables.ts';
 
@@ -257,7 +257,7 @@ export function pullback<A extends unknown[]>(
     const back = linearFunction(op, (seeds) => cotangents(builder(), outputs, seeds, nodes));
     return (seeds) => pulled(back, seeds);
   };
-  const pulled = (back: Linear, seeds: readonly Node[]): unknown[] => {
+  const pulled = (back: LinearMap, seeds: readonly Node[]): unknown[] => {
     const untracked = new Set<Node>();
     const found = back(seeds);
     const gradients = nodes.map((node, i) =>

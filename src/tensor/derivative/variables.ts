@@ -40,14 +40,14 @@ export interface Variables {
  * What changes of an argument: of modules what is trained (`gradients`), or every float of the tree
  * (`tangents`).
  */
-export type Kind = 'gradients' | 'tangents';
+export type VariableKind = 'gradients' | 'tangents';
 
 /** Nodes of their own for the tensors of the chosen arguments. Throws E_GRAD at what is no float. */
 export function variablesOf(
   op: string,
   args: readonly unknown[],
   places: readonly number[],
-  kind: Kind,
+  kind: VariableKind,
 ): Variables {
   const trace = currentTrace();
   if (trace !== undefined) trace.differentiates = true;
@@ -84,7 +84,7 @@ export function variablesOf(
   return { nodes, args: called, chosen: places.map((i) => taken.get(i)!) };
 }
 
-function changing(op: string, what: string, flat: Flat, kind: Kind): boolean[] {
+function changing(op: string, what: string, flat: Flat, kind: VariableKind): boolean[] {
   if (kind === 'gradients') return trainedLeaves(op, what, flat);
   return flat.leaves.map((leaf) => leaf instanceof Tensor && isInexact(leaf.dtype));
 }

@@ -3,7 +3,7 @@
 // that another value shares is copied first.
 
 import { SinterError } from '../../errors.ts';
-import type { Device, DeviceBuffer } from '../../runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../runtime/device.ts';
 import { copied } from './copy.ts';
 import { submit, type Job } from '../storage/device.ts';
 import type { Executable, Ready } from './executable.ts';
@@ -191,6 +191,6 @@ function again(resident: Resident): Resident {
   return resident.share();
 }
 
-function bufferOf(resident: Resident): DeviceBuffer {
+function bufferOf(resident: Resident): DeviceAllocation {
   return resident.buffer;
 }

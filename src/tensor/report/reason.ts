@@ -6,7 +6,7 @@ import type { DType } from '../../ir/dtype.ts';
 import { sameShape, showShape, type FixedShape } from '../../ir/shape.ts';
 
 /** What a program was compiled for: one entry an input. */
-export type Known =
+export type KnownInput =
   | { readonly kind: 'tensor'; readonly dtype: DType; readonly shape: FixedShape }
   | { readonly kind: 'number' }
   | { readonly kind: 'static'; readonly value: unknown };
@@ -16,13 +16,13 @@ export type Known =
  * where that is nothing that inputs show. `nameOf` says what an input is called.
  */
 export function differenceOf(
-  now: readonly Known[],
-  before: readonly (readonly Known[])[],
+  now: readonly KnownInput[],
+  before: readonly (readonly KnownInput[])[],
   nameOf: (input: number) => string,
 ): string | undefined {
   const alike = before.filter((known) => known.length === now.length);
   if (alike.length === 0) return before.length === 0 ? 'first call' : 'another structure of its arguments';
-  const differing = (known: readonly Known[]): number[] =>
+  const differing = (known: readonly KnownInput[]): number[] =>
     now.flatMap((input, i) => (isSame(input, known[i]!) ? [] : [i]));
   const nearest = alike.reduce((a, b) => (differing(b).length < differing(a).length ? b : a));
   const [first, ...others] = differing(nearest);
@@ -34,7 +34,7 @@ export function differenceOf(
 }
 
 /** How one input differs from what it was. */
-function phrase(now: Known, was: Known, before: readonly Known[], name: string): string {
+function phrase(now: KnownInput, was: KnownInput, before: readonly KnownInput[], name: string): string {
   if (now.kind !== was.kind) return `${name} is ${show(now)}, was ${show(was)}`;
   if (now.kind === 'static') {
     const values = new Set(before.map(show));
@@ -61,13 +61,13 @@ function listed(values: readonly unknown[]): string {
 
 const mostShown = 4;
 
-export function isSame(a: Known, b: Known): boolean {
+export function isSame(a: KnownInput, b: KnownInput): boolean {
   if (a.kind === 'tensor' && b.kind === 'tensor') return a.dtype === b.dtype && sameShape(a.shape, b.shape);
   if (a.kind === 'static' && b.kind === 'static') return Object.is(a.value, b.value);
   return a.kind === b.kind;
 }
 
-function show(known: Known): string {
+function show(known: KnownInput): string {
   switch (known.kind) {
     case 'tensor':
       return showShape(known.shape, known.dtype);

@@ -4,7 +4,7 @@
 import { showType } from '../../ir/infer.ts';
 import { isView } from '../../ir/ops.ts';
 import type { Skeleton } from '../realise/skeleton.ts';
-import { differenceOf, type Known } from './reason.ts';
+import { differenceOf, type KnownInput } from './reason.ts';
 
 type Structure = Skeleton<unknown>;
 
@@ -35,8 +35,8 @@ function isAlike(a: Structure, b: Structure): boolean {
   );
 }
 
-function inputsOf({ parts }: Structure): readonly Known[] {
-  return parts.flatMap(({ kind, node }): Known[] =>
+function inputsOf({ parts }: Structure): readonly KnownInput[] {
+  return parts.flatMap(({ kind, node }): KnownInput[] =>
     kind === 'leaf' ? [{ kind: 'tensor', dtype: node.dtype, shape: node.shape as readonly number[] }] : [],
   );
 }

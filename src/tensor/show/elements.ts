@@ -7,7 +7,7 @@ import type { ComplexNumber, Scalar } from '../../ir/value.ts';
 import { showElement } from './number.ts';
 
 /** What elements are read from. */
-export interface Elements {
+export interface ShownElements {
   readonly dtype: DType;
   readonly shape: FixedShape;
   /** The element at this place in C-order. */
@@ -26,7 +26,7 @@ type Part = string | readonly Part[];
  * In one line of at most `width` characters, with as many elements at the ends of axes as fit;
  * undefined where none do.
  */
-export function elementsInLine(elements: Elements, width: number): string | undefined {
+export function elementsInLine(elements: ShownElements, width: number): string | undefined {
   const size = sizeOf(elements.shape);
   for (const maxPerEnd of [...(size <= few ? [Infinity] : []), ends, ends - 1, ends - 2]) {
     const text = inLine(partsOf(elements, maxPerEnd));
@@ -36,7 +36,7 @@ export function elementsInLine(elements: Elements, width: number): string | unde
 }
 
 /** In lines of about `width` characters, numbers below each other. */
-export function elementsInLines(elements: Elements, width: number): string {
+export function elementsInLines(elements: ShownElements, width: number): string {
   const size = sizeOf(elements.shape);
   const parts = partsOf(elements, size <= few ? Infinity : ends);
   const line = inLine(parts);
@@ -44,7 +44,7 @@ export function elementsInLines(elements: Elements, width: number): string {
 }
 
 /** The elements shown, `maxPerEnd` at either end of an axis. */
-function partsOf({ dtype, shape, at }: Elements, maxPerEnd: number): Part {
+function partsOf({ dtype, shape, at }: ShownElements, maxPerEnd: number): Part {
   const strides = stridesOf(shape);
   const part = (axis: number, place: number): Part => {
     const extent = shape[axis];

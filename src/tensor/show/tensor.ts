@@ -8,7 +8,7 @@ import { showHandle, type Handle } from '../recording/handle.ts';
 import { storageOf } from '../recording/leaf.ts';
 import { seen } from '../recording/recording.ts';
 import type { Storage } from '../storage/storage.ts';
-import { elementsInLine, elementsInLines, type Elements } from './elements.ts';
+import { elementsInLine, elementsInLines, type ShownElements } from './elements.ts';
 
 /** Characters of a line of text. */
 const wide = 100;
@@ -43,7 +43,7 @@ function headOf(handle: Handle, remarks: readonly string[], values?: string): st
 }
 
 /** The elements where they can be looked at; what else there is to say. */
-function seenOf(of: Handle): { readonly elements?: Elements; readonly remarks: readonly string[] } {
+function seenOf(of: Handle): { readonly elements?: ShownElements; readonly remarks: readonly string[] } {
   const handle = seen(of);
   const gone = of.gone ?? handle.gone;
   if (gone !== undefined) return { remarks: [gone] };
@@ -74,7 +74,7 @@ function firstLine(failure: unknown): string {
 }
 
 /** Elements one by one, wherever the bytes begin. */
-function readerOf(dtype: DType, bytes: Uint8Array): Elements['at'] {
+function readerOf(dtype: DType, bytes: Uint8Array): ShownElements['at'] {
   if (isComplex(dtype)) {
     const part = partReader(partType(dtype), bytes);
     return (place) => ({ re: Number(part(2 * place)), im: Number(part(2 * place + 1)) });

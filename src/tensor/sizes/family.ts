@@ -4,8 +4,8 @@
 
 import { SinterError } from '../../errors.ts';
 import { match } from '../../ir/sizes/recording.ts';
-import type { Structure } from '../../ir/sizes/structure.ts';
-import { isVarying, type Sizes, type Values, type Varying } from '../../ir/sizes/size.ts';
+import type { SizeStructure } from '../../ir/sizes/structure.ts';
+import { isVarying, type VaryingSizes, type SizeValues, type VaryingNumber } from '../../ir/sizes/size.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
 import type { Traced } from '../compile/trace-function.ts';
 import { Executable, type FindSchedules } from '../realise/executable.ts';
@@ -35,7 +35,7 @@ const mostWaste = 4;
 
 /** What the structure is at a call, or at a size that was tried. */
 export interface Fitted {
-  readonly values: Values;
+  readonly values: SizeValues;
   readonly leaves: readonly number[];
 }
 
@@ -46,11 +46,11 @@ export interface Recorder {
 }
 
 export class Family {
-  readonly structure: Structure;
+  readonly structure: SizeStructure;
   readonly constraints: Constraints;
-  readonly #sizes: Sizes;
+  readonly #sizes: VaryingSizes;
   readonly #dims: readonly Dim[];
-  readonly #tried: readonly { readonly at: Assignment; readonly values: Values }[];
+  readonly #tried: readonly { readonly at: Assignment; readonly values: SizeValues }[];
   readonly #isScalar: readonly boolean[];
   readonly #levels: ReadonlyMap<string, readonly number[]>;
   readonly #isDeclared: boolean;
@@ -59,8 +59,8 @@ export class Family {
   readonly #name: string;
 
   constructor(made: {
-    readonly structure: Structure;
-    readonly sizes: Sizes;
+    readonly structure: SizeStructure;
+    readonly sizes: VaryingSizes;
     readonly constraints: Constraints;
     readonly dims: readonly Dim[];
     readonly tried: readonly { readonly at: Assignment; readonly traced: Traced }[];
@@ -167,11 +167,11 @@ export class Family {
     return fits ? bound(ready.made, traced, leaves, this.#all(values, variant)) : undefined;
   }
 
-  #valueOf(values: Values, num: Varying): number {
+  #valueOf(values: SizeValues, num: VaryingNumber): number {
     return values.get(num) ?? this.#sizes.complete(values, [num])?.get(num) ?? Infinity;
   }
 
-  #all(values: Values, { scalars }: Variant): Values {
+  #all(values: SizeValues, { scalars }: Variant): SizeValues {
     return (
       this.#sizes.complete(
         values,
@@ -205,7 +205,7 @@ export class Family {
     return { variant, executable: new Executable(graph, options, this.#find, reason) };
   }
 
-  #sample(at: Assignment, recorder: Recorder): Values | undefined {
+  #sample(at: Assignment, recorder: Recorder): SizeValues | undefined {
     try {
       return this.fit(recorder.at(at))?.values;
     } catch (error) {
@@ -215,7 +215,7 @@ export class Family {
   }
 
   /** What a number is made of: the name of a dim, or of all that there are. */
-  #describe(num: Varying): string {
+  #describe(num: VaryingNumber): string {
     const isOf = ({ name }: Dim): boolean =>
       this.#tried.every(({ at, values }) => values.get(num) === at.get(name));
     const own = this.#dims.find(isOf);
@@ -227,7 +227,7 @@ function bound(
   { variant, executable }: NonNullable<Ready['made']>,
   { graph, scalarIndices }: Traced,
   leaves: readonly number[],
-  values: Values,
+  values: SizeValues,
 ): Bound {
   /** Places of parameters among those of their kind. */
   let [tensors, numbers] = [0, 0];
@@ -256,6 +256,6 @@ function total(at: Assignment): number {
 }
 
 /** Whether any number of a structure varies. */
-export function varies({ parts }: Structure): boolean {
+export function varies({ parts }: SizeStructure): boolean {
   return parts.some(({ shape, attrs }) => [...shape, ...Object.values(attrs).flat()].some(isVarying));
 }

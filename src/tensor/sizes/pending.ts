@@ -6,8 +6,8 @@
 import { SinterError } from '../../errors.ts';
 import { scalarType } from '../../ir/dtype.ts';
 import { generalise, match, type Matched } from '../../ir/sizes/recording.ts';
-import { isVarying, Sizes, type Values, type Varying } from '../../ir/sizes/size.ts';
-import type { RecordedPart, Recording, Structure } from '../../ir/sizes/structure.ts';
+import { isVarying, VaryingSizes, type SizeValues, type VaryingNumber } from '../../ir/sizes/size.ts';
+import type { RecordedPart, SizeRecording, SizeStructure } from '../../ir/sizes/structure.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
 import { knownLike, noteShared, type Shared } from '../realise/cache.ts';
 import { Executable } from '../realise/executable.ts';
@@ -30,7 +30,7 @@ const mostWaste = 4;
 const leastRoom = 16;
 
 /** A recording, in which numbers that are made to differ are leaves behind the others. */
-function recordingOf({ parts, literals, outputs, purposes, leafCount }: Sized): Recording {
+function recordingOf({ parts, literals, outputs, purposes, leafCount }: Sized): SizeRecording {
   let next = leafCount;
   const own = parts.map((part): RecordedPart => {
     return isMade(part, purposes) ? { ...part, kind: 'leaf', number: next++ } : part;
@@ -59,25 +59,25 @@ function madeNumbers({ parts, literals, purposes }: Sized): number[] {
 
 interface Ready {
   /** How great the sizes are at most from which the others follow. */
-  readonly upTo: Values;
+  readonly upTo: SizeValues;
   readonly variant: Variant;
   readonly executable: Executable;
 }
 
 class PendingFamily {
-  readonly #structure: Structure;
-  readonly #sizes: Sizes;
+  readonly #structure: SizeStructure;
+  readonly #sizes: VaryingSizes;
   readonly #leafCount: number;
   readonly #ready: Ready[] = [];
   #isRefused = false;
 
-  constructor(structure: Structure, sizes: Sizes, leafCount: number) {
+  constructor(structure: SizeStructure, sizes: VaryingSizes, leafCount: number) {
     this.#structure = structure;
     this.#sizes = sizes;
     this.#leafCount = leafCount;
   }
 
-  fit(skeleton: Sized, recording: Recording): Matched | undefined {
+  fit(skeleton: Sized, recording: SizeRecording): Matched | undefined {
     if (skeleton.leafCount !== this.#leafCount) return undefined;
     return match(this.#structure, recording, this.#sizes);
   }
@@ -104,7 +104,7 @@ class PendingFamily {
     };
   }
 
-  #readyFor(values: Values, skeleton: Skeleton<unknown>): Ready | undefined {
+  #readyFor(values: SizeValues, skeleton: Skeleton<unknown>): Ready | undefined {
     const fitting = this.#ready.find(
       (ready) =>
         [...ready.upTo].every(([num, most]) => {
@@ -120,14 +120,14 @@ class PendingFamily {
     return made;
   }
 
-  #fits({ capacities }: Variant, values: Values): boolean {
+  #fits({ capacities }: Variant, values: SizeValues): boolean {
     return [...capacities].every(([num, capacity]) => {
       const value = values.get(num) ?? this.#sizes.complete(values, [num])?.get(num) ?? Infinity;
       return value <= capacity;
     });
   }
 
-  #make(values: Values, skeleton: Skeleton<unknown>): Ready | undefined {
+  #make(values: SizeValues, skeleton: Skeleton<unknown>): Ready | undefined {
     const { upTo, all } = roomFor(this.#structure, values);
     let variant: Variant;
     try {
@@ -155,13 +155,16 @@ class PendingFamily {
  * The numbers of a recording at greater sizes: those from which others follow (`upTo`) at the next
  * power of two, and what follows from them as in the recordings that there are.
  */
-function roomFor(structure: Structure, values: Values): { readonly upTo: Values; readonly all: Values } {
-  const upTo: Values = new Map();
-  const all: Values = new Map();
+function roomFor(
+  structure: SizeStructure,
+  values: SizeValues,
+): { readonly upTo: SizeValues; readonly all: SizeValues } {
+  const upTo: SizeValues = new Map();
+  const all: SizeValues = new Map();
   const ofShapes = new Set(structure.parts.flatMap(({ shape }) => shape.filter(isVarying)));
   const whole = [...values.keys()].filter((num) => num.values.every((value) => Number.isSafeInteger(value)));
-  const total = (num: Varying): number => num.values.reduce((sum, value) => sum + value, 0);
-  const rank = (num: Varying): number => (ofShapes.has(num) ? 0 : 1);
+  const total = (num: VaryingNumber): number => num.values.reduce((sum, value) => sum + value, 0);
+  const rank = (num: VaryingNumber): number => (ofShapes.has(num) ? 0 : 1);
   for (const num of whole.sort((a, b) => rank(a) - rank(b) || total(a) - total(b))) {
     const roots = [...upTo.keys()];
     const follows =
@@ -185,7 +188,12 @@ function firstOf<T, R>(items: readonly T[], of: (item: T) => R | undefined): R |
   return undefined;
 }
 
-function productOf(a: Varying, b: Varying, num: Varying, upTo: Values): number | undefined {
+function productOf(
+  a: VaryingNumber,
+  b: VaryingNumber,
+  num: VaryingNumber,
+  upTo: SizeValues,
+): number | undefined {
   const by = num.values[0]! / (a.values[0]! * b.values[0]!);
   const isProduct = num.values.every((value, i) => value === by * a.values[i]! * b.values[i]!);
   return isProduct ? by * upTo.get(a)! * upTo.get(b)! : undefined;
@@ -226,7 +234,7 @@ function planOf(skeleton: Skeleton<Storage>): Shared | undefined {
   }
   const before = knownLike(skeleton, mostSizes).map(sized);
   if (before.length < leastBefore) return undefined;
-  const sizes = new Sizes();
+  const sizes = new VaryingSizes();
   const structure = generalise([recording, ...before.map(recordingOf)], sizes);
   if (!('parts' in structure) || !varies(structure)) return undefined;
   const family = new PendingFamily(structure, sizes, own.leafCount);

@@ -5,8 +5,8 @@
 
 import { SinterError, TensorError } from '../../errors.ts';
 import { generalise } from '../../ir/sizes/recording.ts';
-import type { Structure } from '../../ir/sizes/structure.ts';
-import { Sizes } from '../../ir/sizes/size.ts';
+import type { SizeStructure } from '../../ir/sizes/structure.ts';
+import { VaryingSizes } from '../../ir/sizes/size.ts';
 import type { Traced } from '../compile/trace-function.ts';
 import type { Executable, FindSchedules } from '../realise/executable.ts';
 import { counts } from '../report/stats.ts';
@@ -21,7 +21,7 @@ export type { Bound } from './family.ts';
 const mostFamilies = 8;
 
 /** A function that is tried at sizes, with what it was called with. */
-export interface Call extends Recorder {
+export interface TriedCall extends Recorder {
   /** Sizes of its arguments that do not vary. */
   readonly fixed: ReadonlySet<number>;
 }
@@ -69,7 +69,7 @@ export class Symbolic {
   }
 
   /** The program for a call; undefined where it is compiled for its own sizes. */
-  bind(traced: Traced, at: Assignment, call: Call): Bound | undefined {
+  bind(traced: Traced, at: Assignment, call: TriedCall): Bound | undefined {
     const known = this.#bindKnown(traced, at, call);
     if (known !== undefined && known !== 'wasteful') return known;
     const all = [...this.declared.dims.values()];
@@ -104,7 +104,7 @@ export class Symbolic {
     return undefined;
   }
 
-  #bindKnown(traced: Traced, at: Assignment, call: Call): ReturnType<Family['bind']> {
+  #bindKnown(traced: Traced, at: Assignment, call: TriedCall): ReturnType<Family['bind']> {
     let isWasteful = false;
     for (const family of this.#families) {
       const fitted = family.fit(traced);
@@ -116,11 +116,11 @@ export class Symbolic {
   }
 
   /** Tries the function at sizes until its recordings are one structure. */
-  #family(at: Assignment, call: Call, dims: readonly Dim[]): Family | undefined {
+  #family(at: Assignment, call: TriedCall, dims: readonly Dim[]): Family | undefined {
     const constraints = this.#constraints(at, call, dims);
     let difference: ReturnType<typeof generalise> | undefined;
     for (let turn = 0; turn < 3; turn++) {
-      const sizes = new Sizes();
+      const sizes = new VaryingSizes();
       const joints = jointsOf(dims, constraints);
       const tried = witnessesOf(joints, call.fixed, turn).map((sizesOf) => ({
         at: sizesOf,
@@ -138,7 +138,7 @@ export class Symbolic {
       }
       difference = made;
     }
-    const { node, other } = difference as Exclude<typeof difference, Structure | undefined>;
+    const { node, other } = difference as Exclude<typeof difference, SizeStructure | undefined>;
     const names = dims.map(({ name }) => name).join(', ');
     throw new SinterError(
       'E_UNSUPPORTED',
@@ -148,8 +148,8 @@ export class Symbolic {
   }
 
   #made(
-    structure: Structure,
-    sizes: Sizes,
+    structure: SizeStructure,
+    sizes: VaryingSizes,
     constraints: Constraints,
     tried: readonly { readonly at: Assignment; readonly traced: Traced }[],
     dims: readonly Dim[],
@@ -159,7 +159,7 @@ export class Symbolic {
   }
 
   /** What sizes have to do with one another, so that the function can be recorded at all. */
-  #constraints(at: Assignment, call: Call, dims: readonly Dim[]): Constraints {
+  #constraints(at: Assignment, call: TriedCall, dims: readonly Dim[]): Constraints {
     const attempt = (constraints: Constraints): unknown => {
       try {
         for (const sizes of witnessesOf(jointsOf(dims, constraints), call.fixed, 0)) call.at(sizes);

@@ -3,7 +3,7 @@
 // the least recently used are dropped. The list holds weak references: an unreachable copy is
 // garbage-collected, and its device buffer is destroyed by a finalizer.
 
-import type { Device, DeviceBuffer } from '../../runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../runtime/device.ts';
 import { counts } from '../report/stats.ts';
 
 const evictableBudget = 256 * 2 ** 20;
@@ -23,14 +23,14 @@ const collected = new FinalizationRegistry<number>(discount);
 
 export class Resident {
   readonly device: Device;
-  readonly buffer: DeviceBuffer;
+  readonly buffer: DeviceAllocation;
   /** The memory is somebody else's too: never to be written over. */
   readonly isLent: boolean;
   /** Its weak reference in the list of evictable copies. */
   #entry: WeakRef<Resident> | undefined = undefined;
   #owners = 1;
 
-  constructor(device: Device, buffer: DeviceBuffer, isLent = false) {
+  constructor(device: Device, buffer: DeviceAllocation, isLent = false) {
     this.device = device;
     this.buffer = buffer;
     this.isLent = isLent;

@@ -8,11 +8,11 @@ import type { Reference } from './references.ts';
 /**
  * Calls a workload once with what the last call left behind; gives the tensor that is its result.
  */
-export type Step = () => Tensor;
+export type WorkloadStep = () => Tensor;
 
 export interface TimedWorkload extends Workload {
   /** A step over these arguments, compiled where the workload is. */
-  readonly start: (args: readonly unknown[]) => Step;
+  readonly start: (args: readonly unknown[]) => WorkloadStep;
   /**
    * What the result must be, and how far it may be off, relative to the largest reference value.
    */

@@ -11,7 +11,7 @@ import type { Reference } from './references.ts';
 import { workload } from '../workload.ts';
 import { decodeAttentionTimed, gemvsTimed } from './decoding.ts';
 import { convTrainTimed, resnetTrainTimed } from './networks.ts';
-import type { Step, TimedWorkload } from './workload.ts';
+import type { WorkloadStep, TimedWorkload } from './workload.ts';
 
 /** A function compiled once and called with the same arguments each time. */
 function repeated<A extends unknown[]>(
@@ -22,7 +22,7 @@ function repeated<A extends unknown[]>(
   reference: () => Reference,
   tolerance = 2e-5,
 ): TimedWorkload {
-  const start = (given: readonly unknown[]): Step => {
+  const start = (given: readonly unknown[]): WorkloadStep => {
     const compiled = sn.compile(fn as (...args: unknown[]) => Tensor);
     return () => compiled(...given);
   };

@@ -4,7 +4,7 @@
 import type { LoopOp, RegisterType, Width } from '../../../src/codegen/loop/loop.ts';
 import { interpretLoop } from '../../support/interpret/run.ts';
 import { isWide } from '../../../src/ir/dtype.ts';
-import { elementwiseRows, facts, isElementwise, opNames, type Family } from '../../../src/ir/ops.ts';
+import { elementwiseRows, facts, isElementwise, opNames, type TypeFamily } from '../../../src/ir/ops.ts';
 import { emptyData, type HostData, type Scalar } from '../../../src/ir/value.ts';
 import { mapLoop } from '../run-loop.ts';
 import { randomInt, randomReal, randomUnit } from '../values.ts';
@@ -140,7 +140,7 @@ const otherCases: readonly Case[] = [
   ),
 ];
 
-const typesOf: Readonly<Record<Family, readonly RegisterType[]>> = {
+const typesOf: Readonly<Record<TypeFamily, readonly RegisterType[]>> = {
   float: ['f32'],
   integer: integers,
   number: numbers,

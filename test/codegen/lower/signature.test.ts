@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { scheduleKernels, optimise } from '../../../src/compile.ts';
 import { signatureOf } from '../../../src/codegen/lower/signature.ts';
-import type { Bound } from '../../../src/codegen/template/shared/frame.ts';
+import type { BoundBuffer } from '../../../src/codegen/template/shared/frame.ts';
 import { CompilerBug } from '../../../src/errors.ts';
 import type { Node } from '../../../src/ir/graph.ts';
 import { offsetIndex, type IndexExpr } from '../../../src/ir/index-algebra/expr.ts';
@@ -44,11 +44,16 @@ const all: readonly (readonly [string, Kernel])[] = Object.keys(more).flatMap((n
 );
 
 /** Bindings as lowering makes them where nothing is written in place. */
-function boundOf({ reads, writes }: Kernel): Bound[] {
+function boundOf({ reads, writes }: Kernel): BoundBuffer[] {
   const results = [...new Set(writes.map(({ node }) => node))];
   return [
-    ...reads.map((node, i): Bound => ({ name: `in${i}`, access: 'read', nodes: [node], written: false })),
-    ...results.map((node, i): Bound => ({
+    ...reads.map((node, i): BoundBuffer => ({
+      name: `in${i}`,
+      access: 'read',
+      nodes: [node],
+      written: false,
+    })),
+    ...results.map((node, i): BoundBuffer => ({
       name: `out${i}`,
       access: 'read_write',
       nodes: [node],

@@ -4,7 +4,7 @@
 
 import { DeviceError } from '../../../src/errors.ts';
 import { checkProgram } from '../../../src/runtime/check.ts';
-import type { Device, DeviceBuffer, DeviceFacts, LoadedProgram } from '../../../src/runtime/device.ts';
+import type { Device, DeviceAllocation, DeviceFacts, LoadedProgram } from '../../../src/runtime/device.ts';
 import type { Program, ProgramStep, ProgramTileMap } from '../../../src/runtime/program.ts';
 import { Driver, type Address, type Parameter } from './driver.ts';
 import { orders, type Order } from './standin.ts';
@@ -35,7 +35,7 @@ const facts: DeviceFacts = {
   },
 };
 
-class Memory implements DeviceBuffer {
+class Memory implements DeviceAllocation {
   readonly bytes: number;
   readonly address: Address;
   readonly #driver: Driver;
@@ -69,14 +69,14 @@ class StrictDevice implements Device {
   get lost(): boolean {
     return this.#lost;
   }
-  allocate(bytes: number): DeviceBuffer {
+  allocate(bytes: number): DeviceAllocation {
     return new Memory(this.#driver, bytes);
   }
-  write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+  write(buffer: DeviceAllocation, bytes: Uint8Array): void {
     const types = [P, 'void *', 'size_t'];
     if (bytes.length > 0) this.#driver.call('cuMemcpyHtoD_v2', types, addressOf(buffer), bytes, bytes.length);
   }
-  async read(buffer: DeviceBuffer, bytes: number): Promise<Uint8Array> {
+  async read(buffer: DeviceAllocation, bytes: number): Promise<Uint8Array> {
     this.#deliver();
     const into = new Uint8Array(bytes);
     return bytes === 0 ? into : this.#driver.download(addressOf(buffer), into);
@@ -130,7 +130,7 @@ class StrictDevice implements Device {
   }
 }
 
-function addressOf(buffer: DeviceBuffer): Address {
+function addressOf(buffer: DeviceAllocation): Address {
   if (!(buffer instanceof Memory)) throw new DeviceError('E_VALIDATION', name, 'a buffer of another device');
   return buffer.address;
 }

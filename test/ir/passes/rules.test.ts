@@ -6,7 +6,7 @@ import { parse } from '../../../src/ir/text/parse.ts';
 import { canonicalise, canonicalRules } from '../../../src/ir/passes/canonicalise.ts';
 import { deadCodeRules, removeDeadCode } from '../../../src/ir/passes/dead-code.ts';
 import { foldConstants, foldRules } from '../../../src/ir/passes/fold.ts';
-import { rulePass, type Rule } from '../../../src/ir/passes/rules.ts';
+import { rulePass, type RewriteRule } from '../../../src/ir/passes/rules.ts';
 import { simplify, simplifyRules } from '../../../src/ir/passes/simplify.ts';
 import { print } from '../../../src/ir/text/print.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
@@ -57,7 +57,7 @@ function expectSameResults(before: Graph, after: Graph): void {
   }
 }
 
-function checkRules(rules: readonly Rule[], examples: readonly Example[]): void {
+function checkRules(rules: readonly RewriteRule[], examples: readonly Example[]): void {
   for (const rule of rules) {
     const own = examples.filter(([name]) => name === rule.name);
     test(`${rule.name}: ${rule.law}`, () => {
@@ -675,9 +675,9 @@ describe('removeDeadCode', () => {
 });
 
 describe('rulePass', () => {
-  const swap: Rule = canonicalRules.find(({ name }) => name === 'older-left')!;
+  const swap: RewriteRule = canonicalRules.find(({ name }) => name === 'older-left')!;
   test('reports rules that undo each other', () => {
-    const back: Rule = {
+    const back: RewriteRule = {
       ...swap,
       apply: (node, b) => b.add('add', [node.inputs[1]!, node.inputs[0]!], {}) as never,
     };
@@ -686,7 +686,7 @@ describe('rulePass', () => {
     );
   });
   test('reports a rule that changes a type', () => {
-    const wrong: Rule = {
+    const wrong: RewriteRule = {
       ...swap,
       name: 'wrong',
       apply: (node, b) => b.add('isNan', [node.inputs[0]!], {}) as never,

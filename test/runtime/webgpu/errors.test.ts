@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DeviceError } from '../../../src/errors.ts';
-import type { Device, DeviceBuffer } from '../../../src/runtime/device.ts';
+import type { Device, DeviceAllocation } from '../../../src/runtime/device.ts';
 import { WebGpuDevice } from '../../../src/runtime/webgpu/device.ts';
 import { openWebGpu } from '../../../src/runtime/webgpu/open.ts';
 import { openWithGpu } from '../devices.ts';
@@ -10,8 +10,8 @@ import { failure } from '../failure.ts';
 import { bytesOf, dispatch, f32, floatsOf, kernel, mapProgram, program, ramp } from '../programs.ts';
 
 let device: Device;
-let x: DeviceBuffer;
-let y: DeviceBuffer;
+let x: DeviceAllocation;
+let y: DeviceAllocation;
 const N = 64;
 beforeAll(async () => {
   device = await openWebGpu('webgpu:software');

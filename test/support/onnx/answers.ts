@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { ModelInput, Port } from '../../../src/onnx/index.ts';
 import type { Message, MessageName } from '../../../src/onnx/schema.ts';
-import { readTensor, type Stored } from '../../../src/onnx/weights.ts';
+import { readTensor, type StoredInitializer } from '../../../src/onnx/weights.ts';
 import { Value } from '../../../src/onnx/value.ts';
 import { decode } from '../../../src/onnx/wire.ts';
 import { knownStrings, stringsOf } from '../../../src/onnx/words.ts';
@@ -15,7 +15,7 @@ function fileOf<N extends MessageName>(name: N, path: string): Message<N> {
 }
 
 /** What a file holds: a tensor, a list, or no element. */
-type Answer = Stored | readonly Answer[] | null;
+type Answer = StoredInitializer | readonly Answer[] | null;
 
 function answerOf({ kind, isOptional }: Port, path: string): Answer {
   if (isOptional) {
@@ -53,7 +53,7 @@ export async function mismatch(
   value: Value,
   port: Port,
   path: string,
-  compare: (actual: Stored, expected: Stored) => string | undefined,
+  compare: (actual: StoredInitializer, expected: StoredInitializer) => string | undefined,
 ): Promise<string | undefined> {
   return differs(value, answerOf(port, path), compare);
 }
@@ -61,7 +61,7 @@ export async function mismatch(
 async function differs(
   value: Value,
   expected: Answer,
-  compare: (actual: Stored, expected: Stored) => string | undefined,
+  compare: (actual: StoredInitializer, expected: StoredInitializer) => string | undefined,
 ): Promise<string | undefined> {
   if (expected === null) return value.isAbsent ? undefined : `expected no element, got ${value.kind}`;
   if (isList(expected)) {

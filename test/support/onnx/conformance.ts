@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { isPlain } from '../../../src/onnx/ports/port.ts';
 import { loadOnnx, type ModelInput } from '../../../src/onnx/index.ts';
 import { decode } from '../../../src/onnx/wire.ts';
-import { readTensor, type Stored } from '../../../src/onnx/weights.ts';
+import { readTensor, type StoredInitializer } from '../../../src/onnx/weights.ts';
 import { fromHost } from '../../../src/tensor/recording/record.ts';
 import { inputOf, mismatch } from './answers.ts';
 
@@ -36,13 +36,17 @@ export interface Report extends Tally {
 }
 
 /** The tensor of a TensorProto file. */
-export function readPb(path: string): Stored {
+export function readPb(path: string): StoredInitializer {
   return readTensor(decode('Tensor', new Uint8Array(readFileSync(path))));
 }
 
 /** Why an output is not the expected one; undefined when it is. */
-export function difference(actual: Stored, expected: Stored, onlyType: boolean): string | undefined {
-  const show = ({ type, array }: Stored): string => `${type}[${array.shape.join(',')}]`;
+export function difference(
+  actual: StoredInitializer,
+  expected: StoredInitializer,
+  onlyType: boolean,
+): string | undefined {
+  const show = ({ type, array }: StoredInitializer): string => `${type}[${array.shape.join(',')}]`;
   if (show(actual) !== show(expected)) return `expected ${show(expected)}, got ${show(actual)}`;
   if (onlyType) return undefined;
   const { data } = expected.array;
@@ -76,7 +80,8 @@ export async function runCase(folder: string, onlyType = false): Promise<string 
         if (!files.includes(`output_${i}.pb`)) continue;
         const port = model.outputs[i]!;
         if (!isPlain(port) || port.isOptional || value.words !== undefined) {
-          const compare = (a: Stored, b: Stored): string | undefined => difference(a, b, onlyType);
+          const compare = (a: StoredInitializer, b: StoredInitializer): string | undefined =>
+            difference(a, b, onlyType);
           const problem = await mismatch(value, port, at('output', i), compare);
           if (problem !== undefined) return `output ${i}: ${problem}`;
           continue;

@@ -10,7 +10,7 @@ import {
   facts,
   opNames,
   type BinaryOp,
-  type Family,
+  type TypeFamily,
   type Monoid,
   type Op,
   type ScatterMode,
@@ -138,7 +138,7 @@ const plain = (draft: Draft, op: Op, inputs: readonly Node[]): Node => draft.add
 const unaryOps = opNames.filter((op): op is UnaryOp => facts(op).class === 'unary');
 const binaryOps = opNames.filter((op): op is BinaryOp => facts(op).class === 'binary');
 /** Results are of the operands' type, which is of one of the families. */
-const takes = (op: UnaryOp | BinaryOp, ...families: readonly Family[]): boolean =>
+const takes = (op: UnaryOp | BinaryOp, ...families: readonly TypeFamily[]): boolean =>
   elementwiseRows[op].gives === undefined && families.includes(elementwiseRows[op].takes);
 const anyUnary = unaryOps.filter((op) => takes(op, 'number'));
 const floatUnary: readonly UnaryOp[] = ['neg', ...unaryOps.filter((op) => takes(op, 'float'))];

@@ -1,14 +1,15 @@
 // Why something is compiled once more, in words: the nearest of what was compiled before, and what is new beside it.
 
 import { describe, expect, test } from 'vitest';
-import { differenceOf, ordinal, type Known } from '../../../src/tensor/report/reason.ts';
+import { differenceOf, ordinal, type KnownInput } from '../../../src/tensor/report/reason.ts';
 
-const f32 = (...shape: number[]): Known => ({ kind: 'tensor', dtype: 'f32', shape });
-const f16 = (...shape: number[]): Known => ({ kind: 'tensor', dtype: 'f16', shape });
-const text = (value: string): Known => ({ kind: 'static', value });
-const number: Known = { kind: 'number' };
+const f32 = (...shape: number[]): KnownInput => ({ kind: 'tensor', dtype: 'f32', shape });
+const f16 = (...shape: number[]): KnownInput => ({ kind: 'tensor', dtype: 'f16', shape });
+const text = (value: string): KnownInput => ({ kind: 'static', value });
+const number: KnownInput = { kind: 'number' };
 const names = (i: number): string => ['x', 'y', 'z'][i]!;
-const why = (now: Known[], ...before: Known[][]): string | undefined => differenceOf(now, before, names);
+const why = (now: KnownInput[], ...before: KnownInput[][]): string | undefined =>
+  differenceOf(now, before, names);
 
 describe('the difference', () => {
   test('of the first is that it is the first', () => {

@@ -7,10 +7,10 @@ import { integerRange, isComplex, isFloat, isWide, partType, type DType } from '
 import { dims } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { isExact } from '../../../src/ir/sizes/layout.ts';
-import type { Lowering, Sized } from '../../../src/ir/sizes/lowering.ts';
+import type { SizeLowering, SizedNode } from '../../../src/ir/sizes/lowering.ts';
 import { generalise, match, type Matched } from '../../../src/ir/sizes/recording.ts';
-import type { Structure } from '../../../src/ir/sizes/structure.ts';
-import { Sizes } from '../../../src/ir/sizes/size.ts';
+import type { SizeStructure } from '../../../src/ir/sizes/structure.ts';
+import { VaryingSizes } from '../../../src/ir/sizes/size.ts';
 import { scalarValue, variantOf } from '../../../src/ir/sizes/variant.ts';
 import { emptyData, hostArray, unpackBytes, type HostArray, type Scalar } from '../../../src/ir/value.ts';
 import type { HostTensor } from '../../../src/io/host.ts';
@@ -37,7 +37,7 @@ function poisonOf(poison: Exclude<Poison, 'nothing'>, dtype: DType): Scalar {
 }
 
 /** The operand with something else beyond its sizes. Where all elements are one, those are too. */
-function poisoned(ctx: Lowering, operand: Sized, poison: Poison): Sized {
+function poisoned(ctx: SizeLowering, operand: SizedNode, poison: Poison): SizedNode {
   if (poison === 'nothing') return operand;
   const value = poisonOf(poison, operand.node.dtype);
   return operand.axes.reduce(
@@ -126,7 +126,7 @@ const checked = [12, 23];
 
 /** What comes of an operation with axes that vary. */
 export async function outcomeOf(fn: Fn, inputs: Inputs, varied: Varied): Promise<Outcome> {
-  const sizes = new Sizes();
+  const sizes = new VaryingSizes();
   let recordings: Recorded[];
   try {
     recordings = [];
@@ -161,8 +161,8 @@ export async function outcomeOf(fn: Fn, inputs: Inputs, varied: Varied): Promise
 }
 
 async function difference(
-  structure: Structure,
-  sizes: Sizes,
+  structure: SizeStructure,
+  sizes: VaryingSizes,
   samples: readonly Matched['values'][],
   { traced, arrays }: Recorded,
   { values, leaves }: Matched,

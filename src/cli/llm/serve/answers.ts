@@ -3,7 +3,7 @@
 import type { Finish } from '../../../llm/index.ts';
 
 /** Which of the two interfaces for text was asked. */
-export type Kind = 'chat' | 'text';
+export type AnswerKind = 'chat' | 'text';
 
 /** What an answer is known by. */
 export interface Head {
@@ -26,7 +26,7 @@ const usage = ({ prompt, written }: Used): object => ({
 });
 
 /** An answer as a whole. */
-export function wholeAnswer(kind: Kind, head: Head, text: string, finish: Finish, used: Used): object {
+export function wholeAnswer(kind: AnswerKind, head: Head, text: string, finish: Finish, used: Used): object {
   const content =
     kind === 'chat' ? { message: { role: 'assistant', content: text, refusal: null } } : { text };
   return {
@@ -38,7 +38,7 @@ export function wholeAnswer(kind: Kind, head: Head, text: string, finish: Finish
 }
 
 /** An event: a piece of text, or why it ended. */
-export function pieceEvent(kind: Kind, head: Head, text: string | undefined, finish?: Finish): object {
+export function pieceEvent(kind: AnswerKind, head: Head, text: string | undefined, finish?: Finish): object {
   const content =
     kind === 'chat' ? { delta: text === undefined ? {} : { content: text } } : { text: text ?? '' };
   return chunk(kind, head, [{ index: 0, ...content, logprobs: null, finish_reason: finish ?? null }]);
@@ -51,11 +51,11 @@ export function firstEvent(head: Head): object {
 }
 
 /** The last event, where it was asked for: what the answer took. */
-export function usageEvent(kind: Kind, head: Head, used: Used): object {
+export function usageEvent(kind: AnswerKind, head: Head, used: Used): object {
   return { ...chunk(kind, head, []), usage: usage(used) };
 }
 
-function chunk(kind: Kind, head: Head, choices: readonly object[]): object {
+function chunk(kind: AnswerKind, head: Head, choices: readonly object[]): object {
   return { ...head, object: kind === 'chat' ? 'chat.completion.chunk' : 'text_completion', choices };
 }
 

@@ -3,52 +3,53 @@
 
 import type { ChatMessage, GenerateOptions } from '../../../llm/index.ts';
 import { showValue } from '../../../errors.ts';
-import { Refusal } from './refusal.ts';
+import { RequestRefusal } from './refusal.ts';
 
-const isPlainObject = (value: unknown): value is Body =>
+const isPlainObject = (value: unknown): value is JsonBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A body as JSON. */
-export type Body = Readonly<Record<string, unknown>>;
+export type JsonBody = Readonly<Record<string, unknown>>;
 
-function refuse(param: string, expected: string, value: unknown): Refusal {
-  return new Refusal(400, `'${param}' must be ${expected}, got ${showValue(value)}`, { param });
+function refuse(param: string, expected: string, value: unknown): RequestRefusal {
+  return new RequestRefusal(400, `'${param}' must be ${expected}, got ${showValue(value)}`, { param });
 }
 
 /** The body of a request. */
-export function bodyOf(text: string): Body {
+export function bodyOf(text: string): JsonBody {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Refusal(400, 'the body is no JSON');
+    throw new RequestRefusal(400, 'the body is no JSON');
   }
-  if (!isPlainObject(value)) throw new Refusal(400, `the body must be an object, got ${showValue(value)}`);
+  if (!isPlainObject(value))
+    throw new RequestRefusal(400, `the body must be an object, got ${showValue(value)}`);
   return value;
 }
 
-function numberAt(body: Body, param: string, least: number, most: number): number | undefined {
+function numberAt(body: JsonBody, param: string, least: number, most: number): number | undefined {
   const value = body[param] ?? undefined;
   if (value === undefined) return undefined;
   if (typeof value === 'number' && value >= least && value <= most) return value;
   throw refuse(param, `a number from ${least} to ${most}`, value);
 }
 
-function wholeAt(body: Body, param: string, least: number): number | undefined {
+function wholeAt(body: JsonBody, param: string, least: number): number | undefined {
   const value = numberAt(body, param, least, Number.MAX_SAFE_INTEGER);
   if (value === undefined || Number.isInteger(value)) return value;
   throw refuse(param, 'a whole number', value);
 }
 
 /** A field that is true or false; false where it is missing. */
-export function flagAt(body: Body, param: string): boolean {
+export function flagAt(body: JsonBody, param: string): boolean {
   const value = body[param] ?? false;
   if (typeof value === 'boolean') return value;
   throw refuse(param, 'true or false', value);
 }
 
 /** Whether a stream is to end with how many tokens there were. */
-export function wantsUsage(body: Body): boolean {
+export function wantsUsage(body: JsonBody): boolean {
   const options = body['stream_options'] ?? {};
   if (!isPlainObject(options)) throw refuse('stream_options', 'an object', options);
   return flagAt(options, 'include_usage');
@@ -69,10 +70,11 @@ const notServed: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** How the text is to be written. */
-export function writingAt(body: Body): GenerateOptions {
+export function writingAt(body: JsonBody): GenerateOptions {
   for (const [param, asks] of Object.entries(notServed)) {
     const value = body[param] ?? undefined;
-    if (value !== undefined && asks(value)) throw new Refusal(400, `'${param}' is not supported`, { param });
+    if (value !== undefined && asks(value))
+      throw new RequestRefusal(400, `'${param}' is not supported`, { param });
   }
   const most = wholeAt(body, 'max_completion_tokens', 1) ?? wholeAt(body, 'max_tokens', 1);
   const seed = wholeAt(body, 'seed', Number.MIN_SAFE_INTEGER);
@@ -91,7 +93,7 @@ export function writingAt(body: Body): GenerateOptions {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-function stopAt(body: Body): readonly string[] | undefined {
+function stopAt(body: JsonBody): readonly string[] | undefined {
   const value = body['stop'] ?? undefined;
   if (value === undefined) return undefined;
   const list: unknown = typeof value === 'string' ? [value] : value;
@@ -101,7 +103,7 @@ function stopAt(body: Body): readonly string[] | undefined {
 }
 
 /** A conversation: turns whose content is text, whole or in parts. */
-export function messagesAt(body: Body): readonly ChatMessage[] {
+export function messagesAt(body: JsonBody): readonly ChatMessage[] {
   const value = body['messages'];
   if (!Array.isArray(value) || value.length === 0)
     throw refuse('messages', 'a list of at least one turn', value);
@@ -119,25 +121,25 @@ function contentAt(param: string, value: unknown): string {
   if (!Array.isArray(value)) throw refuse(param, 'text or a list of parts', value);
   const texts = value.map((part: unknown) => {
     const isText = isPlainObject(part) && part['type'] === 'text' && typeof part['text'] === 'string';
-    if (!isText) throw new Refusal(400, `'${param}' has a part that is no text`, { param });
+    if (!isText) throw new RequestRefusal(400, `'${param}' has a part that is no text`, { param });
     return part['text'] as string;
   });
   return texts.join('');
 }
 
 /** A text, or the tokens of one. */
-export type Input = string | readonly number[];
+export type TextInput = string | readonly number[];
 
 /** One text or several, each as text or as tokens. */
-export function inputsAt(body: Body, param: string): readonly Input[] {
+export function inputsAt(body: JsonBody, param: string): readonly TextInput[] {
   const value = body[param];
   const isTokens = (one: unknown): boolean =>
     Array.isArray(one) && one.length > 0 && one.every((token) => Number.isInteger(token));
-  if (typeof value === 'string' || isTokens(value)) return [value as Input];
+  if (typeof value === 'string' || isTokens(value)) return [value as TextInput];
   const isList =
     Array.isArray(value) &&
     value.length > 0 &&
     value.every((one) => typeof one === 'string' || isTokens(one));
-  if (isList) return value as readonly Input[];
+  if (isList) return value as readonly TextInput[];
   throw refuse(param, 'text, tokens, or a list of these', value);
 }

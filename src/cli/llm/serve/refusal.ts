@@ -1,7 +1,7 @@
 // What a request is refused with: a status, and the body that OpenAI's clients read.
 
 /** A request that is not answered. */
-export class Refusal extends Error {
+export class RequestRefusal extends Error {
   readonly status: number;
   readonly param: string | undefined;
   readonly code: string | undefined;
@@ -16,9 +16,9 @@ export class Refusal extends Error {
 
 /** The body of an error. */
 export function errorBody(error: unknown): { readonly status: number; readonly body: object } {
-  const status = error instanceof Refusal ? error.status : 500;
+  const status = error instanceof RequestRefusal ? error.status : 500;
   const message = error instanceof Error ? error.message : String(error);
   const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error';
-  const { param = null, code = null } = error instanceof Refusal ? error : {};
+  const { param = null, code = null } = error instanceof RequestRefusal ? error : {};
   return { status, body: { error: { message, type, param, code } } };
 }

@@ -13,11 +13,11 @@ import {
   usageEvent,
   wholeAnswer,
   type Head,
-  type Kind,
+  type AnswerKind,
   type Used,
 } from './answers.ts';
-import { bodyOf, flagAt, inputsAt, messagesAt, wantsUsage, writingAt, type Body } from './fields.ts';
-import { errorBody, Refusal } from './refusal.ts';
+import { bodyOf, flagAt, inputsAt, messagesAt, wantsUsage, writingAt, type JsonBody } from './fields.ts';
+import { errorBody, RequestRefusal } from './refusal.ts';
 
 export interface ServeOptions {
   /** What the model is called by clients. */
@@ -33,7 +33,7 @@ export interface ServeOptions {
 /** Bytes that a body may have. */
 const mostBytes = 4 * 2 ** 20;
 
-type Answer = (body: Body, signal: AbortSignal, response: ServerResponse) => Promise<void>;
+type Answer = (body: JsonBody, signal: AbortSignal, response: ServerResponse) => Promise<void>;
 
 /** A server that is not listening yet. */
 export function modelServer(model: LanguageModel, options: ServeOptions): Server {
@@ -67,7 +67,7 @@ class Service {
 
   #fail(error: unknown, response: ServerResponse): void {
     const refused =
-      error instanceof SinterError && isClients(error) ? new Refusal(400, error.message) : error;
+      error instanceof SinterError && isClients(error) ? new RequestRefusal(400, error.message) : error;
     const { status, body } = errorBody(refused);
     if (status >= 500) this.#options.onError?.(error);
     if (response.headersSent) {
@@ -92,11 +92,11 @@ class Service {
       '/v1/embeddings': { post: (body, gone, to) => this.#embed(body, gone, to) },
     };
     const route = Object.hasOwn(known, pathname) ? known[pathname] : undefined;
-    if (route === undefined) throw new Refusal(404, `there is nothing at ${pathname}`);
+    if (route === undefined) throw new RequestRefusal(404, `there is nothing at ${pathname}`);
     const wanted = 'get' in route ? 'GET' : 'POST';
     if (request.method !== wanted) {
       response.setHeader('Allow', wanted);
-      throw new Refusal(405, `${pathname} takes ${wanted}, not ${String(request.method)}`);
+      throw new RequestRefusal(405, `${pathname} takes ${wanted}, not ${String(request.method)}`);
     }
     if ('get' in route) {
       send(response, 200, route.get);
@@ -105,7 +105,7 @@ class Service {
     const body = bodyOf(await textOf(request));
     const { model: asked } = body;
     if (asked !== undefined && asked !== name) {
-      throw new Refusal(404, `there is no model '${String(asked)}': this one is '${name}'`, {
+      throw new RequestRefusal(404, `there is no model '${String(asked)}': this one is '${name}'`, {
         param: 'model',
         code: 'model_not_found',
       });
@@ -117,7 +117,10 @@ class Service {
   async #inTurn(work: () => Promise<void>): Promise<void> {
     const { parallel, queue } = this.#options;
     if (this.#running >= parallel + queue) {
-      throw new Refusal(429, `${this.#running} requests are being answered or wait already; try again later`);
+      throw new RequestRefusal(
+        429,
+        `${this.#running} requests are being answered or wait already; try again later`,
+      );
     }
     this.#running++;
     try {
@@ -127,22 +130,27 @@ class Service {
     }
   }
 
-  async #chat(body: Body, signal: AbortSignal, response: ServerResponse): Promise<void> {
+  async #chat(body: JsonBody, signal: AbortSignal, response: ServerResponse): Promise<void> {
     const generation = this.#model.chat(messagesAt(body), { ...writingAt(body), signal });
     await this.#write('chat', generation, body, response);
   }
 
-  async #complete(body: Body, signal: AbortSignal, response: ServerResponse): Promise<void> {
+  async #complete(body: JsonBody, signal: AbortSignal, response: ServerResponse): Promise<void> {
     const [prompt, ...more] = inputsAt(body, 'prompt');
     if (prompt === undefined || more.length > 0) {
-      throw new Refusal(400, "'prompt' must be one text", { param: 'prompt' });
+      throw new RequestRefusal(400, "'prompt' must be one text", { param: 'prompt' });
     }
     const usual = body['max_tokens'] === undefined ? { maxTokens: 16 } : {};
     const generation = this.#model.generate(prompt, { ...usual, ...writingAt(body), signal });
     await this.#write('text', generation, body, response);
   }
 
-  async #write(kind: Kind, generation: Generation, body: Body, response: ServerResponse): Promise<void> {
+  async #write(
+    kind: AnswerKind,
+    generation: Generation,
+    body: JsonBody,
+    response: ServerResponse,
+  ): Promise<void> {
     const streams = flagAt(body, 'stream');
     const withUsage = streams && wantsUsage(body);
     const id = `${kind === 'chat' ? 'chatcmpl' : 'cmpl'}-${randomUUID()}`;
@@ -171,13 +179,15 @@ class Service {
     response.end('data: [DONE]\n\n');
   }
 
-  async #embed(body: Body, signal: AbortSignal, response: ServerResponse): Promise<void> {
+  async #embed(body: JsonBody, signal: AbortSignal, response: ServerResponse): Promise<void> {
     const format = body['encoding_format'] ?? 'float';
     if (format !== 'float' && format !== 'base64') {
-      throw new Refusal(400, "'encoding_format' must be float or base64", { param: 'encoding_format' });
+      throw new RequestRefusal(400, "'encoding_format' must be float or base64", {
+        param: 'encoding_format',
+      });
     }
     if (body['dimensions'] !== undefined) {
-      throw new Refusal(400, "'dimensions' is not supported", { param: 'dimensions' });
+      throw new RequestRefusal(400, "'dimensions' is not supported", { param: 'dimensions' });
     }
     const vectors: Float32Array[] = [];
     let tokens = 0;
@@ -206,7 +216,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size > mostBytes) throw new Refusal(413, `the body has more than ${mostBytes} bytes`);
+    if (size > mostBytes) throw new RequestRefusal(413, `the body has more than ${mostBytes} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');

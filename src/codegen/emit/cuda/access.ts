@@ -2,18 +2,18 @@
 // by element; consecutive elements that are aligned are reached by one access of up to 16 bytes.
 
 import { CompilerBug } from '../../../errors.ts';
-import { isMultiple, type Known } from '../../loop/divisible.ts';
+import { isMultiple, type KnownDivisors } from '../../loop/divisible.ts';
 import type { LoopBuffer, Stmt, Value, Width } from '../../loop/loop.ts';
 import type { Names } from '../shared/names.ts';
 import { call, component, infix, primary, subscript, type Term } from '../shared/term.ts';
-import type { Prelude } from './prelude.ts';
+import type { CudaPrelude } from './prelude.ts';
 import { isLong } from './types.ts';
 
 /** The part of the emitter that the spelling of accesses uses. */
-export interface Scribe {
-  readonly prelude: Prelude;
+export interface CudaScribe {
+  readonly prelude: CudaPrelude;
   readonly names: Names;
-  readonly known: Known;
+  readonly known: KnownDivisors;
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   value(value: Value): Term;
   /** A value that is written more than once: named first unless it is a name or a constant. */
@@ -21,14 +21,14 @@ export interface Scribe {
   line(text: string): void;
 }
 
-function placeOf(scribe: Scribe, name: string): { readonly array: Term; readonly buffer: LoopBuffer } {
+function placeOf(scribe: CudaScribe, name: string): { readonly array: Term; readonly buffer: LoopBuffer } {
   const buffer = scribe.buffers.get(name);
   if (buffer === undefined) throw new CompilerBug('CUDA emitter', `no buffer is called ${name}`);
   return { array: primary(scribe.names.buffer(name)), buffer };
 }
 
 /** The expression that reads `value.width` elements. */
-export function spellLoad(scribe: Scribe, value: Extract<Value, { kind: 'load' }>): Term {
+export function spellLoad(scribe: CudaScribe, value: Extract<Value, { kind: 'load' }>): Term {
   const { width, type, index } = value;
   const { prelude } = scribe;
   const { array, buffer } = placeOf(scribe, value.buffer);
@@ -48,7 +48,7 @@ export function spellLoad(scribe: Scribe, value: Extract<Value, { kind: 'load' }
 }
 
 /** Writes the lines of a store. */
-export function spellStore(scribe: Scribe, stmt: Extract<Stmt, { kind: 'store' }>): void {
+export function spellStore(scribe: CudaScribe, stmt: Extract<Stmt, { kind: 'store' }>): void {
   const { index, value } = stmt;
   const { prelude } = scribe;
   const { array, buffer } = placeOf(scribe, stmt.buffer);
@@ -71,7 +71,7 @@ export function spellStore(scribe: Scribe, stmt: Extract<Stmt, { kind: 'store' }
 }
 
 /** Writes the line of an atomic statement. */
-export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
+export function spellAtomic(scribe: CudaScribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
   const { array } = placeOf(scribe, stmt.buffer);
   const { op, value } = stmt;
   const at = primary(`&${subscript(array, scribe.value(stmt.index).text).text}`);

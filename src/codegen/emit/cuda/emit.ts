@@ -10,13 +10,13 @@ import type { Loop, Value } from '../../loop/loop.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { call, choice, component, infix, primary, type Term } from '../shared/term.ts';
-import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
+import { spellAtomic, spellLoad, spellStore, type CudaScribe } from './access.ts';
 import { spellMatrix } from './matrix.ts';
 import { literal } from './literal.ts';
 import { isTaken } from './names.ts';
-import { Prelude } from './prelude.ts';
+import { CudaPrelude } from './prelude.ts';
 import { layShared, type SharedPlan } from './shared.ts';
-import { spell, type Site } from './spelling.ts';
+import { spell, type CudaSite } from './spelling.ts';
 import { flatThread, spellWarp } from './warp.ts';
 import { spellWarpgroup, tileMapsOf } from './warpgroup.ts';
 
@@ -43,9 +43,9 @@ export function emitCuda(loop: Loop): CudaKernel {
 /** Characters of a line of parameters. */
 const widest = 100;
 
-class Emitter extends CTextEmitter implements Scribe {
+class Emitter extends CTextEmitter implements CudaScribe {
   readonly #shared: SharedPlan;
-  readonly prelude = new Prelude();
+  readonly prelude = new CudaPrelude();
 
   constructor(loop: Loop, shared: SharedPlan) {
     super(loop, isTaken);
@@ -143,7 +143,7 @@ class Emitter extends CTextEmitter implements Scribe {
           const [yes, no] = value.args.slice(1).map((arg) => this.value(arg));
           return this.short(choice(this.value(test.arg), yes!, no!), value);
         }
-        const site: Site = {
+        const site: CudaSite = {
           type: value.type,
           width: value.width,
           args: value.args.map((arg) => this.value(arg)),

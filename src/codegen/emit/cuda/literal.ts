@@ -3,13 +3,13 @@
 
 import type { RegisterType, Value } from '../../loop/loop.ts';
 import { level, primary, type Term } from '../shared/term.ts';
-import type { Prelude } from './prelude.ts';
+import type { CudaPrelude } from './prelude.ts';
 import { isLong } from './types.ts';
 
 /** A constant in every lane. */
 export function literal(
   { value, type, width, exact }: Extract<Value, { kind: 'constant' }>,
-  prelude: Prelude,
+  prelude: CudaPrelude,
 ): Term {
   const text = isLong(type) ? longLiteral(value, type, exact) : scalarLiteral(value, type);
   if (width > 1) return primary(`${prelude.splat(type, width)}(${text})`);

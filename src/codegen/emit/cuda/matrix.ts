@@ -3,10 +3,10 @@
 
 import type { MatrixStmt } from '../../loop/loop.ts';
 import { call, choice, component, infix, primary, type Term } from '../shared/term.ts';
-import type { Scribe } from './access.ts';
+import type { CudaScribe } from './access.ts';
 
 /** Writes the lines of a statement. */
-export function spellMatrix(scribe: Scribe, stmt: MatrixStmt): void {
+export function spellMatrix(scribe: CudaScribe, stmt: MatrixStmt): void {
   const { prelude, names } = scribe;
   const pointer = (buffer: string, index: Term): Term => infix('+', primary(names.buffer(buffer)), index);
   const define = (name: string, type: string, value: Term): void =>

@@ -11,7 +11,7 @@ import { elementName, isLong, lanes, packName, typeName } from './types.ts';
 const inline = '__device__ __forceinline__';
 
 /** What one kernel needs in front of it. */
-export class Prelude {
+export class CudaPrelude {
   readonly #texts = new Map<string, string>();
 
   /** The name of a function or type of the table, from then on part of the prelude. */

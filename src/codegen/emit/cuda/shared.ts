@@ -3,7 +3,7 @@
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop } from '../../loop/loop.ts';
-import type { Prelude } from './prelude.ts';
+import type { CudaPrelude } from './prelude.ts';
 
 /** Bytes of shared memory that a kernel may declare with their size. */
 const staticBytes = 49_152;
@@ -14,13 +14,13 @@ export interface SharedPlan {
   /** What the launch must ask for; 0 where the kernel declares arrays. */
   readonly dynamicBytes: number;
   /** The lines at the kernel's start; `spelled` gives a buffer's identifier. */
-  declarations(spelled: (name: string) => string, prelude: Prelude): readonly string[];
+  declarations(spelled: (name: string) => string, prelude: CudaPrelude): readonly string[];
 }
 
 /** What is declared: an array, and at which multiple of bytes it begins. */
 interface Region {
   readonly name: string;
-  readonly type: (prelude: Prelude) => string;
+  readonly type: (prelude: CudaPrelude) => string;
   readonly elements: number;
   readonly bytes: number;
   readonly alignment: number;

@@ -9,11 +9,11 @@ import type { LoopOp, RegisterOp, RegisterType, Width } from '../../loop/loop.ts
 import { isPowerOfTwo } from '../../loop/ranges.ts';
 import { call, choice, infix, prefix, primary, type BinaryOperator, type Term } from '../shared/term.ts';
 import { literal } from './literal.ts';
-import type { Prelude } from './prelude.ts';
+import type { CudaPrelude } from './prelude.ts';
 import { isLong } from './types.ts';
 
 /** One use of an operation. */
-export interface Site {
+export interface CudaSite {
   readonly type: RegisterType;
   readonly width: Width;
   readonly args: readonly Term[];
@@ -23,11 +23,11 @@ export interface Site {
   readonly last: number | undefined;
   /** Signed integers are known not to wrap around. */
   readonly bounded: boolean;
-  readonly prelude: Prelude;
+  readonly prelude: CudaPrelude;
 }
 
 /** Writes a scalar operation. */
-type Spelling = (site: Site) => Term;
+type Spelling = (site: CudaSite) => Term;
 
 const operator =
   (op: BinaryOperator): Spelling =>
@@ -253,7 +253,7 @@ const operators: Partial<Record<LoopOp, BinaryOperator>> = {
 };
 
 /** The expression for an operation. */
-export function spell(op: LoopOp, site: Site): Term {
+export function spell(op: LoopOp, site: CudaSite): Term {
   const { width, types, prelude, args } = site;
   if (width === 1) return table[op](site);
   if (op === 'philox') return call(prelude.use('philox_block'), args);

@@ -5,7 +5,7 @@
 import type { Monoid } from '../../../ir/ops.ts';
 import type { Loop, LoopOp, Stmt } from '../../loop/loop.ts';
 import { call, component, infix, primary, type Term } from '../shared/term.ts';
-import type { Prelude } from './prelude.ts';
+import type { CudaPrelude } from './prelude.ts';
 import { spell } from './spelling.ts';
 
 const operations = {
@@ -31,7 +31,7 @@ export function spellWarp(
   { monoid, value: { type, width } }: Extract<Stmt, { kind: 'subgroupReduce' }>,
   value: Term,
   loop: Loop,
-  prelude: Prelude,
+  prelude: CudaPrelude,
 ): Term {
   const [x, y, z] = loop.workgroup;
   const threads = x * y * z;

@@ -5,10 +5,10 @@ import { CompilerBug } from '../../../errors.ts';
 import type { ProgramTileMap } from '../../../runtime/program.ts';
 import type { Loop, TileOperand, Value, WarpgroupStmt } from '../../loop/loop.ts';
 import { call, infix, primary, type Term } from '../shared/term.ts';
-import type { Scribe } from './access.ts';
+import type { CudaScribe } from './access.ts';
 
 /** Writes the lines of a statement. */
-export function spellWarpgroup(scribe: Scribe, stmt: WarpgroupStmt): void {
+export function spellWarpgroup(scribe: CudaScribe, stmt: WarpgroupStmt): void {
   const { prelude, names } = scribe;
   const place = (name: string, index: Value): Term =>
     infix('+', primary(names.buffer(name)), scribe.value(index));

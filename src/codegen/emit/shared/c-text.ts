@@ -2,10 +2,10 @@
 // statements that such languages write alike. A language adds how it declares variables, its
 // expressions, and the statements of its own.
 
-import { divisors, type Known } from '../../loop/divisible.ts';
+import { divisors, type KnownDivisors } from '../../loop/divisible.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import { nameTable, type Names } from './names.ts';
-import { rangesOf, type Ranges } from '../../loop/ranges.ts';
+import { rangesOf, type ValueRanges } from '../../loop/ranges.ts';
 import { atLeast, level, primary, type Term } from './term.ts';
 
 /** Statements that languages differ in. */
@@ -17,8 +17,8 @@ const longest = 240;
 export abstract class CTextEmitter {
   protected readonly loop: Loop;
   readonly names: Names;
-  readonly known: Known;
-  protected readonly ranges: Ranges;
+  readonly known: KnownDivisors;
+  protected readonly ranges: ValueRanges;
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   readonly #lines: string[] = [];
   #indent = '  ';

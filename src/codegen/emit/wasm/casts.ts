@@ -4,14 +4,14 @@
 
 import type { RegisterType, Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
-import { lanewise, type Spelling } from './integers.ts';
+import { lanewise, type WasmSpelling } from './integers.ts';
 import { lowWords, narrowMask } from './masks.ts';
 import { isLong, isUnsigned, laneShape, numberType } from './registers.ts';
 
 const isFloat = (type: RegisterType): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
 
 /** Leaves the argument in the type of the result. */
-export const cast: Spelling = (to, value) => {
+export const cast: WasmSpelling = (to, value) => {
   const [arg] = value.args as [Value];
   const [from, into] = [arg.type, value.type];
   if (value.width === 1) {

@@ -7,16 +7,16 @@ import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import { printStmt } from '../../loop/print.ts';
-import { isNonnegative, rangesOf, withShifts, type Ranges } from '../../loop/ranges.ts';
+import { isNonnegative, rangesOf, withShifts, type ValueRanges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
 import { foldAtomically, isSerial } from './atomic.ts';
 import type { Emitter } from './emitter.ts';
 import { encodeModule, type WasmModule } from './module/encode.ts';
 import type { FunctionBuilder } from './function.ts';
 import { emitFor, stepCounter } from './loops.ts';
-import { outlinedLoops, type Captured, type For } from './rewrite/outline.ts';
+import { outlinedLoops, type CapturedNames, type For } from './rewrite/outline.ts';
 import { definitionsOf, type Access, type Definitions } from './rewrite/pointers.ts';
-import { outerScope, type Scope } from './scope.ts';
+import { outerScope, type WasmScope } from './scope.ts';
 import { routines, type RoutineName } from './routines.ts';
 import { expandMath } from './math/math.ts';
 import { printModule } from './module/wat.ts';
@@ -60,16 +60,16 @@ const axes = ['x', 'y', 'z'] as const;
 class KernelEmitter implements Emitter {
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   readonly #loop: Loop;
-  readonly #ranges: Ranges;
+  readonly #ranges: ValueRanges;
   readonly definitions: Definitions;
-  readonly outlined: ReadonlyMap<For, Captured>;
+  readonly outlined: ReadonlyMap<For, CapturedNames>;
   /** What the exported function takes behind the workgroups and the buffers. */
   readonly #others: readonly string[];
   readonly #shared: readonly LoopBuffer[];
   readonly functions: FunctionBuilder[] = [];
   readonly #routines = new Map<RoutineName, number>();
   readonly #names = new Map<string, number>();
-  scope: Scope;
+  scope: WasmScope;
 
   constructor(loop: Loop) {
     this.#loop = loop;

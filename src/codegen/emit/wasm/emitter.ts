@@ -3,21 +3,21 @@
 
 import type { LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import type { FunctionBuilder } from './function.ts';
-import type { Captured, For } from './rewrite/outline.ts';
+import type { CapturedNames, For } from './rewrite/outline.ts';
 import type { Access, Definitions } from './rewrite/pointers.ts';
 import type { RoutineName } from './routines.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
 export interface Emitter {
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   /** What names of the kernel stand for. */
   readonly definitions: Definitions;
   /** Loops whose bodies are functions. */
-  readonly outlined: ReadonlyMap<For, Captured>;
+  readonly outlined: ReadonlyMap<For, CapturedNames>;
   /** Functions in the order of their numbers. */
   readonly functions: FunctionBuilder[];
   /** Of the function that is being written. */
-  scope: Scope;
+  scope: WasmScope;
   /** The function that is being written. */
   readonly f: FunctionBuilder;
   /** Leaves a value on the stack. */

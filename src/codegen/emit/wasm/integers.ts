@@ -6,12 +6,12 @@ import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
 import { isLong, isUnsigned, laneShape } from './registers.ts';
 
-export type Operation = Extract<Value, { kind: 'op' }>;
+export type WasmOperation = Extract<Value, { kind: 'op' }>;
 /** Leaves the result of an operation on the stack. */
-export type Spelling = (to: Emitter, value: Operation) => void;
+export type WasmSpelling = (to: Emitter, value: WasmOperation) => void;
 
 /** Each lane on its own, through scalars: what vectors have no instruction for. */
-export function lanewise(to: Emitter, value: Operation, each: (args: readonly Value[]) => void): void {
+export function lanewise(to: Emitter, value: WasmOperation, each: (args: readonly Value[]) => void): void {
   const { f } = to;
   const shape = laneShape(value.type);
   const locals = value.args.map((arg) => {
@@ -35,7 +35,7 @@ export function lanewise(to: Emitter, value: Operation, each: (args: readonly Va
 
 /** A quotient or remainder of integers: a divisor of 0 gives x, or 0; INT_MIN by −1 wraps. */
 const division =
-  (kind: 'div' | 'rem'): Spelling =>
+  (kind: 'div' | 'rem'): WasmSpelling =>
   (to, value) => {
     if (value.width > 1) {
       lanewise(to, value, (args) => division(kind)(to, { ...value, args, width: 1 }));
@@ -97,12 +97,12 @@ const division =
     );
   };
 
-export const quotient: Spelling = division('div');
-export const remainder: Spelling = division('rem');
+export const quotient: WasmSpelling = division('div');
+export const remainder: WasmSpelling = division('rem');
 
 /** Toward −∞, by a positive constant: powers of two shift. */
 export const floorDivision =
-  (kind: 'div' | 'mod'): Spelling =>
+  (kind: 'div' | 'mod'): WasmSpelling =>
   (to, value) => {
     const { f } = to;
     const [x, y] = value.args as [Value, Value];
@@ -165,7 +165,7 @@ export const floorDivision =
 
 /** Counts below 0 or past the width shift everything out. */
 export const shift =
-  (to: 'shl' | 'shr'): Spelling =>
+  (to: 'shl' | 'shr'): WasmSpelling =>
   (emitter, value) => {
     const { f } = emitter;
     const [x, y] = value.args as [Value, Value];
@@ -204,7 +204,7 @@ export const shift =
   };
 
 /** The upper half of a product. */
-export const mulhi: Spelling = (to, value) => {
+export const mulhi: WasmSpelling = (to, value) => {
   const { f } = to;
   const sign = value.type === 'u32' ? 'u' : 's';
   if (value.width === 1) {

@@ -5,7 +5,7 @@ import { dtypeBytes } from '../../../ir/dtype.ts';
 import { addressOf } from './access.ts';
 import type { Emitter } from './emitter.ts';
 import type { FunctionBuilder } from './function.ts';
-import { loopsIn, type Captured, type For } from './rewrite/outline.ts';
+import { loopsIn, type CapturedNames, type For } from './rewrite/outline.ts';
 import { pointersOf } from './rewrite/pointers.ts';
 import { valueType } from './registers.ts';
 import { innerScope } from './scope.ts';
@@ -61,7 +61,7 @@ function turnOf(to: Emitter, stmt: For): () => void {
 }
 
 /** The body as a function that is called. */
-function outlinedTurn(to: Emitter, { name, body }: For, captured: Captured): () => void {
+function outlinedTurn(to: Emitter, { name, body }: For, captured: CapturedNames): () => void {
   const outer = to.scope;
   const { scope, args } = innerScope(to.name(`${name}_body`), name, captured, valueType, outer);
   to.scope = scope;

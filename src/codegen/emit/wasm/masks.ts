@@ -5,7 +5,7 @@
 
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
-import type { Operation } from './integers.ts';
+import type { WasmOperation } from './integers.ts';
 import { isLong, laneShape } from './registers.ts';
 
 /** Leaves a pair of bools on the stack as masks of 64 bits. */
@@ -56,7 +56,7 @@ export function lowWords({ f }: Emitter): void {
   ]);
 }
 
-function compareLong(to: Emitter, value: Operation & { readonly op: 'lt' | 'le' | 'eq' | 'ne' }): void {
+function compareLong(to: Emitter, value: WasmOperation & { readonly op: 'lt' | 'le' | 'eq' | 'ne' }): void {
   const { f } = to;
   const { op, args } = value;
   const { type } = args[0]!;

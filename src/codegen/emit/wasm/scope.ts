@@ -4,10 +4,10 @@
 import type { LoopBuffer, Value } from '../../loop/loop.ts';
 import { FunctionBuilder } from './function.ts';
 import type { ValueType } from './module/instructions.ts';
-import type { Builtin, Captured } from './rewrite/outline.ts';
+import type { Builtin, CapturedNames } from './rewrite/outline.ts';
 import type { Access } from './rewrite/pointers.ts';
 
-export class Scope {
+export class WasmScope {
   readonly f: FunctionBuilder;
   readonly variables: Map<string, number> = new Map();
   readonly buffers: Map<string, number> = new Map();
@@ -34,10 +34,10 @@ export function outerScope(
   leading: readonly string[],
   buffers: readonly LoopBuffer[],
   others: readonly string[],
-): Scope {
+): WasmScope {
   const global = buffers.filter(({ space }) => space === 'global').map((buffer) => buffer.name);
   const params = [...leading, ...global, ...others];
-  const scope = new Scope(
+  const scope = new WasmScope(
     new FunctionBuilder(
       name,
       params.map((param) => [param, 'i32']),
@@ -55,10 +55,10 @@ export function outerScope(
 export function innerScope(
   name: string,
   counter: string,
-  captured: Captured,
+  captured: CapturedNames,
   typeOf: (value: Value) => ValueType,
-  outer: Scope,
-): { readonly scope: Scope; readonly args: readonly number[] } {
+  outer: WasmScope,
+): { readonly scope: WasmScope; readonly args: readonly number[] } {
   const variables = [...captured.variables];
   const params: (readonly [string, ValueType])[] = [
     [counter, 'i32'],
@@ -67,7 +67,7 @@ export function innerScope(
     ...captured.buffers.map((buffer) => [buffer, 'i32'] as const),
     ...(captured.scalars ? [['scalars', 'i32'] as const] : []),
   ];
-  const scope = new Scope(new FunctionBuilder(name, params));
+  const scope = new WasmScope(new FunctionBuilder(name, params));
   scope.variables.set(counter, 0);
   const args: number[] = [];
   const pass = (local: number): number => args.push(local);

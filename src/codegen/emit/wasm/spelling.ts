@@ -15,17 +15,17 @@ import {
   quotient,
   remainder,
   shift,
-  type Operation,
-  type Spelling,
+  type WasmOperation,
+  type WasmSpelling,
 } from './integers.ts';
 import { longMask, narrowMask } from './masks.ts';
 import { ofWords } from './words.ts';
 import { isLong, isUnsigned, laneShape, numberType, valueType } from './registers.ts';
 
-const operands = (to: Emitter, { args }: Operation): void => args.forEach((arg) => to.value(arg));
+const operands = (to: Emitter, { args }: WasmOperation): void => args.forEach((arg) => to.value(arg));
 
 /** Operands as locals. */
-const held = (to: Emitter, { args }: Operation): number[] =>
+const held = (to: Emitter, { args }: WasmOperation): number[] =>
   args.map((arg) => {
     const local = to.f.local('x', valueType(arg));
     to.value(arg);
@@ -35,7 +35,7 @@ const held = (to: Emitter, { args }: Operation): number[] =>
 
 /** One instruction on all operands, which all types of the operation have. */
 const instruction =
-  (name: 'add' | 'sub' | 'mul'): Spelling =>
+  (name: 'add' | 'sub' | 'mul'): WasmSpelling =>
   (to, value) => {
     operands(to, value);
     const { type, width } = value;
@@ -44,7 +44,7 @@ const instruction =
 
 /** One instruction on floats. */
 const float =
-  (name: 'floor' | 'ceil' | 'nearest' | 'trunc' | 'sqrt' | 'div' | 'min' | 'max'): Spelling =>
+  (name: 'floor' | 'ceil' | 'nearest' | 'trunc' | 'sqrt' | 'div' | 'min' | 'max'): WasmSpelling =>
   (to, value) => {
     operands(to, value);
     const wide = value.width > 1;
@@ -52,7 +52,7 @@ const float =
     else to.f.op(wide ? `f32x4.${name}` : `f32.${name}`);
   };
 
-const bitcast: Spelling = (to, value) => {
+const bitcast: WasmSpelling = (to, value) => {
   const [arg] = value.args as [Value];
   to.value(arg);
   const [from, into] = [numberType(arg.type), numberType(value.type)];
@@ -61,7 +61,7 @@ const bitcast: Spelling = (to, value) => {
 };
 
 /** select takes the first where the condition holds, and so does bitselect by its mask. */
-const where: Spelling = (to, value) => {
+const where: WasmSpelling = (to, value) => {
   const [condition, yes, no] = value.args as [Value, Value, Value];
   for (const arg of [yes, no]) to.value(arg);
   if (value.width > 1 && isLong(value.type)) longMask(to, condition);
@@ -69,7 +69,7 @@ const where: Spelling = (to, value) => {
   to.f.op(value.width === 1 ? 'select' : 'v128.bitselect');
 };
 
-const negate: Spelling = (to, value) => {
+const negate: WasmSpelling = (to, value) => {
   const { f } = to;
   const [x] = value.args as [Value];
   const number = numberType(value.type);
@@ -84,7 +84,7 @@ const negate: Spelling = (to, value) => {
   else if (number === 'f32' || number === 'f64') f.op(`${number}.neg`);
 };
 
-const absolute: Spelling = (to, value) => {
+const absolute: WasmSpelling = (to, value) => {
   const { f } = to;
   const [x] = value.args as [Value];
   const number = numberType(value.type);
@@ -112,7 +112,7 @@ const isBound = (value: Value): boolean =>
 
 /** Of integers, by selection where there is no instruction. */
 const extreme =
-  (kind: 'min' | 'max'): Spelling =>
+  (kind: 'min' | 'max'): WasmSpelling =>
   (to, value) => {
     const { f } = to;
     const { type, width } = value;
@@ -139,13 +139,13 @@ const extreme =
     const parts = locals.map((local, i) => to.held(local, value.args[i]!));
     const [low, high] = kind === 'min' ? parts : [parts[1]!, parts[0]!];
     locals.forEach((local) => f.get(local));
-    const less: Operation = { kind: 'op', op: 'lt', args: [low!, high!], type: 'bool', width };
+    const less: WasmOperation = { kind: 'op', op: 'lt', args: [low!, high!], type: 'bool', width };
     if (width > 1) longMask(to, less);
     else to.value(less);
     f.op(width === 1 ? 'select' : 'v128.bitselect');
   };
 
-const not: Spelling = (to, value) => {
+const not: WasmSpelling = (to, value) => {
   const { f } = to;
   operands(to, value);
   const number = numberType(value.type);
@@ -159,7 +159,7 @@ const not: Spelling = (to, value) => {
 
 /** Less, or not greater. */
 const ordered =
-  (kind: 'lt' | 'le'): Spelling =>
+  (kind: 'lt' | 'le'): WasmSpelling =>
   (to, value) => {
     const { f } = to;
     const { type } = value.args[0]!;
@@ -198,7 +198,7 @@ const ordered =
   };
 
 const equality =
-  (kind: 'eq' | 'ne'): Spelling =>
+  (kind: 'eq' | 'ne'): WasmSpelling =>
   (to, value) => {
     const { type } = value.args[0]!;
     if (value.width > 1 && isLong(type)) {
@@ -212,7 +212,7 @@ const equality =
   };
 
 const logic =
-  (kind: 'and' | 'or' | 'xor'): Spelling =>
+  (kind: 'and' | 'or' | 'xor'): WasmSpelling =>
   (to, value) => {
     operands(to, value);
     const name = isLong(value.type) ? 'i64' : 'i32';
@@ -221,7 +221,7 @@ const logic =
 
 /** Of floats, by one comparison: the first where it finds nothing. */
 const bounded =
-  (kind: 'pmin' | 'pmax'): Spelling =>
+  (kind: 'pmin' | 'pmax'): WasmSpelling =>
   (to, value) => {
     const { f } = to;
     const name = value.type === 'f64' ? 'f64' : 'f32';
@@ -240,7 +240,7 @@ const bounded =
     f.op('select');
   };
 
-const popcount: Spelling = (to, value) => {
+const popcount: WasmSpelling = (to, value) => {
   const { f } = to;
   operands(to, value);
   if (value.width === 1) {
@@ -253,7 +253,7 @@ const popcount: Spelling = (to, value) => {
 };
 
 /** Four words of a block, or the one of an element. */
-const philox: Spelling = (to, value) => {
+const philox: WasmSpelling = (to, value) => {
   const { f } = to;
   const index = value.args[4]!;
   const at = f.local('element', 'i32');
@@ -287,16 +287,16 @@ const philox: Spelling = (to, value) => {
 
 /** What only kernels over blocks need. */
 const wordwise =
-  (op: keyof typeof ofWords): Spelling =>
+  (op: keyof typeof ofWords): WasmSpelling =>
   (to, value) =>
     ofWords[op](to, value);
 
 /** What is made of other operations before it comes here. */
-const expanded: Spelling = (_, { op, type }) => refuse(op, type);
+const expanded: WasmSpelling = (_, { op, type }) => refuse(op, type);
 
 /** An instruction on floats, another spelling on integers. */
 const ofFloats =
-  (floats: Spelling, integers: Spelling): Spelling =>
+  (floats: WasmSpelling, integers: WasmSpelling): WasmSpelling =>
   (to, value) =>
     (value.type === 'f32' || value.type === 'f64' ? floats : integers)(to, value);
 
@@ -304,7 +304,7 @@ const ofFloats =
  * What is more than an instruction on floats, and not made of other operations: a missing row is a
  * type error.
  */
-const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: Spelling } = {
+const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: WasmSpelling } = {
   neg: negate,
   abs: absolute,
   not,
@@ -348,24 +348,24 @@ const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: Spelling } = {
   floorMod: floorDivision('mod'),
 };
 
-function spellingOf(op: ElementwiseOp): Spelling {
+function spellingOf(op: ElementwiseOp): WasmSpelling {
   const { wasm } = elementwiseRows[op];
   if (wasm === 'own') return own[op as WrittenAs<'wasm'>];
   return wasm === 'math' || wasm === 'formula' ? expanded : float(wasm);
 }
 
-const table: Readonly<Record<LoopOp, Spelling>> = { ...own, ...mapRows(spellingOf) };
+const table: Readonly<Record<LoopOp, WasmSpelling>> = { ...own, ...mapRows(spellingOf) };
 
 /**
  * Leaves the result of an operation on the stack; `op` may stand for the value's own where its
  * operands are known better.
  */
-export function spell(to: Emitter, op: LoopOp, value: Operation): void {
+export function spell(to: Emitter, op: LoopOp, value: WasmOperation): void {
   table[op](to, value);
 }
 
 /** Fused or not, as the machine has it: relaxed SIMD. */
-function fma(to: Emitter, { args, type, width }: Operation): void {
+function fma(to: Emitter, { args, type, width }: WasmOperation): void {
   if (type !== 'f32' || width === 1) refuse('fma', type);
   for (const arg of args) to.value(arg);
   to.f.op('f32x4.relaxed_madd');

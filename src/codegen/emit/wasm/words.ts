@@ -3,10 +3,10 @@
 
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
-import { lanewise, type Spelling } from './integers.ts';
+import { lanewise, type WasmSpelling } from './integers.ts';
 
 /** The low half of a word as a 16-bit float: a scalar goes through a vector. */
-const unpackF16: Spelling = (to, value) => {
+const unpackF16: WasmSpelling = (to, value) => {
   const { f } = to;
   for (const arg of value.args) to.value(arg);
   if (value.width === 1) f.op('i32x4.splat');
@@ -22,7 +22,7 @@ const counts = (value: Value): boolean =>
 
 /** A byte of a word; all four of one word are widened together. */
 const byteOf =
-  (sign: 'u' | 's'): Spelling =>
+  (sign: 'u' | 's'): WasmSpelling =>
   (to, value) => {
     const { f } = to;
     const [word, place] = value.args as [Value, Value];
@@ -53,7 +53,7 @@ const byteOf =
 
 /** Operands of an instruction that vectors alone have; the result of scalars is a lane. */
 const asVector =
-  (make: (to: Emitter) => void): Spelling =>
+  (make: (to: Emitter) => void): WasmSpelling =>
   (to, value) => {
     for (const arg of value.args) {
       to.value(arg);
@@ -64,7 +64,7 @@ const asVector =
   };
 
 /** Bytes of a word with their signs, as 16 bits each. */
-const widenedBytes = (which: 'even' | 'odd'): Spelling =>
+const widenedBytes = (which: 'even' | 'odd'): WasmSpelling =>
   asVector(({ f }) => {
     if (which === 'even') {
       f.int(8);
@@ -75,7 +75,7 @@ const widenedBytes = (which: 'even' | 'odd'): Spelling =>
   });
 
 export const ofWords: Readonly<
-  Record<'unpackF16' | 'byteU' | 'byteS' | 'evenI8' | 'oddI8' | 'dotI16', Spelling>
+  Record<'unpackF16' | 'byteU' | 'byteS' | 'evenI8' | 'oddI8' | 'dotI16', WasmSpelling>
 > = {
   unpackF16,
   byteU: byteOf('u'),

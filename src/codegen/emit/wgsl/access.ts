@@ -4,19 +4,19 @@
 import { CompilerBug } from '../../../errors.ts';
 import { isWide } from '../../../ir/dtype.ts';
 import type { AtomicOp, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
-import { isMultiple, type Known } from '../../loop/divisible.ts';
+import { isMultiple, type KnownDivisors } from '../../loop/divisible.ts';
 import { perWord, type Form } from './memory.ts';
 import type { Names } from '../shared/names.ts';
-import type { Prelude } from './prelude.ts';
+import type { WgslPrelude } from './prelude.ts';
 import { spell } from './spelling.ts';
 import { call, component, infix, primary, subscript, type Term } from '../shared/term.ts';
 import { typeName } from './types.ts';
 
 /** The part of the emitter that the spelling of accesses uses. */
-export interface Scribe {
-  readonly prelude: Prelude;
+export interface WgslScribe {
+  readonly prelude: WgslPrelude;
   readonly names: Names;
-  readonly known: Known;
+  readonly known: KnownDivisors;
   readonly forms: ReadonlyMap<string, Form>;
   readonly buffers: ReadonlyMap<string, LoopBuffer>;
   value(value: Value): Term;
@@ -33,7 +33,7 @@ interface Place {
   readonly packed: 1 | 2 | 4;
 }
 
-function placeOf(scribe: Scribe, name: string): Place {
+function placeOf(scribe: WgslScribe, name: string): Place {
   const buffer = scribe.buffers.get(name);
   if (buffer === undefined) throw new CompilerBug('WGSL emitter', `no buffer is called ${name}`);
   const array = primary(scribe.names.buffer(name));
@@ -41,7 +41,7 @@ function placeOf(scribe: Scribe, name: string): Place {
 }
 
 /** The expression that reads `value.width` elements. */
-export function spellLoad(scribe: Scribe, value: Extract<Value, { kind: 'load' }>): Term {
+export function spellLoad(scribe: WgslScribe, value: Extract<Value, { kind: 'load' }>): Term {
   const { width, aligned, type } = value;
   const place = placeOf(scribe, value.buffer);
   const { array, form, packed } = place;
@@ -63,7 +63,7 @@ export function spellLoad(scribe: Scribe, value: Extract<Value, { kind: 'load' }
   return width === 1 ? parts[0]! : call(typeName(type, width), parts);
 }
 
-function elementAt({ prelude }: Scribe, place: Place, index: Term): Term {
+function elementAt({ prelude }: WgslScribe, place: Place, index: Term): Term {
   const { array, form, buffer, packed } = place;
   if (form === 'atomic' && isWide(buffer.dtype))
     return call(
@@ -90,7 +90,7 @@ function wordAt({ array, form }: Place, index: Term): Term {
 }
 
 /** Writes the lines of a store. */
-export function spellStore(scribe: Scribe, stmt: Extract<Stmt, { kind: 'store' }>): void {
+export function spellStore(scribe: WgslScribe, stmt: Extract<Stmt, { kind: 'store' }>): void {
   const { index, value } = stmt;
   const place = placeOf(scribe, stmt.buffer);
   const { array, form, packed } = place;
@@ -134,7 +134,7 @@ const integerAtomics: Readonly<Record<Exclude<AtomicOp, 'mul'>, string>> = {
 };
 
 /** Writes the lines of an atomic statement: a builtin, or a compare-and-swap loop. */
-export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
+export function spellAtomic(scribe: WgslScribe, stmt: Extract<Stmt, { kind: 'atomic' }>): void {
   const { array, buffer } = placeOf(scribe, stmt.buffer);
   const at = scribe.atom(stmt.index, 'at');
   if (isWide(buffer.dtype)) {
@@ -176,7 +176,7 @@ export function spellAtomic(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic'
  * Integers of 64 bits word by word: the low word of a sum carries into the high one by the value that
  * its own addition found there, so that all carries arrive, whatever the order. Bits do not carry.
  */
-function foldWords(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>, array: Term, at: Term): void {
+function foldWords(scribe: WgslScribe, stmt: Extract<Stmt, { kind: 'atomic' }>, array: Term, at: Term): void {
   const { op } = stmt;
   if (op === 'mul' || op === 'min' || op === 'max')
     throw new CompilerBug('WGSL emitter', `two words have no atomic ${op}`);
@@ -195,7 +195,7 @@ function foldWords(scribe: Scribe, stmt: Extract<Stmt, { kind: 'atomic' }>, arra
 }
 
 /** Narrow elements that fill their words. */
-function storeWords(scribe: Scribe, place: Place, index: Value, value: Value): void {
+function storeWords(scribe: WgslScribe, place: Place, index: Value, value: Value): void {
   const { array, form, buffer, packed } = place;
   const pack = scribe.prelude.use(`pack_${buffer.dtype}`, 1);
   const put = (at: Term, part: Term): void => {
@@ -213,7 +213,7 @@ function storeWords(scribe: Scribe, place: Place, index: Value, value: Value): v
 }
 
 /** Narrow elements that share words with others: the word's other bits stay. */
-function storeParts(scribe: Scribe, place: Place, index: Value, value: Value): void {
+function storeParts(scribe: WgslScribe, place: Place, index: Value, value: Value): void {
   const { array, form, buffer, packed } = place;
   const at = scribe.atom(index, 'at');
   const source = scribe.atom(value, 'value');
@@ -239,13 +239,13 @@ function storeParts(scribe: Scribe, place: Place, index: Value, value: Value): v
 /**
  * An index that is a multiple of `by`, divided by it; the factor is cancelled where it can be seen.
  */
-function quotient(scribe: Scribe, value: Value, by: 1 | 2 | 4): Term {
+function quotient(scribe: WgslScribe, value: Value, by: 1 | 2 | 4): Term {
   const divided = divideExactly(value, by);
   return divided === undefined ? shifted(scribe.value(value), by) : scribe.value(divided);
 }
 
 /** The word that the first of several elements lies in, as a text that may be written twice. */
-function firstWord(scribe: Scribe, index: Value, packed: 1 | 2 | 4): Term {
+function firstWord(scribe: WgslScribe, index: Value, packed: 1 | 2 | 4): Term {
   return divideExactly(index, packed) === undefined
     ? shifted(scribe.atom(index, 'at'), packed)
     : quotient(scribe, index, packed);

@@ -6,14 +6,14 @@ import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes, isWide } from '../../../ir/dtype.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
-import { spellAtomic, spellLoad, spellStore, type Scribe } from './access.ts';
+import { spellAtomic, spellLoad, spellStore, type WgslScribe } from './access.ts';
 import { printStmt } from '../../loop/print.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { splitWideVectors } from './lanes.ts';
 import { literal } from './literal.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
 import { isTaken } from './names.ts';
-import { Prelude } from './prelude.ts';
+import { WgslPrelude } from './prelude.ts';
 import { withShifts } from '../../loop/ranges.ts';
 import { spell } from './spelling.ts';
 import { spellSubgroup } from './subgroup.ts';
@@ -36,9 +36,9 @@ const builtins = {
 
 const element = { f32: 'f', i32: 'i', u32: 'u' } as const;
 
-class Emitter extends CTextEmitter implements Scribe {
+class Emitter extends CTextEmitter implements WgslScribe {
   readonly #scalarSlots: number;
-  readonly prelude = new Prelude();
+  readonly prelude = new WgslPrelude();
   readonly forms: ReadonlyMap<string, Form>;
   readonly #builtins = new Set<keyof typeof builtins>();
   #usesSubgroups = false;

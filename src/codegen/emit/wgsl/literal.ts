@@ -3,7 +3,7 @@
 
 import { isWide } from '../../../ir/dtype.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
-import type { Prelude } from './prelude.ts';
+import type { WgslPrelude } from './prelude.ts';
 import { level, primary, type Term } from '../shared/term.ts';
 import { narrow, typeName, type NarrowType } from './types.ts';
 
@@ -12,7 +12,7 @@ export function literal(
   value: number,
   type: RegisterType,
   width: Width,
-  prelude: Prelude,
+  prelude: WgslPrelude,
   exact: bigint | undefined = undefined,
 ): Term {
   if (isWide(type)) {

@@ -6,7 +6,7 @@ import { SinterError } from '../../../errors.ts';
 import type { DType } from '../../../ir/dtype.ts';
 import { operandsOf } from '../../loop/builder.ts';
 import type { Loop, LoopBuffer, Stmt, Value, Width } from '../../loop/loop.ts';
-import { isMultiple, type Known } from '../../loop/divisible.ts';
+import { isMultiple, type KnownDivisors } from '../../loop/divisible.ts';
 import { bodiesOf, valuesOf } from '../../loop/walk.ts';
 
 /** Elements per 32-bit word; 1 for those that have two words. */
@@ -43,7 +43,7 @@ interface Access {
 }
 
 /** The form of each buffer, from how the Loop accesses it. */
-export function chooseForms(loop: Loop, known: Known): ReadonlyMap<string, Form> {
+export function chooseForms(loop: Loop, known: KnownDivisors): ReadonlyMap<string, Form> {
   const accesses = [...accessesOf(loop.body, known, 0)];
   return new Map(
     loop.buffers.map((buffer) => [
@@ -91,7 +91,7 @@ export function readsItsOutput(loop: Loop): boolean {
   );
 }
 
-function* accessesOf(body: readonly Stmt[], known: Known, depth: number): Generator<Access> {
+function* accessesOf(body: readonly Stmt[], known: KnownDivisors, depth: number): Generator<Access> {
   for (const stmt of body) {
     for (const value of valuesOf(stmt)) yield* loadsOf(value, depth);
     if (stmt.kind === 'store') {

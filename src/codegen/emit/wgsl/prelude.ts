@@ -64,7 +64,7 @@ export function isPreludeName(name: string): boolean {
 }
 
 /** The functions one module calls. */
-export class Prelude {
+export class WgslPrelude {
   readonly #used = new Set<string>();
 
   /** The name of a function at a width, from then on part of the prelude. */

@@ -3,7 +3,7 @@
 
 import type { RegisterType, Width } from '../../loop/loop.ts';
 import type { Term } from '../shared/term.ts';
-import type { Prelude } from './prelude.ts';
+import type { WgslPrelude } from './prelude.ts';
 
 /** One use of an operation. */
 export interface Site {
@@ -16,7 +16,7 @@ export interface Site {
   readonly first: number | undefined;
   readonly second: number | undefined;
   readonly last: number | undefined;
-  readonly prelude: Prelude;
+  readonly prelude: WgslPrelude;
 }
 
 export type Spelling = (site: Site) => Term;

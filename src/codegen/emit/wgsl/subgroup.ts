@@ -4,7 +4,7 @@
 
 import type { Monoid } from '../../../ir/ops.ts';
 import type { Value } from '../../loop/loop.ts';
-import type { Prelude } from './prelude.ts';
+import type { WgslPrelude } from './prelude.ts';
 import { call, infix, primary, type Term } from '../shared/term.ts';
 import { typeName } from './types.ts';
 
@@ -18,7 +18,12 @@ const builtins: Readonly<Record<Monoid, string>> = {
 };
 
 /** The combination of a value over the subgroup. */
-export function spellSubgroup(monoid: Monoid, { type, width }: Value, term: Term, prelude: Prelude): Term {
+export function spellSubgroup(
+  monoid: Monoid,
+  { type, width }: Value,
+  term: Term,
+  prelude: WgslPrelude,
+): Term {
   const extreme = monoid === 'min' || monoid === 'max';
   if (type === 'bool') {
     // false < true, as bits.

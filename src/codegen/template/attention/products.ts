@@ -47,20 +47,20 @@ export interface AttentionUnits {
 }
 
 /** What is done to a finished sum, given the values of the row's expressions. */
-export type Finish = (sum: Value, value: (expr: Expr) => Value) => Value;
+export type FinishSum = (sum: Value, value: (expr: Expr) => Value) => Value;
 
 export class Products {
   readonly #rows: AttentionRows;
   readonly #units: AttentionUnits;
   /** Finished sums, with what is still to be done to them. */
-  readonly #finished = new Map<number, { readonly sums: Sums; readonly finish: Finish }>();
+  readonly #finished = new Map<number, { readonly sums: Sums; readonly finish: FinishSum }>();
 
   constructor(rows: AttentionRows, units: AttentionUnits) {
     this.#rows = rows;
     this.#units = units;
   }
 
-  close(sums: Sums, finish: Finish = (sum) => sum): void {
+  close(sums: Sums, finish: FinishSum = (sum) => sum): void {
     this.#finished.set(sums.outer, { sums, finish });
   }
 

@@ -7,13 +7,13 @@ import type { Tile } from './strategy.ts';
 /**
  * What a field of a tiling holds: a positive whole number, or the axis along which memory is read.
  */
-export type Field = 'count' | 'n or k';
+export type TilingFieldContent = 'count' | 'n or k';
 
 type Kind = ContractTiling['kind'];
 type Own<K extends Kind> = Exclude<keyof Extract<ContractTiling, { readonly kind: K }>, keyof Tile | 'kind'>;
 
 /** Fields besides `kind` and those of every tile. */
-export const tilingFields: { readonly [K in Kind]: Readonly<Record<Own<K>, Field>> } = {
+export const tilingFields: { readonly [K in Kind]: Readonly<Record<Own<K>, TilingFieldContent>> } = {
   wgmma: { tileM: 'count', tileN: 'count', tileK: 'count', stages: 'count' },
   mma: { tileM: 'count', tileN: 'count', tileK: 'count', stages: 'count' },
   staged: { tileM: 'count', tileN: 'count', tileK: 'count' },

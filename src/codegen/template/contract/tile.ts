@@ -38,7 +38,7 @@ export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
 }
 
 /** Positions along an axis, and whether they are inside it. */
-export type Span = readonly { readonly index: Value; readonly inside: Value }[];
+export type AxisSpan = readonly { readonly index: Value; readonly inside: Value }[];
 
 /** Whether anything of a tile is needed that begins at a row and a group of four columns of a batch. */
 export function tileNeeded(
@@ -88,7 +88,7 @@ export function span(
 }
 
 /** Where a value is asked for. Absent axes do not occur in it. */
-export interface Point {
+export interface TilePoint {
   readonly row?: Value;
   /** n as a vector, n = 4·quad + lane, or one column. */
   readonly quad?: Value;
@@ -116,7 +116,7 @@ export class TileLowering {
     this.#stepQuad = quadIndex('kquad', body.k.extent);
   }
 
-  at({ row, quad, column, step, stepQuad }: Point): Lowering {
+  at({ row, quad, column, step, stepQuad }: TilePoint): Lowering {
     const { batch, m, n, k } = this.#body;
     const atoms = new Map<IndexExpr, Value>([[batch.atom, this.#group]]);
     const substitution = new Map<IndexExpr, IndexExpr>();

@@ -5,7 +5,7 @@
 import { addInts, constant, operation, splat } from '../../loop/builder.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
-import { Numbers, type Complex } from './numbers.ts';
+import { Numbers, type ComplexRegisters } from './numbers.ts';
 import { Panel, piecesOf, widest, type FactorBody } from './panel.ts';
 
 /** The reflection of one column. */
@@ -193,7 +193,7 @@ function ofPairs(panel: Panel, m: number, n: number): ReflectionOf {
             b.assign(sum[0], fma(im, y, fma(re, x, sum[0])));
             b.assign(sum[1], fma(operation('neg', [im], type), x, fma(re, y, sum[1])));
           });
-          const share: Complex = z.times(turned, z.pair(sum[0], sum[1]));
+          const share: ComplexRegisters = z.times(turned, z.pair(sum[0], sum[1]));
           panel.putPair(j, c, n, z.minus(panel.pairAt(j, c, n, width), share));
           b.for('i', next, rows, 1, (i) => {
             const lost = z.times(panel.pairAt(i, j, n), share);
@@ -213,7 +213,7 @@ function reflectorOfPairs(
   j: Value,
   next: Value,
   rows: Value,
-): { readonly beta: Complex; readonly tau: Complex; readonly divisor: Complex } {
+): { readonly beta: ComplexRegisters; readonly tau: ComplexRegisters; readonly divisor: ComplexRegisters } {
   const { b, type } = panel;
   const [zero, one] = [panel.number(0), panel.number(1)];
   const greatest = b.var('greatest', zero);
@@ -238,7 +238,7 @@ function reflectorOfPairs(
   const negative = operation('lt', [alpha[0], zero], 'bool');
   const opposite = z.choose(negative, length, operation('neg', [length], type));
   const safe = z.choose(nothing, one, opposite);
-  const tau: Complex = [
+  const tau: ComplexRegisters = [
     z.op('div', z.op('sub', opposite, alpha[0]), safe),
     z.op('div', z.op('neg', alpha[1]), safe),
   ];

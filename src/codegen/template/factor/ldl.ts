@@ -4,7 +4,7 @@
 import { addInts, constant, less, operation } from '../../loop/builder.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
-import { Numbers, type Complex } from './numbers.ts';
+import { Numbers, type ComplexRegisters } from './numbers.ts';
 import { Panel, type FactorBody } from './panel.ts';
 
 /** Growth is least where a pivot of one row has this share of what stands beside it. */
@@ -21,25 +21,25 @@ class Ldl {
     [this.#panel, this.#z, this.#n, this.#isHermitian] = [panel, new Numbers(panel), panel.rows, isHermitian];
   }
 
-  #at(i: Value, j: Value): Complex {
+  #at(i: Value, j: Value): ComplexRegisters {
     return this.#panel.pairAt(i, j, this.#n);
   }
 
-  #put(i: Value, j: Value, value: Complex): void {
+  #put(i: Value, j: Value, value: ComplexRegisters): void {
     this.#panel.putPair(i, j, this.#n, value);
   }
 
   /** On the diagonal, where a Hermitian matrix is real. */
-  #putReal(i: Value, value: Complex): void {
+  #putReal(i: Value, value: ComplexRegisters): void {
     this.#put(i, i, this.#isHermitian ? [value[0], this.#z.number(0)] : value);
   }
 
-  #conj(value: Complex): Complex {
+  #conj(value: ComplexRegisters): ComplexRegisters {
     return this.#isHermitian ? this.#z.conj(value) : value;
   }
 
   /** |re| + |im|. */
-  #size([re, im]: Complex): Value {
+  #size([re, im]: ComplexRegisters): Value {
     return this.#z.op('add', this.#z.op('abs', re), this.#z.op('abs', im));
   }
 
@@ -54,7 +54,7 @@ class Ldl {
   whole(): void {
     const { b } = this.#panel;
     const [first, end] = [constant(0), constant(this.#n)];
-    const none: Complex = [this.#z.number(0), this.#z.number(0)];
+    const none: ComplexRegisters = [this.#z.number(0), this.#z.number(0)];
     b.for('i', first, end, 1, (i) => {
       b.for('j', first, i, 1, (j) => this.#put(i, j, this.#operand(i, j)));
       this.#putReal(i, this.#operand(i, i));
@@ -88,7 +88,7 @@ class Ldl {
     );
   }
 
-  #operand(i: Value, j: Value): Complex {
+  #operand(i: Value, j: Value): ComplexRegisters {
     const behind = addInts(j, constant(this.#n));
     return [this.#panel.operand(0, i, j), this.#panel.operand(0, i, behind)];
   }
@@ -130,7 +130,7 @@ class Ldl {
   #swap(
     first: readonly [Value, Value],
     second: readonly [Value, Value],
-    both: (value: Complex) => Complex = (value) => value,
+    both: (value: ComplexRegisters) => ComplexRegisters = (value) => value,
   ): void {
     const [x, y] = [this.#at(...first), this.#at(...second)];
     this.#put(...first, both(y));
@@ -152,7 +152,7 @@ class Ldl {
   }
 
   /** Takes `lost` from element (i, j) of what is left. */
-  #lose(i: Value, j: Value, lost: Complex): void {
+  #lose(i: Value, j: Value, lost: ComplexRegisters): void {
     const { b } = this.#panel;
     const left = this.#z.minus(this.#at(i, j), lost);
     if (!this.#isHermitian) this.#put(i, j, left);

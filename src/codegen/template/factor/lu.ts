@@ -6,7 +6,7 @@
 import { addInts, constant, operation, splat } from '../../loop/builder.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
-import { Numbers, type Complex } from './numbers.ts';
+import { Numbers, type ComplexRegisters } from './numbers.ts';
 import { Panel, piecesOf, widest, type FactorBody } from './panel.ts';
 
 /** What elimination does with the numbers of a panel. */
@@ -146,7 +146,7 @@ function ofPairs(panel: Panel, n: number): Pivoting {
         const scale = z.over(panel.pairAt(i, j, n), divisor);
         panel.putPair(i, j, n, scale);
         panel.along(next, constant(n), (c, width) => {
-          const lost: Complex = z.times(scale, panel.pairAt(j, c, n, width));
+          const lost: ComplexRegisters = z.times(scale, panel.pairAt(j, c, n, width));
           panel.putPair(i, c, n, z.minus(panel.pairAt(i, c, n, width), lost));
         });
       };

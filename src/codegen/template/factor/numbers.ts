@@ -4,7 +4,7 @@ import { operation } from '../../loop/builder.ts';
 import type { LoopOp, Value } from '../../loop/loop.ts';
 import type { Panel } from './panel.ts';
 
-export type Complex = readonly [re: Value, im: Value];
+export type ComplexRegisters = readonly [re: Value, im: Value];
 
 /** Formulas whose steps become registers of a panel's kernel. */
 export class Numbers {
@@ -22,30 +22,30 @@ export class Numbers {
     return this.#panel.number(value);
   }
 
-  pair(re: Value, im: Value): Complex {
+  pair(re: Value, im: Value): ComplexRegisters {
     return [this.#panel.b.let(re, 're'), this.#panel.b.let(im, 'im')];
   }
 
-  times([a, b]: Complex, [c, d]: Complex): Complex {
+  times([a, b]: ComplexRegisters, [c, d]: ComplexRegisters): ComplexRegisters {
     return [
       this.op('sub', this.op('mul', a, c), this.op('mul', b, d)),
       this.op('add', this.op('mul', a, d), this.op('mul', b, c)),
     ];
   }
 
-  plus([a, b]: Complex, [c, d]: Complex): Complex {
+  plus([a, b]: ComplexRegisters, [c, d]: ComplexRegisters): ComplexRegisters {
     return [this.op('add', a, c), this.op('add', b, d)];
   }
 
-  minus([a, b]: Complex, [c, d]: Complex): Complex {
+  minus([a, b]: ComplexRegisters, [c, d]: ComplexRegisters): ComplexRegisters {
     return [this.op('sub', a, c), this.op('sub', b, d)];
   }
 
-  scaled([a, b]: Complex, by: Value): Complex {
+  scaled([a, b]: ComplexRegisters, by: Value): ComplexRegisters {
     return [this.op('mul', a, by), this.op('mul', b, by)];
   }
 
-  conj([a, b]: Complex): Complex {
+  conj([a, b]: ComplexRegisters): ComplexRegisters {
     return [a, this.op('neg', b)];
   }
 
@@ -62,7 +62,7 @@ export class Numbers {
     );
   }
 
-  size([re, im]: Complex): Value {
+  size([re, im]: ComplexRegisters): Value {
     return this.length(re, im);
   }
 
@@ -70,12 +70,12 @@ export class Numbers {
     return this.#panel.b.let(operation('where', [when, yes, no], this.#panel.type), 'z');
   }
 
-  either(when: Value, yes: Complex, no: Complex): Complex {
+  either(when: Value, yes: ComplexRegisters, no: ComplexRegisters): ComplexRegisters {
     return [this.choose(when, yes[0], no[0]), this.choose(when, yes[1], no[1])];
   }
 
   /** What is divided by is not 0. */
-  over([a, b]: Complex, divisor: Complex): Complex {
+  over([a, b]: ComplexRegisters, divisor: ComplexRegisters): ComplexRegisters {
     const size = this.size(divisor);
     const [u, v] = divisor.map((part) => this.op('div', part, size)) as [Value, Value];
     return [
@@ -84,7 +84,7 @@ export class Numbers {
     ];
   }
 
-  root([x, y]: Complex): Complex {
+  root([x, y]: ComplexRegisters): ComplexRegisters {
     const zero = this.number(0);
     const sum = this.op('add', this.op('abs', x), this.length(x, y));
     const t = this.op('sqrt', this.op('mul', sum, this.number(0.5)));

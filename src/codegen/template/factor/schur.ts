@@ -5,7 +5,7 @@
 import { addInts, constant, less, operation } from '../../loop/builder.ts';
 import type { Loop, Value } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
-import { Numbers, type Complex } from './numbers.ts';
+import { Numbers, type ComplexRegisters } from './numbers.ts';
 import { Panel, type FactorBody } from './panel.ts';
 
 /** Steps to one eigenvalue at most; two or three do. */
@@ -23,12 +23,12 @@ class Schur {
     this.#n = panel.rows;
   }
 
-  at(i: Value, j: Value): Complex {
+  at(i: Value, j: Value): ComplexRegisters {
     const behind = addInts(j, constant(this.#n));
     return [this.#panel.at(i, j), this.#panel.at(i, behind)];
   }
 
-  put(i: Value, j: Value, [re, im]: Complex): void {
+  put(i: Value, j: Value, [re, im]: ComplexRegisters): void {
     this.#panel.put(i, j, re);
     this.#panel.put(i, addInts(j, constant(this.#n)), im);
   }
@@ -48,7 +48,7 @@ class Schur {
   }
 
   /** Turns rows i and i + 1 from column `from` on, and columns down to row `to`: (a, b) becomes (r, 0). */
-  turn(i: Value, a: Complex, c: Complex, from: Value, to: Value): void {
+  turn(i: Value, a: ComplexRegisters, c: ComplexRegisters, from: Value, to: Value): void {
     const { b } = this.#panel;
     const z = this.#z;
     const [zero, one] = [z.number(0), z.number(1)];
@@ -57,7 +57,7 @@ class Schur {
     b.if(operation('lt', [zero, r], 'bool'), () => {
       const none = b.let(operation('eq', [sizeA, zero], 'bool'), 'none');
       const divisor = z.choose(none, one, sizeA);
-      const direction: Complex = [z.op('div', a[0], divisor), z.op('div', a[1], divisor)];
+      const direction: ComplexRegisters = [z.op('div', a[0], divisor), z.op('div', a[1], divisor)];
       const other = z.conj([z.op('div', c[0], r), z.op('div', c[1], r)]);
       const own = z.op('div', sizeA, r);
       const s = z.either(none, [one, zero], z.times(direction, other));
@@ -71,7 +71,12 @@ class Schur {
   }
 
   /** (x, y) becomes (c·x + s·y, c·y − s*·x). */
-  #mix(own: Value, s: Complex, first: readonly [Value, Value], second: readonly [Value, Value]): void {
+  #mix(
+    own: Value,
+    s: ComplexRegisters,
+    first: readonly [Value, Value],
+    second: readonly [Value, Value],
+  ): void {
     const z = this.#z;
     const [x, y] = [this.at(...first), this.at(...second)];
     const one = z.plus(z.scaled(x, own), z.times(s, y));
@@ -94,7 +99,7 @@ class Schur {
   }
 
   /** Of the last two rows the eigenvalue that is nearer to the last element. */
-  #shift(last: Value): Complex {
+  #shift(last: Value): ComplexRegisters {
     const z = this.#z;
     const before = this.#panel.b.let(operation('sub', [last, constant(1)], 'i32'), 'before');
     const [a, c, e, d] = [
@@ -119,7 +124,7 @@ class Schur {
     const z = this.#z;
     const n = this.#n;
     const epsilon = z.number(this.#panel.type === 'f64' ? 2 ** -52 : 2 ** -23);
-    const zero: Complex = [z.number(0), z.number(0)];
+    const zero: ComplexRegisters = [z.number(0), z.number(0)];
     const last = b.var('last', constant(n - 1));
     const steps = b.var('steps', constant(0));
     b.for('turn', constant(0), constant(stepsPerValue * n), 1, () =>
@@ -158,7 +163,7 @@ class Schur {
   #step(top: Value, end: Value, steps: Value): void {
     const { b } = this.#panel;
     const z = this.#z;
-    const zero: Complex = [z.number(0), z.number(0)];
+    const zero: ComplexRegisters = [z.number(0), z.number(0)];
     const before = b.let(operation('sub', [end, constant(1)], 'i32'), 'before');
     // Now and then a shift of another kind, where the usual one goes in circles.
     const strange = operation('eq', [operation('mod', [steps, constant(10)], 'i32'), constant(0)], 'bool');

@@ -7,7 +7,7 @@ import type { RegisterType, Value } from '../../loop/loop.ts';
 import { root } from '../../../ir/fft/roots.ts';
 
 /** A complex number, or a vector of them. */
-export interface Complex {
+export interface ComplexVector {
   readonly re: Value;
   readonly im: Value;
 }
@@ -40,7 +40,7 @@ export class ComplexBuilder {
   }
 
   /** x·y. */
-  times(x: Complex, y: Complex): Complex {
+  times(x: ComplexVector, y: ComplexVector): ComplexVector {
     const { type, b } = this;
     const low = operation('mul', [x.im, y.im], type);
     const cross = operation('mul', [x.im, y.re], type);
@@ -50,16 +50,16 @@ export class ComplexBuilder {
     };
   }
 
-  plus(x: Complex, y: Complex): Complex {
+  plus(x: ComplexVector, y: ComplexVector): ComplexVector {
     return { re: this.add(x.re, y.re), im: this.add(x.im, y.im) };
   }
 
-  minus(x: Complex, y: Complex): Complex {
+  minus(x: ComplexVector, y: ComplexVector): ComplexVector {
     return { re: this.sub(x.re, y.re), im: this.sub(x.im, y.im) };
   }
 
   /** x − i·y, and x + i·y. */
-  turned(x: Complex, y: Complex): readonly [Complex, Complex] {
+  turned(x: ComplexVector, y: ComplexVector): readonly [ComplexVector, ComplexVector] {
     return [
       { re: this.add(x.re, y.im), im: this.sub(x.im, y.re) },
       { re: this.sub(x.re, y.im), im: this.add(x.im, y.re) },
@@ -68,7 +68,7 @@ export class ComplexBuilder {
 }
 
 /** Xₖ = Σᵢ xᵢ·e^(−2πi·ik/r) of r points. */
-export function butterfly(c: ComplexBuilder, x: readonly Complex[]): readonly Complex[] {
+export function butterfly(c: ComplexBuilder, x: readonly ComplexVector[]): readonly ComplexVector[] {
   switch (x.length) {
     case 1:
       return x;
@@ -83,7 +83,7 @@ export function butterfly(c: ComplexBuilder, x: readonly Complex[]): readonly Co
   }
 }
 
-function four(c: ComplexBuilder, [x0, x1, x2, x3]: readonly Complex[]): readonly Complex[] {
+function four(c: ComplexBuilder, [x0, x1, x2, x3]: readonly ComplexVector[]): readonly ComplexVector[] {
   const [a, b] = [c.plus(x0!, x2!), c.minus(x0!, x2!)];
   const [d, e] = [c.plus(x1!, x3!), c.minus(x1!, x3!)];
   const [first, third] = c.turned(b, e);
@@ -91,15 +91,20 @@ function four(c: ComplexBuilder, [x0, x1, x2, x3]: readonly Complex[]): readonly
 }
 
 /** Two of four, the second one's results turned by eighths of the circle. */
-function eight(c: ComplexBuilder, x: readonly Complex[]): readonly Complex[] {
+function eight(c: ComplexBuilder, x: readonly ComplexVector[]): readonly ComplexVector[] {
   const even = four(c, [x[0]!, x[2]!, x[4]!, x[6]!]);
-  const [o0, o1, o2, o3] = four(c, [x[1]!, x[3]!, x[5]!, x[7]!]) as [Complex, Complex, Complex, Complex];
+  const [o0, o1, o2, o3] = four(c, [x[1]!, x[3]!, x[5]!, x[7]!]) as [
+    ComplexVector,
+    ComplexVector,
+    ComplexVector,
+    ComplexVector,
+  ];
   const half = Math.SQRT1_2;
-  const first: Complex = {
+  const first: ComplexVector = {
     re: c.scaled(c.add(o1.re, o1.im), half),
     im: c.scaled(c.sub(o1.im, o1.re), half),
   };
-  const third: Complex = {
+  const third: ComplexVector = {
     re: c.scaled(c.sub(o3.im, o3.re), half),
     // Taken away instead of added.
     im: c.scaled(c.add(o3.re, o3.im), half),
@@ -118,16 +123,16 @@ function eight(c: ComplexBuilder, x: readonly Complex[]): readonly Complex[] {
 }
 
 /** Xₖ and X₋ₖ are a ∓ i·b, with a of the sums xᵢ + x₋ᵢ and b of the differences. */
-function odd(c: ComplexBuilder, x: readonly Complex[]): readonly Complex[] {
+function odd(c: ComplexBuilder, x: readonly ComplexVector[]): readonly ComplexVector[] {
   const r = x.length;
   const pairs = Array.from({ length: (r - 1) / 2 }, (_, i) => i + 1);
   const sums = pairs.map((i) => c.plus(x[i]!, x[r - i]!));
   const differences = pairs.map((i) => c.minus(x[i]!, x[r - i]!));
-  const results: Complex[] = [sums.reduce((all, sum) => c.plus(all, sum), x[0]!)];
+  const results: ComplexVector[] = [sums.reduce((all, sum) => c.plus(all, sum), x[0]!)];
   const spread = (value: number): Value => splat(constant(value, c.type), x[0]!.re.width);
   for (const k of pairs) {
     let a = x[0]!;
-    let b: Complex | undefined;
+    let b: ComplexVector | undefined;
     for (const i of pairs) {
       // e^(−iθ) = cos θ − i·sin θ.
       const [cos, sin] = root(i * k, r);

@@ -19,7 +19,7 @@ import type { Loop, LoopBuffer, Value, Width } from '../../loop/loop.ts';
 import { laneAtom, quadIndex, registerOf } from '../../expression/lowering.ts';
 import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { finish, forUnits, openBuilder, type Frame } from '../shared/frame.ts';
-import { butterfly, type Complex } from './butterfly.ts';
+import { butterfly, type ComplexVector } from './butterfly.ts';
 import { bodyOf, neighboursAlong, planOf, Points, stagesOf, type FftBody } from './points.ts';
 import { transposed } from '../shared/transpose.ts';
 
@@ -130,11 +130,11 @@ export function serialFftLoop(frame: Frame): Loop {
 
   const load = (buffer: string, index: Value): Value =>
     b.let({ kind: 'load', buffer, index, aligned: true, type, width }, buffer.startsWith('re') ? 're' : 'im');
-  const read = (s: number, at: Value): Complex => ({
+  const read = (s: number, at: Value): ComplexVector => ({
     re: load(`re${s & 1}`, at),
     im: load(`im${s & 1}`, at),
   });
-  const write = (s: number, at: Value, { re, im }: Complex): void => {
+  const write = (s: number, at: Value, { re, im }: ComplexVector): void => {
     b.store(`re${s & 1}`, at, splat(re, width), true);
     b.store(`im${s & 1}`, at, splat(im, width), true);
   };
@@ -157,7 +157,7 @@ export function serialFftLoop(frame: Frame): Loop {
     const { radix, below, apart } = stage;
     const atoms = placed(unitValue, seat);
     const turned = lanes === 'position' && s === last && s > 0;
-    let values: readonly Complex[];
+    let values: readonly ComplexVector[];
     if (!fromMemory(s)) {
       const [pAtom, place] = spreadAlong('p', apart, lanes === 'position');
       const here = new Map([...atoms, [pAtom, p] as const]);

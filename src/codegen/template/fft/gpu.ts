@@ -10,8 +10,8 @@ import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { registerOf } from '../../expression/lowering.ts';
 import { isContiguous } from '../row-reduction/tiling.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../shared/frame.ts';
-import { butterfly, type Complex } from './butterfly.ts';
-import { bodyOf, neighboursAlong, planOf, Points, stagesOf, type FftBody, type Stage } from './points.ts';
+import { butterfly, type ComplexVector } from './butterfly.ts';
+import { bodyOf, neighboursAlong, planOf, Points, stagesOf, type FftBody, type FftStage } from './points.ts';
 
 /** How a transform is spread. */
 interface Spread {
@@ -25,7 +25,7 @@ interface Spread {
   readonly together: boolean;
 }
 
-function spreadOf({ kernel, target }: Frame, body: FftBody, stages: readonly Stage[]): Spread {
+function spreadOf({ kernel, target }: Frame, body: FftBody, stages: readonly FftStage[]): Spread {
   const { line, position } = body;
   const along = (axis: typeof line): number => neighboursAlong(kernel, body, axis);
   // Reads that lie apart are found in a cache by the next ones; stores are not: they decide ties.
@@ -56,7 +56,7 @@ interface Placed {
 interface Turn {
   readonly u: Value;
   readonly inside: Value;
-  readonly results: readonly Complex[];
+  readonly results: readonly ComplexVector[];
 }
 
 /** The Loop of a transform whose lines are shared by the invocations of a workgroup. */
@@ -90,7 +90,7 @@ export function sharedFftLoop(frame: Frame): Loop {
   const present = exact ? constant(1, 'bool') : b.let(less(asked, constant(line.extent)), 'present');
   const base = b.let(mulInts(row, constant(n)), 'base');
   const lineAtom = axisIndex('unit', line.extent);
-  const at = (u: Value, stage: Stage): Placed => {
+  const at = (u: Value, stage: FftStage): Placed => {
     const { apart } = stage;
     const j = apart === 1 ? u : b.let(operation('div', [u, constant(apart)], 'i32'), 'j');
     const p = apart === 1 ? constant(0) : b.let(operation('mod', [u, constant(apart)], 'i32'), 'p');
@@ -107,7 +107,7 @@ export function sharedFftLoop(frame: Frame): Loop {
       );
   };
   /** One part of the points of a stage, from workgroup memory. */
-  const loaded = (buffer: string, stage: Stage, turns: readonly Placed[]): readonly (readonly Value[])[] =>
+  const loaded = (buffer: string, stage: FftStage, turns: readonly Placed[]): readonly (readonly Value[])[] =>
     turns.map(({ from }) =>
       Array.from({ length: stage.radix }, (_, i) =>
         load(buffer, addInts(addInts(base, from), constant(i * stage.apart))),
@@ -125,7 +125,7 @@ export function sharedFftLoop(frame: Frame): Loop {
     });
     const placed = own.map(({ number }) => at(number, stage));
     const uAtom = count === 1 ? constantIndex(0) : axisIndex('u', count);
-    let inputs: readonly (readonly Complex[])[];
+    let inputs: readonly (readonly ComplexVector[])[];
     if (s === 0) {
       inputs = placed.map(({ u }) => {
         const atoms = new Map([

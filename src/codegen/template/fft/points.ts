@@ -11,17 +11,17 @@ import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
 import { packsOperands } from '../../../schedule/machine.ts';
 import { constant, less, type LoopBuilder } from '../../loop/builder.ts';
 import type { Value } from '../../loop/loop.ts';
-import type { Binding } from '../../expression/binding.ts';
+import type { AxisBinding } from '../../expression/binding.ts';
 import { laneAtom, Lowering, registerOf } from '../../expression/lowering.ts';
 import { countContiguous, isContiguous } from '../row-reduction/tiling.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
 import { storeAt } from '../shared/store-value.ts';
-import { ComplexBuilder, type Complex } from './butterfly.ts';
+import { ComplexBuilder, type ComplexVector } from './butterfly.ts';
 
 export type FftBody = Extract<Body, { readonly kind: 'fft' }>;
 
 /** A stage: `radix` times `below` points are one line of its results. */
-export interface Stage {
+export interface FftStage {
   readonly radix: number;
   /** Points of the lines that it combines. */
   readonly below: number;
@@ -55,7 +55,7 @@ export function planOf({ position }: FftBody): Extract<FftPlan, { kind: 'one' }>
   return plan;
 }
 
-export function stagesOf(stages: Stages, n: number): readonly Stage[] {
+export function stagesOf(stages: Stages, n: number): readonly FftStage[] {
   const starts = stageStarts(stages);
   let below = 1;
   return stages.radices.map((radix, s) => {
@@ -80,13 +80,17 @@ export class Points {
   }
 
   /** The operand at a point. */
-  input(line: IndexExpr, position: IndexExpr, atoms: Binding['atoms']): Complex {
+  input(line: IndexExpr, position: IndexExpr, atoms: AxisBinding['atoms']): ComplexVector {
     const at = this.#at(line, position, atoms);
     return { re: at.value(this.#body.re), im: at.value(this.#body.im) };
   }
 
   /** The factors of a stage at j: w^(i·j) for each i from 1 on. */
-  factors({ radix, below, start }: Stage, j: IndexExpr, atoms: Binding['atoms']): readonly Complex[] {
+  factors(
+    { radix, below, start }: FftStage,
+    j: IndexExpr,
+    atoms: AxisBinding['atoms'],
+  ): readonly ComplexVector[] {
     if (below === 1) return [];
     const entry = (at: number): Value => {
       const substitution = new Map([[this.#body.entry.atom, offsetIndex(j, at)]]);
@@ -105,7 +109,7 @@ export class Points {
   }
 
   /** Points times their factors; the first one's is 1. */
-  multiplied(points: readonly Complex[], factors: readonly Complex[]): readonly Complex[] {
+  multiplied(points: readonly ComplexVector[], factors: readonly ComplexVector[]): readonly ComplexVector[] {
     return points.map((point, i) =>
       i === 0 || factors.length === 0 ? point : this.c.times(point, factors[i - 1]!),
     );
@@ -115,8 +119,8 @@ export class Points {
   output(
     line: IndexExpr,
     position: IndexExpr,
-    atoms: Binding['atoms'],
-    { re, im }: Complex,
+    atoms: AxisBinding['atoms'],
+    { re, im }: ComplexVector,
     lanes: Axis | undefined,
   ): void {
     const { kernel } = this.#frame;
@@ -188,7 +192,7 @@ export class Points {
     return other;
   }
 
-  #at(line: IndexExpr, position: IndexExpr, atoms: Binding['atoms']): Lowering {
+  #at(line: IndexExpr, position: IndexExpr, atoms: AxisBinding['atoms']): Lowering {
     const { line: lines, position: positions } = this.#body;
     const substitution = new Map<IndexExpr, IndexExpr>();
     if (lines.extent > 1) substitution.set(lines.atom, line);

@@ -29,7 +29,7 @@ import { storeAt } from '../shared/store-value.ts';
 import { divideInts } from '../../loop/integers.ts';
 
 /** A map cut into blocks: four by four along two axes of its result, the last and another one. */
-export interface Blocks {
+export interface MapBlocks {
   /** Groups of four along the two axes. */
   readonly height: number;
   readonly width: number;
@@ -59,13 +59,13 @@ export function blocksOf(
   axis: Axis,
   writes: readonly Write[],
   target: Target,
-): Blocks | undefined {
+): MapBlocks | undefined {
   const shape = writes.length === 0 ? [] : dims(writes[0]!.node);
   const fits = writes.every(({ node, index }) => index === axis.atom && sameShape(node.shape, shape));
   if (!fits || sizeOf(shape) < invocationsToFill(target)) return undefined;
   const reads = readsOf(kernel, writes);
   if (reads === undefined) return undefined;
-  let best: Blocks | undefined;
+  let best: MapBlocks | undefined;
   let mostTurned = 0;
   for (let across = 0; across < shape.length - 1; across++) {
     const blocks = cut(shape, across, target);
@@ -83,7 +83,7 @@ export function blocksOf(
  * Cuts a shape along its last axis and another one; undefined where four does not divide them or
  * they are short.
  */
-function cut(shape: readonly number[], across: number, target: Target): Blocks | undefined {
+function cut(shape: readonly number[], across: number, target: Target): MapBlocks | undefined {
   const last = shape.length - 1;
   const [tall, wide] = [shape[across]!, shape[last]!];
   if (tall % 4 !== 0 || wide % 4 !== 0 || tall < 8 || wide < 8) return undefined;
@@ -133,7 +133,7 @@ export function computeBlock(
   frame: Frame,
   axis: Axis,
   writes: readonly Write[],
-  blocks: Blocks,
+  blocks: MapBlocks,
   number: Value,
 ): void {
   const bufferOf = bufferName(frame);
@@ -150,7 +150,7 @@ export function computeBlock(
 }
 
 /** Where a block lies. Squares of blocks are numbered first, then the blocks in a square. */
-function placesOf(b: LoopBuilder, blocks: Blocks, number: Value): ReadonlyMap<IndexExpr, Value> {
+function placesOf(b: LoopBuilder, blocks: MapBlocks, number: Value): ReadonlyMap<IndexExpr, Value> {
   const { height, width, side } = blocks;
   const [square, inner] =
     side === 1 ? [number, undefined] : divideInts(b, number, side * side, ['square', 'inner']);

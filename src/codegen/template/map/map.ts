@@ -18,9 +18,9 @@ import {
   type Frame,
   type Grid,
 } from '../shared/frame.ts';
-import type { Blocks } from './block.ts';
+import type { MapBlocks } from './block.ts';
 import type { MapRows } from './cpu/rows.ts';
-import { exprsOf, longTurns, singleTurns, type Turns } from './cpu/turn.ts';
+import { exprsOf, longTurns, singleTurns, type IterationGroups } from './cpu/turn.ts';
 import { blocksOf, computeBlock } from './block.ts';
 import { computeRow, rowsOf } from './cpu/rows.ts';
 import { anyNeeded, neededOf } from '../shared/needed.ts';
@@ -70,7 +70,7 @@ export function mapLoop(frame: Frame): Loop {
       : rows !== undefined
         ? inRows(rows)
         : inOrder(singleTurns(axis), longTurns(kernel, axis, whole, target.serial));
-  function inBlocks(cut: Blocks): Visited {
+  function inBlocks(cut: MapBlocks): Visited {
     const visit = (block: Value): void => computeBlock(b, frame, axis, whole, cut, block);
     const units = forUnits(b, target, cut.count, 'block', visit);
     return { grid: units.grid, note: `${units.perInvocation} x 4 x 4 elements` };
@@ -82,7 +82,7 @@ export function mapLoop(frame: Frame): Loop {
     const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';
     return { grid: units.grid, note: `${units.perInvocation} x ${cut.width} elements${pieces}` };
   }
-  function inOrder(singles: Turns, turns: Turns = singles): Visited {
+  function inOrder(singles: IterationGroups, turns: IterationGroups = singles): Visited {
     const { atom, places, count } = turns;
     const hint = turns === singles ? 'quad' : 'turn';
     const size = 4 * places.length;

@@ -9,14 +9,14 @@ import type { Kernel, Write } from '../../../schedule/kernel.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { rowFacts, type RowFacts } from './facts.ts';
 import { joinBytes } from '../shared/join.ts';
-import { elementOf, planRow, type Pass } from './plan.ts';
+import { elementOf, planRow, type RowSweep } from './plan.ts';
 import {
   keptReads,
   rowKeeping,
   rowSpread,
   shareMore,
   totalWidth,
-  type Keeping,
+  type RowStorage,
   type RowBody,
   type RowTiling,
   type RowSpread,
@@ -24,7 +24,7 @@ import {
 
 export interface RowOutline {
   readonly tiling: RowTiling;
-  readonly passes: readonly Pass[];
+  readonly passes: readonly RowSweep[];
   readonly perRow: readonly Write[];
   readonly perElement: readonly Write[];
   /** Reads that wait in workgroup memory. */
@@ -38,7 +38,7 @@ export interface RowOutline {
 export interface RowWork {
   readonly facts: RowFacts;
   /** One sweep for each reduction that waits for another. */
-  readonly passes: readonly Pass[];
+  readonly passes: readonly RowSweep[];
   readonly perRow: readonly Write[];
   readonly perElement: readonly Write[];
   /** What each sweep evaluates at every element. */
@@ -93,7 +93,7 @@ function chooseSpread(
   sweeps: readonly (readonly Expr[])[],
   facts: RowFacts,
   target: Target,
-): { spread: RowSpread; keeping: Keeping } {
+): { spread: RowSpread; keeping: RowStorage } {
   const spread = rowSpread(kernel, body, target);
   const keeping = rowKeeping(spread, body, sweeps, facts, target);
   if (keeping === 'registers' || sweeps.length < 2) return { spread, keeping };

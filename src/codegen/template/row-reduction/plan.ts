@@ -32,7 +32,7 @@ export interface Pick {
 }
 
 /** One sweep: first what earlier sweeps are enough for, then the items. */
-export interface Pass {
+export interface RowSweep {
   readonly picks: Pick[];
   readonly items: Item[];
 }
@@ -46,9 +46,9 @@ export function planRow(
   column: IndexExpr,
   facts: RowFacts,
   fuse: boolean,
-): readonly Pass[] {
-  const passes: Pass[] = [];
-  const passAt = (index: number): Pass => {
+): readonly RowSweep[] {
+  const passes: RowSweep[] = [];
+  const passAt = (index: number): RowSweep => {
     while (passes.length <= index) passes.push({ picks: [], items: [] });
     return passes[index]!;
   };
@@ -111,7 +111,7 @@ function pickOf(stage: RowStage, column: IndexExpr, facts: RowFacts): Pick | und
 /** A stage that can be accumulated together with an item of an earlier pass. */
 function jointOf(
   stage: RowStage,
-  passes: readonly Pass[],
+  passes: readonly RowSweep[],
   facts: RowFacts,
 ): { pass: number; place: number; item: Item } | undefined {
   for (const [pass, { items }] of passes.entries())

@@ -41,10 +41,10 @@ export interface RowSpread {
  * have; `workgroup`: each invocation leaves what it read in workgroup memory for itself; `stream`:
  * every sweep reads the row again.
  */
-export type Keeping = 'registers' | 'workgroup' | 'stream';
+export type RowStorage = 'registers' | 'workgroup' | 'stream';
 
 export interface RowTiling extends RowSpread {
-  readonly keeping: Keeping;
+  readonly keeping: RowStorage;
 }
 
 /** Steps along a row: elements, or groups of four. */
@@ -167,7 +167,7 @@ export function rowKeeping(
   sweeps: readonly (readonly Expr[])[],
   facts: RowFacts,
   target: Target,
-): Keeping {
+): RowStorage {
   const { lanes, parts, rows } = spread;
   const seats = { parts, rows, width: totalWidth(lanes) };
   const trips = Math.ceil(stepsOf(column, lanes) / parts);

@@ -17,7 +17,7 @@ import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
  * A storage buffer as a kernel binds it. Nodes that share memory (in-place results) share a
  * binding.
  */
-export interface Bound {
+export interface BoundBuffer {
   readonly name: string;
   readonly access: 'read' | 'read_write';
   /** The nodes stored in it: one, or an input and the result that overwrites it. */
@@ -30,7 +30,7 @@ export interface Bound {
 export interface Frame {
   readonly kernel: Kernel;
   readonly target: Target;
-  readonly bound: readonly Bound[];
+  readonly bound: readonly BoundBuffer[];
 }
 
 /** A builder that knows which buffers change while the kernel runs. */
@@ -127,7 +127,7 @@ export function inGroups(b: LoopBuilder, count: Value, size: number, most: numbe
 }
 
 /** A binding as a buffer of the Loop. */
-export function globalBuffer({ name, access, nodes }: Bound): LoopBuffer {
+export function globalBuffer({ name, access, nodes }: BoundBuffer): LoopBuffer {
   const size = Math.max(...nodes.map(paddedSize));
   return { name, space: 'global', dtype: nodes[0]!.dtype, size, access };
 }

@@ -27,7 +27,7 @@ export interface Ask {
 }
 
 /** How the invocations of a workgroup are assigned to its rows. */
-export interface Seats {
+export interface RowSeats {
   /** Invocations of a row. */
   readonly parts: number;
   /** Rows of a workgroup. */
@@ -62,7 +62,7 @@ export const joinNames: readonly string[] = sharedTypes.map(nameOf);
  * stages accumulate.
  */
 export function joinBytes(
-  { parts, rows, width }: Pick<Seats, 'parts' | 'rows' | 'width'>,
+  { parts, rows, width }: Pick<RowSeats, 'parts' | 'rows' | 'width'>,
   stages: readonly RowStage[],
 ): number {
   const types = new Set(stages.map((stage) => sharedType(registerOf(stage.dtype))));
@@ -75,12 +75,12 @@ const oneRound = 16;
 
 export class Join {
   readonly #b: LoopBuilder;
-  readonly #seats: Seats;
+  readonly #seats: RowSeats;
   /** Elements in use of each workgroup array. */
   readonly #sizes = new Map<SharedType, number>();
   #rounds = 0;
 
-  constructor(b: LoopBuilder, seats: Seats) {
+  constructor(b: LoopBuilder, seats: RowSeats) {
     this.#b = b;
     this.#seats = seats;
   }

@@ -1,13 +1,13 @@
 // Cholesky's factorisation and substitution, element by element.
 
-import { Elements, type Field, type Matrix } from './field.ts';
+import { MatrixElements, type ScalarField, type Matrix } from './field.ts';
 
 /**
  * The lower triangle of L·Lᴴ = A; NaN from the first column on whose pivot is not positive. Of the
  * diagonal of A the real parts are read.
  */
-export function cholesky<T>(f: Field<T>, a: Matrix, out: Matrix): void {
-  const [from, l] = [new Elements(f, a), new Elements(f, out)];
+export function cholesky<T>(f: ScalarField<T>, a: Matrix, out: Matrix): void {
+  const [from, l] = [new MatrixElements(f, a), new MatrixElements(f, out)];
   for (let i = 0; i < a.rows; i++) {
     for (let j = 0; j <= i; j++) {
       let sum = from.at(i, j);
@@ -19,8 +19,18 @@ export function cholesky<T>(f: Field<T>, a: Matrix, out: Matrix): void {
 }
 
 /** X of L·X = B by forward substitution. */
-export function triangularSolve<T>(f: Field<T>, l: Matrix, b: Matrix, out: Matrix, unit: boolean): void {
-  const [triangle, sides, x] = [new Elements(f, l), new Elements(f, b), new Elements(f, out)];
+export function triangularSolve<T>(
+  f: ScalarField<T>,
+  l: Matrix,
+  b: Matrix,
+  out: Matrix,
+  unit: boolean,
+): void {
+  const [triangle, sides, x] = [
+    new MatrixElements(f, l),
+    new MatrixElements(f, b),
+    new MatrixElements(f, out),
+  ];
   for (let i = 0; i < l.rows; i++) {
     for (let c = 0; c < b.columns; c++) {
       let sum = sides.at(i, c);

@@ -6,7 +6,7 @@ import { isComplex } from '../../dtype.ts';
 import { factorRow, type FactorKind, type Size } from '../../factor.ts';
 import { emptyData, partCount, type HostArray } from '../../value.ts';
 import { cholesky, triangularSolve } from './cholesky.ts';
-import { complexes, reals, type Field, type Matrix } from './field.ts';
+import { complexes, reals, type ScalarField, type Matrix } from './field.ts';
 import { householder, orthogonalAndR } from './householder.ts';
 import { ldl } from './ldl.ts';
 import { exchanged, lu } from './lu.ts';
@@ -16,7 +16,7 @@ import { schur } from './schur.ts';
 export type Algorithm = (operands: readonly Matrix[], out: Matrix) => void;
 
 /** What has a meaning on real and on complex matrices. */
-const over = <T>(f: Field<T>) =>
+const over = <T>(f: ScalarField<T>) =>
   ({
     cholesky: ([a], out) => cholesky(f, a!, out),
     lowerSolve: ([l, b], out) => triangularSolve(f, l!, b!, out, false),

@@ -10,7 +10,7 @@ export interface Matrix {
   readonly data: Float64Array;
 }
 
-export interface Field<T> {
+export interface ScalarField<T> {
   /** Doubles that a number takes. */
   readonly parts: 1 | 2;
   get(data: Float64Array, place: number): T;
@@ -32,7 +32,7 @@ export interface Field<T> {
   longer(length: number, x: T): number;
 }
 
-export const reals: Field<number> = {
+export const reals: ScalarField<number> = {
   parts: 1,
   get: (data, place) => data[place]!,
   set: (data, place, value) => {
@@ -53,7 +53,7 @@ export const reals: Field<number> = {
 
 const divide = complexScalar('div');
 
-export const complexes: Field<Complex> = {
+export const complexes: ScalarField<Complex> = {
   parts: 2,
   get: (data, place) => [data[2 * place]!, data[2 * place + 1]!],
   set: (data, place, [re, im]) => {
@@ -74,12 +74,12 @@ export const complexes: Field<Complex> = {
 };
 
 /** The numbers of a matrix by row and column. */
-export class Elements<T> {
-  readonly #field: Field<T>;
+export class MatrixElements<T> {
+  readonly #field: ScalarField<T>;
   readonly #data: Float64Array;
   readonly #columns: number;
 
-  constructor(field: Field<T>, { data, columns }: Matrix) {
+  constructor(field: ScalarField<T>, { data, columns }: Matrix) {
     [this.#field, this.#data, this.#columns] = [field, data, columns];
   }
 

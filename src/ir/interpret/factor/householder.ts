@@ -1,12 +1,12 @@
 // Householder's reflections: each makes the rest of a column zeros, in LAPACK's convention
 // (H = I − τ·v·vᴴ with v₀ = 1, and R has a real diagonal; τ = 0 where the column is so already).
 
-import { Elements, type Field, type Matrix } from './field.ts';
+import { MatrixElements, type ScalarField, type Matrix } from './field.ts';
 
 /** R, the vectors below it, and the τ in a last row. */
-export function householder<T>(f: Field<T>, a: Matrix, out: Matrix): void {
+export function householder<T>(f: ScalarField<T>, a: Matrix, out: Matrix): void {
   const [m, n] = [a.rows, a.columns];
-  const x = new Elements(f, out);
+  const x = new MatrixElements(f, out);
   out.data.set(a.data);
   for (let j = 0; j < Math.min(m, n); j++) {
     let rest = 0;
@@ -26,12 +26,12 @@ export function householder<T>(f: Field<T>, a: Matrix, out: Matrix): void {
 
 /** Applies I − τ·v·vᴴ with the vector in column `j` to column `c` of `to`. */
 function reflect<T>(
-  f: Field<T>,
-  x: Elements<T>,
+  f: ScalarField<T>,
+  x: MatrixElements<T>,
   m: number,
   j: number,
   c: number,
-  to: Elements<T>,
+  to: MatrixElements<T>,
   tau: T,
 ): void {
   let sum = to.at(j, c);
@@ -42,12 +42,12 @@ function reflect<T>(
 }
 
 /** Q beside R above zeros. */
-export function orthogonalAndR<T>(f: Field<T>, a: Matrix, out: Matrix): void {
+export function orthogonalAndR<T>(f: ScalarField<T>, a: Matrix, out: Matrix): void {
   const [m, n] = [a.rows, a.columns];
   const k = Math.min(m, n);
   const packed: Matrix = { rows: m + 1, columns: n, data: new Float64Array(f.parts * (m + 1) * n) };
   householder(f, a, packed);
-  const [x, q] = [new Elements(f, packed), new Elements(f, out)];
+  const [x, q] = [new MatrixElements(f, packed), new MatrixElements(f, out)];
   for (let j = 0; j < k; j++) q.put(j, j, f.real(1));
   for (let j = k - 1; j >= 0; j--) for (let c = j; c < k; c++) reflect(f, x, m, j, c, q, x.at(m, j));
   for (let i = 0; i < k; i++) for (let j = i; j < n; j++) q.put(i, k + j, x.at(i, j));

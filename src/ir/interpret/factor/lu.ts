@@ -1,11 +1,11 @@
 // Gaussian elimination with partial pivoting, element by element.
 
-import { Elements, type Field, type Matrix } from './field.ts';
+import { MatrixElements, type ScalarField, type Matrix } from './field.ts';
 
 /** L and U in one matrix, the row of A behind each row, and the exchanges. */
-export function lu<T>(f: Field<T>, a: Matrix, out: Matrix): void {
+export function lu<T>(f: ScalarField<T>, a: Matrix, out: Matrix): void {
   const [m, n] = [a.rows, a.columns];
-  const [from, x] = [new Elements(f, a), new Elements(f, out)];
+  const [from, x] = [new MatrixElements(f, a), new MatrixElements(f, out)];
   for (let i = 0; i < m; i++) {
     for (let j = 0; j < n; j++) x.put(i, j, from.at(i, j));
     x.put(i, n, f.real(i));

@@ -5,17 +5,22 @@
 import { neg, permute, reshape } from '../../build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../../graph.ts';
 import { partType } from '../../dtype.ts';
-import { interleaved, pair, partsOf, type Pair } from './pair.ts';
+import { interleaved, pair, partsOf, type ComplexPair } from './pair.ts';
 
 /** [c d; −d c] along two new last axes: which part of the left operand, which part of the result. */
-function rotation(b: GraphBuilder, { re, im }: Pair): Node {
+function rotation(b: GraphBuilder, { re, im }: ComplexPair): Node {
   const shape = [...dims(re), 1, 2];
   const rows = [interleaved(b, pair(re, im)), interleaved(b, pair(neg(b, im), re))];
   const parts = rows.map((row) => reshape(b, row, shape));
   return b.add('concat', parts, { axis: shape.length - 2 }) as Node;
 }
 
-export function dotOfPairs(b: GraphBuilder, { attrs }: NodeOf<'dot'>, x: Pair, w: Pair): Pair {
+export function dotOfPairs(
+  b: GraphBuilder,
+  { attrs }: NodeOf<'dot'>,
+  x: ComplexPair,
+  w: ComplexPair,
+): ComplexPair {
   const [left, right] = [interleaved(b, x), rotation(b, w)];
   const result = b.add('dot', [left, right], {
     ...attrs,
@@ -27,7 +32,12 @@ export function dotOfPairs(b: GraphBuilder, { attrs }: NodeOf<'dot'>, x: Pair, w
 }
 
 /** Parts become channels: those of an image side by side, of a kernel in both directions. */
-export function convOfPairs(b: GraphBuilder, { attrs }: NodeOf<'conv'>, x: Pair, w: Pair): Pair {
+export function convOfPairs(
+  b: GraphBuilder,
+  { attrs }: NodeOf<'conv'>,
+  x: ComplexPair,
+  w: ComplexPair,
+): ComplexPair {
   const [batch, channels, ...size] = dims(x.re) as [number, number, ...number[]];
   const [outputs, perGroup, ...kernel] = dims(w.re) as [number, number, ...number[]];
   const spatial = size.map((_, i) => i + 2);

@@ -12,7 +12,7 @@ import { sizeOf } from '../../shape.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { inBlocks, type Panels } from '../blocks.ts';
 import { fromInterleaved, fromInterleavedParts, interleaved, interleavedParts } from './embed.ts';
-import { over, pair, type Pair } from './pair.ts';
+import { over, pair, type ComplexPair } from './pair.ts';
 
 /** Panels of complex numbers that fit a kernel of any target. */
 const panels: Panels = { cholesky: 64, triangle: 32, columns: 16 };
@@ -26,7 +26,11 @@ export function splitComplexFactors(graph: Graph): Graph {
 }
 
 /** The value of such a node, whose operands are pairs. */
-export function factorOfPairs(b: GraphBuilder, node: NodeOf<'factor'>, operands: readonly Pair[]): Pair {
+export function factorOfPairs(
+  b: GraphBuilder,
+  node: NodeOf<'factor'>,
+  operands: readonly ComplexPair[],
+): ComplexPair {
   const shape = dims(node as Node);
   const part = partType(node.dtype);
   if (sizeOf(shape) === 0) return pair(full(b, shape, 0, part), full(b, shape, 0, part));
@@ -73,7 +77,7 @@ function partsBeside(b: GraphBuilder, z: Node): Node {
 }
 
 /** Each row divided by a number of its own. */
-function byRows(b: GraphBuilder, z: Node, numbers: Pair): Node {
+function byRows(b: GraphBuilder, z: Node, numbers: ComplexPair): Node {
   const divisor = (part: Node): Node => spread(b, part, real(b, z), 1);
   const below = pair(divisor(numbers.re), divisor(numbers.im));
   const { re, im } = over(b, pair(real(b, z), imag(b, z)), below);

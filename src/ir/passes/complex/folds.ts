@@ -5,19 +5,25 @@
 import { fullLike, reshape, slice } from '../../build.ts';
 import { dims, type GraphBuilder, type Node } from '../../graph.ts';
 import type { Attrs } from '../../ops.ts';
-import { pair, pairOfReal, times, type Pair } from './pair.ts';
+import { pair, pairOfReal, times, type ComplexPair } from './pair.ts';
 
 /** Elements `from` to `to` along an axis. */
-function stretch(b: GraphBuilder, { re, im }: Pair, axis: number, from: number, to: number): Pair {
+function stretch(
+  b: GraphBuilder,
+  { re, im }: ComplexPair,
+  axis: number,
+  from: number,
+  to: number,
+): ComplexPair {
   const shape = dims(re);
   const start = shape.map(() => 0).with(axis, from);
   const size = shape.with(axis, to - from);
   return pair(slice(b, re, start, size), slice(b, im, start, size));
 }
 
-function productAlong(b: GraphBuilder, z: Pair, axis: number): Pair {
+function productAlong(b: GraphBuilder, z: ComplexPair, axis: number): ComplexPair {
   let rest = z;
-  let odd: Pair | undefined;
+  let odd: ComplexPair | undefined;
   for (let n = dims(z.re)[axis]!; n > 1; n = Math.floor(n / 2)) {
     const half = Math.floor(n / 2);
     if (n % 2 === 1) {
@@ -30,7 +36,7 @@ function productAlong(b: GraphBuilder, z: Pair, axis: number): Pair {
 }
 
 /** The product over axes, which are removed. */
-export function product(b: GraphBuilder, z: Pair, axes: readonly number[]): Pair {
+export function product(b: GraphBuilder, z: ComplexPair, axes: readonly number[]): ComplexPair {
   const shape = dims(z.re);
   const kept = shape.filter((_, axis) => !axes.includes(axis));
   if (axes.some((axis) => shape[axis] === 0)) {
@@ -43,7 +49,7 @@ export function product(b: GraphBuilder, z: Pair, axes: readonly number[]): Pair
 }
 
 /** Each element `by` places further along an axis (or back), ones coming in. */
-function shifted(b: GraphBuilder, z: Pair, axis: number, by: number, back: boolean): Pair {
+function shifted(b: GraphBuilder, z: ComplexPair, axis: number, by: number, back: boolean): ComplexPair {
   const n = dims(z.re)[axis]!;
   const kept = stretch(b, z, axis, back ? by : 0, back ? n : n - by);
   const none = dims(z.re).map(() => 0);
@@ -59,7 +65,11 @@ function shifted(b: GraphBuilder, z: Pair, axis: number, by: number, back: boole
 }
 
 /** Running products. */
-export function products(b: GraphBuilder, z: Pair, { axis, reverse, exclusive }: Attrs<'scan'>): Pair {
+export function products(
+  b: GraphBuilder,
+  z: ComplexPair,
+  { axis, reverse, exclusive }: Attrs<'scan'>,
+): ComplexPair {
   const n = dims(z.re)[axis]!;
   let running = exclusive && n > 0 ? shifted(b, z, axis, 1, reverse) : z;
   for (let by = 1; by < n; by *= 2) running = times(b, running, shifted(b, running, axis, by, reverse));

@@ -18,10 +18,10 @@ import {
   turned,
   turnedBack,
   withSign,
-  type Pair,
+  type ComplexPair,
 } from './pair.ts';
 
-type Of = (b: GraphBuilder, z: Pair) => Pair;
+type Of = (b: GraphBuilder, z: ComplexPair) => ComplexPair;
 const real = (b: GraphBuilder, op: 'sin' | 'cos' | 'tan' | 'sinh' | 'cosh' | 'abs', x: Node): Node =>
   unary(b, op, x);
 
@@ -64,9 +64,9 @@ export const recip: Of = (b, z) => over(b, pairOfReal(b, fullLike(b, z.re, 1)), 
 export const rsqrt: Of = (b, z) => recip(b, sqrt(b, z));
 
 /** e^(w·log z); 0ʷ is 0 where re w > 0, and 1 where w = 0. */
-export function pow(b: GraphBuilder, z: Pair, w: Pair): Pair {
+export function pow(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPair {
   const nothing = isNought(b, z);
-  const constant = (value: number): Pair => pairOfReal(b, fullLike(b, z.re, value));
+  const constant = (value: number): ComplexPair => pairOfReal(b, fullLike(b, z.re, value));
   const ends = choose(b, isNought(b, w), constant(1), constant(0));
   const vanishes = binary(b, 'or', binary(b, 'lt', fullLike(b, w.re, 0), w.re), isNought(b, w));
   return choose(b, binary(b, 'and', nothing, vanishes), ends, exp(b, times(b, w, log(b, z))));
@@ -123,7 +123,7 @@ function asinhReal(b: GraphBuilder, x: Node): Node {
 }
 
 /** √(1 − z) and √(1 + z). */
-function roots(b: GraphBuilder, { re, im }: Pair): readonly [Pair, Pair] {
+function roots(b: GraphBuilder, { re, im }: ComplexPair): readonly [ComplexPair, ComplexPair] {
   return [sqrt(b, pair(sub(b, 1, re), neg(b, im))), sqrt(b, pair(add(b, re, 1), im))];
 }
 

@@ -22,20 +22,20 @@ import {
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../../graph.ts';
 
 /** re + im·i. */
-export interface Pair {
+export interface ComplexPair {
   readonly re: Node;
   readonly im: Node;
 }
 
-export const pair = (re: Node, im: Node): Pair => ({ re, im });
+export const pair = (re: Node, im: Node): ComplexPair => ({ re, im });
 
 /** A real node as a pair. */
-export function pairOfReal(b: GraphBuilder, x: Node): Pair {
+export function pairOfReal(b: GraphBuilder, x: Node): ComplexPair {
   return pair(x, fullLike(b, x, 0));
 }
 
 /** The parts of what lies in memory as f32[…,2]. */
-export function partsOf(b: GraphBuilder, stored: Node): Pair {
+export function partsOf(b: GraphBuilder, stored: Node): ComplexPair {
   const shape = dims(stored);
   const last = shape.length - 1;
   const size = shape.with(last, 1);
@@ -45,7 +45,7 @@ export function partsOf(b: GraphBuilder, stored: Node): Pair {
 }
 
 /** The pair side by side along a new last axis, as it lies in memory. */
-export function interleaved(b: GraphBuilder, z: Pair): Node {
+export function interleaved(b: GraphBuilder, z: ComplexPair): Node {
   const whole = wholeOf(z);
   if (whole !== undefined) return whole;
   const shape = [...dims(z.re), 1];
@@ -54,7 +54,7 @@ export function interleaved(b: GraphBuilder, z: Pair): Node {
 }
 
 /** What both parts were taken from by `partsOf`, if they were. */
-export function wholeOf({ re, im }: Pair): Node | undefined {
+export function wholeOf({ re, im }: ComplexPair): Node | undefined {
   const [first, second] = [sliced(re), sliced(im)];
   if (first === undefined || second === undefined || second.inputs[0] !== first.inputs[0]) return undefined;
   const whole = first.inputs[0]!;
@@ -72,25 +72,25 @@ function sliced(part: Node): NodeOf<'slice'> | undefined {
   return from.op === 'slice' && from.shape.length === part.shape.length + 1 ? from : undefined;
 }
 
-export const isReal = ({ im }: Pair): boolean => isZero(im);
+export const isReal = ({ im }: ComplexPair): boolean => isZero(im);
 
-export function plus(b: GraphBuilder, z: Pair, w: Pair): Pair {
+export function plus(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPair {
   return pair(add(b, z.re, w.re), add(b, z.im, w.im));
 }
 
-export function minus(b: GraphBuilder, z: Pair, w: Pair): Pair {
+export function minus(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPair {
   return pair(sub(b, z.re, w.re), sub(b, z.im, w.im));
 }
 
 /** (a + bi)·(c + di) = ac − bd + (ad + bc)i. */
-export function times(b: GraphBuilder, z: Pair, w: Pair): Pair {
+export function times(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPair {
   if (isReal(w)) return scaled(b, z, w.re);
   if (isReal(z)) return scaled(b, w, z.re);
   return pair(sub(b, mul(b, z.re, w.re), mul(b, z.im, w.im)), add(b, mul(b, z.re, w.im), mul(b, z.im, w.re)));
 }
 
 /** By a real node or number. */
-export function scaled(b: GraphBuilder, z: Pair, by: Node | number): Pair {
+export function scaled(b: GraphBuilder, z: ComplexPair, by: Node | number): ComplexPair {
   return pair(mul(b, z.re, by), mul(b, z.im, by));
 }
 
@@ -103,7 +103,7 @@ export function scaledWhole(b: GraphBuilder, whole: Node, by: Node, shape: reado
  * Smith's division ("Algorithm 116", 1962): by the ratio of the divisor's parts, the larger one
  * below, so that no square overflows. By 0 it divides part by part.
  */
-export function over(b: GraphBuilder, z: Pair, w: Pair): Pair {
+export function over(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPair {
   if (isReal(w)) return pair(div(b, z.re, w.re), div(b, z.im, w.re));
   const flat = binary(b, 'le', unary(b, 'abs', w.im), unary(b, 'abs', w.re));
   const either = (x: Node, y: Node): Node => where(b, flat, x, y);
@@ -122,7 +122,7 @@ export function over(b: GraphBuilder, z: Pair, w: Pair): Pair {
 /** The larger modulus of the parts, and the ratio of the smaller one to it: 1 where they are equal. */
 function ordered(
   b: GraphBuilder,
-  z: Pair,
+  z: ComplexPair,
 ): { readonly large: Node; readonly ratio: Node; readonly small: Node } {
   const [x, y] = [unary(b, 'abs', z.re), unary(b, 'abs', z.im)];
   const [large, small] = [binary(b, 'max', x, y), binary(b, 'min', x, y)];
@@ -131,14 +131,14 @@ function ordered(
 }
 
 /** |z|, by the larger part, so that no square overflows. */
-export function modulus(b: GraphBuilder, z: Pair): Node {
+export function modulus(b: GraphBuilder, z: ComplexPair): Node {
   if (isReal(z)) return unary(b, 'abs', z.re);
   const { large, ratio } = ordered(b, z);
   return mul(b, large, unary(b, 'sqrt', add(b, mul(b, ratio, ratio), 1)));
 }
 
 /** log |z|: near 1 by the distance from 1, of which the logarithm itself would lose the digits. */
-export function logModulus(b: GraphBuilder, z: Pair): Node {
+export function logModulus(b: GraphBuilder, z: ComplexPair): Node {
   const { large, small, ratio } = ordered(b, z);
   const near = binary(b, 'and', binary(b, 'le', large, 2), binary(b, 'lt', fullLike(b, large, 0.5), large));
   const rest = add(b, mul(b, sub(b, large, 1), add(b, large, 1)), mul(b, small, small));
@@ -148,7 +148,7 @@ export function logModulus(b: GraphBuilder, z: Pair): Node {
 }
 
 /** The angle of z in (−π, π]. */
-export function angle(b: GraphBuilder, z: Pair): Node {
+export function angle(b: GraphBuilder, z: ComplexPair): Node {
   return binary(b, 'atan2', z.im, z.re);
 }
 
@@ -158,20 +158,20 @@ export function withSign(b: GraphBuilder, size: Node, y: Node): Node {
 }
 
 /** z·i. */
-export const turned = (b: GraphBuilder, z: Pair): Pair => pair(neg(b, z.im), z.re);
+export const turned = (b: GraphBuilder, z: ComplexPair): ComplexPair => pair(neg(b, z.im), z.re);
 /** z·(−i). */
-export const turnedBack = (b: GraphBuilder, z: Pair): Pair => pair(z.im, neg(b, z.re));
+export const turnedBack = (b: GraphBuilder, z: ComplexPair): ComplexPair => pair(z.im, neg(b, z.re));
 
 /** A condition for both parts. */
-export function choose(b: GraphBuilder, when: Node, z: Pair, w: Pair): Pair {
+export function choose(b: GraphBuilder, when: Node, z: ComplexPair, w: ComplexPair): ComplexPair {
   return pair(where(b, when, z.re, w.re), where(b, when, z.im, w.im));
 }
 
-export function isNought(b: GraphBuilder, z: Pair): Node {
+export function isNought(b: GraphBuilder, z: ComplexPair): Node {
   return binary(b, 'and', binary(b, 'eq', z.re, 0), binary(b, 'eq', z.im, 0));
 }
 
 /** Both parts in another dtype. */
-export function converted(b: GraphBuilder, z: Pair, dtype: Node['dtype']): Pair {
+export function converted(b: GraphBuilder, z: ComplexPair, dtype: Node['dtype']): ComplexPair {
   return pair(cast(b, z.re, dtype), cast(b, z.im, dtype));
 }

@@ -3,7 +3,7 @@
 
 import { dims, type GraphBuilder, type Node } from '../../graph.ts';
 import type { Attrs, Op } from '../../ops.ts';
-import { isReal, scaledWhole, wholeOf, type Pair } from './pair.ts';
+import { isReal, scaledWhole, wholeOf, type ComplexPair } from './pair.ts';
 
 const zeros = (count: number): number[] => new Array<number>(count).fill(0);
 
@@ -38,7 +38,7 @@ function widened(node: Node): Attrs | undefined {
 }
 
 /** The value of such a node as f32[…,2]; undefined where an operand does not lie so. */
-export function onWholes(b: GraphBuilder, node: Node, operands: readonly Pair[]): Node | undefined {
+export function onWholes(b: GraphBuilder, node: Node, operands: readonly ComplexPair[]): Node | undefined {
   if (node.op === 'mul') return product(b, operands);
   const attrs = widened(node);
   if (attrs === undefined) return undefined;
@@ -49,7 +49,7 @@ export function onWholes(b: GraphBuilder, node: Node, operands: readonly Pair[])
 }
 
 /** A whole by a real number. */
-function product(b: GraphBuilder, [x, y]: readonly Pair[]): Node | undefined {
+function product(b: GraphBuilder, [x, y]: readonly ComplexPair[]): Node | undefined {
   const [z, real] = isReal(y!) ? [x!, y!] : [y!, x!];
   const whole = wholeOf(z);
   if (whole === undefined || !isReal(real)) return undefined;

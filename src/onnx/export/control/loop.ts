@@ -5,20 +5,20 @@ import { inputsOf, siblingKey } from '../../../ir/control/iterate.ts';
 import { graphOf } from '../../../ir/text/region.ts';
 import { dims, type NodeOf } from '../../../ir/graph.ts';
 import type { FixedShape } from '../../../ir/shape.ts';
-import { Unspelled, type Emitter, type Val } from '../emitter.ts';
-import type { Row, Scope } from '../row.ts';
+import { Unspelled, type ModelEmitter, type Val } from '../emitter.ts';
+import type { ExportRow, ExportScope } from '../row.ts';
 
 type Loop = NodeOf<'iterate'>;
 
 /** A loop's result; its siblings are results of the same node of the file. */
-export const iterate: Row<'iterate'> = (scope, node) => {
+export const iterate: ExportRow<'iterate'> = (scope, node) => {
   const key = siblingKey(node);
   const known = scope.loops.get(key) ?? spelled(scope, node);
   scope.loops.set(key, known);
   return known[node.attrs.result]!;
 };
 
-function spelled(scope: Scope, node: Loop): Val[] {
+function spelled(scope: ExportScope, node: Loop): Val[] {
   const { guard, trips } = node.attrs;
   if (guard >= 0 && trips === 1) return spelledBranch(scope, node);
   const { carries } = node.attrs;
@@ -28,7 +28,7 @@ function spelled(scope: Scope, node: Loop): Val[] {
 }
 
 /** The region's outputs at a turn, from values for what it is handed on. */
-function turn(scope: Scope, e: Emitter, node: Loop, at: Val, carried: readonly Val[]): Val[] {
+function turn(scope: ExportScope, e: ModelEmitter, node: Loop, at: Val, carried: readonly Val[]): Val[] {
   const { stacks, invariants } = inputsOf(node);
   const slices = stacks.map((stack): Val => {
     const [, ...shape] = dims(stack);
@@ -39,11 +39,11 @@ function turn(scope: Scope, e: Emitter, node: Loop, at: Val, carried: readonly V
 }
 
 /** Results under names of their own: the format's outputs of a body are computed in it. */
-function ends(e: Emitter, values: readonly Val[]): Val[] {
+function ends(e: ModelEmitter, values: readonly Val[]): Val[] {
   return values.map((value) => e.node('Identity', [value], value));
 }
 
-function spelledLoop(scope: Scope, node: Loop): Val[] {
+function spelledLoop(scope: ExportScope, node: Loop): Val[] {
   const { e } = scope;
   const { carries, trips, guard, reverse } = node.attrs;
   const starts = inputsOf(node).carries.map(scope.full);
@@ -64,7 +64,7 @@ function spelledLoop(scope: Scope, node: Loop): Val[] {
   return made.map((value, i) => (reverse && i >= carries ? turnedAround(e, value) : value));
 }
 
-function turnedAround(e: Emitter, value: Val): Val {
+function turnedAround(e: ModelEmitter, value: Val): Val {
   const { shape } = value;
   const start = shape.map((size, axis): number => (axis === 0 ? size - 1 : 0));
   return e.slice(
@@ -75,12 +75,12 @@ function turnedAround(e: Emitter, value: Val): Val {
   );
 }
 
-function spelledBranch(scope: Scope, node: Loop): Val[] {
+function spelledBranch(scope: ExportScope, node: Loop): Val[] {
   const { e } = scope;
   const { carries, guard } = node.attrs;
   const starts = inputsOf(node).carries.map(scope.full);
   const inner = e.inside();
-  const stacked = (of: Emitter, value: Val, i: number): Val => {
+  const stacked = (of: ModelEmitter, value: Val, i: number): Val => {
     const shape: FixedShape = i < carries ? value.shape : [1, ...value.shape];
     return of.reshape(value, shape);
   };

@@ -9,10 +9,10 @@ import type { Call, Row, Rows } from '../../call.ts';
 import { hostType, type ElementType } from '../../element.ts';
 import { knownData, Value } from '../../value.ts';
 import { byCodePoint, knownStrings, stringsOf } from '../../words.ts';
-import { classLabels, labelled, placesOf, type Label, type Labels } from './labels.ts';
+import { classLabels, labelled, placesOf, type Label, type LabelList } from './labels.ts';
 
 /** The list that attributes of a kind and ending give: `keys_strings`, `keys_int64s`, … */
-function listOf({ attributes }: Call, kind: string): Labels | undefined {
+function listOf({ attributes }: Call, kind: string): LabelList | undefined {
   const strings = attributes.strings(`${kind}_strings`);
   if (strings !== undefined) return { type: 'string', list: strings };
   const ints = attributes.ints(`${kind}_int64s`);
@@ -43,8 +43,8 @@ function defaultOf({ attributes }: Call, type: ElementType): Label {
 function labelEncoder(call: Call): Value {
   const classes = call.attributes.strings('classes_strings');
   if (call.opset < 2 && classes !== undefined) {
-    const names: Labels = { type: 'string', list: classes };
-    const numbers: Labels = { type: 'int64', list: classes.map((_, i) => i) };
+    const names: LabelList = { type: 'string', list: classes };
+    const numbers: LabelList = { type: 'int64', list: classes.map((_, i) => i) };
     return call.type(0) === 'string' ? mapped(call, names, numbers) : mapped(call, numbers, names);
   }
   const [keys, values] = [listOf(call, 'keys'), listOf(call, 'values')];
@@ -54,7 +54,7 @@ function labelEncoder(call: Call): Value {
 }
 
 /** Elements by keys and the values of those, or a default. */
-function mapped(call: Call, keys: Labels, values: Labels): Value {
+function mapped(call: Call, keys: LabelList, values: LabelList): Value {
   if (keys.list.length !== values.list.length)
     throw new SinterError('E_FORMAT', `${keys.list.length} keys have ${values.list.length} values`);
   const { type } = values;
@@ -65,7 +65,7 @@ function categoryMapper(call: Call): Value {
   const [strings, ints] = [call.attributes.strings('cats_strings'), call.attributes.ints('cats_int64s')];
   if (strings === undefined || ints === undefined)
     throw new SinterError('E_FORMAT', 'cats_strings or cats_int64s are missing');
-  const [names, numbers]: Labels[] = [
+  const [names, numbers]: LabelList[] = [
     { type: 'string', list: strings },
     { type: 'int64', list: ints },
   ];

@@ -23,18 +23,18 @@ export interface Branch {
 }
 
 /** What a leaf gives to targets; several may go to one. */
-export interface Leaf {
+export interface ForestLeaf {
   readonly votes: (readonly [target: number, weight: number])[];
 }
 
-export type TreeNode = Branch | Leaf;
+export type ForestNode = Branch | ForestLeaf;
 
 export interface Forest {
-  readonly nodes: readonly TreeNode[];
+  readonly nodes: readonly ForestNode[];
   readonly roots: readonly number[];
 }
 
-export function isLeaf(node: TreeNode): node is Leaf {
+export function isLeaf(node: ForestNode): node is ForestLeaf {
   return 'votes' in node;
 }
 
@@ -121,7 +121,7 @@ export function leavesOf(forest: Forest, x: Tensor): Tensor {
   return foriLoop(0, depth, (_, [place]: [Tensor]) => [down(place)], [start] as [Tensor])[0];
 }
 
-function valuesOf(nodes: readonly TreeNode[], dtype: DType): Tensor {
+function valuesOf(nodes: readonly ForestNode[], dtype: DType): Tensor {
   const list = nodes.map((node) => (isLeaf(node) ? 0 : node.value));
   return dtype === 'f64'
     ? fromHost(Float64Array.from(list), [list.length], 'f64')
@@ -142,7 +142,7 @@ export function gathered(forest: Forest, x: Tensor, targets: number, aggregate: 
   const data = x.dtype === 'f64' ? new Float64Array(count) : new Float32Array(count);
   data.fill(nothing);
   for (const [at, row] of leaves) {
-    for (const [target, weight] of (nodes[at] as Leaf).votes) {
+    for (const [target, weight] of (nodes[at] as ForestLeaf).votes) {
       if (!(target >= 0 && target < targets))
         throw new SinterError('E_FORMAT', `a leaf votes for ${target} of ${targets} targets`);
       const place = row * targets + target;

@@ -15,13 +15,13 @@ import { carried } from '../../words.ts';
 export type Label = string | number | bigint;
 
 /** Values of one type in a list. */
-export interface Labels {
+export interface LabelList {
   readonly type: ElementType;
   readonly list: readonly Label[];
 }
 
 /** What a table of values has at places of i32, in their shape. */
-export function labelled({ type, list }: Labels, places: Tensor): Value {
+export function labelled({ type, list }: LabelList, places: Tensor): Value {
   const flat = sn.reshape(places, [places.size]);
   const at = (table: Tensor): Tensor => sn.reshape(sn.indexSelect(table, 0, flat), places.shape);
   if (type === 'string') {
@@ -44,7 +44,7 @@ function vector(type: ElementType, list: readonly Label[]): Tensor {
  * The place of each element of an input in a list of keys, the last of equal ones; as many as there
  * are keys where it is none.
  */
-export function placesOf(call: Call, place: number, keys: Labels): Tensor {
+export function placesOf(call: Call, place: number, keys: LabelList): Tensor {
   const value = call.value(place);
   const missing = keys.list.length;
   if ((value.type === 'string') !== (keys.type === 'string'))
@@ -79,7 +79,7 @@ export function placesOf(call: Call, place: number, keys: Labels): Tensor {
 }
 
 /** The labels of classes of a node, in the attributes of these names; undefined where it has none. */
-export function classLabels(call: Call, strings: string, ints: string): Labels | undefined {
+export function classLabels(call: Call, strings: string, ints: string): LabelList | undefined {
   const words = call.attributes.strings(strings);
   if (words !== undefined && words.length > 0) return { type: 'string', list: words };
   const numbers = call.attributes.ints(ints);

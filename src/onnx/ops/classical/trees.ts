@@ -13,10 +13,10 @@ import {
   type Aggregate,
   type Branch,
   type Forest,
-  type Leaf,
-  type TreeNode,
+  type ForestLeaf,
+  type ForestNode,
 } from './forest.ts';
-import { classLabels, labelled, type Labels } from './labels.ts';
+import { classLabels, labelled, type LabelList } from './labels.ts';
 import { bothScores, postTransform, transformed, type PostTransform } from './scores.ts';
 
 /** Floats of an attribute, which may be a tensor of another name. */
@@ -52,7 +52,7 @@ function forestOf(call: Call, kind: 'class' | 'target'): Forest {
     if (place === undefined) throw new SinterError('E_FORMAT', `tree ${tree} has no node ${id}`);
     return place;
   };
-  const nodes = trees.map((tree, i): TreeNode => {
+  const nodes = trees.map((tree, i): ForestNode => {
     const name = (names[i] ?? '').replace(/^BRANCH_/, '');
     if (name === 'LEAF') return { votes: [] };
     const mode = modes.find((one) => one === name);
@@ -131,7 +131,7 @@ interface Binary {
 }
 
 /** Two classes of which the leaves vote for one: its score tells that of the other. */
-function binary(call: Call, labels: Labels, { forest, x, name, base, voted }: Binary): (Value | Tensor)[] {
+function binary(call: Call, labels: LabelList, { forest, x, name, base, voted }: Binary): (Value | Tensor)[] {
   const weights = numbersOf(call, 'class_weights') ?? [];
   const isShare = weights.every((weight) => weight >= 0);
   const nodes = forest.nodes.map((node) =>
@@ -167,8 +167,8 @@ function ensemble(call: Call): Tensor {
     'nodes_trueleafs',
     'nodes_falseleafs',
   ].map(ints) as [number[], number[], number[], number[], number[]];
-  const leaf = (i: number): Leaf => ({ votes: [[targetIds[i] ?? 0, weights[i] ?? 0]] });
-  const nodes: TreeNode[] = [...splits.map(() => leaf(0)), ...weights.map((_, i) => leaf(i))];
+  const leaf = (i: number): ForestLeaf => ({ votes: [[targetIds[i] ?? 0, weights[i] ?? 0]] });
+  const nodes: ForestNode[] = [...splits.map(() => leaf(0)), ...weights.map((_, i) => leaf(i))];
   const place = (id: number, isAtLeaf: boolean): number => (isAtLeaf ? splits.length + id : id);
   const members = attributes.has('membership_values') ? numbers('membership_values') : [];
   let from = 0;

@@ -16,13 +16,13 @@ export function fastGelu(x: Tensor): Tensor {
 }
 
 /** The numbers of a fused activation, by their place or by their Greek letter. */
-export interface Numbers {
+export interface ActivationNumbers {
   readonly alpha?: number | undefined;
   readonly beta?: number | undefined;
 }
 
 /** The activation that an operator names and applies to its result. Throws E_VALUE at other names. */
-export function activated(call: Call, x: Tensor, { alpha, beta }: Numbers): Tensor {
+export function activated(call: Call, x: Tensor, { alpha, beta }: ActivationNumbers): Tensor {
   const name = call.attributes.string('activation', '');
   switch (name) {
     case '':

@@ -23,7 +23,7 @@ export interface Labelled {
   readonly kernels: readonly { readonly name: string }[];
 }
 
-export class Context {
+export class CudaContext {
   readonly driver: Driver;
   /** The device's name in errors: `cuda`, `cuda:1`. */
   readonly name: string;

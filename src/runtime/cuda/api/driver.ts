@@ -9,7 +9,7 @@ import {
   makeBlock,
   makeCell,
   openFirst,
-  type Block,
+  type HostBlock,
   type Calls,
   type Cell,
   type Koffi,
@@ -117,7 +117,7 @@ export interface Driver {
   readonly cu: DriverCalls;
   readonly cell: Cell;
   /** Zeroed memory, for as long as the driver is open. */
-  block(bytes: number): Block;
+  block(bytes: number): HostBlock;
   /** The bytes at an address that something else owns. */
   view(address: number, bytes: number): ArrayBuffer;
   /** `CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered`. */

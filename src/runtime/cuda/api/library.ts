@@ -25,22 +25,22 @@ interface Values {
   texts: readonly string[];
   bytes: Uint8Array;
 }
-export type Kind = keyof Values;
+export type ForeignKind = keyof Values;
 
-export type Signatures = Readonly<Record<string, readonly Kind[]>>;
-type Arguments<Kinds extends readonly Kind[]> = { -readonly [I in keyof Kinds]: Values[Kinds[I]] };
+export type Signatures = Readonly<Record<string, readonly ForeignKind[]>>;
+type Arguments<Kinds extends readonly ForeignKind[]> = { -readonly [I in keyof Kinds]: Values[Kinds[I]] };
 /**
  * A foreign function: gives a CUresult or nvrtcResult, 0 for success. `async` runs it on a thread
  * of libuv's.
  */
-export interface Foreign<Kinds extends readonly Kind[]> {
+export interface Foreign<Kinds extends readonly ForeignKind[]> {
   (...args: Arguments<Kinds>): number;
   async(...args: [...Arguments<Kinds>, (error: Error | null, result: number) => void]): void;
 }
 export type Calls<Table extends Signatures> = { readonly [Name in keyof Table]: Foreign<Table[Name]> };
 
 /** Memory outside the JS heap, at an address that stays. */
-export interface Block {
+export interface HostBlock {
   readonly address: number;
   readonly memory: ArrayBuffer;
 }
@@ -159,8 +159,8 @@ export function bind<Table extends Signatures>(
     text: 'str',
     texts: koffi.pointer('str'),
     bytes: 'void *',
-  } as const satisfies Readonly<Record<Kind, unknown>>;
-  const find = (name: string, kinds: readonly Kind[]): unknown =>
+  } as const satisfies Readonly<Record<ForeignKind, unknown>>;
+  const find = (name: string, kinds: readonly ForeignKind[]): unknown =>
     library.func(
       name,
       'int32_t',
@@ -181,7 +181,7 @@ export function bind<Table extends Signatures>(
 }
 
 /** Zeroed memory, for as long as the process runs. */
-export function makeBlock(koffi: Koffi, bytes: number): Block {
+export function makeBlock(koffi: Koffi, bytes: number): HostBlock {
   const pointer: unknown = koffi.alloc('uint64_t', Math.ceil(bytes / 8));
   const memory = koffi.view(pointer, Math.ceil(bytes / 8) * 8);
   new Uint8Array(memory).fill(0);

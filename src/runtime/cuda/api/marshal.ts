@@ -3,10 +3,10 @@
 // machines.
 
 import type { Driver } from './driver.ts';
-import type { Block } from './library.ts';
+import type { HostBlock } from './library.ts';
 
 /** One operation of the stream, with its addresses. */
-export type Operation =
+export type StreamOperation =
   | Single
   /** Operations that run so many times; never in a graph. */
   | {
@@ -14,7 +14,7 @@ export type Operation =
       readonly times: number;
       /** The address of the i32 that must not be 0 before a turn, if one must not. */
       readonly guard: number | undefined;
-      readonly operations: readonly Operation[];
+      readonly operations: readonly StreamOperation[];
     };
 
 /** An operation that is one call of the driver. */
@@ -36,7 +36,7 @@ export type Single =
   /** From pinned memory that differs from run to run. */
   | { readonly kind: 'upload'; readonly to: number; readonly bytes: number };
 
-export type Launch = Extract<Operation, { readonly kind: 'launch' }>;
+export type Launch = Extract<StreamOperation, { readonly kind: 'launch' }>;
 
 /** Parameters that a kernel can have: 4 KiB of pointers. */
 export const mostArguments = 512;
@@ -50,10 +50,10 @@ const HOST = 1;
 const DEVICE = 2;
 
 export class Marshal {
-  readonly #args: Block;
+  readonly #args: HostBlock;
   readonly #slots: Uint32Array;
   /** The same for launches with tensor maps, and the maps. */
-  readonly #mapped: Block;
+  readonly #mapped: HostBlock;
   readonly #kernel: Struct;
   readonly #copy: Struct;
   readonly #clear: Struct;

@@ -40,7 +40,7 @@ export function archFor({ archs, version }: Nvrtc, capability: number, device: s
 export async function openCompiler(
   { driver, name, capability }: Gpu,
   options: NvrtcOptions = {},
-): Promise<{ readonly arch: Arch; readonly compiler: Compiler; readonly version: string }> {
+): Promise<{ readonly arch: Arch; readonly compiler: CudaCompiler; readonly version: string }> {
   const { env = process.env } = options;
   const nvrtc = await openNvrtc(name, Math.floor(driver.version / 1000), {
     ...options,
@@ -49,7 +49,7 @@ export async function openCompiler(
   const arch = archFor(nvrtc, capability, name);
   const extra = (env['SINTER_CUDA_OPTIONS'] ?? '').split(/\s+/).filter((option) => option !== '');
   const version = `NVRTC ${nvrtc.version.join('.')}`;
-  return { arch, compiler: new Compiler(nvrtc, arch, name, extra), version };
+  return { arch, compiler: new CudaCompiler(nvrtc, arch, name, extra), version };
 }
 
 /**
@@ -58,7 +58,7 @@ export async function openCompiler(
  */
 export const kernelOptions: readonly string[] = ['--std=c++17', '--fmad=false'];
 
-export class Compiler {
+export class CudaCompiler {
   readonly options: readonly string[];
   readonly #nvrtc: Nvrtc;
   readonly #arch: Arch;

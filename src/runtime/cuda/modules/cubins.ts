@@ -9,7 +9,7 @@ import * as path from 'node:path';
 import { cacheFolder } from '../../cache.ts';
 
 /** Where a kernel was found. */
-export interface Found {
+export interface FoundCubin {
   /** The image's hash: one image is loaded once. */
   readonly image: string;
   /** The kernel's name in it. */
@@ -29,7 +29,7 @@ export class Cubins {
   }
 
   /** Where the kernel of this key is; undefined when it, or its image, is not there whole. */
-  find(key: string): Found | undefined {
+  find(key: string): FoundCubin | undefined {
     const text = this.#read(`${key}.kernel`)?.toString('utf8');
     const [, image, entry] = /^sinter kernel 1\n([0-9a-f]{64})\n(\w+)\n$/.exec(text ?? '') ?? [];
     return image === undefined || entry === undefined ? undefined : { image, entry };

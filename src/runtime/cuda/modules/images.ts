@@ -2,7 +2,7 @@
 // It is unloaded when it has no users left and all work that was queued until then is done, else
 // with the device.
 
-import type { Context } from '../api/context.ts';
+import type { CudaContext } from '../api/context.ts';
 import type { Fences } from '../fences.ts';
 
 interface Image {
@@ -18,13 +18,13 @@ interface Leaving {
 }
 
 export class Images {
-  readonly #context: Context;
+  readonly #context: CudaContext;
   readonly #fences: Fences;
   readonly #images = new Map<string, Image>();
   /** Oldest first. */
   readonly #leaving: Leaving[] = [];
 
-  constructor(context: Context, fences: Fences) {
+  constructor(context: CudaContext, fences: Fences) {
     this.#context = context;
     this.#fences = fences;
   }

@@ -5,24 +5,24 @@
 
 import { DeviceError } from '../../../errors.ts';
 import type { ProgramKernel } from '../../program.ts';
-import { Shared } from '../../shared.ts';
+import { SharedEntries } from '../../shared.ts';
 import type { Gate } from '../../timeline.ts';
-import type { Compiler } from './compiler.ts';
-import type { Context } from '../api/context.ts';
+import type { CudaCompiler } from './compiler.ts';
+import type { CudaContext } from '../api/context.ts';
 import type { Images } from './images.ts';
 import { hashOf, type Cubins } from './cubins.ts';
 
 /** A kernel that compiles, has compiled, or has failed to. */
-export interface Compiled extends Gate {
+export interface CompiledFunction extends Gate {
   /** The driver's function; 0 while there is none. */
   readonly func: number;
   /** Why there is no function; the message names the kernel. */
-  readonly failure: Failure | undefined;
+  readonly failure: KernelFailure | undefined;
   /** The image that the function lies in, which the kernel holds. */
   readonly image: string | undefined;
 }
 
-export type Failure = (kernel: string) => DeviceError;
+export type KernelFailure = (kernel: string) => DeviceError;
 
 /**
  * Kernels that an NVRTC program holds at least, when there are enough, and programs that compile at
@@ -35,7 +35,7 @@ interface State {
   open: boolean;
   opened: Promise<void>;
   func: number;
-  failure: Failure | undefined;
+  failure: KernelFailure | undefined;
   image: string | undefined;
 }
 
@@ -46,25 +46,25 @@ interface Order {
   readonly state: State;
 }
 
-export class Modules {
-  readonly #context: Context;
-  readonly #compiler: Compiler;
+export class CudaModules {
+  readonly #context: CudaContext;
+  readonly #compiler: CudaCompiler;
   readonly #cubins: Cubins;
   readonly #images: Images;
-  readonly #known: Shared<Compiled>;
+  readonly #known: SharedEntries<CompiledFunction>;
 
-  constructor(context: Context, images: Images, compiler: Compiler, cubins: Cubins) {
+  constructor(context: CudaContext, images: Images, compiler: CudaCompiler, cubins: Cubins) {
     this.#context = context;
     this.#images = images;
     this.#compiler = compiler;
     this.#cubins = cubins;
-    this.#known = new Shared(({ image }) => {
+    this.#known = new SharedEntries(({ image }) => {
       if (image !== undefined) images.release(image);
     });
   }
 
   /** The functions of a program's kernels, in order, for one more program. */
-  get(kernels: readonly ProgramKernel[]): readonly Compiled[] {
+  get(kernels: readonly ProgramKernel[]): readonly CompiledFunction[] {
     const orders: Order[] = [];
     const states = kernels.map((kernel) => {
       const key = this.#keyOf(kernel);
@@ -93,7 +93,7 @@ export class Modules {
   }
 
   /** Ends one program's use, once the work that it has queued is done. */
-  release(kernels: readonly Compiled[]): void {
+  release(kernels: readonly CompiledFunction[]): void {
     for (const kernel of kernels) this.#known.release(kernel);
   }
 
@@ -173,13 +173,13 @@ export class Modules {
     this.#cubins.write(image, new Map(sound.map(({ key, kernel }) => [key, kernel.name])));
   }
 
-  #refusal(complaint: string): Failure {
+  #refusal(complaint: string): KernelFailure {
     const { name } = this.#context;
     return (kernel) =>
       new DeviceError('E_VALIDATION', name, `CUDA C does not compile: ${complaint}`, { kernel });
   }
 
-  #failed(error: unknown): Failure {
+  #failed(error: unknown): KernelFailure {
     const failure =
       error instanceof DeviceError
         ? error

@@ -7,7 +7,7 @@ import type { BinaryOp, UnaryOp } from '../../../ir/ops.ts';
 
 type Function1 = Exclude<UnaryOp, 'cast' | 'bitcast' | 'isNan' | 'not'>;
 /** What stands for a number beside another one. */
-export type Term = Real | number;
+export type RealLike = Real | number;
 
 export class Real {
   readonly b: GraphBuilder;
@@ -27,11 +27,11 @@ export class Real {
     return this.#of(fullLike(this.b, this.node, value));
   }
 
-  add(y: Term): Real {
+  add(y: RealLike): Real {
     return this.#with('add', y);
   }
 
-  sub(y: Term): Real {
+  sub(y: RealLike): Real {
     return this.#with('sub', y);
   }
 
@@ -40,28 +40,28 @@ export class Real {
     return this.like(y).sub(this);
   }
 
-  mul(y: Term): Real {
+  mul(y: RealLike): Real {
     return this.#with('mul', y);
   }
 
-  div(y: Term): Real {
+  div(y: RealLike): Real {
     return this.#with('div', y);
   }
 
-  pow(y: Term): Real {
+  pow(y: RealLike): Real {
     return this.#with('pow', y);
   }
 
-  min(y: Term): Real {
+  min(y: RealLike): Real {
     return this.#with('min', y);
   }
 
-  max(y: Term): Real {
+  max(y: RealLike): Real {
     return this.#with('max', y);
   }
 
   /** this·y + z. */
-  fma(y: Term, z: Term): Real {
+  fma(y: RealLike, z: RealLike): Real {
     const [second, third] = [this.#term(y).node, this.#term(z).node];
     return this.#of(this.b.add('fma', [this.node, second, third], {}) as Node);
   }
@@ -87,19 +87,19 @@ export class Real {
     return this.mul(this);
   }
 
-  lt(y: Term): Truth {
+  lt(y: RealLike): Truth {
     return new Truth(this.b, binary(this.b, 'lt', this.node, this.#term(y).node));
   }
 
-  gt(y: Term): Truth {
+  gt(y: RealLike): Truth {
     return new Truth(this.b, binary(this.b, 'lt', this.#term(y).node, this.node));
   }
 
-  le(y: Term): Truth {
+  le(y: RealLike): Truth {
     return new Truth(this.b, binary(this.b, 'le', this.node, this.#term(y).node));
   }
 
-  eq(y: Term): Truth {
+  eq(y: RealLike): Truth {
     return new Truth(this.b, binary(this.b, 'eq', this.node, this.#term(y).node));
   }
 
@@ -108,11 +108,11 @@ export class Real {
     return this.eq(this.to('floor'));
   }
 
-  #with(op: BinaryOp, y: Term): Real {
+  #with(op: BinaryOp, y: RealLike): Real {
     return this.#of(binary(this.b, op, this.node, typeof y === 'number' ? y : y.node));
   }
 
-  #term(y: Term): Real {
+  #term(y: RealLike): Real {
     return typeof y === 'number' ? this.like(y) : y;
   }
 
@@ -132,7 +132,7 @@ export class Truth {
   }
 
   /** yes where it holds, no elsewhere; one of them is no bare number. */
-  choose(yes: Term, no: Term): Real {
+  choose(yes: RealLike, no: RealLike): Real {
     const like = yes instanceof Real ? yes : (no as Real);
     const [first, second] = [yes, no].map((term) => (typeof term === 'number' ? like.like(term) : term));
     return new Real(this.b, where(this.b, this.node, first!.node, second!.node));

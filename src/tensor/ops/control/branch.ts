@@ -8,7 +8,7 @@ import { binary, cast, constant, full, where } from '../../../ir/build.ts';
 import { isWide, type DType } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { sameShape } from '../../../ir/shape.ts';
-import { loopNodes, type Body } from '../../control/loop.ts';
+import { loopNodes, type LoopBody } from '../../control/loop.ts';
 import { recordLoop, valuesOf } from '../../control/record.ts';
 import { LoopScope } from '../../control/scope.ts';
 import type { WithTensors } from '../../compile/traceable.ts';
@@ -106,7 +106,7 @@ function choose(
   const values = operands.map((operand) => valuesOf(op, 'an operand', operand).tensors).flat();
   const made = branches.map(([name, branch]) => recorded(op, name, branch, operands));
   const types = commonTypes(op, made);
-  const bodies = made.map(({ scope, results, count, operands: own }): Body =>
+  const bodies = made.map(({ scope, results, count, operands: own }): LoopBody =>
     withTrace(scope, () => {
       const next = results.map((tensor, i) => {
         const { dtype } = types[i]!;

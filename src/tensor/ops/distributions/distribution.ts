@@ -29,7 +29,7 @@ export interface Distribution {
 }
 
 /** A distribution by its parts, over parameters of one dtype and shape. @internal */
-export interface Parts {
+export interface DistributionParts {
   readonly mean: Tensor;
   readonly variance: Tensor;
   /** Samples of the whole shape, which ends with that of the parameters. */
@@ -53,7 +53,7 @@ export function parameters(op: string, values: readonly TensorLike[]): Tensor[] 
 }
 
 /** The distribution called `op` of these parts; `event` last axes of a sample belong together. @internal */
-export function distribution(op: string, shape: readonly number[], parts: Parts): Distribution {
+export function distribution(op: string, shape: readonly number[], parts: DistributionParts): Distribution {
   const draw = (name: string, leading: readonly number[] = []): Tensor => {
     takesShape(`${op}.${name}`, leading);
     return parts.draw([...toShape(`${op}.${name}`, leading), ...shape]);

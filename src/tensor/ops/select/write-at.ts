@@ -15,7 +15,7 @@ import { asTensor, numberOf, record } from '../../recording/record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
 import { narrowIndex } from '../elementwise/formula.ts';
 import { apply, show } from '../operand.ts';
-import { plan, watchPlan, type Index, type Plan } from '../shape/indexing.ts';
+import { plan, watchPlan, type Index, type IndexPlan } from '../shape/indexing.ts';
 import { checkSameType } from '../shape/scatter.ts';
 import { checkMask, checkSpread, folded, writeAxes, writtenShape } from './write.ts';
 
@@ -66,7 +66,7 @@ function writeAt(
 }
 
 /** x with this in place of the part that the plan slices. */
-function putBack(b: GraphBuilder, x: Node, part: Node, { start, size, step }: Plan): Node {
+function putBack(b: GraphBuilder, x: Node, part: Node, { start, size, step }: IndexPlan): Node {
   const shape = dims(x);
   const isWhole = size.every((count, axis) => count === shape[axis] && start[axis] === 0 && step[axis]! > 0);
   const laid = reshape(b, part, size);

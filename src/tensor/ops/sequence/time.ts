@@ -8,7 +8,7 @@ import { gt, where } from '../elementwise/compare.ts';
 import { unsqueeze } from '../shape/view.ts';
 
 /** What a layer gives at each step, and the state after its last one. @internal */
-export interface Run {
+export interface SequenceRun {
   /** [time, batch, H] */
   readonly outputs: Tensor;
   readonly state: readonly Tensor[];
@@ -27,7 +27,7 @@ export function overTime(
   cell: (input: Tensor, state: readonly Tensor[]) => readonly Tensor[],
   lengths: Tensor | undefined,
   isReverse: boolean,
-): Run {
+): SequenceRun {
   const [state, outputs] = scan(
     (old: readonly Tensor[], input: Tensor, time): [readonly Tensor[], Tensor] => {
       const next = cell(input, old);

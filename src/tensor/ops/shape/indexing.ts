@@ -211,7 +211,7 @@ export function select<D extends DType>(x: Tensor<D>, axis: number, index: numbe
  *
  * @internal
  */
-export interface Plan {
+export interface IndexPlan {
   readonly start: number[];
   readonly size: number[];
   readonly step: number[];
@@ -252,8 +252,8 @@ function spell(op: string, x: Tensor, indices: readonly Index[]): Index[] {
 }
 
 /** What an index of the operation `op` reads, or writes, of x. @internal */
-export function plan(op: string, x: Tensor, indices: readonly Index[]): Plan {
-  const out: Omit<Plan, 'common'> = { start: [], size: [], step: [], shape: [], gathers: [] };
+export function plan(op: string, x: Tensor, indices: readonly Index[]): IndexPlan {
+  const out: Omit<IndexPlan, 'common'> = { start: [], size: [], step: [], shape: [], gathers: [] };
   for (const entry of spell(op, x, indices)) {
     if (entry === null) {
       out.shape.push(1);
@@ -321,7 +321,7 @@ export function at<D extends DType>(x: Tensor<D>, ...indices: Index[]): Tensor<D
 }
 
 /** Positions on the device are watched. @internal */
-export function watchPlan(op: string, x: Tensor, { shape, gathers }: Plan): void {
+export function watchPlan(op: string, x: Tensor, { shape, gathers }: IndexPlan): void {
   for (const { axis, index } of gathers) {
     const size = shape[axis]!;
     watchRange(op, 'index', index, -size, size, `an axis of ${size} of ${show(x)}`);
@@ -333,7 +333,7 @@ export function readPlan(
   b: GraphBuilder,
   x: Node,
   places: readonly Node[],
-  { start, size, step, shape, gathers, common }: Plan,
+  { start, size, step, shape, gathers, common }: IndexPlan,
 ): Node {
   const basic = reshape(b, cut(b, x, start, size, step), shape);
   if (places.length === 0) return basic;

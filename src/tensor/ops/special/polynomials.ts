@@ -2,7 +2,7 @@
 
 import * as arg from '../../../ir/arguments.ts';
 import { cast } from '../../../ir/build.ts';
-import { families, ofOrder, ofOrders, type Family } from '../../formula/special/orthogonal.ts';
+import { families, ofOrder, ofOrders, type PolynomialFamily } from '../../formula/special/orthogonal.ts';
 import { Real } from '../../formula/special/real.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
@@ -42,7 +42,7 @@ const takesOrders = arg.takes<Polynomial>(
   ['options', arg.options<OrderOptions>({ maxOrder })],
 );
 
-function of(name: string, family: Family, isShifted = false): Polynomial {
+function of(name: string, family: PolynomialFamily, isShifted = false): Polynomial {
   return (x, n, options = {}) => {
     takesOrders(name, x, n, options);
     const { maxOrder: greatest = 32 } = options;

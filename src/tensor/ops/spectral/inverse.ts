@@ -9,10 +9,10 @@ import { adjoint } from '../../../ir/matrix.ts';
 import { product, timesColumns } from './stack.ts';
 
 /** Which is the largest value that counts as zero, [count, 1], of sizes [count, k]. @internal */
-export type Threshold = (sizes: Node) => Node;
+export type ThresholdOf = (sizes: Node) => Node;
 
 /** The pseudo-inverse of a stack, by the singular values above a threshold, with its derivative. @internal */
-export function pseudoInverted(b: GraphBuilder, a: Node, hermitian: boolean, threshold: Threshold): Node {
+export function pseudoInverted(b: GraphBuilder, a: Node, hermitian: boolean, threshold: ThresholdOf): Node {
   const { left, numbers, right } = partsOf(b, a, hermitian);
   const sizes = unary(b, 'abs', numbers);
   const counts = binary(b, 'lt', broadcast(b, threshold(sizes), dims(sizes)), sizes);

@@ -13,7 +13,7 @@ import {
   subIndex,
   type Guard,
   type IndexExpr,
-  type Range,
+  type IndexBound,
 } from '../../../../src/ir/index-algebra/expr.ts';
 import {
   listed,
@@ -29,7 +29,7 @@ import type { Axis } from '../../../../src/schedule/kernel.ts';
 import { kernelGrammar } from './grammar.ts';
 
 /** The names that a line may refer to. Lookups throw ParseError at the word. */
-export interface Scope {
+export interface KernelScope {
   readonly node: (name: Word) => Node;
   readonly expr: (name: Word) => Expr;
   readonly leaf: (name: Word, extent: number | undefined) => IndexExpr;
@@ -39,13 +39,13 @@ export interface Scope {
   readonly failAt: (column: number, problem: string) => never;
 }
 
-export type In<T> = (scope: Scope) => T;
+export type Scoped<T> = (scope: KernelScope) => T;
 
 /** A value of a field. `kind` is what it can stand for; a list and a record hold more values. */
 export type ValueTree = { readonly column: number } & (
   | { readonly kind: 'list'; readonly items: readonly ValueTree[] }
   | { readonly kind: 'fields'; readonly fields: readonly FieldTree[] }
-  | { readonly kind: Plain; readonly make: In<unknown> }
+  | { readonly kind: Plain; readonly make: Scoped<unknown> }
 );
 
 export type Plain = 'axis' | 'expr' | 'node' | 'index' | 'guard' | 'word' | 'number' | 'flag' | 'stage';
@@ -61,7 +61,7 @@ export interface PackMemberTree {
   readonly elements: number;
 }
 
-export type Line =
+export type KernelLine =
   | {
       readonly kind: 'kernel';
       readonly name: string;
@@ -78,7 +78,7 @@ export type Line =
       readonly members: readonly PackMemberTree[];
     }
   | { readonly kind: 'reads' | 'nodes'; readonly names: readonly Word[] }
-  | { readonly kind: 'axes'; readonly make: In<readonly Axis[]> }
+  | { readonly kind: 'axes'; readonly make: Scoped<readonly Axis[]> }
   | {
       readonly kind: 'dynamic';
       readonly name: Word;
@@ -86,12 +86,12 @@ export type Line =
       readonly hi: number;
       readonly from: Word;
     }
-  | { readonly kind: 'expr'; readonly name: Word; readonly make: In<Bare> }
+  | { readonly kind: 'expr'; readonly name: Word; readonly make: Scoped<Bare> }
   | { readonly kind: 'body'; readonly of: Word }
   | {
       readonly kind: 'write';
       readonly node: Word;
-      readonly index: In<IndexExpr>;
+      readonly index: Scoped<IndexExpr>;
       readonly value: Word;
       readonly isPart: boolean;
     }
@@ -99,15 +99,15 @@ export type Line =
 
 const numberOf = (tree: Tree): number => Number(tree.sourceString);
 const column = (tree: Tree): number => tree.source.startIdx + 1;
-const indexOf = (tree: Tree): In<IndexExpr> => read<In<IndexExpr>>(tree);
+const indexOf = (tree: Tree): Scoped<IndexExpr> => read<Scoped<IndexExpr>>(tree);
 
 /** A value that is known once the scope is. */
-function plain(kind: Plain, tree: Tree, make: In<unknown>): ValueTree {
+function plain(kind: Plain, tree: Tree, make: Scoped<unknown>): ValueTree {
   return { kind, column: column(tree), make };
 }
 
 /** A range of an index; a side that is not given is the bound of the index itself. */
-function range(tree: Tree, lo: number | undefined, hi: number | undefined): In<Range> {
+function range(tree: Tree, lo: number | undefined, hi: number | undefined): Scoped<IndexBound> {
   return (scope) => {
     const expr = indexOf(tree)(scope);
     return { expr, lo: lo ?? expr.lo, hi: hi ?? expr.hi };
@@ -115,21 +115,21 @@ function range(tree: Tree, lo: number | undefined, hi: number | undefined): In<R
 }
 
 /** What `Bare` gives, without the dtype that stands behind it. */
-type Untyped = (scope: Scope, dtype: Word) => Bare;
+type Untyped = (scope: KernelScope, dtype: Word) => Bare;
 
 const asDType = (dtype: Word): Bare['dtype'] => dtype.text as Bare['dtype'];
 
 export const kernelNotation: Notation = new Notation('kernel text', kernelGrammar, {
   Line: (line) => read(line),
-  Kernel: (_kernel, name, kind, _flops, flops, _bytes, bytes, _open): Line => ({
+  Kernel: (_kernel, name, kind, _flops, flops, _bytes, bytes, _open): KernelLine => ({
     kind: 'kernel',
     name: name.sourceString === '_' ? '' : name.sourceString,
     of: word(kind),
     flops: readNumber(flops.sourceString),
     bytes: readNumber(bytes.sourceString),
   }),
-  Close: (_close): Line => ({ kind: 'close' }),
-  Pack: (name, _equals, dtype, _open, size, _close, _brace, first, _commas, rest, _end): Line => ({
+  Close: (_close): KernelLine => ({ kind: 'close' }),
+  Pack: (name, _equals, dtype, _open, size, _close, _brace, first, _commas, rest, _end): KernelLine => ({
     kind: 'pack',
     name: word(name),
     dtype: word(dtype),
@@ -141,27 +141,27 @@ export const kernelNotation: Notation = new Notation('kernel text', kernelGramma
     offset: numberOf(offset),
     elements: numberOf(elements),
   }),
-  Reads: (_reads, first, _commas, rest): Line => ({
+  Reads: (_reads, first, _commas, rest): KernelLine => ({
     kind: 'reads',
     names: [first, ...rest.children].map(word),
   }),
-  Nodes: (_nodes, first, _commas, rest): Line => ({
+  Nodes: (_nodes, first, _commas, rest): KernelLine => ({
     kind: 'nodes',
     names: [first, ...rest.children].map(word),
   }),
-  Axes: (_axes, first, _commas, rest): Line => ({
+  Axes: (_axes, first, _commas, rest): KernelLine => ({
     kind: 'axes',
-    make: (scope) => [first, ...rest.children].map((axis) => read<In<Axis>>(axis)(scope)),
+    make: (scope) => [first, ...rest.children].map((axis) => read<Scoped<Axis>>(axis)(scope)),
   }),
-  Dynamic: (_dynamic, name, _colon, lo, _dots, hi, _from, from): Line => ({
+  Dynamic: (_dynamic, name, _colon, lo, _dots, hi, _from, from): KernelLine => ({
     kind: 'dynamic',
     name: word(name),
     lo: numberOf(lo),
     hi: numberOf(hi),
     from: word(from),
   }),
-  BodyKind: (_body, kind): Line => ({ kind: 'body', of: word(kind) }),
-  Write: (_write, node, _open, index, _close, _equals, value, part): Line => ({
+  BodyKind: (_body, kind): KernelLine => ({ kind: 'body', of: word(kind) }),
+  Write: (_write, node, _open, index, _close, _equals, value, part): KernelLine => ({
     kind: 'write',
     node: word(node),
     index: indexOf(index),
@@ -174,7 +174,7 @@ export const kernelNotation: Notation = new Notation('kernel text', kernelGramma
     value: read<ValueTree>(value),
   }),
 
-  Define: (name, _equals, bare, _colon, dtype): Line => ({
+  Define: (name, _equals, bare, _colon, dtype): KernelLine => ({
     kind: 'expr',
     name: word(name),
     make: (scope) => read<Untyped>(bare)(scope, word(dtype)),
@@ -182,7 +182,7 @@ export const kernelNotation: Notation = new Notation('kernel text', kernelGramma
   Bare_select: (_select, _open, yes, _comma, no, _close, _where, guard): Untyped => {
     return (scope, dtype) => ({
       kind: 'select',
-      guard: read<In<Guard>>(guard)(scope),
+      guard: read<Scoped<Guard>>(guard)(scope),
       yes: scope.expr(word(yes)),
       no: scope.expr(word(no)),
       dtype: asDType(dtype),
@@ -252,7 +252,7 @@ export const kernelNotation: Notation = new Notation('kernel text', kernelGramma
       case 'expr':
         return plain('expr', value, (scope) => scope.expr(word(value)));
       case 'Axis':
-        return plain('axis', value, read<In<Axis>>(value));
+        return plain('axis', value, read<Scoped<Axis>>(value));
       case 'flag':
         return plain('flag', value, () => value.sourceString === 'true');
       case 'number':
@@ -273,15 +273,15 @@ export const kernelNotation: Notation = new Notation('kernel text', kernelGramma
     column: column(open),
     fields: listed(first, rest, read<FieldTree>),
   }),
-  Axis: (name, _open, extent, _close): In<Axis> => {
+  Axis: (name, _open, extent, _close): Scoped<Axis> => {
     return (scope) => scope.axis(name.sourceString, numberOf(extent));
   },
-  Inside_guard: (open, guard, _close): ValueTree => plain('guard', open, read<In<Guard>>(guard)),
+  Inside_guard: (open, guard, _close): ValueTree => plain('guard', open, read<Scoped<Guard>>(guard)),
   Inside_index: (open, index, _close): ValueTree => plain('index', open, indexOf(index)),
 
-  Guard: (guard): In<Guard> => (guard.ctorName === 'always' ? () => [] : read<In<Guard>>(guard)),
-  Ranges: (first, _ands, rest): In<Guard> => {
-    const ranges = [first, ...rest.children].map((each) => read<In<Range>>(each));
+  Guard: (guard): Scoped<Guard> => (guard.ctorName === 'always' ? () => [] : read<Scoped<Guard>>(guard)),
+  Ranges: (first, _ands, rest): Scoped<Guard> => {
+    const ranges = [first, ...rest.children].map((each) => read<Scoped<IndexBound>>(each));
     return (scope) => ranges.map((each) => each(scope));
   },
   Range_is: (index, _is, value) => range(index, numberOf(value), numberOf(value)),
@@ -289,34 +289,34 @@ export const kernelNotation: Notation = new Notation('kernel text', kernelGramma
   Range_most: (index, _most, hi) => range(index, undefined, numberOf(hi)),
   Range_least: (index, _least, lo) => range(index, numberOf(lo), undefined),
 
-  Index: (index): In<IndexExpr> => indexOf(index),
-  Index_plus: (a, _plus, b): In<IndexExpr> => {
+  Index: (index): Scoped<IndexExpr> => indexOf(index),
+  Index_plus: (a, _plus, b): Scoped<IndexExpr> => {
     return (scope) => addIndex(indexOf(a)(scope), indexOf(b)(scope));
   },
-  Index_minus: (a, _minus, b): In<IndexExpr> => {
+  Index_minus: (a, _minus, b): Scoped<IndexExpr> => {
     return (scope) => subIndex(indexOf(a)(scope), indexOf(b)(scope));
   },
-  Index_negative: (_minus, a): In<IndexExpr> => {
+  Index_negative: (_minus, a): Scoped<IndexExpr> => {
     return (scope) => scaleIndex(indexOf(a)(scope), -1);
   },
-  Term: (term): In<IndexExpr> => indexOf(term),
-  Term_times: (a, _times, by): In<IndexExpr> => {
+  Term: (term): Scoped<IndexExpr> => indexOf(term),
+  Term_times: (a, _times, by): Scoped<IndexExpr> => {
     return (scope) => scaleIndex(indexOf(a)(scope), numberOf(by));
   },
-  Term_over: (a, _over, by): In<IndexExpr> => {
+  Term_over: (a, _over, by): Scoped<IndexExpr> => {
     return (scope) => divIndex(indexOf(a)(scope), numberOf(by));
   },
-  Term_rest: (a, _rest, by): In<IndexExpr> => {
+  Term_rest: (a, _rest, by): Scoped<IndexExpr> => {
     return (scope) => modIndex(indexOf(a)(scope), numberOf(by));
   },
-  Term_inner: (_open, index, _close): In<IndexExpr> => indexOf(index),
-  Term_size: (size): In<IndexExpr> => {
+  Term_inner: (_open, index, _close): Scoped<IndexExpr> => indexOf(index),
+  Term_size: (size): Scoped<IndexExpr> => {
     return () => constantIndex(numberOf(size));
   },
-  Term_long: (name, _open, extent, _close): In<IndexExpr> => {
+  Term_long: (name, _open, extent, _close): Scoped<IndexExpr> => {
     return (scope) => scope.leaf(word(name), numberOf(extent));
   },
-  Term_leaf: (name): In<IndexExpr> => {
+  Term_leaf: (name): Scoped<IndexExpr> => {
     return (scope) => scope.leaf(word(name), undefined);
   },
 });

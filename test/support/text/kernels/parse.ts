@@ -13,8 +13,8 @@ import { ExprPool, type Bare, type Expr } from '../../../../src/schedule/express
 import { makeAxis } from '../../../../src/schedule/cluster/domain.ts';
 import type { Axis, Body, Kernel, KernelKind, Write } from '../../../../src/schedule/kernel.ts';
 import { makePack, slack, type Pack, type Packs } from '../../../../src/schedule/memory/pack.ts';
-import { bodyFields, type Field, type Schema } from '../../../../src/schedule/text/fields.ts';
-import { kernelNotation, type FieldTree, type Line, type Scope, type ValueTree } from './notation.ts';
+import { bodyFields, type FieldContent, type Schema } from '../../../../src/schedule/text/fields.ts';
+import { kernelNotation, type FieldTree, type KernelLine, type KernelScope, type ValueTree } from './notation.ts';
 
 /** Kernels, and the packs that they share. */
 export interface ParsedKernels {
@@ -35,7 +35,7 @@ export function parseKernels(text: string, graph: Graph): ParsedKernels {
   return reader.finish(lines.length);
 }
 
-type Opening = Extract<Line, { kind: 'kernel' }>;
+type Opening = Extract<KernelLine, { kind: 'kernel' }>;
 
 /** What has been read of a kernel. */
 interface Open {
@@ -54,7 +54,7 @@ interface Open {
   stages: readonly unknown[];
 }
 
-class KernelReader implements Scope {
+class KernelReader implements KernelScope {
   readonly #nodes: Map<string, Node>;
   readonly #packs = new Map<Node, Pack>();
   readonly #kernels: Kernel[] = [];
@@ -67,7 +67,7 @@ class KernelReader implements Scope {
 
   readLine(text: string, number: number): void {
     this.#line = number;
-    const line = kernelNotation.readLine<Line>(text, number, 'Line');
+    const line = kernelNotation.readLine<KernelLine>(text, number, 'Line');
     if (line.kind === 'kernel') {
       this.#open.push({
         head: line,
@@ -122,7 +122,7 @@ class KernelReader implements Scope {
     return { kind: 'op', op, args, dtype: dtype.text as Bare['dtype'] };
   }
 
-  #pack({ name, dtype, size, members }: Extract<Line, { kind: 'pack' }>): void {
+  #pack({ name, dtype, size, members }: Extract<KernelLine, { kind: 'pack' }>): void {
     if (this.#nodes.has(name.text)) this.failAt(name.column, `${name.text} is defined twice`);
     if (!isDType(dtype.text)) this.failAt(dtype.column, `${dtype.text} is no dtype`);
     const parts = members.map((member) => ({ ...member, node: this.node(member.node) }));
@@ -131,7 +131,7 @@ class KernelReader implements Scope {
     this.#nodes.set(name.text, pack.node);
   }
 
-  #inside(line: Exclude<Line, { kind: 'kernel' | 'pack' }>, open: Open): void {
+  #inside(line: Exclude<KernelLine, { kind: 'kernel' | 'pack' }>, open: Open): void {
     switch (line.kind) {
       case 'reads':
         open.reads = line.names.map(this.node);
@@ -244,7 +244,7 @@ class KernelReader implements Scope {
     return made as unknown as Body;
   }
 
-  #value(tree: ValueTree, field: Field): unknown {
+  #value(tree: ValueTree, field: FieldContent): unknown {
     if (typeof field === 'string') {
       if (tree.kind === field && 'make' in tree) return tree.make(this);
       return this.failAt(tree.column, `expected ${articled(field)}, found ${articled(tree.kind)}`);

@@ -11,7 +11,7 @@ export type For = Extract<Stmt, { kind: 'for' }>;
 export type Builtin = Extract<Value, { kind: 'builtin' }>;
 
 /** What a body reads that is defined around it. */
-export interface Captured {
+export interface CapturedNames {
   /** Names, with a value of their type and width. */
   readonly variables: ReadonlyMap<string, Value>;
   readonly builtins: readonly Builtin[];
@@ -25,8 +25,8 @@ const mostParameters = 24;
 const fewTurns = 16;
 
 /** The loops whose bodies become functions, with what these capture. */
-export function outlinedLoops({ body }: Loop): ReadonlyMap<For, Captured> {
-  const outlined = new Map<For, Captured>();
+export function outlinedLoops({ body }: Loop): ReadonlyMap<For, CapturedNames> {
+  const outlined = new Map<For, CapturedNames>();
   for (const loop of loopsIn(body)) {
     if (isOnce(loop) || !directLoops(loop.body).some((inner) => loopsIn(inner.body).length === 0)) continue;
     if (directLoops(loop.body).reduce((sum, inner) => sum + turns(inner), 0) < fewTurns) continue;
@@ -68,7 +68,7 @@ export function loopsIn(body: readonly Stmt[]): readonly For[] {
  * What a loop's body captures; undefined where it assigns what is defined around it, or what must
  * be shared stands in it.
  */
-function capturedBy(loop: For): Captured | undefined {
+function capturedBy(loop: For): CapturedNames | undefined {
   const variables = new Map<string, Value>();
   const builtins = new Map<string, Builtin>();
   const buffers = new Set<string>();

@@ -5,7 +5,7 @@
 import type { Node } from '../../../../ir/graph.ts';
 import { addInts, both, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
-import type { Online, RowStage, Term, Write } from '../../../../schedule/kernel.ts';
+import type { Online, RowStage, SumTerm, Write } from '../../../../schedule/kernel.ts';
 import { rounded } from '../../../expression/convert.ts';
 import { registerOf, type Lowering } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
@@ -155,9 +155,9 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
   rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
   // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
   const lost = b.let(operation('or', [none, operation('isNan', [max], 'bool')], 'bool'), 'lost');
-  const applies = ({ guard }: Term): Value =>
+  const applies = ({ guard }: SumTerm): Value =>
     guard === undefined ? constant(1, 'bool') : combineLanes(b, 'or', guards.get(guard)!, 'seen');
-  const nanWhereUndefined = ({ shifts }: Term, value: Value, holds: Value): Value =>
+  const nanWhereUndefined = ({ shifts }: SumTerm, value: Value, holds: Value): Value =>
     shifts ? operation('where', [both(lost, holds), constant(NaN, 'f32'), value], 'f32') : value;
   online.stages.forEach((term, i) => {
     const sum = total(rows, term.stage, folds[i]!);

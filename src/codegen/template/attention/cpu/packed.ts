@@ -23,7 +23,7 @@ import {
 } from './packed-row.ts';
 import { columnsAt, isOfProducts } from '../products.ts';
 import { AttentionRows, type Attention } from '../rows.ts';
-import { depthRoom, packPanels, type Depth, type Side } from '../../contract/cpu/panels.ts';
+import { depthRoom, packPanels, type Depth, type ProductSide } from '../../contract/cpu/panels.ts';
 import { roundedUp } from '../../contract/size.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { bufferName, finish, type Frame } from '../../shared/frame.ts';
@@ -169,7 +169,7 @@ class CoreAttention {
   }
 
   /** One side of an inner dot: its free axis is the row or the key. */
-  #side(operand: Expr, free: Axis, depth: Axis): Side {
+  #side(operand: Expr, free: Axis, depth: Axis): ProductSide {
     const rows = this.#rows;
     const [freeQuad, depthQuad] = [
       quadIndex('free_quad', free.extent),

@@ -17,12 +17,12 @@ import { exchanged, fragment, isOddLane, lanes, pairOf } from '../../shared/frag
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { sweptLoop, type Staff } from './sweep.ts';
-import { Stage, type Side } from '../../contract/gpu/mma-stage.ts';
+import { MmaStage, type MmaSide } from '../../contract/gpu/mma-stage.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { place } from '../../../loop/integers.ts';
 
 /** How an attention kernel is spread over matrix units. */
-export interface MmaTiling {
+export interface MmaAttentionTiling {
   /** Subgroups of a workgroup, 16 rows each. */
   readonly subgroups: number;
   /** Keys of a block. */
@@ -59,7 +59,7 @@ function staffOf(frame: Frame, body: Attention): Staff | undefined {
 }
 
 /** The first that fits is taken. */
-const tilings: readonly MmaTiling[] = [
+const tilings: readonly MmaAttentionTiling[] = [
   { subgroups: 8, keys: 64 },
   { subgroups: 4, keys: 64 },
   { subgroups: 4, keys: 32 },
@@ -87,7 +87,7 @@ function memoryNames({ inners, outers }: Attention): readonly string[] {
 }
 
 /** Workgroup memory at most, whichever way the operands lie. */
-function bytesOf({ inners, outers }: Attention, { subgroups, keys }: MmaTiling): number {
+function bytesOf({ inners, outers }: Attention, { subgroups, keys }: MmaAttentionTiling): number {
   const tile = (a: number, b: number): number => 2 * Math.max(a * (b + 8), (a + 8) * b);
   const inner = inners.map(
     ({ depth }) =>
@@ -101,7 +101,7 @@ function bytesOf({ inners, outers }: Attention, { subgroups, keys }: MmaTiling):
  * Of a fragment an even invocation takes the upper of its two rows, an odd one the lower; it has
  * every other quad of keys.
  */
-function seatsOf({ subgroups, keys }: MmaTiling): Seats {
+function seatsOf({ subgroups, keys }: MmaAttentionTiling): Seats {
   const lane = builtin('local', 0);
   const within = addInts(
     operation('div', [lane, constant(4)], 'i32'),
@@ -121,10 +121,10 @@ function seatsOf({ subgroups, keys }: MmaTiling): Seats {
 class MmaUnits implements AttentionUnits {
   readonly #rows: AttentionRows;
   readonly #operand: MatrixType;
-  readonly #tiling: MmaTiling;
+  readonly #tiling: MmaAttentionTiling;
   #staged: Staged | undefined;
 
-  constructor(rows: AttentionRows, operand: MatrixType, tiling: MmaTiling) {
+  constructor(rows: AttentionRows, operand: MatrixType, tiling: MmaAttentionTiling) {
     this.#rows = rows;
     this.#operand = operand;
     this.#tiling = tiling;
@@ -255,13 +255,13 @@ class MmaUnits implements AttentionUnits {
     const { b, body, frame, batch, firstRow } = this.#rows;
     const { subgroups, keys } = this.#tiling;
     const lane = builtin('local', 0);
-    const stage = new Stage(b, frame, {
+    const stage = new MmaStage(b, frame, {
       operand: this.#operand,
       atoms: [[body.batch.atom, batch]],
       local: b.let(place(builtin('local', 1), lanes, lane), 'local'),
       threads: lanes * subgroups,
     });
-    const inner = (free: 'row' | 'key', tile: number, count: number): Side[] =>
+    const inner = (free: 'row' | 'key', tile: number, count: number): MmaSide[] =>
       body.inners.map(({ ofRow, ofKey, depth }, i) =>
         stage.side(`${free}s_${i}`, narrowed(free === 'row' ? ofRow : ofKey), {
           free: body[free],
@@ -323,8 +323,8 @@ class MmaUnits implements AttentionUnits {
 }
 
 interface Staged {
-  readonly stage: Stage;
-  readonly rowSides: readonly Side[];
-  readonly keySides: readonly Side[];
-  readonly valueSides: readonly Side[];
+  readonly stage: MmaStage;
+  readonly rowSides: readonly MmaSide[];
+  readonly keySides: readonly MmaSide[];
+  readonly valueSides: readonly MmaSide[];
 }

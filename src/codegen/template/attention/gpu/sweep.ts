@@ -4,7 +4,7 @@
 
 import type { Node } from '../../../../ir/graph.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
-import type { Online, RowStage, Term } from '../../../../schedule/kernel.ts';
+import type { Online, RowStage, SumTerm } from '../../../../schedule/kernel.ts';
 import { both, constant, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
 import { registerOf, type Lowering } from '../../../expression/lowering.ts';
@@ -130,7 +130,7 @@ function onlineSweep(work: Work, online: Online): void {
       guards.size === 0
         ? shrink
         : b.let(operation('where', [odd, constant(1, 'f32'), shrink], 'f32'), 'spared');
-    const factor = ({ guard }: Term): Value => (guard === undefined ? shrink : spared);
+    const factor = ({ guard }: SumTerm): Value => (guard === undefined ? shrink : spared);
     online.stages.forEach((term, i) => {
       const values = eachQuad(block, lowerings, (at, inside) =>
         masked(at.value(term.core), inside, constant(0, 'f32', 4)),
@@ -162,9 +162,9 @@ function onlineSweep(work: Work, online: Online): void {
     operation('isNan', [max], 'bool'),
   ];
   const none = b.let(operation('or', lost, 'bool'), 'none');
-  const nanWhereUndefined = ({ shifts }: Term, sum: Value, applies: Value): Value =>
+  const nanWhereUndefined = ({ shifts }: SumTerm, sum: Value, applies: Value): Value =>
     shifts ? operation('where', [both(none, applies), constant(NaN, 'f32'), sum], 'f32') : sum;
-  const applies = (term: Term): Value =>
+  const applies = (term: SumTerm): Value =>
     term.guard === undefined ? constant(1, 'bool') : anyOf(rows, guards.get(term.guard)!);
   online.stages.forEach((term, i) => {
     const sum = total(rows, term.stage, folds[i]!);

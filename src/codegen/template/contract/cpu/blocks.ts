@@ -19,7 +19,7 @@ import {
 } from '../../../loop/builder.ts';
 import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
-import { depthRoom, difference, packPanels, sidesOf, type Depth, type Side } from './panels.ts';
+import { depthRoom, difference, packPanels, sidesOf, type Depth, type ProductSide } from './panels.ts';
 import type { Contract, ContractProblem } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Tile } from '../strategy.ts';
@@ -31,7 +31,7 @@ import { divideInts, place } from '../../../loop/integers.ts';
 /**
  * What a block has along n, in panels: columns of the right side, or positions of a convolution.
  */
-export interface Columns {
+export interface BlockColumns {
   readonly panels: Value;
   /** What a block of k needs before its first panel. */
   readonly begin: (depth: Depth) => void;
@@ -65,7 +65,7 @@ export interface BlockPlace {
   /** Names of workgroup memory. */
   readonly right: string;
   readonly image: string;
-  readonly sides: { readonly left: Side; readonly right: Side };
+  readonly sides: { readonly left: ProductSide; readonly right: ProductSide };
 }
 
 /** What a strategy in blocks adds. */
@@ -77,7 +77,7 @@ export interface BlockForm {
   /** Elements of a block along n, a multiple of four, where blocks follow each other there. */
   readonly blockN?: number;
   readonly size: string;
-  readonly columns: (place: BlockPlace) => Columns;
+  readonly columns: (place: BlockPlace) => BlockColumns;
   /**
    * Long epilogues go row by row: lines of memory are written once. Elsewhere by columns, where
    * finding one takes divisions.

@@ -18,7 +18,7 @@ import {
   panelColumns,
   panelRoom,
   type BlockPlace,
-  type Columns,
+  type BlockColumns,
   type Room,
 } from './blocks.ts';
 import { cpu, shared } from './costs.ts';
@@ -120,7 +120,7 @@ function imageColumns(
   body: Contract,
   { columns: width, lines }: ImageTiling,
   at: BlockPlace,
-): Columns {
+): BlockColumns {
   const { b } = at;
   const padded = new ImageWindow(b, frame, body, lines, at);
   const { window, planeSize } = padded;

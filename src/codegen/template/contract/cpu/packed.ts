@@ -18,7 +18,7 @@ import {
   panelRoom,
   partOf,
   type BlockPlace,
-  type Columns,
+  type BlockColumns,
   type Room,
 } from './blocks.ts';
 import { cpu, shared } from './costs.ts';
@@ -98,7 +98,7 @@ function plainColumns(
   body: Contract,
   { columns: width, blockN: size }: PackedTiling,
   { b, group, block, right, sides }: BlockPlace,
-): Columns {
+): BlockColumns {
   const { extent } = body.n;
   const points = new TileLowering(b, frame, body, group);
   const first = b.let(mulInts(block, constant(size)), 'first_column');

@@ -9,7 +9,7 @@ import type { Value } from '../../../loop/loop.ts';
 import { flipped, type Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Frame } from '../../shared/frame.ts';
-import { TileLowering, type Point } from '../tile.ts';
+import { TileLowering, type TilePoint } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { place } from '../../../loop/integers.ts';
 
@@ -27,14 +27,14 @@ export interface Depth {
 }
 
 /** One side of a product. */
-export interface Side {
+export interface ProductSide {
   readonly operand: Expr;
   /** Elements of the free axis. */
   readonly extent: number;
   /** Neighbours in memory run along k, not along the free axis. */
   readonly alongK: boolean;
   /** Evaluates the operand where the free axis has an index, and where it has four. */
-  readonly at: (free: Pick<Point, 'quad' | 'column'>, k: Pick<Point, 'step' | 'stepQuad'>) => Value;
+  readonly at: (free: Pick<TilePoint, 'quad' | 'column'>, k: Pick<TilePoint, 'step' | 'stepQuad'>) => Value;
 }
 
 /** The left side, whose free axis is m; and the right one's, n. */
@@ -44,8 +44,8 @@ export function sidesOf(
   body: Contract,
   group: Value,
   along: { readonly lhs: string; readonly rhs: string },
-): { readonly left: Side; readonly right: Side } {
-  const side = (of: Contract, alongK: boolean): Side => {
+): { readonly left: ProductSide; readonly right: ProductSide } {
+  const side = (of: Contract, alongK: boolean): ProductSide => {
     const points = new TileLowering(b, frame, of, group);
     return {
       operand: of.rhs,
@@ -65,7 +65,7 @@ export function sidesOf(
 export function packPanels(
   b: LoopBuilder,
   buffer: string,
-  side: Side,
+  side: ProductSide,
   width: number,
   first: Value,
   panels: Value,

@@ -36,7 +36,7 @@ import { divideInts, place } from '../../../loop/integers.ts';
 /** Bytes of one copy. */
 const copied = 16;
 
-export interface Staging {
+export interface MmaStaging {
   readonly operand: MatrixType;
   /** Values of the axes that no side runs along. */
   readonly atoms: readonly (readonly [IndexExpr, Value])[];
@@ -55,7 +55,7 @@ export interface SideShape {
 }
 
 /** One operand and the tile it is copied to. */
-export interface Side extends SideShape {
+export interface MmaSide extends SideShape {
   readonly buffer: string;
   readonly operand: Expr;
   /** Lines run along k, else along the free axis. */
@@ -75,22 +75,22 @@ export function stagedType(operand: MatrixType): 'f16' | 'bf16' | 'f32' {
   return operand === 'tf32' ? 'f32' : operand;
 }
 
-export class Stage {
+export class MmaStage {
   readonly #b: LoopBuilder;
   readonly #frame: Frame;
-  readonly #by: Staging;
-  readonly #sides: Side[] = [];
+  readonly #by: MmaStaging;
+  readonly #sides: MmaSide[] = [];
   /** Elements of one copy. */
   readonly #run: number;
 
-  constructor(b: LoopBuilder, frame: Frame, by: Staging) {
+  constructor(b: LoopBuilder, frame: Frame, by: MmaStaging) {
     this.#b = b;
     this.#frame = frame;
     this.#by = by;
     this.#run = copied / dtypeBytes(stagedType(by.operand));
   }
 
-  side(buffer: string, operand: Expr, shape: SideShape): Side {
+  side(buffer: string, operand: Expr, shape: SideShape): MmaSide {
     const { free, tile, k, depth } = shape;
     const alongK = contiguousReads(operand, k) > contiguousReads(operand, free);
     const [line, lines] = alongK ? [depth, tile] : [tile, depth];
@@ -129,14 +129,14 @@ export class Stage {
   }
 
   /** The 16 × 16 fragment of the left operand at row `m` and step `k` of its tile: rows 0, rows 8, then those for k + 8. */
-  lhs(side: Side, slot: Value, k: Value, m: Value, lane: Value): Value {
+  lhs(side: MmaSide, slot: Value, k: Value, m: Value, lane: Value): Value {
     if (this.#by.operand === 'tf32') return this.#words(side, slot, k, m, lane, 'lhs');
     const [high, low] = this.#matrixOf(lane);
     return this.#load(side, slot, addInts(k, high), addInts(m, low), lane, 'lhs');
   }
 
   /** Two 16 × 8 fragments of the right operand, at columns `n` and n + 8: steps 0, steps 8, then those of the second. */
-  rhs(side: Side, slot: Value, k: Value, n: Value, lane: Value): Value {
+  rhs(side: MmaSide, slot: Value, k: Value, n: Value, lane: Value): Value {
     if (this.#by.operand === 'tf32') return this.#words(side, slot, k, n, lane, 'rhs');
     const [high, low] = this.#matrixOf(lane);
     return this.#load(side, slot, addInts(k, low), addInts(n, high), lane, 'rhs');
@@ -151,7 +151,7 @@ export class Stage {
   }
 
   /** Four matrices from a tile. The rows of a stored matrix lie on the free axis where lines run along k, else along k. */
-  #load(side: Side, slot: Value, k: Value, free: Value, lane: Value, hint: string): Value {
+  #load(side: MmaSide, slot: Value, k: Value, free: Value, lane: Value, hint: string): Value {
     const b = this.#b;
     const row = b.let(operation('mod', [lane, constant(8)], 'i32'), 'row');
     const base = mulInts(slot, constant(side.size));
@@ -165,7 +165,7 @@ export class Stage {
    * A fragment of tf32, word by word: of 8 steps of k an invocation has its place among four, and that plus 4, at its row and 8
    * further. The left operand goes through the rows first, a pair of right ones through the steps.
    */
-  #words(side: Side, slot: Value, k: Value, free: Value, lane: Value, hint: 'lhs' | 'rhs'): Value {
+  #words(side: MmaSide, slot: Value, k: Value, free: Value, lane: Value, hint: 'lhs' | 'rhs'): Value {
     const b = this.#b;
     const row = b.let(operation('div', [lane, constant(4)], 'i32'), 'lane_row');
     const step = b.let(operation('mod', [lane, constant(4)], 'i32'), 'lane_k');
@@ -192,7 +192,7 @@ export class Stage {
   }
 
   /** Brings the tile at `first` on the free axis and `k0` to a slot; both are multiples of a run. */
-  bring(side: Side, first: Value, k0: Value, slot: Value): void {
+  bring(side: MmaSide, first: Value, k0: Value, slot: Value): void {
     const b = this.#b;
     const { local, threads } = this.#by;
     const { depth } = side;
@@ -224,7 +224,7 @@ export class Stage {
   }
 
   /** A run of elements as they lie in memory; zeros behind the last step of k. */
-  #copy(side: Side, [first, k0]: Origin, line: Value, runAt: Value, to: Value): void {
+  #copy(side: MmaSide, [first, k0]: Origin, line: Value, runAt: Value, to: Value): void {
     const b = this.#b;
     const { alongK, operand, free, k, depth } = side;
     const run = this.#run;
@@ -256,7 +256,7 @@ export class Stage {
   }
 
   /** Four elements that are computed; zeros behind the last step of k. */
-  #compute(side: Side, [first, k0]: Origin, line: Value, quadAt: Value, to: Value, offset: number): void {
+  #compute(side: MmaSide, [first, k0]: Origin, line: Value, quadAt: Value, to: Value, offset: number): void {
     const b = this.#b;
     const { alongK, operand, free, k } = side;
     const axis = alongK ? k : free;
@@ -279,7 +279,7 @@ export class Stage {
   }
 
   /** Steps past the end of k must not count, whatever lies there. `at`: a step, or a quad of them. */
-  #zeroBehind({ k, depth, alongK }: Side, value: Value, at: Value): Value {
+  #zeroBehind({ k, depth, alongK }: MmaSide, value: Value, at: Value): Value {
     const { extent } = k;
     if (extent % depth === 0) return value;
     const steps: Value = alongK
@@ -295,7 +295,7 @@ export class Stage {
   }
 
   /** A place past the end of an axis becomes the last one. */
-  #within(asked: Value, count: number, axis: Axis, side: Side, hint: string): Value {
+  #within(asked: Value, count: number, axis: Axis, side: MmaSide, hint: string): Value {
     const size = axis === side.k ? side.depth : side.tile;
     if (axis.extent % size === 0) return asked;
     return this.#b.let(operation('min', [asked, constant(count - 1)], 'i32'), hint);

@@ -15,7 +15,7 @@ import { matrixLimit } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { fragment, lanes, pairOf } from '../../shared/fragment.ts';
 import { finish, openBuilder, type Frame } from '../../shared/frame.ts';
-import { Stage } from './mma-stage.ts';
+import { MmaStage } from './mma-stage.ts';
 import { FragmentWriter, tileAt } from '../tile-write.ts';
 import { TileLowering } from '../tile.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
@@ -114,7 +114,7 @@ function mmaLoop(frame: Frame, body: Contract, tiling: MmaTiling): Loop {
   const firstN = b.let(mulInts(tileColumn, constant(tileN)), 'first_n');
   const lane = builtin('local', 0);
   const [warpM, warpN] = divideInts(b, builtin('local', 1), acrossN, ['warp_m', 'warp_n']);
-  const stage = new Stage(b, frame, {
+  const stage = new MmaStage(b, frame, {
     operand,
     atoms: [[batch.atom, group]],
     local: b.let(place(builtin('local', 1), lanes, lane), 'local'),

@@ -10,7 +10,7 @@ import { flipsOf, isSearched, type Contract, type ContractProblem } from '../pro
 import { fitsRegisters, statements } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { endOf, finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
-import { accumulators, multiplyAdd, span, TileLowering, tileNeeded, type Span } from '../tile.ts';
+import { accumulators, multiplyAdd, span, TileLowering, tileNeeded, type AxisSpan } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
 import { tileCosts, toCompile } from './costs.ts';
 
@@ -79,7 +79,7 @@ function registerLoop(frame: Frame, body: Contract, tiling: RegisterTiling): Loo
       sumUp(rows, quads, points),
     );
   };
-  const sumUp = (rows: Span, quads: Span, points: TileLowering): void => {
+  const sumUp = (rows: AxisSpan, quads: AxisSpan, points: TileLowering): void => {
     const sums = accumulators(b, body, height, width);
     b.for('k', constant(0), endOf(b, frame, k.extent, body.bound), 1, (step) => {
       const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));

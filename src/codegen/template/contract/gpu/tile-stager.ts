@@ -23,7 +23,7 @@ import { laneOf } from '../../../loop/register.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 
 /** One operand and the tile it is copied to. */
-export interface Side {
+export interface StagedSide {
   readonly buffer: string;
   readonly operand: Expr;
   readonly free: Axis;
@@ -71,14 +71,14 @@ export class TileStager {
    * `taken` invocations are busy with the other side: where there are enough, the rest takes this
    * one.
    */
-  side(buffer: string, operand: Expr, free: Axis, tile: number, first: Value, taken: number): Side {
+  side(buffer: string, operand: Expr, free: Axis, tile: number, first: Value, taken: number): StagedSide {
     const turned = contiguousReads(operand, this.#body.k) > contiguousReads(operand, free);
     const units = (tile / 4) * (turned ? this.#depth / 4 : this.#depth);
     const start = taken + units <= this.#threads ? taken : 0;
     return { buffer, operand, free, tile, first, turned, units, start };
   }
 
-  fill(side: Side, k0: Value): void {
+  fill(side: StagedSide, k0: Value): void {
     const b = this.#b;
     const { units, start } = side;
     const mine = b.let(addInts(this.#local, constant(-start)), 'unit');
@@ -95,7 +95,7 @@ export class TileStager {
   }
 
   /** Four neighbours along the free axis, at one step of k. */
-  #quad({ buffer, operand, free, tile, first }: Side, unit: Value, k0: Value): void {
+  #quad({ buffer, operand, free, tile, first }: StagedSide, unit: Value, k0: Value): void {
     const b = this.#b;
     const { k } = this.#body;
     const [line, at] = divideInts(b, unit, tile / 4, ['line', 'place']);
@@ -116,7 +116,7 @@ export class TileStager {
   /**
    * Four steps of k at four neighbours of the free axis: read along k, stored along the free axis.
    */
-  #block({ buffer, operand, free, tile, first }: Side, unit: Value, k0: Value): void {
+  #block({ buffer, operand, free, tile, first }: StagedSide, unit: Value, k0: Value): void {
     const b = this.#b;
     const { k } = this.#body;
     const [row, column] = divideInts(b, unit, this.#depth / 4, ['row', 'column']);

@@ -8,7 +8,7 @@ import { panelWidth } from '../../../../schedule/factor-panels.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { transposed } from '../../shared/transpose.ts';
 import { Panel, type FactorBody } from '../panel.ts';
-import { Columns, filled, inPairs, lanesFrom, products, written } from './tile.ts';
+import { PanelColumns, filled, inPairs, lanesFrom, products, written } from './tile.ts';
 
 export function choleskyByPanels(frame: Frame, body: FactorBody): Loop {
   const n = body.operands[0]!.row.extent;
@@ -16,8 +16,8 @@ export function choleskyByPanels(frame: Frame, body: FactorBody): Loop {
   // Groups of four rows end past the last row.
   const memory = { panel: (n + 3) * width, above: n * width, corner: width * width };
   const panel = new Panel(frame, body, 1, { memory });
-  const columns = new Columns(panel, 'panel', width);
-  const above = new Columns(panel, 'above', width);
+  const columns = new PanelColumns(panel, 'panel', width);
+  const above = new PanelColumns(panel, 'above', width);
   const { b, type } = panel;
   const [zero, rows] = [constant(0), constant(n)];
   b.for('i', rows, constant(n + 3), 1, (i) => {
@@ -66,7 +66,7 @@ export function choleskyByPanels(frame: Frame, body: FactorBody): Loop {
  * The triangle on the diagonal, in the panel's rows from `first` up to `last`; its transpose is `corner`, with
  * reciprocals on the diagonal.
  */
-function factored(panel: Panel, columns: Columns, first: Value, last: Value): void {
+function factored(panel: Panel, columns: PanelColumns, first: Value, last: Value): void {
   const { b } = panel;
   const count = b.let(operation('sub', [last, first], 'i32'), 'count');
   for (let quad = 0; quad < columns.quads; quad++) {
@@ -78,7 +78,7 @@ function factored(panel: Panel, columns: Columns, first: Value, last: Value): vo
 /** Column `c`, which is in the vectors from `quad` on, and what it takes from those on its right. */
 function oneColumn(
   panel: Panel,
-  columns: Columns,
+  columns: PanelColumns,
   c: Value,
   quad: number,
   { first, last, count }: { readonly first: Value; readonly last: Value; readonly count: Value },
@@ -116,7 +116,7 @@ function oneColumn(
 }
 
 /** Four rows below a whole triangle, divided by it. */
-function divided(panel: Panel, columns: Columns, i: Value): void {
+function divided(panel: Panel, columns: PanelColumns, i: Value): void {
   const { b, type } = panel;
   const rows = [0, 1, 2, 3].map((r) => b.let(addInts(i, constant(r)), 'row'));
   const corner = (d: number, c: number): Value =>

@@ -7,7 +7,7 @@ import type { Loop, Value } from '../../../loop/loop.ts';
 import { panelWidth } from '../../../../schedule/factor-panels.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { Panel, type FactorBody } from '../panel.ts';
-import { Columns, filled, inPairs, lanesFrom, products, written } from './tile.ts';
+import { PanelColumns, filled, inPairs, lanesFrom, products, written } from './tile.ts';
 
 export function luByPanels(frame: Frame, body: FactorBody): Loop {
   const { row, column } = body.operands[0]!;
@@ -15,7 +15,7 @@ export function luByPanels(frame: Frame, body: FactorBody): Loop {
   const k = Math.min(m, n);
   const width = panelWidth(body.node.dtype);
   const panel = new Panel(frame, body, 1, { memory: { panel: m * width } });
-  const columns = new Columns(panel, 'panel', width);
+  const columns = new PanelColumns(panel, 'panel', width);
   const { b, type } = panel;
   const [zero, rows] = [constant(0), constant(m)];
   b.for('i', zero, rows, 1, (i) => {
@@ -40,7 +40,7 @@ export function luByPanels(frame: Frame, body: FactorBody): Loop {
 }
 
 /** Takes from rows what the columns on the left, `done` of them, take: rows of U are finished by it. */
-function reduced(panel: Panel, columns: Columns, lines: readonly Value[], done: Value): void {
+function reduced(panel: Panel, columns: PanelColumns, lines: readonly Value[], done: Value): void {
   const { b, type } = panel;
   const upper = lines[0]!;
   const steps = b.let(operation('min', [upper, done], 'i32'), 'steps');
@@ -67,7 +67,7 @@ function reduced(panel: Panel, columns: Columns, lines: readonly Value[], done: 
 /** Column `c` of a panel, which is in its vectors from `quad` on, brings its greatest element up and is eliminated. */
 function eliminated(
   panel: Panel,
-  columns: Columns,
+  columns: PanelColumns,
   first: Value,
   c: Value,
   quad: number,

@@ -10,7 +10,7 @@ import { panelWidth, reflectionsTogether } from '../../../../schedule/factor-pan
 import type { Frame } from '../../shared/frame.ts';
 import { reflector } from '../householder.ts';
 import { Panel, type FactorBody } from '../panel.ts';
-import { Columns, filled, lanesFrom, products, written } from './tile.ts';
+import { PanelColumns, filled, lanesFrom, products, written } from './tile.ts';
 
 const together = reflectionsTogether;
 
@@ -83,20 +83,20 @@ function open(frame: Frame, body: FactorBody): Form {
 class Blocks {
   readonly #form: Form & { readonly offset: number };
   /** The vectors of a block, from its first row on. */
-  readonly #vectors: Columns;
+  readonly #vectors: PanelColumns;
   /** Columns that a block is applied to. */
-  readonly #side: Columns;
-  readonly #weights: Columns;
-  readonly #shares: Columns;
+  readonly #side: PanelColumns;
+  readonly #weights: PanelColumns;
+  readonly #shares: PanelColumns;
 
   /** The matrix stands `offset` columns behind those of Q. */
   constructor(form: Form & { readonly offset: number }) {
     const { panel, width } = form;
     this.#form = form;
-    this.#vectors = new Columns(panel, 'vectors', together);
-    this.#side = new Columns(panel, 'side', width);
-    this.#weights = new Columns(panel, 'weights', width);
-    this.#shares = new Columns(panel, 'shares', width);
+    this.#vectors = new PanelColumns(panel, 'vectors', together);
+    this.#side = new PanelColumns(panel, 'side', width);
+    this.#weights = new PanelColumns(panel, 'weights', width);
+    this.#shares = new PanelColumns(panel, 'shares', width);
   }
 
   /** Brings the matrix to where it is worked on. */
@@ -258,7 +258,7 @@ class Blocks {
   }
 
   /** Vᵀ times a panel of columns, rows from `pair` on. */
-  #turnedBy(columns: Columns, pair: Value, height: Value): readonly (readonly Value[])[] {
+  #turnedBy(columns: PanelColumns, pair: Value, height: Value): readonly (readonly Value[])[] {
     const { panel, m } = this.#form;
     const line = panel.b.let(mulInts(pair, constant(2 * m)), 'line');
     return products(panel, columns, 2, height, (r, step) =>
@@ -271,9 +271,9 @@ class Blocks {
     const { panel, width } = this.#form;
     const { b, type } = panel;
     const [height, count] = [this.#height(first), this.#count(first)];
-    const gram = new Columns(panel, 'gram', together);
+    const gram = new PanelColumns(panel, 'gram', together);
     for (let at = 0; at < together; at += width) {
-      const columns = new Columns(panel, 'vectors', width, constant(at), together);
+      const columns = new PanelColumns(panel, 'vectors', width, constant(at), together);
       b.for('pair', constant(0), constant((at + width) / 2), 1, (pair) => {
         const sums = this.#turnedBy(columns, pair, height);
         const row = b.let(mulInts(pair, constant(2)), 'row');

@@ -7,7 +7,7 @@ import type { Loop, Value } from '../../../loop/loop.ts';
 import { packedRows, panelWidth, sidesTogether } from '../../../../schedule/factor-panels.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { Panel, type FactorBody } from '../panel.ts';
-import { Columns, filled, products, written } from './tile.ts';
+import { PanelColumns, filled, products, written } from './tile.ts';
 
 export function solveByPanels(frame: Frame, body: FactorBody, unit: boolean): Loop {
   const [n, all] = [body.operands[0]!.row.extent, body.operands[1]!.column.extent];
@@ -20,21 +20,21 @@ export function solveByPanels(frame: Frame, body: FactorBody, unit: boolean): Lo
   const [zero, rows] = [constant(0), constant(n)];
   const firstColumn = b.let(mulInts(panel.part, constant(panels * width)), 'first_column');
   /** The panels of this workgroup: fewer in the last one. */
-  const eachPanel = (visit: (columns: Columns, first: Value) => void): void => {
+  const eachPanel = (visit: (columns: PanelColumns, first: Value) => void): void => {
     const left = operation('sub', [constant(all + width - 1), firstColumn], 'i32');
     const own = operation('min', [operation('div', [left, constant(width)], 'i32'), constant(panels)], 'i32');
     const count = all % (panels * width) === 0 ? constant(panels) : b.let(own, 'panels');
     b.for('panel', zero, count, 1, (p) => {
       const start = b.let(mulInts(p, constant(n * width)), 'start');
       const first = b.let(addInts(firstColumn, mulInts(p, constant(width))), 'first');
-      visit(new Columns(panel, 'sides', width, start), first);
+      visit(new PanelColumns(panel, 'sides', width, start), first);
     });
   };
   const source = (first: Value) => ({ first, columns: all, start: zero, end: rows });
   eachPanel((columns, first) =>
     filled(panel, columns, source(first), (i, c, wide) => panel.operand(1, i, c, wide)),
   );
-  const solved = (columns: Columns, lines: readonly Value[], from: Value): void => {
+  const solved = (columns: PanelColumns, lines: readonly Value[], from: Value): void => {
     const place = (i: Value, c: Value): Value =>
       addInts(mulInts(operation('sub', [i, from], 'i32'), constant(n)), c);
     const triangle = (i: Value, c: Value): Value => panel.held('triangle', place(i, c));
@@ -67,7 +67,7 @@ export function solveByPanels(frame: Frame, body: FactorBody, unit: boolean): Lo
 /** Rows of X, from those above. */
 function substituted(
   panel: Panel,
-  columns: Columns,
+  columns: PanelColumns,
   lines: readonly Value[],
   triangle: (i: Value, c: Value) => Value,
   unit: boolean,

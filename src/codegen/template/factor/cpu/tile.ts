@@ -12,7 +12,7 @@ import type { Panel } from '../panel.ts';
  * A panel of columns in memory of the workgroup: rows of `width` elements from element `start` on, which begin `stride`
  * elements apart.
  */
-export class Columns {
+export class PanelColumns {
   readonly #panel: Panel;
   readonly #buffer: string;
   readonly width: number;
@@ -57,7 +57,7 @@ export class Columns {
 }
 
 /** Columns from `first` on of a matrix, some of which may not be there. */
-export interface Source {
+export interface ColumnSource {
   readonly first: Value;
   /** Columns that the matrix has. */
   readonly columns: number;
@@ -72,8 +72,8 @@ export interface Source {
  */
 export function filled(
   panel: Panel,
-  columns: Columns,
-  { first, columns: all, start, end }: Source,
+  columns: PanelColumns,
+  { first, columns: all, start, end }: ColumnSource,
   read: (row: Value, column: Value, width: 1 | 4) => Value,
   to: Value = start,
 ): void {
@@ -96,8 +96,8 @@ export function filled(
 /** Writes a panel to where its columns stand. */
 export function written(
   panel: Panel,
-  columns: Columns,
-  { first, columns: all, start, end }: Source,
+  columns: PanelColumns,
+  { first, columns: all, start, end }: ColumnSource,
   write: (row: Value, column: Value, value: Value) => void,
   from: Value = start,
 ): void {
@@ -136,7 +136,7 @@ function inWhole(
 /** Σ over the first `steps` rows of a panel of left(row, step) · panel row, for one or two rows. */
 export function products(
   panel: Panel,
-  columns: Columns,
+  columns: PanelColumns,
   rows: number,
   steps: Value,
   left: (row: number, step: Value) => Value,

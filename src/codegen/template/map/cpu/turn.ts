@@ -22,14 +22,14 @@ import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
  * Groups of four that a turn takes, as places of the axis in terms of an atom that numbers the
  * turns.
  */
-export interface Turns {
+export interface IterationGroups {
   readonly atom: IndexExpr;
   readonly places: readonly IndexExpr[];
   readonly count: number;
 }
 
 /** One group a turn, all of them. */
-export function singleTurns(axis: Axis): Turns {
+export function singleTurns(axis: Axis): IterationGroups {
   const atom = quadIndex('quad', axis.extent);
   return {
     atom,
@@ -47,7 +47,7 @@ export function longTurns(
   axis: Axis,
   writes: readonly Write[],
   serial: SerialProfile | undefined,
-): Turns | undefined {
+): IterationGroups | undefined {
   if (serial === undefined) return undefined;
   const exprs = exprsOf(kernel, writes);
   const groups = groupsAtOnce(exprs, serial);

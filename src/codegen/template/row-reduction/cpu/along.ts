@@ -19,13 +19,13 @@ import { endOf, inGroups, type Frame } from '../../shared/frame.ts';
 import { blockedAbove, blockOf } from '../tiling.ts';
 
 /** A place along the row: an element, or a group of four. */
-export interface Place {
+export interface RowPosition {
   readonly column: IndexExpr;
   readonly atoms: readonly (readonly [IndexExpr, Value])[];
 }
 
 /** Sums in blocks: what is accumulated in one is begun and added up by its caller. */
-export interface Blocks {
+export interface SumBlocks {
   readonly open: () => void;
   readonly close: () => void;
 }
@@ -34,7 +34,7 @@ export interface Blocks {
  * The steps of a row that a run asks for: whole turns of any number of chains, or all that there
  * are. Steps up to `from` were visited before.
  */
-export interface Reach {
+export interface StepRange {
   readonly from?: Value;
   readonly to?: Value;
   /** Below these steps conditions of the kernel are certain: whole turns of any number of chains. */
@@ -48,7 +48,7 @@ export function reachOf(
   { extent }: Axis,
   wide: boolean,
   certainEnd?: Expr,
-): (Reach & { readonly to: Value }) | undefined {
+): (StepRange & { readonly to: Value }) | undefined {
   const { body } = frame.kernel;
   if (body.kind !== 'row-reduction' || body.bound === undefined) return undefined;
   const steps = wide ? Math.floor(extent / 4) : extent;
@@ -75,8 +75,8 @@ export function alongRow(
   column: Axis,
   wide: boolean,
   chains: number,
-  visit: (places: readonly Place[], isCertain: boolean) => void,
-  { blocks, from, to, certain }: Reach & { readonly blocks?: Blocks } = {},
+  visit: (places: readonly RowPosition[], isCertain: boolean) => void,
+  { blocks, from, to, certain }: StepRange & { readonly blocks?: SumBlocks } = {},
 ): void {
   const { extent } = column;
   const steps = wide ? Math.floor(extent / 4) : extent;

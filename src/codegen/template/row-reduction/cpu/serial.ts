@@ -17,18 +17,18 @@ import { certainBelow } from '../../../../schedule/body/bound.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
 import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
-import type { Binding, LoweringOptions } from '../../../expression/binding.ts';
+import type { AxisBinding, LoweringOptions } from '../../../expression/binding.ts';
 import { Lowering } from '../../../expression/lowering.ts';
 import type { Loop, Value, Width } from '../../../loop/loop.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { bufferName, finish, forUnits, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { rowWork, type RowWork } from '../outline.ts';
-import { foldOnCore, laneOfState, placesOf, type Fold, type State } from '../gpu/fold.ts';
+import { foldOnCore, laneOfState, placesOf, type RowFold, type State } from '../gpu/fold.ts';
 import { pickedOf } from '../pick.ts';
-import { elementOf, type Pass } from '../plan.ts';
+import { elementOf, type RowSweep } from '../plan.ts';
 import { isPoisoned, softmaxInstead } from '../softmax.ts';
 import type { Lanes, RowBody } from '../tiling.ts';
-import { alongRow, reachOf, type Place, type Reach } from './along.ts';
+import { alongRow, reachOf, type RowPosition, type StepRange } from './along.ts';
 import { neededUnits, serialRows, type RowStretch, type SerialRows } from './stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
 import { areNeededBelow, pointNeeded } from '../../shared/needed.ts';
@@ -57,7 +57,7 @@ interface Seat {
  * memory time to come near.
  */
 interface Ahead {
-  readonly fold: Fold;
+  readonly fold: RowFold;
   readonly expr: Expr;
   /** The results of the row before. */
   readonly state: State;
@@ -171,8 +171,8 @@ class SerialEmitter {
     const exprs = perElement.map(({ value }) => value);
     const along = this.#lanes === 'column';
     const sweep = (
-      reach: Reach | undefined,
-      at: (seat: Seat, place: Place, isCertain: boolean) => Lowering,
+      reach: StepRange | undefined,
+      at: (seat: Seat, place: RowPosition, isCertain: boolean) => Lowering,
     ): void =>
       alongRow(
         this.#b,
@@ -195,7 +195,7 @@ class SerialEmitter {
       sweep({ from: reach.to }, (seat, place) => this.#bind(seat, place));
   }
 
-  get #reach(): (Reach & { readonly to: Value }) | undefined {
+  get #reach(): (StepRange & { readonly to: Value }) | undefined {
     const along = this.#lanes === 'column';
     return reachOf(this.#b, this.#frame, this.#column, along, this.#certain?.end);
   }
@@ -227,7 +227,7 @@ class SerialEmitter {
   }
 
   /** Folds a row's elements ahead of its turn. */
-  #taking(seat: Seat, { fold, expr }: Ahead, state: State, tail: State): (place: Place) => void {
+  #taking(seat: Seat, { fold, expr }: Ahead, state: State, tail: State): (place: RowPosition) => void {
     return (place) => {
       const step = { lowering: this.#bind(seat, place), valid: undefined };
       step.lowering.value(expr);
@@ -244,12 +244,12 @@ class SerialEmitter {
     return this.#lanes === 'column' && this.#column.extent % 4 !== 0;
   }
 
-  #bind(seat: Seat, { column, atoms }: Place, isCertain: boolean = false): Lowering {
+  #bind(seat: Seat, { column, atoms }: RowPosition, isCertain: boolean = false): Lowering {
     const substitution = new Map([
       [this.#row.atom, seat.place],
       [this.#column.atom, column],
     ]);
-    const binding: Binding = { substitution, atoms: new Map([...seat.atoms, ...atoms]) };
+    const binding: AxisBinding = { substitution, atoms: new Map([...seat.atoms, ...atoms]) };
     const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, this.#name, {
       instead: this.#instead,
       ...(isCertain && this.#certain && { certain: this.#certain.conditions }),
@@ -264,7 +264,7 @@ class SerialEmitter {
   }
 
   /** Lowers values at a place of the row; `exprs` are those that this sweep evaluates. */
-  #at(seat: Seat, place: Place, exprs: readonly Expr[], isCertain: boolean): Lowering {
+  #at(seat: Seat, place: RowPosition, exprs: readonly Expr[], isCertain: boolean): Lowering {
     const lowering = this.#bind(seat, place, isCertain);
     const number = this.#seats.indexOf(seat);
     const along = this.#lanes === 'column';
@@ -275,12 +275,12 @@ class SerialEmitter {
     return lowering;
   }
 
-  #widthAt({ column }: Place): Width {
+  #widthAt({ column }: RowPosition): Width {
     return this.#lanes === 'row' || (this.#lanes === 'column' && column.kind !== 'const') ? 4 : 1;
   }
 
   /** One sweep over the row, then its totals. */
-  #pass({ picks, items }: Pass, besides: (place: Place) => void = () => {}): void {
+  #pass({ picks, items }: RowSweep, besides: (place: RowPosition) => void = () => {}): void {
     const b = this.#b;
     for (const pick of picks)
       for (const seat of this.#seats) {
@@ -306,7 +306,7 @@ class SerialEmitter {
       this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
     );
     const tails = this.#hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
-    const take = (places: readonly Place[], isCertain: boolean): void =>
+    const take = (places: readonly RowPosition[], isCertain: boolean): void =>
       places.forEach((place, chain) => {
         besides(place);
         this.#seats.forEach((seat, s) => {
@@ -339,23 +339,23 @@ class SerialEmitter {
     });
   }
 
-  #stageOf(item: Pass['items'][number]): RowStage {
+  #stageOf(item: RowSweep['items'][number]): RowStage {
     if (item.kind !== 'fold')
       throw new CompilerBug('row-reduction template', `${item.kind} saves no sweep on a core`);
     return item.stage;
   }
 
-  #foldOf(stage: RowStage, first: Value): Fold {
+  #foldOf(stage: RowStage, first: Value): RowFold {
     const poisoned = isPoisoned(stage, this.#stages, this.#frame.kernel.writes);
     return foldOnCore(this.#b, stage, this.#column.atom, first, poisoned);
   }
 
-  #named(fold: Fold, state: State): State {
+  #named(fold: RowFold, state: State): State {
     return state.map((value, i) => this.#b.let(value, fold.names[i]!));
   }
 
   /** Accumulators of one fold as one, all lanes in one where they belong to one row. */
-  #lanesTogether(fold: Fold, chains: readonly State[]): State {
+  #lanesTogether(fold: RowFold, chains: readonly State[]): State {
     let some = chains.map((state) => this.#named(fold, state));
     const pairs = (): State[] =>
       some.flatMap((state, i) => {
@@ -374,7 +374,7 @@ class SerialEmitter {
    * What a fold gives for a row. Nobody else has a part of it: what the fold asks for is what it
    * has.
    */
-  #total(seat: Seat, fold: Fold, ends: readonly State[], tail: State): void {
+  #total(seat: Seat, fold: RowFold, ends: readonly State[], tail: State): void {
     const own = this.#lanesTogether(fold, ends);
     const state = tail.length > 0 ? this.#named(fold, fold.combine(own, tail)) : own;
     const join = fold.join(state, () => this.#perRow(seat));

@@ -16,7 +16,7 @@ import type { Ask } from '../../shared/join.ts';
  * One step of a row. Where it may lie past the end, `valid` tells; what is evaluated is then an
  * element of the row anyway.
  */
-export interface Step {
+export interface RowStep {
   readonly lowering: Lowering;
   readonly valid: Value | undefined;
 }
@@ -25,13 +25,13 @@ export interface Step {
 export type State = readonly Value[];
 export type Results = ReadonlyMap<Node, Value>;
 
-export interface Fold {
+export interface RowFold {
   /** What its values are called. */
   readonly names: readonly string[];
   /** Declares registers, with nothing accumulated. */
   open(width: Width): State;
   /** The state after further steps, in order; or after the first ones. */
-  take(state: State | undefined, steps: readonly Step[]): State;
+  take(state: State | undefined, steps: readonly RowStep[]): State;
   /** Two states as one; a comes first in the row. */
   combine(a: State, b: State): State;
   /**
@@ -46,7 +46,7 @@ export function select(condition: Value, yes: Value, no: Value): Value {
 }
 
 /** What a step contributes to a reduction: nothing where it lies past the end. */
-function termOf(b: LoopBuilder, { lowering, valid }: Step, { value, monoid }: RowStage): Value {
+function termOf(b: LoopBuilder, { lowering, valid }: RowStep, { value, monoid }: RowStage): Value {
   const term = lowering.value(value);
   // What lies past the end repeats an element of the row: which changes nothing for an idempotent
   // monoid (min, max).
@@ -55,7 +55,7 @@ function termOf(b: LoopBuilder, { lowering, valid }: Step, { value, monoid }: Ro
 }
 
 /** A reduction with a monoid. */
-export function reduction(b: LoopBuilder, stage: RowStage): Fold {
+export function reduction(b: LoopBuilder, stage: RowStage): RowFold {
   const { monoid } = stage;
   return {
     names: [monoid],
@@ -77,7 +77,7 @@ export function reduction(b: LoopBuilder, stage: RowStage): Fold {
  * The least or greatest of floats by one instruction, which ignores NaN: a flag records whether
  * there was one.
  */
-export function flaggedExtremum(b: LoopBuilder, stage: RowStage): Fold {
+export function flaggedExtremum(b: LoopBuilder, stage: RowStage): RowFold {
   const op = stage.monoid === 'min' ? 'pmin' : 'pmax';
   const monoid = stage.monoid === 'min' ? 'min' : 'max';
   const beyond = (x: Value, y: Value): Value => operation(op, [x, y], 'f32');
@@ -107,7 +107,7 @@ export function flaggedExtremum(b: LoopBuilder, stage: RowStage): Fold {
 }
 
 /** The place of an extremum. `first` is the place that each lane of this invocation sees first. */
-export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, first: Value): Fold {
+export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, first: Value): RowFold {
   const monoid = stage.monoid === 'min' ? 'min' : 'max';
   const type = registerOf(stage.dtype);
   const best = ([value, at]: State): Best => ({ value: value!, at: at! });
@@ -152,7 +152,7 @@ export function extremum(b: LoopBuilder, stage: RowStage, column: IndexExpr, fir
 /**
  * The greatest of floats by one instruction, where it does not matter what it is if there is a NaN.
  */
-function plainMaximum(b: LoopBuilder, stage: RowStage): Fold {
+function plainMaximum(b: LoopBuilder, stage: RowStage): RowFold {
   const beyond = (x: Value, y: Value): Value => operation('pmax', [x, y], 'f32');
   return {
     ...reduction(b, stage),
@@ -173,7 +173,7 @@ export function foldOnCore(
   column: IndexExpr,
   first: Value,
   poisoned: boolean,
-): Fold {
+): RowFold {
   if (stage.arg) return extremum(b, stage, column, first);
   if (poisoned) return plainMaximum(b, stage);
   const isExtreme = stage.monoid === 'min' || stage.monoid === 'max';

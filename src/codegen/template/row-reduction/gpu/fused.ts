@@ -5,7 +5,7 @@ import type { Node } from '../../../../ir/graph.ts';
 import { constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import type { LoopOp, Value } from '../../../loop/loop.ts';
 import { combine } from '../../shared/monoid.ts';
-import { select, type Fold, type State, type Step } from './fold.ts';
+import { select, type RowFold, type State, type RowStep } from './fold.ts';
 import type { Item } from '../plan.ts';
 import { powerOfTwo } from '../softmax.ts';
 
@@ -27,7 +27,7 @@ const square = (x: Value): Value => times(x, x);
  * exponentials are taken around 0, so that s is 0; a row of −∞ alone is NaN in the end, as exp(−∞ +
  * ∞) is.
  */
-export function onlineSoftmax(b: LoopBuilder, { max, sum }: Extract<Item, { kind: 'softmax' }>): Fold {
+export function onlineSoftmax(b: LoopBuilder, { max, sum }: Extract<Item, { kind: 'softmax' }>): RowFold {
   const isNone = (top: Value): Value => operation('eq', [top, number(-Infinity)], 'bool');
   const around = (top: Value): Value => b.let(select(isNone(top), number(0), top), 'around');
   const exp = (x: Value, base: Value): Value => powerOfTwo(b, b.let(minus(x, base), 'below'));
@@ -82,7 +82,7 @@ export function runningMoments(
   { sum, squares, centre }: Extract<Item, { kind: 'moments' }>,
   extent: number,
   origin: Value,
-): Fold {
+): RowFold {
   const start = finiteOrZero(b, origin);
   const atLeastOne = (n: Value): Value =>
     n.kind === 'constant' ? n : operation('max', [n, number(1)], 'f32');
@@ -100,7 +100,7 @@ export function runningMoments(
     names,
     open: (width) => names.map((name) => b.var(name, constant(0, 'f32', name === 'count' ? 1 : width))),
     take: (state, steps) => {
-      const within = (term: Value, { valid }: Step): Value =>
+      const within = (term: Value, { valid }: RowStep): Value =>
         valid === undefined ? term : select(valid, term, number(0));
       const values = steps.map((step) => step.lowering.value(sum.value));
       const s = values.map((value, i) => within(value, steps[i]!)).reduce(plus);

@@ -27,7 +27,7 @@ import {
   operation,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import type { Binding, LoweringOptions } from '../../../expression/binding.ts';
+import type { AxisBinding, LoweringOptions } from '../../../expression/binding.ts';
 import { laneAtom, Lowering, quadIndex } from '../../../expression/lowering.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
@@ -43,14 +43,22 @@ import {
   type Grid,
 } from '../../shared/frame.ts';
 import { outlineRow, type RowOutline } from '../outline.ts';
-import { extremum, laneOfState, placesOf, reduction, type Fold, type State, type Step } from './fold.ts';
+import {
+  extremum,
+  laneOfState,
+  placesOf,
+  reduction,
+  type RowFold,
+  type State,
+  type RowStep,
+} from './fold.ts';
 import { onlineSoftmax, runningMoments } from './fused.ts';
 import { softmaxInstead } from '../softmax.ts';
 import { filledSubgroup, Join, joinNames } from '../../shared/join.ts';
 import { groupOf, KeptRows, keptNames } from './kept.ts';
 import { rowNeeded } from './needed.ts';
 import { pickedOf } from '../pick.ts';
-import { elementOf, type Item, type Pass } from '../plan.ts';
+import { elementOf, type Item, type RowSweep } from '../plan.ts';
 import { blockedAbove, blockOf, stepsOf, totalWidth, unitsOf, widthOf, type RowBody } from '../tiling.ts';
 import { areNeededBelow } from '../../shared/needed.ts';
 import { storeAt } from '../../shared/store-value.ts';
@@ -179,7 +187,7 @@ class RowEmitter {
       [this.#row.atom, lanes === 'row' ? spread(this.#rowAtom) : this.#rowAtom],
       [this.#column.atom, column],
     ]);
-    const binding: Binding = { substitution, atoms: new Map([[this.#rowAtom, this.#unit], ...atoms]) };
+    const binding: AxisBinding = { substitution, atoms: new Map([[this.#rowAtom, this.#unit], ...atoms]) };
     const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, bufferName(this.#frame), {
       instead: this.#instead,
     });
@@ -210,7 +218,7 @@ class RowEmitter {
   }
 
   /** One sweep over the row, then the totals. */
-  #pass({ picks, items }: Pass): void {
+  #pass({ picks, items }: RowSweep): void {
     for (const pick of picks) {
       const found = pickedOf(this.#b, pick, this.#column, this.#perRow(), (column, atoms) =>
         this.#bind(column, new Map(atoms)),
@@ -231,7 +239,7 @@ class RowEmitter {
     );
   }
 
-  #foldOf(item: Item): Fold {
+  #foldOf(item: Item): RowFold {
     switch (item.kind) {
       case 'fold': {
         if (!item.stage.arg) return reduction(this.#b, item.stage);
@@ -247,13 +255,13 @@ class RowEmitter {
     }
   }
 
-  #momentsOf(item: Extract<Item, { kind: 'moments' }>): Fold {
+  #momentsOf(item: Extract<Item, { kind: 'moments' }>): RowFold {
     const origin = this.#bind(constantIndex(0), new Map()).value(item.sum.value);
     return runningMoments(this.#b, item, this.#column.extent, origin);
   }
 
-  #unrolledSweep(exprs: readonly Expr[], folds: readonly Fold[]): State[] {
-    const steps = [...this.#unrolled()].map(({ step, valid }): Step => ({
+  #unrolledSweep(exprs: readonly Expr[], folds: readonly RowFold[]): State[] {
+    const steps = [...this.#unrolled()].map(({ step, valid }): RowStep => ({
       lowering: this.#at(step, exprs),
       valid,
     }));
@@ -274,7 +282,7 @@ class RowEmitter {
   }
 
   /** Runs over the row, `atOnce` steps a turn. */
-  #loopedSweep(exprs: readonly Expr[], folds: readonly Fold[], atOnce: number): State[] {
+  #loopedSweep(exprs: readonly Expr[], folds: readonly RowFold[], atOnce: number): State[] {
     const { parts, lanes } = this.#plan.tiling;
     const b = this.#b;
     const open = (): State[] => folds.map((fold) => fold.open(widthOf(lanes)));
@@ -283,7 +291,7 @@ class RowEmitter {
     const loop = (into: readonly State[], start: Value, stop: Value, base: Value = constant(0)): void =>
       b.for('step', start, stop, stride, (counter) => {
         const first = addInts(base, counter);
-        const steps = Array.from({ length: atOnce }, (_, j): Step => {
+        const steps = Array.from({ length: atOnce }, (_, j): RowStep => {
           const always = j === 0 || this.#steps % stride === 0;
           const place = this.#within(addInts(first, constant(j * parts)), always);
           return { lowering: this.#at(place.step, exprs), valid: place.valid };
@@ -331,7 +339,7 @@ class RowEmitter {
   }
 
   /** The registers of a fold as values, all lanes in one where they belong to one row. */
-  #lanesTogether(fold: Fold, state: State): State {
+  #lanesTogether(fold: RowFold, state: State): State {
     const b = this.#b;
     const named = (values: State): State => values.map((value, i) => b.let(value, fold.names[i]!));
     const whole = named(state);
@@ -343,7 +351,7 @@ class RowEmitter {
   /**
    * Computes the totals that the folds ask for, all in the same rounds, and keeps their results.
    */
-  #totals(folds: readonly Fold[], ends: readonly State[]): void {
+  #totals(folds: readonly RowFold[], ends: readonly State[]): void {
     const joins = folds.map((fold, i) => fold.join(ends[i]!, () => this.#perRow()));
     let open = joins.map((join) => ({ join, step: join.next() }));
     while (open.length > 0) {
