@@ -8,7 +8,6 @@ import { budgetCommand } from './bench/budget.ts';
 import { buildCommand } from './build/build.ts';
 import { commandHelp, parseOptions, UsageError, type Command, type Output } from './command.ts';
 import { demoCommand } from './demo/demo.ts';
-import { devicesCommand } from './devices.ts';
 import { explainCommand } from './explain/explain.ts';
 import { exportCommand } from './build/export.ts';
 import { lowerCommand } from './explain/lower.ts';
@@ -17,6 +16,39 @@ import { generateCommand } from './llm/generate.ts';
 import { serveCommand } from './llm/serve/serve.ts';
 import { runCommand } from './run/run.ts';
 import { version } from './version.ts';
+import { devices } from '../index.ts';
+import { table } from '../table.ts';
+
+// `sinter devices`: what this machine can compute on, and why not on the rest.
+
+const devicesCommand: Command = {
+  name: 'devices',
+  about: 'list the devices of this machine',
+  details:
+    'Looks for every device and says what it is, or why it is not there. Without SINTER_DEVICE or\n' +
+    'setDevice, tensors are computed on cuda, else on webgpu, else on wasm. cuda:1 is the second CUDA device,\n' +
+    'wasm:2 is WebAssembly on two threads; without a number it has SINTER_THREADS, or one for each core, 8 at most.',
+  options: {},
+  examples: ['sinter devices', 'SINTER_DEVICE=wasm:2 sinter demo'],
+  run: async (values, output) => {
+    const reports = await devices();
+    if (values['json'] === true) {
+      output.line(JSON.stringify(reports));
+      return;
+    }
+    const rows = reports.map((report) => [
+      report.name,
+      report.available ? 'yes' : 'no',
+      report.available ? report.description : firstLine(report.reason),
+      report.available ? report.features.join(' ') : '',
+    ]);
+    output.line(table(['device', 'there', 'what it is', 'features'], rows));
+  },
+};
+
+function firstLine(reason: string): string {
+  return reason.split('\n')[0]!;
+}
 
 const commands: readonly Command[] = [
   devicesCommand,

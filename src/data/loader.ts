@@ -1,11 +1,10 @@
 // DataLoader: batches of a dataset, in the order of a sampler, made a few ahead by this thread or by
 // workers, and brought to the device before the loop asks for them.
 
-import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
+import { TensorError } from '../errors.ts';
 import { upload } from '../tensor/storage/upload.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { ahead, inTurn, type Next } from './ahead.ts';
 import { collate, collated } from './collate.ts';
 import { aSource, isDataset, iterate, type Dataset, type Stream } from './dataset.ts';
 import { aSeed, seedOf, type Seed } from './draws.ts';
@@ -286,4 +285,47 @@ function tensorsIn(batch: unknown): Tensor[] {
   if (batch instanceof Tensor) return [batch];
   if (Array.isArray(batch)) return batch.flatMap(tensorsIn);
   return arg.isPlainObject(batch) ? Object.values(batch).flatMap(tensorsIn) : [];
+}
+
+// Work that is begun before its result is asked for, a few results ahead, and ends with whoever
+// asks.
+
+/** The next result, or that there is none. What is asked for at once may be worked on at once. */
+type Next<T> = () => Promise<IteratorResult<T, undefined>>;
+
+/**
+ * The results in order, with `depth` of them under way while the loop is busy with one. Stops at the
+ * first failure. `end` is called when the loop is over, however it ends.
+ */
+async function* ahead<T>(
+  next: Next<T>,
+  depth: number,
+  end: () => Promise<void> | void,
+): AsyncGenerator<T, undefined, undefined> {
+  const begun: Promise<IteratorResult<T, undefined>>[] = [];
+  try {
+    for (;;) {
+      while (begun.length <= depth) {
+        const result = next();
+        // It is looked at in its turn, or never, where the loop ends before.
+        result.catch(() => undefined);
+        begun.push(result);
+      }
+      const { done, value } = (await begun.shift()) as IteratorResult<T, undefined>;
+      if (done === true) return undefined;
+      yield value;
+    }
+  } finally {
+    await end();
+  }
+}
+
+/** One call after the other: what needs the one before waits for it. */
+function inTurn<T>(call: () => Promise<T>): () => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return () => {
+    const turn = last.then(call);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
 }

@@ -15,8 +15,7 @@ import { unpacked } from '../schedule/memory/pack.ts';
 import { separations, type Separation } from '../schedule/separation.ts';
 import type { Target } from '../schedule/target.ts';
 import type { NodeOrigin, Origins } from './origins.ts';
-import { separationText, keptText } from './reasons.ts';
-import { stageOf, stagesOf } from './stages.ts';
+import { keptText, separationText } from './reasons.ts';
 import type {
   Explained,
   ExplainedAccess,
@@ -27,6 +26,7 @@ import type {
   MemoryUse,
   Recomputation,
   Totals,
+  TrainStage,
 } from './types.ts';
 
 /** What was compiled, and how. */
@@ -278,4 +278,59 @@ function memoryUse({ buffers, arenas, inputs, outputs }: Program, live: number):
   };
   const ends = use.inputs + use.outputs;
   return { ...use, peak: ends + use.scratch, lowerBound: ends + live };
+}
+
+// Which part of a train step a node belongs to. The derivative says of every node it makes what it
+// carries a gradient through (ir/origin.ts), and rewrites hand that on; the rest follows from the
+// graph: what is computed from gradients is the update, and so is what only the update needs, e.g.
+// the decay of an optimizer's state.
+
+/** The stages of these nodes' graph; `isGradient` says which nodes carry a gradient. */
+function stagesOf(
+  outputs: readonly Node[],
+  isGradient: (node: Node) => boolean,
+): ReadonlyMap<Node, TrainStage> {
+  const order = topological(outputs);
+  const stages = new Map<Node, TrainStage>();
+  for (const node of order) {
+    const follows = node.inputs.some((input) => stages.get(input) !== 'forward');
+    // A constant has no place of its own: it goes with what needs it.
+    const carries = node.op !== 'constant' && node.op !== 'parameter' && isGradient(node);
+    stages.set(node, carries ? 'backward' : follows ? 'update' : 'forward');
+  }
+  const users = new Map<Node, Node[]>();
+  for (const node of order) {
+    for (const input of node.inputs) {
+      const known = users.get(input);
+      if (known === undefined) users.set(input, [node]);
+      else known.push(node);
+    }
+  }
+  for (const node of order.toReversed()) {
+    const readers = users.get(node) ?? [];
+    const stage = stages.get(node);
+    // Gradients of several uses are added up on the way.
+    if (stage === 'update' && readers.some((reader) => stages.get(reader) === 'backward'))
+      stages.set(node, 'backward');
+    if (stage !== 'forward' || readers.length === 0) continue;
+    if (readers.every((reader) => stages.get(reader) === 'update')) stages.set(node, 'update');
+  }
+  return stages;
+}
+
+/**
+ * The stage of a kernel: that of the work in its loops, the latest of several; what is computed
+ * from their results only (an update after a reduction, say) does not make it another's. Undefined
+ * for a kernel of which no nodes are known.
+ */
+function stageOf(
+  { prologue, body, epilogue }: Pick<ExplainedKernel, 'prologue' | 'body' | 'epilogue'>,
+  stageAt: (place: number) => TrainStage | undefined,
+): TrainStage | undefined {
+  for (const places of [body, prologue, epilogue]) {
+    const found = new Set(places.map(stageAt));
+    const latest = (['update', 'backward', 'forward'] as const).find((stage) => found.has(stage));
+    if (latest !== undefined) return latest;
+  }
+  return undefined;
 }

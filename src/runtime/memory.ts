@@ -5,9 +5,8 @@
 // whole slab or for a part of one that it shares with others, and may be moved from one to another.
 
 import { DeviceError } from '../errors.ts';
-import { collector } from './collect.ts';
 import type { DeviceAllocation } from './device.ts';
-import { SlabPool, sizeClass, type Slab, type SlabSource } from './slabs.ts';
+import { sizeClass, SlabPool, type Slab, type SlabSource } from './slabs.ts';
 import type { Timeline } from './timeline.ts';
 
 /** Where a handle's bytes start. */
@@ -346,4 +345,25 @@ export class BufferPools<Gpu> {
     this.#collect?.();
     for (const lease of this.#leases) if (lease.handle.deref() === undefined) this.end(lease);
   }
+}
+
+// Asks the garbage collector to run, where the engine lets us: handles that a program has dropped
+// hold memory that the collector does not count.
+
+/** A function that runs the garbage collector, where the engine lets us have one. */
+function collector(): (() => void) | undefined {
+  const exposed = (globalThis as { gc?: () => void }).gc;
+  if (exposed !== undefined) return () => exposed();
+  const builtin = globalThis.process?.getBuiltinModule;
+  const v8 = builtin?.('node:v8');
+  const vm = builtin?.('node:vm');
+  if (v8 === undefined || vm === undefined) return undefined;
+  let collect: (() => void) | undefined;
+  return () => {
+    if (collect === undefined) {
+      v8.setFlagsFromString('--expose-gc');
+      collect = vm.runInNewContext('gc') as () => void;
+    }
+    collect();
+  };
 }

@@ -1,13 +1,12 @@
 // Images as arrays: decoded by packages in Node (fast-png, jpeg-js: optional peers), by the browser
 // in a page, brought to a number of channels and to a size.
 
-import { SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
+import { SinterError, TensorError } from '../../errors.ts';
 import { Allowance, limitTable } from '../../io/allowance.ts';
 import type { HostTensor } from '../../io/host.ts';
 import { checkJpeg } from './jpeg.ts';
 import { checkedPng } from './png.ts';
-import { resized, type Pixels } from './resize.ts';
 import {
   aSource,
   bytesOf,
@@ -184,4 +183,60 @@ function withChannels({ width, height, channels, samples }: Pixels, wanted: 1 | 
     if (wanted === 4) out[pixel * 4 + 3] = channels % 2 === 0 ? at(channels - 1) : 255;
   }
   return { width, height, channels: wanted, samples: out };
+}
+
+// Resizing of images on the host: each result is a mean of the pixels under a triangle around its
+// place, which is as wide as the scale when an image shrinks, so that nothing is passed over
+// (bilinear with antialiasing, as in PIL and torchvision).
+
+/** Samples by row, column and channel, from 0 to 255. */
+interface Pixels {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: number;
+  readonly samples: Float32Array | Uint8Array;
+}
+
+/** Which places count to one along an axis, and how much. */
+interface Taps {
+  readonly first: number;
+  readonly weights: readonly number[];
+}
+
+function tapsOf(from: number, to: number): Taps[] {
+  const scale = from / to;
+  const reach = Math.max(1, scale);
+  return Array.from({ length: to }, (_, i) => {
+    const centre = (i + 0.5) * scale;
+    const first = Math.max(0, Math.floor(centre - reach + 0.5));
+    const last = Math.min(from, Math.floor(centre + reach + 0.5));
+    const raw = Array.from({ length: last - first }, (__, at) =>
+      Math.max(0, 1 - Math.abs((first + at + 0.5 - centre) / reach)),
+    );
+    const total = raw.reduce((sum, weight) => sum + weight, 0);
+    return { first, weights: raw.map((weight) => weight / total) };
+  });
+}
+
+/** The image at another size. */
+function resized({ width, height, channels, samples }: Pixels, toHeight: number, toWidth: number): Pixels {
+  const rows = new Float32Array(height * toWidth * channels);
+  for (const [x, { first, weights }] of tapsOf(width, toWidth).entries())
+    for (let y = 0; y < height; y++)
+      for (let c = 0; c < channels; c++) {
+        let sum = 0;
+        for (const [at, weight] of weights.entries())
+          sum += weight * (samples[(y * width + first + at) * channels + c] as number);
+        rows[(y * toWidth + x) * channels + c] = sum;
+      }
+  const out = new Float32Array(toHeight * toWidth * channels);
+  const stride = toWidth * channels;
+  for (const [y, { first, weights }] of tapsOf(height, toHeight).entries())
+    for (let i = 0; i < stride; i++) {
+      let sum = 0;
+      for (const [at, weight] of weights.entries())
+        sum += weight * (rows[(first + at) * stride + i] as number);
+      out[y * stride + i] = sum;
+    }
+  return { width: toWidth, height: toHeight, channels, samples: out };
 }

@@ -6,18 +6,18 @@
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { siblingKey } from '../control/iterate.ts';
+import { graphOf } from '../text/region.ts';
 import { countUses, dims, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { evaluateComplex, touchesComplex } from './complex.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
 import { fft, fftPart } from './fft.ts';
-import { runIteration } from './iterate.ts';
 import { argReduce, reduce, scan } from './fold.ts';
-import { dequantize, firstAlong, permuteScatter, segmentReduce, gather, scatter } from './index.ts';
+import { dequantize, firstAlong, gather, permuteScatter, scatter, segmentReduce } from './index.ts';
 import { completeRows, jacobiRows } from './jacobi.ts';
 import { argSort, radixRank, searchSorted } from './sort.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
-import { isElementwise, type ElementwiseOp } from '../ops.ts';
+import { isElementwise, type Attrs, type ElementwiseOp } from '../ops.ts';
 import { randomWords } from './random.ts';
 import { compileScalar, type ScalarFunction } from './scalar.ts';
 import { sameShape, showShape, sizeOf, stridesOf, type FixedShape } from '../shape.ts';
@@ -226,4 +226,35 @@ function iota(dtype: HostArray['dtype'], shape: FixedShape, axis: number): HostA
     data[i] = element(isWide(dtype) ? BigInt(count) : count);
   }
   return { dtype, shape, data };
+}
+
+// What a loop means: its region is interpreted once a turn, as long as the guard is not 0.
+
+/** All results of a loop: the last carries, then the stacked slices. */
+function runIteration(
+  inputs: readonly HostArray[],
+  { body, carries, stacked, trips, guard, reverse }: Attrs<'iterate'>,
+  run: (graph: Graph, inputs: readonly HostArray[]) => HostArray[],
+): HostArray[] {
+  let held = inputs.slice(0, carries);
+  const stacks = inputs.slice(carries, carries + stacked);
+  const invariants = inputs.slice(carries + stacked);
+  const given = body.graph.outputs.slice(carries).map(({ dtype, shape }): HostArray => {
+    const whole = [trips, ...(shape as FixedShape)];
+    return { dtype, shape: whole, data: emptyData(dtype, sizeOf(whole)) };
+  });
+  for (let turn = 0; turn < trips && held[guard]?.data[0] !== 0; turn++) {
+    const at = reverse ? trips - 1 - turn : turn;
+    const slices = stacks.map(({ dtype, shape, data }): HostArray => {
+      const size = sizeOf(shape.slice(1));
+      return { dtype, shape: shape.slice(1), data: data.slice(at * size, (at + 1) * size) };
+    });
+    const results = run(graphOf(body), [hostArray('i32', [], [at]), ...held, ...slices, ...invariants]);
+    held = results.slice(0, carries);
+    given.forEach(({ data }, i) => {
+      const { data: slice } = results[carries + i]!;
+      data.set(slice as Float32Array & BigInt64Array & BigUint64Array, at * slice.length);
+    });
+  }
+  return [...held, ...given];
 }

@@ -3,16 +3,121 @@
 // x) = rsqrt x, exp(log x) = x, x·y + z = fma(x, y, z), and pow with other exponents than 0, 1 and
 // 2. Expects constants on the right (`canonicalise`).
 
-import { add, binary, mul, neg, sub, unary, where } from '../build.ts';
-import { dtypeKind, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
-import type { Graph, GraphBuilder, Node } from '../graph.ts';
+import { add, binary, cast, mul, neg, sub, unary, where } from '../build.ts';
+import { dtypeBytes, dtypeKind, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
+import { dims, rebuild, type Graph, type GraphBuilder, type Node, type NodeOf } from '../graph.ts';
 import { identityOf } from '../interpret/identity.ts';
 import { fromInteger } from '../value.ts';
 import { constantOf, held, isAllOnes, isConstant, isNeverMinusZero, spreadConstant } from './pattern.ts';
 import { rule, rulePass, type RewriteRule } from './rules.ts';
 import { axisRules } from './simplify-axes.ts';
-import { castRules } from './simplify-casts.ts';
-import { padRules } from './simplify-pads.ts';
+
+// Sums of zero-padded pieces are concatenations: what the gradients of slices leave behind. Part of
+// `simplify`. A sum makes +0 of −0, so the pieces must not hold any.
+
+/** A value with zeros before and behind it along one axis. */
+interface Piece {
+  readonly value: Node;
+  readonly axis: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Rules of sums of pads. */
+const padRules: readonly RewriteRule[] = [
+  rule('join-pads', 'pad(x) + pad(y) = concat(x, y), for neighbours', 'add', (node, b) => {
+    const [x, y] = [pieceOf(node.inputs[0]!), pieceOf(node.inputs[1]!)];
+    if (x === undefined || y === undefined || x.axis !== y.axis) return undefined;
+    const size = dims(node)[x.axis]!;
+    const [first, second] = x.high >= y.high ? [x, y] : [y, x];
+    if (size - first.high !== second.low) return undefined;
+    const parts = [...partsOf(first), ...partsOf(second)];
+    const joined = b.add('concat', parts, { axis: x.axis }) as Node;
+    return padded(b, joined, x.axis, first.low, second.high);
+  }),
+];
+
+function pieceOf(node: Node): Piece | undefined {
+  if (node.op !== 'pad' || node.shape.some((dim) => typeof dim !== 'number')) return undefined;
+  const { low, high, interior, value } = node.attrs;
+  const axes = low.flatMap((count, axis) => (count !== 0 || high[axis] !== 0 ? [axis] : []));
+  const [axis] = axes;
+  const plain = axes.length === 1 && interior.every((gap) => gap === 0) && Object.is(Number(value), 0);
+  if (axis === undefined || !plain || low[axis]! < 0 || high[axis]! < 0) return undefined;
+  const inner = node.inputs[0]!;
+  return isNeverMinusZero(inner) ? { value: inner, axis, low: low[axis]!, high: high[axis]! } : undefined;
+}
+
+/** The parts of what is a concatenation along the same axis already. */
+function partsOf({ value, axis }: Piece): readonly Node[] {
+  return value.op === 'concat' && value.attrs.axis === axis ? value.inputs : [value];
+}
+
+function padded(b: GraphBuilder, node: Node, axis: number, low: number, high: number): Node {
+  if (low === 0 && high === 0) return node;
+  const none = dims(node).map(() => 0);
+  const attrs: NodeOf<'pad'>['attrs'] = {
+    low: none.with(axis, low),
+    high: none.with(axis, high),
+    interior: none,
+    value: 0,
+  };
+  return b.add('pad', [node], attrs) as Node;
+}
+
+// The identities of conversions and roundings: detours through a dtype that loses nothing, and
+// numbers that are whole already. Part of `simplify`.
+
+/** Rules of cast, bitcast and the rounding ops. */
+const castRules: readonly RewriteRule[] = [
+  rule('cast-cast', 'c → b → a = c → a where b holds all of c, or both wrap', 'cast', (node, b) => {
+    const x = node.inputs[0]!;
+    if (x.op !== 'cast') return undefined;
+    const from = x.inputs[0]!;
+    return isDetour(from.dtype, x.dtype, node.dtype) ? cast(b, from, node.dtype) : undefined;
+  }),
+  rule('bitcast-bitcast', 'bitcast(bitcast x) = bitcast x', 'bitcast', (node, b) => {
+    const x = node.inputs[0]!;
+    if (x.op !== 'bitcast') return undefined;
+    const from = x.inputs[0]!;
+    return from.dtype === node.dtype ? from : rebuild(node, [from], b);
+  }),
+  rule(
+    'whole-already',
+    'round(n) = n for whole n',
+    ['floor', 'ceil', 'round', 'trunc'],
+    ({ inputs: [x] }) => {
+      const whole = x!.op === 'cast' ? !isFloat(x!.inputs[0]!.dtype) : rounding.has(x!.op);
+      return whole ? x : undefined;
+    },
+  ),
+  rule('sign-sign', 'sign(sign x) = sign x', 'sign', ({ inputs: [x] }) => (x!.op === 'sign' ? x : undefined)),
+];
+
+const rounding: ReadonlySet<string> = new Set(['floor', 'ceil', 'round', 'trunc', 'sign']);
+
+/** Bits of a float's significand, counting the implicit one. */
+const precision: Partial<Record<DType, number>> = { f64: 53, f32: 24, f16: 11, bf16: 8 };
+
+/** True when every value of `from` is a value of `to`. */
+function embeds(from: DType, to: DType): boolean {
+  if (from === to || from === 'bool') return true;
+  if (isFloat(from)) return precision[from]! < (precision[to] ?? 0) && dtypeBytes(from) < dtypeBytes(to);
+  const [low, high] = integerRange(from);
+  if (isFloat(to)) return high < 1n << BigInt(precision[to]!);
+  const [lowest, highest] = integerRange(to);
+  return to !== 'bool' && lowest <= low && high <= highest;
+}
+
+/** True when casting `from` → `through` → `to` gives what `from` → `to` gives. */
+function isDetour(from: DType, through: DType, to: DType): boolean {
+  if (isInteger(from) && isInteger(through) && isInteger(to)) {
+    return embeds(from, through) || dtypeBytes(to) <= dtypeBytes(through);
+  }
+  if (!embeds(from, through)) return false;
+  // Floats saturate into integers where integers would wrap.
+  return !(isInteger(from) && isFloat(through) && isInteger(to)) || embeds(from, to);
+}
 
 /** The operands of a node, for destructuring. */
 const operandsOf = ({ inputs }: Node): [Node, Node, Node] => inputs as unknown as [Node, Node, Node];

@@ -6,13 +6,61 @@ import { attrProblem } from '../attrs.ts';
 import { regionOf } from './region.ts';
 import { Region } from '../region.ts';
 import { integerRange, isComplex, isDType, isFloat, type DType } from '../dtype.ts';
-import { irGrammar } from './grammar.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { showType } from '../infer.ts';
 import { facts, isOp, type Attrs, type Op } from '../ops.ts';
 import { firstColumn, listed, Notation, read, readNumber, word, type Word } from './notation.ts';
 import { inType } from './print.ts';
 import { sameShape, type Dim, type Shape } from '../shape.ts';
+
+// The grammar of IR text, in the notation of ohm-js (parsing expression grammars). The text is a
+// sequence of lines and each line is matched on its own, by `Header`, then `Statement`s, then
+// `Close`: a packrat parser keeps a table per character, so a line at a time keeps memory flat for
+// graphs of any size. Character ranges are spelled out, because built-in rules such as `letter`
+// would be memoised.
+
+const irGrammar: string = String.raw`
+  SinterGraph {
+    Header    = "graph" "{"
+    Statement = Open | Return | Node
+    Close     = "}"
+
+    Open       = region "=" "body" "{"
+    Return     = "return" (ref ("," ref)*)?
+    Node       = ref "=" name Inputs? Attributes? ":" Type
+    Inputs     = "(" (ref ("," ref)*)? ")"
+    Attributes = "{" (Attribute ("," Attribute)*)? "}"
+    Attribute  = name ":" Value
+    Type       = name "[" (Dim ("," Dim)*)? "]"
+    Dim        = dimName ":" size ".." size  -- symbolic
+               | size                        -- fixed
+
+    Value (a value) = List | region | bigint | number | string | flag
+    List  = "[" (Value ("," Value)*)? "]"
+
+    ref    (a node such as %0)  = "%" "0".."9"+
+    region (a body such as @0)  = "@" "0".."9"+
+    name   (a name)             = first rest*
+    dimName                     = name | string
+    size   (a size)             = "0".."9"+
+    bigint (an integer)         = "-"? "0".."9"+ "n"
+    number (a number)           = "nan" | signed
+    signed                      = "-"? magnitude
+    magnitude                   = "inf" | digits
+    digits                      = "0".."9"+ ("." "0".."9"+)? exponent?
+    exponent                    = ("e" | "E") ("+" | "-")? "0".."9"+
+    string (a string)           = "\"" character* "\""
+    character                   = escape | " ".."!" | "#".."[" | "]".."\u{10FFFF}"
+    escape                      = "\\" ("\"" | "\\" | "b" | "f" | "n" | "r" | "t" | code)
+    code                        = "u" hexDigit hexDigit hexDigit hexDigit
+    flag   (true or false)      = ("true" | "false") ~rest
+    first                       = "a".."z" | "A".."Z" | "_"
+    rest                        = first | "0".."9"
+
+    space := " " | "\t" | "\r" | comment
+    comment = "//" any*
+  }
+`;
 
 interface AttributeTree {
   readonly name: Word;

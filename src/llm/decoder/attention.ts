@@ -6,13 +6,16 @@ import {
   add,
   arange,
   cast,
+  cat,
   dynamicUpdateSlice,
   expand,
+  flip,
   gt,
   le,
   logicalAnd,
   matmul,
   mul,
+  narrow,
   permute,
   reshape,
   scaledDotProductAttention,
@@ -27,9 +30,8 @@ import {
   where,
 } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import type { ModelConfig } from '../config/config.ts';
+import type { ModelConfig, RopeConfig } from '../config/config.ts';
 import { capped, norm, product, products } from './linear.ts';
-import { rotate } from './rotate.ts';
 import type { AttentionWeights } from './weights.ts';
 
 /** Keys, then values, of one layer: [2, key heads, room, head size], f32 or f16. */
@@ -115,4 +117,21 @@ function cappedAttention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, config: 
   const scores = capped(mul(matmul(q, transpose(k)), config.scale), config.scoreCap, tanh);
   const visible = where(expand(mask, scores.shape), scores, -Infinity);
   return matmul(softmax(visible, -1), v);
+}
+
+// Rotary embeddings: pairs of elements of each head turned by an angle that grows with the position.
+
+/**
+ * Heads x [T, heads, size] turned by the angles of T positions: `turns` [T, 2, dims] has the cosines
+ * and the signed sines of each (config/rope.ts).
+ */
+function rotate(x: Tensor, turns: Tensor, { layout, dims }: RopeConfig): Tensor {
+  const [rows, heads, size] = x.shape as readonly [number, number, number];
+  const pairs = layout === 'interleaved' ? [dims / 2, 2] : [2, dims / 2];
+  const shaped = [rows, heads, ...pairs];
+  const turning = reshape(dims === size ? x : narrow(x, 2, 0, dims), shaped);
+  const [cos, sin] = [0, 1].map((which) => reshape(narrow(turns, 1, which, 1), [rows, 1, ...pairs]));
+  const exchanged = flip(turning, layout === 'interleaved' ? 3 : 2);
+  const turned = reshape(add(mul(turning, cos!), mul(exchanged, sin!)), [rows, heads, dims]);
+  return dims === size ? turned : cat([turned, narrow(x, 2, dims, size - dims)], 2);
 }

@@ -1,21 +1,70 @@
 // `exportOnnx`: a function traced once, as a model that other runtimes read. Its arguments become
 // inputs, what it returns outputs, and the tensors that it captures initializers.
 
-import { weightFormats, type WeightFormat } from '../../aot/formats.ts';
-import { uniqueName, argumentNames } from '../../aot/names.ts';
-import { showValue, SinterError, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
+import { isPacked, pack, weightFormats, type WeightFormat } from '../../aot/formats.ts';
+import { argumentNames, outputName, placesOf, uniqueName } from '../../aot/names.ts';
+import { showValue, SinterError, TensorError } from '../../errors.ts';
 import { storedType } from '../../ir/stored.ts';
 import { fromPackage } from '../../packages/missing.ts';
 import { expectFunction } from '../../tensor/expect.ts';
 import type { Handle } from '../../tensor/recording/handle.ts';
 import { readBytes } from '../../tensor/realise/realise.ts';
-import { traceFlat } from '../../tensor/compile/trace-function.ts';
+import {
+  traceFlat,
+  withAllParameters,
+  type Input,
+  type Traced,
+} from '../../tensor/compile/trace-function.ts';
 import { flatten } from '../../tensor/tree.ts';
 import { mark, type ModelEmitter, type Val } from './emitter.ts';
 import { spellGraph } from './graph.ts';
-import { portType, programOf, type ParameterSource } from './traced.ts';
-import { bindWeight, namesIn, type ExportedWeight } from './weights.ts';
+import type { Graph, Node } from '../../ir/graph.ts';
+import { handleOf, Tensor } from '../../tensor/tensor.ts';
+import { membersOf } from '../../nn/module.ts';
+import { typeOf } from '../element.ts';
+
+// Weights of an exported model: what they are called, and how they lie in the file. Those that are
+// stored in fewer bits stay as they are stored, and nodes of the file expand them: nothing is
+// widened before a runtime does so.
+
+/** A captured tensor with its elements. */
+interface ExportedWeight {
+  readonly name: string;
+  readonly dtype: Val['dtype'];
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+}
+
+const block = 32;
+
+/** What tensors are called by where they stand in a model, or in a record. */
+function namesIn(model: unknown): Map<Handle, string> {
+  const names = new Map<Handle, string>();
+  for (const { name, tensor } of membersOf(model)) {
+    const handle = handleOf(tensor);
+    if (!names.has(handle)) names.set(handle, name);
+  }
+  return names;
+}
+
+/** Adds a weight as it is stored, and what makes its values of that. */
+function bindWeight(e: ModelEmitter, weight: ExportedWeight, format: WeightFormat): Val {
+  const { name, dtype, shape, data } = weight;
+  if (!isPacked(format, weight)) return e.initializer(name, typeOf(dtype), shape, data);
+  const [first, scales] = pack(format, weight);
+  if (scales === undefined) return e.cast(e.initializer(name, 'float16', shape, first!.data), dtype);
+  const isBytes = format === 'q8_0';
+  // Levels are stored above 0; turning their upper bit over makes them signed.
+  const upper = isBytes ? 0x80 : 0x88;
+  const levels = first!.data.map((byte) => byte ^ upper);
+  const count = scales.data.length / 2;
+  const stored = e.initializer(`${name}.${format}`, isBytes ? 'int8' : 'int4', [count, block], levels);
+  // f16 scales would give f16 values: products of 8 and 11 bits need f32.
+  const scale = e.cast(e.initializer(`${name}.scale`, 'float16', [count, 1], scales.data), 'f32');
+  const type = { dtype, shape: [count, block] };
+  return e.reshape(e.node('DequantizeLinear', [stored, scale], type, { axis: 1, block_size: block }), shape);
+}
 
 export interface ExportOptions {
   /**
@@ -176,4 +225,73 @@ async function weightsOf(
     return [handle, { name: names.get(handle) ?? `weight${i}`, ...storedType({ dtype, shape }), data }];
   });
   return new Map(await Promise.all(weights));
+}
+
+// What a traced function becomes as a model: which tensors from outside its parameters are, and its
+// results by name. What a model cannot do, like assigning to tensors, is refused here.
+
+/** What a parameter of the graph stands for. */
+type ParameterSource =
+  | { readonly kind: 'argument'; readonly leaf: number }
+  | { readonly kind: 'captured'; readonly handle: Handle }
+  | { readonly kind: 'random' };
+
+/** A graph whose outputs are the function's results, with what its parameters stand for. */
+interface TracedProgram {
+  readonly graph: Graph;
+  readonly sources: readonly ParameterSource[];
+  /** Names of the outputs, as the function gives them. */
+  readonly results: readonly string[];
+}
+
+/**
+ * The type of an argument as an input of a model; undefined for what is no tensor and no number.
+ */
+function portType(leaf: unknown): Pick<Val, 'dtype' | 'shape'> | undefined {
+  if (leaf instanceof Tensor) return storedType(leaf);
+  return typeof leaf === 'number' ? { dtype: 'f32', shape: [] } : undefined;
+}
+
+/**
+ * The program of a function traced on these arguments. Throws E_UNSUPPORTED where it does more than
+ * compute what it returns.
+ */
+function programOf(partial: Traced, leaves: readonly unknown[]): TracedProgram {
+  const traced = withAllParameters(partial, leaves);
+  if (traced.effects.some(({ part, source }) => part === 'value' && source !== undefined))
+    throw refused('assigns to a tensor: return the new value instead');
+  const tensors = traced.inputs.map(sourceOfInput);
+  const { parameters } = traced.graph;
+  const sources: ParameterSource[] = [];
+  const nodes: Node[] = [];
+  let [next, nextScalar] = [0, 0];
+  parameters.forEach((parameter, i) => {
+    if (traced.scalarIndices.has(i)) {
+      const origin = traced.scalars[nextScalar++]!;
+      sources.push(origin.kind === 'number' ? { kind: 'argument', leaf: origin.leaf } : { kind: 'random' });
+      return;
+    }
+    nodes.push(parameter as Node);
+    sources.push(tensors[next++]!);
+  });
+  const outputs: Node[] = [];
+  const results = placesOf(traced.structure).map((place, i) => {
+    const leaf = traced.results[i]!;
+    if (leaf.kind === 'static') throw refused(`returns ${String(leaf.value)}, which is no tensor`);
+    outputs.push(leaf.kind === 'output' ? traced.graph.outputs[leaf.index]! : nodes[leaf.index]!);
+    return outputName(place);
+  });
+  if (results.length === 0) throw refused('returns no tensor');
+  return { graph: { parameters, outputs }, sources, results };
+}
+
+function sourceOfInput({ origin, part }: Input): ParameterSource {
+  if (part === 'grad') throw refused('reads gradients that were there before the call');
+  return origin.kind === 'captured'
+    ? { kind: 'captured', handle: origin.handle }
+    : { kind: 'argument', leaf: origin.leaf };
+}
+
+function refused(problem: string): SinterError {
+  return new SinterError('E_UNSUPPORTED', `exportOnnx: the function ${problem}`);
 }

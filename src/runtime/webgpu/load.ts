@@ -8,11 +8,10 @@ import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceAllocation, LoadedProgram } from '../device.ts';
-import { ProgramLayout, type Mover, type Arrangement } from '../layout.ts';
+import { ProgramLayout, type Arrangement, type Mover } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import { Plans, type FittedPlan } from '../plans.ts';
 import { everyStep, type Program, type ProgramStep } from '../program.ts';
-import { bounceBytes } from './bounce.ts';
 import { sizeClass } from '../slabs.ts';
 import type { WebGpuEngine } from './engine.ts';
 import type { Describe } from './failures.ts';
@@ -343,4 +342,19 @@ function describeBy(program: Program, plain: Describe, device: string): Describe
 
 function stripPrefix(error: DeviceError, device: string): string {
   return error.message.slice(`${device}: `.length);
+}
+
+// WebGPU forbids copies within one buffer: they go by another, which has room for the largest.
+
+/** The largest copy between two scratch buffers of one arena. */
+function bounceBytes({ steps, buffers }: Program): number {
+  let largest = 0;
+  for (const step of everyStep(steps)) {
+    if (step.kind !== 'copy') continue;
+    const from = buffers[step.from]!;
+    const to = buffers[step.to]!;
+    const within = from.role === 'scratch' && to.role === 'scratch' && from.arena === to.arena;
+    if (within && from.offset !== to.offset) largest = Math.max(largest, from.bytes);
+  }
+  return largest;
 }

@@ -3,15 +3,14 @@
 // Elimination and reflections choose by moduli of complex numbers, which a real matrix of twice the
 // size would not: kernels of their own have real parts before imaginary ones.
 
-import { complex, full, imag, real } from '../../build.ts';
+import { complex, full, imag, neg, permute, real, reshape } from '../../build.ts';
 import type { FactorKind } from '../../factor.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } from '../../graph.ts';
-import { columnsOf, diagonalOf, factor, joined, lower, sizes, spread } from '../../matrix.ts';
+import { columnsOf, diagonalOf, factor, joined, lower, rowsOf, sizes, spread } from '../../matrix.ts';
 import { isComplex, partType } from '../../dtype.ts';
 import { sizeOf } from '../../shape.ts';
 import { CompilerBug } from '../../../errors.ts';
 import { inBlocks, type Panels } from '../blocks.ts';
-import { fromInterleaved, fromInterleavedParts, interleaved, interleavedParts } from './embed.ts';
 import { over, pair, type ComplexPair } from './pair.ts';
 
 /** Panels of complex numbers that fit a kernel of any target. */
@@ -89,4 +88,65 @@ function unitSolved(b: GraphBuilder, l: Node, rhs: Node): Node {
   const strict = complex(b, lower(b, real(b, l), -1), lower(b, imag(b, l), -1));
   const sides = interleavedParts(b, rhs);
   return fromInterleavedParts(b, factor(b, 'unitLowerSolve', interleaved(b, strict), sides));
+}
+
+// Complex matrices as real ones of twice the size: z = x + iy stands as [x −y; y x] in the place of
+// each element. Sums and products are kept, and so are triangles with a real diagonal.
+
+/** [x −y; y x], [lines, 2m, 2n]. */
+function blocks(b: GraphBuilder, z: Node): Node {
+  const [x, y] = [real(b, z), imag(b, z)];
+  return joined(b, 1, [joined(b, 2, [x, neg(b, y)]), joined(b, 2, [y, x])]);
+}
+
+/** The real parts above the imaginary ones, [lines, 2m, n]. */
+function stackedParts(b: GraphBuilder, z: Node): Node {
+  return joined(b, 1, [real(b, z), imag(b, z)]);
+}
+
+/** What `stackedParts` came of. */
+function fromStackedParts(b: GraphBuilder, x: Node): Node {
+  const half = sizes(x)[1] / 2;
+  return complex(b, rowsOf(b, x, 0, half), rowsOf(b, x, half, 2 * half));
+}
+
+/** Rows 0 and half, 1 and half + 1, …: what lay in two halves by turns. */
+function rowsByTurns(b: GraphBuilder, x: Node): Node {
+  const [lines, rows, columns] = sizes(x);
+  const halves = reshape(b, x, [lines, 2, rows / 2, columns]);
+  return reshape(b, permute(b, halves, [0, 2, 1, 3]), dims(x));
+}
+
+function rowsInHalves(b: GraphBuilder, x: Node): Node {
+  const [lines, rows, columns] = sizes(x);
+  const pairs = reshape(b, x, [lines, rows / 2, 2, columns]);
+  return reshape(b, permute(b, pairs, [0, 2, 1, 3]), dims(x));
+}
+
+/** Each element as [x −y; y x] in its place. */
+function interleaved(b: GraphBuilder, z: Node): Node {
+  const turned = permute(b, rowsByTurns(b, blocks(b, z)), [0, 2, 1]);
+  return permute(b, rowsByTurns(b, turned), [0, 2, 1]);
+}
+
+/** Each row as its real parts, and its imaginary parts below: right-hand sides of an interleaved matrix. */
+function interleavedParts(b: GraphBuilder, z: Node): Node {
+  return rowsByTurns(b, stackedParts(b, z));
+}
+
+/** What `interleavedParts` came of. */
+function fromInterleavedParts(b: GraphBuilder, x: Node): Node {
+  return fromStackedParts(b, rowsInHalves(b, x));
+}
+
+/** What `interleaved` came of. */
+function fromInterleaved(b: GraphBuilder, x: Node): Node {
+  const [lines, rows, columns] = sizes(x);
+  const pairs = reshape(b, x, [lines, rows, columns / 2, 2]);
+  const first = b.add('slice', [pairs], {
+    start: [0, 0, 0, 0],
+    size: [lines, rows, columns / 2, 1],
+    step: [1, 1, 1, 1],
+  }) as Node;
+  return fromInterleavedParts(b, reshape(b, first, [lines, rows, columns / 2]));
 }
