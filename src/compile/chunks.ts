@@ -7,6 +7,7 @@ import { isComplex, isSmallInteger } from '../ir/dtype.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { isElementwise, type ElementwiseOp, type Op } from '../ir/ops.ts';
 import type { TargetId } from '../runtime/program.ts';
+import { mayWeighScores } from '../schedule/cluster/scores.ts';
 import type { Target } from '../schedule/target.ts';
 
 /** The compiler's functions. */
@@ -97,21 +98,20 @@ export function chunksOf(
   const needed = new Set<Chunk>(['compiler']);
   if (check) needed.add('verifiers');
   if (memory) needed.add('rare');
-  let dots = 0;
   let computes = false;
-  for (const { op, dtype } of [...graph.parameters, ...topological(graph.outputs)] as readonly Node[]) {
+  const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
+  for (const { op, dtype } of nodes) {
     const chunk = isElementwise(op) ? undefined : neededBy[op];
     if (chunk === 'rare') needed.add('rare');
     if (chunk !== undefined) computes = true;
     if (isComplex(dtype)) needed.add('rare');
     if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) === false)
       needed.add('rare');
-    if (op === 'dot') dots += 1;
     if (op === 'conv') needed.add('convolutions');
   }
   // Rare operations are computed by products and sums too, and loops and transforms by any number of products.
   const isRare = needed.has('rare');
-  if (isRare || dots > 1) needed.add('attention');
+  if (isRare || mayWeighScores(nodes)) needed.add('attention');
   if (isRare) needed.add('convolutions');
   if (target !== undefined && (isRare || computes)) {
     needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');

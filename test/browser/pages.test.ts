@@ -24,8 +24,8 @@ const limits = {
     'webgpu:software': { bytes: 189_000, requests: 7 },
   },
   mlp: {
-    wasm: { bytes: 222_800, requests: 8 },
-    'webgpu:software': { bytes: 214_100, requests: 8 },
+    wasm: { bytes: 208_900, requests: 7 },
+    'webgpu:software': { bytes: 200_200, requests: 7 },
   },
   every: {
     wasm: { bytes: 348_900, requests: 21 },

@@ -142,6 +142,65 @@ test('elementwise programs need the compiler alone, products no rare operations'
   expect([...chunksOf(product, undefined)]).toEqual(['compiler']);
 });
 
+/** Losses and what they are differentiated by. */
+const networks: Readonly<Record<string, () => readonly [loss: sn.Tensor, weights: readonly sn.Tensor[]]>> = {
+  'a perceptron': () => {
+    const [w, v] = [weight([8, 16]), weight([16, 4])];
+    return [sn.mseLoss(sn.ones([6, 8]).matmul(w).tanh().matmul(v), sn.ones([6, 4])), [w, v]];
+  },
+  'a perceptron with sums of many terms, which are cut': () => {
+    const [w, v] = [weight([4096, 8]), weight([8, 4])];
+    return [sn.mseLoss(sn.ones([2, 4096]).matmul(w).tanh().matmul(v), sn.ones([2, 4])), [w, v]];
+  },
+  'a classifier': () => {
+    const [w, v] = [weight([8, 16]), weight([16, 4])];
+    const logits = sn.ones([6, 8]).matmul(w).relu().matmul(v);
+    return [sn.crossEntropy(logits, sn.tensor([0, 1, 2, 3, 0, 1], { dtype: 'i32' })), [w, v]];
+  },
+  attention: () => {
+    const [q, k, v] = [weight([2, 8, 4]), weight([2, 8, 4]), weight([2, 8, 4])];
+    return [sn.scaledDotProductAttention(q, k, v).square().sum(), [q, k, v]];
+  },
+  'batches of products': () => {
+    const [w, v] = [weight([3, 8, 8]), weight([3, 8, 8])];
+    return [sn.ones([3, 8, 8]).matmul(w).tanh().matmul(v).square().sum(), [w, v]];
+  },
+  // Their derivatives by the weights are products on cores.
+  'convolutions without a product': () => {
+    const [w, v] = [weight([8, 8, 3, 3]), weight([8, 8, 3, 3])];
+    const x = sn.ones([16, 8, 12, 12]);
+    return [sn.conv2d(sn.conv2d(x, w).relu(), v).square().sum(), [w, v]];
+  },
+};
+
+function weight(shape: readonly number[]): sn.Tensor {
+  return sn.ones(shape).requiresGrad_();
+}
+
+describe.each(Object.entries(networks))('%s', (name, network) => {
+  test('needs what its graph asks for, on every target', () => {
+    const [loss, weights] = network();
+    const steps = sn.gradients([loss], weights).map((slope, i) => weights[i]!.sub(slope.mul(0.1)));
+    expectNeedsOnly(name, graphOfAll([loss]));
+    expectNeedsOnly(`${name}, trained`, graphOfAll([loss, ...steps]));
+  });
+});
+
+test('attention is asked for where products weigh by products', () => {
+  const needs = (name: string): boolean => {
+    const [loss, weights] = networks[name]!();
+    return chunksOf(graphOfAll([loss, ...sn.gradients([loss], weights)]), wasmTarget).has('attention');
+  };
+  expect(Object.keys(networks).map((name) => [name, needs(name)])).toEqual([
+    ['a perceptron', false],
+    ['a perceptron with sums of many terms, which are cut', true],
+    ['a classifier', true],
+    ['attention', true],
+    ['batches of products', true],
+    ['convolutions without a product', false],
+  ]);
+});
+
 test('what is used and was not asked for is a bug of the compiler that names it', () => {
   const x = sn.ones([4, 4]);
   const graph = graphOfAll(x.sort());

@@ -16,6 +16,7 @@ import { makeAxis, reducedAxes } from './domain.ts';
 import { viewIndices, type Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
 import { isThroughView, type AttentionGroup } from './place.ts';
+import { isWorthwhile, reachOf } from './scores.ts';
 
 /** Widest rows of queries, keys and values that an invocation's registers hold. */
 const widest = 256;
@@ -62,11 +63,7 @@ const isSingle = (dtype: DType): boolean => isFloat(dtype) && dtype !== 'f64';
  * computes it.
  */
 function candidates(order: readonly Node[], barred: ReadonlySet<Node>): AttentionGroup[] {
-  const { scores, statistics } = reaches(order);
-  // Without statistics in between, fusion can only pay for batches of products and for products
-  // that share scores with an attention.
-  const worthwhile = (weights: Node, node: NodeOf<'dot'>): boolean =>
-    statistics.has(weights) || (node.attrs.lhsBatch.length > 0 && scores.has(weights));
+  const reach = reachOf(order);
   const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isSingle(node.dtype));
   const attempt = (wanted: (weights: Node, node: NodeOf<'dot'>) => boolean): AttentionGroup[] => {
     const groups: AttentionGroup[] = [];
@@ -82,28 +79,9 @@ function candidates(order: readonly Node[], barred: ReadonlySet<Node>): Attentio
     }
     return groups;
   };
-  const groups = attempt(worthwhile);
+  const groups = attempt((weights, node) => isWorthwhile(reach, weights, node));
   const alone = groups.some(({ stages, batch }) => stages.length > 0 && batch.extent === 1);
-  return alone ? attempt((weights) => scores.has(weights)) : groups;
-}
-
-/**
- * Nodes computed from results of dots by elementwise operations, and those of them that depend on a
- * reduction.
- */
-function reaches(order: readonly Node[]): { scores: ReadonlySet<Node>; statistics: ReadonlySet<Node> } {
-  const scores = new Set<Node>();
-  const statistics = new Set<Node>();
-  for (const node of order) {
-    if (node.op === 'dot') scores.add(node);
-    else if (node.op === 'reduce') {
-      if (scores.has(node.inputs[0]!)) statistics.add(node);
-    } else if (isElementwise(node.op) || isThroughView(node)) {
-      if (node.inputs.some((input) => scores.has(input))) scores.add(node);
-      if (node.inputs.some((input) => statistics.has(input))) statistics.add(node);
-    }
-  }
-  return { scores, statistics };
+  return alone ? attempt((weights) => reach.scores.has(weights)) : groups;
 }
 
 /** Follows the weights of an outer product back to the dots they come from. */

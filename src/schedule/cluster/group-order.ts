@@ -6,6 +6,7 @@ import { topological, type Node } from '../../ir/graph.ts';
 import type { findAttention } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { AttentionGroup, Cluster, ComputeLocation } from './place.ts';
+import { weighsScores } from './scores.ts';
 
 export interface GroupOrder {
   readonly order: readonly Node[];
@@ -122,9 +123,7 @@ export function groupNodes(
   outputs: ReadonlySet<Node>,
   split: Map<Node, number>,
 ): GroupOrder {
-  // Scores are a product, and so is what they weigh.
-  const dots = order.filter(({ op }) => op === 'dot');
-  if (dots.length < 2) return { order, home: new Map() };
+  if (!weighsScores(order)) return { order, home: new Map() };
   const findGroups = attentionFinder.value;
   for (;;) {
     const placed = orderByGroups(order, findGroups(order, users, outputs, split));
