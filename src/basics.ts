@@ -2,7 +2,7 @@
 
 // Tensors
 export { Tensor, type BackwardOptions, type TensorLike } from './tensor/tensor.ts';
-export { fromBuffer, type FromBufferOptions } from './tensor/buffer/from-buffer.ts';
+export { fromBuffer, type FromBufferOptions } from './tensor/from-buffer.ts';
 export type { NestedArray } from './tensor/nest.ts';
 export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
 export type { ComplexDType, DType, FloatDType, IntegerDType } from './ir/dtype.ts';
@@ -66,12 +66,12 @@ export { close, devices, setDevice, synchronize } from './tensor/storage/device.
 
 // Looking at what happens
 export { detectAnomaly } from './tensor/anomaly/watch.ts';
-export { profile, type Profile, type ProfiledKernel } from './tensor/report/profile.ts';
+export { profile, type Profile, type ProfiledKernel } from './tensor/profiling/profile.ts';
 export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';
 export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
-export { setRetainedMemoryLimit } from './tensor/storage/memory.ts';
+export { setRetainedMemoryLimit } from './tensor/handle/memory.ts';
 export { foldIn, key, splitKey, withKey } from './tensor/keys.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
 

@@ -18,7 +18,7 @@ import type {
 import type { HostTensor } from '../io/host.ts';
 import type { Program, ProgramKernel } from '../runtime/program.ts';
 import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/target.ts';
-import type { Handle } from '../tensor/recording/handle.ts';
+import type { Handle } from '../tensor/handle/handle.ts';
 import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
 import type { EntryPoint, EntryResult, TracedEntry, Wire, Wiring } from './entry.ts';

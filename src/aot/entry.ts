@@ -6,23 +6,17 @@ import { SinterError } from '../errors.ts';
 import { dtypeKind } from '../ir/dtype.ts';
 import type { Graph } from '../ir/graph.ts';
 import { storedType } from '../ir/stored.ts';
-import type {
-  CheckPort,
-  EntryInput,
-  Formula,
-  ScalarSource,
-  BundleTensorType,
-} from '../bundle-runtime/manifest.ts';
-import type { Handle } from '../tensor/recording/handle.ts';
+import type { CheckPort, EntryInput, Formula, ScalarSource, BundleTensorType } from '../bundle-runtime/manifest.ts';
+import type { Handle } from '../tensor/handle/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
-import type { ScalarOrigin } from '../tensor/compile/trace.ts';
+import type { ScalarOrigin } from '../tensor/trace/trace.ts';
 import {
   traceFlat,
   withAllParameters,
   type Check,
   type Source,
   type Traced,
-} from '../tensor/compile/trace-function.ts';
+} from '../tensor/trace/trace-function.ts';
 import { unchecked } from '../tensor/debug.ts';
 import { flatten, step, type Flat } from '../tensor/tree.ts';
 import { argumentNames, outputName, placesOf, twin } from './names.ts';

@@ -4,7 +4,7 @@
 import { SinterError } from '../errors.ts';
 import type { Sizes } from '../bundle-runtime/manifest.ts';
 import { readBytes } from '../tensor/realise/realise.ts';
-import type { Handle } from '../tensor/recording/handle.ts';
+import type { Handle } from '../tensor/handle/handle.ts';
 import { Dim } from '../tensor/sizes/dim.ts';
 import { jointsOf, levelsOf, unconstrained } from '../tensor/sizes/witnesses.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';

@@ -7,7 +7,7 @@ import { storedType } from '../ir/stored.ts';
 import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { BundleWeight, WeightFile } from '../bundle-runtime/manifest.ts';
-import type { Handle } from '../tensor/recording/handle.ts';
+import type { Handle } from '../tensor/handle/handle.ts';
 import { readBytes } from '../tensor/realise/realise.ts';
 import { uniqueName } from './names.ts';
 

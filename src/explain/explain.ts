@@ -23,14 +23,14 @@ import {
 } from '../schedule/target.ts';
 import { budgetOf } from '../tensor/compile/budget.ts';
 import { expectFunction, expectTensor } from '../tensor/expect.ts';
-import { storageOf } from '../tensor/recording/leaf.ts';
-import { canonical } from '../tensor/recording/recording.ts';
+import { storageOf } from '../tensor/handle/leaf.ts';
+import { canonical } from '../tensor/handle/recording.ts';
 import { graphOf, skeletonOf } from '../tensor/realise/skeleton.ts';
 import { nodeOf } from '../tensor/recording/record.ts';
 import { reportOf } from '../tensor/sizes/report.ts';
 import { expectedDevice } from '../tensor/storage/device.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { traceFlat, type Traced } from '../tensor/compile/trace-function.ts';
+import { traceFlat, type Traced } from '../tensor/trace/trace-function.ts';
 import { flatten } from '../tensor/tree.ts';
 
 export { Explanation } from './explanation.ts';

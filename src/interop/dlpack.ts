@@ -8,7 +8,7 @@ import { dtypeBytes, dtypeKind, dtypes, type DType, type DTypeKind } from '../ir
 import { checkList, checkShape, sizeOf, stridesOf } from '../ir/shape.ts';
 import type { NativeMemory } from '../runtime/sharing.ts';
 import { DeviceBuffer } from '../tensor/buffer/buffer.ts';
-import { fromBuffer } from '../tensor/buffer/from-buffer.ts';
+import { fromBuffer } from '../tensor/from-buffer.ts';
 import { wrapBuffer } from '../tensor/buffer/source.ts';
 import { asStrided } from '../tensor/ops/select/region.ts';
 import { aTensor } from '../tensor/expect.ts';

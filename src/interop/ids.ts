@@ -3,8 +3,8 @@
 
 import * as arg from '../ir/arguments.ts';
 import { aTensor } from '../tensor/expect.ts';
-import { storageOf } from '../tensor/recording/leaf.ts';
-import { canonical } from '../tensor/recording/recording.ts';
+import { storageOf } from '../tensor/handle/leaf.ts';
+import { canonical } from '../tensor/handle/recording.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
 
 declare const kind: unique symbol;

@@ -5,7 +5,7 @@ import * as arg from '../ir/arguments.ts';
 import { topological } from '../ir/graph.ts';
 import type { Op } from '../ir/ops.ts';
 import { aTensor } from '../tensor/expect.ts';
-import { canonical, nodeFor } from '../tensor/recording/recording.ts';
+import { canonical, nodeFor } from '../tensor/handle/recording.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
 import { Numbered, type GradId, type OpId, type ParamId } from './ids.ts';
 

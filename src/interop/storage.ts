@@ -9,7 +9,7 @@ import { unpackBytes, type HostData, type Scalar } from '../ir/value.ts';
 import { bytesOf, DeviceBuffer, someElements } from '../tensor/buffer/buffer.ts';
 import { Fence, noFence, type FenceId } from '../tensor/buffer/fence.ts';
 import { aFormat, deviceByteSize, isQ8, showFormat, type Format } from '../tensor/buffer/format.ts';
-import { fromBuffer } from '../tensor/buffer/from-buffer.ts';
+import { fromBuffer } from '../tensor/from-buffer.ts';
 import { decodeQ8 } from '../tensor/buffer/q8.ts';
 import { allocateBuffer } from '../tensor/buffer/source.ts';
 import type { Tensor } from '../tensor/tensor.ts';

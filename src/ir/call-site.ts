@@ -35,7 +35,7 @@ const passage = /^tensor\/(?:ops\/operand\.|(?!(?:ops|formula)\/))/;
 const known: Readonly<Record<string, string>> = { transform: 'grad', backward: 'backward' };
 
 /** Calls the methods of layers by their names. */
-const watch = 'tensor/compile/watch.';
+const watch = 'tensor/layer/watch.';
 
 /**
  * The node of an imported model that is being recorded; reported in place of a line of the user's

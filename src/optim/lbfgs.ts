@@ -17,7 +17,7 @@ import { reshape } from '../tensor/ops/shape/view.ts';
 import { trainable } from './optimizer.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
 import { madeScalar } from '../tensor/recording/record.ts';
-import { currentTrace } from '../tensor/recording/recording.ts';
+import { currentTrace } from '../tensor/handle/recording.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { trainedLeaves } from '../tensor/derivative/trainable.ts';

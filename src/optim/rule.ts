@@ -15,7 +15,7 @@ import { expm1, neg, reciprocal, sqrt, square } from '../tensor/ops/elementwise/
 import { add, mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { sum } from '../tensor/ops/reduce/reduce.ts';
 import { madeScalar } from '../tensor/recording/record.ts';
-import { currentTrace } from '../tensor/recording/recording.ts';
+import { currentTrace } from '../tensor/handle/recording.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 
 /** What a rule keeps per parameter, by name. */

@@ -3,7 +3,7 @@
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { fromBuffer } from '../tensor/buffer/from-buffer.ts';
+import { fromBuffer } from '../tensor/from-buffer.ts';
 import { allocateBuffer } from '../tensor/buffer/source.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { div } from '../tensor/ops/elementwise/arithmetic.ts';

@@ -11,17 +11,10 @@ import type { GraphBuilder, Node } from '../ir/graph.ts';
 import type { FixedShape } from '../ir/shape.ts';
 import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
 import { boundsOf } from './checks/bounds.ts';
-import {
-  elementsOf,
-  look,
-  outmost,
-  outside,
-  outsiderAt,
-  visible,
-  type IntegerRange,
-} from './checks/range.ts';
+import { elementsOf, look, outmost, outside, outsiderAt, visible } from './checks/range.ts';
+import type { IntegerRange } from './handle/range.ts';
 import { isReference } from './storage/device.ts';
-import type { Checked, Handle, TraceScope } from './recording/handle.ts';
+import type { Checked, Handle, TraceScope } from './handle/handle.ts';
 import { onRead, realise } from './realise/realise.ts';
 import { record } from './recording/record.ts';
 import {
@@ -31,7 +24,7 @@ import {
   nodeFor,
   recordedHandle,
   withGrad,
-} from './recording/recording.ts';
+} from './handle/recording.ts';
 import { Storage } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 

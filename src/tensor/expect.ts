@@ -6,7 +6,7 @@ import { showValue, TensorError } from '../errors.ts';
 import { callable, dtype as dtypeKind, listOf, type Kind } from '../ir/arguments.ts';
 import { isPlainObject } from '../ir/arguments.ts';
 import { isDType } from '../ir/dtype.ts';
-import { checkUsable } from './recording/recording.ts';
+import { checkUsable } from './handle/recording.ts';
 import { handleOf, Tensor, type TensorLike } from './tensor.ts';
 
 /** A tensor that has not been given up. */

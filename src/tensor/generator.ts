@@ -6,8 +6,8 @@
 import { showValue, TensorError } from '../errors.ts';
 import { madeNumber, reshape } from '../ir/build.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
-import type { Handle, MappingScope, RandomWords, TraceScope } from './recording/handle.ts';
-import { builder, currentMapping, currentTrace, nodeFor } from './recording/recording.ts';
+import type { Handle, MappingScope, RandomWords, TraceScope } from './handle/handle.ts';
+import { builder, currentMapping, currentTrace, nodeFor } from './handle/recording.ts';
 
 /** A snapshot of the generator; JSON-serialisable. */
 export interface RngState {

@@ -7,7 +7,7 @@ import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../ir/value.ts';
 import { fromHost } from './recording/record.ts';
 import { handleOf, Tensor } from './tensor.ts';
-import { traceFunction, type Input } from './compile/trace-function.ts';
+import { traceFunction, type Input } from './trace/trace-function.ts';
 
 /**
  * The results of `fn` on host arrays; undefined when they have more than `maxElements` elements in

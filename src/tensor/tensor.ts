@@ -9,17 +9,17 @@ import { flag, options } from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes } from '../ir/value.ts';
-import { assignHandle } from './recording/assign.ts';
+import { assignHandle } from './handle/assign.ts';
 import type { DataOf, ItemOf, Known, Unknown } from './inferred.ts';
-import { backward, detached } from './derivative/backward.ts';
-import { Handle, showHandle } from './recording/handle.ts';
+import { backward, detached } from './handle/backward.ts';
+import { Handle, showHandle } from './handle/handle.ts';
 import type { DeviceBuffer } from './buffer/buffer.ts';
-import { disposeHandle } from './storage/memory.ts';
+import { disposeHandle } from './handle/memory.ts';
 import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './realise/realise.ts';
 import { offerFormatter } from './show/browser.ts';
 import { showInConsoles, tensorInLine } from './show/tensor.ts';
-import { gradOf, requireGrad, requiresGrad, setGrad } from './recording/slots.ts';
+import { gradOf, requireGrad, requiresGrad, setGrad } from './handle/slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
 export type TensorLike<D extends DType = Unknown> = Tensor<D> | number | boolean;
@@ -181,7 +181,7 @@ export class Tensor<out D extends DType = Unknown> {
    */
   async buffer(): Promise<DeviceBuffer> {
     const { borrowBuffer } = await import('./buffer/source.ts');
-    return borrowBuffer(this);
+    return borrowBuffer(this.#handle);
   }
 
   /** Frees the memory now rather than when collected; any later use is an error. */

@@ -6,9 +6,9 @@
 
 import { TensorError } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
-import { currentTrace } from './recording/recording.ts';
+import { currentTrace } from './handle/recording.ts';
 import { Tensor } from './tensor.ts';
-import { unwatched, watched, watchedCalls } from './compile/watch.ts';
+import { unwatched, watched, watchedCalls } from './layer/watch.ts';
 import { areUnchanged, contentsOf, sameContents, type Contents } from './layer/contents.ts';
 import type { Hooks } from './layer/hooks.ts';
 

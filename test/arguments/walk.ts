@@ -2,7 +2,7 @@
 // a test says what must.
 
 import { SinterError } from '../../src/errors.ts';
-import { builder, pendingHandles, setPending } from '../../src/tensor/recording/recording.ts';
+import { builder, pendingHandles, setPending } from '../../src/tensor/handle/recording.ts';
 import { zeros } from '../../src/index.ts';
 import type { Meaning } from './kinds.ts';
 import { wrong, wrongNames } from './wrong.ts';

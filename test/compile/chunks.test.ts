@@ -13,9 +13,9 @@ import * as sn from '../../src/index.ts';
 import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import type { Slot } from '../../src/slot.ts';
 import { graphOf, skeletonOf } from '../../src/tensor/realise/skeleton.ts';
-import { storageOf } from '../../src/tensor/recording/leaf.ts';
+import { storageOf } from '../../src/tensor/handle/leaf.ts';
 import { nodeOf } from '../../src/tensor/recording/record.ts';
-import { canonical } from '../../src/tensor/recording/recording.ts';
+import { canonical } from '../../src/tensor/handle/recording.ts';
 import { evaluate, tensorsOf } from '../support/coverage/call.ts';
 
 const units: Target = { ...cudaTarget, matrixUnits: ['f16', 'bf16', 'tf32'], warpgroups: true };

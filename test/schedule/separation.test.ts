@@ -13,7 +13,7 @@ import type { StorageReason } from '../../src/schedule/cluster/refusal.ts';
 import { scheduleGraph, type KernelSchedule } from '../../src/schedule/schedule.ts';
 import { loopsOf, separations, type Reason, type Separation } from '../../src/schedule/separation.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
-import { traceFunction } from '../../src/tensor/compile/trace-function.ts';
+import { traceFunction } from '../../src/tensor/trace/trace-function.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { checkLaw } from '../support/property.ts';

@@ -2,8 +2,8 @@
 // each of its parameters says which leaf of the arguments it stands for.
 
 import { rewrite, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
-import { traceFunction } from '../../src/tensor/compile/trace-function.ts';
-import type { ScalarOrigin } from '../../src/tensor/compile/trace.ts';
+import { traceFunction } from '../../src/tensor/trace/trace-function.ts';
+import type { ScalarOrigin } from '../../src/tensor/trace/trace.ts';
 
 export interface Recorded {
   readonly graph: Graph;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
+import { setRetainedMemoryLimit } from '../../src/tensor/handle/memory.ts';
 import { fromHost } from '../../src/tensor/recording/record.ts';
 import { grad, gradients, noGrad, valueAndGrad, vjp } from '../../src/tensor/derivative/transform.ts';
 import { customVjp } from '../../src/tensor/derivative/custom.ts';

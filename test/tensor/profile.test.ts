@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
-import { profileCalls } from '../../src/tensor/profile.ts';
+import { profileCalls } from '../../src/tensor/report/spans.ts';
 import { everyDevice } from '../support/devices.ts';
 
 const n = 48;

@@ -4,7 +4,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compile } from '../../src/tensor/compile/compile.ts';
-import { setRetainedMemoryLimit } from '../../src/tensor/storage/memory.ts';
+import { setRetainedMemoryLimit } from '../../src/tensor/handle/memory.ts';
 import { grad } from '../../src/tensor/derivative/transform.ts';
 import type { Tensor, TensorLike } from '../../src/tensor/tensor.ts';
 import { add, mul, spyDevice, sub, sum, turn, vec } from './support.ts';

@@ -6,7 +6,7 @@ import { combinations, type OpenPoint } from '../../aot/sizes.ts';
 import { membersOf } from '../../nn/module.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { handleOf } from '../../tensor/tensor.ts';
-import type { Handle } from '../../tensor/recording/handle.ts';
+import type { Handle } from '../../tensor/handle/handle.ts';
 import { isOnnxFile, onnxPrograms } from '../program/choice.ts';
 import { text, texts, UsageError, type OptionValues } from '../command.ts';
 import { besideRanges, readSizes, type GivenSizes } from '../program/dims.ts';

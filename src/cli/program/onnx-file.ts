@@ -8,7 +8,7 @@ import { loadOnnx, type OnnxModel } from '../../onnx/index.ts';
 import type { EntryPoint } from '../../aot/entry.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { handleOf } from '../../tensor/tensor.ts';
-import type { Handle } from '../../tensor/recording/handle.ts';
+import type { Handle } from '../../tensor/handle/handle.ts';
 import { UsageError } from '../command.ts';
 import { literalTensor } from './literal.ts';
 

@@ -13,7 +13,7 @@ import { compile, Tensor, type DType } from '../../index.ts';
 import { fromHostTensor, toHostTensor, type HostTensor } from '../../io/index.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { holds, sizesOf } from '../../bundle-runtime/sizes.ts';
-import type { Span } from '../../tensor/profile.ts';
+import type { Span } from '../../tensor/report/spans.ts';
 import { flatten, unflatten } from '../../tensor/tree.ts';
 import type {
   BundledProgram,

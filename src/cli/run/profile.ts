@@ -1,7 +1,7 @@
 // Times of kernels as a table, and as a trace that Chrome's and Perfetto's viewers read.
 
 import { showCount, table } from '../../table.ts';
-import type { Span } from '../../tensor/profile.ts';
+import type { Span } from '../../tensor/report/spans.ts';
 
 /** A kernel of a call. */
 export interface KernelTime {

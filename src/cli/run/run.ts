@@ -6,16 +6,8 @@ import { SinterError } from '../../errors.ts';
 import { setDevice } from '../../index.ts';
 import type { HostTensor } from '../../io/index.ts';
 import { table } from '../../table.ts';
-import { profileCalls } from '../../tensor/profile.ts';
-import {
-  text,
-  texts,
-  UsageError,
-  wholeNumber,
-  type Command,
-  type Output,
-  type OptionValues,
-} from '../command.ts';
+import { profileCalls } from '../../tensor/report/spans.ts';
+import { text, texts, UsageError, wholeNumber, type Command, type Output, type OptionValues } from '../command.ts';
 import {
   compared,
   showComparison,

@@ -5,7 +5,7 @@ import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { noGrad } from '../../tensor/derivative/transform.ts';
 import { realise } from '../../tensor/realise/realise.ts';
-import { currentTrace } from '../../tensor/recording/recording.ts';
+import { currentTrace } from '../../tensor/handle/recording.ts';
 import { handleOf, type Tensor } from '../../tensor/tensor.ts';
 import { checkSameStructure, flatten, treeLeaves } from '../../tensor/tree.ts';
 

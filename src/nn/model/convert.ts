@@ -5,7 +5,7 @@
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
-import { convertHandle } from '../../tensor/recording/assign.ts';
+import { convertHandle } from '../../tensor/handle/assign.ts';
 import { handleOf, Tensor } from '../../tensor/tensor.ts';
 import { aModel, membersOf } from '../module.ts';
 

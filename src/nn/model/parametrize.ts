@@ -6,8 +6,8 @@
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { isFloat } from '../../ir/dtype.ts';
-import { noteChange } from '../../tensor/layer/changes.ts';
-import { targetOf } from '../../tensor/compile/watch.ts';
+import { noteChange } from '../../tensor/handle/changes.ts';
+import { targetOf } from '../../tensor/layer/watch.ts';
 import { noGrad } from '../../tensor/derivative/transform.ts';
 import { randn } from '../../tensor/ops/creation/random.ts';
 import { div, maximum, mul } from '../../tensor/ops/elementwise/arithmetic.ts';

@@ -8,14 +8,14 @@ import { showValue, SinterError, TensorError } from '../../errors.ts';
 import { storedType } from '../../ir/stored.ts';
 import { fromPackage } from '../../packages/missing.ts';
 import { expectFunction } from '../../tensor/expect.ts';
-import type { Handle } from '../../tensor/recording/handle.ts';
+import type { Handle } from '../../tensor/handle/handle.ts';
 import { readBytes } from '../../tensor/realise/realise.ts';
 import {
   traceFlat,
   withAllParameters,
   type Input,
   type Traced,
-} from '../../tensor/compile/trace-function.ts';
+} from '../../tensor/trace/trace-function.ts';
 import { flatten } from '../../tensor/tree.ts';
 import { mark, type ModelEmitter, type Val } from './emitter.ts';
 import { spellGraph } from './graph.ts';

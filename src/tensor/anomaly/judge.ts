@@ -8,7 +8,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import type { Fault } from '../../ir/interpret/culprit.ts';
 import { stridesOf, type FixedShape } from '../../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../../ir/value.ts';
-import { showHandle } from '../recording/handle.ts';
+import { showHandle } from '../handle/handle.ts';
 import { showElement } from '../show/number.ts';
 import type { Storage } from '../storage/storage.ts';
 import { trailOf } from './trail.ts';

@@ -7,9 +7,9 @@ import { interpreter } from '../../compile/slots.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { isCallable } from '../../ir/arguments.ts';
 import type { Node } from '../../ir/graph.ts';
-import type { Storage } from '../storage/storage.ts';
 import { judge } from './judge.ts';
 import { follow, following, isFollowed } from './trail.ts';
+import type { Watched } from './watched.ts';
 
 /**
  * Looks for the first NaN or infinity: `detectAnomaly(true)` from here on, `detectAnomaly(false)`
@@ -42,14 +42,6 @@ export function detectAnomaly<T>(what: boolean | (() => T)): T | undefined {
     return result;
   }
   return result.finally(() => follow(before)) as T;
-}
-
-/** A computation whose results are looked at: its nodes down to what was computed before. */
-export interface Watched {
-  /** Results and where they will be. */
-  readonly results: ReadonlyMap<Node, Storage>;
-  /** Values that the walk ends at. */
-  readonly leaves: ReadonlyMap<Node, Storage>;
 }
 
 /** Whether the computation of these nodes is to be looked at. */

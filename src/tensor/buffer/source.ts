@@ -4,15 +4,15 @@
 import { DeviceError, showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import type { DType } from '../../ir/dtype.ts';
+import { sizeOf as shapeSize } from '../../ir/shape.ts';
 import { partCount, type Scalar } from '../../ir/value.ts';
 import type { Device, DeviceAllocation as RuntimeBuffer } from '../../runtime/device.ts';
 import { deviceNames, isDeviceName, openDevice } from '../../runtime/registry.ts';
 import type { NativeMemory, Sharing } from '../../runtime/sharing.ts';
-import { currentTrace } from '../recording/recording.ts';
-import { showHandle } from '../recording/handle.ts';
+import { currentTrace } from '../handle/recording.ts';
+import { showHandle, type Handle } from '../handle/handle.ts';
 import { readable } from '../realise/realise.ts';
 import { device as currentDevice } from '../storage/device.ts';
-import { handleOf, type Tensor } from '../tensor.ts';
 import { bytesOf, DeviceBuffer, someElements } from './buffer.ts';
 import { aFormat, elemSize, isQ8, packedBytes, q8BlockStride, showFormat, type Format } from './format.ts';
 import { freshCore, roomOf } from './claim.ts';
@@ -214,8 +214,7 @@ async function mapped(
 }
 
 /** The memory of a tensor's value, lent for reading: tensor.ts's `buffer()`. */
-export async function borrowBuffer(tensor: Tensor): Promise<DeviceBuffer> {
-  const handle = handleOf(tensor, 'buffer');
+export async function borrowBuffer(handle: Handle): Promise<DeviceBuffer> {
   if (currentTrace() !== undefined) {
     const problem = `the value of ${showHandle(handle)} is not known while a function is being traced`;
     throw new TensorError('E_STATE', 'buffer', problem, 'return it from the compiled function');
@@ -240,7 +239,7 @@ export async function borrowBuffer(tensor: Tensor): Promise<DeviceBuffer> {
       core,
       buffer,
       format: dtype,
-      length: tensor.size,
+      length: shapeSize(handle.shape),
       ended: () => resident.release(),
     });
   } finally {

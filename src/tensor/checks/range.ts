@@ -7,21 +7,9 @@ import { dtypeBytes, dtypeKind, isInteger, isWide, type DType } from '../../ir/d
 import { binary, broadcast, cast, constant, reduce, where } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { viewOf } from '../../ir/value.ts';
-import { storageOf } from '../recording/leaf.ts';
+import { storageOf } from '../handle/leaf.ts';
 import type { Storage } from '../storage/storage.ts';
-
-export interface IntegerRange {
-  readonly op: string;
-  /** What the integers are: `label`. */
-  readonly what: string;
-  /** Up to `end`, which is outside. */
-  readonly start: number;
-  readonly end: number;
-  /** What they are outside of: `the 3 classes of f32[1,3]`. */
-  readonly where: string;
-  /** An integer that may stand there as well. */
-  readonly ignored: number | undefined;
-}
+import type { IntegerRange } from '../handle/range.ts';
 
 /**
  * The error of an integer that is outside. `place`: where the operation was recorded; `example`:

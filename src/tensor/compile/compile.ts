@@ -7,17 +7,17 @@ import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { readBook, type Schedules } from '../../tune/book.ts';
 import type { TuneOptions } from '../../tune/tune.ts';
-import { handlesOf } from './argument.ts';
+import { handlesOf } from '../trace/argument.ts';
 import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../realise/executable.ts';
 import { following } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
 import { numberTensor } from '../recording/record.ts';
-import { currentMapping, currentTrace } from '../recording/recording.ts';
+import { currentMapping, currentTrace } from '../handle/recording.ts';
 import { declaredOf, type Dims } from '../sizes/dim.ts';
 import { noteReport } from '../sizes/report.ts';
 import { Specialisations } from './specialisations.ts';
-import type { CalledWith, Traceable } from './traceable.ts';
+import type { CalledWith, Traceable } from '../trace/traceable.ts';
 import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';
 
 export interface CompileFunctionOptions {

@@ -12,12 +12,12 @@ import { isInexact } from '../../ir/dtype.ts';
 import { dims, GraphBuilder, readInputs, topological, type Graph, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { facts } from '../../ir/ops.ts';
-import { walkGradient } from '../recording/history.ts';
-import { bindStorage, freshParameter, storageOf } from '../recording/leaf.ts';
-import { canonical, withTrace } from '../recording/recording.ts';
+import { walkGradient } from '../handle/history.ts';
+import { bindStorage, freshParameter, storageOf } from '../handle/leaf.ts';
+import { canonical, withTrace } from '../handle/recording.ts';
 import { graphOf, skeletonOf } from '../realise/skeleton.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { Recorded } from './trace-function.ts';
+import type { Recorded } from '../trace/trace-function.ts';
 
 /** By output of a traced function: the inputs that gradients of it flow to. */
 export type Reach = readonly ReadonlySet<number>[];

@@ -2,18 +2,18 @@
 // that it was called with. The reason of each compilation is kept with it, and printed once when
 // there are many.
 
-import { faceOf, handlesOf, leavesLike, type Face } from './argument.ts';
+import { faceOf, handlesOf, leavesLike, type Face } from '../trace/argument.ts';
 import { Compiled } from './compiled.ts';
 import { compiling, watching } from '../debug.ts';
 import { autocastType, type AutocastType } from '../autocast.ts';
-import { changes } from '../layer/changes.ts';
+import { changes } from '../handle/changes.ts';
 import type { Executable, FindSchedules } from '../realise/executable.ts';
-import type { Handle } from '../recording/handle.ts';
-import { parameterNames } from './parameter-names.ts';
-import { gradEnabled } from '../recording/recording.ts';
+import type { Handle } from '../handle/handle.ts';
+import { parameterNames } from '../trace/parameter-names.ts';
+import { gradEnabled } from '../handle/recording.ts';
 import { about, areCompilesWatched } from '../report/compiles.ts';
 import { differenceOf } from '../report/reason.ts';
-import { traceFlat } from './trace-function.ts';
+import { traceFlat } from '../trace/trace-function.ts';
 import type { Declared } from '../sizes/dim.ts';
 import { Varying } from '../sizes/varying.ts';
 import type { Flat } from '../tree.ts';

@@ -4,7 +4,7 @@
 import { TensorError } from '../../errors.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
-import { Readings } from '../compile/readings.ts';
+import { Readings } from '../trace/readings.ts';
 import {
   Handle,
   showHandle,
@@ -12,9 +12,9 @@ import {
   type Noting,
   type RandomWords,
   type TraceScope,
-} from '../recording/handle.ts';
-import { freshParameter } from '../recording/leaf.ts';
-import { currentTrace } from '../recording/recording.ts';
+} from '../handle/handle.ts';
+import { freshParameter } from '../handle/leaf.ts';
+import { currentTrace } from '../handle/recording.ts';
 import { Tensor } from '../tensor.ts';
 import { handleOf } from '../tensor.ts';
 

@@ -17,7 +17,7 @@ import {
   gradEnabled,
   leafOf,
   recordedHandle,
-} from '../recording/recording.ts';
+} from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { flatten, unflatten } from '../tree.ts';
 import { tensorAt } from './result.ts';

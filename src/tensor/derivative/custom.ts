@@ -9,7 +9,7 @@ import { showType } from '../../ir/infer.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectFunction, expectSynchronous } from '../expect.ts';
-import { cut } from './backward.ts';
+import { cut } from '../handle/backward.ts';
 import { nodeOf } from '../recording/record.ts';
 import {
   builder,
@@ -21,7 +21,7 @@ import {
   recordedHandle,
   unscheduledHandle,
   withGrad,
-} from '../recording/recording.ts';
+} from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../tree.ts';
 import { tensorAt } from './result.ts';

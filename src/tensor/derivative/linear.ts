@@ -7,8 +7,8 @@
 import { TensorError } from '../../errors.ts';
 import { distinct, isDistinct } from '../../ir/build.ts';
 import { topological, type Node } from '../../ir/graph.ts';
-import type { Handle } from '../recording/handle.ts';
-import { freshParameter } from '../recording/leaf.ts';
+import type { Handle } from '../handle/handle.ts';
+import { freshParameter } from '../handle/leaf.ts';
 import {
   builder,
   currentMapping,
@@ -18,7 +18,7 @@ import {
   withGrad,
   withMapping,
   withTrace,
-} from '../recording/recording.ts';
+} from '../handle/recording.ts';
 import { handleOf } from '../tensor.ts';
 import { result } from './result.ts';
 

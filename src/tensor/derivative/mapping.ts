@@ -7,16 +7,10 @@ import { lead } from '../../autograd/vmap/rule.ts';
 import { firstOf } from '../../autograd/vmap/rules-random.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { drawCounter } from '../generator.ts';
-import type { MappingScope, RandomWords } from '../recording/handle.ts';
-import { withOpen } from '../recording/history.ts';
-import { exampleParameter } from '../recording/leaf.ts';
-import {
-  builder,
-  currentMapping,
-  inScratch,
-  unscheduledHandle,
-  withMapping,
-} from '../recording/recording.ts';
+import type { MappingScope, RandomWords } from '../handle/handle.ts';
+import { withOpen } from '../handle/history.ts';
+import { exampleParameter } from '../handle/leaf.ts';
+import { builder, currentMapping, inScratch, unscheduledHandle, withMapping } from '../handle/recording.ts';
 import { Tensor } from '../tensor.ts';
 
 /** Whether each example draws random numbers of its own, or all draw the same. */

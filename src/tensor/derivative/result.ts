@@ -2,8 +2,8 @@
 
 import { showValue, TensorError } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
-import { cut } from './backward.ts';
-import { isOpen, walkGradient } from '../recording/history.ts';
+import { cut } from '../handle/backward.ts';
+import { isOpen, walkGradient } from '../handle/history.ts';
 import {
   currentTrace,
   dropPending,
@@ -11,7 +11,7 @@ import {
   leafOf,
   nodeFor,
   recordedHandle,
-} from '../recording/recording.ts';
+} from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 
 /**

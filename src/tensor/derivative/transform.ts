@@ -8,8 +8,8 @@ import * as arg from '../../ir/arguments.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { add, full } from '../../ir/build.ts';
 import { dims, type Node } from '../../ir/graph.ts';
-import { checkAlive, leavesOf, seedNode } from './backward.ts';
-import { showHandle } from '../recording/handle.ts';
+import { checkAlive, leavesOf, seedNode } from '../handle/backward.ts';
+import { showHandle } from '../handle/handle.ts';
 import { expectFunction, expectSynchronous, expectTensor } from '../expect.ts';
 import { nodeOf } from '../recording/record.ts';
 import {
@@ -19,15 +19,15 @@ import {
   leafOf,
   nodeFor,
   withGrad,
-} from '../recording/recording.ts';
+} from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
-import type { WithTensors } from '../compile/traceable.ts';
+import type { WithTensors } from '../trace/traceable.ts';
 import { checkSameStructure, flatten, unflatten } from '../tree.ts';
 import { linearFunction, type LinearMap } from './linear.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { callOpen, checkArgnums, treeLike, variablesOf, type Argnums } from './variables.ts';
 
-export { traceFunction } from '../compile/trace-function.ts';
+export { traceFunction } from '../trace/trace-function.ts';
 
 /** Runs `fn` without tracking gradients: what it records has no history. */
 export function noGrad<T>(fn: () => T): T {

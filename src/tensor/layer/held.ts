@@ -5,11 +5,11 @@
 // it. So reading it is an error.
 
 import { TensorError } from '../../errors.ts';
-import { showHandle, type Handle } from '../recording/handle.ts';
-import { gradEnabled } from '../recording/recording.ts';
+import { showHandle, type Handle } from '../handle/handle.ts';
+import { gradEnabled } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
-import { targetOf } from '../compile/watch.ts';
-import { innermostLayer, outerCall, type OuterCall } from './frames.ts';
+import { targetOf } from './watch.ts';
+import { innermostLayer, outerCall, type OuterCall } from '../handle/frames.ts';
 
 /** Of each layer the leaves that were looked for and may be read: nothing is looked for twice. */
 const checked = new WeakMap<object, WeakSet<Handle>>();

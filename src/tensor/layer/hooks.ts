@@ -1,5 +1,5 @@
 // Hooks: functions that run around `forward` of one layer, in the order in which they were added. A
-// layer carries them in one immutable object, which the Proxy around it asks (compile/watch.ts), and
+// layer carries them in one immutable object, which the Proxy around it asks (layer/watch.ts), and
 // which its copies inside of `grad` and `compile` carry on.
 
 type Values = readonly unknown[];

@@ -3,8 +3,8 @@
 
 import { TensorError } from '../../errors.ts';
 import { isInexact, type DType } from '../../ir/dtype.ts';
-import type { GivenNumber } from '../recording/handle.ts';
-import { isHeld } from '../recording/number.ts';
+import type { GivenNumber } from '../handle/handle.ts';
+import { isHeld } from '../handle/number.ts';
 import { numberOf, onlyNumber } from '../recording/record.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 

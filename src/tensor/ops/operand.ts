@@ -20,7 +20,7 @@ import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { takes, type Signature } from '../../ir/arguments.ts';
 import { castedType } from '../autocast.ts';
 import { aTensor, expectOperand, expectTensor } from '../expect.ts';
-import type { GivenNumber } from '../recording/handle.ts';
+import type { GivenNumber } from '../handle/handle.ts';
 import { numberOf, record } from '../recording/record.ts';
 import type { BesideNumber, Floated, Promoted } from '../inferred.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';

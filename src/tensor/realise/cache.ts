@@ -8,7 +8,7 @@ import { scalarType, type DType } from '../../ir/dtype.ts';
 import { showType } from '../../ir/infer.ts';
 import { Executable } from './executable.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
-import { noveltyOf, operationsOf } from '../report/structure.ts';
+import { noveltyOf, operationsOf } from './structure.ts';
 import type { Storage } from '../storage/storage.ts';
 import { forget, graphOf, sameSkeleton, type Skeleton } from './skeleton.ts';
 

@@ -7,7 +7,7 @@ import type { Device, DeviceAllocation } from '../../runtime/device.ts';
 import { copied } from './copy.ts';
 import { submit, type Job } from '../storage/device.ts';
 import type { Executable, Ready } from './executable.ts';
-import { runOrProfile } from '../profile.ts';
+import { runOrProfile } from '../report/spans.ts';
 import { counts } from '../report/stats.ts';
 import { evictAll, Resident } from '../storage/resident.ts';
 import type { Storage } from '../storage/storage.ts';

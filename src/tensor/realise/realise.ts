@@ -6,13 +6,13 @@
 import { TensorError } from '../../errors.ts';
 import { topological, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import { asideCount, bindGroup, Group, groupOf, oldestAside } from './aside.ts';
+import { asideCount, bindGroup, Group, groupOf, oldestAside } from '../handle/aside.ts';
 import { isWatched, watch } from '../anomaly/watch.ts';
 import { entryFor, sharedFor } from './cache.ts';
 import { execute } from './execute.ts';
-import { showHandle, type Handle } from '../recording/handle.ts';
-import { bindStorage, isExample, storageOf } from '../recording/leaf.ts';
-import { reclaim } from '../storage/memory.ts';
+import { showHandle, type Handle } from '../handle/handle.ts';
+import { bindStorage, isExample, storageOf } from '../handle/leaf.ts';
+import { reclaim } from '../handle/memory.ts';
 import {
   builder,
   canonical,
@@ -25,7 +25,7 @@ import {
   renewBuilder,
   setPending,
   attachIfComputed,
-} from '../recording/recording.ts';
+} from '../handle/recording.ts';
 import { skeletonOf } from './skeleton.ts';
 import { Storage } from '../storage/storage.ts';
 

@@ -18,8 +18,8 @@ import {
 import { onBehalf } from '../../ir/origin/origin.ts';
 import { isView } from '../../ir/ops.ts';
 import { sameShape, type Shape } from '../../ir/shape.ts';
-import { offsetsOf, placed, restHash, sameRest } from '../recording/offsets.ts';
-import { canonical } from '../recording/recording.ts';
+import { offsetsOf, placed, restHash, sameRest } from '../handle/offsets.ts';
+import { canonical } from '../handle/recording.ts';
 
 /** One node: its inputs by position, or which leaf or literal it is. */
 interface Part {

@@ -9,7 +9,7 @@ import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../../ir/value.ts';
 import { flushLarge } from '../realise/realise.ts';
 import { expectOperand } from '../expect.ts';
-import { outerCall } from '../layer/frames.ts';
+import { outerCall } from '../handle/frames.ts';
 import { checkHeld } from '../layer/held.ts';
 import {
   builder,
@@ -19,9 +19,9 @@ import {
   nodeAt,
   nodeFor,
   recordedHandle,
-} from './recording.ts';
-import type { GivenNumber } from './handle.ts';
-import { answerOf } from './number.ts';
+} from '../handle/recording.ts';
+import type { GivenNumber } from '../handle/handle.ts';
+import { answerOf } from '../handle/number.ts';
 import { Storage } from '../storage/storage.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
 

@@ -2,7 +2,7 @@
 // where "custom formatters" is switched on in the settings of their tools. Elsewhere than in a page
 // nothing is done.
 
-import type { Handle } from '../recording/handle.ts';
+import type { Handle } from '../handle/handle.ts';
 import { tensorInLine, tensorInLines } from './tensor.ts';
 
 /** An element with its attributes and children, as JsonML. */

@@ -4,9 +4,9 @@
 
 import { dtypeBytes, isComplex, lowered, partType, type DType, type RealDType } from '../../ir/dtype.ts';
 import { bf16FromBits, f16FromBits, type Scalar } from '../../ir/value.ts';
-import { showHandle, type Handle } from '../recording/handle.ts';
-import { storageOf } from '../recording/leaf.ts';
-import { seen } from '../recording/recording.ts';
+import { showHandle, type Handle } from '../handle/handle.ts';
+import { storageOf } from '../handle/leaf.ts';
+import { seen } from '../handle/recording.ts';
 import type { Storage } from '../storage/storage.ts';
 import { elementsInLine, elementsInLines, type ShownElements } from './elements.ts';
 

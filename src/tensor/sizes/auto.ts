@@ -2,7 +2,7 @@
 // one size, and in which range it will be.
 
 import { flag, takes } from '../../ir/arguments.ts';
-import type { Face } from '../compile/argument.ts';
+import type { Face } from '../trace/argument.ts';
 import { sameStructure, type Flat } from '../tree.ts';
 import { Declared, Dim, type DimPattern } from './dim.ts';
 

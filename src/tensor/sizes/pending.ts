@@ -13,7 +13,7 @@ import { knownLike, noteShared, type Shared } from '../realise/cache.ts';
 import { Executable } from '../realise/executable.ts';
 import type { Skeleton } from '../realise/skeleton.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
-import { operationsOf } from '../report/structure.ts';
+import { operationsOf } from '../realise/structure.ts';
 import type { Storage } from '../storage/storage.ts';
 import { autoDims, mostSizes } from './auto.ts';
 import { varies } from './family.ts';

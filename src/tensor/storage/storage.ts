@@ -43,7 +43,7 @@ export class Storage {
    * reader may need it.
    */
   lingering = false;
-  /** How many groups of pending values set aside read it (realise/aside.ts). */
+  /** How many groups of pending values set aside read it (handle/aside.ts). */
   readers = 0;
   /** It was given up while such groups read it. */
   doomed: Lost | undefined = undefined;

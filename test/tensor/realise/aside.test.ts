@@ -6,8 +6,8 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ones, setDevice, tensor, type Tensor } from '../../../src/index.ts';
-import { asideCount } from '../../../src/tensor/realise/aside.ts';
-import { pendingHandles } from '../../../src/tensor/recording/recording.ts';
+import { asideCount } from '../../../src/tensor/handle/aside.ts';
+import { pendingHandles } from '../../../src/tensor/handle/recording.ts';
 import { checkLawAsync } from '../../support/property.ts';
 import { collect, settledAt } from '../../support/collector.ts';
 import { spyDevice, turn } from '../support.ts';

@@ -8,7 +8,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, tensor, type Tensor } from '../../../src/index.ts';
 import { clearCache } from '../../../src/tensor/realise/cache.ts';
-import { builder, pendingHandles } from '../../../src/tensor/recording/recording.ts';
+import { builder, pendingHandles } from '../../../src/tensor/handle/recording.ts';
 import { settledAt } from '../../support/collector.ts';
 import { everyDevice } from '../../support/devices.ts';
 

@@ -11,11 +11,11 @@ import { sameShape } from '../../../ir/shape.ts';
 import { loopNodes, type LoopBody } from '../../control/loop.ts';
 import { recordLoop, valuesOf } from '../../control/record.ts';
 import { LoopScope } from '../../control/scope.ts';
-import type { WithTensors } from '../../compile/traceable.ts';
+import type { WithTensors } from '../../trace/traceable.ts';
 import { expectSynchronous } from '../../expect.ts';
-import { showHandle } from '../../recording/handle.ts';
+import { showHandle } from '../../handle/handle.ts';
 import { recordMany } from '../../recording/record.ts';
-import { currentHandle, withGrad, withTrace } from '../../recording/recording.ts';
+import { currentHandle, withGrad, withTrace } from '../../handle/recording.ts';
 import { handleOf, Tensor } from '../../tensor.ts';
 import { unflatten, type Flat } from '../../tree.ts';
 

@@ -4,8 +4,8 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { recordLoop, valuesOf } from '../../control/record.ts';
-import type { WithTensors } from '../../compile/traceable.ts';
-import { showHandle } from '../../recording/handle.ts';
+import type { WithTensors } from '../../trace/traceable.ts';
+import { showHandle } from '../../handle/handle.ts';
 import { handleOf, type Tensor } from '../../tensor.ts';
 
 export interface LoopOptions {

@@ -9,7 +9,7 @@ import { add, binary, cast, full, reduce, reshape, sub, where } from '../../../i
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { type CustomRule } from '../../../autograd/custom.ts';
-import { currentTrace } from '../../recording/recording.ts';
+import { currentTrace } from '../../handle/recording.ts';
 import type { Tensor } from '../../tensor.ts';
 import { iota, withRule } from '../elementwise/formula.ts';
 

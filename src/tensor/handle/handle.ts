@@ -5,7 +5,7 @@
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
-import type { IntegerRange } from '../checks/range.ts';
+import type { IntegerRange } from './range.ts';
 import { freshParameter } from './leaf.ts';
 import { Storage } from '../storage/storage.ts';
 import type { Question } from './number.ts';
@@ -49,7 +49,7 @@ export interface Checked {
   readonly distance: Handle;
 }
 
-/** A function that is being traced (compile/trace.ts), as seen by values and by the recording. */
+/** A function that is being traced (trace/trace.ts), as seen by values and by the recording. */
 export interface TraceScope {
   readonly builder: GraphBuilder;
   /** The trace around it, of a body within a traced function. */
@@ -150,7 +150,7 @@ export class Handle {
   /** Where an earlier flush computed this value without keeping it. */
   passed: { readonly entry: Structure; readonly position: number } | undefined = undefined;
 
-  /** How it is held while it is pending and a flush has passed over it (realise/aside.ts). */
+  /** How it is held while it is pending and a flush has passed over it (handle/aside.ts). */
   aside: WeakRef<Handle> | undefined = undefined;
 
   constructor(value: Node | Storage, trace: TraceScope | undefined) {

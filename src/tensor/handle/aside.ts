@@ -5,7 +5,7 @@
 // (union-find), and groups are joined when a graph that connects them is recorded.
 
 import type { Node } from '../../ir/graph.ts';
-import type { Handle } from '../recording/handle.ts';
+import type { Handle } from './handle.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** Values that are computed together, should one of them be asked for. */

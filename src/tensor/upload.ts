@@ -1,8 +1,8 @@
 // Bringing values from the host to the device before anything is computed of them, so that the copy
 // lies beside what the device is busy with.
 
-import { handleOf, type Tensor } from '../tensor.ts';
-import { device } from './device.ts';
+import { handleOf, type Tensor } from './tensor.ts';
+import { device } from './storage/device.ts';
 
 /**
  * Copies what the host has of some tensors to the current device. Where that fails nothing is lost:

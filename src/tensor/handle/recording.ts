@@ -6,7 +6,7 @@ import { TensorError } from '../../errors.ts';
 import { isDistinct } from '../../ir/build.ts';
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { isView } from '../../ir/ops.ts';
-import { takeBack } from '../realise/aside.ts';
+import { takeBack } from './aside.ts';
 import { Handle, showHandle, type MappingScope, type TraceScope } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -14,7 +14,7 @@ import type { Storage } from '../storage/storage.ts';
 interface Recording {
   builder: GraphBuilder;
   /**
-   * Pending values since the last flush, in the order they were recorded; realise/aside.ts has the
+   * Pending values since the last flush, in the order they were recorded; handle/aside.ts has the
    * older ones.
    */
   pending: Set<Handle>;

@@ -8,7 +8,7 @@ import { isInexact } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
-import { noteLeaf } from '../layer/frames.ts';
+import { noteLeaf } from './frames.ts';
 import { storageOf } from './leaf.ts';
 import {
   addPending,

@@ -5,10 +5,10 @@
 
 import { synchronize } from '../storage/device.ts';
 import { expectFunction } from '../expect.ts';
-import { spansOf } from '../profile.ts';
-import { onCompile, type CompileEvent } from './compiles.ts';
+import { spansOf } from '../report/spans.ts';
+import { onCompile, type CompileEvent } from '../report/compiles.ts';
 import type { Profile } from './profiled.ts';
-import { stats, type Stats } from './stats.ts';
+import { stats, type Stats } from '../report/stats.ts';
 
 export type { Profile, ProfiledKernel } from './profiled.ts';
 

@@ -4,10 +4,10 @@
 // are seen by a Proxy around each layer (ECMA-262, 10.5), which outside of traces only forwards
 // them.
 
-import { enter, leave } from '../layer/frames.ts';
-import type { Hooks } from '../layer/hooks.ts';
-import type { TraceScope } from '../recording/handle.ts';
-import { currentTrace } from '../recording/recording.ts';
+import { enter, leave } from '../handle/frames.ts';
+import type { Hooks } from './hooks.ts';
+import type { TraceScope } from '../handle/handle.ts';
+import { currentTrace } from '../handle/recording.ts';
 
 const targets = new WeakMap<object, object>();
 

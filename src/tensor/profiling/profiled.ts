@@ -1,8 +1,8 @@
 // What `profile` found: kernels with their times, compilations, bytes; as a table, and as a trace for Perfetto's viewer.
 
 import { showBytes, showCount, table } from '../../table.ts';
-import { counted, type CompileEvent } from './compiles.ts';
-import type { Stats } from './stats.ts';
+import { counted, type CompileEvent } from '../report/compiles.ts';
+import type { Stats } from '../report/stats.ts';
 
 /** A kernel that ran, or a `copy` or `clear` between kernels. */
 export interface ProfiledKernel {

@@ -1,6 +1,6 @@
 // What the parameters of a function are called, from its source text, for people to read.
 
-import { methodOf } from './watch.ts';
+import { methodOf } from '../layer/watch.ts';
 
 /** The parameters of a function by name; undefined for those that have none of their own. */
 export function parameterNames(fn: (...args: never[]) => unknown): readonly (string | undefined)[] {

@@ -2,7 +2,7 @@
 // holds while they have these values, and objects among them hold what they held.
 
 import { areUnchanged, contentsOf, type Contents } from '../layer/contents.ts';
-import { targetOf } from './watch.ts';
+import { targetOf } from '../layer/watch.ts';
 
 /** A property that a trace depends on, and the value that it had. */
 export interface Reading {

@@ -8,8 +8,8 @@ import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { freshParameter } from './leaf.ts';
-import { noteChange } from '../layer/changes.ts';
-import { giveUp, reclaimSoon } from '../storage/memory.ts';
+import { noteChange } from './changes.ts';
+import { giveUp, reclaimSoon } from './memory.ts';
 import {
   addPending,
   bindLeaf,

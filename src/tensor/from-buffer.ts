@@ -2,23 +2,23 @@
 // it begins and ends as they need; else the device copies it once. The value is the memory's as it
 // is now: who writes to the memory through a DeviceBuffer leaves the tensor a copy.
 
-import { showValue, TensorError } from '../../errors.ts';
-import { add, binary, broadcast, cast, mul, reshape, where } from '../../ir/build.ts';
-import * as arg from '../../ir/arguments.ts';
-import { dtypeBytes, type DType } from '../../ir/dtype.ts';
-import type { GraphBuilder, Node } from '../../ir/graph.ts';
-import { showShape, sizeOf, toShape } from '../../ir/shape.ts';
-import { sliceAxis } from '../ops/shape/layout.ts';
-import { asStrided } from '../ops/select/region.ts';
-import { record } from '../recording/record.ts';
-import { leafHandle } from '../recording/recording.ts';
-import { copied } from '../realise/copy.ts';
-import { neededByPending } from '../storage/memory.ts';
-import { Resident } from '../storage/resident.ts';
-import { Storage } from '../storage/storage.ts';
-import { Tensor } from '../tensor.ts';
-import type { DeviceBuffer } from './buffer.ts';
-import { lendingOf, type Lending, type View } from './lent.ts';
+import { showValue, TensorError } from '../errors.ts';
+import { add, binary, broadcast, cast, mul, reshape, where } from '../ir/build.ts';
+import * as arg from '../ir/arguments.ts';
+import { dtypeBytes, type DType } from '../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../ir/graph.ts';
+import { showShape, sizeOf, toShape } from '../ir/shape.ts';
+import { sliceAxis } from './ops/shape/layout.ts';
+import { asStrided } from './ops/select/region.ts';
+import { record } from './recording/record.ts';
+import { leafHandle } from './handle/recording.ts';
+import { copied } from './realise/copy.ts';
+import { neededByPending } from './handle/memory.ts';
+import { Resident } from './storage/resident.ts';
+import { Storage } from './storage/storage.ts';
+import { Tensor } from './tensor.ts';
+import type { DeviceBuffer } from './buffer/buffer.ts';
+import { lendingOf, type Lending, type View } from './buffer/lent.ts';
 
 export interface FromBufferOptions {
   /** All elements in one axis by default. */

@@ -8,9 +8,9 @@ import { isComplex } from '../../ir/dtype.ts';
 import { add, full } from '../../ir/build.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { sameShape, sizeOf } from '../../ir/shape.ts';
-import { showHandle, type Handle } from '../recording/handle.ts';
-import { walkGradient } from '../recording/history.ts';
-import { storageOf } from '../recording/leaf.ts';
+import { showHandle, type Handle } from './handle.ts';
+import { walkGradient } from './history.ts';
+import { storageOf } from './leaf.ts';
 import {
   builder,
   canonical,
@@ -20,8 +20,8 @@ import {
   nodeFor,
   recordedHandle,
   attachIfComputed,
-} from '../recording/recording.ts';
-import { gradOf, requiresGrad, setGrad } from '../recording/slots.ts';
+} from './recording.ts';
+import { gradOf, requiresGrad, setGrad } from './slots.ts';
 
 /** The same value without history. */
 export function detached(handle: Handle): Handle {

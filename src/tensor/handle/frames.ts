@@ -1,8 +1,8 @@
 // Which layers are being called. A call of a method of a layer is a frame; the outermost one is of
 // the layer that the user called, and what it computes with is expected to be its own (held.ts).
-// Kept by the Proxy around each layer (compile/watch.ts).
+// Kept by the Proxy around each layer (layer/watch.ts).
 
-import type { Handle } from '../recording/handle.ts';
+import type { Handle } from './handle.ts';
 
 /** The call of a layer that no other layer made. */
 export interface OuterCall {

@@ -6,8 +6,8 @@
 import { TensorError } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { sameShape, type FixedShape } from '../../ir/shape.ts';
-import type { Handle } from '../recording/handle.ts';
-import { currentHandle } from '../recording/recording.ts';
+import type { Handle } from '../handle/handle.ts';
+import { currentHandle } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { matchTree, type Flat, type TreeStructure } from '../tree.ts';
 

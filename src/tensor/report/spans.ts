@@ -2,9 +2,9 @@
 // memory they would run on anyway, and the device's clock times every step. Results are those of
 // ordinary runs.
 
-import { SinterError } from '../errors.ts';
-import type { Device, DeviceAllocation, LoadedProgram } from '../runtime/device.ts';
-import type { Program, ProgramStep } from '../runtime/program.ts';
+import { SinterError } from '../../errors.ts';
+import type { Device, DeviceAllocation, LoadedProgram } from '../../runtime/device.ts';
+import type { Program, ProgramStep } from '../../runtime/program.ts';
 
 /** A step that ran. */
 export interface Span {

@@ -8,12 +8,12 @@ import { isInexact, partType, type DType, type RealDType } from '../../ir/dtype.
 import { binary, cast, constant } from '../../ir/build.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
-import type { IntegerRange } from '../checks/range.ts';
-import { Handle, showHandle, type Checked, type RandomWords, type TraceScope } from '../recording/handle.ts';
-import { isOpen, walkGradient } from '../recording/history.ts';
-import { freshParameter } from '../recording/leaf.ts';
-import { answerOf, isSame, type Question } from '../recording/number.ts';
-import { bindLeaf, leafOf } from '../recording/recording.ts';
+import type { IntegerRange } from '../handle/range.ts';
+import { Handle, showHandle, type Checked, type RandomWords, type TraceScope } from '../handle/handle.ts';
+import { isOpen, walkGradient } from '../handle/history.ts';
+import { freshParameter } from '../handle/leaf.ts';
+import { answerOf, isSame, type Question } from '../handle/number.ts';
+import { bindLeaf, leafOf } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { Readings } from './readings.ts';
 

@@ -3,8 +3,8 @@
 
 import { showType } from '../../ir/infer.ts';
 import { isView } from '../../ir/ops.ts';
-import type { Skeleton } from '../realise/skeleton.ts';
-import { differenceOf, type KnownInput } from './reason.ts';
+import type { Skeleton } from './skeleton.ts';
+import { differenceOf, type KnownInput } from '../report/reason.ts';
 
 type Structure = Skeleton<unknown>;
 

@@ -5,11 +5,11 @@
 
 import { showValue, TensorError } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
-import { groupOf, takeUnread } from '../realise/aside.ts';
-import type { Handle } from '../recording/handle.ts';
-import { storageOf } from '../recording/leaf.ts';
-import { canonical, dropPending, pendingHandles, attachIfComputed } from '../recording/recording.ts';
-import type { Lost, Storage } from './storage.ts';
+import { groupOf, takeUnread } from './aside.ts';
+import type { Handle } from './handle.ts';
+import { storageOf } from './leaf.ts';
+import { canonical, dropPending, pendingHandles, attachIfComputed } from './recording.ts';
+import type { Lost, Storage } from '../storage/storage.ts';
 
 let retainedMemoryLimit = 256 * 2 ** 20;
 
