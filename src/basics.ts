@@ -72,7 +72,6 @@ export { stats, type Stats } from './tensor/report/stats.ts';
 export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
 export { setRetainedMemoryLimit } from './tensor/handle/memory.ts';
-export { foldIn, key, splitKey, withKey } from './tensor/keys.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
 
 // Errors

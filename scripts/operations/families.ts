@@ -29,7 +29,7 @@ export const families: readonly Family[] = [
       'One generator, Philox 4x32-10: the same seed gives the same numbers on every device, and a call draws when it is ' +
       'recorded. Samples of distributions are shaped by `sample(shape)`; their gradients go through `rsample`.',
     files: [
-      'creation/random',
+      'creation/keys', 'creation/random',
       'creation/dropout',
       'distributions/continuous',
       'distributions/discrete',
@@ -88,7 +88,7 @@ export const families: readonly Family[] = [
       'reduce/extremum',
       'reduce/summary',
       'spectral/norms',
-      'reduce/scan',
+      'spectral/renorm', 'reduce/scan',
       'reduce/difference',
       'reduce/axes',
     ],
@@ -148,7 +148,7 @@ export const families: readonly Family[] = [
       'window/fold',
       'image/interpolate',
       'image/shuffle',
-      'creation/sample',
+      'image/sample',
     ],
   },
   {

@@ -6,7 +6,7 @@ import * as arg from '../ir/arguments.ts';
 import { erf } from '../ir/interpret/erf.ts';
 import { full, zeros } from '../tensor/ops/creation/creation.ts';
 import { normal, rand, randn, uniform } from '../tensor/ops/creation/random.ts';
-import { iota, wideType } from '../tensor/ops/elementwise/formula.ts';
+import { iota, wideType } from '../tensor/formula/elementwise.ts';
 import { mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { lt, where } from '../tensor/ops/elementwise/compare.ts';
 import { clamp } from '../tensor/ops/elementwise/elementwise.ts';

@@ -41,6 +41,7 @@ export {
 } from '../tensor/ops/fft/windows.ts';
 
 // Random numbers, dropout and distributions
+export { foldIn, key, splitKey, withKey } from '../tensor/ops/creation/keys.ts';
 export {
   bernoulli,
   dropout,
@@ -265,8 +266,9 @@ export {
   min,
   minWithIndices,
 } from '../tensor/ops/reduce/extremum.ts';
-export { allclose, equal, renorm, stdMean, sumToSize } from '../tensor/ops/reduce/summary.ts';
+export { allclose, equal, stdMean, sumToSize } from '../tensor/ops/reduce/summary.ts';
 export { norm } from '../tensor/ops/spectral/norms.ts';
+export { renorm } from '../tensor/ops/spectral/renorm.ts';
 export {
   cummax,
   cummin,
@@ -445,12 +447,7 @@ export {
 export { col2im, im2col, type PatchOptions } from '../tensor/ops/window/fold.ts';
 export { interpolate, type InterpolateOptions } from '../tensor/ops/image/interpolate.ts';
 export { channelShuffle, pixelShuffle, pixelUnshuffle } from '../tensor/ops/image/shuffle.ts';
-export {
-  affineGrid,
-  gridSample,
-  type GridOptions,
-  type SampleOptions,
-} from '../tensor/ops/creation/sample.ts';
+export { affineGrid, gridSample, type GridOptions, type SampleOptions } from '../tensor/ops/image/sample.ts';
 
 // Attention, recurrent cells and bags
 export { scaledDotProductAttention, type AttentionOptions } from '../tensor/ops/product/attention.ts';

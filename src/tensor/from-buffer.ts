@@ -8,7 +8,7 @@ import * as arg from '../ir/arguments.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
 import { showShape, sizeOf, toShape } from '../ir/shape.ts';
-import { sliceAxis } from './ops/shape/layout.ts';
+import { sliceAxis } from './formula/layout.ts';
 import { asStrided } from './ops/select/region.ts';
 import { record } from './recording/record.ts';
 import { leafHandle } from './handle/recording.ts';

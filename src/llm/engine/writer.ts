@@ -1,7 +1,7 @@
 // Tokens behind a prompt, one after the other: each is chosen on the device, where the next one is
 // computed from it, and a few are asked for ahead of the one that is read.
 
-import { key } from '../../tensor/keys.ts';
+import { key } from '../../tensor/ops/creation/keys.ts';
 import { tensor } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Sampling } from '../sampling/options.ts';

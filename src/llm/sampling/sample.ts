@@ -29,7 +29,7 @@ import {
   toInt,
   where,
 } from '../../operations/index.ts';
-import { foldIn } from '../../tensor/keys.ts';
+import { foldIn } from '../../tensor/ops/creation/keys.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { SamplingNumbers } from './options.ts';
 

@@ -10,7 +10,7 @@ import { isComplex, partType, type DType } from '../../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Node, type NodeOf } from '../../ir/graph.ts';
 import { isView } from '../../ir/ops.ts';
 import { isCarried } from '../../ir/typing/control.ts';
-import { concat, sliceAxis } from '../ops/shape/layout.ts';
+import { concat, sliceAxis } from '../formula/layout.ts';
 
 /** The dtype in which a loop keeps values of this one. */
 function keptAs(dtype: DType): DType {

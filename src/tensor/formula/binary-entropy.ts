@@ -5,7 +5,7 @@ import { times } from '../../autograd/cotangent.ts';
 import type { CustomRule } from '../../autograd/custom.ts';
 import { add, binary, div, fullLike, mul, neg, sub, unary, where } from '../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
-import { negativeAbs, withRule } from '../ops/elementwise/formula.ts';
+import { negativeAbs, withRule } from './elementwise.ts';
 
 /** −t·log x − (1 − t)·log(1 − x), with logarithms not below −100. */
 export function binaryEntropy(b: GraphBuilder, x: Node, target: Node): Node {

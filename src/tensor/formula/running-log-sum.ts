@@ -20,17 +20,8 @@ import {
 import { times } from '../../autograd/cotangent.ts';
 import { largestOf } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import { padConstant, sliceAxis } from '../ops/shape/layout.ts';
-import {
-  iota,
-  isFinite,
-  isInf,
-  negativeAbs,
-  shiftOf,
-  sigmoid,
-  spreadTo,
-  withRule,
-} from '../ops/elementwise/formula.ts';
+import { padConstant, sliceAxis } from './layout.ts';
+import { iota, isFinite, isInf, negativeAbs, shiftOf, sigmoid, spreadTo, withRule } from './elementwise.ts';
 
 /**
  * Elements of a block: so many steps each element takes, and by so much shorter is the row of

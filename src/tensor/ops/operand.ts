@@ -25,7 +25,7 @@ import { numberOf, record } from '../recording/record.ts';
 import type { BesideNumber, Floated, Promoted } from '../inferred.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 import { checkHeld, inType, typeBeside } from './number.ts';
-import { widened } from './elementwise/formula.ts';
+import { widened } from '../formula/elementwise.ts';
 
 type Nodes<T extends readonly (Tensor | undefined)[]> = {
   [K in keyof T]: undefined extends T[K] ? Node | undefined : Node;

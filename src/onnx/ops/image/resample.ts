@@ -5,7 +5,7 @@ import { SinterError } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import * as sn from '../../../operations/index.ts';
-import { sampleAt } from '../../../tensor/ops/creation/sample.ts';
+import { sampleAt } from '../../../tensor/ops/image/sample.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import { currentBudget } from '../../budget.ts';
 import type { Call, Rows } from '../../call.ts';

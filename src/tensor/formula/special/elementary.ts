@@ -2,7 +2,7 @@
 
 import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import { withRule } from '../../ops/elementwise/formula.ts';
+import { withRule } from '../elementwise.ts';
 import { sinPi, cosPi } from './angle.ts';
 import { differentiable } from './function.ts';
 import { Real, type RealFormula, type Truth } from './real.ts';

@@ -5,7 +5,7 @@
 import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
-import { withRule } from '../../ops/elementwise/formula.ts';
+import { withRule } from '../elementwise.ts';
 import { Real, type Derivative, type RealFormula } from './real.ts';
 
 /** The formula with this derivative in place of that of its parts. */

@@ -9,7 +9,7 @@ import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
 import { expandAxes, reduce } from '../../../ir/build.ts';
 import { dims, type Node } from '../../../ir/graph.ts';
-import { iota, withRule } from '../../ops/elementwise/formula.ts';
+import { iota, withRule } from '../elementwise.ts';
 import { expRest, logRest, stirlingFactor } from './fits/gamma.ts';
 import { lgamma } from './gamma.ts';
 import { fitted } from './polynomial.ts';

@@ -3,7 +3,7 @@
 import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
-import { withRule } from '../../ops/elementwise/formula.ts';
+import { withRule } from '../elementwise.ts';
 import { Real } from './real.ts';
 import { factorial } from './factorial.ts';
 

@@ -9,7 +9,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, checkFloat, show } from '../operand.ts';
 import * as formula from '../elementwise/formula.ts';
-import { chance } from './noise.ts';
+import { chance } from '../../formula/noise.ts';
 import type { DropoutOptions } from './random.ts';
 
 const takesDropout = arg.takes<typeof dropout1d>(

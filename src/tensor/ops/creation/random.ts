@@ -10,13 +10,13 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { toShape } from '../../../ir/shape.ts';
 import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
-import { drawnBy } from '../../keys.ts';
+import { drawnBy } from './keys.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { createOptions, type CreateOptions } from './creation.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, show } from '../operand.ts';
-import { words, dropoutOf, normalOf, uniformOf } from './noise.ts';
+import { words, dropoutOf, normalOf, uniformOf } from '../../formula/noise.ts';
 import { sliceAxis } from '../shape/layout.ts';
 
 /** By what a draw is made. @internal */

@@ -7,7 +7,7 @@ import { lgamma } from '../../formula/special/gamma.ts';
 import { Real } from '../../formula/special/real.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import { normalOf, uniformOf } from '../creation/noise.ts';
+import { normalOf, uniformOf } from '../../formula/noise.ts';
 import { iota, spreadTo, stopGradient, wideType } from '../elementwise/formula.ts';
 
 /** Uniform in (0, 1): multiples of 2⁻²⁴, and 2⁻²⁵ in place of 0. */

@@ -13,8 +13,8 @@ import * as arg from '../../../ir/arguments.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from './formula.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 import { checkHeld } from '../number.ts';
 import {
   apply,

@@ -42,7 +42,7 @@ import {
   type Unary,
 } from '../operand.ts';
 import { mul } from './arithmetic.ts';
-import { eachPart } from '../complex/parts.ts';
+import { eachPart } from './each-part.ts';
 
 /** An operation on each element, whose results are real. */
 type RealUnary = <D extends DType>(x: Tensor<D>) => Tensor<SizeOf<D>>;

@@ -9,7 +9,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Floated } from '../../inferred.ts';
 import type { Tensor } from '../../tensor.ts';
-import { uniformOf } from '../creation/noise.ts';
+import { uniformOf } from '../../formula/noise.ts';
 import * as formula from './formula.ts';
 import { checkHeld } from '../number.ts';
 import { apply, checkFloat, checkReal, floatFormula, realFormula } from '../operand.ts';

@@ -33,7 +33,7 @@ import {
   stacked,
   stackedTogether,
   unstacked,
-} from './stack.ts';
+} from '../matrices.ts';
 
 /** @names CholeskyOptions, linalg.CholeskyOptions */
 export interface CholeskyOptions {

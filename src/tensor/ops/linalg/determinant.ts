@@ -10,7 +10,7 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { determinant, luParts, signOf } from './formula.ts';
-import { batchOf, checkSquare, stacked } from './stack.ts';
+import { batchOf, checkSquare, stacked } from '../matrices.ts';
 
 const takesOne = arg.takes<(x: Tensor) => Tensor>(['x', aTensor]);
 

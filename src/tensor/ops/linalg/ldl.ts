@@ -59,7 +59,7 @@ import {
   stacked,
   stackedTogether,
   unstacked,
-} from './stack.ts';
+} from '../matrices.ts';
 
 /** @names LdlOptions, linalg.LdlOptions */
 export interface LdlOptions {

@@ -18,7 +18,7 @@ import { sum } from '../reduce/reduce.ts';
 import { matrixRank, pinv } from '../spectral/rank.ts';
 import { svdvals } from '../spectral/svd.ts';
 import { orthogonal } from './formula.ts';
-import { checkMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from './stack.ts';
+import { checkMatrices, commonBatch, sizeOfMatrix, stackedTogether, unstacked } from '../matrices.ts';
 
 /**
  * What `linalg.lstsq` gives.

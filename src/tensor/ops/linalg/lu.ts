@@ -30,7 +30,7 @@ import {
   stacked,
   stackedTogether,
   unstacked,
-} from './stack.ts';
+} from '../matrices.ts';
 
 const takesOne = arg.takes<(x: Tensor) => Tensor>(['x', aTensor]);
 

@@ -15,7 +15,7 @@ import { matmul } from '../product/matmul.ts';
 import { inverseOf, singularPivot, solvedSystem } from './formula.ts';
 import { watchInfo } from './info.ts';
 import { isSingular } from './lu.ts';
-import { batchOf, checkOneDType, checkSquare, stacked, unstacked } from './stack.ts';
+import { batchOf, checkOneDType, checkSquare, stacked, unstacked } from '../matrices.ts';
 
 const takesPower = arg.takes<typeof matrixPower>(['x', aTensor], ['the exponent', arg.integer]);
 

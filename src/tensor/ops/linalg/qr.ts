@@ -22,7 +22,7 @@ import { record, recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 import { orthogonal, reflected } from './formula.ts';
-import { batchOf, checkMatrices, checkOneDType, sizeOfMatrix, stacked, unstacked } from './stack.ts';
+import { batchOf, checkMatrices, checkOneDType, sizeOfMatrix, stacked, unstacked } from '../matrices.ts';
 
 /** @names QrOptions, linalg.QrOptions */
 export interface QrOptions {

@@ -23,7 +23,7 @@ import {
   stacked,
   stackedTogether,
   unstacked,
-} from './stack.ts';
+} from '../matrices.ts';
 
 /** @names SolveOptions, linalg.SolveOptions */
 export interface SolveOptions {

@@ -14,7 +14,7 @@ import { apply, checkFloat, show } from '../operand.ts';
 import { flatten, unflatten, unsqueeze } from '../shape/view.ts';
 import { attentionWeights } from './attention-weights.ts';
 import { matmulNodes, productType } from './contract.ts';
-import { dropoutOf } from '../creation/noise.ts';
+import { dropoutOf } from '../../formula/noise.ts';
 
 export interface AttentionOptions {
   /**

@@ -3,14 +3,11 @@
 // cut off or filled up. True elements are found by a running count and a binary search in it:
 // nothing is scattered, so no order has to be kept (Billeter, Olsson and Assarsson, 2009).
 
-import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, binary, cast, full, reduce, reshape, sub, where } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
-import { type CustomRule } from '../../../autograd/custom.ts';
-import { currentTrace } from '../../handle/recording.ts';
-import type { Tensor } from '../../tensor.ts';
+import type { CustomRule } from '../../../autograd/custom.ts';
 import { iota, withRule } from '../elementwise/formula.ts';
 
 /** Results of a size that is known beforehand. */
@@ -29,23 +26,6 @@ export interface Unsized {
 
 /** @internal */
 export const sizeOption: arg.Kind<number> = arg.count(0);
-
-/** A count on the device as a number. @internal */
-export async function readCount(count: Tensor): Promise<number> {
-  return Number(await count.item());
-}
-
-/** Refuses results of unknown sizes in functions that are compiled or differentiated. @internal */
-export function checkReadable(op: string, option: string = 'size'): void {
-  if (currentTrace() === undefined) return;
-  const problem = 'the size of the result is known only when the function runs';
-  throw new TensorError(
-    'E_UNSUPPORTED',
-    op,
-    problem,
-    `{ ${option}: n } for a fixed size, or call it outside`,
-  );
-}
 
 /** How many elements of a flat mask are true, from the first to each: i32. @internal */
 export function runningCount(b: GraphBuilder, mask: Node): Node {

@@ -17,11 +17,9 @@ import { concat } from '../shape/layout.ts';
 import { selectRows } from '../shape/gather.ts';
 import { checkSameType } from '../shape/scatter.ts';
 import {
-  checkReadable,
   compacted,
   countTrue,
   flattened,
-  readCount,
   runningCount,
   sizeOption,
   spreadBack,
@@ -30,6 +28,7 @@ import {
   type Sized,
   type Unsized,
 } from './count.ts';
+import { checkReadable, readCount } from '../readable.ts';
 
 /** A result of a fixed size, and how many elements there are: an i32 of rank 0. */
 export type Counted = [result: Tensor, count: Tensor];

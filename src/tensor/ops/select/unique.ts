@@ -14,7 +14,8 @@ import { iota, orderOf } from '../elementwise/formula.ts';
 import { checkNotComplex } from '../operand.ts';
 import { selectRows } from '../shape/gather.ts';
 import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
-import { checkReadable, readCount, runningCount, sizeOption, truePlaces } from './count.ts';
+import { runningCount, sizeOption, truePlaces } from './count.ts';
+import { checkReadable, readCount } from '../readable.ts';
 
 /** What distinct elements are taken of. */
 export interface UniqueOptions {

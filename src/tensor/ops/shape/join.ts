@@ -13,7 +13,7 @@ import { fromHost, record, recordMany } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
 import { iota, narrowIndex } from '../elementwise/formula.ts';
 import { apply, checkCount, checkInteger, checkRank, resultType, show } from '../operand.ts';
-import { checkReadable, readCount } from '../select/count.ts';
+import { checkReadable, readCount } from '../readable.ts';
 import { selectRows } from './gather.ts';
 import { concat, sliceAxis } from './layout.ts';
 

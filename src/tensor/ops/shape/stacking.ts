@@ -4,11 +4,11 @@
 import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
+import { full } from '../../../ir/build.ts';
 import { checkList, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, tensors as someTensors } from '../../expect.ts';
-import { fromHost, recordMany } from '../../recording/record.ts';
+import { fromHost, record, recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import { zeros } from '../creation/creation.ts';
 import { cast } from '../elementwise/cast.ts';
 import { commonShape, resultType, show } from '../operand.ts';
 import { cat, meshgrid, split, stack } from './join.ts';
@@ -57,6 +57,11 @@ export function atleast2d<D extends DType>(x: Tensor<D>): Tensor<D> {
 export function atleast3d<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesTensor('atleast3d', x);
   return withRank(x, 3);
+}
+
+/** A tensor without elements. */
+function nothing(shape: readonly number[], dtype: DType): Tensor {
+  return record([], (b) => full(b, shape, 0, dtype));
 }
 
 function withRank(x: Tensor, rank: 1 | 2 | 3): Tensor {
@@ -233,7 +238,7 @@ export function dsplit(x: Tensor, parts: number | readonly number[]): Tensor[] {
  */
 export function blockDiag(tensors: readonly Tensor[]): Tensor {
   takesList('blockDiag', tensors);
-  if (tensors.length === 0) return zeros([1, 0]);
+  if (tensors.length === 0) return nothing([1, 0], 'f32');
   const dtype = resultType(tensors);
   const blocks = tensors.map((x) => {
     if (x.rank > 2) throw new TensorError('E_SHAPE', 'blockDiag', `expects matrices: ${show(x)}`);
@@ -309,9 +314,9 @@ const takesCombinations = arg.takes<typeof combinations>(
 export function combinations(x: Tensor, count = 2, options: CombinationsOptions = {}): Tensor {
   takesCombinations('combinations', x, count, options);
   if (x.rank !== 1) throw new TensorError('E_SHAPE', 'combinations', `expects a vector: ${show(x)}`);
-  if (count === 0) return zeros([0], { dtype: x.dtype });
+  if (count === 0) return nothing([0], x.dtype);
   const rows = choices(x.size, count, options.withReplacement === true);
-  if (rows.length === 0) return zeros([0, count], { dtype: x.dtype });
+  if (rows.length === 0) return nothing([0, count], x.dtype);
   return reshape(take(x, fromHost(Int32Array.from(rows.flat()), [rows.length * count], 'i32')), [
     rows.length,
     count,

@@ -13,16 +13,15 @@ import { iota, orderOf, truth, wideType } from '../elementwise/formula.ts';
 import { mul as multiply } from '../elementwise/arithmetic.ts';
 import { apply, checkRank, operandType, show } from '../operand.ts';
 import {
-  checkReadable,
   countTrue,
   flattened,
-  readCount,
   runningCount,
   sizeOption,
   truePlaces,
   type Sized,
   type Unsized,
 } from '../select/count.ts';
+import { checkReadable, readCount } from '../readable.ts';
 import { foldSegments } from '../select/segment.ts';
 import { concat, sliceAxis } from '../shape/layout.ts';
 import { scatterNode } from '../shape/scatter.ts';

@@ -7,7 +7,7 @@ import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { eighNodes, eigvalshNodes, type Triangle } from './rules.ts';
-import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { batchOf, stacked, unstacked } from '../matrices.ts';
 import { checkMatrices } from './stack.ts';
 
 /** @names linalg.EighOptions */

@@ -20,7 +20,7 @@ import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply } from '../operand.ts';
 import { identity } from '../../../ir/matrix.ts';
-import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { batchOf, stacked, unstacked } from '../matrices.ts';
 import { checkMatrices, eachPart, product } from './stack.ts';
 
 /** Halvings before the series, and squarings after it, at most. */

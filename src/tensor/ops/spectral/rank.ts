@@ -24,7 +24,7 @@ import * as formula from '../elementwise/formula.ts';
 import { matrixNorm, type MatrixOrder } from './norms.ts';
 import { pseudoInverted } from './inverse.ts';
 import { eigvalshNodes, svdvalsNodes } from './rules.ts';
-import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { batchOf, stacked, unstacked } from '../matrices.ts';
 import { checkMatrices, epsilonOf } from './stack.ts';
 
 /**

@@ -9,7 +9,7 @@ import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { svdNodes, svdvalsNodes } from './rules.ts';
 import { adjoint } from '../../../ir/matrix.ts';
-import { batchOf, stacked, unstacked } from '../linalg/stack.ts';
+import { batchOf, stacked, unstacked } from '../matrices.ts';
 import { checkMatrices } from './stack.ts';
 
 /** @names linalg.LinalgSvdOptions */

@@ -29,14 +29,8 @@ import { recordMany } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
 import { apply, checkFloat, checkInteger, checkRank, show } from '../operand.ts';
-import {
-  checkReadable,
-  flattened,
-  readCount,
-  sizeOption,
-  type Sized,
-  type Unsized,
-} from '../select/count.ts';
+import { flattened, sizeOption, type Sized, type Unsized } from '../select/count.ts';
+import { checkReadable, readCount } from '../readable.ts';
 import { sliceAxis } from '../shape/layout.ts';
 import { scatterNode } from '../shape/scatter.ts';
 

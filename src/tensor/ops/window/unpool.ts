@@ -11,7 +11,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../elementwise/formula.ts';
-import { uniformOf } from '../creation/noise.ts';
+import { uniformOf } from '../../formula/noise.ts';
 import { apply, checkFloat, checkInteger, perAxis, show, type PerAxis } from '../operand.ts';
 import { sliceAxis } from '../shape/layout.ts';
 import { maximaOf, type Starts } from './adaptive.ts';

@@ -9,7 +9,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { cast } from '../elementwise/cast.ts';
 import { ge, le, logicalAnd, where } from '../elementwise/compare.ts';
-import { arange, onesLike } from './creation.ts';
+import { arange, onesLike } from '../creation/creation.ts';
 import { abs, clamp, floor, round } from '../elementwise/elementwise.ts';
 import { add, div, fmod, mul, remainder, sub } from '../elementwise/arithmetic.ts';
 import { gather } from '../shape/gather.ts';

@@ -1,13 +1,13 @@
 // Matrices of operands: what an operation of linear algebra may be given, and how axes before the
 // last two become a stack of matrices and come back.
 
-import { TensorError } from '../../../errors.ts';
-import { broadcast, reshape } from '../../../ir/build.ts';
-import { isComplex } from '../../../ir/dtype.ts';
-import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { broadcastShapes, sizeOf, type FixedShape } from '../../../ir/shape.ts';
-import type { Tensor } from '../../tensor.ts';
-import { show } from '../operand.ts';
+import { TensorError } from '../../errors.ts';
+import { broadcast, reshape } from '../../ir/build.ts';
+import { isComplex } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { broadcastShapes, sizeOf, type FixedShape } from '../../ir/shape.ts';
+import type { Tensor } from '../tensor.ts';
+import { show } from './operand.ts';
 
 /** Throws unless each is a matrix, or a stack of them, of floats or complex numbers, all of one dtype. @internal */
 export function checkMatrices(op: string, ...operands: readonly Tensor[]): void {

@@ -2,13 +2,13 @@
 // recorded, and their arithmetic. Words are a node, so a mask is made where it is used, and made
 // again in the backward pass, but never stored.
 
-import { add, binary, broadcast, cast, fullLike, mul, reshape, unary, where } from '../../../ir/build.ts';
-import type { DType } from '../../../ir/dtype.ts';
-import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { sizeOf } from '../../../ir/shape.ts';
-import { drawCounter } from '../../generator.ts';
-import { iota } from '../elementwise/formula.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import { add, binary, broadcast, cast, fullLike, mul, reshape, unary, where } from '../../ir/build.ts';
+import type { DType } from '../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { sizeOf } from '../../ir/shape.ts';
+import { drawCounter } from '../generator.ts';
+import { iota } from './elementwise.ts';
+import { sliceAxis } from './layout.ts';
 
 /** Uniform 32-bit words. @internal */
 export function words(b: GraphBuilder, shape: readonly number[]): Node {

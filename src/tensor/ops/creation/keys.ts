@@ -3,15 +3,15 @@
 // keys are words of Philox at counts that draws never reach (Salmon et al., 2011: words of one seed
 // at different counts are independent).
 
-import { showValue, TensorError } from '../errors.ts';
-import * as arg from '../ir/arguments.ts';
-import { cast, reshape } from '../ir/build.ts';
-import type { Node } from '../ir/graph.ts';
-import { aTensor, expectSynchronous } from './expect.ts';
-import { drawingBy, keyedWords, split } from './generator.ts';
-import { checkInteger, show } from './ops/operand.ts';
-import { fromHost, record } from './recording/record.ts';
-import { handleOf, Tensor } from './tensor.ts';
+import { showValue, TensorError } from '../../../errors.ts';
+import * as arg from '../../../ir/arguments.ts';
+import { cast, reshape } from '../../../ir/build.ts';
+import type { Node } from '../../../ir/graph.ts';
+import { aTensor, expectSynchronous } from '../../expect.ts';
+import { drawingBy, keyedWords, split } from '../../generator.ts';
+import { checkInteger, show } from '../operand.ts';
+import { fromHost, record } from '../../recording/record.ts';
+import { handleOf, Tensor } from '../../tensor.ts';
 
 /** The upper words of the counts that new keys are made at; draws would reach them after 2⁶⁴ numbers. */
 const SPLITTING = 0x8000_0000;
@@ -80,7 +80,7 @@ export function foldIn(key: Tensor, number: number | Tensor): Tensor<'u32'> {
   }) as Tensor<'u32'>;
 }
 
-/** Runs a draw by its own key, where it has one. */
+/** Runs a draw by its own key, where it has one. @internal */
 export function drawnBy<T>(op: string, key: Tensor | undefined, draw: () => T): T {
   if (key === undefined) return draw();
   checkKey(op, key);
