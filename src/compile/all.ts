@@ -14,6 +14,7 @@ import { slots as productsGpu } from './chunks/products-gpu.ts';
 import { slots as rare } from './chunks/rare.ts';
 import { slots as verifiers } from './chunks/verifiers.ts';
 import { slots as wasm } from './chunks/wasm.ts';
+import { slots as wasmFunctions } from './chunks/wasm-functions.ts';
 import { slots as wgsl } from './chunks/wgsl.ts';
 
 /** The slots that each chunk fills. */
@@ -28,6 +29,7 @@ export const slotsBy: Readonly<Record<Exclude<Chunk, 'compiler'>, readonly Slot<
   rare,
   verifiers,
   wasm,
+  'wasm-functions': wasmFunctions,
   wgsl,
 };
 

@@ -23,6 +23,7 @@ export type Chunk =
   | 'convolutions'
   | 'rare'
   | 'verifiers'
+  | 'wasm-functions'
   | TargetId;
 
 const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
@@ -38,6 +39,7 @@ const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
   wasm: () => import('./chunks/wasm.ts'),
   interpreter: () => import('./chunks/interpreter.ts'),
   verifiers: () => import('./chunks/verifiers.ts'),
+  'wasm-functions': () => import('./chunks/wasm-functions.ts'),
 };
 
 /**
@@ -86,6 +88,9 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
   conj: 'rare',
 };
 
+/** Operations that take or give angles. */
+const angleOps: ReadonlySet<Op> = new Set<Op>(['sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2']);
+
 /**
  * What compiling a graph needs beside its target's language; where no target is known yet, what it needs on each. `memory`:
  * within a budget.
@@ -99,6 +104,7 @@ export function chunksOf(
   if (check) needed.add('verifiers');
   if (memory) needed.add('rare');
   let computes = false;
+  let hasRareFunctions = false;
   const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
   for (const { op, dtype } of nodes) {
     const chunk = isElementwise(op) ? undefined : neededBy[op];
@@ -108,11 +114,13 @@ export function chunksOf(
     if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) === false)
       needed.add('rare');
     if (op === 'conv') needed.add('convolutions');
+    if (dtype === 'f64' || angleOps.has(op)) hasRareFunctions = true;
   }
   // Rare operations are computed by products and sums too, and loops and transforms by any number of products.
   const isRare = needed.has('rare');
   if (isRare || mayWeighScores(nodes)) needed.add('attention');
   if (isRare) needed.add('convolutions');
+  if (target?.machine === 'cpu' && (isRare || hasRareFunctions)) needed.add('wasm-functions');
   if (target !== undefined && (isRare || computes)) {
     needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
     if (target.matrixUnits !== undefined) needed.add('matrix-units');

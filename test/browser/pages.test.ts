@@ -20,16 +20,16 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 /** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
 const limits = {
   one: {
-    wasm: { bytes: 197_600, requests: 7 },
-    'webgpu:software': { bytes: 189_000, requests: 7 },
+    wasm: { bytes: 192_500, requests: 7 },
+    'webgpu:software': { bytes: 189_600, requests: 7 },
   },
   mlp: {
-    wasm: { bytes: 208_900, requests: 7 },
-    'webgpu:software': { bytes: 200_200, requests: 7 },
+    wasm: { bytes: 200_000, requests: 7 },
+    'webgpu:software': { bytes: 200_000, requests: 7 },
   },
   every: {
-    wasm: { bytes: 348_900, requests: 21 },
-    'webgpu:software': { bytes: 340_200, requests: 21 },
+    wasm: { bytes: 344_000, requests: 21 },
+    'webgpu:software': { bytes: 341_000, requests: 21 },
   },
 } as const satisfies Readonly<Record<PageName, Readonly<Record<string, Required<Bar>>>>>;
 

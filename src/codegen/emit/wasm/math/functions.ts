@@ -20,9 +20,23 @@ export interface Functions {
   readonly ofAngle: Partial<Record<LoopOp, OfAngle>>;
 }
 
-/** All functions on floats of one type. */
-export interface FloatFunctions {
-  readonly unary: Readonly<Record<Exclude<Math & UnaryOp, AngleOp>, OfOne>>;
-  readonly binary: Readonly<Record<Math & BinaryOp, OfTwo>>;
+type ArcOp = 'asin' | 'acos' | 'atan';
+
+/** Functions of angles, and those that give angles. */
+export interface AngleFunctions {
+  readonly unary: Readonly<Record<ArcOp, OfOne>>;
+  readonly binary: Readonly<Record<'atan2', OfTwo>>;
   readonly ofAngle: Readonly<Record<AngleOp, OfAngle>>;
+}
+
+/** All other functions on floats of one type. */
+export interface CommonFunctions {
+  readonly unary: Readonly<Record<Exclude<Math & UnaryOp, AngleOp | ArcOp>, OfOne>>;
+  readonly binary: Readonly<Record<Exclude<Math & BinaryOp, 'atan2'>, OfTwo>>;
+}
+
+/** All functions on floats of one type. */
+export interface FloatFunctions extends AngleFunctions, CommonFunctions {
+  readonly unary: AngleFunctions['unary'] & CommonFunctions['unary'];
+  readonly binary: AngleFunctions['binary'] & CommonFunctions['binary'];
 }

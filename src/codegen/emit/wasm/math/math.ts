@@ -8,34 +8,38 @@ import { byFormula } from '../../../../ir/formula.ts';
 import { elementwiseRows, givesBool, type ElementwiseOp } from '../../../../ir/ops.ts';
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../../../loop/loop.ts';
 import { operandsOf, withOperands } from '../../../loop/builder.ts';
-import type { FloatFunctions, Functions } from './functions.ts';
-import { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } from './angle.ts';
+import type { CommonFunctions, Functions } from './functions.ts';
 import type { Angle } from './reduced.ts';
-import { doubles } from './double.ts';
 import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './exp.ts';
 import { log, log1p, log2, pow } from './log.ts';
 import { mulhi } from './integer.ts';
+import { rareFunctions } from './rare.ts';
+import { mayBeExpanded } from '../needed.ts';
 import { isLong } from '../registers.ts';
 import { mod, roundBf16, roundF16, sign } from './round.ts';
 import { Draft, Terms } from './terms.ts';
 import { declaredIn, rewritten, statementsIn, valuesOf } from '../../../loop/walk.ts';
 
-const singles: FloatFunctions = {
-  unary: { sign, exp, exp2, expm1, log, log2, log1p, asin, acos, atan, sinh, cosh, tanh, erf },
-  binary: { pow, atan2 },
-  ofAngle: { sin, cos, tan },
+const common: CommonFunctions = {
+  unary: { sign, exp, exp2, expm1, log, log2, log1p, sinh, cosh, tanh, erf },
+  binary: { pow },
 };
 
-const functions: Readonly<Record<'f32' | 'f64', Functions>> = {
-  f32: { ...singles, unary: { ...singles.unary, roundF16, roundBf16 } },
-  f64: doubles,
-};
+const singles: Functions = { ...common, unary: { ...common.unary, roundF16, roundBf16 }, ofAngle: {} };
+
+const angleOps: ReadonlySet<LoopOp> = new Set<LoopOp>(['sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2']);
 
 /** Operations on integers. */
 const ofIntegers: Functions = { unary: { sign }, binary: { mulhi }, ofAngle: {} };
 
-function functionsOf(type: RegisterType): Functions {
-  return type === 'f32' || type === 'f64' ? functions[type] : ofIntegers;
+const none: Functions = { unary: {}, binary: {}, ofAngle: {} };
+
+/** The functions on a type that `op` is one of, if it is one. */
+function functionsFor(op: LoopOp, type: RegisterType): Functions {
+  if (type !== 'f32' && type !== 'f64') return ofIntegers;
+  if (!mayBeExpanded(op)) return none;
+  if (type === 'f64') return rareFunctions.value.doubles;
+  return angleOps.has(op) ? rareFunctions.value.angles : singles;
 }
 
 /** Whether the op's row has it written by its formula. */
@@ -50,7 +54,7 @@ export function isExpanded(op: LoopOp, type: RegisterType): boolean {
   if (op === 'mulhi') return isLong(type);
   if (op === 'mod' || op === 'fma') return isFloat;
   if (hasFormula(op)) return true;
-  const { unary, binary, ofAngle } = functionsOf(type);
+  const { unary, binary, ofAngle } = functionsFor(op, type);
   return type !== 'bool' && (op in unary || op in binary || op in ofAngle);
 }
 
@@ -148,7 +152,7 @@ class Expansion {
           this.#applied(m.op(name, parts, givesBool(name) ? 'bool' : undefined), draft, angles),
       });
     }
-    const table = functionsOf(a!.type);
+    const table = functionsFor(op, a!.type);
     const [one, two, turn] = [table.unary[op], table.binary[op], table.ofAngle[op]];
     if (one !== undefined) return one(m, a!);
     if (two !== undefined) return two(m, a!, b!);
@@ -170,7 +174,7 @@ class Expansion {
         quarter: draft.node(quarter),
       };
     }
-    const angle = reduceAngle(draft, 'angle', x);
+    const angle = rareFunctions.value.reduceAngle(draft, 'angle', x);
     if (name !== undefined) angles.set(name, angle);
     return angle;
   }

@@ -1,8 +1,8 @@
 // Roundings to 16-bit floats, signs, and the remainder, in operations that WebAssembly has.
 
 import type { Value } from '../../../loop/loop.ts';
-import { scale as scaleDouble } from './double-exp.ts';
 import { scale } from './log.ts';
+import { rareFunctions } from './rare.ts';
 import { Terms, type Draft } from './terms.ts';
 
 /** ±0 and NaN give 0. */
@@ -47,7 +47,11 @@ interface Mantissa {
  */
 const forms = {
   f32: { fraction: 23, minExponent: -126, scale },
-  f64: { fraction: 52, minExponent: -1022, scale: scaleDouble },
+  f64: {
+    fraction: 52,
+    minExponent: -1022,
+    scale: (m: Terms, x: Value, n: Value): Value => rareFunctions.value.scaleDouble(m, x, n),
+  },
 } as const;
 
 /**
