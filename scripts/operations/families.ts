@@ -29,7 +29,8 @@ export const families: readonly Family[] = [
       'One generator, Philox 4x32-10: the same seed gives the same numbers on every device, and a call draws when it is ' +
       'recorded. Samples of distributions are shaped by `sample(shape)`; their gradients go through `rsample`.',
     files: [
-      'creation/keys', 'creation/random',
+      'creation/keys',
+      'creation/random',
       'creation/dropout',
       'distributions/continuous',
       'distributions/discrete',
@@ -88,7 +89,8 @@ export const families: readonly Family[] = [
       'reduce/extremum',
       'reduce/summary',
       'spectral/norms',
-      'spectral/renorm', 'reduce/scan',
+      'spectral/renorm',
+      'reduce/scan',
       'reduce/difference',
       'reduce/axes',
     ],

@@ -8,15 +8,14 @@ import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { expectSynchronous } from './expect.ts';
+import { currentSession } from './session.ts';
 
 /** The 16-bit dtype of products. */
 export type AutocastType = 'f16' | 'bf16';
 
-let chosen: AutocastType | undefined;
-
 /** The dtype of products now; undefined outside of scopes. */
 export function autocastType(): AutocastType | undefined {
-  return chosen;
+  return currentSession().autocast;
 }
 
 const narrow: ReadonlySet<string> = new Set(
@@ -39,6 +38,7 @@ const wide: ReadonlySet<string> = new Set(
 
 /** The dtype that an operation takes operands of this common dtype in. */
 export function castedType(op: string, dtype: DType): DType {
+  const { autocast: chosen } = currentSession();
   if (chosen === undefined) return dtype;
   const isHalf = dtype === 'f16' || dtype === 'bf16';
   if ((isHalf || dtype === 'f32') && narrow.has(op)) return chosen;
@@ -51,12 +51,13 @@ export function castedType(op: string, dtype: DType): DType {
 
 /** Runs a function with products in this dtype, or with `undefined` outside of all scopes. */
 export function withAutocastType<T>(dtype: AutocastType | undefined, fn: () => T): T {
-  const before = chosen;
-  chosen = dtype;
+  const session = currentSession();
+  const before = session.autocast;
+  session.autocast = dtype;
   try {
     return fn();
   } finally {
-    chosen = before;
+    session.autocast = before;
   }
 }
 

@@ -25,14 +25,43 @@ import {
   recordedHandle,
   withGrad,
 } from './handle/recording.ts';
+import { Part } from './session.ts';
 import { Storage } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 
-let on = false;
-let isChecking = true;
-let isOpen = false;
-/** Whether the trace being made is one of `compile`, whose calls hand back what is assigned. */
-let isCompiling = false;
+/** What is checked in a session, and what the checks have found. */
+interface Checks {
+  /** What `setDebug` and `setChecks` were told. */
+  isDebugging: boolean;
+  isChecking: boolean;
+  /** Whether `unchecked` is running. */
+  isOpen: boolean;
+  /** Whether the trace being made is one of `compile`, whose calls hand back what is assigned. */
+  isCompiling: boolean;
+  /** The first fault that was seen; the next read tells it. */
+  fault: SinterError | undefined;
+  /** Watches outside of compiled functions, to be judged once. */
+  waiting: Due[];
+  /** Judgements that nobody has waited for. */
+  readonly settling: Set<Promise<void>>;
+  /**
+   * Watches in compiled functions, by the tensor that each call assigns the facts to; it lives as
+   * long as the program.
+   */
+  repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[];
+}
+
+const checks = new Part((): Checks => ({
+  isDebugging: false,
+  isChecking: true,
+  isOpen: false,
+  isCompiling: false,
+  fault: undefined,
+  waiting: [],
+  settling: new Set(),
+  repeated: [],
+}));
+
 /** Beyond so many facts that nobody has read, they are computed. */
 const mostWaiting = 256;
 
@@ -48,7 +77,7 @@ const takesChecks = takes<typeof setChecks>(['the argument', flag]);
  */
 export function setDebug(wanted: boolean): void {
   takesDebug('setDebug', wanted);
-  on = wanted;
+  checks.current.isDebugging = wanted;
 }
 
 /**
@@ -60,28 +89,30 @@ export function setDebug(wanted: boolean): void {
  */
 export function setChecks(wanted: boolean): void {
   takesChecks('setChecks', wanted);
-  isChecking = wanted;
+  checks.current.isChecking = wanted;
 }
 
 /** Runs `fn`, whose operations mean something where labels and indices are outside as well. */
 export function unchecked<T>(fn: () => T): T {
-  const before = isOpen;
-  isOpen = true;
+  const { current } = checks;
+  const before = current.isOpen;
+  current.isOpen = true;
   try {
     return fn();
   } finally {
-    isOpen = before;
+    current.isOpen = before;
   }
 }
 
 /** Whether operations recorded now are watched. */
 function isWatching(): boolean {
-  return on || isReference();
+  return checks.current.isDebugging || isReference();
 }
 
 /** Whether labels and indices of operations recorded now are checked. */
 function areIndicesChecked(): boolean {
-  return (isChecking || on) && !isOpen;
+  const { isChecking, isDebugging, isOpen } = checks.current;
+  return (isChecking || isDebugging) && !isOpen;
 }
 
 /** What operations recorded now are checked for: a trace holds for its own only. */
@@ -92,12 +123,13 @@ export function watching(): 'nothing' | 'indices' | 'values' | 'all' {
 
 /** Runs a trace of `compile`; what it watches is told at each call. */
 export function compiling<T>(trace: () => T): T {
-  const before = isCompiling;
-  isCompiling = true;
+  const { current } = checks;
+  const before = current.isCompiling;
+  current.isCompiling = true;
   try {
     return trace();
   } finally {
-    isCompiling = before;
+    current.isCompiling = before;
   }
 }
 
@@ -118,18 +150,6 @@ interface Watch {
 interface Due extends Watch {
   readonly facts: Handle;
 }
-
-/** The first fault that was seen; the next read tells it. */
-let fault: SinterError | undefined;
-/** Watches outside of compiled functions, to be judged once. */
-let waiting: Due[] = [];
-/** Judgements that nobody has waited for. */
-const settling = new Set<Promise<void>>();
-/**
- * Watches in compiled functions, by the tensor that each call assigns the facts to; it lives as
- * long as the program.
- */
-let repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[] = [];
 
 /**
  * Watches one operation: `make` gives facts of its operands, each a rank-0 node of one dtype.
@@ -158,7 +178,8 @@ export function watch(
 /** Facts of a function that is traced for something else than its calls reach nobody. */
 function isHidden(): boolean {
   const trace = outermostTrace();
-  return trace !== undefined && trace.found === undefined && !isCompiling && trace.checked === undefined;
+  if (trace === undefined || trace.found !== undefined || trace.checked !== undefined) return false;
+  return !checks.current.isCompiling;
 }
 
 function outermostTrace(): TraceScope | undefined {
@@ -198,8 +219,9 @@ function keep(known: Watch, facts: Tensor): void {
     return;
   }
   if (trace === undefined) {
-    waiting.push({ ...known, facts: handleOf(facts) });
-    if (waiting.length > mostWaiting) settleWaiting();
+    const { current } = checks;
+    current.waiting.push({ ...known, facts: handleOf(facts) });
+    if (current.waiting.length > mostWaiting) settleWaiting(current);
     return;
   }
   if (trace.checked !== undefined) {
@@ -214,7 +236,7 @@ function keep(known: Watch, facts: Tensor): void {
   // What an earlier call found stays until it is told.
   const all = known.isGreatest ? record([before, facts], (b, [x, y]) => binary(b, 'max', x!, y!)) : facts;
   before.assign(all);
-  repeated.push({ ...known, slot: new WeakRef(slot), seen: slot.version });
+  checks.current.repeated.push({ ...known, slot: new WeakRef(slot), seen: slot.version });
 }
 
 function outmostOf(b: GraphBuilder, distances: Node): Node {
@@ -254,7 +276,7 @@ export function watchRange(
 /** The next read tells a fault; a program by itself is not made with it. */
 function tell(found: SinterError | undefined): void {
   if (found !== undefined && outermostTrace()?.checked !== undefined) throw found;
-  fault ??= found;
+  checks.current.fault ??= found;
 }
 
 /** Has the device find the outmost integer. `place`: where the operation was recorded. */
@@ -277,18 +299,19 @@ function foldRange(
 /** Checks what a compiled function is called with, before it runs. */
 export function checkInput(value: Handle, range: IntegerRange, place: string): void {
   const storage = realise(value);
-  if (storage.seen !== undefined) fault ??= look(storage, range, place);
+  const { current } = checks;
+  if (storage.seen !== undefined) current.fault ??= look(storage, range, place);
   else {
     foldRange(new Tensor(value), range, place);
     // The function may be given the memory of its inputs.
-    realise(waiting.at(-1)!.facts);
+    realise(current.waiting.at(-1)!.facts);
   }
 }
 
 /** The same of a number. */
 export function checkNumber(value: number, range: IntegerRange, place: string): void {
   const found = Math.trunc(value);
-  if (found < range.start || found >= range.end) fault ??= outside(range, found, place);
+  if (found < range.start || found >= range.end) checks.current.fault ??= outside(range, found, place);
 }
 
 /** Watches floats that must lie in [0, 1]; NaN is for `detectAnomaly`. */
@@ -310,79 +333,82 @@ export function watchShares(op: string, what: string, x: Tensor): void {
 }
 
 /** What was watched since the last read. */
-function takeDue(): Due[] {
-  const due = waiting;
-  waiting = [];
+function takeDue(state: Checks): Due[] {
+  const due = state.waiting;
+  state.waiting = [];
   let hasDied = false;
-  for (const one of repeated) {
+  for (const one of state.repeated) {
     const facts = one.slot.deref();
     hasDied ||= facts === undefined;
     if (facts === undefined || facts.version === one.seen) continue;
     one.seen = facts.version;
     due.push({ ...one, facts });
   }
-  if (hasDied) repeated = repeated.filter(({ slot }) => slot.deref() !== undefined);
+  if (hasDied) state.repeated = state.repeated.filter(({ slot }) => slot.deref() !== undefined);
   return due;
 }
 
 /** Computes what waits, so that a program that never reads holds no more than that. */
-function settleWaiting(): void {
-  const due = waiting;
-  waiting = [];
+function settleWaiting(state: Checks): void {
+  const due = state.waiting;
+  state.waiting = [];
   for (const one of due) {
-    const judged = judge(one);
+    const judged = judge(state, one);
     if (judged === undefined) continue;
-    settling.add(judged);
-    void judged.finally(() => settling.delete(judged));
+    state.settling.add(judged);
+    void judged.finally(() => state.settling.delete(judged));
   }
 }
 
 /** Judges facts, now where they can be seen. */
-function judge(due: Due): Promise<void> | undefined {
+function judge(state: Checks, due: Due): Promise<void> | undefined {
   const storage = realise(due.facts);
   const { seen } = storage;
   if (seen !== undefined) {
-    judgeBytes(due, seen);
+    judgeBytes(state, due, seen);
     return undefined;
   }
   return storage.read().then(
-    (bytes) => judgeBytes(due, bytes),
+    (bytes) => judgeBytes(state, due, bytes),
     (error: unknown) => {
-      fault ??= error instanceof SinterError ? error : new SinterError('E_BUG', String(error));
+      state.fault ??= error instanceof SinterError ? error : new SinterError('E_BUG', String(error));
     },
   );
 }
 
-function judgeBytes({ facts, judge: told, count, isGreatest }: Due, bytes: Uint8Array): void {
+function judgeBytes(state: Checks, due: Due, bytes: Uint8Array): void {
+  const { facts, judge: told, count, isGreatest } = due;
   const { dtype, shape } = facts;
   const all = [...unpackBytes(bytes, dtype, shape).data];
   for (let at = 0; at < all.length; at += count) {
     const of = all.length === count ? '' : `example ${at / count}: `;
     const error = told(all.slice(at, at + count), of);
     if (error === undefined) continue;
-    fault ??= error;
-    return isGreatest ? forget(facts) : undefined;
+    state.fault ??= error;
+    return isGreatest ? forget(state, facts) : undefined;
   }
 }
 
 /** The calls to come are judged by themselves. */
-function forget(facts: Handle): void {
-  const one = repeated.find(({ slot }) => slot.deref() === facts);
+function forget(state: Checks, facts: Handle): void {
+  const one = state.repeated.find(({ slot }) => slot.deref() === facts);
   if (one === undefined) return;
   new Tensor(facts).assign(new Tensor(leafHandle(nothing(facts.dtype, facts.shape))));
   one.seen = facts.version;
 }
 
 /** Judges what was watched since the last read. Rejects with the first fault. */
-async function judgeAll(due: readonly Due[]): Promise<void> {
-  await Promise.all([...due.map(judge), ...settling]);
-  if (fault === undefined) return;
-  const told = fault;
-  fault = undefined;
+async function judgeAll(state: Checks, due: readonly Due[]): Promise<void> {
+  await Promise.all([...due.map((one) => judge(state, one)), ...state.settling]);
+  if (state.fault === undefined) return;
+  const told = state.fault;
+  state.fault = undefined;
   throw told;
 }
 
 onRead(() => {
-  const due = takeDue();
-  return due.length === 0 && fault === undefined && settling.size === 0 ? undefined : judgeAll(due);
+  const { current } = checks;
+  const due = takeDue(current);
+  const isClear = due.length === 0 && current.fault === undefined && current.settling.size === 0;
+  return isClear ? undefined : judgeAll(current, due);
 });

@@ -8,6 +8,7 @@ import { madeNumber, reshape } from '../ir/build.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
 import type { Handle, MappingScope, RandomWords, TraceScope } from './handle/handle.ts';
 import { builder, currentMapping, currentTrace, nodeFor } from './handle/recording.ts';
+import { Part } from './session.ts';
 
 /** A snapshot of the generator; JSON-serialisable. */
 export interface RngState {
@@ -17,10 +18,26 @@ export interface RngState {
   readonly counter: string;
 }
 
-let seed = entropy();
-let counter = 0n;
+/** A tensor of two words that draws take the place of the seed from, and how far they have come. */
+interface Keyed {
+  readonly key: Handle;
+  /** Functions that are traced inside draw by the generator's rules: they outlive the key. */
+  readonly trace: TraceScope | undefined;
+  /** The function that was being mapped where the key came into use. */
+  readonly mapping: MappingScope | undefined;
+  counter: bigint;
+}
 
-/** A start that differs from process to process. */
+interface Generator {
+  seed: bigint;
+  counter: bigint;
+  /** The key of the `withKey` that code runs in, if there is one. */
+  keyed: Keyed | undefined;
+}
+
+const generator = new Part((): Generator => ({ seed: entropy(), counter: 0n, keyed: undefined }));
+
+/** A start that differs from session to session. */
 function entropy(): bigint {
   const words = crypto.getRandomValues(new Uint32Array(2));
   return (BigInt(words[0]!) << 32n) | BigInt(words[1]!);
@@ -34,12 +51,14 @@ export function manualSeed(value: number | bigint): void {
   if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
     throw new TensorError('E_VALUE', 'manualSeed', `expects an integer, got ${showValue(value)}`);
   }
-  seed = BigInt.asUintN(64, BigInt(value));
-  counter = 0n;
+  const { current } = generator;
+  current.seed = BigInt.asUintN(64, BigInt(value));
+  current.counter = 0n;
 }
 
 /** The generator's state, for `restoreRngState`. */
 export function saveRngState(): RngState {
+  const { seed, counter } = generator.current;
   return { seed: String(seed), counter: String(counter) };
 }
 
@@ -53,23 +72,13 @@ export function restoreRngState(state: RngState): void {
     if (/^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n) return BigInt(text);
     throw new TensorError('E_VALUE', 'restoreRngState', `${name} is no 64-bit unsigned integer: ${text}`);
   };
-  [seed, counter] = [word('seed'), word('counter')];
+  const [seed, counter] = [word('seed'), word('counter')];
+  Object.assign(generator.current, { seed, counter });
 }
-
-/** A tensor of two words that draws take the place of the seed from, and how far they have come. */
-interface Keyed {
-  readonly key: Handle;
-  /** Functions that are traced inside draw by the generator's rules: they outlive the key. */
-  readonly trace: TraceScope | undefined;
-  /** The function that was being mapped where the key came into use. */
-  readonly mapping: MappingScope | undefined;
-  counter: bigint;
-}
-
-let keyed: Keyed | undefined;
 
 /** The key that draws are made by here. */
 function currentKey(): Keyed | undefined {
+  const { keyed } = generator.current;
   return keyed?.trace === currentTrace() ? keyed : undefined;
 }
 
@@ -80,12 +89,13 @@ export function isDrawingByKey(): boolean {
 
 /** Runs `fn` with draws by this key (u32, [2]) from count 0 on, whatever the generator's state. */
 export function drawingBy<T>(key: Handle, fn: () => T): T {
-  const before = keyed;
-  keyed = { key, trace: currentTrace(), mapping: currentMapping(), counter: 0n };
+  const { current } = generator;
+  const before = current.keyed;
+  current.keyed = { key, trace: currentTrace(), mapping: currentMapping(), counter: 0n };
   try {
     return fn();
   } finally {
-    keyed = before;
+    current.keyed = before;
   }
 }
 
@@ -104,7 +114,7 @@ export function drawCounter(n: number): RandomWords {
   const trace = currentTrace();
   if (trace !== undefined) return trace.draw(groups);
   const at = takeCounts(groups);
-  const [low, high] = split(seed);
+  const [low, high] = split(currentSeed());
   const [atLow, atHigh] = split(at);
   return [
     madeNumber(low, 'u32', 'low word of the seed'),
@@ -145,13 +155,14 @@ export function takeCompiledCounts(groups: bigint): bigint {
 
 /** Advances the counter; gives where it was. */
 export function takeCounts(groups: bigint): bigint {
-  const at = counter;
-  counter = BigInt.asUintN(64, counter + groups);
+  const { current } = generator;
+  const at = current.counter;
+  current.counter = BigInt.asUintN(64, at + groups);
   return at;
 }
 
 export function currentSeed(): bigint {
-  return seed;
+  return generator.current.seed;
 }
 
 /** Low and high 32 bits. */

@@ -2,14 +2,13 @@
 // between exactness and the speed of matrix units.
 
 import { showValue, TensorError } from '../errors.ts';
+import { currentSession } from './session.ts';
 
 /**
  * How products of f32 are computed: exactly, or with operands rounded to 11 bits where a device has
  * units for that.
  */
 export type MatmulPrecision = 'f32' | 'tf32';
-
-let chosen: MatmulPrecision = 'f32';
 
 /**
  * Chooses how matrix products and convolutions of f32 are computed. `'f32'`, the default, keeps all
@@ -25,10 +24,10 @@ export function setMatmulPrecision(precision: MatmulPrecision): void {
       `expects 'f32' or 'tf32': ${showValue(precision)}`,
     );
   }
-  chosen = precision;
+  currentSession().matmulPrecision = precision;
 }
 
 /** What was chosen last. */
 export function matmulPrecision(): MatmulPrecision {
-  return chosen;
+  return currentSession().matmulPrecision;
 }

@@ -1,6 +1,6 @@
-// Reports where nodes come from: while a witness is set, it is called with every node that a
-// builder makes, and with the node that this one replaces or is the derivative of. Without a
-// witness each function below costs one comparison.
+// Reports where nodes come from: each witness is called with every node that a builder makes, and
+// with the node that this one replaces or is the derivative of. Without a witness each function
+// below costs one comparison.
 
 import type { Node } from '../node.ts';
 
@@ -16,28 +16,28 @@ export interface Cause {
 /** Called with every node that is made; a node without a cause was recorded. */
 export type Witness = (node: Node, cause: Cause | undefined) => void;
 
-let witness: Witness | undefined;
+const witnesses = new Set<Witness>();
 let current: Cause | undefined;
 
-/** Runs `fn` and calls `listener` with every node that is made in it. */
-export function withWitness<T>(listener: Witness, fn: () => T): T {
-  const before = witness;
-  witness = listener;
+/** Calls `witness` with every node that is made, until the function that this gives is called. */
+export function onNode(witness: Witness): () => void {
+  witnesses.add(witness);
+  return () => void witnesses.delete(witness);
+}
+
+/** Runs `fn` and calls `witness` with every node that is made in it. */
+export function withWitness<T>(witness: Witness, fn: () => T): T {
+  const end = onNode(witness);
   try {
     return fn();
   } finally {
-    witness = before;
+    end();
   }
-}
-
-/** Calls `listener` with every node that is made from now on; undefined ends this. */
-export function setWitness(listener: Witness | undefined): void {
-  witness = listener;
 }
 
 /** Runs `make`, reporting the nodes it makes as caused by `of`. */
 export function onBehalf<T>(kind: Cause['kind'], of: Node, make: () => T): T {
-  if (witness === undefined) return make();
+  if (witnesses.size === 0) return make();
   const before = current;
   current = { kind, of };
   try {
@@ -47,7 +47,8 @@ export function onBehalf<T>(kind: Cause['kind'], of: Node, make: () => T): T {
   }
 }
 
-/** Reports a new node to the witness. */
+/** Reports a new node to the witnesses. */
 export function announce(node: Node): void {
-  witness?.(node, current);
+  if (witnesses.size === 0) return;
+  for (const witness of witnesses) witness(node, current);
 }

@@ -3,48 +3,54 @@
 
 import type { Node } from '../../ir/graph.ts';
 import { callOf, type CallSite } from '../../ir/call-site.ts';
-import { setWitness, type Cause } from '../../ir/origin/origin.ts';
+import { onNode, type Cause } from '../../ir/origin/origin.ts';
+import { currentSession, Part, type Session } from '../session.ts';
 
 /** Weak: nodes go with the graphs they are of. */
 const calls = new WeakMap<Node, CallSite>();
 const causes = new WeakMap<Node, Cause>();
-/** Nothing is recorded until anomaly detection is first switched on. */
-let everFollowed = false;
-let isFollowing = false;
+
+/** Ends the following of a session, while there is any. */
+const following = new Part((): { end: (() => void) | undefined } => ({ end: undefined }));
 
 /** Frames of a stack that are looked through for the user's line. */
 const deepest = 60;
-let usualDepth = 10;
 
-/** From now on the lines of recorded operations are kept, or, with `false`, no longer. */
-export function follow(on: boolean): void {
-  if (on === isFollowing) return;
-  isFollowing = on;
-  if (!on) {
-    Error.stackTraceLimit = usualDepth;
-    setWitness(undefined);
-    return;
-  }
-  everFollowed = true;
-  usualDepth = Error.stackTraceLimit;
-  Error.stackTraceLimit = deepest;
-  setWitness((node, cause) => {
+/** From now on the lines of operations recorded in a session are kept, or, with `false`, no longer. */
+export function follow(on: boolean, session: Session = currentSession()): void {
+  const state = following.of(session);
+  if (on === (state.end !== undefined)) return;
+  state.end?.();
+  state.end = on ? begin(session) : undefined;
+}
+
+function begin(session: Session): () => void {
+  return onNode((node, cause) => {
+    if (currentSession() !== session) return;
     if (cause !== undefined) causes.set(node, cause);
     else if (node.op !== 'parameter' && node.op !== 'constant') {
-      const call = callOf(new Error().stack ?? '');
+      const call = callOf(stackHere());
       calls.set(node, { ...call, op: call.op ?? node.op });
     }
   });
 }
 
-/** Whether lines are being kept. */
-export function following(): boolean {
-  return isFollowing;
+function stackHere(): string {
+  const usual = Error.stackTraceLimit;
+  Error.stackTraceLimit = deepest;
+  const { stack = '' } = new Error();
+  Error.stackTraceLimit = usual;
+  return stack;
+}
+
+/** Whether lines are being kept in this session. */
+export function isFollowing(): boolean {
+  return following.current.end !== undefined;
 }
 
 /** Whether this node was recorded while they were. */
 export function isFollowed(node: Node): boolean {
-  return everFollowed && (calls.has(node) || causes.has(node));
+  return calls.has(node) || causes.has(node);
 }
 
 /** The call that a node was recorded in, or whose derivative it carries. */

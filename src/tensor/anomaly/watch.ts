@@ -7,8 +7,9 @@ import { interpreter } from '../../compile/slots.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { isCallable } from '../../ir/arguments.ts';
 import type { Node } from '../../ir/graph.ts';
+import { currentSession } from '../session.ts';
 import { judge } from './judge.ts';
-import { follow, following, isFollowed } from './trail.ts';
+import { follow, isFollowed, isFollowing } from './trail.ts';
 import type { Watched } from './watched.ts';
 
 /**
@@ -28,25 +29,26 @@ export function detectAnomaly<T>(what: boolean | (() => T)): T | undefined {
     const problem = `expects true, false or a function, got ${showValue(what)}`;
     throw new TensorError('E_VALUE', 'detectAnomaly', problem);
   }
-  const before = following();
+  const session = currentSession();
+  const before = isFollowing();
   follow(true);
   let result: T;
   try {
     result = what();
   } catch (error) {
-    follow(before);
+    follow(before, session);
     throw error;
   }
   if (!(result instanceof Promise)) {
-    follow(before);
+    follow(before, session);
     return result;
   }
-  return result.finally(() => follow(before)) as T;
+  return result.finally(() => follow(before, session)) as T;
 }
 
 /** Whether the computation of these nodes is to be looked at. */
 export function isWatched(nodes: Iterable<Node>): boolean {
-  if (following()) return true;
+  if (isFollowing()) return true;
   for (const node of nodes) if (isFollowed(node)) return true;
   return false;
 }

@@ -11,10 +11,9 @@ export type FenceId = number & { readonly [fence]: true };
 /** Stands for no fence; no fence has it. */
 export const noFence: FenceId = 0 as FenceId;
 
-let fences = 0;
-
 /** A point after which some work is done. */
 export class Fence {
+  static #made = 0;
   readonly id: FenceId;
   readonly #done: Promise<void>;
   #signalled = false;
@@ -26,7 +25,7 @@ export class Fence {
       const hint = 'new Fence(queue.onSubmittedWorkDone()), Fence.after(device)';
       throw new TensorError('E_VALUE', 'Fence', `expects a promise of work, got ${showValue(work)}`, hint);
     }
-    this.id = ++fences as FenceId;
+    this.id = ++Fence.#made as FenceId;
     this.#done = Promise.resolve(work).then(
       () => void (this.#signalled = true),
       (error: unknown) => {

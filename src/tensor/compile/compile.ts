@@ -10,7 +10,7 @@ import type { TuneOptions } from '../../tune/tune.ts';
 import { handlesOf } from '../trace/argument.ts';
 import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../realise/executable.ts';
-import { following } from '../anomaly/trail.ts';
+import { isFollowing } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
 import { numberTensor } from '../recording/record.ts';
 import { currentMapping, currentTrace } from '../handle/recording.ts';
@@ -121,7 +121,7 @@ export function compile<A extends unknown[], R>(
         throw new TensorError('E_VALUE', 'compile', `there is no argument ${index} to donate`);
     }
     // While anomalies are looked for, every operation is recorded where it is called.
-    if (currentTrace() !== undefined || currentMapping() !== undefined || following()) {
+    if (currentTrace() !== undefined || currentMapping() !== undefined || isFollowing()) {
       const flat = flatten(args, 'compile');
       handlesOf(flat.leaves);
       return inlined(callable, flat) as R;

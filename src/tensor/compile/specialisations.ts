@@ -13,6 +13,7 @@ import { parameterNames } from '../trace/parameter-names.ts';
 import { gradEnabled } from '../handle/recording.ts';
 import { about, areCompilesWatched } from '../report/compiles.ts';
 import { differenceOf } from '../report/reason.ts';
+import { currentSession } from '../session.ts';
 import { traceFlat } from '../trace/trace-function.ts';
 import type { Declared } from '../sizes/dim.ts';
 import { Varying } from '../sizes/varying.ts';
@@ -33,6 +34,8 @@ interface Specialisation {
   readonly autocast: AutocastType | undefined;
   /** How often hooks and dtypes had changed (layer/changes.ts). */
   readonly changes: number;
+  /** The number of the session that it was made in: what it watches is told there. */
+  readonly session: number;
   readonly compiled: Compiled;
 }
 
@@ -80,7 +83,8 @@ export class Specialisations {
         found.gradEnabled === gradEnabled() &&
         found.watching === watching() &&
         found.autocast === autocastType() &&
-        found.changes === changes()
+        found.changes === changes() &&
+        found.session === currentSession().number
           ? leavesLike(found.face, args)
           : undefined;
       if (leaves === undefined) continue;
@@ -120,6 +124,7 @@ export class Specialisations {
       watching: watching(),
       autocast: autocastType(),
       changes: changes(),
+      session: currentSession().number,
       compiled,
     });
     // What an earlier count of changes left behind matches nothing any more.
@@ -157,6 +162,7 @@ export class Specialisations {
       if (leaves === undefined) continue;
       if (known.gradEnabled !== gradEnabled()) continue;
       if (known.autocast !== autocastType()) return 'it was called in another precision (autocast) before';
+      if (known.session !== currentSession().number) return 'it was called in another session before';
       if (known.changes !== changes()) return 'hooks of a layer or the dtype of a tensor have changed';
       return known.compiled.whyNot(handles, leaves, (leaf) => names[leaf]!) ?? 'the same arguments as before';
     }

@@ -5,15 +5,41 @@
 // (union-find), and groups are joined when a graph that connects them is recorded.
 
 import type { Node } from '../../ir/graph.ts';
-import type { Handle } from './handle.ts';
+import type { Aside, Handle } from './handle.ts';
+import { recorded, type Recorded } from './recorded.ts';
 import type { Storage } from '../storage/storage.ts';
+
+class Held extends WeakRef<Handle> implements Aside {
+  readonly #among: Set<Aside>;
+
+  constructor(handle: Handle, among: Set<Aside>) {
+    super(handle);
+    this.#among = among;
+    among.add(this);
+    forgotten.register(handle, this);
+  }
+
+  leave(): void {
+    this.#among.delete(this);
+  }
+
+  get isThere(): boolean {
+    return this.#among.has(this);
+  }
+}
+
+/** What the values of a group are computed from, and the session that they wait in. */
+interface Reads {
+  readonly storages: Storage[];
+  readonly state: Recorded;
+}
 
 /** Values that are computed together, should one of them be asked for. */
 export class Group {
   #parent: Group | undefined = undefined;
-  #handles: WeakRef<Handle>[] = [];
-  /** What the values are computed from. In an array of its own, which outlives the group. */
-  readonly #reads: Storage[] = [];
+  #handles: Held[] = [];
+  /** An object of its own, which outlives the group. */
+  readonly #reads: Reads = { storages: [], state: recorded() };
   #isOpen = true;
 
   constructor() {
@@ -38,17 +64,15 @@ export class Group {
   }
 
   add(handle: Handle): void {
-    const held = new WeakRef(handle);
+    const held = new Held(handle, this.#reads.state.aside);
     handle.aside = held;
-    waiting.add(held);
-    forgotten.register(handle, held);
     this.#handles.push(held);
   }
 
   /** Notes that its values need this one. */
   read(storage: Storage): void {
     storage.readers += 1;
-    this.#reads.push(storage);
+    this.#reads.storages.push(storage);
   }
 
   /** Two groups become one; gives it. */
@@ -56,10 +80,10 @@ export class Group {
     const [one, two] = [this.root, other.root];
     if (one === two) return one;
     const [large, small] = one.#handles.length < two.#handles.length ? [two, one] : [one, two];
-    for (const held of small.#handles) if (waiting.has(held)) large.#handles.push(held);
-    for (const storage of small.#reads) large.#reads.push(storage);
+    for (const held of small.#handles) if (held.isThere) large.#handles.push(held);
+    for (const storage of small.#reads.storages) large.#reads.storages.push(storage);
     small.#handles = [];
-    small.#reads.length = 0;
+    small.#reads.storages.length = 0;
     small.#parent = large;
     return large;
   }
@@ -76,27 +100,25 @@ export class Group {
 }
 
 const groups = new WeakMap<Node, Group>();
-/** The values that are aside and that the program still holds, oldest first. */
-const waiting = new Set<WeakRef<Handle>>();
-const forgotten = new FinalizationRegistry<WeakRef<Handle>>((held) => waiting.delete(held));
+/** Of values that the program has dropped, how they were held. */
+const forgotten = new FinalizationRegistry<Aside>((held) => held.leave());
 /** Of groups that nothing refers to any more, what they would have read. */
-const collected = new FinalizationRegistry<Storage[]>(release);
-
-let unread: Storage[] = [];
+const collected = new FinalizationRegistry<Reads>(release);
 
 /** Values that nothing aside reads any more since this was asked last. */
 export function takeUnread(): Storage[] {
-  const found = unread;
-  unread = [];
+  const state = recorded();
+  const found = state.unread;
+  state.unread = [];
   return found;
 }
 
-function release(reads: Storage[]): void {
-  for (const storage of reads) {
+function release({ storages, state: { unread } }: Reads): void {
+  for (const storage of storages) {
     storage.readers -= 1;
     if (storage.readers === 0) unread.push(storage);
   }
-  reads.length = 0;
+  storages.length = 0;
 }
 
 /** The group that the node's value would be computed with. */
@@ -112,21 +134,21 @@ export function bindGroup(node: Node, group: Group): void {
 /** The value is pending no more, or no more aside. */
 export function takeBack(handle: Handle): void {
   if (handle.aside === undefined) return;
-  waiting.delete(handle.aside);
+  handle.aside.leave();
   handle.aside = undefined;
 }
 
 /** How many values are aside. */
 export function asideCount(): number {
-  return waiting.size;
+  return recorded().aside.size;
 }
 
 /** The oldest value that is aside. */
 export function oldestAside(): Handle | undefined {
-  for (const held of waiting) {
+  for (const held of recorded().aside) {
     const handle = held.deref();
     if (handle !== undefined) return handle;
-    waiting.delete(held);
+    held.leave();
   }
   return undefined;
 }

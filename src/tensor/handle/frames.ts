@@ -3,29 +3,18 @@
 // Kept by the Proxy around each layer (layer/watch.ts).
 
 import type { Handle } from './handle.ts';
+import { recorded, type OuterCall } from './recorded.ts';
 
-/** The call of a layer that no other layer made. */
-export interface OuterCall {
-  readonly layer: object;
-  readonly args: readonly unknown[];
-  /** Leaves that were made while it ran. */
-  readonly made: WeakSet<Handle>;
-  /** The tensors among the arguments; undefined until they are first needed. */
-  given: ReadonlySet<Handle> | undefined;
-}
-
-/** The layers called, outermost first. */
-const layers: object[] = [];
-let outer: OuterCall | undefined;
+export type { OuterCall } from './recorded.ts';
 
 /** The outermost call; undefined outside of layers. */
 export function outerCall(): OuterCall | undefined {
-  return outer;
+  return recorded().outerCall;
 }
 
 /** The layer whose method was called last, and runs. */
 export function innermostLayer(): object | undefined {
-  return layers.at(-1);
+  return recorded().layers.at(-1);
 }
 
 /**
@@ -33,19 +22,21 @@ export function innermostLayer(): object | undefined {
  * that waits, what is before its first `await` belongs to the frame.
  */
 export function enter(layer: object, args: readonly unknown[]): OuterCall | undefined {
-  const before = outer;
-  outer ??= { layer, args, made: new WeakSet(), given: undefined };
-  layers.push(layer);
+  const state = recorded();
+  const before = state.outerCall;
+  state.outerCall ??= { layer, args, made: new WeakSet(), given: undefined };
+  state.layers.push(layer);
   return before;
 }
 
 /** The method called last has ended. */
 export function leave(before: OuterCall | undefined): void {
-  layers.pop();
-  outer = before;
+  const state = recorded();
+  state.layers.pop();
+  state.outerCall = before;
 }
 
 /** The value has become a leaf, which gradients are accumulated in. */
 export function noteLeaf(handle: Handle): void {
-  outer?.made.add(handle);
+  recorded().outerCall?.made.add(handle);
 }

@@ -110,6 +110,12 @@ export interface GivenNumber {
   in(dtype: DType): Handle;
 }
 
+/** How a value is held while it waits aside (realise/aside.ts). */
+export interface Aside extends WeakRef<Handle> {
+  /** It waits there no more. */
+  leave(): void;
+}
+
 export class Handle {
   /** Only `convertHandle` changes it. */
   dtype: DType;
@@ -151,7 +157,7 @@ export class Handle {
   passed: { readonly entry: Structure; readonly position: number } | undefined = undefined;
 
   /** How it is held while it is pending and a flush has passed over it (handle/aside.ts). */
-  aside: WeakRef<Handle> | undefined = undefined;
+  aside: Aside | undefined = undefined;
 
   constructor(value: Node | Storage, trace: TraceScope | undefined) {
     const isComputed = value instanceof Storage;

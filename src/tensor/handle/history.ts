@@ -3,29 +3,29 @@
 
 import { isInexact } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
+import { recorded } from './recorded.ts';
 
 /**
- * Nodes that a derivative being taken right now is with respect to; what reaches them can be
+ * Whether a derivative being taken right now is with respect to this node; what reaches it can be
  * differentiated again.
  */
-const open = new Set<Node>();
-
 export function isOpen(node: Node): boolean {
-  return open.has(node);
+  return recorded().differentiated.has(node);
 }
 
 /** Whether a derivative is being taken right now. */
 export function isDifferentiating(): boolean {
-  return open.size > 0;
+  return recorded().differentiated.size > 0;
 }
 
 /** Runs `fn` while a derivative is taken with respect to these nodes. */
 export function withOpen<T>(nodes: readonly Node[], fn: () => T): T {
-  for (const node of nodes) open.add(node);
+  const { differentiated } = recorded();
+  for (const node of nodes) differentiated.add(node);
   try {
     return fn();
   } finally {
-    for (const node of nodes) open.delete(node);
+    for (const node of nodes) differentiated.delete(node);
   }
 }
 

@@ -10,8 +10,8 @@ import type { Handle } from './handle.ts';
 import { storageOf } from './leaf.ts';
 import { canonical, dropPending, pendingHandles, attachIfComputed } from './recording.ts';
 import type { Lost, Storage } from '../storage/storage.ts';
-
-let retainedMemoryLimit = 256 * 2 ** 20;
+import { Part, sessions } from '../session.ts';
+import { recorded } from './recorded.ts';
 
 interface Retained {
   readonly storage: WeakRef<Storage>;
@@ -19,18 +19,35 @@ interface Retained {
   readonly why: Lost;
 }
 
-/** Values without an owner that something recorded earlier may still need, oldest first. */
-let retained: Retained[] = [];
-let retainedBytes = 0;
-/** Values that are given up as soon as no pending result reads them. */
-let condemned: { readonly storage: Storage; readonly why: Lost }[] = [];
-let condemnedBytes = 0;
-/** The two lists are swept above these lengths and this size. */
+/** What a session has given up and not freed. */
+interface GivenUp {
+  /** Bytes of `retained`, at most. */
+  retainedMemoryLimit: number;
+  /** Values without an owner that something recorded earlier may still need, oldest first. */
+  retained: Retained[];
+  retainedBytes: number;
+  /** Values that are given up as soon as no pending result reads them. */
+  condemned: { readonly storage: Storage; readonly why: Lost }[];
+  condemnedBytes: number;
+  /** The two lists are swept above these lengths and this size. */
+  retainedSweepLength: number;
+  condemnedSweepLength: number;
+  condemnedSweepBytes: number;
+}
+
 const minSweepLength = 256;
 const minSweepBytes = 16 * 2 ** 20;
-let retainedSweepLength = minSweepLength;
-let condemnedSweepLength = minSweepLength;
-let condemnedSweepBytes = minSweepBytes;
+
+const givenUp = new Part((): GivenUp => ({
+  retainedMemoryLimit: 256 * 2 ** 20,
+  retained: [],
+  retainedBytes: 0,
+  condemned: [],
+  condemnedBytes: 0,
+  retainedSweepLength: minSweepLength,
+  condemnedSweepLength: minSweepLength,
+  condemnedSweepBytes: minSweepBytes,
+}));
 
 /**
  * Bytes of values that `assign` replaced or `dispose` gave up which are kept for what was recorded
@@ -42,15 +59,17 @@ export function setRetainedMemoryLimit(bytes: number): number {
     const problem = `expects a number of bytes, got ${showValue(bytes)}`;
     throw new TensorError('E_VALUE', 'setRetainedMemoryLimit', problem);
   }
-  const before = retainedMemoryLimit;
-  retainedMemoryLimit = bytes;
+  const { current } = givenUp;
+  const before = current.retainedMemoryLimit;
+  current.retainedMemoryLimit = bytes;
   return before;
 }
 
 /** Notes that no tensor refers to this value any more; `reclaim` frees it. */
 export function giveUp(storage: Storage, why: Lost): void {
-  condemned.push({ storage, why });
-  condemnedBytes += storage.bytes;
+  const { current } = givenUp;
+  current.condemned.push({ storage, why });
+  current.condemnedBytes += storage.bytes;
 }
 
 /**
@@ -63,48 +82,54 @@ export function reclaim(): void {
     storage.doomed = undefined;
     if (doomed !== undefined) giveUp(storage, doomed);
   }
-  if (condemned.length === 0 && retainedBytes <= retainedMemoryLimit) return;
+  const { current } = givenUp;
+  if (current.condemned.length === 0 && !isOverLimit(current)) return;
   const isNeeded = neededByPending();
-  const before = condemned;
-  condemned = [];
-  condemnedBytes = 0;
+  const before = current.condemned;
+  current.condemned = [];
+  current.condemnedBytes = 0;
   for (const { storage, why } of before) {
     if (storage.owners > 0 || storage.lost !== undefined) continue;
     // Pending values set aside may never be read: the last group to be collected releases what they
     // read.
     if (storage.readers > 0) storage.doomed = why;
     else if (isNeeded(storage)) giveUp(storage, why);
-    else if (storage.lingering) keepForLate(storage, why);
+    else if (storage.lingering) keepForLate(current, storage, why);
     else storage.lose(why);
   }
-  condemnedSweepLength = Math.max(minSweepLength, 2 * condemned.length);
-  condemnedSweepBytes = Math.max(minSweepBytes, 2 * condemnedBytes);
-  if (retainedBytes > retainedMemoryLimit) evict(isNeeded);
+  current.condemnedSweepLength = Math.max(minSweepLength, 2 * current.condemned.length);
+  current.condemnedSweepBytes = Math.max(minSweepBytes, 2 * current.condemnedBytes);
+  if (isOverLimit(current)) evict(current, isNeeded);
+}
+
+function isOverLimit({ retainedBytes, retainedMemoryLimit }: GivenUp): boolean {
+  return retainedBytes > retainedMemoryLimit;
 }
 
 /** As `reclaim`, when there is little to look through or much to win. */
 export function reclaimSoon(): void {
+  const { condemned, condemnedBytes, condemnedSweepLength, condemnedSweepBytes } = givenUp.current;
   const isMuch = condemned.length > condemnedSweepLength || condemnedBytes > condemnedSweepBytes;
   if (isMuch || pendingHandles().size === 0) reclaim();
 }
 
-function keepForLate(storage: Storage, why: Lost): void {
-  retained.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
-  retainedBytes += storage.bytes;
-  if (retained.length <= retainedSweepLength) return;
-  const alive = retained.filter((item) => ownerless(item) !== undefined);
-  for (const { bytes } of retained) retainedBytes -= bytes;
-  for (const { bytes } of alive) retainedBytes += bytes;
-  retained = alive;
-  retainedSweepLength = Math.max(minSweepLength, 2 * alive.length);
+function keepForLate(state: GivenUp, storage: Storage, why: Lost): void {
+  state.retained.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
+  state.retainedBytes += storage.bytes;
+  if (state.retained.length <= state.retainedSweepLength) return;
+  const alive = state.retained.filter((item) => ownerless(item) !== undefined);
+  for (const { bytes } of state.retained) state.retainedBytes -= bytes;
+  for (const { bytes } of alive) state.retainedBytes += bytes;
+  state.retained = alive;
+  state.retainedSweepLength = Math.max(minSweepLength, 2 * alive.length);
 }
 
 /** Frees the oldest values over the budget that no pending result reads. */
-function evict(isNeeded: (storage: Storage) => boolean): void {
-  retained = retained.filter((item) => {
+function evict(state: GivenUp, isNeeded: (storage: Storage) => boolean): void {
+  state.retained = state.retained.filter((item) => {
     const storage = ownerless(item);
-    if (storage !== undefined && (retainedBytes <= retainedMemoryLimit || isNeeded(storage))) return true;
-    retainedBytes -= item.bytes;
+    if (storage !== undefined && (!isOverLimit(state) || isNeeded(storage))) return true;
+    state.retainedBytes -= item.bytes;
     storage?.lose(item.why);
     return false;
   });
@@ -129,11 +154,13 @@ export function disposeHandle(handle: Handle): void {
   reclaim();
 }
 
-/** Tells the realised values that pending results are computed from. */
+/** Tells the realised values that pending results are computed from, in whichever session they wait. */
 export function neededByPending(): (storage: Storage) => boolean {
   const found = new Set<Storage>();
   const seen = new Set<Node>();
-  const stack = [...pendingHandles()].map((handle) => canonical(handle.node));
+  const stack = sessions().flatMap((session) =>
+    Array.from(recorded(session).pending, (handle) => canonical(handle.node)),
+  );
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (seen.has(node)) continue;
     seen.add(node);

@@ -9,62 +9,40 @@ import { isView } from '../../ir/ops.ts';
 import { takeBack } from './aside.ts';
 import { Handle, showHandle, type MappingScope, type TraceScope } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
+import { recorded } from './recorded.ts';
 import type { Storage } from '../storage/storage.ts';
-
-interface Recording {
-  builder: GraphBuilder;
-  /**
-   * Pending values since the last flush, in the order they were recorded; handle/aside.ts has the
-   * older ones.
-   */
-  pending: Set<Handle>;
-  gradEnabled: boolean;
-  /** The function being traced by `compile`, if one is. */
-  trace: TraceScope | undefined;
-  /** The function being mapped by `vmap`, if one is. */
-  mapping: MappingScope | undefined;
-  /** Whether values are recorded that no flush need compute on their own. */
-  scratch: boolean;
-}
-
-const state: Recording = {
-  builder: new GraphBuilder(),
-  pending: new Set(),
-  gradEnabled: true,
-  trace: undefined,
-  mapping: undefined,
-  scratch: false,
-};
 
 const leaves = new WeakMap<Node, Handle>();
 const spent = new WeakSet<Node>();
 
 /** The builder that operations are recorded with now. */
 export function builder(): GraphBuilder {
-  return state.trace?.builder ?? state.builder;
+  const { trace, builder: own } = recorded();
+  return trace === undefined ? own : trace.builder;
 }
 
 /** Starts a new interning table; nodes of the old one stay valid. */
 export function renewBuilder(): void {
-  state.builder = new GraphBuilder();
+  recorded().builder = new GraphBuilder();
 }
 
 /** Values recorded outside `compile` that no flush has computed or passed over, oldest first. */
 export function pendingHandles(): ReadonlySet<Handle> {
-  return state.pending;
+  return recorded().pending;
 }
 
 /** Adds a value that waits for a flush; one example of what is mapped never does. */
 export function addPending(handle: Handle): void {
-  if (state.mapping?.own.has(handle) === true) return;
+  const { mapping, pending } = recorded();
+  if (mapping?.own.has(handle) === true) return;
   takeBack(handle);
-  state.pending.add(handle);
+  pending.add(handle);
 }
 
 /** Removes a value that no flush need compute on its own. */
 export function dropPending(handle: Handle): void {
   takeBack(handle);
-  state.pending.delete(handle);
+  recorded().pending.delete(handle);
 }
 
 /**
@@ -73,7 +51,7 @@ export function dropPending(handle: Handle): void {
  * (measured: 60 KB a step).
  */
 export function setPending(handles: Iterable<Handle>): void {
-  state.pending = new Set(handles);
+  recorded().pending = new Set(handles);
 }
 
 /**
@@ -81,21 +59,22 @@ export function setPending(handles: Iterable<Handle>): void {
  * it records is computed for its own sake, or keeps old values alive.
  */
 export function assigning<T>(fn: () => T): T {
-  if (state.trace !== undefined) return withGrad(false, fn);
-  const before = new Set(state.pending);
+  if (currentTrace() !== undefined) return withGrad(false, fn);
+  const before = new Set(pendingHandles());
   try {
     return withGrad(false, fn);
   } finally {
-    setPending([...state.pending].filter((handle) => handle.keep || handle.late || before.has(handle)));
+    setPending([...pendingHandles()].filter((handle) => handle.keep || handle.late || before.has(handle)));
   }
 }
 
 export function currentTrace(): TraceScope | undefined {
-  return state.trace;
+  return recorded().trace;
 }
 
 /** Runs `fn` with operations recorded into `trace`, or outside of any. */
 export function withTrace<T>(trace: TraceScope | undefined, fn: () => T): T {
+  const state = recorded();
   const outer = state.trace;
   state.trace = trace;
   try {
@@ -106,11 +85,12 @@ export function withTrace<T>(trace: TraceScope | undefined, fn: () => T): T {
 }
 
 export function currentMapping(): MappingScope | undefined {
-  return state.mapping;
+  return recorded().mapping;
 }
 
 /** Runs `fn` as the function that is mapped (or none), or as part of the one around it. */
 export function withMapping<T>(mapping: MappingScope | undefined, fn: () => T): T {
+  const state = recorded();
   const outer = state.mapping;
   state.mapping = mapping;
   try {
@@ -122,6 +102,7 @@ export function withMapping<T>(mapping: MappingScope | undefined, fn: () => T): 
 
 /** Runs `fn`: what it records is computed only where something else asks for it. */
 export function inScratch<T>(fn: () => T): T {
+  const state = recorded();
   const outer = state.scratch;
   state.scratch = true;
   try {
@@ -136,7 +117,7 @@ export function inScratch<T>(fn: () => T): T {
  * for one example, of which there are many.
  */
 export function checkOwn(handle: Handle, op: string): void {
-  const { mapping } = state;
+  const { mapping } = recorded();
   if (mapping === undefined || mapping.own.has(handle)) return;
   throw new TensorError(
     'E_STATE',
@@ -147,11 +128,12 @@ export function checkOwn(handle: Handle, op: string): void {
 }
 
 export function gradEnabled(): boolean {
-  return state.gradEnabled;
+  return recorded().gradEnabled;
 }
 
 /** Runs `fn` with gradient tracking on or off. */
 export function withGrad<T>(on: boolean, fn: () => T): T {
+  const state = recorded();
   const before = state.gradEnabled;
   state.gradEnabled = on;
   try {
@@ -185,18 +167,19 @@ export function isSpent(node: Node): boolean {
 /** A realised value that operations can read. */
 export function leafHandle(storage: Storage): Handle {
   const handle = new Handle(storage, undefined);
-  state.mapping?.own.add(handle);
+  currentMapping()?.own.add(handle);
   attach(handle, storage);
   return handle;
 }
 
 /** A handle of a recorded node, pending unless the node has been computed already. */
 export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
-  const handle = new Handle(node, state.trace);
+  const { trace, mapping, scratch, pending } = recorded();
+  const handle = new Handle(node, trace);
   handle.requiresGrad = requiresGrad;
-  state.mapping?.own.add(handle);
-  if (state.trace === undefined && !attachIfComputed(handle) && !state.scratch && !isFree(canonical(node)))
-    state.pending.add(handle);
+  mapping?.own.add(handle);
+  if (trace === undefined && !attachIfComputed(handle) && !scratch && !isFree(canonical(node)))
+    pending.add(handle);
   return handle;
 }
 
@@ -245,7 +228,10 @@ export function checkUsable(handle: Handle, op: string): void {
 
 /** As `currentHandle`, without asking whether the value can be used. */
 export function currentHandleUnchecked(handle: Handle): Handle {
-  const { trace } = state;
+  return within(recorded().trace, handle);
+}
+
+function within(trace: TraceScope | undefined, handle: Handle): Handle {
   if (trace === undefined || handle.trace === trace || !trace.encloses(handle.trace)) return handle;
   return trace.standIn(handle);
 }
@@ -255,7 +241,7 @@ export function currentHandleUnchecked(handle: Handle): Handle {
  * by it.
  */
 export function seen(handle: Handle): Handle {
-  return state.trace?.met(handle) ?? handle;
+  return currentTrace()?.met(handle) ?? handle;
 }
 
 /**
@@ -265,8 +251,9 @@ export function seen(handle: Handle): Handle {
  */
 export function currentHandle(handle: Handle, op: string = 'read'): Handle {
   checkUsable(handle, op);
-  const at = currentHandleUnchecked(handle);
-  if (at.trace === state.trace) return at;
+  const { trace } = recorded();
+  const at = within(trace, handle);
+  if (at.trace === trace) return at;
   throw new TensorError(
     'E_STATE',
     op,
@@ -306,7 +293,7 @@ export function noteLateUse(handle: Handle): void {
  * differentiated.
  */
 export function unscheduledHandle(node: Node, requiresGrad: boolean): Handle {
-  const handle = new Handle(node, state.trace);
+  const handle = new Handle(node, currentTrace());
   handle.requiresGrad = requiresGrad;
   return handle;
 }

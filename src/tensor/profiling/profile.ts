@@ -7,6 +7,7 @@ import { synchronize } from '../storage/device.ts';
 import { expectFunction } from '../expect.ts';
 import { spansOf } from '../report/spans.ts';
 import { onCompile, type CompileEvent } from '../report/compiles.ts';
+import { currentSession, withSession } from '../session.ts';
 import type { Profile } from './profiled.ts';
 import { stats, type Stats } from '../report/stats.ts';
 
@@ -19,18 +20,22 @@ export type { Profile, ProfiledKernel } from './profiled.ts';
  */
 export async function profile<T>(fn: () => T | Promise<T>): Promise<Profile<T>> {
   expectFunction('profile', fn);
+  const session = currentSession();
+  const within = <R>(call: () => R): R => withSession(session, call);
   // What was asked for before is not of this profile.
   await synchronize();
   const before = stats();
   const compiles: CompileEvent[] = [];
-  const stop = onCompile((event) => compiles.push(event));
+  const stop = within(() => onCompile((event) => compiles.push(event)));
   const start = performance.now();
   try {
-    const { value, spans, device } = await spansOf(async () => {
-      const given = await fn();
-      await synchronize();
-      return given;
-    });
+    const { value, spans, device } = await within(() =>
+      spansOf(async () => {
+        const given = await fn();
+        await within(synchronize);
+        return given;
+      }),
+    );
     const milliseconds = performance.now() - start;
     const kernels = spans.map(({ run, nanoseconds, start: at, ...span }) => ({
       ...span,

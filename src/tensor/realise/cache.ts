@@ -9,6 +9,7 @@ import { showType } from '../../ir/infer.ts';
 import { Executable } from './executable.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { noveltyOf, operationsOf } from './structure.ts';
+import { Part } from '../session.ts';
 import type { Storage } from '../storage/storage.ts';
 import { forget, graphOf, sameSkeleton, type Skeleton } from './skeleton.ts';
 
@@ -131,27 +132,34 @@ function valueKey(dtype: DType, value: number): string {
   return `${scalarType(dtype)} ${Object.is(value, -0) ? '-0' : value}`;
 }
 
-const entries = new Map<number, Entry[]>();
-let entryCount = 0;
+/** The structures that a session knows, by their hashes; those used last come last. */
+interface Structures {
+  readonly entries: Map<number, Entry[]>;
+  count: number;
+}
+
+const structures = new Part((): Structures => ({ entries: new Map(), count: 0 }));
 
 /**
  * The entry of this structure, made on first sight; the least recently used ones give way beyond
  * 512.
  */
 export function entryFor(skeleton: Skeleton<unknown>): Entry {
+  const { current } = structures;
+  const { entries } = current;
   const bucket = entries.get(skeleton.hash) ?? [];
   let entry = bucket.find((known) => sameSkeleton(known.skeleton, skeleton));
   if (entry === undefined) {
     entry = new Entry(skeleton);
     bucket.push(entry);
-    entryCount += 1;
+    current.count += 1;
   }
   entries.delete(skeleton.hash);
   entries.set(skeleton.hash, bucket);
   for (const [hash, old] of entries) {
-    if (entryCount <= capacity || hash === skeleton.hash) break;
+    if (current.count <= capacity || hash === skeleton.hash) break;
     entries.delete(hash);
-    entryCount -= old.length;
+    current.count -= old.length;
     for (const gone of old) gone.destroy();
   }
   return entry;
@@ -166,12 +174,15 @@ function novelty(structure: Skeleton<never>): () => string {
 }
 
 function knownStructures(): Skeleton<never>[] {
-  return [...entries.values()].flatMap((bucket) => bucket.map(({ skeleton }) => skeleton));
+  return [...structures.current.entries.values()].flatMap((bucket) => bucket.map(({ skeleton }) => skeleton));
 }
 
 /** Whether a program of this very structure has been asked for before. */
 function isKnown(skeleton: Skeleton<unknown>): boolean {
-  return entries.get(skeleton.hash)?.some((known) => sameSkeleton(known.skeleton, skeleton)) === true;
+  return (
+    structures.current.entries.get(skeleton.hash)?.some((known) => sameSkeleton(known.skeleton, skeleton)) ===
+    true
+  );
 }
 
 /** The structures used last, at most so many, that may be this one at other sizes. */
@@ -193,29 +204,41 @@ export interface Shared extends Plan {
   readonly inputs: readonly Storage[];
 }
 
-let sharedPlan: (skeleton: Skeleton<Storage>) => Shared | undefined = () => undefined;
-let forgetShared: () => void = () => undefined;
+/** Makes programs for many sizes of structures of sizes not met before (sizes/pending.ts). */
+export interface Sharing {
+  plan(skeleton: Skeleton<Storage>): Shared | undefined;
+  /** Forgets the programs. */
+  clear(): void;
+}
 
-/** Says how structures of sizes not met before are computed (sizes/pending.ts), and how that is forgotten. */
-export function noteShared(plan: typeof sharedPlan, clear: () => void): void {
-  sharedPlan = plan;
-  forgetShared = clear;
+const sharings = new Set<Sharing>();
+
+/** From now on `sharing` is asked for such programs, until the function that this gives is called. */
+export function onNewSizes(sharing: Sharing): () => void {
+  sharings.add(sharing);
+  return () => void sharings.delete(sharing);
 }
 
 /** A program for many sizes for a structure that has none of its own. */
 export function sharedFor(skeleton: Skeleton<Storage>): Shared | undefined {
-  return isKnown(skeleton) ? undefined : sharedPlan(skeleton);
+  if (isKnown(skeleton)) return undefined;
+  for (const sharing of sharings) {
+    const shared = sharing.plan(skeleton);
+    if (shared !== undefined) return shared;
+  }
+  return undefined;
 }
 
 /** Forgets every compiled structure. */
 export function clearCache(): void {
-  forgetShared();
-  for (const bucket of entries.values()) for (const entry of bucket) entry.destroy();
-  entries.clear();
-  entryCount = 0;
+  for (const sharing of sharings) sharing.clear();
+  const { current } = structures;
+  for (const bucket of current.entries.values()) for (const entry of bucket) entry.destroy();
+  current.entries.clear();
+  current.count = 0;
 }
 
 /** Number of graph structures known. */
 export function cacheSize(): number {
-  return entryCount;
+  return structures.current.count;
 }

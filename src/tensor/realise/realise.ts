@@ -6,7 +6,7 @@
 import { TensorError } from '../../errors.ts';
 import { topological, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
-import { asideCount, bindGroup, Group, groupOf, oldestAside } from '../handle/aside.ts';
+import { bindGroup, Group, groupOf, oldestAside } from '../handle/aside.ts';
 import { isWatched, watch } from '../anomaly/watch.ts';
 import { entryFor, sharedFor } from './cache.ts';
 import { execute } from './execute.ts';
@@ -14,7 +14,6 @@ import { showHandle, type Handle } from '../handle/handle.ts';
 import { bindStorage, isExample, storageOf } from '../handle/leaf.ts';
 import { reclaim } from '../handle/memory.ts';
 import {
-  builder,
   canonical,
   currentTrace,
   dropPending,
@@ -27,15 +26,20 @@ import {
   attachIfComputed,
 } from '../handle/recording.ts';
 import { skeletonOf } from './skeleton.ts';
+import { recorded } from '../handle/recorded.ts';
 import { Storage } from '../storage/storage.ts';
 
 const largeGraph = 20_000;
 
-let afterRead: () => Promise<void> | undefined = () => undefined;
+/** Called at each read; a promise that it gives rejects the read when it rejects. */
+export type Judge = () => Promise<void> | undefined;
 
-/** Calls `judge` at each read; a promise that it gives rejects the read when it rejects. */
-export function onRead(judge: () => Promise<void> | undefined): void {
-  afterRead = judge;
+const judges = new Set<Judge>();
+
+/** Calls `judge` at each read, until the function that this gives is called. */
+export function onRead(judge: Judge): () => void {
+  judges.add(judge);
+  return () => void judges.delete(judge);
 }
 
 /** The packed bytes of a value, computing it first. Throws E_STATE inside a traced function. */
@@ -50,8 +54,12 @@ export function readBytes(handle: Handle): Promise<Uint8Array> {
   }
   currentHandle(handle, 'data');
   const bytes = realise(handle).read();
-  const judged = afterRead();
-  return judged === undefined ? bytes : Promise.all([bytes, judged]).then(([read]) => read);
+  const judged: Promise<void>[] = [];
+  for (const judge of judges) {
+    const verdict = judge();
+    if (verdict !== undefined) judged.push(verdict);
+  }
+  return judged.length === 0 ? bytes : Promise.all([bytes, ...judged]).then(([read]) => read);
 }
 
 /** As `readBytes`, of a value that stays where it is. */
@@ -97,8 +105,9 @@ function oldest(): Handle | undefined {
  * bounded.
  */
 export function flushLarge(): void {
-  if (currentTrace() !== undefined) return;
-  if (builder().size > largeGraph || pendingHandles().size + asideCount() > largeGraph) flushAll();
+  const { trace, builder, pending, aside } = recorded();
+  if (trace !== undefined) return;
+  if (builder.size > largeGraph || pending.size + aside.size > largeGraph) flushAll();
 }
 
 function flush(asked: readonly Handle[], isOfMany: boolean = false): void {

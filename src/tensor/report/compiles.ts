@@ -1,6 +1,7 @@
 // Each compilation with what it is of and why it was needed: for `SINTER_LOG=compiles`, which
 // writes a line for each, and for profiles.
 
+import { Part } from '../session.ts';
 import { counts } from './stats.ts';
 
 /** A program that was compiled. */
@@ -41,10 +42,12 @@ export function aboutLater(what: string, why: () => string): About {
 }
 
 type Listener = (event: CompileEvent) => void;
-const listeners = new Set<Listener>();
+/** Who hears of the compilations of a session. */
+const listening = new Part(() => new Set<Listener>());
 
-/** Calls `listener` at every compilation until the function that it gives is called. */
+/** Calls `listener` at every compilation of this session, until the function that this gives is called. */
 export function onCompile(listener: Listener): () => void {
+  const listeners = listening.current;
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
@@ -55,6 +58,7 @@ export function noteCompile(timed: Omit<CompileEvent, 'what' | 'why'>, about: Ab
   counts.kernels += timed.kernels;
   counts.compileMilliseconds += timed.milliseconds;
   const isLogged = logs('compiles');
+  const listeners = listening.current;
   if (!isLogged && listeners.size === 0) return;
   const event = { ...timed, ...about() };
   if (isLogged) console.warn(lineOf(event));
@@ -63,7 +67,7 @@ export function noteCompile(timed: Omit<CompileEvent, 'what' | 'why'>, about: Ab
 
 /** Whether compilations are reported now. */
 export function areCompilesWatched(): boolean {
-  return listeners.size > 0 || logs('compiles');
+  return listening.current.size > 0 || logs('compiles');
 }
 
 /** `sinter: compiled step for wasm: 12 kernels, 35 ms: first call`. */

@@ -5,6 +5,7 @@
 import { SinterError } from '../../errors.ts';
 import type { Device, DeviceAllocation, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, ProgramStep } from '../../runtime/program.ts';
+import { currentSession, Part, withSession } from '../session.ts';
 
 /** A step that ran. */
 export interface Span {
@@ -34,7 +35,8 @@ interface Profiler {
   runs: number;
 }
 
-let current: Profiler | undefined;
+/** The profile that is being taken in a session, if one is. */
+const profiling = new Part((): { profiler: Profiler | undefined } => ({ profiler: undefined }));
 
 /** Runs a loaded program: at once, or step by step while a profile is taken. */
 export function runOrProfile(
@@ -45,9 +47,10 @@ export function runOrProfile(
   scalars: readonly number[],
 ): void {
   const { program } = loaded;
-  if (current === undefined) return loaded.run(inputs, outputs, scalars);
-  current.device = device.facts.name;
-  const { spans, steps, hosts } = current;
+  const { profiler } = profiling.current;
+  if (profiler === undefined) return loaded.run(inputs, outputs, scalars);
+  profiler.device = device.facts.name;
+  const { spans, steps, hosts } = profiler;
   if (program.steps.some(({ kind }) => kind === 'host')) {
     const start = performance.now();
     loaded.run(inputs, outputs, scalars);
@@ -55,7 +58,7 @@ export function runOrProfile(
     const whole = {
       name: 'interpret',
       kind: 'host',
-      run: current.runs++,
+      run: profiler.runs++,
       nanoseconds,
       flops: 0,
       bytes: 0,
@@ -67,7 +70,7 @@ export function runOrProfile(
   // What lies between kernels stays where it is: programs of equal arenas share them.
   const parts = steps.get(program) ?? program.steps.map((step) => device.load(onlyStep(program, step)));
   steps.set(program, parts);
-  const run = current.runs++;
+  const run = profiler.runs++;
   for (const [i, part] of parts.entries()) {
     const step = program.steps[i]!;
     const start = performance.now();
@@ -89,14 +92,15 @@ export function runOrProfile(
 export async function spansOf<T>(
   call: () => Promise<T>,
 ): Promise<{ readonly value: T; readonly spans: readonly TimedSpan[]; readonly device: string | undefined }> {
-  if (current !== undefined) throw new SinterError('E_STATE', 'profile: one is being taken already');
+  const { current } = profiling;
+  if (current.profiler !== undefined) throw new SinterError('E_STATE', 'profile: one is being taken already');
   const profiler: Profiler = { hosts: true, spans: [], steps: new Map(), runs: 0, device: undefined };
-  current = profiler;
+  current.profiler = profiler;
   try {
     const value = await call();
     return { value, spans: await Promise.all(profiler.spans), device: profiler.device };
   } finally {
-    current = undefined;
+    current.profiler = undefined;
     for (const parts of profiler.steps.values()) for (const part of parts) part.destroy();
   }
 }
@@ -111,19 +115,21 @@ function onlyStep(program: Program, step: ProgramStep): Program {
  * Calls may not overlap with others.
  */
 export async function profileCalls(call: () => Promise<unknown>, count: number): Promise<readonly Span[][]> {
+  const session = currentSession();
+  const current = profiling.of(session);
   const steps: Profiler['steps'] = new Map();
   const calls: Span[][] = [];
   try {
     for (let i = 0; i <= count; i++) {
       const profiler: Profiler = { hosts: false, spans: [], steps, runs: 0, device: undefined };
-      current = profiler;
-      await call();
-      current = undefined;
+      current.profiler = profiler;
+      await withSession(session, call);
+      current.profiler = undefined;
       const spans = await Promise.all(profiler.spans);
       if (i > 0) calls.push(spans);
     }
   } finally {
-    current = undefined;
+    current.profiler = undefined;
     for (const parts of steps.values()) for (const part of parts) part.destroy();
   }
   return calls;

@@ -3,10 +3,9 @@
 
 import { flag, takes } from '../../ir/arguments.ts';
 import type { Face } from '../trace/argument.ts';
+import { currentSession } from '../session.ts';
 import { sameStructure, type Flat } from '../tree.ts';
 import { Declared, Dim, type DimPattern } from './dim.ts';
-
-let on = true;
 
 const takesAutoDims = takes<typeof setAutoDims>(['the argument', flag]);
 
@@ -17,11 +16,11 @@ const takesAutoDims = takes<typeof setAutoDims>(['the argument', flag]);
  */
 export function setAutoDims(wanted: boolean): void {
   takesAutoDims('setAutoDims', wanted);
-  on = wanted;
+  currentSession().autoDims = wanted;
 }
 
 export function autoDims(): boolean {
-  return on;
+  return currentSession().autoDims;
 }
 
 /** So many sizes of an argument are compiled for themselves. */

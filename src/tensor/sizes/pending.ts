@@ -9,11 +9,12 @@ import { generalise, match, type Matched } from '../../ir/sizes/recording.ts';
 import { isVarying, VaryingSizes, type SizeValues, type VaryingNumber } from '../../ir/sizes/size.ts';
 import type { RecordedPart, SizeRecording, SizeStructure } from '../../ir/sizes/structure.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
-import { knownLike, noteShared, type Shared } from '../realise/cache.ts';
+import { knownLike, onNewSizes, type Shared, type Sharing } from '../realise/cache.ts';
 import { Executable } from '../realise/executable.ts';
 import type { Skeleton } from '../realise/skeleton.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { operationsOf } from '../realise/structure.ts';
+import { Part } from '../session.ts';
 import type { Storage } from '../storage/storage.ts';
 import { autoDims, mostSizes } from './auto.ts';
 import { varies } from './family.ts';
@@ -218,18 +219,19 @@ function extrapolated(xs: readonly number[], ys: readonly number[], x: number): 
   return Math.abs(at(x) - found) < 1e-6 && found >= 0 ? found : undefined;
 }
 
-/** The ones used last come first. */
-let families: PendingFamily[] = [];
+/** The families of a session; the ones used last come first. */
+const known = new Part((): { families: PendingFamily[] } => ({ families: [] }));
 
 /** How to compute values by a program for many sizes; undefined where there is none. */
 function planOf(skeleton: Skeleton<Storage>): Shared | undefined {
   if (!autoDims()) return undefined;
   const own = sized(skeleton);
   const recording = recordingOf(own);
-  for (const family of families) {
+  const { current } = known;
+  for (const family of current.families) {
     const fitted = family.fit(own, recording);
     if (fitted === undefined) continue;
-    families = [family, ...families.filter((other) => other !== family)];
+    current.families = [family, ...current.families.filter((other) => other !== family)];
     return family.plan(skeleton, own, fitted);
   }
   const before = knownLike(skeleton, mostSizes).map(sized);
@@ -241,17 +243,22 @@ function planOf(skeleton: Skeleton<Storage>): Shared | undefined {
   const fitted = family.fit(own, recording);
   const plan = fitted && family.plan(skeleton, own, fitted);
   if (plan === undefined) return undefined;
-  families.unshift(family);
-  for (const gone of families.splice(mostFamilies)) gone.destroy();
+  current.families.unshift(family);
+  for (const gone of current.families.splice(mostFamilies)) gone.destroy();
   return plan;
 }
 
-/** From now on what programs for many sizes are called with is computed by such programs. */
-export function servePending(): void {
-  noteShared(planOf, forgetAll);
+function forgetAll(): void {
+  for (const family of known.current.families) family.destroy();
+  known.current.families = [];
 }
 
-function forgetAll(): void {
-  for (const family of families) family.destroy();
-  families = [];
+const sharing: Sharing = { plan: planOf, clear: forgetAll };
+
+/**
+ * From now on what programs for many sizes are called with is computed by such programs, until the
+ * function that this gives is called.
+ */
+export function servePending(): () => void {
+  return onNewSizes(sharing);
 }

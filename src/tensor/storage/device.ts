@@ -14,11 +14,24 @@ import {
   openDevice,
   type DeviceReport,
 } from '../../runtime/registry.ts';
+import { currentSession, Part, withSession } from '../session.ts';
 
-let chosen: string | undefined;
-let open: Device | undefined;
-let opening: Promise<Device> | undefined;
-let queue: Promise<void> | undefined;
+/** The device of a session, and what waits for it. */
+interface Lane {
+  /** What `setDevice` chose. */
+  chosen: string | undefined;
+  open: Device | undefined;
+  opening: Promise<Device> | undefined;
+  /** Resolves when the last queued run has been handed to the device; undefined where none is. */
+  queue: Promise<void> | undefined;
+}
+
+const lanes = new Part((): Lane => ({
+  chosen: undefined,
+  open: undefined,
+  opening: undefined,
+  queue: undefined,
+}));
 
 /**
  * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`,
@@ -28,9 +41,12 @@ let queue: Promise<void> | undefined;
  */
 export function setDevice(name: string | undefined): void {
   checkName('setDevice', name);
-  chosen = name;
-  open = undefined;
-  opening = undefined;
+  Object.assign(lanes.current, { chosen: name, open: undefined, opening: undefined });
+}
+
+/** The name that `setDevice` or `SINTER_DEVICE` chose. */
+function nameIn({ chosen }: Lane): string | undefined {
+  return chosen ?? deviceFromEnvironment();
 }
 
 function checkName(op: string, name: string | undefined): void {
@@ -43,7 +59,7 @@ function checkName(op: string, name: string | undefined): void {
 
 /** Whether values are computed by the interpreter, which defines what they are. */
 export function isReference(): boolean {
-  return (chosen ?? deviceFromEnvironment()) === 'interpreter';
+  return nameIn(lanes.current) === 'interpreter';
 }
 
 /**
@@ -51,7 +67,8 @@ export function isReference(): boolean {
  * `SINTER_DEVICE` choose one. Opens nothing.
  */
 export function expectedDevice(): DeviceFacts | string | undefined {
-  return open === undefined || open.lost ? (chosen ?? deviceFromEnvironment()) : open.facts;
+  const lane = lanes.current;
+  return lane.open === undefined || lane.open.lost ? nameIn(lane) : lane.open.facts;
 }
 
 /** Every device Sinter knows, with what it is or why it is not there. */
@@ -61,35 +78,39 @@ export function devices(): Promise<readonly DeviceReport[]> {
 
 /** The current device, opened. Rejects with E_DEVICE and the reasons when there is none. */
 export function device(): Promise<Device> {
+  return deviceOf(lanes.current);
+}
+
+function deviceOf(lane: Lane): Promise<Device> {
+  const { open } = lane;
   if (open !== undefined && !open.lost) return Promise.resolve(open);
-  if (opening === undefined || open?.lost === true) {
-    open = undefined;
-    const attempt = openChosen();
-    opening = attempt;
-    attempt.then(
-      (found) => {
-        if (opening === attempt) open = found;
-      },
-      () => {
-        // The next run tries again: the machine may have gained a device.
-        if (opening === attempt) opening = undefined;
-      },
-    );
-  }
-  return opening;
+  if (lane.opening !== undefined && open === undefined) return lane.opening;
+  lane.open = undefined;
+  const attempt = openChosen(lane);
+  lane.opening = attempt;
+  attempt.then(
+    (found) => {
+      if (lane.opening === attempt) lane.open = found;
+    },
+    () => {
+      // The next run tries again: the machine may have gained a device.
+      if (lane.opening === attempt) lane.opening = undefined;
+    },
+  );
+  return attempt;
 }
 
 /**
  * What `setDevice` or `SINTER_DEVICE` name, else the default: a GPU, by CUDA or by WebGPU, else
  * WebAssembly.
  */
-function openChosen(): Promise<Device> {
+function openChosen(lane: Lane): Promise<Device> {
   const written = stagesWritten();
-  return written === undefined ? openNamed() : written.then(openNamed);
+  return written === undefined ? openNamed(lane) : written.then(() => openNamed(lane));
 }
 
-function openNamed(): Promise<Device> {
-  const name = chosen ?? deviceFromEnvironment();
+function openNamed(lane: Lane): Promise<Device> {
+  const name = nameIn(lane);
   return name === undefined ? openDevice() : openDevice(name).catch((error) => throwWithAdvice(name, error));
 }
 
@@ -117,9 +138,12 @@ export interface Job {
 
 /**
  * Runs a job now when the device is open, nothing is queued and the job is ready; queues it
- * otherwise.
+ * otherwise. It runs in the session that it was submitted in.
  */
 export function submit(job: Job): void {
+  const session = currentSession();
+  const lane = lanes.of(session);
+  const { queue, open } = lane;
   if (queue === undefined && open !== undefined && !open.lost && job.ready(open)) {
     try {
       return job.run(open);
@@ -128,20 +152,20 @@ export function submit(job: Job): void {
     }
   }
   job.fetch();
-  const target = device();
+  const target = deviceOf(lane);
   const before = queue ?? Promise.resolve();
   const turn = before.then(async () => {
     try {
       const ready = await target;
       if (!job.ready(ready)) await job.prepare(ready);
-      job.run(ready);
+      withSession(session, () => job.run(ready));
     } catch (error) {
       job.fail(error);
     }
   });
-  queue = turn;
+  lane.queue = turn;
   void turn.then(() => {
-    if (queue === turn) queue = undefined;
+    if (lane.queue === turn) lane.queue = undefined;
   });
 }
 
@@ -152,8 +176,9 @@ export function submit(job: Job): void {
  */
 export async function close(name?: string): Promise<void> {
   checkName('close', name);
-  await queue;
-  const current = open ?? (await opening?.catch(() => undefined));
+  const lane = lanes.current;
+  await lane.queue;
+  const current = lane.open ?? (await lane.opening?.catch(() => undefined));
   const closed = name ?? current?.facts.name;
   if (closed !== undefined) await closeDevice(closed);
 }
@@ -162,6 +187,7 @@ export async function close(name?: string): Promise<void> {
 export async function synchronize(): Promise<void> {
   // Jobs queued meanwhile wait behind this turn, so one wait is enough for what was asked for
   // before.
-  await queue;
-  await open?.finish();
+  const lane = lanes.current;
+  await lane.queue;
+  await lane.open?.finish();
 }

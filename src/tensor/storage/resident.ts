@@ -1,5 +1,5 @@
 // Resident: one device buffer with the number of Storages that share it. Copies of bytes that the
-// host also has are evictable: when they exceed a budget, or when the device runs out of memory,
+// host also has are evictable: when those on one device exceed a budget, or the device runs out of memory,
 // the least recently used are dropped. The list holds weak references: an unreachable copy is
 // garbage-collected, and its device buffer is destroyed by a finalizer.
 
@@ -9,9 +9,55 @@ import { counts } from '../report/stats.ts';
 const evictableBudget = 256 * 2 ** 20;
 const evictableCount = 1024;
 
-/** Evictable copies and their sizes, least recently used first. */
-const evictables = new Map<WeakRef<Resident>, number>();
-let evictableBytes = 0;
+/** The evictable copies on one device. */
+class Evictables {
+  /** Copies and their sizes, least recently used first. */
+  readonly #sizes = new Map<WeakRef<Resident>, number>();
+  #bytes = 0;
+
+  /** Adds one, the most recently used; drops old ones that exceed the budget. */
+  add(entry: WeakRef<Resident>, bytes: number): void {
+    this.#sizes.set(entry, bytes);
+    this.#bytes += bytes;
+    for (const [oldest] of this.#sizes) {
+      const fits = this.#bytes <= evictableBudget && this.#sizes.size <= evictableCount;
+      if (fits || oldest === entry) break;
+      this.drop(oldest);
+    }
+  }
+
+  touch(entry: WeakRef<Resident>): void {
+    const bytes = this.#sizes.get(entry);
+    if (bytes === undefined) return;
+    this.#sizes.delete(entry);
+    this.#sizes.set(entry, bytes);
+  }
+
+  forget(entry: WeakRef<Resident>): void {
+    this.#bytes -= this.#sizes.get(entry) ?? 0;
+    this.#sizes.delete(entry);
+  }
+
+  drop(entry: WeakRef<Resident>): void {
+    this.forget(entry);
+    entry.deref()?.release();
+  }
+
+  /** Drops those that nothing else shares; true when there was one. */
+  dropAll(): boolean {
+    const dropped = [...this.#sizes.keys()].filter((entry) => entry.deref()?.shared === false);
+    for (const entry of dropped) this.drop(entry);
+    return dropped.length > 0;
+  }
+}
+
+const evictables = new WeakMap<Device, Evictables>();
+
+function evictablesOn(device: Device): Evictables {
+  const known = evictables.get(device) ?? new Evictables();
+  evictables.set(device, known);
+  return known;
+}
 
 function discount(bytes: number): void {
   counts.liveBytes -= bytes;
@@ -67,8 +113,7 @@ export class Resident {
   /** Marks it most recently used. */
   touch(): void {
     const entry = this.#entry;
-    if (entry === undefined || !evictables.delete(entry)) return;
-    evictables.set(entry, this.buffer.bytes);
+    if (entry !== undefined) evictablesOn(this.device).touch(entry);
   }
 
   /**
@@ -76,37 +121,16 @@ export class Resident {
    */
   evictable(): void {
     this.#entry = new WeakRef(this);
-    evictables.set(this.#entry, this.buffer.bytes);
-    evictableBytes += this.buffer.bytes;
-    for (const [oldest] of evictables) {
-      const fits = evictableBytes <= evictableBudget && evictables.size <= evictableCount;
-      if (fits || oldest === this.#entry) break;
-      drop(oldest);
-    }
+    evictablesOn(this.device).add(this.#entry, this.buffer.bytes);
   }
 
   /** It may no longer be dropped: the host's bytes are about to differ from it. */
   pinDown(): void {
-    if (this.#entry !== undefined) forget(this.#entry);
+    if (this.#entry !== undefined) evictablesOn(this.device).forget(this.#entry);
   }
-}
-
-function forget(entry: WeakRef<Resident>): void {
-  evictableBytes -= evictables.get(entry) ?? 0;
-  evictables.delete(entry);
-}
-
-function drop(entry: WeakRef<Resident>): void {
-  forget(entry);
-  entry.deref()?.release();
 }
 
 /** Drops every device copy that the host can replace; true when there was one. */
 export function evictAll(device: Device): boolean {
-  const dropped = [...evictables.keys()].filter((entry) => {
-    const resident = entry.deref();
-    return resident?.device === device && !resident.shared;
-  });
-  for (const entry of dropped) drop(entry);
-  return dropped.length > 0;
+  return evictablesOn(device).dropAll();
 }
