@@ -8,7 +8,7 @@
 import { GraphBuilder, topological, type Node } from '../ir/graph.ts';
 import { isInexact } from '../ir/dtype.ts';
 import { onBehalf } from '../ir/origin/origin.ts';
-import { registerCustom, type Custom } from './custom.ts';
+import { Derivative, type Custom } from './custom.ts';
 import { uniform } from './cotangent.ts';
 import { tangents as tangentsOf } from './jvp/jvp.ts';
 import { variable } from './variable.ts';
@@ -17,9 +17,9 @@ import { cotangents } from './vjp.ts';
 /** Whether the result of a node is kept for the derivative instead of being computed again. */
 export type Keeps = (node: Node) => boolean;
 
-/** The numbers under which nodes of so many results are computed again but for what is kept. */
-export function registerCheckpoint(results: number, keeps: Keeps): readonly number[] {
-  return registerCustom(checkpointed(results, keeps));
+/** The derivative by which so many results are computed again but for what is kept. */
+export function checkpointDerivative(results: number, keeps: Keeps): Derivative {
+  return new Derivative(checkpointed(results, keeps));
 }
 
 function checkpointed(results: number, keeps: Keeps): Custom {

@@ -2,10 +2,12 @@
 // forward; on the way back nothing flows into `value`, and the registered rule gives the cotangents
 // of the other inputs, the arguments. A function with several results has a node for each of them,
 // with all values behind the arguments, so that one call of the rule serves all. Nodes hold plain
-// data only, so they name the rule by number; it is registered once however many nodes use it.
+// data only, so they name the rule by number (ir/named/rule.ts), and hold it: a derivative goes with
+// the last node that names it and with the function it was made for.
 
 import { TensorError } from '../errors.ts';
 import { fullLike } from '../ir/build.ts';
+import { NamedRule, ruleNamed } from '../ir/named/rule.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showType } from '../ir/infer.ts';
 import { readInputs, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
@@ -47,40 +49,52 @@ export interface Custom {
   readonly isOfGraph?: true;
 }
 
+/**
+ * A derivative that nodes can name, by a number for each result of its function. Whoever is going to
+ * make nodes of it later holds it until then.
+ */
+export class Derivative extends NamedRule {
+  readonly custom: Custom;
+
+  constructor(custom: Custom) {
+    super(custom.results);
+    this.custom = custom;
+  }
+
+  /** The node of a result: its value, and behind it what the derivative is given. */
+  node(b: GraphBuilder, inputs: readonly Node[], result: number = 0): Node {
+    return b.add('customVjp', inputs, { rule: this.numbers[result]! }) as Node;
+  }
+}
+
+const known = new WeakMap<CustomRule, Derivative>();
+
+/** The derivative of a function with one result; the same rule always has the same one. */
+export function derivativeBy(rule: CustomRule): Derivative {
+  const before = known.get(rule);
+  if (before !== undefined) return before;
+  const pull: Custom['pull'] = (b, args, [value], [g], wanted) => rule(b, args, value!, g!, wanted);
+  const made = new Derivative({ results: 1, pull });
+  known.set(rule, made);
+  return made;
+}
+
 /** What a number stands for: a result of a function. */
 export interface CustomEntry {
+  readonly derivative: Derivative;
   readonly custom: Custom;
   readonly result: number;
   /** The numbers of all results. */
   readonly numbers: readonly number[];
 }
 
-const registered: CustomEntry[] = [];
-const known = new WeakMap<CustomRule, number>();
-
-/** The numbers under which the nodes of each result name this derivative. */
-export function registerCustom(custom: Custom): readonly number[] {
-  const numbers = Array.from({ length: custom.results }, (_, i) => registered.length + i);
-  for (const result of numbers.keys()) registered.push({ custom, result, numbers });
-  return numbers;
-}
-
-/**
- * The number under which customVjp nodes name this rule; the same function always has the same one.
- */
-export function registerRule(rule: CustomRule): number {
-  const before = known.get(rule);
-  if (before !== undefined) return before;
-  const pull: Custom['pull'] = (b, args, [value], [g], wanted) => rule(b, args, value!, g!, wanted);
-  const [number] = registerCustom({ results: 1, pull }) as readonly [number];
-  known.set(rule, number);
-  return number;
-}
-
 /** What this number stands for. Throws E_GRAD when there is nothing, as for a graph read from a file. */
 export function customOf(number: number): CustomEntry {
-  const entry = registered[number];
-  if (entry !== undefined) return entry;
+  const derivative = ruleNamed(number);
+  if (derivative instanceof Derivative) {
+    const { custom, numbers } = derivative;
+    return { derivative, custom, result: number - numbers[0]!, numbers };
+  }
   throw new TensorError('E_GRAD', 'customVjp', `no rule ${number} is registered in this process`);
 }
 
@@ -105,13 +119,10 @@ export function derivedInputs(node: Node): readonly Node[] {
 
 /** The nodes of all results of the function that a node is one of. */
 export function siblings(b: GraphBuilder, node: NodeOf<'customVjp'>): readonly Node[] {
-  const { custom, numbers } = customOf(node.attrs.rule);
+  const { custom, derivative } = customOf(node.attrs.rule);
   if (custom.results === 1) return [node as Node];
   const rest = node.inputs.slice(1);
-  return numbers.map((rule, i) => {
-    const value = rest[rest.length - custom.results + i]!;
-    return b.add('customVjp', [value, ...rest], { rule }) as Node;
-  });
+  return rest.slice(-custom.results).map((value, i) => derivative.node(b, [value, ...rest], i));
 }
 
 /**

@@ -5,6 +5,7 @@ import { Region } from './region.ts';
 import { infer, type TensorType } from './infer.ts';
 import type { Attrs, Op } from './ops.ts';
 import { isFloat, isWide, type DType } from './dtype.ts';
+import { holdRule } from './named/rule.ts';
 import type { Node, NodeFields, NodeOf } from './node.ts';
 import { announce, onBehalf } from './origin/origin.ts';
 import { enterRewrite, leaveRewrite } from './origin/trace.ts';
@@ -85,6 +86,7 @@ export class GraphBuilder {
     else if (Array.isArray(found)) found.push(node);
     else this.#table.set(hash, [found, node]);
     this.#size += 1;
+    if (node.op === 'customVjp') holdRule(node, node.attrs.rule);
     announce(node);
     return node as unknown as NodeOf<K>;
   }

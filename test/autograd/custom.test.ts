@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { customOf, registerRule, type CustomRule } from '../../src/autograd/custom.ts';
+import { customOf, derivativeBy, type CustomRule } from '../../src/autograd/custom.ts';
 import { gradientGraph } from '../../src/autograd/vjp.ts';
 import { add, cast, mul, neg, reduce, unary } from '../../src/ir/build.ts';
 import type { GraphBuilder, Graph, Node } from '../../src/ir/graph.ts';
@@ -10,7 +10,7 @@ import { record } from './differences.ts';
 const x = hostArray('f64', [3], [-1, 0.5, 2]);
 
 function custom(b: GraphBuilder, rule: CustomRule, value: Node, ...args: readonly Node[]): Node {
-  return b.add('customVjp', [value, ...args], { rule: registerRule(rule) }) as Node;
+  return derivativeBy(rule).node(b, [value, ...args]);
 }
 
 function firstGradient(graph: Graph): number[] {
@@ -81,10 +81,10 @@ describe('customVjp', () => {
 });
 
 describe('the registry', () => {
-  it('gives one number per function', () => {
-    expect(registerRule(passed)).toBe(registerRule(passed));
-    expect(registerRule(passed)).not.toBe(registerRule((_b, _args, _value, g) => [g]));
-    expect(customOf(registerRule(passed)).custom.results).toBe(1);
+  it('has one derivative per function', () => {
+    expect(derivativeBy(passed)).toBe(derivativeBy(passed));
+    expect(derivativeBy(passed)).not.toBe(derivativeBy((_b, _args, _value, g) => [g]));
+    expect(customOf(derivativeBy(passed).numbers[0]!).custom.results).toBe(1);
   });
 
   it('refuses numbers it never gave', () => {

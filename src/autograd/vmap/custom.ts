@@ -4,7 +4,8 @@
 import { mul, reduce } from '../../ir/build.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import type { GraphBuilder, Node, NodeOf } from '../../ir/graph.ts';
-import { argumentCount, customOf, registerCustom, type Custom } from '../custom.ts';
+import { WeakValues } from '../../ir/named/weak-values.ts';
+import { argumentCount, customOf, Derivative, type Custom } from '../custom.ts';
 import { variable } from '../variable.ts';
 import { lead, type Batch, type BatchedOperand } from './rule.ts';
 
@@ -30,24 +31,20 @@ export function customOnBatch(
   // Values lead, so that those of all results go with one rule.
   const values = rest.slice(count).map((each) => lead(batch, each));
   const inputs = [lead(batch, value!), ...args.map(({ node: arg }) => arg), ...values];
-  const { rule } = node.attrs;
-  const isOfGraph = customOf(rule).custom.isOfGraph === true;
-  return batch.b.add('customVjp', inputs, {
-    rule: isOfGraph ? rule : batchedRule(rule, batch.size, mapped, batching),
-  }) as Node;
+  const { derivative, custom, result } = customOf(node.attrs.rule);
+  const own = custom.isOfGraph === true ? derivative : batched(derivative, batch.size, mapped, batching);
+  return own.node(batch.b, inputs, result);
 }
 
-const known = new Map<string, readonly number[]>();
+/** Of derivatives of one example, those of batches, which go with the nodes that name them. */
+const known = new WeakMap<Derivative, WeakValues<string, Derivative>>();
 
-/** The number of the rule for a batch, where some of the arguments are mapped. */
-function batchedRule(rule: number, size: number, mapped: readonly boolean[], batching: Batching): number {
-  const { custom, result, numbers } = customOf(rule);
-  const key = `${numbers[0]} ${size} ${mapped.map(Number).join('')}`;
-  const before = known.get(key);
-  if (before !== undefined) return before[result]!;
-  const made = registerCustom(onBatch(custom, size, mapped, batching));
-  known.set(key, made);
-  return made[result]!;
+/** The derivative for a batch, where some of the arguments are mapped. */
+function batched(one: Derivative, size: number, mapped: readonly boolean[], batching: Batching): Derivative {
+  const batches = known.get(one) ?? new WeakValues<string, Derivative>();
+  known.set(one, batches);
+  const key = `${size} ${mapped.map(Number).join('')}`;
+  return batches.getOrMake(key, () => new Derivative(onBatch(one.custom, size, mapped, batching)));
 }
 
 /** The derivative of a batch, from that of one example. */

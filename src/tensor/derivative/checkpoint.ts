@@ -2,12 +2,13 @@
 // having it lie in memory from the way forward to the way back (autograd/checkpoint.ts has the rule).
 
 import * as arg from '../../ir/arguments.ts';
-import { registerCheckpoint, type Keeps } from '../../autograd/checkpoint.ts';
-import { customInputs, registerRule, type CustomRule } from '../../autograd/custom.ts';
+import { checkpointDerivative, type Keeps } from '../../autograd/checkpoint.ts';
+import { customInputs, derivativeBy, type CustomRule, type Derivative } from '../../autograd/custom.ts';
 import { variable } from '../../autograd/variable.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { topological, type Node } from '../../ir/graph.ts';
+import { WeakValues } from '../../ir/named/weak-values.ts';
 import { expectSynchronous, expectTensor } from '../expect.ts';
 import { nodeOf, record } from '../recording/record.ts';
 import {
@@ -66,19 +67,20 @@ const takesName = arg.takes<(x: unknown, name: string) => unknown>(
   ['the name', arg.text],
 );
 
-/** Which values a list of names keeps: those named by one of these rules. */
-const rulesOfNames = new Map<string, number>();
+/** What marks a value that `checkpointName` was given, by its name. */
+const marks = new WeakValues<string, Derivative>();
 
-/** By policy, and by number of results: what their nodes name the rule by. */
-const registered = new Map<unknown, Map<number, readonly number[]>>();
+/** Derivatives of policies that are words or names, with the number of results. */
+const ofWords = new WeakValues<string, Derivative>();
+/** Of policies that are functions, by number of results. */
+const ofFunctions = new WeakMap<Keeps, WeakValues<number, Derivative>>();
 
-function numbersFor(policy: CheckpointPolicy, results: number): readonly number[] {
-  const key = Array.isArray(policy) ? JSON.stringify(policy) : policy;
-  const ofPolicy = registered.get(key) ?? new Map<number, readonly number[]>();
-  registered.set(key, ofPolicy);
-  const numbers = ofPolicy.get(results) ?? registerCheckpoint(results, keepsOf(policy));
-  ofPolicy.set(results, numbers);
-  return numbers;
+function derivativeFor(policy: CheckpointPolicy, results: number): Derivative {
+  const make = (): Derivative => checkpointDerivative(results, keepsOf(policy));
+  if (typeof policy !== 'function') return ofWords.getOrMake(JSON.stringify([policy, results]), make);
+  const known = ofFunctions.get(policy) ?? new WeakValues<number, Derivative>();
+  ofFunctions.set(policy, known);
+  return known.getOrMake(results, make);
 }
 
 function keepsOf(policy: CheckpointPolicy): Keeps {
@@ -91,17 +93,16 @@ function keepsOf(policy: CheckpointPolicy): Keeps {
     case 'unbatchedProducts':
       return (node) => node.op === 'conv' || (node.op === 'dot' && node.attrs.lhsBatch.length === 0);
     default:
-      return (node) => node.op === 'customVjp' && policy.some((name) => ruleOfName(name) === node.attrs.rule);
+      return (node) =>
+        node.op === 'customVjp' && policy.some((name) => marks.get(name)?.numbers[0] === node.attrs.rule);
   }
 }
 
-function ruleOfName(name: string): number {
-  const known = rulesOfNames.get(name);
-  if (known !== undefined) return known;
-  const through: CustomRule = (_, __, ___, g) => [g];
-  const number = registerRule(through);
-  rulesOfNames.set(name, number);
-  return number;
+function markOf(name: string): Derivative {
+  return marks.getOrMake(name, () => {
+    const through: CustomRule = (_, __, ___, g) => [g];
+    return derivativeBy(through);
+  });
 }
 
 /**
@@ -112,7 +113,7 @@ export function checkpointName(x: Tensor, name: string): Tensor {
   takesName('checkpointName', x, name);
   expectTensor('checkpointName', 'the tensor', x);
   if (!isInexact(x.dtype)) return x;
-  return record([x], (b, [node]) => b.add('customVjp', [node!, node!], { rule: ruleOfName(name) }) as Node);
+  return record([x], (b, [node]) => markOf(name).node(b, [node!, node!]));
 }
 
 /**
@@ -138,11 +139,10 @@ export function checkpoint<A extends unknown[], R>(
     if (!gradEnabled() || !tracked.includes(true)) return output;
     const values = tensors.map(nodeOf);
     const given = readBy(values, start);
-    const numbers = numbersFor(policy, values.length);
+    const derivative = derivativeFor(policy, values.length);
     const results = values.map((value, i) => {
       if (tracked[i] !== true) return tensors[i]!;
-      const inputs = customInputs(value, given, values);
-      const node = builder().add('customVjp', inputs, { rule: numbers[i]! }) as Node;
+      const node = derivative.node(builder(), customInputs(value, given, values), i);
       dropPending(handleOf(tensors[i]!));
       return new Tensor(recordedHandle(node, true));
     });

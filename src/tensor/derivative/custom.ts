@@ -1,6 +1,6 @@
 // Derivatives of the user's: `customVjp` backwards, `customJvp` forwards. Each gives the other.
 
-import { customInputs, registerCustom, type Custom } from '../../autograd/custom.ts';
+import { customInputs, Derivative, type Custom } from '../../autograd/custom.ts';
 import { transposeOf } from '../../autograd/jvp/transpose.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { distinct, fullLike } from '../../ir/build.ts';
@@ -55,21 +55,20 @@ function customised<R>(
   fn: (...args: Tensor[]) => R,
   derivativeOf: (flat: Flat) => Custom,
 ): (...args: Tensor[]) => R {
-  const known = new Map<string, readonly number[]>();
+  const known = new Map<string, Derivative>();
   return (...args) => {
     const output = withGrad(false, () => fn(...args));
     expectSynchronous(op, output);
     const flat = flatten(output, op);
     const values = flat.leaves.map((leaf, i) => tensorAt(op, 'result', leaf, flat.paths[i]!));
     const structure = JSON.stringify(flat.structure);
-    const numbers = known.get(structure) ?? registerCustom(derivativeOf(flat));
-    known.set(structure, numbers);
+    const derivative = known.get(structure) ?? new Derivative(derivativeOf(flat));
+    known.set(structure, derivative);
     const tracked = gradEnabled() && args.some((arg) => currentHandleUnchecked(handleOf(arg)).requiresGrad);
     const nodes = values.map(nodeOf);
     const given = args.map(nodeOf);
     const results = nodes.map((value, i) => {
-      const inputs = customInputs(value, given, nodes);
-      const node = builder().add('customVjp', inputs, { rule: numbers[i]! }) as Node;
+      const node = derivative.node(builder(), customInputs(value, given, nodes), i);
       dropPending(handleOf(values[i]!));
       const leads = tracked && isInexact(node.dtype);
       return new Tensor(recordedHandle(leads ? node : cut(node), leads));

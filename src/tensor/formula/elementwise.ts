@@ -22,7 +22,7 @@ import {
   where,
 } from '../../ir/build.ts';
 import { times } from '../../autograd/cotangent.ts';
-import { registerRule, type CustomRule } from '../../autograd/custom.ts';
+import { derivativeBy, type CustomRule } from '../../autograd/custom.ts';
 import {
   dtypeBytes,
   dtypeKind,
@@ -82,10 +82,10 @@ export function stopGradient(b: GraphBuilder, x: Node): Node {
 
 /**
  * `value` with the derivative that `rule` gives for `args`, where that of the formula behind
- * `value` loses digits or is NaN at single points. The rule is a constant: it is registered once.
+ * `value` loses digits or is NaN at single points. A rule that is a constant is one derivative.
  */
 export function withRule(b: GraphBuilder, value: Node, args: readonly Node[], rule: CustomRule): Node {
-  return b.add('customVjp', [value, ...args], { rule: registerRule(rule) }) as Node;
+  return derivativeBy(rule).node(b, [value, ...args]);
 }
 
 /** 0, 1, 2… along `axis` of `shape`. */
