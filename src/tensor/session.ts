@@ -37,11 +37,15 @@ export class Session {
 const living = new Set<WeakRef<Session>>();
 const collected = new FinalizationRegistry<WeakRef<Session>>((held) => living.delete(held));
 
-let current = new Session();
+/**
+ * The session that code runs in. In an object that nothing else replaces: until a program calls
+ * `withSession`, the engine may take the default session for a constant, as fast as variables are.
+ */
+const scope = { current: new Session() };
 
 /** The session that code runs in. */
 export function currentSession(): Session {
-  return current;
+  return scope.current;
 }
 
 /** All sessions that something still refers to. */
@@ -54,12 +58,12 @@ export function sessions(): Session[] {
  * session around it; the reads and runs that it has begun stay in this one.
  */
 export function withSession<T>(session: Session, fn: () => T): T {
-  const before = current;
-  current = session;
+  const before = scope.current;
+  scope.current = session;
   try {
     return fn();
   } finally {
-    current = before;
+    scope.current = before;
   }
 }
 
@@ -76,7 +80,7 @@ export class Part<T extends object> {
 
   /** That of the current session. */
   get current(): T {
-    return this.of(current);
+    return this.of(scope.current);
   }
 
   of({ parts }: Session): T {

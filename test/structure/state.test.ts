@@ -23,7 +23,6 @@ const left: Readonly<Record<string, number>> = {
 
 /** Those of the tensor layer, and why each is none of a session's. */
 const ofTensors: Readonly<Record<string, string>> = {
-  'src/tensor/session.ts current': 'the session that code runs in',
   'src/tensor/tensor.ts reveal': 'opens a private field of Tensor to its module, and is set once',
   'src/tensor/recording/leaf.ts parameterCount': 'numbers that no two parameters share, in whichever session',
   'src/tensor/layer/changes.ts count': 'layers, and what was traced of them, may go from session to session',
