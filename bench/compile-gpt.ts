@@ -7,7 +7,12 @@ import { topological } from '../src/ir/graph.ts';
 import { adam, type OptimizerState } from '../src/optim/index.ts';
 import { gpuTarget } from '../src/schedule/target.ts';
 import { traceFunction } from '../src/tensor/trace/trace-function.ts';
-import { decoderLoss, initDecoder, type DecoderParameters, type DecoderSizes } from '../src/workloads/transformer.ts';
+import {
+  decoderLoss,
+  initDecoder,
+  type DecoderParameters,
+  type DecoderSizes,
+} from '../src/workloads/transformer.ts';
 
 const [batch, length] = [2, 128];
 

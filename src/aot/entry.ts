@@ -6,7 +6,13 @@ import { SinterError } from '../errors.ts';
 import { dtypeKind } from '../ir/dtype.ts';
 import type { Graph } from '../ir/graph.ts';
 import { storedType } from '../ir/stored.ts';
-import type { CheckPort, EntryInput, Formula, ScalarSource, BundleTensorType } from '../bundle-runtime/manifest.ts';
+import type {
+  CheckPort,
+  EntryInput,
+  Formula,
+  ScalarSource,
+  BundleTensorType,
+} from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/handle/handle.ts';
 import { handleOf, Tensor } from '../tensor/tensor.ts';
 import type { ScalarOrigin } from '../tensor/trace/trace.ts';

@@ -25,7 +25,7 @@ import {
   recordedHandle,
   withGrad,
 } from './handle/recording.ts';
-import { Part } from './session.ts';
+import { SessionPart } from './session.ts';
 import { Storage } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 
@@ -51,7 +51,7 @@ interface Checks {
   repeated: (Watch & { readonly slot: WeakRef<Handle>; seen: number })[];
 }
 
-const checks = new Part((): Checks => ({
+const checks = new SessionPart((): Checks => ({
   isDebugging: false,
   isChecking: true,
   isOpen: false,

@@ -8,7 +8,7 @@ import { madeNumber, reshape } from '../ir/build.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
 import type { Handle, MappingScope, RandomWords, TraceScope } from './handle/handle.ts';
 import { builder, currentMapping, currentTrace, nodeFor } from './handle/recording.ts';
-import { Part } from './session.ts';
+import { SessionPart } from './session.ts';
 
 /** A snapshot of the generator; JSON-serialisable. */
 export interface RngState {
@@ -35,7 +35,7 @@ interface Generator {
   keyed: Keyed | undefined;
 }
 
-const generator = new Part((): Generator => ({ seed: entropy(), counter: 0n, keyed: undefined }));
+const generator = new SessionPart((): Generator => ({ seed: entropy(), counter: 0n, keyed: undefined }));
 
 /** A start that differs from session to session. */
 function entropy(): bigint {

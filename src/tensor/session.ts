@@ -2,7 +2,7 @@
 // runs code in another one, which has its own device, generator, modes and pending values. A session
 // starts with the defaults, so a test that makes its own neither sees nor disturbs the others.
 //
-// Modes are fields here. Everything else is a `Part`: the module that owns it declares its type and how
+// Modes are fields here. Everything else is a `SessionPart`: the module that owns it declares its type and how
 // it starts, and a session makes it when it is first needed, so that a page has only the parts that it
 // uses:
 //
@@ -68,9 +68,9 @@ export function withSession<T>(session: Session, fn: () => T): T {
 }
 
 /** State of one module that each session has for itself, made when the session first needs it. */
-export class Part<T extends object> {
+export class SessionPart<T extends object> {
   static #made = 0;
-  readonly #number: number = Part.#made++;
+  readonly #number: number = SessionPart.#made++;
   readonly #fresh: () => T;
 
   /** `fresh` makes the state that a session starts with. */

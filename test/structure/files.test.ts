@@ -120,7 +120,7 @@ const shared: Readonly<Record<'public' | 'internal', readonly string[]>> = {
     'Storage',
     'TextOptions',
   ],
-  internal: ['Averaging', 'Element', 'Frame', 'Tile', 'Value'],
+  internal: ['Value'],
 };
 
 test('a type that is exported has a name of its own', () => {

@@ -56,7 +56,8 @@ describe('dist', () => {
     const sourceOf = (path: string): string =>
       path.replace(/^dist\//, 'src/').replace(/(?:\.d\.ts|\.js)$/, '.ts');
     const made = built.filter((path) => sources.has(sourceOf(path)));
-    expect(made.length).toBeGreaterThan(sources.size);
+    // Modules of types alone leave nothing, and declarations are joined.
+    expect(made.length).toBeGreaterThan(sources.size / 2);
     expect(made.flatMap((path) => found(path, withoutImports(readText(path))))).toEqual([]);
   });
 

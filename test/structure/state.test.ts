@@ -24,8 +24,8 @@ const left: Readonly<Record<string, number>> = {
 /** Those of the tensor layer, and why each is none of a session's. */
 const ofTensors: Readonly<Record<string, string>> = {
   'src/tensor/tensor.ts reveal': 'opens a private field of Tensor to its module, and is set once',
-  'src/tensor/recording/leaf.ts parameterCount': 'numbers that no two parameters share, in whichever session',
-  'src/tensor/layer/changes.ts count': 'layers, and what was traced of them, may go from session to session',
+  'src/tensor/handle/leaf.ts parameterCount': 'numbers that no two parameters share, in whichever session',
+  'src/tensor/handle/changes.ts count': 'layers, and what was traced of them, may go from session to session',
 };
 
 const variables = [...sources.values()].flatMap(({ path, text }) =>

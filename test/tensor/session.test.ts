@@ -14,7 +14,7 @@ import { flushAll, onRead } from '../../src/tensor/realise/realise.ts';
 import { skeletonOf } from '../../src/tensor/realise/skeleton.ts';
 import { gradEnabled, nodeFor, pendingHandles } from '../../src/tensor/handle/recording.ts';
 import { onCompile } from '../../src/tensor/report/compiles.ts';
-import { currentSession, Part, Session, sessions, withSession } from '../../src/tensor/session.ts';
+import { currentSession, SessionPart, Session, sessions, withSession } from '../../src/tensor/session.ts';
 import { autoDims } from '../../src/tensor/sizes/auto.ts';
 import { expectedDevice } from '../../src/tensor/storage/device.ts';
 import type { Storage } from '../../src/tensor/storage/storage.ts';
@@ -306,7 +306,7 @@ describe('what subscribes is no longer called once it has left', () => {
 
 test('a part is made once in each session that needs it', () => {
   let made = 0;
-  const part = new Part(() => ({ made: made++ }));
+  const part = new SessionPart(() => ({ made: made++ }));
   const [one, two] = [new Session(), new Session()];
   expect(withSession(one, () => part.current)).toBe(part.of(one));
   expect(part.of(two)).toBe(part.of(two));

@@ -7,7 +7,15 @@ import { setDevice } from '../../index.ts';
 import type { HostTensor } from '../../io/index.ts';
 import { table } from '../../table.ts';
 import { profileCalls } from '../../tensor/report/spans.ts';
-import { text, texts, UsageError, wholeNumber, type Command, type Output, type OptionValues } from '../command.ts';
+import {
+  text,
+  texts,
+  UsageError,
+  wholeNumber,
+  type Command,
+  type Output,
+  type OptionValues,
+} from '../command.ts';
 import {
   compared,
   showComparison,

@@ -10,12 +10,12 @@ import { isThroughView } from './place.ts';
  * Nodes computed from results of dots by elementwise operations, and those of them that depend on a
  * reduction.
  */
-export interface Reach {
+export interface ScoreReach {
   readonly scores: ReadonlySet<Node>;
   readonly statistics: ReadonlySet<Node>;
 }
 
-export function reachOf(order: readonly Node[]): Reach {
+export function reachOf(order: readonly Node[]): ScoreReach {
   const scores = new Set<Node>();
   const statistics = new Set<Node>();
   for (const node of order) {
@@ -34,7 +34,11 @@ export function reachOf(order: readonly Node[]): Reach {
  * Whether a dot can be the end of a group by its weights alone. Without statistics in between, fusion can only pay for batches of
  * products and for products that share scores with an attention.
  */
-export function isWorthwhile({ scores, statistics }: Reach, weights: Node, node: NodeOf<'dot'>): boolean {
+export function isWorthwhile(
+  { scores, statistics }: ScoreReach,
+  weights: Node,
+  node: NodeOf<'dot'>,
+): boolean {
   return statistics.has(weights) || (node.attrs.lhsBatch.length > 0 && scores.has(weights));
 }
 

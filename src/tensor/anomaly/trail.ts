@@ -4,14 +4,14 @@
 import type { Node } from '../../ir/graph.ts';
 import { callOf, type CallSite } from '../../ir/call-site.ts';
 import { onNode, type Cause } from '../../ir/origin/origin.ts';
-import { currentSession, Part, type Session } from '../session.ts';
+import { currentSession, SessionPart, type Session } from '../session.ts';
 
 /** Weak: nodes go with the graphs they are of. */
 const calls = new WeakMap<Node, CallSite>();
 const causes = new WeakMap<Node, Cause>();
 
 /** Ends the following of a session, while there is any. */
-const following = new Part((): { end: (() => void) | undefined } => ({ end: undefined }));
+const following = new SessionPart((): { end: (() => void) | undefined } => ({ end: undefined }));
 
 /** Frames of a stack that are looked through for the user's line. */
 const deepest = 60;

@@ -6,7 +6,7 @@
 
 import type { Node } from '../../ir/graph.ts';
 import type { Aside, Handle } from './handle.ts';
-import { recorded, type Recorded } from './recorded.ts';
+import { recorded, type RecordingState } from './recorded.ts';
 import type { Storage } from '../storage/storage.ts';
 
 class Held extends WeakRef<Handle> implements Aside {
@@ -31,7 +31,7 @@ class Held extends WeakRef<Handle> implements Aside {
 /** What the values of a group are computed from, and the session that they wait in. */
 interface Reads {
   readonly storages: Storage[];
-  readonly state: Recorded;
+  readonly state: RecordingState;
 }
 
 /** Values that are computed together, should one of them be asked for. */

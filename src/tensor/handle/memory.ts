@@ -10,7 +10,7 @@ import type { Handle } from './handle.ts';
 import { storageOf } from './leaf.ts';
 import { canonical, dropPending, pendingHandles, attachIfComputed } from './recording.ts';
 import type { Lost, Storage } from '../storage/storage.ts';
-import { Part, sessions } from '../session.ts';
+import { SessionPart, sessions } from '../session.ts';
 import { recorded } from './recorded.ts';
 
 interface Retained {
@@ -38,7 +38,7 @@ interface GivenUp {
 const minSweepLength = 256;
 const minSweepBytes = 16 * 2 ** 20;
 
-const givenUp = new Part((): GivenUp => ({
+const givenUp = new SessionPart((): GivenUp => ({
   retainedMemoryLimit: 256 * 2 ** 20,
   retained: [],
   retainedBytes: 0,

@@ -1,7 +1,7 @@
 // What a session has recorded and not computed yet, and how it records.
 
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
-import { currentSession, Part, type Session } from '../session.ts';
+import { currentSession, SessionPart, type Session } from '../session.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Aside, Handle, MappingScope, TraceScope } from './handle.ts';
 
@@ -15,7 +15,7 @@ export interface OuterCall {
   given: ReadonlySet<Handle> | undefined;
 }
 
-export interface Recorded {
+export interface RecordingState {
   /** Operations are added to its graph where no function is being traced. */
   builder: GraphBuilder;
   /** Values recorded since the last flush and not computed yet, oldest first. */
@@ -38,7 +38,7 @@ export interface Recorded {
   outerCall: OuterCall | undefined;
 }
 
-const part = new Part((): Recorded => ({
+const part = new SessionPart((): RecordingState => ({
   builder: new GraphBuilder(),
   pending: new Set(),
   aside: new Set(),
@@ -53,6 +53,6 @@ const part = new Part((): Recorded => ({
 }));
 
 /** What a session records: the one that code runs in, without another. */
-export function recorded(session: Session = currentSession()): Recorded {
+export function recorded(session: Session = currentSession()): RecordingState {
   return part.of(session);
 }

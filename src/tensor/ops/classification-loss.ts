@@ -8,7 +8,7 @@ import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { watchRange } from '../debug.ts';
 import { aTensor } from '../expect.ts';
 import { Tensor } from '../tensor.ts';
-import * as formula from './elementwise/formula.ts';
+import * as formula from '../formula/elementwise.ts';
 import { allAxes, type LossOptions, lossOptions, reduced } from './loss-reduction.ts';
 import { apply, casted, checkFloat, checkInteger, show } from './operand.ts';
 

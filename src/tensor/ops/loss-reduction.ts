@@ -3,7 +3,7 @@
 import * as arg from '../../ir/arguments.ts';
 import { binary, div, fullLike, reduce, reshape, where } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
-import * as formula from './elementwise/formula.ts';
+import * as formula from '../formula/elementwise.ts';
 
 /** How the losses of elements become one: their mean, their sum, or not at all. */
 export type Reduction = 'mean' | 'sum' | 'none';

@@ -10,7 +10,7 @@ import { watchShares } from '../debug.ts';
 import { anOperand, aTensor } from '../expect.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 import { binaryEntropy, logitEntropy } from '../formula/binary-entropy.ts';
-import * as formula from './elementwise/formula.ts';
+import * as formula from '../formula/elementwise.ts';
 import { checkNotComplex, combine, fit, operandType } from './operand.ts';
 import { hinge, type LossOptions, lossOptions, reduced, type Reduction } from './loss-reduction.ts';
 

@@ -9,7 +9,7 @@ import { showType } from '../../ir/infer.ts';
 import { Executable } from './executable.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { noveltyOf, operationsOf } from './structure.ts';
-import { Part } from '../session.ts';
+import { SessionPart } from '../session.ts';
 import type { Storage } from '../storage/storage.ts';
 import { forget, graphOf, sameSkeleton, type Skeleton } from './skeleton.ts';
 
@@ -138,7 +138,7 @@ interface Structures {
   count: number;
 }
 
-const structures = new Part((): Structures => ({ entries: new Map(), count: 0 }));
+const structures = new SessionPart((): Structures => ({ entries: new Map(), count: 0 }));
 
 /**
  * The entry of this structure, made on first sight; the least recently used ones give way beyond
@@ -205,16 +205,16 @@ export interface Shared extends Plan {
 }
 
 /** Makes programs for many sizes of structures of sizes not met before (sizes/pending.ts). */
-export interface Sharing {
+export interface PlanSharing {
   plan(skeleton: Skeleton<Storage>): Shared | undefined;
   /** Forgets the programs. */
   clear(): void;
 }
 
-const sharings = new Set<Sharing>();
+const sharings = new Set<PlanSharing>();
 
 /** From now on `sharing` is asked for such programs, until the function that this gives is called. */
-export function onNewSizes(sharing: Sharing): () => void {
+export function onNewSizes(sharing: PlanSharing): () => void {
   sharings.add(sharing);
   return () => void sharings.delete(sharing);
 }

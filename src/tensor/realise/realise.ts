@@ -32,12 +32,12 @@ import { Storage } from '../storage/storage.ts';
 const largeGraph = 20_000;
 
 /** Called at each read; a promise that it gives rejects the read when it rejects. */
-export type Judge = () => Promise<void> | undefined;
+export type ReadCheck = () => Promise<void> | undefined;
 
-const judges = new Set<Judge>();
+const judges = new Set<ReadCheck>();
 
 /** Calls `judge` at each read, until the function that this gives is called. */
-export function onRead(judge: Judge): () => void {
+export function onRead(judge: ReadCheck): () => void {
   judges.add(judge);
   return () => void judges.delete(judge);
 }

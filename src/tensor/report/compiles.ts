@@ -1,7 +1,7 @@
 // Each compilation with what it is of and why it was needed: for `SINTER_LOG=compiles`, which
 // writes a line for each, and for profiles.
 
-import { Part } from '../session.ts';
+import { SessionPart } from '../session.ts';
 import { counts } from './stats.ts';
 
 /** A program that was compiled. */
@@ -43,7 +43,7 @@ export function aboutLater(what: string, why: () => string): About {
 
 type Listener = (event: CompileEvent) => void;
 /** Who hears of the compilations of a session. */
-const listening = new Part(() => new Set<Listener>());
+const listening = new SessionPart(() => new Set<Listener>());
 
 /** Calls `listener` at every compilation of this session, until the function that this gives is called. */
 export function onCompile(listener: Listener): () => void {

@@ -5,7 +5,7 @@
 import { SinterError } from '../../errors.ts';
 import type { Device, DeviceAllocation, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, ProgramStep } from '../../runtime/program.ts';
-import { currentSession, Part, withSession } from '../session.ts';
+import { currentSession, SessionPart, withSession } from '../session.ts';
 
 /** A step that ran. */
 export interface Span {
@@ -36,7 +36,7 @@ interface Profiler {
 }
 
 /** The profile that is being taken in a session, if one is. */
-const profiling = new Part((): { profiler: Profiler | undefined } => ({ profiler: undefined }));
+const profiling = new SessionPart((): { profiler: Profiler | undefined } => ({ profiler: undefined }));
 
 /** Runs a loaded program: at once, or step by step while a profile is taken. */
 export function runOrProfile(

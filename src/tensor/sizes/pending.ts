@@ -9,12 +9,12 @@ import { generalise, match, type Matched } from '../../ir/sizes/recording.ts';
 import { isVarying, VaryingSizes, type SizeValues, type VaryingNumber } from '../../ir/sizes/size.ts';
 import type { RecordedPart, SizeRecording, SizeStructure } from '../../ir/sizes/structure.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
-import { knownLike, onNewSizes, type Shared, type Sharing } from '../realise/cache.ts';
+import { knownLike, onNewSizes, type Shared, type PlanSharing } from '../realise/cache.ts';
 import { Executable } from '../realise/executable.ts';
 import type { Skeleton } from '../realise/skeleton.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { operationsOf } from '../realise/structure.ts';
-import { Part } from '../session.ts';
+import { SessionPart } from '../session.ts';
 import type { Storage } from '../storage/storage.ts';
 import { autoDims, mostSizes } from './auto.ts';
 import { varies } from './family.ts';
@@ -220,7 +220,7 @@ function extrapolated(xs: readonly number[], ys: readonly number[], x: number): 
 }
 
 /** The families of a session; the ones used last come first. */
-const known = new Part((): { families: PendingFamily[] } => ({ families: [] }));
+const known = new SessionPart((): { families: PendingFamily[] } => ({ families: [] }));
 
 /** How to compute values by a program for many sizes; undefined where there is none. */
 function planOf(skeleton: Skeleton<Storage>): Shared | undefined {
@@ -253,7 +253,7 @@ function forgetAll(): void {
   known.current.families = [];
 }
 
-const sharing: Sharing = { plan: planOf, clear: forgetAll };
+const sharing: PlanSharing = { plan: planOf, clear: forgetAll };
 
 /**
  * From now on what programs for many sizes are called with is computed by such programs, until the

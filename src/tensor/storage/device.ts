@@ -14,7 +14,7 @@ import {
   openDevice,
   type DeviceReport,
 } from '../../runtime/registry.ts';
-import { currentSession, Part, withSession } from '../session.ts';
+import { currentSession, SessionPart, withSession } from '../session.ts';
 
 /** The device of a session, and what waits for it. */
 interface Lane {
@@ -26,7 +26,7 @@ interface Lane {
   queue: Promise<void> | undefined;
 }
 
-const lanes = new Part((): Lane => ({
+const lanes = new SessionPart((): Lane => ({
   chosen: undefined,
   open: undefined,
   opening: undefined,

@@ -6,10 +6,10 @@ import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { withRule } from '../elementwise.ts';
-import { Real, type Derivative, type RealFormula } from './real.ts';
+import { Real, type DerivativeOf, type RealFormula } from './real.ts';
 
 /** The formula with this derivative in place of that of its parts. */
-export function differentiable(value: RealFormula, derivative: Derivative): RealFormula {
+export function differentiable(value: RealFormula, derivative: DerivativeOf): RealFormula {
   const rule: CustomRule = (b, [x], out, g) => [
     times(b, g, derivative(new Real(b, x!), new Real(b, out)).node),
   ];

@@ -155,4 +155,4 @@ export class Truth {
 export type RealFormula = (x: Real) => Real;
 
 /** A function whose derivative is given by a formula of the argument and the value. */
-export type Derivative = (x: Real, value: Real) => Real;
+export type DerivativeOf = (x: Real, value: Real) => Real;

@@ -21,7 +21,7 @@ import { complexType, isComplex as isComplexType, isFloat, partType } from '../.
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { anOperand } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { isNan } from '../elementwise/formula.ts';
+import { isNan } from '../../formula/elementwise.ts';
 import { apply, combine, show, takesOne, type Unary } from '../operand.ts';
 
 const takesParts = arg.takes<typeof complex>(['the real part', anOperand], ['the imaginary part', anOperand]);

@@ -12,7 +12,7 @@ import { record } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../../tree.ts';
 import { show } from '../operand.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 import { flip } from '../shape/movement.ts';
 
 export interface AssociativeScanOptions {

@@ -25,7 +25,7 @@ import {
 import { aTensor } from '../../expect.ts';
 import { fromHost, record } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
-import { iota, wideType } from '../elementwise/formula.ts';
+import { iota, wideType } from '../../formula/elementwise.ts';
 
 /** Numbers, booleans, bigints or complex numbers `{ re, im }`, nested one array per axis. */
 export type NestedData = number | boolean | bigint | ComplexNumber | readonly NestedData[];

@@ -8,7 +8,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, checkFloat, show } from '../operand.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { chance } from '../../formula/noise.ts';
 import type { DropoutOptions } from './random.ts';
 

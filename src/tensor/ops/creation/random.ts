@@ -14,10 +14,10 @@ import { drawnBy } from './keys.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { createOptions, type CreateOptions } from './creation.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, show } from '../operand.ts';
 import { words, dropoutOf, normalOf, uniformOf } from '../../formula/noise.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 
 /** By what a draw is made. @internal */
 export interface KeyOption {

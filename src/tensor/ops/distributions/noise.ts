@@ -8,7 +8,7 @@ import { Real } from '../../formula/special/real.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { normalOf, uniformOf } from '../../formula/noise.ts';
-import { iota, spreadTo, stopGradient, wideType } from '../elementwise/formula.ts';
+import { iota, spreadTo, stopGradient, wideType } from '../../formula/elementwise.ts';
 
 /** Uniform in (0, 1): multiples of 2⁻²⁴, and 2⁻²⁵ in place of 0. */
 function open(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {

@@ -22,8 +22,8 @@ import { numberOf } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { isZero, wholeNumber } from '../number.ts';
 import { apply, type Binary, casted, combine, fit, operandType, show } from '../operand.ts';
-import * as formula from './formula.ts';
-import { widened } from './formula.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { widened } from '../../formula/elementwise.ts';
 
 export interface AddOptions {
   /** Factor on the second operand, 1 by default. */

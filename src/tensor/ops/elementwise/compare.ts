@@ -9,7 +9,7 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { BinaryOp } from '../../../ir/ops.ts';
 import { expectOperand, expectTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import * as formula from './formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import {
   apply,
   combine,

@@ -28,7 +28,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { aTensor, expectTensor } from '../../expect.ts';
 import type { SizeOf } from '../../inferred.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import * as formula from './formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import {
   apply,
   applyFloat,

@@ -17,7 +17,7 @@ import { calledAs, checkNotComplex, combine, fit, resultType, show, type Binary 
 import { add as sum, sub as difference, mul as product, div as quotient, pow } from './arithmetic.ts';
 import { clamp } from './elementwise.ts';
 import { maximum, minimum } from './arithmetic.ts';
-import * as formula from './formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 
 const takesPair = arg.takes<Binary>(['x', anOperand], ['y', anOperand]);
 

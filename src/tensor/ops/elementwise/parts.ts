@@ -16,7 +16,7 @@ import type { Tensor, TensorLike } from '../../tensor.ts';
 import { apply, checkFloat, combine, resultType, show, takesOne, type Predicate } from '../operand.ts';
 import { mul as product, pow, sub as difference } from './arithmetic.ts';
 import { exp2, trunc } from './elementwise.ts';
-import * as formula from './formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 
 /** The layout of a float's bits: those of its mantissa, and what is added to its exponent. */
 interface Layout {

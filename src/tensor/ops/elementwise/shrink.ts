@@ -10,7 +10,7 @@ import { aTensor } from '../../expect.ts';
 import type { Floated } from '../../inferred.ts';
 import type { Tensor } from '../../tensor.ts';
 import { uniformOf } from '../../formula/noise.ts';
-import * as formula from './formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { checkHeld } from '../number.ts';
 import { apply, checkFloat, checkReal, floatFormula, realFormula } from '../operand.ts';
 

@@ -4,7 +4,7 @@
 import { add, broadcast, fullLike, mul, neg, permute, reshape, slice, sub } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { FixedShape } from '../../../ir/shape.ts';
-import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
+import { concat, padConstant, sliceAxis } from '../../formula/layout.ts';
 
 /** Real and imaginary parts of one shape. @internal */
 export interface Parts {

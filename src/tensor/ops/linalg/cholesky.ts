@@ -21,7 +21,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
-import { isNan, withRule } from '../elementwise/formula.ts';
+import { isNan, withRule } from '../../formula/elementwise.ts';
 import { firstFailure } from './formula.ts';
 import { watchInfo } from './info.ts';
 import {

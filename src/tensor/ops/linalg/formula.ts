@@ -40,7 +40,7 @@ import {
   joined,
 } from '../../../ir/matrix.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import { iota, withRule } from '../elementwise/formula.ts';
+import { iota, withRule } from '../../formula/elementwise.ts';
 
 /** L and U in one matrix, with which row of A each row was, and the exchanges; of empty ones too. @internal */
 export function packedLu(b: GraphBuilder, a: Node): Node {

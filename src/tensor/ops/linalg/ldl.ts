@@ -44,7 +44,7 @@ import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { record, recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import { iota } from '../elementwise/formula.ts';
+import { iota } from '../../formula/elementwise.ts';
 import { checkInteger, show } from '../operand.ts';
 import { firstFailure } from './formula.ts';
 import { watchInfo } from './info.ts';

@@ -26,11 +26,11 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { tensor } from '../creation/creation.ts';
 import { lossOptions, reduced, type LossOptions } from '../loss-reduction.ts';
 import { apply, casted, checkCount, checkFloat, checkInteger, show } from '../operand.ts';
-import { padConstant, sliceAxis } from '../shape/layout.ts';
+import { padConstant, sliceAxis } from '../../formula/layout.ts';
 
 export interface CtcOptions extends LossOptions {
   /** The class that stands for no label; 0 by default. */

@@ -8,7 +8,7 @@ import { watch } from '../../debug.ts';
 import { reduce } from '../../../ir/build.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { lossOptions, reduced, type LossOptions } from '../loss-reduction.ts';
 import { fit, operandType, show } from '../operand.ts';
 import { unsqueeze } from '../shape/view.ts';

@@ -21,7 +21,7 @@ import { dims, type Node } from '../../../ir/graph.ts';
 import { watchRange } from '../../debug.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { hinge, lossOptions, reduced, type LossOptions } from '../loss-reduction.ts';
 import { apply, casted, checkFloat, checkInteger, fit, operandType, show } from '../operand.ts';
 

@@ -20,7 +20,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { integerRange, isComplex, isFloat, type DType, type FloatDType } from '../../../ir/dtype.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { hinge, lossOptions, reduced, type LossOptions } from '../loss-reduction.ts';
 import { checkNotComplex, fit, operandType, resultType, show } from '../operand.ts';
 import { pairwiseDistance } from '../spectral/distance.ts';

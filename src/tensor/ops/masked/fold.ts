@@ -8,7 +8,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkNotComplex, checkNotEmpty } from '../operand.ts';
 import type { Axes } from '../reduce/axes.ts';
 import { nanmedian } from '../statistics/order.ts';

@@ -10,7 +10,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkImaginaryKept, checkInexact, show } from '../operand.ts';
 import { checkMask, floatOf, keptOr, maskOptions, normNode, type MaskOptions } from './masks.ts';
 

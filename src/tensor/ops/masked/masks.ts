@@ -8,7 +8,7 @@ import { integerRange, isFloat, isInexact, type DType } from '../../../ir/dtype.
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { normOf, wideType } from '../elementwise/formula.ts';
+import { normOf, wideType } from '../../formula/elementwise.ts';
 import { apply, checkImaginaryKept, checkMaskType, commonShape, show } from '../operand.ts';
 import { axesOf, dropKeptAxes, type Axes, type ReduceOptions, reduceOptions } from '../reduce/axes.ts';
 

@@ -14,7 +14,7 @@ import {
 } from '../../../ir/build.ts';
 import { largestOf } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 
 /**
  * Softmax over the visible keys: e^(x − m) / Σ e^(x − m), where only those count. The maximum takes

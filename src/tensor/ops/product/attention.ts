@@ -9,7 +9,7 @@ import { isFloat } from '../../../ir/dtype.ts';
 import { broadcastShapes } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, show } from '../operand.ts';
 import { flatten, unflatten, unsqueeze } from '../shape/view.ts';
 import { attentionWeights } from './attention-weights.ts';

@@ -8,9 +8,9 @@ import { dims, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, show } from '../operand.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 import { contract, productType } from './contract.ts';
 
 const takesBilinear = arg.takes<typeof bilinear>(

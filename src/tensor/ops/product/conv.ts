@@ -12,7 +12,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, show, perAxis, type PerAxis } from '../operand.ts';
 import { productType } from './contract.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 import { paddings, padPairs, type Padding } from '../shape/window.ts';
 
 export interface ConvOptions {

@@ -10,8 +10,8 @@ import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 import { productType, contract } from './contract.ts';
-import { diagonalOf } from '../shape/layout.ts';
-import { sumType } from '../elementwise/formula.ts';
+import { diagonalOf } from '../../formula/layout.ts';
+import { sumType } from '../../formula/elementwise.ts';
 
 /** One operand's or the result's labels: letters, and `...` at most once. */
 type Term = readonly string[];

@@ -2,7 +2,7 @@
 
 import type { Promoted } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { add, binary, broadcast, cast, mul, reduce, reshape } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { type DType } from '../../../ir/dtype.ts';
@@ -11,7 +11,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, checkRank, operandType, show, takesOne, type Common } from '../operand.ts';
 import { productType, leadingAxes, matmulNodes, contract } from './contract.ts';
-import { diagonalOf } from '../shape/layout.ts';
+import { diagonalOf } from '../../formula/layout.ts';
 
 export interface MatmulOptions {
   /**

@@ -10,7 +10,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkReal, operandType, show, takesOne, type PerAxis } from '../operand.ts';
 import {
   startOf,

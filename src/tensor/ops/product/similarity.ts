@@ -7,8 +7,8 @@ import { dims, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
-import { normOf } from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { normOf } from '../../formula/elementwise.ts';
 import { checkFloat, fit, operandType } from '../operand.ts';
 
 export interface CosineSimilarityOptions {

@@ -10,7 +10,7 @@ import { normalizeAxes, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import {
   apply,
   checkMaskType,

@@ -24,11 +24,11 @@ import { checkList, sameShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkFloat, checkInexact, show, spread } from '../operand.ts';
 import { axesOf, type Axes } from './axes.ts';
-import { normOf } from '../elementwise/formula.ts';
-import { padConstant } from '../shape/layout.ts';
+import { normOf } from '../../formula/elementwise.ts';
+import { padConstant } from '../../formula/layout.ts';
 
 export interface NormOptions {
   /** Added to the variance under the root; 1e-5 by default. */

@@ -13,7 +13,7 @@ import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor, expectDType, expectTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkImaginaryKept, checkInexact, checkNotComplex, takesOne } from '../operand.ts';
 import {
   type Axes,

@@ -12,7 +12,7 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { runningLogSum } from '../../formula/running-log-sum.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkFloat, checkImaginaryKept, checkNotComplex, show } from '../operand.ts';
 
 export interface ScanOptions<T extends DType = DType> {

@@ -11,7 +11,7 @@ import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { cast as castTo } from '../elementwise/cast.ts';
 import { neg as negate } from '../elementwise/elementwise.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkFloat, takesOne } from '../operand.ts';
 import type { Axes } from './axes.ts';
 

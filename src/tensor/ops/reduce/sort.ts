@@ -10,9 +10,9 @@ import { normalizeAxis, sameShape } from '../../../ir/shape.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { asTensor, recordMany } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkInteger, checkNotComplex, checkRank, show } from '../operand.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 
 export interface SortOptions {
   /** From the largest to the smallest; false by default. */

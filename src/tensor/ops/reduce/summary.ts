@@ -12,7 +12,7 @@ import { record } from '../../recording/record.ts';
 import { eq, where } from '../elementwise/compare.ts';
 import { sqrt } from '../elementwise/elementwise.ts';
 import { closeness, closeOptions, type CloseOptions } from '../elementwise/pairs.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkInexact, show } from '../operand.ts';
 import { reshape } from '../shape/view.ts';
 import { axesOf, type Axes } from './axes.ts';

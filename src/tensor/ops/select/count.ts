@@ -8,7 +8,7 @@ import { add, binary, cast, full, reduce, reshape, sub, where } from '../../../i
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import { iota, withRule } from '../elementwise/formula.ts';
+import { iota, withRule } from '../../formula/elementwise.ts';
 
 /** Results of a size that is known beforehand. */
 export interface Sized {

@@ -22,10 +22,10 @@ import { sizeOf, toShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { record } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
-import { alongAxis, iota, narrowIndex } from '../elementwise/formula.ts';
+import { alongAxis, iota, narrowIndex } from '../../formula/elementwise.ts';
 import { checkInteger, show } from '../operand.ts';
 import { selectRows } from '../shape/gather.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 import { checkSameType, scatterNode } from '../shape/scatter.ts';
 import { writeAxes } from './write.ts';
 

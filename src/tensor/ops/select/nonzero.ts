@@ -11,9 +11,9 @@ import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import { record, recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import { truth } from '../elementwise/formula.ts';
+import { truth } from '../../formula/elementwise.ts';
 import { apply, checkMaskType, commonShape, show } from '../operand.ts';
-import { concat } from '../shape/layout.ts';
+import { concat } from '../../formula/layout.ts';
 import { selectRows } from '../shape/gather.ts';
 import { checkSameType } from '../shape/scatter.ts';
 import {

@@ -20,10 +20,10 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { checkList, normalizeAxis, sizeOf, toShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { alongAxis, iota } from '../elementwise/formula.ts';
+import { alongAxis, iota } from '../../formula/elementwise.ts';
 import { apply, show } from '../operand.ts';
 import { aStart, checkStart, resolvePosition, resolveRange, runFrom } from '../shape/indexing.ts';
-import { padConstant } from '../shape/layout.ts';
+import { padConstant } from '../../formula/layout.ts';
 import { checkSameType, scatterNode } from '../shape/scatter.ts';
 import { flattened } from './count.ts';
 

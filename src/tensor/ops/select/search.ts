@@ -10,7 +10,7 @@ import { watchRange } from '../../debug.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { asTensor, record, recordMany } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { narrowIndex, orderOf } from '../elementwise/formula.ts';
+import { narrowIndex, orderOf } from '../../formula/elementwise.ts';
 import { checkInteger, resultType } from '../operand.ts';
 import { flattened, unraveled } from './count.ts';
 

@@ -21,9 +21,9 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { alongAxis, iota, narrowIndex, wideType } from '../elementwise/formula.ts';
+import { alongAxis, iota, narrowIndex, wideType } from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkInteger, show } from '../operand.ts';
-import { padConstant, sliceAxis } from '../shape/layout.ts';
+import { padConstant, sliceAxis } from '../../formula/layout.ts';
 
 /** How the elements of a segment are folded. */
 export type SegmentReduce = 'sum' | 'mean' | 'prod' | 'max' | 'min';

@@ -10,10 +10,10 @@ import { normalizeAxis, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import { iota, orderOf } from '../elementwise/formula.ts';
+import { iota, orderOf } from '../../formula/elementwise.ts';
 import { checkNotComplex } from '../operand.ts';
 import { selectRows } from '../shape/gather.ts';
-import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
+import { concat, padConstant, sliceAxis } from '../../formula/layout.ts';
 import { runningCount, sizeOption, truePlaces } from './count.ts';
 import { checkReadable, readCount } from '../readable.ts';
 

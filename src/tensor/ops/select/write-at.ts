@@ -13,7 +13,7 @@ import { placeSlice } from '../../../autograd/rules-view.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { asTensor, numberOf, record } from '../../recording/record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
-import { narrowIndex } from '../elementwise/formula.ts';
+import { narrowIndex } from '../../formula/elementwise.ts';
 import { apply, show } from '../operand.ts';
 import { plan, watchPlan, type Index, type IndexPlan } from '../shape/indexing.ts';
 import { checkSameType } from '../shape/scatter.ts';

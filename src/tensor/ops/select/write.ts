@@ -13,7 +13,7 @@ import { watchRange } from '../../debug.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { asTensor, record } from '../../recording/record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
-import { alongAxis, narrowIndex } from '../elementwise/formula.ts';
+import { alongAxis, narrowIndex } from '../../formula/elementwise.ts';
 import { apply, checkInteger, checkRank, commonShape, show } from '../operand.ts';
 import { fromEnd, selectRows } from '../shape/gather.ts';
 import { flatPosition, mergedAxes } from '../shape/indexing.ts';

@@ -22,10 +22,10 @@ import { sameShape, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { checkFloat, show, spread } from '../operand.ts';
 import { matmulNodes, productType } from '../product/contract.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 
 /** What a plain recurrent cell applies. @internal */
 export type Nonlinearity = 'tanh' | 'relu';

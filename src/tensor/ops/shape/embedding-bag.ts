@@ -21,7 +21,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkInteger, checkRank, show } from '../operand.ts';
 import { selectRows } from './gather.ts';
 

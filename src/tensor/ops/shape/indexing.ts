@@ -23,10 +23,10 @@ import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import { fromHost, record } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
-import { iota, narrowIndex, spreadTo } from '../elementwise/formula.ts';
+import { iota, narrowIndex, spreadTo } from '../../formula/elementwise.ts';
 import { apply, checkInteger, commonShape, show, takesOne } from '../operand.ts';
 import { selectRows } from './gather.ts';
-import { sliceAxis } from './layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 
 /**
  * As Python's `start:stop:step`: negative positions count from the end, what leaves the axis is cut

@@ -11,11 +11,11 @@ import { checkList, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, tensors as someTensors } from '../../expect.ts';
 import { fromHost, record, recordMany } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
-import { iota, narrowIndex } from '../elementwise/formula.ts';
+import { iota, narrowIndex } from '../../formula/elementwise.ts';
 import { apply, checkCount, checkInteger, checkRank, resultType, show } from '../operand.ts';
 import { checkReadable, readCount } from '../readable.ts';
 import { selectRows } from './gather.ts';
-import { concat, sliceAxis } from './layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 
 const takesCat = arg.takes<typeof cat>(['tensors', someTensors], ['axis', arg.inside()]);
 

@@ -12,10 +12,10 @@ import { isComplexNumber, type ComplexNumber } from '../../../ir/value.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { moveaxis } from './view.ts';
-import { iota } from '../elementwise/formula.ts';
+import { iota } from '../../formula/elementwise.ts';
 import { checkHeld } from '../number.ts';
 import { apply, checkRank, show } from '../operand.ts';
-import { diagonalOf, padConstant, concat, sliceAxis } from './layout.ts';
+import { diagonalOf, padConstant, concat, sliceAxis } from '../../formula/layout.ts';
 
 function reversed(b: GraphBuilder, x: Node, axis: number): Node {
   const size = dims(x)[axis]!;

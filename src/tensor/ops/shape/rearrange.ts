@@ -10,9 +10,9 @@ import * as arg from '../../../ir/arguments.ts';
 import { checkList, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkCount, checkInexact, show, checkNotEmpty } from '../operand.ts';
-import { sumType } from '../elementwise/formula.ts';
+import { sumType } from '../../formula/elementwise.ts';
 
 /** Sizes of named axes that the shape does not determine. */
 export type AxisSizes = Readonly<Record<string, number>>;

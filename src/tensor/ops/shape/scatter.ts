@@ -12,11 +12,11 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { checkHeld } from '../number.ts';
 import { apply, checkInteger, checkNotComplex, checkRank, show } from '../operand.ts';
 import { checkIndex, lineShape, watchAxis } from './places.ts';
-import { padConstant } from './layout.ts';
+import { padConstant } from '../../formula/layout.ts';
 
 /**
  * x with the source folded in at the index's places. On bool, sums and maxima are `or`, products

@@ -13,7 +13,7 @@ import { cast } from '../elementwise/cast.ts';
 import { commonShape, resultType, show } from '../operand.ts';
 import { cat, meshgrid, split, stack } from './join.ts';
 import { take } from './gather.ts';
-import { sliceAxis } from './layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 import { pad } from './movement.ts';
 import { expand, reshape } from './view.ts';
 

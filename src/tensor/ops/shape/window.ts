@@ -7,8 +7,8 @@ import * as arg from '../../../ir/arguments.ts';
 import { checkList } from '../../../ir/shape.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
-import { padConstant } from './layout.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { padConstant } from '../../formula/layout.ts';
 import { perAxis, show, type PerAxis } from '../operand.ts';
 
 /** Elements around each axis: one number for both ends, or a pair [before, after] for each axis. */

@@ -9,7 +9,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor, anOperand } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { iota, orderOf, truth, wideType } from '../elementwise/formula.ts';
+import { iota, orderOf, truth, wideType } from '../../formula/elementwise.ts';
 import { mul as multiply } from '../elementwise/arithmetic.ts';
 import { apply, checkRank, operandType, show } from '../operand.ts';
 import {
@@ -23,7 +23,7 @@ import {
 } from '../select/count.ts';
 import { checkReadable, readCount } from '../readable.ts';
 import { foldSegments } from '../select/segment.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 import { scatterNode } from '../shape/scatter.ts';
 import {
   aMatrix,

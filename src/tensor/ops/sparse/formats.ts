@@ -11,7 +11,7 @@ import { watch, watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { TreeNode } from '../../tree.ts';
-import { narrowIndex } from '../elementwise/formula.ts';
+import { narrowIndex } from '../../formula/elementwise.ts';
 import { checkInteger, checkRank, show } from '../operand.ts';
 import { cast } from '../elementwise/cast.ts';
 

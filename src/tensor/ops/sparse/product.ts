@@ -7,7 +7,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { broadcast, cast, mul, reshape } from '../../../ir/build.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { wideType } from '../elementwise/formula.ts';
+import { wideType } from '../../formula/elementwise.ts';
 import { apply, checkRank, show } from '../operand.ts';
 import { foldSegments } from '../select/segment.ts';
 import { selectRows } from '../shape/gather.ts';

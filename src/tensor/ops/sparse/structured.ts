@@ -21,10 +21,10 @@ import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { TreeNode } from '../../tree.ts';
-import { iota } from '../elementwise/formula.ts';
+import { iota } from '../../formula/elementwise.ts';
 import { apply, checkRank, show } from '../operand.ts';
 import { matmul as product } from '../product/matmul.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 
 /**
  * A matrix [k, n] with two elements in each group of four along k.

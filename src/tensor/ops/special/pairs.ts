@@ -11,7 +11,7 @@ import { Real } from '../../formula/special/real.ts';
 import { zeta as zetaOf } from '../../formula/special/zeta.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import { wideType } from '../elementwise/formula.ts';
+import { wideType } from '../../formula/elementwise.ts';
 import { combine, type FloatBinary } from '../operand.ts';
 
 const takesTwo = arg.takes<FloatBinary>(['the first operand', anOperand], ['the second operand', anOperand]);

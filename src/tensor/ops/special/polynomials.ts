@@ -6,7 +6,7 @@ import { families, ofOrder, ofOrders, type PolynomialFamily } from '../../formul
 import { Real } from '../../formula/special/real.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
-import { wideType } from '../elementwise/formula.ts';
+import { wideType } from '../../formula/elementwise.ts';
 import { combine } from '../operand.ts';
 
 /** @names OrderOptions */

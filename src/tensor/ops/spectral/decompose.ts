@@ -27,8 +27,8 @@ import {
 } from '../../../ir/build.ts';
 import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import * as formula from '../elementwise/formula.ts';
-import { concat, padConstant, sliceAxis } from '../shape/layout.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { concat, padConstant, sliceAxis } from '../../formula/layout.ts';
 import { adjoint, identity, rowsAt } from '../../../ir/matrix.ts';
 import { eachPart, product, scaledToOne } from './stack.ts';
 

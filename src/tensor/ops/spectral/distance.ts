@@ -22,7 +22,7 @@ import { partType, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkFloat, checkRank, fit, operandType, show } from '../operand.ts';
 import { leadingAxes } from '../product/contract.ts';
 import { checkNumbers } from './stack.ts';

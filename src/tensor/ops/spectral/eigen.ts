@@ -23,8 +23,8 @@ import {
 import { complexType, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { factor, adjoint, identity, onDiagonal } from '../../../ir/matrix.ts';
-import * as formula from '../elementwise/formula.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 import { inverted } from './inverse.ts';
 import { diagonalsOf, eachPart, product, scaledToOne, timesColumns, withDiagonal } from './stack.ts';
 

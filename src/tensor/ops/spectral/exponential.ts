@@ -17,7 +17,7 @@ import { partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply } from '../operand.ts';
 import { identity } from '../../../ir/matrix.ts';
 import { batchOf, stacked, unstacked } from '../matrices.ts';

@@ -3,7 +3,7 @@
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { add, binary, broadcast, div, full, fullLike, neg, sub, unary, where } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { eighNodes, svdNodes } from './rules.ts';
 import { adjoint } from '../../../ir/matrix.ts';
 import { product, timesColumns } from './stack.ts';

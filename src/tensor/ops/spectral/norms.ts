@@ -8,7 +8,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxes, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkInexact, checkNotEmpty, show } from '../operand.ts';
 import { dropKeptAxes, type Axes } from '../reduce/axes.ts';
 import { svdvalsNodes } from './rules.ts';

@@ -20,7 +20,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
 import { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { matrixNorm, type MatrixOrder } from './norms.ts';
 import { pseudoInverted } from './inverse.ts';
 import { eigvalshNodes, svdvalsNodes } from './rules.ts';

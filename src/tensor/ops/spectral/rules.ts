@@ -11,8 +11,8 @@ import { add, complex, div, fullLike, imag, mul, sub } from '../../../ir/build.t
 import { isComplex } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
-import * as formula from '../elementwise/formula.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 import {
   eigenParts,
   eigenvalues,

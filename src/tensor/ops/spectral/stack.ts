@@ -21,9 +21,9 @@ import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { expectTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { show } from '../operand.ts';
-import { diagonalOf } from '../shape/layout.ts';
+import { diagonalOf } from '../../formula/layout.ts';
 
 /** Requires matrices, square ones where that is wanted, of floats that have a decomposition here. @internal */
 export function checkMatrices(op: string, x: Tensor, shape: 'any' | 'square' = 'any'): void {

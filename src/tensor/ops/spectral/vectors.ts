@@ -9,7 +9,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, fit, operandType, show } from '../operand.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 import { diagonal as plainDiagonal, flip, type DiagonalOptions } from '../shape/movement.ts';
 import { checkNumbers } from './stack.ts';
 

@@ -27,11 +27,11 @@ import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkInteger, checkRank, show } from '../operand.ts';
 import { flattened, sizeOption, type Sized, type Unsized } from '../select/count.ts';
 import { checkReadable, readCount } from '../readable.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 import { scatterNode } from '../shape/scatter.ts';
 
 /** Values added up by bin; bins outside are dropped. */

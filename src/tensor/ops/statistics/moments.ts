@@ -28,7 +28,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, expectDType } from '../../expect.ts';
 import { record } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { applyFloat, checkFloat, checkInteger, checkNotComplex, show } from '../operand.ts';
 import { contract } from '../product/contract.ts';
 import { reduction, type Axes, type ReduceOptions, reduceOptions } from '../reduce/axes.ts';

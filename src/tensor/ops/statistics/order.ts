@@ -28,10 +28,10 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { asTensor, record, recordMany } from '../../recording/record.ts';
 import { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkNotComplex, checkNotEmpty, show } from '../operand.ts';
 import { reduceOptions, type ReduceOptions } from '../reduce/axes.ts';
-import { concat, sliceAxis } from '../shape/layout.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 
 /** A line of a tensor, and the shape of results that keep its axis. */
 interface Lines {

@@ -24,7 +24,7 @@ import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkReal, show } from '../operand.ts';
 import { weightedAxis } from './weighted.ts';
 

@@ -10,10 +10,10 @@ import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../recording/record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../elementwise/formula.ts';
+import * as formula from '../../formula/elementwise.ts';
 import { uniformOf } from '../../formula/noise.ts';
 import { apply, checkFloat, checkInteger, perAxis, show, type PerAxis } from '../operand.ts';
-import { sliceAxis } from '../shape/layout.ts';
+import { sliceAxis } from '../../formula/layout.ts';
 import { maximaOf, type Starts } from './adaptive.ts';
 
 export interface UnpoolOptions {

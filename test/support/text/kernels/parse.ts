@@ -14,7 +14,13 @@ import { makeAxis } from '../../../../src/schedule/cluster/domain.ts';
 import type { Axis, Body, Kernel, KernelKind, Write } from '../../../../src/schedule/kernel.ts';
 import { makePack, slack, type Pack, type Packs } from '../../../../src/schedule/memory/pack.ts';
 import { bodyFields, type FieldContent, type Schema } from '../../../../src/schedule/text/fields.ts';
-import { kernelNotation, type FieldTree, type KernelLine, type KernelScope, type ValueTree } from './notation.ts';
+import {
+  kernelNotation,
+  type FieldTree,
+  type KernelLine,
+  type KernelScope,
+  type ValueTree,
+} from './notation.ts';
 
 /** Kernels, and the packs that they share. */
 export interface ParsedKernels {
