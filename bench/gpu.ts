@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Device } from '../src/runtime/device.ts';
 import { setDevice, synchronize } from '../src/index.ts';
-import { copyProgram } from '../src/tensor/realise/copy.ts';
+import { copyProgram } from '../src/tensor/evaluate/copy.ts';
 import { device as chosenDevice } from '../src/tensor/storage/device.ts';
 import { fullSizes, gpuWorkloads, smallSizes, type GpuWorkload } from './gpu-workloads.ts';
 

@@ -6,7 +6,7 @@ import { compile, manualSeed, setDevice, tensor, valueAndGrad, type Tensor } fro
 import { Linear, Sequential } from '../src/nn/index.ts';
 import { Adam, adam, SGD } from '../src/optim/index.ts';
 import { device } from '../src/tensor/storage/device.ts';
-import { compileCount } from '../src/tensor/realise/executable.ts';
+import { compileCount } from '../src/tensor/evaluate/executable.ts';
 
 export const faces = ['Adam', 'SGD', 'compiled Adam'] as const;
 export type Face = (typeof faces)[number];

@@ -52,7 +52,7 @@ export type {
   ExplainedKernel,
   ExplainedNode,
   ExplainedReason,
-  ExplainedSeparation,
+  ExplainedFusionDiagnostic,
   ExplainedSource,
   MemoryUse,
   Recomputation,

@@ -43,7 +43,7 @@ describe('the page', () => {
   test('has every reason, in words', () => {
     const page = explanationPage(block);
     const plain = page.replaceAll(/<[^>]*>/g, '');
-    for (const { apart, kept } of block.separations) {
+    for (const { apart, kept } of block.fusionDiagnostics) {
       for (const { text } of apart) expect(plain).toContain(escapeText(text));
       if (kept !== undefined) expect(plain).toContain(escapeText(kept.text));
     }

@@ -231,7 +231,7 @@ describe('kernels are told in full', () => {
   });
 
   test('why two kernels are not one, in words', () => {
-    expect(shown.separations).toMatchObject([
+    expect(shown.fusionDiagnostics).toMatchObject([
       {
         relation: 'reads',
         first: 0,
@@ -249,12 +249,15 @@ describe('kernels are told in full', () => {
   });
 
   test('every sentence names nodes of the recorded graph, and kernels that are there', () => {
-    const { separations, graph, kernels } = explain(
+    const { fusionDiagnostics, graph, kernels } = explain(
       sn.grad((w: sn.Tensor, x: sn.Tensor) => sn.layerNorm(x.matmul(w).softmax().matmul(w), 32).sum()),
       sn.zeros([32, 32]),
       sn.zeros([64, 32]),
     );
-    const texts = separations.flatMap(({ apart, kept }) => [...apart, ...(kept === undefined ? [] : [kept])]);
+    const texts = fusionDiagnostics.flatMap(({ apart, kept }) => [
+      ...apart,
+      ...(kept === undefined ? [] : [kept]),
+    ]);
     expect(texts.length).toBeGreaterThan(4);
     for (const { text } of texts) {
       for (const [name] of text.matchAll(/%\d+/g)) expect(graph).toContain(`  ${name} = `);
@@ -308,7 +311,7 @@ describe('nodes lead back to the user’s code', () => {
   });
 
   test('stack traces of other engines are read, and of minified code nothing is made up', () => {
-    const home = new URL('../src/', import.meta.url).href;
+    const home = new URL('../src', import.meta.url).href;
     const firefox = [
       `apply@${home}tensor/ops/operand.ts:23:9`,
       `softmax@${home}tensor/ops/reduce/softmax.ts:30:10`,
@@ -368,7 +371,7 @@ describe('an explanation can be shown', () => {
       'nodes',
       'outputs',
       'kernels',
-      'separations',
+      'fusionDiagnostics',
       'totals',
       'memory',
       'sizes',
@@ -398,7 +401,7 @@ describe('docs/explain.md', () => {
 
   test('has a row for every rule', () => {
     const rules = readFileSync(new URL('../src/explain/reasons.ts', import.meta.url), 'utf8');
-    const [, apart, kept] = /separationText([\s\S]*)keptText([\s\S]*)loopsText/.exec(rules)!;
+    const [, apart, kept] = /fusionDiagnosticText([\s\S]*)keptText([\s\S]*)loopsText/.exec(rules)!;
     const rows = (heading: string): string[] => {
       const [table] = new RegExp(`^\\| \`${heading}\`[\\s\\S]*?\\n\\n`, 'm').exec(guide)!;
       return [...table.matchAll(/^\| `([\w-]+)` /gm)].map(([, name]) => name!).slice(1);

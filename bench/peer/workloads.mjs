@@ -9,7 +9,7 @@ import { built } from './built.mjs';
 
 const { compile, synchronize, tensor } = await built('dist/index.js');
 const { device } = await built('dist/tensor/storage/device.js');
-const { realise } = await built('dist/tensor/realise/realise.js');
+const { evaluate } = await built('dist/tensor/evaluate/evaluate.js');
 const { handleOf } = await built('dist/tensor/tensor.js');
 const { timedWorkloads } = await built('dist/workloads/timed/workloads.js');
 const { prepare } = await built('dist/cli/bench/measure.js');
@@ -53,7 +53,7 @@ async function network(folder) {
   const fn = model.toFunction();
   const step = compile((x) => fn({ [given.name]: x })[got.name]);
   const open = await device();
-  for (const one of [input, ...Object.values(model.parameters)]) realise(handleOf(one)).on(open);
+  for (const one of [input, ...Object.values(model.parameters)]) evaluate(handleOf(one)).on(open);
   await synchronize();
   let last;
   return {

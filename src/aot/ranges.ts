@@ -18,7 +18,7 @@ import {
 } from '../ir/sizes/size.ts';
 import { variantOf, type Variant } from '../ir/sizes/variant.ts';
 import { Dim } from '../tensor/sizes/dim.ts';
-import { jointsOf, unconstrained, witnessesOf } from '../tensor/sizes/witnesses.ts';
+import { jointsOf, unconstrained, trialSizesOf } from '../tensor/sizes/trial-sizes.ts';
 import { wiredEntry, type Checking, type TracedEntry } from './entry.ts';
 import { Formulas, mostDivisor, showFormula } from './formula.ts';
 import { openPorts } from './ports.ts';
@@ -176,7 +176,7 @@ class Ranged {
     const joints = jointsOf(larger, unconstrained);
     const fixed = new Set<number>();
     for (let turn = 0; turn < 3; turn++) {
-      const sizes = witnessesOf(joints, fixed, turn).map((at) => Object.fromEntries(at));
+      const sizes = trialSizesOf(joints, fixed, turn).map((at) => Object.fromEntries(at));
       const witnesses = await this.#trials(sizes);
       if (turn === 0) {
         // Sizes that tensors have anyway are no good witnesses.
@@ -184,7 +184,7 @@ class Ranged {
         if (sizes.some((at) => Object.values(at).some((size) => fixed.has(size)))) continue;
       }
       const made = generalise(
-        witnesses.map(({ recording }) => recording.partial.skeleton),
+        witnesses.map(({ recording }) => recording.partial.graphKey),
         this.#numbers,
       );
       if ('parts' in made) return { structure: made, witnesses };
@@ -214,8 +214,8 @@ class Ranged {
 
   /** The numbers of a trial; undefined where it is another computation. */
   #fit(structure: SizeStructure, { recording, own }: Trial, first: Trial): SizeValues | undefined {
-    const { skeleton, graph } = recording.partial;
-    const matched = match(structure, skeleton, this.#numbers);
+    const { graphKey, graph } = recording.partial;
+    const matched = match(structure, graphKey, this.#numbers);
     const isSame =
       matched !== undefined &&
       matched.leaves.every((leaf, i) => leaf === i) &&

@@ -3,10 +3,10 @@
 
 import { SinterError } from '../errors.ts';
 import type { Sizes } from '../bundle-runtime/manifest.ts';
-import { readBytes } from '../tensor/realise/realise.ts';
+import { readBytes } from '../tensor/evaluate/evaluate.ts';
 import type { Handle } from '../tensor/handle/handle.ts';
 import { Dim } from '../tensor/sizes/dim.ts';
-import { jointsOf, levelsOf, unconstrained } from '../tensor/sizes/witnesses.ts';
+import { jointsOf, levelsOf, unconstrained } from '../tensor/sizes/trial-sizes.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
 import { showSizes, type OpenPoint, type SizeRange, type SizeRanges } from './sizes.ts';
 import { WeightTable } from './weights.ts';

@@ -8,7 +8,7 @@ import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { BundleWeight, WeightFile } from '../bundle-runtime/manifest.ts';
 import type { Handle } from '../tensor/handle/handle.ts';
-import { readBytes } from '../tensor/realise/realise.ts';
+import { readBytes } from '../tensor/evaluate/evaluate.ts';
 import { uniqueName } from './names.ts';
 
 export class WeightTable {

@@ -1,7 +1,7 @@
 // The derivative of a loop: a loop that runs the other way. Its carries are the cotangents of the
-// carries, and of the invariants, which every turn adds to; it reads what the forward loop kept of
-// each turn. That is what the derivative needs and would be dear to compute again: carries, and
-// results of anchors; the rest is computed again from them. (Chen et al., Training Deep Nets with
+// carries, and of the invariants, which every iteration adds to; it reads what the forward loop kept of
+// each iteration. That is what the derivative needs and would be dear to compute again: carries, and
+// results of fusion roots; the rest is computed again from them. (Chen et al., Training Deep Nets with
 // Sublinear Memory Cost, 2016, is the same with carries alone, which `recompute` asks for.)
 
 import { CompilerBug, TensorError } from '../errors.ts';
@@ -52,7 +52,7 @@ export function loopCotangents(
   const slices = outputs.map((_, result) => result).slice(carries);
   const seeded = slices.filter((result) => given[result] !== undefined);
 
-  // The derivative of one turn, over parameters for all that a turn knows: the cotangents first.
+  // The derivative of one iteration, over parameters for all that an iteration knows: the cotangents first.
   const inner = new GraphBuilder();
   const draft = new Parameters(inner);
   const forward = parameters.map((parameter) => draft.like(parameter as Node, parameter.attrs.name));
@@ -85,7 +85,7 @@ export function loopCotangents(
     [...terms.values()].flatMap(({ sunk }) => sunk.flatMap(({ source }) => [...source.inputs])),
   );
 
-  // What it needs of the forward turn: of the counter, stacks and invariants nothing has to be kept.
+  // What it needs of the forward iteration: of the counter, stacks and invariants nothing has to be kept.
   const cotangentParameters = new Set([...barOf.values(), ...seedOf.values()]);
   const handed = [...movedCarries, ...wantedStacks].map((place) => turned.get(place)!);
   const rests = carriedSums.map((place) => terms.get(place)!.rest.reduce((x, y) => add(inner, x, y)));
@@ -93,12 +93,12 @@ export function loopCotangents(
   const kept = keptOf(roots, cotangentParameters, forward.slice(1, carries + 1), attrs.recompute);
   const saved = savedBy(b, node, kept, forward);
 
-  // The turn again, over its own inputs: carries, stacks, invariants.
-  const turn = new GraphBuilder();
-  const own = new Parameters(turn);
+  // The iteration again, over its own inputs: carries, stacks, invariants.
+  const iteration = new GraphBuilder();
+  const own = new Parameters(iteration);
   const made = new Map<Node, Node>();
   made.set(forward[0]!, own.add('count', 'i32', []));
-  // A turn that was not made is not made backwards: its cotangents pass.
+  // An iteration that was not made is not made backwards: its cotangents pass.
   const going = guard < 0 ? [] : [own.add('going', 'i32', [])];
   for (const place of movedCarries) made.set(barOf.get(place)!, own.like(barOf.get(place)!, `bar${place}`));
   const sums = carriedSums.map((place) => {
@@ -129,14 +129,14 @@ export function loopCotangents(
   // Operands that are slices of stacks already need not be given again.
   const givenOperands = [...operands].filter((operand) => !stackOf.has(operand));
   const wantedRoots = [...handed, ...rests, ...givenOperands];
-  const again = rewrite({ parameters: [], outputs: wantedRoots }, (old) => made.get(old), turn).outputs;
+  const again = rewrite({ parameters: [], outputs: wantedRoots }, (old) => made.get(old), iteration).outputs;
   const [ofCarries, ofStacks] = [movedCarries.length, handed.length];
   const region = regionOf({
     parameters: own.list,
     outputs: [
-      ...going.map(() => constant(turn, 0, 'i32')),
+      ...going.map(() => constant(iteration, 0, 'i32')),
       ...again.slice(0, ofCarries),
-      ...sums.map((sum, i) => add(turn, sum, cast(turn, again[ofStacks + i]!, sum.dtype))),
+      ...sums.map((sum, i) => add(iteration, sum, cast(iteration, again[ofStacks + i]!, sum.dtype))),
       ...again.slice(ofCarries, ofStacks),
       ...again.slice(ofStacks + sums.length),
     ],
@@ -174,17 +174,17 @@ export function loopCotangents(
   });
 }
 
-/** Backwards a loop has to know how many turns it makes, to keep what each of them needs. */
+/** Backwards a loop has to know how many iterations it makes, to keep what each of them needs. */
 function refuseOpenEnd(): never {
   throw new TensorError(
     'E_GRAD',
     'whileLoop',
-    'a loop that ends by its condition has no gradient backwards: how many turns to keep is not known',
-    'scan or foriLoop with the most turns that there may be, whose function keeps what is finished by where; or jvp',
+    'a loop that ends by its condition has no gradient backwards: how many iterations to keep is not known',
+    'scan or foriLoop with the most iterations that there may be, whose function keeps what is finished by where; or jvp',
   );
 }
 
-/** What differs from turn to turn: all that is not made of invariants alone. */
+/** What differs from iteration to iteration: all that is not made of invariants alone. */
 function turningNodes(roots: readonly Node[], invariants: readonly Node[]): Set<Node> {
   const turning = new Set<Node>();
   for (const node of topological(roots)) {
@@ -195,7 +195,7 @@ function turningNodes(roots: readonly Node[], invariants: readonly Node[]): Set<
   return turning;
 }
 
-/** Sums over turns of 16-bit floats are kept in f32. */
+/** Sums over iterations of 16-bit floats are kept in f32. */
 function sumType(dtype: DType): DType {
   return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
 }
@@ -221,8 +221,8 @@ export function activeInputs(
 }
 
 /**
- * Forward values that `roots` are computed from and that each turn keeps: carries, and, unless they
- * are to be computed again, results of anchors.
+ * Forward values that `roots` are computed from and that each iteration keeps: carries, and, unless they
+ * are to be computed again, results of fusion roots.
  */
 function keptOf(
   roots: readonly Node[],
@@ -240,7 +240,7 @@ function keptOf(
 }
 
 /**
- * The stacks of these values of the turns (nodes of another graph, in which `forward` are the
+ * The stacks of these values of the iterations (nodes of another graph, in which `forward` are the
  * parameters): results of the loop with more to give.
  */
 function savedBy(

@@ -7,7 +7,7 @@ import type { Node } from '../ir/graph.ts';
 import { isElementwise, type Op } from '../ir/ops.ts';
 import type { VjpRule } from './cotangent.ts';
 import { customRule } from './custom.ts';
-import { anchorRules } from './rules-anchor.ts';
+import { fusionRootRules } from './rules-root.ts';
 import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
@@ -22,7 +22,7 @@ import { viewRules } from './rules-view.ts';
 export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
   ...elementwiseRules,
   ...viewRules,
-  ...anchorRules,
+  ...fusionRootRules,
   ...contractionRules,
   factor: factorRule,
   iterate: loopRule,

@@ -1,19 +1,19 @@
-// Sums over the turns of a loop that are computed behind it. What a turn adds to the cotangent of an
+// Sums over the iterations of a loop that are computed behind it. What an iteration adds to the cotangent of an
 // invariant is mostly a product (of a weight) or a sum (of a bias). Instead of adding to it in every
-// turn, a loop gives the operands, and one product sums over all turns at once.
+// iteration, a loop gives the operands, and one product sums over all iterations at once.
 
 import { reduce } from '../ir/build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import { sizeOf } from '../ir/shape.ts';
 
-/** A term of a sum over turns: `chain` of the sum of `source` over all turns. */
+/** A term of a sum over iterations: `chain` of the sum of `source` over all iterations. */
 export interface Sunk {
   readonly source: NodeOf<'dot'> | NodeOf<'reduce'>;
   /** Views that lead from the source to the term, the last first. */
   readonly chain: readonly Node[];
 }
 
-/** The terms of what a turn adds: those that are summed behind the loop, and the rest. */
+/** The terms of what an iteration adds: those that are summed behind the loop, and the rest. */
 export function termsOf(
   added: Node,
   isTurning: (node: Node) => boolean,
@@ -42,13 +42,13 @@ function sourceOf(term: Node, isTurning: (node: Node) => boolean): Sunk | undefi
   }
   const isSum = at.op === 'dot' || (at.op === 'reduce' && at.attrs.monoid === 'sum');
   if (!isSum || !at.inputs.every(isTurning)) return undefined;
-  // Operands that are larger than what they give twice over are better summed turn by turn.
+  // Operands that are larger than what they give twice over are better summed iteration by iteration.
   const taken = at.inputs.reduce((sum, input) => sum + sizeOf(dims(input)), 0);
   if (at.op === 'dot' && taken > 2 * sizeOf(dims(at))) return undefined;
   return { source: at as Sunk['source'], chain };
 }
 
-/** The sum over all turns, from the stacks of the source's operands. */
+/** The sum over all iterations, from the stacks of the source's operands. */
 export function sumOfTurns(b: GraphBuilder, { source, chain }: Sunk, stacks: readonly Node[]): Node {
   const moved = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
   let sum: Node;

@@ -17,7 +17,7 @@ import { Marshal } from '../runtime/cuda/api/marshal.ts';
 import { CudaModules } from '../runtime/cuda/modules/modules.ts';
 import { inTurn, operationsOf, queueOperations } from '../runtime/cuda/operations.ts';
 import { overlaps, type ByteRange } from '../runtime/cuda/ranges.ts';
-import { dependenciesOf, inOrder, isFlat, recipeOf, slotsOf } from '../runtime/cuda/recipe.ts';
+import { dependenciesOf, inOrder, isFlat, runStepsOf, slotsOf } from '../runtime/cuda/run-steps.ts';
 import { ScalarBlocks } from '../runtime/cuda/scalars.ts';
 import { DeviceMemory } from '../runtime/cuda/source.ts';
 import { Staging } from '../runtime/cuda/staging.ts';
@@ -91,20 +91,20 @@ class Cuda implements Machine<number> {
     this.#context.failures.assertAlive();
     this.#context.use();
     const ranges = this.#ranges(program, placeOf);
-    const recipe = recipeOf(
+    const runSteps = runStepsOf(
       program,
       program.outputs.map(() => false),
     );
-    const operations = operationsOf(recipe, {
+    const operations = operationsOf(runSteps, {
       program,
       functions,
       ranges,
       context: this.#context,
       tileMaps: this.#tileMaps,
     });
-    const isGraph = !this.#isSynchronous && operations.length > 1 && isFlat(recipe);
+    const isGraph = !this.#isSynchronous && operations.length > 1 && isFlat(runSteps);
     const dependencies =
-      !isGraph || overlaps(program, ranges) ? inOrder(recipe) : dependenciesOf(program, recipe);
+      !isGraph || overlaps(program, ranges) ? inOrder(runSteps) : dependenciesOf(program, runSteps);
     const upload = operations.find(({ kind }) => kind === 'upload');
     const scalars =
       upload?.kind === 'upload' ? new ScalarBlocks(this.#staging, this.#fences, upload.bytes / 4) : undefined;

@@ -7,7 +7,7 @@ import { isComplex, isSmallInteger } from '../ir/dtype.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { isElementwise, type ElementwiseOp, type Op } from '../ir/ops.ts';
 import type { TargetId } from '../runtime/program.ts';
-import { mayWeighScores } from '../schedule/cluster/scores.ts';
+import { mayWeighScores } from '../schedule/fusion/scores.ts';
 import type { Target } from '../schedule/target.ts';
 
 /** The compiler's functions. */

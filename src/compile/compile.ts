@@ -28,7 +28,7 @@ import type { Kernel } from '../schedule/kernel.ts';
 import { scheduleGraph, type KernelSchedule } from '../schedule/schedule.ts';
 import type { FittedGraph, Fitting } from '../schedule/recompute/report.ts';
 import { runInputs } from '../schedule/run-inputs.ts';
-import { settle } from '../schedule/settle.ts';
+import { fixpoint } from '../schedule/fixpoint.ts';
 import { checkElements } from '../schedule/sizes.ts';
 import { passes, type Pass } from '../schedule/passes/pipeline.ts';
 import type { Target } from '../schedule/target.ts';
@@ -271,7 +271,7 @@ export function lowerGraph(
   const outputs = new Set(graph.outputs);
   const { bufferBytes: largestArena, storageBuffers } = target.limits;
   const known: LoopCache = new Map();
-  return settle('donations', donations, (offered) => {
+  return fixpoint('donations', donations, (offered) => {
     const made = scheduleKernels(graph, target, slots, offered, known, within.mayPack);
     const kernels = made.kernels.map((kernel) => withPrefix(kernel, within.prefix));
     const schedule = { ...made, kernels };
@@ -282,7 +282,7 @@ export function lowerGraph(
       const made = turnsOf(kernel, target, pinned, within.check);
       if (made !== undefined) turns.set(kernel, made);
     }
-    const loopDemands = new Map(
+    const loopNeeds = new Map(
       Array.from(turns, ([kernel, { held, memory: own }]) => [kernel, { held, arenas: own.arenas }] as const),
     );
     const demand = {
@@ -290,7 +290,7 @@ export function lowerGraph(
       donations: offered,
       bytesOf: storedBytes,
       largestArena,
-      loops: loopDemands,
+      loops: loopNeeds,
     };
     const memory = planMemory(kernels, packs, demand);
     const loops: LoopCache = new Map();
@@ -310,14 +310,14 @@ export function lowerGraph(
   });
 }
 
-/** What a graph is lowered for: names begin with `prefix`, and turns of loops have no packs. */
+/** What a graph is lowered for: names begin with `prefix`, and iterations of loops have no packs. */
 interface Within {
   readonly prefix: string;
   readonly mayPack: boolean;
   readonly check: boolean;
 }
 
-/** The turns of a loop, by the same pipeline. */
+/** The iterations of a loop, by the same pipeline. */
 function turnsOf(
   kernel: Kernel,
   target: Target,

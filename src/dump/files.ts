@@ -1,6 +1,6 @@
 // What the files of a compilation say: each stage in the text form of its level, under a name that
 // begins with its number. 00 is the graph as recorded, then come the passes that changed it, by
-// their places in the list of passes; 20 clusters, 21 kernels, 30 Loops and sources, 40 the
+// their places in the list of passes; 20 fusion groups, 21 kernels, 30 Loops and sources, 40 the
 // program.
 
 import { printLoop } from '../codegen/loop/print.ts';
@@ -8,7 +8,7 @@ import type { Loop } from '../codegen/loop/loop.ts';
 import { print } from '../ir/text/print.ts';
 import type { AppliedRule } from '../ir/origin/trace.ts';
 import type { Program } from '../runtime/program.ts';
-import { printClusters } from '../schedule/text/clusters.ts';
+import { printFusionGroups } from '../schedule/text/fusion-groups.ts';
 import { printKernels } from '../schedule/text/print.ts';
 import type { CompileStage } from './stage.ts';
 
@@ -53,7 +53,7 @@ export function filesOf(): (stage: CompileStage) => readonly StageFile[] {
         const { graph, schedule } = stage;
         const note = `// nodes are called as in ${graphFile}\n`;
         return [
-          { name: '20-clusters.txt', text: note + printClusters(schedule, graph) },
+          { name: '20-fusionGroups.txt', text: note + printFusionGroups(schedule, graph) },
           { name: '21-kernels.txt', text: note + printKernels(schedule, graph) },
         ];
       }

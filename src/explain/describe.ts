@@ -12,16 +12,16 @@ import { modelledTime, nodeBytes } from '../schedule/cost.ts';
 import type { Fitting } from '../schedule/recompute/report.ts';
 import type { Kernel } from '../schedule/kernel.ts';
 import { unpacked } from '../schedule/memory/pack.ts';
-import { separations, type Separation } from '../schedule/separation.ts';
+import { fusionDiagnostics, type FusionDiagnostic } from '../schedule/fusion-diagnostic.ts';
 import type { Target } from '../schedule/target.ts';
 import type { NodeOrigin, Origins } from './origins.ts';
-import { keptText, separationText } from './reasons.ts';
+import { keptText, fusionDiagnosticText } from './reasons.ts';
 import type {
   Explained,
   ExplainedAccess,
   ExplainedKernel,
   ExplainedNode,
-  ExplainedSeparation,
+  ExplainedFusionDiagnostic,
   ExplainedSource,
   MemoryUse,
   Recomputation,
@@ -90,7 +90,7 @@ export function describe(subject: Subject): Explained {
     nodes: list.nodes,
     outputs: list.outputs,
     kernels,
-    separations: inside === undefined ? [] : toldSeparations(inside, target, list),
+    fusionDiagnostics: inside === undefined ? [] : toldFusionDiagnostics(inside, target, list),
     totals: totalsOf(compiled.kernels, program, bounds, time, target),
     memory: memoryUse(program, compiled.live),
     sizes: subject.sizes ?? [],
@@ -207,33 +207,39 @@ function rolesOf(kernel: Kernel | undefined, list: NodeList): Roles {
   if (kernel === undefined) return { prologue: [], body: [], epilogue: [] };
   const nodes = kernel.nodes.filter(({ op }) => op !== 'parameter').sort((a, b) => a.id - b.id);
   const inside = new Set(nodes);
-  const anchors = nodes.filter((node) => hasLoops(node.op));
-  const after = new Set<Node>(anchors);
+  const fusionRoots = nodes.filter((node) => hasLoops(node.op));
+  const after = new Set<Node>(fusionRoots);
   for (const node of nodes) if (node.inputs.some((input) => after.has(input))) after.add(node);
-  const before = new Set<Node>(anchors);
+  const before = new Set<Node>(fusionRoots);
   for (const node of nodes.toReversed()) {
     if (before.has(node)) for (const input of node.inputs) if (inside.has(input)) before.add(input);
   }
   const roles = { prologue: [] as number[], body: [] as number[], epilogue: [] as number[] };
   for (const node of nodes) {
     const [needed, needing] = [before.has(node), after.has(node)];
-    const role = anchors.length === 0 || (needed && needing) ? 'body' : needed ? 'prologue' : 'epilogue';
+    const role = fusionRoots.length === 0 || (needed && needing) ? 'body' : needed ? 'prologue' : 'epilogue';
     roles[role].push(list.place(node));
   }
   return roles;
 }
 
-function toldSeparations({ graph, schedule }: Inside, target: Target, list: NodeList): ExplainedSeparation[] {
-  return separations(graph, schedule, target).map((pair: Separation): ExplainedSeparation => {
-    const { relation, first, second, value, kept } = pair;
-    const told = { relation, first, second, value: list.place(value) };
-    const apart = pair.reasons.map((reason) => ({
-      rule: reason.rule,
-      text: separationText(reason, second, list.nameOf),
-    }));
-    if (kept === undefined) return { ...told, apart };
-    return { ...told, apart, kept: { rule: kept.rule, text: keptText(kept, value, list.nameOf) } };
-  });
+function toldFusionDiagnostics(
+  { graph, schedule }: Inside,
+  target: Target,
+  list: NodeList,
+): ExplainedFusionDiagnostic[] {
+  return fusionDiagnostics(graph, schedule, target).map(
+    (pair: FusionDiagnostic): ExplainedFusionDiagnostic => {
+      const { relation, first, second, value, kept } = pair;
+      const told = { relation, first, second, value: list.place(value) };
+      const apart = pair.reasons.map((reason) => ({
+        rule: reason.rule,
+        text: fusionDiagnosticText(reason, second, list.nameOf),
+      }));
+      if (kept === undefined) return { ...told, apart };
+      return { ...told, apart, kept: { rule: kept.rule, text: keptText(kept, value, list.nameOf) } };
+    },
+  );
 }
 
 function lowerBound({ parameters, outputs }: Graph, scalars: ReadonlySet<number>): number {

@@ -6,7 +6,7 @@ import { hueOf, stageTitles } from './drawing.ts';
 import { colouredWgsl, escapeText } from './markup.ts';
 import { micros } from './text.ts';
 import { digits, longList, percent, shortened, sourceText } from './text.ts';
-import type { Explained, ExplainedAccess, ExplainedKernel, ExplainedSeparation } from './types.ts';
+import type { Explained, ExplainedAccess, ExplainedKernel, ExplainedFusionDiagnostic } from './types.ts';
 
 const roles = { prologue: 'before the loops', body: 'in the loops', epilogue: 'from their results' } as const;
 
@@ -132,13 +132,13 @@ function kernelLink({ kernels }: Explained, place: number): string {
 }
 
 function reasons(explained: Explained, place: number): string {
-  const own = explained.separations.filter(({ first, second }) => first === place || second === place);
+  const own = explained.fusionDiagnostics.filter(({ first, second }) => first === place || second === place);
   if (explained.kernels.length === 1) return '<p>It is the only one.</p>';
   if (own.length === 0) return '<p>No other kernel reads what it writes, or much of what it reads.</p>';
   return `<ul class="reasons">${own.map((pair) => reason(explained, pair, place)).join('')}</ul>`;
 }
 
-function reason(explained: Explained, pair: ExplainedSeparation, place: number): string {
+function reason(explained: Explained, pair: ExplainedFusionDiagnostic, place: number): string {
   const { relation, first, second, value, apart, kept } = pair;
   const other = first === place ? second : first;
   const { name, label } = explained.nodes[value]!;

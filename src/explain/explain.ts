@@ -25,7 +25,7 @@ import { budgetOf } from '../tensor/compile/budget.ts';
 import { expectFunction, expectTensor } from '../tensor/expect.ts';
 import { storageOf } from '../tensor/handle/leaf.ts';
 import { canonical } from '../tensor/handle/recording.ts';
-import { graphOf, skeletonOf } from '../tensor/realise/skeleton.ts';
+import { graphOf, graphKeyOf } from '../tensor/evaluate/graph-key.ts';
 import { nodeOf } from '../tensor/recording/record.ts';
 import { reportOf } from '../tensor/sizes/report.ts';
 import { expectedDevice } from '../tensor/storage/device.ts';
@@ -34,7 +34,7 @@ import { traceFlat, type Traced } from '../tensor/trace/trace-function.ts';
 import { flatten } from '../tensor/tree.ts';
 
 export { Explanation } from './explanation.ts';
-export type { ExplainedKernel, ExplainedNode, ExplainedSeparation } from './types.ts';
+export type { ExplainedKernel, ExplainedNode, ExplainedFusionDiagnostic } from './types.ts';
 
 texts.fill(explanationText);
 
@@ -171,8 +171,8 @@ function subjectGraph(
       const storage = storageOf(node);
       return storage?.lost === undefined ? storage : undefined;
     };
-    const skeleton = skeletonOf([canonical(nodeOf(subject))], leaf);
-    return { graph: graphOf(skeleton, skeleton.outputs, () => undefined), scalars: new Set() };
+    const graphKey = graphKeyOf([canonical(nodeOf(subject))], leaf);
+    return { graph: graphOf(graphKey, graphKey.outputs, () => undefined), scalars: new Set() };
   }
   expectFunction(op, subject);
   const shared = reportOf(subject)?.programOf(args);

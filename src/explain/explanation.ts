@@ -10,7 +10,7 @@ import type {
   Explained,
   ExplainedKernel,
   ExplainedNode,
-  ExplainedSeparation,
+  ExplainedFusionDiagnostic,
   MemoryUse,
   Recomputation,
   Totals,
@@ -36,7 +36,7 @@ export class Explanation implements Explained {
   readonly nodes: readonly ExplainedNode[];
   readonly outputs: readonly number[];
   readonly kernels: readonly ExplainedKernel[];
-  readonly separations: readonly ExplainedSeparation[];
+  readonly fusionDiagnostics: readonly ExplainedFusionDiagnostic[];
   readonly totals: Totals;
   readonly memory: MemoryUse;
   readonly sizes: readonly SizeVariant[];
@@ -49,7 +49,7 @@ export class Explanation implements Explained {
     this.nodes = explained.nodes;
     this.outputs = explained.outputs;
     this.kernels = explained.kernels;
-    this.separations = explained.separations;
+    this.fusionDiagnostics = explained.fusionDiagnostics;
     this.totals = explained.totals;
     this.memory = explained.memory;
     this.sizes = explained.sizes;
@@ -72,7 +72,8 @@ export class Explanation implements Explained {
 
   /** Plain data for `JSON.stringify`, version 1 of the schema of `Explained`. */
   toJSON(): Explained {
-    const { version, target, model, graph, nodes, outputs, kernels, separations, totals, memory } = this;
+    const { version, target, model, graph, nodes, outputs, kernels, fusionDiagnostics, totals, memory } =
+      this;
     const { recomputed, sizes } = this;
     return {
       version,
@@ -82,7 +83,7 @@ export class Explanation implements Explained {
       nodes,
       outputs,
       kernels,
-      separations,
+      fusionDiagnostics,
       totals,
       memory,
       sizes,

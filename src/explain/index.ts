@@ -9,7 +9,7 @@ export type {
   ExplainedKernel,
   ExplainedNode,
   ExplainedReason,
-  ExplainedSeparation,
+  ExplainedFusionDiagnostic,
   ExplainedSource,
   MemoryUse,
   Recomputation,

@@ -5,7 +5,7 @@
 
 import type { Node } from '../ir/graph.ts';
 import { callOf, type CallSite } from '../ir/call-site.ts';
-import { withWitness, type Cause } from '../ir/origin/origin.ts';
+import { withNodeListener, type Cause } from '../ir/origin/origin.ts';
 
 /** Where a node comes from. */
 export interface NodeOrigin {
@@ -26,7 +26,7 @@ export class Origins {
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = 60;
     try {
-      return withWitness((node, cause) => {
+      return withNodeListener((node, cause) => {
         if (cause !== undefined) this.#causes.set(node, cause);
         else if (node.op !== 'parameter') {
           // Operations that are one primitive are made from tables, so the stack has no function of

@@ -39,7 +39,7 @@ button.copy { font-size: .8rem; font-weight: normal; padding: 0 .45rem; }
 .drawing { display: block; width: 100%; height: 100%; touch-action: none; cursor: grab; user-select: none; } .drawing.moving { cursor: grabbing; }
 .drawing text { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: var(--ink); }
 .drawing .head { font-weight: 600; font-size: 12.5px; } .drawing .calls, .drawing .figures, .drawing .type { fill: var(--soft); font-size: 11px; }
-.drawing .op, .drawing .type { text-anchor: middle; font-size: 11px; } .drawing .type { font-size: 9.5px; } .drawing .end { text-anchor: end; }
+.drawing .op, .drawing .type { text-fusionRoot: middle; font-size: 11px; } .drawing .type { font-size: 9.5px; } .drawing .end { text-fusionRoot: end; }
 .kernel { cursor: pointer; outline: none; }
 .box { fill: light-dark(hsl(var(--hue) 75% 97%), hsl(var(--hue) 22% 14%)); stroke: light-dark(hsl(var(--hue) 45% 62%), hsl(var(--hue) 35% 45%)); stroke-width: 1.2; vector-effect: non-scaling-stroke; }
 .kernel:hover .box { stroke-width: 2; }

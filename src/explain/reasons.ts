@@ -3,13 +3,13 @@
 import type { Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { showType } from '../ir/infer.ts';
-import type { StorageReason } from '../schedule/cluster/refusal.ts';
-import type { ReductionShape, Loops, Reason } from '../schedule/separation.ts';
+import type { StorageReason } from '../schedule/fusion/rejection.ts';
+import type { ReductionShape, Loops, Reason } from '../schedule/fusion-diagnostic.ts';
 import type { NameOf } from '../schedule/text/print.ts';
 import { micros } from './text.ts';
 
 /** Why the second kernel's work is not done in the first; kernels are called by their place. */
-export function separationText(reason: Reason, second: number, name: NameOf): string {
+export function fusionDiagnosticText(reason: Reason, second: number, name: NameOf): string {
   switch (reason.rule) {
     case 'order': {
       const { kernel } = reason;

@@ -7,7 +7,7 @@ import type {
   Explained,
   ExplainedAccess,
   ExplainedKernel,
-  ExplainedSeparation,
+  ExplainedFusionDiagnostic,
   ExplainedSource,
   Recomputation,
 } from './types.ts';
@@ -33,8 +33,8 @@ export function explanationText(explained: Explained, options: TextOptions = {})
   if (options.graph === true) parts.push(explained.graph.trimEnd());
   if (kernels.length > 0) parts.push(kernelTable(kernels, width));
   if (options.details === true) for (const i of kernels.keys()) parts.push(kernelText(explained, i, width));
-  if (options.reasons !== false && explained.separations.length > 0)
-    parts.push(separationsText(explained, explained.separations, width));
+  if (options.reasons !== false && explained.fusionDiagnostics.length > 0)
+    parts.push(fusionDiagnosticsText(explained, explained.fusionDiagnostics, width));
   if (options.sources === true) for (const { source } of kernels) parts.push(source.trimEnd());
   parts.push(totalsText(explained));
   if (explained.sizes.length > 0) parts.push(sizesText(explained.sizes));
@@ -56,8 +56,8 @@ function sizesText(sizes: Explained['sizes']): string {
  */
 export function kernelPage(explained: Explained, place: number, columns: number = 100): string {
   const width = Math.max(40, columns);
-  const own = explained.separations.filter(({ first, second }) => first === place || second === place);
-  const reasons = own.length === 0 ? [] : [separationsText(explained, own, width)];
+  const own = explained.fusionDiagnostics.filter(({ first, second }) => first === place || second === place);
+  const reasons = own.length === 0 ? [] : [fusionDiagnosticsText(explained, own, width)];
   const source = explained.kernels[place]!.source.trimEnd();
   return [kernelText(explained, place, width), ...reasons, source].join('\n\n');
 }
@@ -188,7 +188,11 @@ function uses({ kernels }: Explained, node: number, role: ExplainedAccess['role'
   return [...result, ...(readers.length === 0 ? [] : [`for ${many} ${readers.join(', ')}`])].join('; ');
 }
 
-function separationsText(explained: Explained, list: readonly ExplainedSeparation[], width: number): string {
+function fusionDiagnosticsText(
+  explained: Explained,
+  list: readonly ExplainedFusionDiagnostic[],
+  width: number,
+): string {
   const { kernels, nodes } = explained;
   const blocks = list.map(({ relation, first, second, value, apart, kept }) => {
     const { name, label, type } = nodes[value]!;

@@ -2,8 +2,8 @@
 // fields. Nodes, kernels and pipelines are named by their places in the lists. Times are in µs by
 // the target's figures, sizes in bytes.
 
-import type { StorageReason } from '../schedule/cluster/refusal.ts';
-import type { Reason } from '../schedule/separation.ts';
+import type { StorageReason } from '../schedule/fusion/rejection.ts';
+import type { Reason } from '../schedule/fusion-diagnostic.ts';
 import type { SizeVariant } from '../tensor/sizes/report.ts';
 
 /** Everything an explanation tells. */
@@ -22,7 +22,7 @@ export interface Explained {
   /** In the order they run. */
   readonly kernels: readonly ExplainedKernel[];
   /** Pairs of kernels that are not one, and why. */
-  readonly separations: readonly ExplainedSeparation[];
+  readonly fusionDiagnostics: readonly ExplainedFusionDiagnostic[];
   readonly totals: Totals;
   readonly memory: MemoryUse;
   /** Of a compiled function with varying sizes: its programs; this is the one for the arguments. */
@@ -137,7 +137,7 @@ export interface ExplainedReason {
 }
 
 /** Two kernels that are not one. */
-export interface ExplainedSeparation {
+export interface ExplainedFusionDiagnostic {
   /** `reads`: the second reads what the first writes; `siblings`: both read something large. */
   readonly relation: 'reads' | 'siblings';
   readonly first: number;

@@ -7,7 +7,7 @@ import type { DType } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
 import type { Known, Told } from '../tensor/inferred.ts';
 import { fromBytes } from '../tensor/recording/record.ts';
-import { readBytes } from '../tensor/realise/realise.ts';
+import { readBytes } from '../tensor/evaluate/evaluate.ts';
 import { handleOf, type Tensor } from '../tensor/tensor.ts';
 import { checkHostTensor, hostTensor, type HostTensor } from './host.ts';
 import { readIdx } from './idx.ts';

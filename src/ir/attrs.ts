@@ -190,12 +190,12 @@ interface OwnAttrs {
    */
   readonly completeRows: { readonly parts: number };
   /**
-   * A loop of `trips` turns over `body` (control/iterate.ts): inputs are `carries` first values,
+   * A loop of `trips` iterations over `body` (control/iterate.ts): inputs are `carries` first values,
    * `stacked` stacks of slices and invariants; the result is the last value of a carry, or, behind
-   * these, the stack of a slice that each turn gives. `reverse` counts from the last slice down;
-   * with `recompute` a derivative keeps of each turn its carries alone. `guard` is the place of a
-   * carry, i32[], or -1: where that carry is 0 before a turn, neither that turn nor any behind it is
-   * made, and slices of stacks that no turn gave are zeros.
+   * these, the stack of a slice that each iteration gives. `reverse` counts from the last slice down;
+   * with `recompute` a derivative keeps of each iteration its carries alone. `guard` is the place of a
+   * carry, i32[], or -1: where that carry is 0 before an iteration, neither that turn nor any behind it is
+   * made, and slices of stacks that no iteration gave are zeros.
    */
   readonly iterate: {
     readonly body: Region;

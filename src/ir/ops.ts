@@ -226,7 +226,7 @@ export function functionNames(language: Language): readonly string[] {
 /** Pure index maps: no arithmetic on values, never a kernel of their own unless an output asks for one. */
 export type ViewOp = 'reshape' | 'permute' | 'broadcast' | 'slice' | 'pad' | 'concat' | 'window';
 export type SourceOp = 'parameter' | 'constant' | 'iota' | 'randomBits';
-export type AnchorOp =
+export type FusionRootOp =
   | 'reduce'
   | 'argReduce'
   | 'argSort'
@@ -257,11 +257,19 @@ export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded';
 /** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
 export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
 /** Every primitive. */
-export type Op = ElementwiseOp | ViewOp | SourceOp | AnchorOp | MarkerOp | ComplexOp;
+export type Op = ElementwiseOp | ViewOp | SourceOp | FusionRootOp | MarkerOp | ComplexOp;
 
 /** The attributes of an op. */
 export type Attrs<K extends Op = Op> = AttrsOf<K>;
-export type OpClass = 'unary' | 'binary' | 'ternary' | 'view' | 'source' | 'anchor' | 'marker' | 'complex';
+export type OpClass =
+  | 'unary'
+  | 'binary'
+  | 'ternary'
+  | 'view'
+  | 'source'
+  | 'fusionRoot'
+  | 'marker'
+  | 'complex';
 
 /** What is known of an op without its graph. */
 export interface OpFacts {
@@ -270,7 +278,7 @@ export interface OpFacts {
   readonly arity: number | 'variadic';
   /** Attribute names, in printing order. */
   readonly attrs: readonly string[];
-  /** Arithmetic per output element (elementwise ops only; anchors are counted from their shapes). */
+  /** Arithmetic per output element (elementwise ops only; fusion roots are counted from their shapes). */
   readonly flops: number;
   /** Length of its code in plain operations, where that is more than 1. */
   readonly codeSize?: number | undefined;
@@ -286,7 +294,7 @@ const row =
     flops,
     codeSize,
   });
-const [view, source, anchor, marker] = [row('view'), row('source'), row('anchor'), row('marker')];
+const [view, source, fusionRoot, marker] = [row('view'), row('source'), row('fusionRoot'), row('marker')];
 const complex = row('complex');
 
 const elementwise = (kind: OpClass, arity: number, rows: Readonly<Record<string, ElementwiseRow>>) =>
@@ -308,29 +316,29 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   constant: source(0, 0),
   iota: source(0, 0),
   randomBits: source(4, 40, 10),
-  reduce: anchor(1, 1),
-  argReduce: anchor(1, 2),
-  argSort: anchor(1, 64),
-  radixRank: anchor(1, 4),
-  scan: anchor(1, 1),
-  fft: anchor(2, 1),
-  fftPart: anchor(3, 1),
-  dot: anchor(2, 2),
-  conv: anchor(2, 2),
-  gather: anchor(2, 0),
+  reduce: fusionRoot(1, 1),
+  argReduce: fusionRoot(1, 2),
+  argSort: fusionRoot(1, 64),
+  radixRank: fusionRoot(1, 4),
+  scan: fusionRoot(1, 1),
+  fft: fusionRoot(2, 1),
+  fftPart: fusionRoot(3, 1),
+  dot: fusionRoot(2, 2),
+  conv: fusionRoot(2, 2),
+  gather: fusionRoot(2, 0),
   // Shifts, masks, a conversion and a multiplication.
-  dequantize: anchor(1, 8),
-  scatter: anchor(3, 1),
-  permuteScatter: anchor(2, 0),
-  searchSorted: anchor(2, 20),
-  segmentReduce: anchor(4, 1),
-  scatterAddAtomic: anchor(2, 1),
+  dequantize: fusionRoot(1, 8),
+  scatter: fusionRoot(3, 1),
+  permuteScatter: fusionRoot(2, 0),
+  searchSorted: fusionRoot(2, 20),
+  segmentReduce: fusionRoot(4, 1),
+  scatterAddAtomic: fusionRoot(2, 1),
   // Some eight sweeps over all pairs of rows, of which each rotates half of the elements.
-  jacobiRows: anchor(1, 64),
-  factor: anchor('variadic', 1),
-  completeRows: anchor(2, 4),
+  jacobiRows: fusionRoot(1, 64),
+  factor: fusionRoot('variadic', 1),
+  completeRows: fusionRoot(2, 4),
   // Counted from the body.
-  iterate: anchor('variadic', 0),
+  iterate: fusionRoot('variadic', 0),
   stopGradient: marker(1, 0),
   customVjp: marker('variadic', 0),
   barrier: marker(2, 0),
@@ -373,9 +381,9 @@ export function isView(op: Op): op is ViewOp {
   return facts(op).class === 'view';
 }
 
-/** Whether an op needs loops of its own: other anchors are computed wherever they are read. */
+/** Whether an op needs loops of its own: other fusion roots are computed wherever they are read. */
 export function hasLoops(op: Op): boolean {
-  return facts(op).class === 'anchor' && op !== 'gather' && op !== 'dequantize';
+  return facts(op).class === 'fusionRoot' && op !== 'gather' && op !== 'dequantize';
 }
 
 /** Comparisons, and the tests that give bool. */

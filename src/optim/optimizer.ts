@@ -7,7 +7,7 @@ import * as arg from '../ir/arguments.ts';
 import { aTensor, expectTensor } from '../tensor/expect.ts';
 import { sameShape } from '../ir/shape.ts';
 import { show } from '../tensor/ops/operand.ts';
-import { realiseAll } from '../tensor/realise/realise.ts';
+import { evaluateAll } from '../tensor/evaluate/evaluate.ts';
 import { convertHandle } from '../tensor/handle/assign.ts';
 import { madeScalar } from '../tensor/recording/record.ts';
 import { assigning, currentTrace } from '../tensor/handle/recording.ts';
@@ -128,7 +128,7 @@ export abstract class Optimizer<O extends RateOptions> {
     noteKnown(seen);
     // Initial values are computed now, so that the first step does not compile a separate program
     // for them.
-    realiseAll([...seen].map((param) => handleOf(param)));
+    evaluateAll([...seen].map((param) => handleOf(param)));
   }
 
   #entry(param: Tensor, rule: Rule, seen: Set<Tensor>): Entry {
@@ -199,7 +199,7 @@ export abstract class Optimizer<O extends RateOptions> {
       }
     });
     this.#count += 1;
-    realiseAll(moved.map((value) => handleOf(value)));
+    evaluateAll(moved.map((value) => handleOf(value)));
   }
 
   /** What it moves, group by group. */

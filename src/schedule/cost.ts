@@ -37,7 +37,7 @@ export function nodeFlops(node: Node): number {
     }
     case 'iterate': {
       const { trips, body, guard } = node.attrs;
-      // How many turns a guard lets through is not known: one is counted.
+      // How many iterations a guard lets through is not known: one is counted.
       return (
         (guard < 0 ? trips : Math.min(1, trips)) *
         topological(graphOf(body).outputs).reduce((sum, inside) => sum + nodeFlops(inside), 0)

@@ -83,13 +83,13 @@ export interface SubgroupProfile {
 }
 
 /**
- * How loops are written for a processor core: every turn of a loop costs, and every sum that waits
+ * How loops are written for a processor core: every iteration of a loop costs, and every sum that waits
  * for the last one does.
  */
 export interface SerialProfile {
-  /** Groups of four in a turn of a loop, and accumulators that do not wait for each other. */
+  /** Groups of four in an iteration of a loop, and accumulators that do not wait for each other. */
   readonly unroll: number;
-  /** Operations that a turn may have for that. */
+  /** Operations that an iteration may have for that. */
   readonly work: number;
   /** Elements of a row that has loops of its own, at least. */
   readonly width: number;

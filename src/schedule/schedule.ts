@@ -1,4 +1,4 @@
-// The scheduler: takes a graph, gives an ordered list of kernels. Clustering decides which nodes
+// The scheduler: takes a graph, gives an ordered list of kernels. Fusion decides which nodes
 // are computed together, storage which values are written to memory; here each kernel's expressions
 // are built, small kernels are merged, and all are put in dependency order.
 
@@ -8,8 +8,8 @@ import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.
 import { isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { loopKernel } from './body/iterate.ts';
-import { anchorBodies, buildBody } from './body/body.ts';
-import { clusterNodes, type Clustering } from './cluster/cluster.ts';
+import { fusionRootBodies, buildBody } from './body/body.ts';
+import { fusionGroupNodes, type Fusion } from './fusion/fusion.ts';
 import { withNeeds } from './body/needed.ts';
 import { nodeBytes, nodeFlops } from './cost.ts';
 import { sliceBytes } from './slices.ts';
@@ -19,14 +19,14 @@ import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './merge/maps.ts';
 import { nameKernels } from './memory/names.ts';
 import { orderKernels } from './memory/order.ts';
-import { demandOf } from './demand.ts';
-import { bindingsOf, type Donations } from './cluster/overflow.ts';
+import { neededElements } from './needed.ts';
+import { bindingsOf, type Donations } from './fusion/overflow.ts';
 import type { Packs } from './memory/pack.ts';
-import { keyOf } from './cluster/place.ts';
+import { keyOf } from './fusion/place.ts';
 import { kernelEvaluator, type KernelPlan } from './body/plan.ts';
-import type { ConcatPiece } from './cluster/place.ts';
-import { checkReach } from './cluster/reach.ts';
-import { settle } from './settle.ts';
+import type { ConcatPiece } from './fusion/place.ts';
+import { checkReach } from './fusion/reach.ts';
+import { fixpoint } from './fixpoint.ts';
 import { chooseStorage, type StoragePlan } from './store/store.ts';
 import type { Target } from './target.ts';
 
@@ -36,14 +36,14 @@ export interface KernelSchedule {
   /** Tensors that must lie together, because a kernel reads or writes them as one. */
   readonly packs: Packs;
   /** Where each node lives, and what is in memory: the decisions behind the kernels. */
-  readonly clustering: Clustering;
+  readonly fusion: Fusion;
   readonly storage: StoragePlan;
 }
 
 /**
  * Kernels for every node that must reach memory. `scalars` are rank-0 parameters supplied as
  * numbers at each run, by slot; `donations` name results that may be written over a parameter.
- * Without `mayPack` every tensor lies for itself, as those of a loop's turns have to.
+ * Without `mayPack` every tensor lies for itself, as those of a loop's iterations have to.
  */
 export function scheduleGraph(
   graph: Graph,
@@ -52,9 +52,9 @@ export function scheduleGraph(
   donations: Donations = new Map(),
   mayPack = true,
 ): KernelSchedule {
-  const { clustering, storage } = settleStorage(graph, target, new Set(scalars.keys()), donations);
+  const { fusion, storage } = storageFixpoint(graph, target, new Set(scalars.keys()), donations);
   const inMemory = (node: Node): boolean =>
-    (storage.stored.has(node) && !isCheapScalar(node, clustering)) ||
+    (storage.stored.has(node) && !isCheapScalar(node, fusion)) ||
     (node.op === 'parameter' && !scalars.has(node));
   // What parameters that are scalars are computed to in every kernel.
   const isKnown = (n: Node): boolean =>
@@ -62,47 +62,47 @@ export function scheduleGraph(
       (node) => scalars.has(node) || node.op === 'constant' || (isElementwise(node.op) && !inMemory(node)),
     );
   const isFree = (node: Node): boolean => {
-    const kind = clustering.places.get(node)?.kind;
+    const kind = fusion.places.get(node)?.kind;
     return kind === 'free' || kind === 'stored';
   };
   const plans: KernelPlan[] = [];
-  for (const cluster of clustering.clusters) {
-    const writes = storage.clusterWrites.get(cluster)!;
-    const pieces = storage.pieces.get(cluster) ?? [];
-    if (writes.size + pieces.length > 0) plans.push({ cluster, writes, pieces, axis: undefined });
+  for (const fusionGroup of fusion.fusionGroups) {
+    const writes = storage.fusionGroupWrites.get(fusionGroup)!;
+    const pieces = storage.pieces.get(fusionGroup) ?? [];
+    if (writes.size + pieces.length > 0) plans.push({ fusionGroup, writes, pieces, axis: undefined });
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
-  plans.push(...groupMaps(computed, clustering, inMemory, scalars, donations, target));
-  const values = { scalars, demand: demandOf(graph, isKnown) };
+  plans.push(...groupMaps(computed, fusion, inMemory, scalars, donations, target));
+  const values = { scalars, demand: neededElements(graph, isKnown) };
   const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, values, donations, target));
   const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
   const ends = { outputs: new Set(graph.outputs), donations };
   const { kernels, packs } =
     maps.length < 2 || !mayPack ? { kernels: built, packs: new Map() } : mergeMaps(built, ends, target);
-  return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, clustering, storage };
+  return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, fusion, storage };
 }
 
 /**
- * Clusters and storage that fit the binding limit. Clustering bets on values being recomputed by
- * their readers; where that does not come true and a kernel overflows, its cluster is formed again
+ * Fusion groups and storage that fit the binding limit. Fusion bets on values being recomputed by
+ * their readers; where that does not come true and a kernel overflows, its fusion group is formed again
  * without the bet.
  */
-function settleStorage(
+function storageFixpoint(
   graph: Graph,
   target: Target,
   scalars: ReadonlySet<Node>,
   donations: Donations,
-): { clustering: Clustering; storage: StoragePlan } {
-  return settle('storage', new Set<Node>(), (strict) => {
-    const clustering = clusterNodes(graph, target, scalars, strict, donations);
-    const storage = chooseStorage(graph, clustering, target, strict);
-    const overflowing = [...storage.clusterWrites].flatMap(([cluster, writes]) => {
-      if (cluster.kind === 'iterate') return [];
-      const bound = bindingsOf(cluster.reads, writes.keys(), donations);
-      return bound > target.limits.storageBuffers ? [keyOf(cluster)] : [];
+): { fusion: Fusion; storage: StoragePlan } {
+  return fixpoint('storage', new Set<Node>(), (strict) => {
+    const fusion = fusionGroupNodes(graph, target, scalars, strict, donations);
+    const storage = chooseStorage(graph, fusion, target, strict);
+    const overflowing = [...storage.fusionGroupWrites].flatMap(([fusionGroup, writes]) => {
+      if (fusionGroup.kind === 'iterate') return [];
+      const bound = bindingsOf(fusionGroup.reads, writes.keys(), donations);
+      return bound > target.limits.storageBuffers ? [keyOf(fusionGroup)] : [];
     });
     const stricter = new Set([...strict, ...overflowing]);
-    return stricter.size === strict.size ? { settled: { clustering, storage } } : { revised: stricter };
+    return stricter.size === strict.size ? { settled: { fusion, storage } } : { revised: stricter };
   });
 }
 
@@ -125,8 +125,8 @@ function buildKernel(
   donations: Donations,
   target: Target,
 ): Kernel {
-  const [anchor] = plan.cluster?.anchors ?? [];
-  if (anchor?.op === 'iterate') return loopKernel(anchor, [...plan.writes.keys()]);
+  const [fusionRoot] = plan.fusionGroup?.fusionRoots ?? [];
+  if (fusionRoot?.op === 'iterate') return loopKernel(fusionRoot, [...plan.writes.keys()]);
   const room = target.limits.storageBuffers;
   const attempt = (
     recomputed: ReadonlySet<Node>,
@@ -172,7 +172,7 @@ function attemptKernel(
   const bytes = [...reads, ...written].reduce((sum, node) => sum + bytesOf(node), 0);
   const kernel: Kernel = {
     name: '',
-    kind: plan.cluster?.kind ?? 'map',
+    kind: plan.fusionGroup?.kind ?? 'map',
     body,
     reads: [...reads],
     writes,
@@ -181,7 +181,11 @@ function attemptKernel(
     flops: nodes.reduce((sum, node) => sum + nodeFlops(node), 0),
     bytes,
   };
-  checkReach(kernel, plan.axis === undefined ? Object.values(plan.cluster?.axes ?? {}) : [plan.axis], target);
+  checkReach(
+    kernel,
+    plan.axis === undefined ? Object.values(plan.fusionGroup?.axes ?? {}) : [plan.axis],
+    target,
+  );
   return kernel;
 }
 
@@ -199,8 +203,8 @@ function writesOf(plan: KernelPlan, body: Body, evaluator: Evaluator): Write[] {
     return [{ node: body.node as Node, index: constantIndex(0), value: body.key }];
   if (body.kind === 'factor')
     return [{ node: body.node as Node, index: constantIndex(0), value: body.operands.at(-1)!.value }];
-  if (plan.cluster?.kind === 'permute-scatter')
-    return anchorBodies.value.permuteScatterWrites(plan.writes.keys(), plan.cluster, evaluator);
+  if (plan.fusionGroup?.kind === 'permute-scatter')
+    return fusionRootBodies.value.permuteScatterWrites(plan.writes.keys(), plan.fusionGroup, evaluator);
   const writes = Array.from(plan.writes, ([node, at]): Write => ({
     node,
     index: linearize(at, dims(node)),
@@ -210,8 +214,8 @@ function writesOf(plan: KernelPlan, body: Body, evaluator: Evaluator): Write[] {
 }
 
 /** A part of a concatenation at its own indices, stored behind the parts before it. */
-function pieceWrite({ part, whole, start, cluster }: ConcatPiece, evaluator: Evaluator): Write {
-  const at = cluster.members.get(part);
+function pieceWrite({ part, whole, start, fusionGroup }: ConcatPiece, evaluator: Evaluator): Write {
+  const at = fusionGroup.members.get(part);
   if (at === undefined || whole.op !== 'concat') throw new CompilerBug('schedule', 'a part has no place');
   const { axis } = whole.attrs;
   const inWhole = at.map((index, a) => (a === axis ? offsetIndex(index, start) : index));

@@ -1,4 +1,4 @@
-// What a kernel reads of a stack of which data names one slice: a turn of a loop reads its slice, not
+// What a kernel reads of a stack of which data names one slice: an iteration of a loop reads its slice, not
 // the whole.
 
 import { dtypeBytes } from '../ir/dtype.ts';

@@ -15,7 +15,7 @@ import { elementsOf, look, outmost, outside, outsiderAt, visible } from './check
 import type { IntegerRange } from './handle/range.ts';
 import { isReference } from './storage/device.ts';
 import type { Checked, Handle, TraceScope } from './handle/handle.ts';
-import { onRead, realise } from './realise/realise.ts';
+import { onRead, evaluate } from './evaluate/evaluate.ts';
 import { record } from './recording/record.ts';
 import {
   currentMapping,
@@ -298,13 +298,13 @@ function foldRange(
 
 /** Checks what a compiled function is called with, before it runs. */
 export function checkInput(value: Handle, range: IntegerRange, place: string): void {
-  const storage = realise(value);
+  const storage = evaluate(value);
   const { current } = checks;
   if (storage.seen !== undefined) current.fault ??= look(storage, range, place);
   else {
     foldRange(new Tensor(value), range, place);
     // The function may be given the memory of its inputs.
-    realise(current.waiting.at(-1)!.facts);
+    evaluate(current.waiting.at(-1)!.facts);
   }
 }
 
@@ -362,7 +362,7 @@ function settleWaiting(state: Checks): void {
 
 /** Judges facts, now where they can be seen. */
 function judge(state: Checks, due: Due): Promise<void> | undefined {
-  const storage = realise(due.facts);
+  const storage = evaluate(due.facts);
   const { seen } = storage;
   if (seen !== undefined) {
     judgeBytes(state, due, seen);

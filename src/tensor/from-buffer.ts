@@ -12,7 +12,7 @@ import { sliceAxis } from './formula/layout.ts';
 import { asStrided } from './ops/select/region.ts';
 import { record } from './recording/record.ts';
 import { leafHandle } from './handle/recording.ts';
-import { copied } from './realise/copy.ts';
+import { copied } from './evaluate/copy.ts';
 import { neededByPending } from './handle/memory.ts';
 import { Resident } from './storage/resident.ts';
 import { Storage } from './storage/storage.ts';

@@ -16,7 +16,7 @@ import { Handle, showHandle } from './handle/handle.ts';
 import type { DeviceBuffer } from './buffer/buffer.ts';
 import { disposeHandle } from './handle/memory.ts';
 import { nest, type NestedArray } from './nest.ts';
-import { readBytes } from './realise/realise.ts';
+import { readBytes } from './evaluate/evaluate.ts';
 import { offerFormatter } from './show/browser.ts';
 import { showInConsoles, tensorInLine } from './show/tensor.ts';
 import { gradOf, requireGrad, requiresGrad, setGrad } from './handle/slots.ts';

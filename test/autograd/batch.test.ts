@@ -41,15 +41,15 @@ function batchGraph(
   size: number,
 ): { graph: Graph; isMapped: boolean[] } {
   const b = new GraphBuilder();
-  const standIns = new Map<Node, Node>();
+  const tracers = new Map<Node, Node>();
   const parameters = graph.parameters.map((parameter, i): NodeOf<'parameter'> => {
     if (mapped[i] !== true) return parameter;
     const { attrs } = parameter;
     const whole = b.add('parameter', [], { ...attrs, shape: [size, ...attrs.shape] });
-    standIns.set(parameter as Node, whole as Node);
+    tracers.set(parameter as Node, whole as Node);
     return whole;
   });
-  const found = batched(b, graph.outputs, standIns, size);
+  const found = batched(b, graph.outputs, tracers, size);
   return {
     graph: { parameters, outputs: graph.outputs.map((output, i) => found[i] ?? output) },
     isMapped: found.map((node) => node !== undefined),

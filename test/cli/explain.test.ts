@@ -116,11 +116,11 @@ describe('the text', () => {
     const name = /^0 {2}(\w+)/.exec(out)![1]!;
     expect(await explain(model, '--export', 'chain', '--kernel', name)).toEqual({ code: 0, out, err: '' });
     const json = (await explain(model, '--export', 'chain', '--kernel', name, '--json')).out;
-    const { place, kernel, nodes, separations } = JSON.parse(json) as OneKernel;
+    const { place, kernel, nodes, fusionDiagnostics } = JSON.parse(json) as OneKernel;
     expect([place, kernel.name]).toEqual([0, name]);
     for (const node of [...kernel.prologue, ...kernel.body, ...kernel.epilogue])
       expect(nodes[node]).toBeDefined();
-    expect(separations.every(({ first, second }) => first === 0 || second === 0)).toBe(true);
+    expect(fusionDiagnostics.every(({ first, second }) => first === 0 || second === 0)).toBe(true);
     const { code, err } = await explain(model, '--export', 'chain', '--kernel', 'lost');
     expect(code).toBe(2);
     expect(err).toContain(`there is no kernel 'lost': expected one of\n  0  ${name}`);

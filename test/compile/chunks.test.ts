@@ -12,7 +12,7 @@ import type { Graph, Node } from '../../src/ir/graph.ts';
 import * as sn from '../../src/index.ts';
 import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import type { Slot } from '../../src/slot.ts';
-import { graphOf, skeletonOf } from '../../src/tensor/realise/skeleton.ts';
+import { graphOf, graphKeyOf } from '../../src/tensor/evaluate/graph-key.ts';
 import { storageOf } from '../../src/tensor/handle/leaf.ts';
 import { nodeOf } from '../../src/tensor/recording/record.ts';
 import { canonical } from '../../src/tensor/handle/recording.ts';
@@ -44,11 +44,11 @@ function withOnly<T>(chunks: ReadonlySet<string>, work: () => T): T {
 /** The graph of values that are pending. */
 function graphOfAll(results: readonly sn.Tensor[]): Graph {
   const leaf = (node: Node): object | undefined => storageOf(node);
-  const skeleton = skeletonOf(
+  const graphKey = graphKeyOf(
     results.map((result) => canonical(nodeOf(result))),
     leaf,
   );
-  return graphOf(skeleton, skeleton.outputs, () => undefined);
+  return graphOf(graphKey, graphKey.outputs, () => undefined);
 }
 
 /** The program, as text, or the error of who wants what the target does not have. */

@@ -85,7 +85,7 @@ describe.each(everyDevice)('branches on %s', (device) => {
     let y = sn.ones([4]);
     for (let i = 0; i < 5; i++) {
       y = pick(p.select(0, i).ne(0), y).add(i);
-      // Realised one by one, so that runs wait for one another.
+      // Evaluated one by one, so that runs wait for one another.
       void y.data();
     }
     const expected = [1, 0, 1, 1, 0].reduce((sum, taken, i) => (taken ? 2 * sum : -sum) + i, 1);

@@ -62,7 +62,7 @@ test('a bundle runs loops on every target', async () => {
   }
 });
 
-/** Turns until a sum is large, of two kinds that data choose. */
+/** Iterations until a sum is large, of two kinds that data choose. */
 function decided(x: sn.Tensor): Record<string, sn.Tensor> {
   const { h, turns } = sn.whileLoop(
     ({ h: at }) => at.sum().lt(20),
@@ -110,7 +110,7 @@ test('a bundle is steered by data on every target, calls at the same time too', 
   }
 });
 
-test.each([gpuTarget, wasmTarget])('kernels do not depend on the number of turns', (target) => {
+test.each([gpuTarget, wasmTarget])('kernels do not depend on the number of iterations', (target) => {
   const kernelsOf = (count: number): { kernels: number; kinds: Set<string> } => {
     const { graph } = traceFunction(driven as never, [sn.zeros([count, 2]), sn.zeros([2, 2])]);
     const { program } = compileGraph(graph, target, { check: true });

@@ -38,7 +38,7 @@ function pieces(depth: number): fc.Arbitrary<Piece> {
   );
 }
 
-/** What scans read: a row a turn. */
+/** What scans read: a row an iteration. */
 const rows = Array.from({ length: 4 }, (_, i) => [0.3 - 0.2 * i, 0.1 * i, -0.25 + 0.15 * i]);
 const matrix = [
   [0.5, -0.3, 0.2],

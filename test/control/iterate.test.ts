@@ -22,7 +22,7 @@ import { distance, randomLoop } from '../support/random/loop.ts';
 const seeds = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 
 describe('a loop in a graph', () => {
-  test('means its turns written out', () => {
+  test('means its iterations written out', () => {
     checkLaw(200, seeds, (seed) => {
       const { graph, inputs } = randomLoop(seed);
       verify(graph);
@@ -48,7 +48,7 @@ describe('a loop in a graph', () => {
     });
   });
 
-  test('has the tangents of its turns written out', () => {
+  test('has the tangents of its iterations written out', () => {
     checkLaw(150, seeds, (seed) => {
       const { graph, inputs } = randomLoop(seed);
       const wrt = [...graph.parameters.keys()].filter((i) => i % 2 === seed % 2);
@@ -67,7 +67,7 @@ describe('a loop in a graph', () => {
     });
   });
 
-  test('ends before the turn at which its guard is 0, and reads back from its text', () => {
+  test('ends before the iteration at which its guard is 0, and reads back from its text', () => {
     const inner = new GraphBuilder();
     const own = new Parameters(inner);
     const count = own.add('count', 'i32', []);
@@ -97,7 +97,7 @@ describe('a loop in a graph', () => {
     expect(() => iterate(b, inputs, { ...form, guard: 2 })).toThrow(/the guard 2 is no carry/);
   });
 
-  test('has the gradients of its turns written out', () => {
+  test('has the gradients of its iterations written out', () => {
     checkLaw(200, seeds, (seed) => {
       const { graph, inputs } = randomLoop(seed);
       const wrt = [...graph.parameters.keys()];

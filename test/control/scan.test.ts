@@ -10,7 +10,7 @@ import { everyDevice } from '../support/devices.ts';
 
 const list = async (x: sn.Tensor): Promise<number[]> => Array.from(await x.data(), Number);
 
-test('checkpoints keep the carries of every √n-th turn instead of every one', () => {
+test('checkpoints keep the carries of every √n-th iteration instead of every one', () => {
   const [width, turns] = [64, 256];
   const bytesOf = (options: sn.LoopOptions): number => {
     const slope = sn.grad((w: sn.Tensor, x: sn.Tensor) =>
@@ -20,14 +20,14 @@ test('checkpoints keep the carries of every √n-th turn instead of every one', 
     return compileGraph(graph, wasmTarget).program.arenas.reduce((sum, bytes) => sum + bytes, 0);
   };
   const row = 4 * width;
-  // A stack of all carries, and little else; or one of segments and one of the turns within one.
+  // A stack of all carries, and little else; or one of segments and one of the iterations within one.
   expect(bytesOf({})).toBeGreaterThan(turns * row);
   expect(bytesOf({ checkpoint: 'sqrt' })).toBeGreaterThan(2 * Math.sqrt(turns) * row);
   expect(bytesOf({ checkpoint: 'sqrt' })).toBeLessThan(3 * Math.sqrt(turns) * row);
 });
 
 describe.each(everyDevice)('loops on %s', (device) => {
-  test('scan hands on a carry and stacks what each turn gives', async () => {
+  test('scan hands on a carry and stacks what each iteration gives', async () => {
     await sn.setDevice(device);
     const xs = sn.tensor([1, 2, 3, 4, 5]);
     const [sum, running] = sn.scan((carry, x) => [carry.add(x), carry.mul(x)], 0, xs);

@@ -1,4 +1,4 @@
-// whileLoop as users write it: turns, what it hands on, tangents, batches, and errors.
+// whileLoop as users write it: iterations, what it hands on, tangents, batches, and errors.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -13,7 +13,7 @@ describe.each(everyDevice)('whileLoop on %s', (device) => {
   beforeAll(() => sn.setDevice(device));
   afterAll(() => sn.setDevice('interpreter'));
 
-  test('turns until the condition fails', async () => {
+  test('iterations until the condition fails', async () => {
     const steps = sn.compile((from: Tensor) =>
       sn.whileLoop(
         ({ n }) => n.ne(1),
@@ -116,7 +116,7 @@ describe.each(everyDevice)('whileLoop on %s', (device) => {
     const { value, tangent } = sn.jvp(sn.vmap(root), [sn.tensor([1, 4, 900])], [sn.ones([3])]);
     const [roots, slopes] = [await list(value), await list(tangent)];
     [1, 2, 30].forEach((right, i) => expect(roots[i]).toBeCloseTo(right, 4));
-    // Of a start that is the root already no turn is made: there it is the identity.
+    // Of a start that is the root already no iteration is made: there it is the identity.
     [1, 1 / 4, 1 / 60].forEach((right, i) => expect(slopes[i]).toBeCloseTo(right, 3));
   });
 });

@@ -4,7 +4,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dependenciesOf, recipeOf } from '../../src/runtime/cuda/recipe.ts';
+import { dependenciesOf, runStepsOf } from '../../src/runtime/cuda/run-steps.ts';
 import type { Program, ProgramKernel } from '../../src/runtime/program.ts';
 import { f32, program } from '../runtime/programs.ts';
 
@@ -42,11 +42,11 @@ function steps(
 }
 
 function graphOf(source: Program): readonly (readonly number[])[] {
-  const recipe = recipeOf(
+  const runSteps = runStepsOf(
     source,
     source.outputs.map(() => false),
   );
-  return dependenciesOf(source, recipe);
+  return dependenciesOf(source, runSteps);
 }
 
 const abc = [f32('a', 'input', 64), f32('b', 'output', 64), f32('c', 'output', 64), f32('d', 'output', 64)];
@@ -123,9 +123,9 @@ test('scalars are there before the kernels that use them', () => {
       { name: 'count', dtype: 'f32' as const, input: 0 },
     ],
   };
-  const recipe = recipeOf(source, [false, false]);
-  expect(recipe.map(({ kind }) => kind)).toEqual(['upload', 'scalar', 'launch', 'launch']);
-  expect(dependenciesOf(source, recipe)).toEqual([[], [0], [1], [1]]);
+  const runSteps = runStepsOf(source, [false, false]);
+  expect(runSteps.map(({ kind }) => kind)).toEqual(['upload', 'scalar', 'launch', 'launch']);
+  expect(dependenciesOf(source, runSteps)).toEqual([[], [0], [1], [1]]);
 });
 
 test('steps that share bytes, one of them writing, are ordered; all others are not', () => {

@@ -59,8 +59,8 @@ describe('stages', () => {
 const told = workloads.filter(({ name }) => name !== 'adam100' && name !== 'checkpointed');
 
 test.each(told.map(({ name }) => name))('every sentence about %s is whole', (name) => {
-  const { separations } = explained(name);
-  const sentences = separations.flatMap(({ apart, kept }) => [...apart, ...(kept ? [kept] : [])]);
+  const { fusionDiagnostics } = explained(name);
+  const sentences = fusionDiagnostics.flatMap(({ apart, kept }) => [...apart, ...(kept ? [kept] : [])]);
   const last = /(?:^|\s)(?:a|an|and|as|at|by|for|from|in|of|on|or|over|than|the|to|with)?[\s,:;(]*$/;
   expect(
     sentences

@@ -4,7 +4,7 @@ import * as nn from '../../src/nn/index.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
 import { setDevice } from '../../src/tensor/storage/device.ts';
 import '../../src/operations/methods.ts';
-import { compileCount } from '../../src/tensor/realise/executable.ts';
+import { compileCount } from '../../src/tensor/evaluate/executable.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
 import { relu } from '../../src/tensor/ops/elementwise/activation.ts';
 import { ones, tensor } from '../../src/tensor/ops/creation/creation.ts';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as sn from '../../src/index.ts';
 import { Dropout, Linear, Sequential, Tanh } from '../../src/nn/index.ts';
 import * as optim from '../../src/optim/index.ts';
-import { clearCache } from '../../src/tensor/realise/cache.ts';
+import { clearCache } from '../../src/tensor/evaluate/cache.ts';
 
 type Rate = number | optim.Schedule;
 type Make = (params: object, lr: Rate) => optim.Optimizer<optim.RateOptions>;

@@ -1,4 +1,4 @@
-// Numerical work as its authors write it: least squares, factorisations, transforms, clusters, Newton's method. Each result is held
+// Numerical work as its authors write it: least squares, factorisations, transforms, fusion groups, Newton's method. Each result is held
 // against what defines it.
 
 import { beforeAll, expect, test } from 'vitest';

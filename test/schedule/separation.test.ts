@@ -7,11 +7,16 @@ import { add, broadcast, mul, reduce, reduceKeep, slice, sub, unary } from '../.
 import { dims, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { isElementwise } from '../../src/ir/ops.ts';
 import { nodeBytes } from '../../src/schedule/cost.ts';
-import { isExact } from '../../src/schedule/cluster/exact.ts';
+import { isExact } from '../../src/schedule/fusion/exact.ts';
 import { unpacked } from '../../src/schedule/memory/pack.ts';
-import type { StorageReason } from '../../src/schedule/cluster/refusal.ts';
+import type { StorageReason } from '../../src/schedule/fusion/rejection.ts';
 import { scheduleGraph, type KernelSchedule } from '../../src/schedule/schedule.ts';
-import { loopsOf, separations, type Reason, type Separation } from '../../src/schedule/separation.ts';
+import {
+  loopsOf,
+  fusionDiagnostics,
+  type Reason,
+  type FusionDiagnostic,
+} from '../../src/schedule/fusion-diagnostic.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { traceFunction } from '../../src/tensor/trace/trace-function.ts';
 import { workloads } from '../../src/workloads/all.ts';
@@ -22,7 +27,7 @@ import { randomProgram } from '../support/random/graph.ts';
 interface Told {
   readonly graph: Graph;
   readonly schedule: KernelSchedule;
-  readonly pairs: readonly Separation[];
+  readonly pairs: readonly FusionDiagnostic[];
 }
 
 function explained(recorded: Graph, target: Target, scalars: ReadonlySet<number> = new Set()): Told {
@@ -30,7 +35,7 @@ function explained(recorded: Graph, target: Target, scalars: ReadonlySet<number>
   const named = graph.parameters.filter((_, i) => scalars.has(i));
   const schedule = scheduleGraph(graph, target, new Map(named.map((node, slot) => [node as Node, slot])));
   const kernels = schedule.kernels.map((kernel) => unpacked(kernel, schedule.packs));
-  return { graph, schedule: { ...schedule, kernels }, pairs: separations(graph, schedule, target) };
+  return { graph, schedule: { ...schedule, kernels }, pairs: fusionDiagnostics(graph, schedule, target) };
 }
 
 function tell(make: (s: Sketch) => readonly Node[], target: Target = gpuTarget): Told {
@@ -41,13 +46,13 @@ function tell(make: (s: Sketch) => readonly Node[], target: Target = gpuTarget):
 }
 
 /** The reasons of the one pair of this relation. */
-function only({ pairs }: Told, relation: Separation['relation'] = 'reads'): Separation {
+function only({ pairs }: Told, relation: FusionDiagnostic['relation'] = 'reads'): FusionDiagnostic {
   const found = pairs.filter((pair) => pair.relation === relation);
   expect(found).toHaveLength(1);
   return found[0]!;
 }
 
-const rules = (pair: Separation): readonly string[] => pair.reasons.map(({ rule }) => rule);
+const rules = (pair: FusionDiagnostic): readonly string[] => pair.reasons.map(({ rule }) => rule);
 
 /** Holds every claim of every reason to the graph and the kernels. */
 function check({ graph, schedule, pairs }: Told, target: Target): void {
@@ -105,7 +110,7 @@ function checkKept(kept: StorageReason, value: Node, graph: Graph, target: Targe
   }
 }
 
-function checkApart(reason: Reason, pair: Separation, schedule: KernelSchedule, target: Target): void {
+function checkApart(reason: Reason, pair: FusionDiagnostic, schedule: KernelSchedule, target: Target): void {
   const { kernels } = schedule;
   const [first, second] = [kernels[pair.first]!, kernels[pair.second]!];
   const computes = (kernel: number, node: Node): boolean => kernels[kernel]!.nodes.includes(node);
@@ -129,7 +134,7 @@ function checkApart(reason: Reason, pair: Separation, schedule: KernelSchedule, 
       ]).toContain(first.kind);
     case 'alignment':
       // Aligned nodes are what a kernel of the first's kind could have taken in.
-      return expect(schedule.clustering.places.get(reason.node)?.kind).not.toBe('leaf');
+      return expect(schedule.fusion.places.get(reason.node)?.kind).not.toBe('leaf');
     case 'position':
     case 'unshared':
     case 'latest':
@@ -412,7 +417,7 @@ describe('a value is stored and not computed again, because', () => {
 });
 
 describe('kernels that read one large value are two, because', () => {
-  const siblings = (make: (s: Sketch) => readonly Node[]): Separation => only(tell(make), 'siblings');
+  const siblings = (make: (s: Sketch) => readonly Node[]): FusionDiagnostic => only(tell(make), 'siblings');
 
   test('products are not merged', () => {
     const pair = siblings((s) => {

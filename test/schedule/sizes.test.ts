@@ -22,7 +22,7 @@ import { Sketch } from '../codegen/cases.ts';
 const targets: readonly Target[] = [gpuTarget, softwareTarget, cudaTarget, wasmTarget, interpreterTarget];
 
 /** The error that work ends in. */
-function refusal(work: () => unknown): SinterError {
+function rejection(work: () => unknown): SinterError {
   try {
     work();
   } catch (error) {
@@ -34,7 +34,7 @@ function refusal(work: () => unknown): SinterError {
 
 describe.each(targets)('for $name', (target) => {
   const refuses = (make: (s: Sketch) => Graph): string => {
-    const error = refusal(() => compileGraph(make(new Sketch()), target));
+    const error = rejection(() => compileGraph(make(new Sketch()), target));
     expect(error.code).toBe('E_LIMIT');
     expect(error.message).toContain('\n  try: compute it in parts');
     return error.message;
@@ -80,7 +80,7 @@ describe('a device that binds less than a program needs', () => {
 
   test('refuses it when it is loaded, naming the tensor, its size, the limit and what to do', () => {
     const device = { name: 'webgpu', limits: gpuTarget.limits };
-    const error = refusal(() => checkLimits(program, device));
+    const error = rejection(() => checkLimits(program, device));
     expect(error.code).toBe('E_LIMIT');
     expect(error.message).toMatch(
       /^webgpu in kernel \w+: the size of x1, f32\[768,50257\], in bytes, 154389\d+ exceeds the limit 134217728\n {2}try: compute it in parts.*f16 or bf16.*wasm/,
@@ -89,11 +89,11 @@ describe('a device that binds less than a program needs', () => {
 
   test('refuses buffers and intermediates that are larger than its largest buffer', () => {
     const limits = { ...gpuTarget.limits, bindingBytes: 2 ** 28, bufferBytes: 2 ** 27 };
-    expect(refusal(() => checkLimits(program, { name: 'webgpu', limits })).message).toMatch(
+    expect(rejection(() => checkLimits(program, { name: 'webgpu', limits })).message).toMatch(
       /^webgpu: the size of x1, f32\[768,50257\], in bytes, \d+ exceeds the limit 134217728/,
     );
     const small = { ...program, buffers: [], steps: [], arenas: [2 ** 28] };
-    expect(refusal(() => checkLimits(small, { name: 'webgpu', limits })).message).toMatch(
+    expect(rejection(() => checkLimits(small, { name: 'webgpu', limits })).message).toMatch(
       /room for intermediates/,
     );
   });

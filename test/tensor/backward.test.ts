@@ -183,7 +183,7 @@ describe('assign', () => {
     expect(w.requiresGrad).toBe(true);
   });
 
-  test('a training loop descends, flushed at every step or at none', async () => {
+  test('a training loop descends, evaluated at every step or at none', async () => {
     const train = async (flush: boolean): Promise<unknown> => {
       spyDevice();
       const w = vec(1, -2).requiresGrad_();

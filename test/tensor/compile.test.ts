@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../src/tensor/compile/compile.ts';
-import { compileCount } from '../../src/tensor/realise/executable.ts';
+import { compileCount } from '../../src/tensor/evaluate/executable.ts';
 import { setDevice } from '../../src/tensor/storage/device.ts';
 import { drawCounter, manualSeed, saveRngState } from '../../src/tensor/generator.ts';
 import { grad, traceFunction, valueAndGrad } from '../../src/tensor/derivative/transform.ts';

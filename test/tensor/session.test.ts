@@ -9,9 +9,9 @@ import { isFollowing } from '../../src/tensor/anomaly/trail.ts';
 import { autocastType } from '../../src/tensor/autocast.ts';
 import { watching } from '../../src/tensor/debug.ts';
 import { matmulPrecision } from '../../src/tensor/precision.ts';
-import { cacheSize, onNewSizes, sharedFor } from '../../src/tensor/realise/cache.ts';
-import { flushAll, onRead } from '../../src/tensor/realise/realise.ts';
-import { skeletonOf } from '../../src/tensor/realise/skeleton.ts';
+import { cacheSize, onNewSizes, sharedFor } from '../../src/tensor/evaluate/cache.ts';
+import { evaluatePending, onRead } from '../../src/tensor/evaluate/evaluate.ts';
+import { graphKeyOf } from '../../src/tensor/evaluate/graph-key.ts';
 import { gradEnabled, nodeFor, pendingHandles } from '../../src/tensor/handle/recording.ts';
 import { onCompile } from '../../src/tensor/report/compiles.ts';
 import { currentSession, SessionPart, Session, sessions, withSession } from '../../src/tensor/session.ts';
@@ -160,7 +160,7 @@ describe('two sessions', () => {
   test('have pending values, and programs, of their own', async () => {
     const [one, two] = [onInterpreter(), onInterpreter()];
     const x = withSession(one, () => sn.tensor([1, 2, 3]).exp());
-    withSession(two, flushAll);
+    withSession(two, evaluatePending);
     expect(withSession(one, () => pendingHandles().size)).toBe(1);
     expect(withSession(two, () => [pendingHandles().size, cacheSize()])).toEqual([0, 0]);
     await withSession(one, () => x.data());
@@ -207,7 +207,7 @@ describe('values that go from one session to another', () => {
     expect(await withSession(two, () => y.array())).toEqual([20, 30]);
     expect(await withSession(one, () => x.array())).toEqual([2, 3]);
     expect(await withSession(one, () => y.add(x).array())).toEqual([22, 33]);
-    withSession(one, flushAll);
+    withSession(one, evaluatePending);
     expect(withSession(one, () => pendingHandles().size)).toBe(0);
   });
 
@@ -227,7 +227,7 @@ describe('values that go from one session to another', () => {
     expect(recorded(one).aside.size).toBe(1);
     await withSession(two, () => aside.data());
     expect(recorded(one).aside.size).toBe(0);
-    withSession(one, flushAll);
+    withSession(one, evaluatePending);
   });
 });
 
@@ -271,7 +271,7 @@ describe('what subscribes is no longer called once it has left', () => {
 
   test('to structures of new sizes', () => {
     let count = 0;
-    const skeleton = skeletonOf<Storage>([nodeFor(handleOf(sn.ones([3]).exp()))], () => undefined);
+    const graphKey = graphKeyOf<Storage>([nodeFor(handleOf(sn.ones([3]).exp()))], () => undefined);
     const ends = [1, 10].map((each) =>
       onNewSizes({
         plan: () => {
@@ -282,11 +282,11 @@ describe('what subscribes is no longer called once it has left', () => {
       }),
     );
     withSession(new Session(), () => {
-      sharedFor(skeleton);
+      sharedFor(graphKey);
       ends[0]!();
-      sharedFor(skeleton);
+      sharedFor(graphKey);
       ends[1]!();
-      sharedFor(skeleton);
+      sharedFor(graphKey);
     });
     expect(count).toBe(21);
   });

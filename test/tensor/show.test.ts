@@ -102,7 +102,7 @@ describe('a tensor', () => {
     );
   });
 
-  test('that is pending, disposed, failed or a stand-in says so, and what asks for gradients does', async () => {
+  test('that is pending, disposed, failed or a tracer says so, and what asks for gradients does', async () => {
     const x = sn.tensor([1, 2]).requiresGrad_();
     expect(inspect(x)).toBe('Tensor f32[2] (requires grad) [1, 2]');
     expect(inspect(x.mul(2))).toBe('Tensor f32[2] (pending, requires grad)');

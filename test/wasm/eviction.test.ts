@@ -10,7 +10,7 @@ import { Heap } from '../../src/runtime/wasm/heap.ts';
 import { WasmModules } from '../../src/runtime/wasm/modules.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
 import { device } from '../../src/tensor/storage/device.ts';
-import { clearCache } from '../../src/tensor/realise/cache.ts';
+import { clearCache } from '../../src/tensor/evaluate/cache.ts';
 
 afterAll(() => setDevice(undefined));
 

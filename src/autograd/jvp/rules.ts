@@ -24,7 +24,7 @@ import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.
 import { mapRows, type ElementwiseOp, type Op } from '../../ir/ops.ts';
 import { convert, dropWhere, keepWhere, times } from '../cotangent.ts';
 import { argumentCount, customOf, siblings } from '../custom.ts';
-import { productOfOthers } from '../rules-anchor.ts';
+import { productOfOthers } from '../rules-root.ts';
 import type { JvpRule, JvpRow, Tangents } from './rule.ts';
 import { transposed } from './transpose.ts';
 

@@ -13,7 +13,7 @@ import { lead, type Batch, type BatchedOperand } from './rule.ts';
 type Batching = (
   b: GraphBuilder,
   nodes: readonly Node[],
-  standIns: ReadonlyMap<Node, Node>,
+  tracers: ReadonlyMap<Node, Node>,
   size: number,
 ) => readonly (Node | undefined)[];
 
@@ -59,14 +59,14 @@ function onBatch(
     b: GraphBuilder,
     call: (example: (node: Node) => Node) => readonly (Node | undefined)[],
   ): (BatchedOperand | undefined)[] => {
-    const standIns = new Map<Node, Node>();
+    const tracers = new Map<Node, Node>();
     const given = call((node) => {
       const one = variable({ dtype: node.dtype, shape: node.shape.slice(1) });
-      standIns.set(one, node);
+      tracers.set(one, node);
       return one;
     });
     const present = given.filter((node) => node !== undefined);
-    const wholes = batching(b, present, standIns, size);
+    const wholes = batching(b, present, tracers, size);
     let next = 0;
     return given.map((node) => {
       if (node === undefined) return undefined;

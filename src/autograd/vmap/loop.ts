@@ -1,4 +1,4 @@
-// A loop on a whole batch: one loop whose turns compute all examples. What turns hand on is mapped
+// A loop on a whole batch: one loop whose iterations compute all examples. What iterations hand on is mapped
 // where any example's differs, which may take a few tries to find; the rest stays single.
 
 import { TensorError } from '../../errors.ts';
@@ -12,7 +12,7 @@ import { lead, moveAxis, type Batch, type BatchedOperand } from './rule.ts';
 type Batching = (
   b: GraphBuilder,
   nodes: readonly Node[],
-  standIns: ReadonlyMap<Node, Node>,
+  tracers: ReadonlyMap<Node, Node>,
   size: number,
 ) => (Node | undefined)[];
 
@@ -27,7 +27,7 @@ export function loopOnBatch(
   const { carries, stacked, guard } = attrs;
   operands.forEach((operand, place) => checkWhole(batch, operand, node.inputs[place]!));
   const mapped = operands.map(({ isMapped }) => isMapped);
-  // What is known to end at different turns differs.
+  // What is known to end at different iterations differs.
   const ends = (): boolean => guard >= 0 && mapped[guard] === true;
   for (;;) {
     const { parameters, outputs, found } = regionOnBatch(batch, node, mapped, batching);
@@ -98,7 +98,7 @@ function regionOnBatch(
   const graph = graphOf(node.attrs.body);
   const b = new GraphBuilder();
   const inside = new Map<Node, Node>();
-  const standIns = new Map<Node, Node>();
+  const tracers = new Map<Node, Node>();
   const list = graph.parameters.map((old, index) => {
     const { dtype, name } = old.attrs;
     const shape = dims(old as Node);
@@ -113,9 +113,9 @@ function regionOnBatch(
     const one = b.add('parameter', [], { index: graph.parameters.length + index, name, dtype, shape });
     const whole = b.add('parameter', [], { index, name, dtype, shape: [size, ...shape] });
     inside.set(old as Node, one as Node);
-    standIns.set(one as Node, whole as Node);
+    tracers.set(one as Node, whole as Node);
     return whole;
   });
   const { outputs } = rewrite({ parameters: [], outputs: graph.outputs }, (old) => inside.get(old), b);
-  return { parameters: { b, list }, outputs, found: batching(b, outputs, standIns, size) };
+  return { parameters: { b, list }, outputs, found: batching(b, outputs, tracers, size) };
 }

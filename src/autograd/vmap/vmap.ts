@@ -16,21 +16,21 @@ import { batchRules } from './rules.ts';
 
 /**
  * For each of `nodes` what it is for all `size` examples, the batch as its leading axis; undefined
- * where it is the same for all of them. `standIns` says of the nodes that stand for one example
+ * where it is the same for all of them. `tracers` says of the nodes that stand for one example
  * what they stand for; `special` may give some nodes another value, before their inputs are asked.
  */
 export function batched(
   b: GraphBuilder,
   nodes: readonly Node[],
-  standIns: ReadonlyMap<Node, Node>,
+  tracers: ReadonlyMap<Node, Node>,
   size: number,
   special: (node: Node) => Node | undefined = () => undefined,
 ): (Node | undefined)[] {
   const batch: Batch = { b, size };
-  const found = new Map<Node, Node>(standIns);
-  // Ids grow from inputs to users: nothing older than the oldest stand-in can depend on one.
+  const found = new Map<Node, Node>(tracers);
+  // Ids grow from inputs to users: nothing older than the oldest tracer can depend on one.
   let oldest = Infinity;
-  for (const node of standIns.keys()) oldest = Math.min(oldest, node.id);
+  for (const node of tracers.keys()) oldest = Math.min(oldest, node.id);
   for (const node of topological(nodes, ({ id }) => id < oldest)) {
     if (node.id < oldest || found.has(node)) continue;
     const given = special(node);

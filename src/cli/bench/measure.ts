@@ -4,7 +4,7 @@
 import { synchronize } from '../../index.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { handleOf } from '../../tensor/tensor.ts';
-import { realise } from '../../tensor/realise/realise.ts';
+import { evaluate } from '../../tensor/evaluate/evaluate.ts';
 import { treeLeaves } from '../../tensor/tree.ts';
 import type { TimedWorkload } from '../../workloads/timed/workload.ts';
 import { errorOf } from '../../workloads/timed/references.ts';
@@ -24,7 +24,7 @@ export interface Prepared {
 export async function prepare(workload: TimedWorkload): Promise<Prepared> {
   const open = await device();
   const args = workload.args();
-  for (const tensor of treeLeaves(args)) realise(handleOf(tensor)).on(open);
+  for (const tensor of treeLeaves(args)) evaluate(handleOf(tensor)).on(open);
   await synchronize();
   const step = workload.start(args);
   let last = undefined as ReturnType<typeof step> | undefined;
@@ -32,7 +32,7 @@ export async function prepare(workload: TimedWorkload): Promise<Prepared> {
     run: async () => {
       const result = step();
       // Queues what is only recorded, which is nothing where the step is compiled.
-      const storage = realise(handleOf(result));
+      const storage = evaluate(handleOf(result));
       await synchronize();
       if (storage.failure !== undefined) throw storage.failure;
       last?.dispose();

@@ -10,7 +10,7 @@ import { synchronize, type Tensor } from '../../index.ts';
 import { device } from '../../tensor/storage/device.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
-import { compileCount } from '../../tensor/realise/executable.ts';
+import { compileCount } from '../../tensor/evaluate/executable.ts';
 import { smallKernels } from '../../workloads/timed/small-kernels.ts';
 import { spread, type Spread } from './measure.ts';
 

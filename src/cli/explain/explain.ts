@@ -7,7 +7,7 @@ import {
   expectedTarget,
   type ExplainedKernel,
   type ExplainedNode,
-  type ExplainedSeparation,
+  type ExplainedFusionDiagnostic,
   type Explanation,
 } from '../../explain/explain.ts';
 import { passesText } from '../../explain/passes.ts';
@@ -86,25 +86,31 @@ function show(explanation: Explanation, values: OptionValues, output: Output): v
 }
 
 /**
- * What `--kernel --json` prints: one kernel, the nodes that it names by place, and its separations.
+ * What `--kernel --json` prints: one kernel, the nodes that it names by place, and its fusion diagnostics.
  */
 export interface OneKernel {
   readonly place: number;
   readonly kernel: ExplainedKernel;
   readonly nodes: Readonly<Record<number, ExplainedNode>>;
-  readonly separations: readonly ExplainedSeparation[];
+  readonly fusionDiagnostics: readonly ExplainedFusionDiagnostic[];
 }
 
 function onlyKernel(explanation: Explanation, place: number): OneKernel {
   const kernel = explanation.kernels[place]!;
-  const separations = explanation.separations.filter(
+  const fusionDiagnostics = explanation.fusionDiagnostics.filter(
     ({ first, second }) => first === place || second === place,
   );
   const { prologue, body, epilogue, reads, writes } = kernel;
   const accessed = [...reads, ...writes].map(({ node }) => node);
-  const named = [...prologue, ...body, ...epilogue, ...accessed, ...separations.map(({ value }) => value)];
+  const named = [
+    ...prologue,
+    ...body,
+    ...epilogue,
+    ...accessed,
+    ...fusionDiagnostics.map(({ value }) => value),
+  ];
   const nodes = Object.fromEntries(named.map((node) => [node, explanation.nodes[node]!]));
-  return { place, kernel, nodes, separations };
+  return { place, kernel, nodes, fusionDiagnostics };
 }
 
 /** The target that options name. */

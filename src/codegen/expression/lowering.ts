@@ -72,7 +72,7 @@ export class Lowering {
   readonly #pool: ExprPool;
   readonly #binding: AxisBinding;
   readonly #bufferOf: (node: Node) => string;
-  /** What the body has computed so far, per anchor node. */
+  /** What the body has computed so far, per fusion root node. */
   readonly results: Map<Node, Value> = new Map();
   /** Values of this point that an earlier evaluation left somewhere. */
   readonly held: Map<Expr, Value> = new Map();

@@ -53,7 +53,7 @@ export function assemble(parts: Assembly): { program: Program; described: readon
   return { program: assembler.program(), described: assembler.described };
 }
 
-/** Where the nodes of one graph lie: those of a turn are bound anew for each phase of a loop. */
+/** Where the nodes of one graph lie: those of an iteration are bound anew for each phase of a loop. */
 interface Scope {
   readonly memory: MemoryPlan;
   /** The program's arenas that the memory plan's are. */

@@ -1,6 +1,6 @@
-// A loop, lowered: the kernels of one turn, with a memory plan of their own, and how each value that
-// turns hand on is kept. What a turn writes becomes what the next one reads by exchanging two
-// buffers, so a second turn is the same kernels over exchanged buffers; a value that a turn
+// A loop, lowered: the kernels of one iteration, with a memory plan of their own, and how each value that
+// iterations hand on is kept. What an iteration writes becomes what the next one reads by exchanging two
+// buffers, so a second iteration is the same kernels over exchanged buffers; a value that an iteration
 // overwrites in place has one buffer.
 
 import { isZero } from '../../ir/build.ts';
@@ -33,9 +33,9 @@ export interface Held {
 
 export interface LoopTrips {
   readonly trips: number;
-  /** The place in `held` of what must not be 0 before a turn, in a loop that may end early. */
+  /** The place in `held` of what must not be 0 before an iteration, in a loop that may end early. */
   readonly guard: number | undefined;
-  /** One turn; its first parameters and its outputs are what is held, in order. */
+  /** One iteration; its first parameters and its outputs are what is held, in order. */
   readonly graph: Graph;
   readonly memory: MemoryPlan;
   readonly lowered: readonly Lowered[];
@@ -44,7 +44,7 @@ export interface LoopTrips {
   readonly read: readonly Node[];
 }
 
-/** A loop of the program, with the kernels of its turns. */
+/** A loop of the program, with the kernels of its iterations. */
 export interface LoweredIteration {
   readonly kernel: Kernel;
   readonly turns: LoopTrips;
@@ -52,13 +52,13 @@ export interface LoweredIteration {
 
 export type Lowered = LoweredKernel | LoweredIteration;
 
-/** Lowers the graph of one turn; `donations` pair its outputs with parameters. */
+/** Lowers the graph of one iteration; `donations` pair its outputs with parameters. */
 export type LowerTurn = (
   graph: Graph,
   donations: ReadonlyMap<number, number>,
 ) => { readonly graph: Graph; readonly memory: MemoryPlan; readonly lowered: readonly Lowered[] };
 
-/** A loop's turns, and how they hand on what they hand on. */
+/** A loop's iterations, and how they hand on what they hand on. */
 export function lowerTurns({ body }: Kernel, lower: LowerTurn): LoopTrips | undefined {
   if (body.kind !== 'iterate') return undefined;
   const { node, results } = body;
@@ -106,22 +106,22 @@ export function lowerTurns({ body }: Kernel, lower: LowerTurn): LoopTrips | unde
 
 /** What the steps of a loop are made with: buffers of the program, by number. */
 export interface TurnFrame {
-  /** The buffer of what is held, of its second buffer, of where it begins, of what a turn reads. */
+  /** The buffer of what is held, of its second buffer, of where it begins, of what an iteration reads. */
   readonly home: (held: Held, place: number) => number;
   readonly bufferOf: (node: Node) => number;
-  /** The steps of one turn over these buffers of its parameters and outputs. */
+  /** The steps of one iteration over these buffers of its parameters and outputs. */
   readonly turn: (buffers: ReadonlyMap<Node, number>) => readonly ProgramStep[];
 }
 
-/** The steps of a loop: how values begin, its turns, two at a time where buffers are exchanged. */
+/** The steps of a loop: how values begin, its iterations, two at a time where buffers are exchanged. */
 export function loopSteps({ trips, guard, graph, held, read }: LoopTrips, frame: TurnFrame): ProgramStep[] {
-  // After which turn a guarded loop ends is not known: every turn begins at the home.
+  // After which turn a guarded loop ends is not known: every iteration begins at the home.
   const isOdd = guard === undefined && trips % 2 === 1;
   const pairs = held.map((value, i): readonly [number, number] => {
     const home = frame.home(value, i);
     if (value.other === undefined) return [home, home];
     const other = frame.bufferOf(value.other);
-    // The last turn writes the home.
+    // The last iteration writes the home.
     return isOdd ? [other, home] : [home, other];
   });
   const steps = held.flatMap((value, i): ProgramStep[] => {

@@ -55,8 +55,8 @@ class KeyWriter {
     for (const { name, nodes } of bound) nodes.forEach((node, i) => this.#names.set(node, `${name}.${i}`));
   }
 
-  /** Any data that a kernel holds. A node of a body is its anchor, and says by its attributes what is computed. */
-  write(data: unknown, isAnchor = true): void {
+  /** Any data that a kernel holds. A node of a body is its fusion root, and says by its attributes what is computed. */
+  write(data: unknown, isFusionRoot = true): void {
     switch (typeof data) {
       case 'number':
         this.text += Object.is(data, -0) ? '-0,' : `${data},`;
@@ -72,7 +72,7 @@ class KeyWriter {
         return;
       case 'object':
         if (data !== null) {
-          this.#object(data, isAnchor);
+          this.#object(data, isFusionRoot);
           return;
         }
         break;
@@ -81,40 +81,40 @@ class KeyWriter {
     throw new CompilerBug('signature', `a kernel holds what has no key: ${String(data)}`);
   }
 
-  #object(data: object, isAnchor: boolean): void {
+  #object(data: object, isFusionRoot: boolean): void {
     if (Array.isArray(data)) {
       this.text += '[';
-      for (const item of data) this.write(item, isAnchor);
+      for (const item of data) this.write(item, isFusionRoot);
       this.text += ']';
     } else if ('id' in data) {
       // Nodes, expressions of the pool (which have a type), and indices.
-      if ('attrs' in data) this.#node(data as Node, isAnchor);
+      if ('attrs' in data) this.#node(data as Node, isFusionRoot);
       else this.text += `${'dtype' in data ? 'e' : 'i'}${String(data.id)},`;
-    } else if (Object.getPrototypeOf(data) === Object.prototype) this.fields(data, isAnchor);
+    } else if (Object.getPrototypeOf(data) === Object.prototype) this.fields(data, isFusionRoot);
     else throw new CompilerBug('signature', `a kernel holds a ${data.constructor.name}, which has no key`);
   }
 
   /** Every field that is there, with its name. */
-  fields(data: object, isAnchor: boolean): void {
+  fields(data: object, isFusionRoot: boolean): void {
     this.text += '{';
     for (const field in data) {
       const value = (data as Readonly<Record<string, unknown>>)[field];
       if (value === undefined) continue;
       this.text += `${field}:`;
-      this.write(value, isAnchor);
+      this.write(value, isFusionRoot);
     }
     this.text += '}';
   }
 
   /** A node by its binding, or by a number where it is not stored. */
-  #node(node: Node, isAnchor: boolean): void {
+  #node(node: Node, isFusionRoot: boolean): void {
     let name = this.#names.get(node);
     if (name === undefined) {
       name = `n${this.#names.size}`;
       this.#names.set(node, name);
     }
     this.text += `${name},`;
-    if (!isAnchor) return;
+    if (!isFusionRoot) return;
     const { op, attrs, inputs } = node;
     this.text += `${op} ${showType(node)}`;
     for (const input of inputs) this.text += ` ${showType(input)}`;

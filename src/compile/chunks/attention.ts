@@ -5,10 +5,10 @@ import { templates } from '../../codegen/lower/templates.ts';
 import { attentionLoop, attentionStrategies } from '../../codegen/template/attention/attention.ts';
 import { packed } from '../../codegen/template/attention/cpu/packed.ts';
 import { lanes } from '../../codegen/template/attention/gpu/lanes.ts';
-import { attentionBuilder } from '../../schedule/body/anchor.ts';
+import { attentionBuilder } from '../../schedule/body/fusion-root.ts';
 import { attentionBody } from '../../schedule/body/attention.ts';
-import { findAttention } from '../../schedule/cluster/attention.ts';
-import { attentionFinder } from '../../schedule/cluster/group-order.ts';
+import { findAttention } from '../../schedule/fusion/attention.ts';
+import { attentionFinder } from '../../schedule/fusion/group-order.ts';
 import { fill, type Slot } from '../../slot.ts';
 
 export const slots: readonly Slot<unknown>[] = fill(

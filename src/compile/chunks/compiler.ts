@@ -7,8 +7,8 @@ import { contractLoop } from '../../codegen/template/contract/contract.ts';
 import { registers } from '../../codegen/template/contract/gpu/registers.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';
 import { rowReductionLoop } from '../../codegen/template/row-reduction/row-reduction.ts';
-import { anchorBody, permuteScatterWrites } from '../../schedule/body/anchor.ts';
-import { anchorBodies } from '../../schedule/body/body.ts';
+import { fusionRootBody, permuteScatterWrites } from '../../schedule/body/fusion-root.ts';
+import { fusionRootBodies } from '../../schedule/body/body.ts';
 import { rarePasses } from '../../schedule/passes/pipeline.ts';
 import { splitFolds } from '../../schedule/passes/split.ts';
 import { fill, type Slot } from '../../slot.ts';
@@ -30,6 +30,6 @@ export const slots: readonly Slot<unknown>[] = fill(
   [templates['row-reduction'], rowReductionLoop],
   [templates.contract, contractLoop],
   [strategies.registers, registers],
-  [anchorBodies, { anchorBody, permuteScatterWrites }],
+  [fusionRootBodies, { fusionRootBody, permuteScatterWrites }],
   [rarePasses.splitFolds, splitFolds],
 );

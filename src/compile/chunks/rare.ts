@@ -24,7 +24,7 @@ import { wordsOf } from '../../schedule/expression/blocks.ts';
 import { wordPlaces } from '../../schedule/expression/evaluate.ts';
 import { splitFactors } from '../../schedule/passes/factor.ts';
 import { splitTransforms } from '../../schedule/passes/fft.ts';
-import { settleLoops } from '../../schedule/passes/loops.ts';
+import { mergeLoops } from '../../schedule/passes/loops.ts';
 import { narrowDoubles } from '../../schedule/passes/narrow-doubles.ts';
 import { rarePasses } from '../../schedule/passes/pipeline.ts';
 import { splitScatters } from '../../schedule/passes/scatter.ts';
@@ -53,7 +53,7 @@ export const slots: readonly Slot<unknown>[] = fill(
   [rarePasses.lowerComplex, lowerComplex],
   [rarePasses.packSmallIntegers, packSmallIntegers],
   [rarePasses.narrowDoubles, narrowDoubles],
-  [rarePasses.settleLoops, settleLoops],
+  [rarePasses.mergeLoops, mergeLoops],
   [rarePasses.splitTransforms, splitTransforms],
   [rarePasses.splitFactors, splitFactors],
   [rarePasses.splitScatters, splitScatters],

@@ -4,7 +4,7 @@
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { noGrad } from '../../tensor/derivative/transform.ts';
-import { realise } from '../../tensor/realise/realise.ts';
+import { evaluate } from '../../tensor/evaluate/evaluate.ts';
 import { currentTrace } from '../../tensor/handle/recording.ts';
 import { handleOf, type Tensor } from '../../tensor/tensor.ts';
 import { checkSameStructure, flatten, treeLeaves } from '../../tensor/tree.ts';
@@ -62,7 +62,7 @@ export class Metric<S, A extends readonly unknown[] = readonly [Tensor, Tensor]>
   update(...batch: A): void {
     this.#expectOutside('update');
     // What has become of the update before: a program of one update, instead of one of them all.
-    for (const leaf of treeLeaves(this.#state)) realise(handleOf(leaf));
+    for (const leaf of treeLeaves(this.#state)) evaluate(handleOf(leaf));
     this.#state = noGrad(() => this.#functions.update(this.#state, ...batch));
   }
 

@@ -1,5 +1,5 @@
 // `iterate`: a loop that runs a region a number of times, or as long as a carry says (its guard). Its inputs are the first carries,
-// then stacks of which each turn reads one slice, then what is the same in every turn (invariants).
+// then stacks of which each iteration reads one slice, then what is the same in every iteration (invariants).
 // The region's parameters are a counter (i32), the carries, a slice of each stack, the invariants;
 // its outputs are the next carries, then slices that are stacked. A node stands for one result:
 // nodes that differ in `result` alone are siblings, and one loop computes all of them.

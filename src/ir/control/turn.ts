@@ -1,5 +1,5 @@
-// One turn of a loop as a graph over memory: what turns hand on lies in carries alone. Stacks that a
-// turn reads are invariants, of which it gathers a slice at the counter; stacks that it gives are
+// One iteration of a loop as a graph over memory: what iterations hand on lies in carries alone. Stacks that a
+// iteration reads are invariants, of which it gathers a slice at the counter; stacks that it gives are
 // carries, which it writes a slice of. Carries that no wanted result depends on are left out.
 
 import { add, broadcast, constant, full, reshape, sub } from '../build.ts';
@@ -9,10 +9,10 @@ import { dims, GraphBuilder, rewrite, topological, type Graph, type Node } from 
 import type { Attrs } from '../ops.ts';
 import { sizeOf, type FixedShape } from '../shape.ts';
 
-/** A value that one turn takes from the turn before it. */
+/** A value that one iteration takes from the iteration before it. */
 export interface Carried {
   /**
-   * Where it begins: as zeros (the number of turns that were made), as an input of the loop by its
+   * Where it begins: as zeros (the number of iterations that were made), as an input of the loop by its
    * place, or as anything, because every element of it is written before it is read.
    */
   readonly start: 'zeros' | 'anything' | number;
@@ -31,7 +31,7 @@ export interface IterationGraph {
   readonly read: readonly number[];
 }
 
-/** One turn of a loop of which these results are wanted. */
+/** One iteration of a loop of which these results are wanted. */
 export function turnOf(attrs: Attrs<'iterate'>, wanted: ReadonlySet<number>): IterationGraph {
   const { body, carries, stacked, trips, guard, reverse } = attrs;
   const { parameters, outputs } = graphOf(body);
@@ -77,7 +77,7 @@ export function turnOf(attrs: Attrs<'iterate'>, wanted: ReadonlySet<number>): It
   return { graph: { parameters: made.list, outputs: [add(b, count, 1), ...next] }, carried, read };
 }
 
-/** Wanted results, and the carries that they need in earlier turns, in order. */
+/** Wanted results, and the carries that they need in earlier iterations, in order. */
 function keptResults({ parameters, outputs }: Graph, carries: number, wanted: ReadonlySet<number>): number[] {
   const kept = new Set(wanted);
   for (let before = -1; before !== kept.size;) {

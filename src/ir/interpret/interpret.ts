@@ -228,7 +228,7 @@ function iota(dtype: HostArray['dtype'], shape: FixedShape, axis: number): HostA
   return { dtype, shape, data };
 }
 
-// What a loop means: its region is interpreted once a turn, as long as the guard is not 0.
+// What a loop means: its region is interpreted once an iteration, as long as the guard is not 0.
 
 /** All results of a loop: the last carries, then the stacked slices. */
 function runIteration(

@@ -7,7 +7,7 @@ import { emptyData, fromReal, type HostArray, type HostData } from '../value.ts'
 
 /**
  * Offsets Σ indexᵢ·strideᵢ of all indices of `shape` in C-order. Walking two such lists (kept and
- * folded axes, say) turns any nest of loops into two flat ones.
+ * folded axes, say) iterations any nest of loops into two flat ones.
  */
 export function offsetsOf(shape: FixedShape, strides: readonly number[]): Int32Array {
   const out = new Int32Array(sizeOf(shape));

@@ -1,5 +1,5 @@
-// Reports where nodes come from: each witness is called with every node that a builder makes, and
-// with the node that this one replaces or is the derivative of. Without a witness each function
+// Reports where nodes come from: each listener is called with every node that a builder makes, and
+// with the node that this one replaces or is the derivative of. Without a listener each function
 // below costs one comparison.
 
 import type { Node } from '../node.ts';
@@ -14,20 +14,20 @@ export interface Cause {
 }
 
 /** Called with every node that is made; a node without a cause was recorded. */
-export type Witness = (node: Node, cause: Cause | undefined) => void;
+export type NodeListener = (node: Node, cause: Cause | undefined) => void;
 
-const witnesses = new Set<Witness>();
+const listeners = new Set<NodeListener>();
 let current: Cause | undefined;
 
-/** Calls `witness` with every node that is made, until the function that this gives is called. */
-export function onNode(witness: Witness): () => void {
-  witnesses.add(witness);
-  return () => void witnesses.delete(witness);
+/** Calls `listener` with every node that is made, until the function that this gives is called. */
+export function onNode(listener: NodeListener): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
-/** Runs `fn` and calls `witness` with every node that is made in it. */
-export function withWitness<T>(witness: Witness, fn: () => T): T {
-  const end = onNode(witness);
+/** Runs `fn` and calls `listener` with every node that is made in it. */
+export function withNodeListener<T>(listener: NodeListener, fn: () => T): T {
+  const end = onNode(listener);
   try {
     return fn();
   } finally {
@@ -37,7 +37,7 @@ export function withWitness<T>(witness: Witness, fn: () => T): T {
 
 /** Runs `make`, reporting the nodes it makes as caused by `of`. */
 export function onBehalf<T>(kind: Cause['kind'], of: Node, make: () => T): T {
-  if (witnesses.size === 0) return make();
+  if (listeners.size === 0) return make();
   const before = current;
   current = { kind, of };
   try {
@@ -47,8 +47,8 @@ export function onBehalf<T>(kind: Cause['kind'], of: Node, make: () => T): T {
   }
 }
 
-/** Reports a new node to the witnesses. */
+/** Reports a new node to the listeners. */
 export function announce(node: Node): void {
-  if (witnesses.size === 0) return;
-  for (const witness of witnesses) witness(node, current);
+  if (listeners.size === 0) return;
+  for (const listener of listeners) listener(node, current);
 }

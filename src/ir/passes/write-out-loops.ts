@@ -1,4 +1,4 @@
-// Loops written out: each turn becomes nodes of its own, for where there are no loops, or no need of
+// Loops written out: each iteration becomes nodes of its own, for where there are no loops, or no need of
 // one. Equal loops are written once.
 
 import { constant, full, reshape, slice } from '../build.ts';
@@ -31,7 +31,7 @@ export function writeOutLoops(graph: Graph, isChosen: (loop: NodeOf<'iterate'>) 
   return writeOutLoops(flat, isChosen);
 }
 
-/** All results of a loop, by its turns one after the other. */
+/** All results of a loop, by its iterations one after the other. */
 function turnsOf(b: GraphBuilder, { attrs, inputs }: NodeOf<'iterate'>): Node[] {
   const { body, carries, stacked, trips, reverse } = attrs;
   const { parameters, outputs } = graphOf(body);

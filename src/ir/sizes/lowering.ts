@@ -76,7 +76,7 @@ export class SizeLowering {
     for (const part of parts) {
       const value = onBehalf('rewrite', part.node, () => {
         if (part.kind === 'leaf') return leaf(part);
-        if (part.kind === 'literal') return this.#literal(part);
+        if (part.kind === 'constant') return this.#constant(part);
         return apply(
           this,
           part,
@@ -89,7 +89,7 @@ export class SizeLowering {
   }
 
   /** A constant that kernels know, or a run-time scalar. */
-  #literal({ attrs, dtype }: StructurePart): SizedNode {
+  #constant({ attrs, dtype }: StructurePart): SizedNode {
     const { value } = attrs as { readonly value: Num };
     const node = isVarying(value)
       ? cast(this.b, this.scalar(value, scalarType(dtype) ?? 'f32'), dtype)

@@ -15,8 +15,8 @@ export interface Difference {
 }
 
 /** What of a node may vary, with what may not. */
-function fieldsOf({ kind, node, number }: RecordedPart, literals: readonly number[]): VaryingAttrs {
-  if (kind === 'literal') return { value: literals[number]! };
+function fieldsOf({ kind, node, number }: RecordedPart, constants: readonly number[]): VaryingAttrs {
+  if (kind === 'constant') return { value: constants[number]! };
   return kind === 'leaf' ? {} : (node.attrs as VaryingAttrs);
 }
 
@@ -52,7 +52,7 @@ export function generalise(
     const fields = isOdd
       ? undefined
       : vary(
-          all.map((other, k) => fieldsOf(other!, recordings[k]!.literals)),
+          all.map((other, k) => fieldsOf(other!, recordings[k]!.constants)),
           sizes,
           ofRegions,
         );
@@ -208,7 +208,7 @@ function laidOver(
     const [part, at] = [parts[i]!, found[i]];
     if (at === undefined) return undefined;
     const here = recording.parts[at]!;
-    const said = sayings(part, here, recording.literals, values, leftOut);
+    const said = sayings(part, here, recording.constants, values, leftOut);
     if (said !== undefined) {
       for (const [num, value] of said) {
         if (!Object.is(values.get(num) ?? value, value)) return undefined;
@@ -236,7 +236,7 @@ function isBody(body: RegionStructure, region: Region, values: SizeValues, leftO
 function sayings(
   part: StructurePart,
   here: RecordedPart,
-  literals: readonly number[],
+  constants: readonly number[],
   known: SizeValues,
   leftOut: LeftOut[],
 ): SizeValues | undefined {
@@ -262,7 +262,7 @@ function sayings(
     }
     return sameAttrs(pattern, value);
   };
-  const fields = fieldsOf(here, literals);
+  const fields = fieldsOf(here, constants);
   const names = Object.keys(part.attrs);
   const isSame =
     agrees(part.shape, here.node.shape as Shape) &&

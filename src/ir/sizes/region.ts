@@ -42,16 +42,16 @@ export function recordingOf(region: Region): SizeRecording {
 /** Nodes in the order in which results need them; constants that kernels know are repeated at each use. */
 function recorded({ parameters, outputs }: Graph): SizeRecording {
   const parts: RecordedPart[] = [];
-  const literals: number[] = [];
+  const constants: number[] = [];
   const places = new Map<Node, number>();
   const indices = new Map<Node, number>(parameters.map((node, i) => [node as Node, i]));
   const put = (kind: RecordedPart['kind'], node: Node, inputs: readonly number[], number = 0): number =>
     parts.push({ kind, node, inputs, number }) - 1;
-  const putLiteral = (top: Node): number => {
+  const putConstant = (top: Node): number => {
     const chain: Node[] = [];
     let at = top;
     for (; at.op !== 'constant'; at = at.inputs[0]!) chain.push(at);
-    let place = put('literal', at, [], literals.push(Number(at.attrs.value)) - 1);
+    let place = put('constant', at, [], constants.push(Number(at.attrs.value)) - 1);
     for (const view of chain.reverse()) place = put('op', view, [place]);
     return place;
   };
@@ -60,7 +60,7 @@ function recorded({ parameters, outputs }: Graph): SizeRecording {
     const known = places.get(node);
     if (known !== undefined) return known;
     const index = indices.get(node);
-    if (index === undefined) return isLiteral(node) ? putLiteral(node) : undefined;
+    if (index === undefined) return isHoisted(node) ? putConstant(node) : undefined;
     const place = put('leaf', node, [], index);
     places.set(node, place);
     return place;
@@ -83,11 +83,11 @@ function recorded({ parameters, outputs }: Graph): SizeRecording {
       }
     }
   };
-  return { parts, literals, outputs: outputs.map(visit) };
+  return { parts, constants, outputs: outputs.map(visit) };
 }
 
 /** A constant of at most 32 bits, or views of one. */
-function isLiteral(node: Node): boolean {
+function isHoisted(node: Node): boolean {
   let at = node;
   while (at.inputs.length === 1 && (isView(at.op) || at.op === 'stopGradient')) at = at.inputs[0]!;
   return at.op === 'constant' && !isWide(at.dtype) && at.dtype !== 'f64';

@@ -1,5 +1,5 @@
-// Loops over values of varying sizes. What a loop carries has one size in every turn, which is the size outside, so that
-// its body is made at the same capacities; run-time scalars of the body are the same in every turn.
+// Loops over values of varying sizes. What a loop carries has one size in every iteration, which is the size outside, so that
+// its body is made at the same capacities; run-time scalars of the body are the same in every iteration.
 
 import { regionOf } from '../text/region.ts';
 import { Region } from '../region.ts';
@@ -69,7 +69,7 @@ export function loops(apply: Apply): SizeRulesOf<'iterate'> {
     if (isVarying(trips))
       return ctx.refuse(
         part,
-        'scan, foriLoop and recurrent layers make a fixed number of turns, and here it is a size',
+        'scan, foriLoop and recurrent layers make a fixed number of iterations, and here it is a size',
         [trips],
       );
     // A body of fixed sizes takes nothing that varies.

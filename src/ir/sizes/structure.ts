@@ -5,9 +5,9 @@ import type { Node } from '../graph.ts';
 import type { Op } from '../ops.ts';
 import type { Num } from './size.ts';
 
-/** One node of a recording, as a skeleton has it. */
+/** One node of a recording, as a graph key has it. */
 export interface RecordedPart {
-  readonly kind: 'leaf' | 'literal' | 'op' | 'moved';
+  readonly kind: 'leaf' | 'constant' | 'op' | 'moved';
   readonly node: Node;
   readonly inputs: readonly number[];
   readonly number: number;
@@ -16,7 +16,7 @@ export interface RecordedPart {
 /** A recording of a function: nodes, inputs before what reads them. */
 export interface SizeRecording {
   readonly parts: readonly RecordedPart[];
-  readonly literals: readonly number[];
+  readonly constants: readonly number[];
   readonly outputs: readonly number[];
 }
 
@@ -25,7 +25,7 @@ export type VaryingAttrs = Readonly<Record<string, unknown>>;
 
 /** One node of the structure. */
 export interface StructurePart {
-  readonly kind: 'leaf' | 'literal' | 'op';
+  readonly kind: 'leaf' | 'constant' | 'op';
   readonly op: Op;
   readonly dtype: DType;
   readonly shape: readonly Num[];

@@ -9,7 +9,7 @@ import { storedType } from '../../ir/stored.ts';
 import { fromPackage } from '../../packages/missing.ts';
 import { expectFunction } from '../../tensor/expect.ts';
 import type { Handle } from '../../tensor/handle/handle.ts';
-import { readBytes } from '../../tensor/realise/realise.ts';
+import { readBytes } from '../../tensor/evaluate/evaluate.ts';
 import { traceFlat, withAllParameters, type Input, type Traced } from '../../tensor/trace/trace-function.ts';
 import { flatten } from '../../tensor/tree.ts';
 import { mark, type ModelEmitter, type Val } from './emitter.ts';

@@ -22,7 +22,7 @@ import type { Marshal, StreamOperation } from './api/marshal.ts';
 import type { CompiledFunction, CudaModules } from './modules/modules.ts';
 import { inTurn, operationsOf, queueOperations } from './operations.ts';
 import { overlaps, type ByteRange } from './ranges.ts';
-import { dependenciesOf, inOrder, isFlat, recipeOf, slotsOf, type RecipeStep } from './recipe.ts';
+import { dependenciesOf, inOrder, isFlat, runStepsOf, slotsOf, type RunStep } from './run-steps.ts';
 import { ScalarBlocks } from './scalars.ts';
 import type { Staging } from './staging.ts';
 import type { TileMaps } from './tile-maps.ts';
@@ -48,7 +48,7 @@ export interface CudaEngine {
  * The steps of a run for one relation of its buffers: which are copied, and whether any overlap.
  */
 interface Form {
-  readonly recipe: readonly RecipeStep[];
+  readonly runSteps: readonly RunStep[];
   /** Buffers overlap that the program assumes to be separate. */
   readonly isEntangled: boolean;
   /** Asked for by the first graph: most programs of a session run once. */
@@ -155,7 +155,7 @@ class CudaProgram implements LoadedProgram {
     context.flying.add(this.program);
     try {
       // One operation is one call either way.
-      const mayGraph = plan.operations.length > 1 && isFlat(plan.form.recipe) && !isSynchronous;
+      const mayGraph = plan.operations.length > 1 && isFlat(plan.form.runSteps) && !isSynchronous;
       if (known !== undefined && plan.graph === undefined && mayGraph) {
         plan.graph = this.#graph(plan, source);
       }
@@ -168,8 +168,8 @@ class CudaProgram implements LoadedProgram {
   }
 
   #graph({ form, operations }: Plan, source: number): CudaGraph {
-    const { recipe, isEntangled } = form;
-    form.dependencies ??= isEntangled ? inOrder(recipe) : dependenciesOf(this.program, recipe);
+    const { runSteps, isEntangled } = form;
+    form.dependencies ??= isEntangled ? inOrder(runSteps) : dependenciesOf(this.program, runSteps);
     return new CudaGraph(
       this.#engine.context,
       this.#engine.marshal,
@@ -190,7 +190,7 @@ class CudaProgram implements LoadedProgram {
     const arenas = this.#arenas.map((_, arena) => scratch.slab(arena));
     const ranges = this.#ranges(arrangement.places, arenas);
     const form = this.#form(ranges);
-    const operations = operationsOf(form.recipe, {
+    const operations = operationsOf(form.runSteps, {
       ...this.#engine,
       program: this.program,
       functions: this.#compiled.map(({ func }) => func),
@@ -249,8 +249,8 @@ class CudaProgram implements LoadedProgram {
     const key = `${isCopied.map(Number).join('')}${isEntangled ? '!' : ''}`;
     let form = this.#forms.get(key);
     if (form === undefined) {
-      const recipe = recipeOf(program, isCopied);
-      form = { recipe, isEntangled, dependencies: undefined };
+      const runSteps = runStepsOf(program, isCopied);
+      form = { runSteps, isEntangled, dependencies: undefined };
       this.#forms.set(key, form);
     }
     return form;

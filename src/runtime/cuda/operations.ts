@@ -5,7 +5,7 @@ import type { KernelOutline, ProgramOutline } from '../program.ts';
 import type { CudaContext } from './api/context.ts';
 import type { Marshal, StreamOperation, Single } from './api/marshal.ts';
 import { checkAliasing, type ByteRange } from './ranges.ts';
-import { slotsOf, type RecipeStep } from './recipe.ts';
+import { slotsOf, type RunStep } from './run-steps.ts';
 import type { Staging } from './staging.ts';
 import type { TileMaps } from './tile-maps.ts';
 
@@ -21,11 +21,11 @@ export interface Addressing {
 }
 
 /** Throws E_VALIDATION where a kernel cannot be launched like that. */
-export function operationsOf(recipe: readonly RecipeStep[], addressing: Addressing): StreamOperation[] {
-  return recipe.map((step) => operationOf(step, addressing));
+export function operationsOf(runSteps: readonly RunStep[], addressing: Addressing): StreamOperation[] {
+  return runSteps.map((step) => operationOf(step, addressing));
 }
 
-function operationOf(step: RecipeStep, addressing: Addressing): StreamOperation {
+function operationOf(step: RunStep, addressing: Addressing): StreamOperation {
   const { program, ranges } = addressing;
   const at = (slot: number): number => ranges.get(slot)!.start;
   const scalars = slotsOf(program).scalars;
@@ -38,9 +38,9 @@ function operationOf(step: RecipeStep, addressing: Addressing): StreamOperation 
       return { kind: 'clear', at: at(step.slot), bytes: step.bytes };
     case 'repeat':
     case 'while': {
-      const { times, recipe } = step;
+      const { times, runSteps } = step;
       const guard = step.kind === 'while' ? at(step.guard) : undefined;
-      return { kind: 'repeat', times, guard, operations: operationsOf(recipe, addressing) };
+      return { kind: 'repeat', times, guard, operations: operationsOf(runSteps, addressing) };
     }
     case 'upload':
       return { kind: 'upload', to: at(scalars), bytes: step.bytes };
@@ -52,7 +52,7 @@ function operationOf(step: RecipeStep, addressing: Addressing): StreamOperation 
 }
 
 function launchOf(
-  step: Extract<RecipeStep, { readonly kind: 'launch' }>,
+  step: Extract<RunStep, { readonly kind: 'launch' }>,
   { program, functions, ranges, context, tileMaps }: Addressing,
 ): StreamOperation {
   const kernel = program.kernels[step.kernel]!;

@@ -5,28 +5,34 @@ import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, delinearize } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { makeAxis, reducedAxes } from '../cluster/domain.ts';
+import { makeAxis, reducedAxes } from '../fusion/domain.ts';
 import type { Evaluator, Indices } from '../expression/evaluate.ts';
 import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr } from '../expression/expr.ts';
 import type { Body, InnerProduct, OuterProduct, RowStage } from '../kernel.ts';
-import { keyRange } from '../cluster/key-range.ts';
-import { onlineForm } from '../cluster/online.ts';
-import type { AttentionGroup, Cluster, OuterDot } from '../cluster/place.ts';
+import { keyRange } from '../fusion/key-range.ts';
+import { onlineForm } from '../fusion/online.ts';
+import type { AttentionGroup, FusionGroup, OuterDot } from '../fusion/place.ts';
 
 type Attention = Extract<Body, { kind: 'attention' }>;
 
-export function attentionBody(cluster: Cluster, group: AttentionGroup, evaluator: Evaluator): Attention {
+export function attentionBody(
+  fusionGroup: FusionGroup,
+  group: AttentionGroup,
+  evaluator: Evaluator,
+): Attention {
   const { batch, row, key } = group;
   const passes = new Map<Node, number>(group.inners.map((node) => [node as Node, -1]));
-  const inners = group.inners.map((node) => innerProduct(node, cluster, group, evaluator));
+  const inners = group.inners.map((node) => innerProduct(node, fusionGroup, group, evaluator));
   const stages = group.stages.map((node): RowStage => {
-    const value = evaluator.value(node.inputs[0]!, stageInput(node, cluster, group));
+    const value = evaluator.value(node.inputs[0]!, stageInput(node, fusionGroup, group));
     const pass = passOf(value, passes);
     passes.set(node as Node, pass);
     return { node, monoid: node.attrs.monoid, arg: false, value, pass, dtype: node.inputs[0]!.dtype };
   });
-  const outers = group.outers.map((outer): OuterProduct => outerProduct(outer, cluster, evaluator, passes));
+  const outers = group.outers.map((outer): OuterProduct =>
+    outerProduct(outer, fusionGroup, evaluator, passes),
+  );
   const online = onlineForm(stages, outers, key, evaluator.pool);
   const end = keyEnd(new BoundFinder(evaluator.pool, key, stages, { row, lenient: true }), stages, outers);
   const range = { ...keyRange(stages, outers, row, key), ...(end && { end }) };
@@ -59,12 +65,12 @@ function passOf(expr: Expr, passes: ReadonlyMap<Node, number>): number {
 
 function innerProduct(
   node: NodeOf<'dot'>,
-  cluster: Cluster,
+  fusionGroup: FusionGroup,
   group: AttentionGroup,
   evaluator: Evaluator,
 ): InnerProduct {
   const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
-  const at = cluster.members.get(node as Node)!;
+  const at = fusionGroup.members.get(node as Node)!;
   const shape = dims(node.inputs[0]!);
   const depths = lhsContract.map((axis) => shape[axis]!);
   const depth = makeAxis('depth', sizeOf(depths));
@@ -105,25 +111,25 @@ function operands(
 
 function outerProduct(
   { node, side, column }: OuterDot,
-  cluster: Cluster,
+  fusionGroup: FusionGroup,
   evaluator: Evaluator,
   passes: ReadonlyMap<Node, number>,
 ): OuterProduct {
   const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
   const weights = node.inputs[side]!;
-  const weightAt = cluster.members.get(weights);
+  const weightAt = fusionGroup.members.get(weights);
   if (weightAt === undefined) throw new CompilerBug('schedule', 'an attention product needs its weights');
   const along = (side === 0 ? lhsContract : rhsContract).map((axis) => weightAt[axis]!);
-  const at = cluster.members.get(node as Node)!;
+  const at = fusionGroup.members.get(node as Node)!;
   const [lhs, rhs] = operands(node, at, along, evaluator, [lhsBatch, rhsBatch], [lhsContract, rhsContract]);
   const [weight, value] = side === 0 ? [lhs, rhs] : [rhs, lhs];
   return { node, column, weight, value, pass: passOf(weight, passes) };
 }
 
 /** The indices of a stage's input: the stage's own row, at the current key. */
-function stageInput(node: NodeOf<'reduce'>, cluster: Cluster, group: AttentionGroup): Indices {
+function stageInput(node: NodeOf<'reduce'>, fusionGroup: FusionGroup, group: AttentionGroup): Indices {
   const input = node.inputs[0]!;
-  const known = cluster.members.get(input);
+  const known = fusionGroup.members.get(input);
   if (known !== undefined) return known;
   const shape = dims(input);
   const axes = reducedAxes(node as Node);
@@ -131,7 +137,7 @@ function stageInput(node: NodeOf<'reduce'>, cluster: Cluster, group: AttentionGr
     group.key.atom,
     axes.map((axis) => shape[axis]!),
   );
-  const outer = cluster.members.get(node as Node)!;
+  const outer = fusionGroup.members.get(node as Node)!;
   let [o, i] = [0, 0];
   return shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : outer[o++]!));
 }

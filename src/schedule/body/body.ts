@@ -1,20 +1,20 @@
-// Kernel bodies: of maps here, and of what has an anchor where there is one (anchor.ts).
+// Kernel bodies: of maps here, and of what has a fusion root where there is one (fusion-root.ts).
 
 import type { Body } from '../kernel.ts';
-import type { anchorBody, permuteScatterWrites } from './anchor.ts';
+import type { fusionRootBody, permuteScatterWrites } from './fusion-root.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
 import type { KernelPlan } from './plan.ts';
 import { Slot } from '../../slot.ts';
 
-/** The bodies of kernels with an anchor, and what scatters of permutations write. */
-export interface AnchorBodies {
-  readonly anchorBody: typeof anchorBody;
+/** The bodies of kernels with a fusion root, and what scatters of permutations write. */
+export interface FusionRootBodies {
+  readonly fusionRootBody: typeof fusionRootBody;
   readonly permuteScatterWrites: typeof permuteScatterWrites;
 }
 
-export const anchorBodies: Slot<AnchorBodies> = new Slot('bodies of kernels');
+export const fusionRootBodies: Slot<FusionRootBodies> = new Slot('bodies of kernels');
 
-export function buildBody({ cluster, axis }: KernelPlan, evaluator: Evaluator): Body {
-  if (cluster === undefined) return { kind: 'map', axis: axis! };
-  return anchorBodies.value.anchorBody(cluster, evaluator);
+export function buildBody({ fusionGroup, axis }: KernelPlan, evaluator: Evaluator): Body {
+  if (fusionGroup === undefined) return { kind: 'map', axis: axis! };
+  return fusionRootBodies.value.fusionRootBody(fusionGroup, evaluator);
 }

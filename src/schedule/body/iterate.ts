@@ -5,7 +5,7 @@ import type { Node, NodeOf } from '../../ir/graph.ts';
 import { constantIndex } from '../../ir/index-algebra/expr.ts';
 import { nodeBytes, nodeFlops } from '../cost.ts';
 import type { Kernel } from '../kernel.ts';
-import { readsOfLoop } from '../cluster/boundary.ts';
+import { readsOfLoop } from '../fusion/boundary.ts';
 import { ExprPool } from '../expression/expr.ts';
 
 /** The kernel that stands for a loop, of which `results` are wanted. */

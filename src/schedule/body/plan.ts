@@ -5,15 +5,15 @@ import type { Node } from '../../ir/graph.ts';
 import { dims } from '../../ir/graph.ts';
 import { linearize } from '../../ir/index-algebra/expr.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
-import { sameIndices } from '../cluster/align.ts';
+import { sameIndices } from '../fusion/align.ts';
 import { Evaluator, type Indices } from '../expression/evaluate.ts';
 import { ExprPool, type Expr } from '../expression/expr.ts';
 import type { Axis } from '../kernel.ts';
-import { isThroughView, type Cluster, type ConcatPiece } from '../cluster/place.ts';
+import { isThroughView, type FusionGroup, type ConcatPiece } from '../fusion/place.ts';
 
 /** What one kernel computes, before its expressions exist. */
 export interface KernelPlan {
-  readonly cluster: Cluster | undefined;
+  readonly fusionGroup: FusionGroup | undefined;
   /** Nodes written, with their indices at the kernel's point. */
   readonly writes: ReadonlyMap<Node, Indices>;
   /** Parts of concatenations, written into the buffer of the whole. */
@@ -37,8 +37,8 @@ export function kernelEvaluator(
   isElsewhere: (node: Node, at: Indices) => boolean = () => false,
 ): Evaluator {
   const pool = new ExprPool();
-  const anchors = new Set<Node>(plan.cluster?.anchors);
-  const members: ReadonlyMap<Node, Indices> = plan.cluster?.members ?? plan.writes;
+  const fusionRoots = new Set<Node>(plan.fusionGroup?.fusionRoots);
+  const members: ReadonlyMap<Node, Indices> = plan.fusionGroup?.members ?? plan.writes;
   const read = (node: Node, at: Indices): Expr => {
     onRead(node);
     return pool.make({ kind: 'read', node, index: linearize(at, dims(node)), dtype: node.dtype });
@@ -49,13 +49,14 @@ export function kernelEvaluator(
     if (isElsewhere(node, at)) return pool.make({ kind: 'result', node, dtype: node.dtype });
     const own = members.get(node);
     if (own !== undefined && sameIndices(own, at)) {
-      if (anchors.has(node)) return pool.make({ kind: 'result', node, dtype: node.dtype });
-      const aligned = plan.cluster !== undefined && !plan.cluster.hosted.has(node);
+      if (fusionRoots.has(node)) return pool.make({ kind: 'result', node, dtype: node.dtype });
+      const aligned = plan.fusionGroup !== undefined && !plan.fusionGroup.hosted.has(node);
       return evaluateMember(node, own, members, aligned, evaluator);
     }
     // A result at another point than the kernel's is not in memory yet: nodes that storage added to
     // the kernel are computed again there.
-    const isAdded = own !== undefined && (plan.cluster === undefined || plan.cluster.hosted.has(node));
+    const isAdded =
+      own !== undefined && (plan.fusionGroup === undefined || plan.fusionGroup.hosted.has(node));
     const leaves = isAdded && onRepeat(node);
     return leaves || (inMemory(node) && !isAdded) ? read(node, at) : undefined;
   });

@@ -23,7 +23,7 @@ export type Expr = Typed &
     | { readonly kind: 'select'; readonly guard: Guard; readonly yes: Expr; readonly no: Expr }
     /** An index as a number (iota). */
     | { readonly kind: 'index'; readonly index: IndexExpr }
-    /** What the kernel's body computed for this anchor node at the current point. */
+    /** What the kernel's body computed for this fusion root node at the current point. */
     | { readonly kind: 'result'; readonly node: Node }
     /** A run-time scalar. */
     | { readonly kind: 'scalar'; readonly slot: number }

@@ -1,19 +1,19 @@
-// Memory of loops: what turns hand on lies in arenas that hold one value at a time, because the
-// kernels of a turn read some of these values and write others, and WebGPU forbids binding one
-// buffer both ways. The arenas of a turn's intermediates are told apart from those around the loop
+// Memory of loops: what iterations hand on lies in arenas that hold one value at a time, because the
+// kernels of an iteration read some of these values and write others, and WebGPU forbids binding one
+// buffer both ways. The arenas of an iteration's intermediates are told apart from those around the loop
 // for the same reason. Loops that do not need them at the same time share such arenas.
 
 import type { Node } from '../../ir/graph.ts';
 import type { ArenaBlock } from './arena.ts';
 
 /** What a loop needs memory for. */
-export interface LoopDemand {
+export interface LoopNeeds {
   readonly held: readonly {
     readonly result: Node | undefined;
     readonly spare: Node;
     readonly other: Node | undefined;
   }[];
-  /** Bytes of each arena of its turns. */
+  /** Bytes of each arena of its iterations. */
   readonly arenas: readonly number[];
 }
 
@@ -21,7 +21,7 @@ export interface LoopDemand {
 export interface LoopPlaces {
   /** Stands for the buffer of each value that turns hand on: its result, or else the spare. */
   readonly homes: readonly Node[];
-  /** Which arenas are those of its turns. */
+  /** Which arenas are those of its iterations. */
   readonly arenas: readonly number[];
 }
 

@@ -14,20 +14,20 @@ import type { Expr } from '../expression/expr.ts';
 import { argsOf } from '../expression/expr.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
 import { membersOf, slotsOf, type Pack, type PackSlot, type Packs } from './pack.ts';
-import { unsharedMemory, type MemoryDemand, type MemoryPlan } from './plan.ts';
+import { unsharedMemory, type MemoryNeeds, type MemoryPlan } from './plan.ts';
 
 /** What the offset of a binding is a multiple of. */
 const alignment = 256;
 
 /** Plans memory for kernels in the order in which they run. */
-export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
+export function planMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryNeeds): MemoryPlan {
   const isPlain = packs.size === 0 && demand.donations.size === 0 && demand.loops.size === 0;
   const isOutput = (kernel: Kernel): boolean => kernel.writes.every(({ node }) => demand.outputs.has(node));
   return isPlain && kernels.every(isOutput) ? unsharedMemory : shareMemory(kernels, packs, demand);
 }
 
 /** The plan of any program; `planMemory` spares it those that share nothing. */
-export function shareMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryDemand): MemoryPlan {
+export function shareMemory(kernels: readonly Kernel[], packs: Packs, demand: MemoryNeeds): MemoryPlan {
   const { outputs, bytesOf } = demand;
   const slots = slotsOf(packs);
   const lastRead = new Map<Node, number>();
@@ -249,7 +249,7 @@ function overDonated(
 function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean {
   const { body } = kernel;
   if (body.kind === 'iterate') {
-    // A loop takes its first values before its last turn writes its results.
+    // A loop takes its first values before its last iteration writes its results.
     const { inputs, attrs } = body.node;
     const at = (result as NodeOf<'iterate'>).attrs.result;
     return at < attrs.carries && inputs[at] === old && inputs.indexOf(old) === inputs.lastIndexOf(old);

@@ -17,7 +17,7 @@ const plainOps: Partial<Record<KernelKind, Op>> = {
 };
 
 /**
- * Names tell what a kernel computes: its anchor, of how many tensors at once, the op of its first
+ * Names tell what a kernel computes: its fusion root, of how many tensors at once, the op of its first
  * result, then its place in the program.
  */
 export function nameKernels(kernels: readonly Kernel[], packs: Packs = new Map()): Kernel[] {

@@ -2,7 +2,7 @@
 
 import type { Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
-import type { LoopDemand, LoopPlaces } from './loops.ts';
+import type { LoopNeeds, LoopPlaces } from './loops.ts';
 
 export interface MemoryPlan {
   /** Where each intermediate lies, packs and their members included. */
@@ -19,7 +19,7 @@ export interface MemoryPlan {
    * that no later kernel reads.
    */
   readonly overwrites: ReadonlyMap<Node, Node>;
-  /** Of each loop: the keys of what its turns hand on, in order, and which arenas its own are. */
+  /** Of each loop: the keys of what its iterations hand on, in order, and which arenas its own are. */
   readonly loops: ReadonlyMap<Kernel, LoopPlaces>;
   /** Stands for the device buffer that holds a value: an arena, a pack, or the value alone. */
   readonly homeOf: (node: Node) => Node | number;
@@ -36,7 +36,7 @@ export const unsharedMemory: MemoryPlan = {
 };
 
 /** The inputs, outputs and limits that a memory plan depends on. */
-export interface MemoryDemand {
+export interface MemoryNeeds {
   readonly outputs: ReadonlySet<Node>;
   /** Pairs an output with the parameter offered for it. */
   readonly donations: ReadonlyMap<Node, Node>;
@@ -44,5 +44,5 @@ export interface MemoryDemand {
   readonly bytesOf: (node: Node) => number;
   /** Bytes of the largest arena. */
   readonly largestArena: number;
-  readonly loops: ReadonlyMap<Kernel, LoopDemand>;
+  readonly loops: ReadonlyMap<Kernel, LoopNeeds>;
 }

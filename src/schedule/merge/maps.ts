@@ -4,13 +4,13 @@
 import { dims, type Node } from '../../ir/graph.ts';
 import { delinearize } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { sameIndices } from '../cluster/align.ts';
-import type { Clustering } from '../cluster/cluster.ts';
-import { makeAxis } from '../cluster/domain.ts';
+import { sameIndices } from '../fusion/align.ts';
+import type { Fusion } from '../fusion/fusion.ts';
+import { makeAxis } from '../fusion/domain.ts';
 import type { Indices } from '../expression/evaluate.ts';
-import { workLimit } from '../cluster/inline.ts';
+import { workLimit } from '../fusion/inline.ts';
 import type { Axis } from '../kernel.ts';
-import { bindingsOf, type Donations } from '../cluster/overflow.ts';
+import { bindingsOf, type Donations } from '../fusion/overflow.ts';
 import { kernelEvaluator, type KernelPlan } from '../body/plan.ts';
 import type { Target } from '../target.ts';
 
@@ -40,7 +40,7 @@ interface Addition {
  * A scalar that takes a few operations on parameters: readers recompute it, so that they need not
  * wait for a kernel that stores it.
  */
-export function isCheapScalar(node: Node, { places }: Clustering): boolean {
+export function isCheapScalar(node: Node, { places }: Fusion): boolean {
   const place = places.get(node)!;
   return (
     place.kind === 'free' &&
@@ -57,7 +57,7 @@ export function isCheapScalar(node: Node, { places }: Clustering): boolean {
  */
 export function groupMaps(
   nodes: readonly Node[],
-  clustering: Clustering,
+  fusion: Fusion,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
   donations: Donations,
@@ -77,9 +77,9 @@ export function groupMaps(
     return more.size + (group?.size ?? 0) <= groupLimit;
   };
   const groupOf = (node: Node): string => {
-    const place = clustering.places.get(node)!;
-    const rank = place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
-    return `${isCheapScalar(node, clustering) ? 'scalar' : sizeOf(dims(node))}/${rank}`;
+    const place = fusion.places.get(node)!;
+    const level = place.kind === 'free' || place.kind === 'stored' ? place.level : 0;
+    return `${isCheapScalar(node, fusion) ? 'scalar' : sizeOf(dims(node))}/${level}`;
   };
   const plans: Group[] = [];
   /**
@@ -150,7 +150,7 @@ export function groupMaps(
       add(part);
     else for (const node of part) append(node);
   }
-  return plans.map(({ axis, writes }) => ({ cluster: undefined, writes, pieces: [], axis }));
+  return plans.map(({ axis, writes }) => ({ fusionGroup: undefined, writes, pieces: [], axis }));
 }
 
 /**
@@ -201,7 +201,7 @@ function additionOf(
   let [size, repeats] = [0, false];
   for (const [node, at] of own) {
     const evaluator = kernelEvaluator(
-      { cluster: undefined, writes: new Map([[node, at]]), pieces: [], axis },
+      { fusionGroup: undefined, writes: new Map([[node, at]]), pieces: [], axis },
       inMemory,
       scalars,
       (read) => reads.add(read),

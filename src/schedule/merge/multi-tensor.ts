@@ -8,7 +8,7 @@ import { dtypeBytes, type DType } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { mostElements } from '../../runtime/program.ts';
 import { offsetIndex } from '../../ir/index-algebra/expr.ts';
-import { makeAxis } from '../cluster/domain.ts';
+import { makeAxis } from '../fusion/domain.ts';
 import { ExprPool } from '../expression/expr.ts';
 import { copyValues, instanceBytes, instancesOf, sharedReads, type Instance } from './instance.ts';
 import type { Kernel, Write } from '../kernel.ts';

@@ -7,7 +7,7 @@ import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, rewrite, topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import { isElementwise, type Op } from '../../ir/ops.ts';
 import { scalarOf, spread } from '../../ir/passes/pattern.ts';
-import { isThroughView } from '../cluster/place.ts';
+import { isThroughView } from '../fusion/place.ts';
 
 /** Operations that run in loops of their own, to which elementwise ones are an epilogue. */
 const loops: ReadonlySet<Op> = new Set<Op>(['conv', 'dot', 'reduce']);

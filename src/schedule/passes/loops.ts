@@ -1,7 +1,7 @@
-// Loops as they are scheduled. Loops over the same inputs whose turns hand on the same values are
+// Loops as they are scheduled. Loops over the same inputs whose iterations hand on the same values are
 // one loop that gives what each of them gave: a forward loop, and the same loop once more for what
-// its derivative keeps. What every turn hands on unchanged is no result of a loop, nor is anything
-// of one without turns. Stacks are of elements of 4 bytes or more, so that a turn writes its slice
+// its derivative keeps. What every iteration hands on unchanged is no result of a loop, nor is anything
+// of one without iterations. Stacks are of elements of 4 bytes or more, so that an iteration writes its slice
 // where it lies.
 
 import { cast, full } from '../../ir/build.ts';
@@ -19,7 +19,7 @@ import {
 } from '../../ir/graph.ts';
 import { writeOutLoops } from '../../ir/passes/write-out-loops.ts';
 
-/** Equal for loops that may be one, if their turns hand on the same. */
+/** Equal for loops that may be one, if their iterations hand on the same. */
 function sourceKey({ inputs, attrs }: NodeOf<'iterate'>): string {
   const { carries, stacked, trips, guard, reverse } = attrs;
   return `${[carries, stacked, trips, guard, Number(reverse)].join()}:${inputs.map(({ id }) => id).join()}`;
@@ -67,7 +67,7 @@ function storedAs(dtype: DType): DType {
   return dtype === 'bool' ? 'i32' : 'f32';
 }
 
-/** Loops of one turn whose guard is known are made without asking, or not made. */
+/** Loops of one iteration whose guard is known are made without asking, or not made. */
 function decided(graph: Graph): Graph {
   return rewrite(graph, (node, inputs, b) => {
     if (node.op !== 'iterate' || node.attrs.guard < 0) return undefined;
@@ -81,7 +81,7 @@ function decided(graph: Graph): Graph {
 }
 
 /** Puts loops into the form in which they are scheduled. */
-export function settleLoops(recorded: Graph): Graph {
+export function mergeLoops(recorded: Graph): Graph {
   const graph = writeOutLoops(decided(recorded), ({ attrs }) => attrs.trips === 1 && attrs.guard < 0);
   const groups = new Map<string, Map<string, Region>>();
   for (const node of topological(graph.outputs)) {

@@ -32,7 +32,7 @@ type SlotName =
   | 'packSmallIntegers'
   | 'narrowDoubles'
   | 'splitTransforms'
-  | 'settleLoops'
+  | 'mergeLoops'
   | 'splitFactors'
   | 'splitScatters'
   | 'splitSorts'
@@ -46,7 +46,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   packSmallIntegers: slot('packSmallIntegers'),
   narrowDoubles: slot('narrowDoubles'),
   splitTransforms: slot('splitTransforms'),
-  settleLoops: slot('settleLoops'),
+  mergeLoops: slot('mergeLoops'),
   splitFactors: slot('splitFactors'),
   splitScatters: slot('splitScatters'),
   splitSorts: slot('splitSorts'),
@@ -78,7 +78,7 @@ function isOneOf(...ops: readonly Op[]): (node: Node) => boolean {
 
 /** Every pass, in order. Each is pure and keeps the meaning of the graph. */
 export const passes: readonly Pass[] = [
-  rare('settleLoops', 'loops of equal turns are one', isOneOf('iterate')),
+  rare('mergeLoops', 'loops of equal iterations are one', isOneOf('iterate')),
   rare('lowerComplex', 'no complex numbers: pairs of their parts', ({ dtype }) => isComplex(dtype)),
   { name: 'dropMarkers', guarantees: 'no markers, but bounds of outputs', run: dropMarkers },
   rare(

@@ -12,7 +12,7 @@ import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } 
 import type { Monoid, ScatterMode } from '../../ir/ops.ts';
 import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sameShape, sizeOf } from '../../ir/shape.ts';
-import { spreadAlong } from '../cluster/domain.ts';
+import { spreadAlong } from '../fusion/domain.ts';
 import { orderOfKeys, sortKernels } from './sort.ts';
 import { invocationsToFill } from '../machine.ts';
 import type { Target } from '../target.ts';

@@ -37,7 +37,7 @@ export function isRepeatable({ op }: Node, effort: Effort): boolean {
       return true;
     case 'source':
       return op === 'randomBits';
-    case 'anchor':
+    case 'fusionRoot':
       if (op === 'dot' || op === 'conv') return effort === 'products';
       return (
         op === 'reduce' || op === 'argReduce' || !hasLoops(op) || (op === 'scan' && effort === 'products')

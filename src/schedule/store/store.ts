@@ -1,4 +1,4 @@
-// Takes the clusters of a graph, gives the values that are written to memory. Members that other
+// Takes the fusion groups of a graph, gives the values that are written to memory. Members that other
 // kernels read are stored, unless those kernels can compute them again from values that are stored
 // anyway for less than the traffic costs (rematerialisation). Free nodes are computed inline by
 // default and stored where the cost model finds that cheaper (heavy work evaluated at many points,
@@ -9,29 +9,29 @@ import { dims, type Graph, type Node } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Indices } from '../expression/evaluate.ts';
-import type { Clustering } from '../cluster/cluster.ts';
+import type { Fusion } from '../fusion/fusion.ts';
 import {
   isThroughView,
   keyOf,
-  type Cluster,
+  type FusionGroup,
   type ConcatPiece,
   type ComputeLocation,
-} from '../cluster/place.ts';
-import type { StorageReason } from '../cluster/refusal.ts';
+} from '../fusion/place.ts';
+import type { StorageReason } from '../fusion/rejection.ts';
 import { nodeBytes } from '../cost.ts';
 import type { Target } from '../target.ts';
-import { boundaryOf } from '../cluster/boundary.ts';
+import { boundaryOf } from '../fusion/boundary.ts';
 import { Escapes } from './escape.ts';
-import { sourcesOf, type Sources } from '../cluster/rematerialise.ts';
+import { sourcesOf, type Sources } from '../fusion/rematerialise.ts';
 import { storingCost } from './storing-cost.ts';
 import { isLaidOut } from './turned.ts';
 import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts';
 
 export interface StoragePlan {
-  /** Members and hosted free nodes that each cluster writes. */
-  readonly clusterWrites: ReadonlyMap<Cluster, ReadonlyMap<Node, Indices>>;
-  /** Parts of concatenations that a cluster's kernel writes into the buffer of the whole. */
-  readonly pieces: ReadonlyMap<Cluster, readonly ConcatPiece[]>;
+  /** Members and hosted free nodes that each fusion group writes. */
+  readonly fusionGroupWrites: ReadonlyMap<FusionGroup, ReadonlyMap<Node, Indices>>;
+  /** Parts of concatenations that a fusion group's kernel writes into the buffer of the whole. */
+  readonly pieces: ReadonlyMap<FusionGroup, readonly ConcatPiece[]>;
   /** Free nodes that map kernels compute. */
   readonly mapped: readonly Node[];
   /** Every node in memory that a kernel computes. */
@@ -41,25 +41,25 @@ export interface StoragePlan {
 }
 
 /**
- * Decides what is stored and by which kernel. The clusters of `strict` anchors must not store more
+ * Decides what is stored and by which kernel. The fusion groups of `strict` fusion roots must not store more
  * than they have room for.
  */
 export function chooseStorage(
   graph: Graph,
-  clustering: Clustering,
+  fusion: Fusion,
   target: Target,
   strict: ReadonlySet<Node> = new Set(),
 ): StoragePlan {
-  const choice = new StorageChoice(graph, clustering, target, strict);
-  for (const node of clustering.order.toReversed()) choice.visit(node);
+  const choice = new StorageChoice(graph, fusion, target, strict);
+  for (const node of fusion.order.toReversed()) choice.visit(node);
   return choice.storage();
 }
 
 /**
- * A cluster that computes a stored free node: where it evaluates the node, and what it reads then.
+ * A fusion group that computes a stored free node: where it evaluates the node, and what it reads then.
  */
 interface Host {
-  readonly cluster: Cluster;
+  readonly fusionGroup: FusionGroup;
   readonly at: Indices;
   readonly reads: ReadonlySet<Node>;
 }
@@ -69,14 +69,14 @@ interface Host {
  * reads it.
  */
 class StorageChoice {
-  readonly #clustering: Clustering;
+  readonly #fusion: Fusion;
   readonly #target: Target;
   readonly #strict: ReadonlySet<Node>;
   readonly #outputs: ReadonlySet<Node>;
   readonly #escapes: Escapes;
 
-  readonly #clusterWrites: Map<Cluster, Map<Node, Indices>>;
-  readonly #pieces = new Map<Cluster, ConcatPiece[]>();
+  readonly #fusionGroupWrites: Map<FusionGroup, Map<Node, Indices>>;
+  readonly #pieces = new Map<FusionGroup, ConcatPiece[]>();
   readonly #mapped: Node[] = [];
   readonly #stored = new Set<Node>();
   readonly #kept = new Map<Node, StorageReason>();
@@ -87,32 +87,34 @@ class StorageChoice {
   readonly #uses = new Map<Node, Uses>();
   /** Members that a dropped value is computed from again, and the kernels that do so. */
   readonly #inherited = new Map<Node, Uses>();
-  /** The clusters that compute stored free nodes. */
-  readonly #hosts = new Map<Node, Cluster>();
+  /** The fusion groups that compute stored free nodes. */
+  readonly #hosts = new Map<Node, FusionGroup>();
   /** What map kernels read, by the node they compute. */
   readonly #mapReads = new Map<Node, Set<Node>>();
-  /** The most values that each cluster's kernel may write. */
-  readonly #writeBound: Map<Cluster, number>;
+  /** The most values that each fusion group's kernel may write. */
+  readonly #writeBound: Map<FusionGroup, number>;
 
-  constructor(graph: Graph, clustering: Clustering, target: Target, strict: ReadonlySet<Node>) {
-    this.#clustering = clustering;
+  constructor(graph: Graph, fusion: Fusion, target: Target, strict: ReadonlySet<Node>) {
+    this.#fusion = fusion;
     this.#target = target;
     this.#strict = strict;
-    this.#outputs = boundaryOf(graph, clustering.order);
-    this.#escapes = new Escapes(clustering, this.#outputs, this.#assembled);
-    const { clusters } = clustering;
-    this.#clusterWrites = new Map(clusters.map((cluster) => [cluster, new Map()]));
+    this.#outputs = boundaryOf(graph, fusion.order);
+    this.#escapes = new Escapes(fusion, this.#outputs, this.#assembled);
+    const { fusionGroups } = fusion;
+    this.#fusionGroupWrites = new Map(fusionGroups.map((fusionGroup) => [fusionGroup, new Map()]));
     this.#writeBound = new Map(
-      clusters.map((cluster) => {
-        const leaving = [...cluster.members.keys()].filter((node) => this.#escapes.leaves(node, cluster));
-        return [cluster, leaving.length];
+      fusionGroups.map((fusionGroup) => {
+        const leaving = [...fusionGroup.members.keys()].filter((node) =>
+          this.#escapes.leaves(node, fusionGroup),
+        );
+        return [fusionGroup, leaving.length];
       }),
     );
   }
 
   storage(): StoragePlan {
     return {
-      clusterWrites: this.#clusterWrites,
+      fusionGroupWrites: this.#fusionGroupWrites,
       pieces: this.#pieces,
       mapped: this.#mapped.toReversed(),
       stored: this.#stored,
@@ -126,16 +128,16 @@ class StorageChoice {
     if (place.kind === 'leaf') return;
     const uses = this.#collectUses(node);
     this.#uses.set(node, uses);
-    if (place.kind === 'member') this.#visitMember(node, place.cluster, uses);
+    if (place.kind === 'member') this.#visitMember(node, place.fusionGroup, uses);
     else if (place.kind === 'stored' && place.pieces !== undefined) this.#assemble(node, place.pieces);
     else this.#visitFree(node, place, uses);
   }
 
-  /** A member is written by its cluster if others read it and do not compute it again. */
-  #visitMember(node: Node, cluster: Cluster, uses: Uses): void {
-    if (!this.#escapes.leaves(node, cluster) && !this.#inherited.has(node)) return;
-    if (this.#rematerialise(node, cluster, uses)) return;
-    this.#clusterWrites.get(cluster)!.set(node, cluster.members.get(node)!);
+  /** A member is written by its fusion group if others read it and do not compute it again. */
+  #visitMember(node: Node, fusionGroup: FusionGroup, uses: Uses): void {
+    if (!this.#escapes.leaves(node, fusionGroup) && !this.#inherited.has(node)) return;
+    if (this.#rematerialise(node, fusionGroup, uses)) return;
+    this.#fusionGroupWrites.get(fusionGroup)!.set(node, fusionGroup.members.get(node)!);
     this.#stored.add(node);
   }
 
@@ -145,10 +147,10 @@ class StorageChoice {
     this.#assembled.add(node);
     this.#keep(node, { rule: 'loops' });
     for (const piece of pieces)
-      this.#pieces.set(piece.cluster, [...(this.#pieces.get(piece.cluster) ?? []), piece]);
+      this.#pieces.set(piece.fusionGroup, [...(this.#pieces.get(piece.fusionGroup) ?? []), piece]);
   }
 
-  /** A free node is computed inline, by a cluster that evaluates it anyway, or by a map kernel. */
+  /** A free node is computed inline, by a fusion group that evaluates it anyway, or by a map kernel. */
   #visitFree(node: Node, place: ComputeLocation, uses: Uses): void {
     const keeping = this.#keepingOfFree(node, place, uses);
     if (keeping === undefined) return;
@@ -160,14 +162,14 @@ class StorageChoice {
     else this.#hostIn(node, host);
   }
 
-  #hostIn(node: Node, { cluster, at, reads }: Host): void {
-    this.#clusterWrites.get(cluster)!.set(node, at);
-    this.#writeBound.set(cluster, this.#writeBound.get(cluster)! + 1);
-    cluster.members.set(node, at);
-    cluster.hosted.add(node);
-    cluster.reads.delete(node);
-    for (const read of reads) cluster.reads.add(read);
-    this.#hosts.set(node, cluster);
+  #hostIn(node: Node, { fusionGroup, at, reads }: Host): void {
+    this.#fusionGroupWrites.get(fusionGroup)!.set(node, at);
+    this.#writeBound.set(fusionGroup, this.#writeBound.get(fusionGroup)! + 1);
+    fusionGroup.members.set(node, at);
+    fusionGroup.hosted.add(node);
+    fusionGroup.reads.delete(node);
+    for (const read of reads) fusionGroup.reads.add(read);
+    this.#hosts.set(node, fusionGroup);
   }
 
   /**
@@ -175,25 +177,27 @@ class StorageChoice {
    * needs is in memory anyway (or is small, as a row's statistics are). The readers then depend on
    * what it is computed from.
    */
-  #rematerialise(node: Node, cluster: Cluster, uses: Uses): boolean {
+  #rematerialise(node: Node, fusionGroup: FusionGroup, uses: Uses): boolean {
     if (!isElementwise(node.op)) return this.#keep(node, { rule: isThroughView(node) ? 'output' : 'loops' });
     if (this.#outputs.has(node)) return this.#keep(node, { rule: 'output' });
-    const leaves = (member: Node): boolean => this.#escapes.leaves(member, cluster);
-    const { places } = this.#clustering;
-    const sources = sourcesOf(node, cluster, places, this.#outputs, leaves, (why) => this.#keep(node, why));
+    const leaves = (member: Node): boolean => this.#escapes.leaves(member, fusionGroup);
+    const { places } = this.#fusion;
+    const sources = sourcesOf(node, fusionGroup, places, this.#outputs, leaves, (why) =>
+      this.#keep(node, why),
+    );
     if (sources === undefined) return false;
     // The values that it is computed from are stored instead of it.
     const instead = [...sources.nodes].filter(
-      (source) => cluster.members.has(source) && !leaves(source) && !this.#inherited.has(source),
+      (source) => fusionGroup.members.has(source) && !leaves(source) && !this.#inherited.has(source),
     );
-    const writes = this.#writeBound.get(cluster)! + instead.length - 1;
-    const isStrict = this.#strict.has(keyOf(cluster));
+    const writes = this.#writeBound.get(fusionGroup)! + instead.length - 1;
+    const isStrict = this.#strict.has(keyOf(fusionGroup));
     const limit = this.#target.limits.storageBuffers;
-    const count = cluster.reads.size + writes;
+    const count = fusionGroup.reads.size + writes;
     if (isStrict && count > limit) return this.#keep(node, { rule: 'bindings', count, limit });
-    const refusal = this.#whyNotRecomputed(node, sources, uses);
-    if (refusal !== undefined) return this.#keep(node, refusal);
-    if (isStrict) this.#writeBound.set(cluster, writes);
+    const rejection = this.#whyNotRecomputed(node, sources, uses);
+    if (rejection !== undefined) return this.#keep(node, rejection);
+    if (isStrict) this.#writeBound.set(fusionGroup, writes);
     this.#inherit(node, sources, uses);
     return true;
   }
@@ -244,7 +248,7 @@ class StorageChoice {
 
   /** Why a free node is stored; undefined when its readers compute it inline. */
   #keepingOfFree(node: Node, place: ComputeLocation, uses: Uses): StorageReason | undefined {
-    if (place.kind !== 'free') return this.#clustering.overflows.get(node) ?? { rule: 'output' };
+    if (place.kind !== 'free') return this.#fusion.overflows.get(node) ?? { rule: 'output' };
     if (this.#outputs.has(node)) return { rule: 'output' };
     if (isLaidOut(node, this.#usersOf(node), this.#target)) return { rule: 'windows' };
     const { inline, store } = storingCost(node, place, uses, this.#target);
@@ -252,7 +256,7 @@ class StorageChoice {
   }
 
   #collectUses(node: Node): Uses {
-    const { recomputedIn } = this.#clustering;
+    const { recomputedIn } = this.#fusion;
     const uses: Uses = new Map(this.#inherited.get(node));
     const home = this.#placeOf(node);
     const size = sizeOf(dims(node));
@@ -260,13 +264,13 @@ class StorageChoice {
       const place = this.#placeOf(user);
       for (const other of recomputedIn.get(user) ?? [])
         if (!other.members.has(node)) addUse(uses, other, pointsOf(user, node, other, this.#target));
-      if (place.kind === 'member' && home.kind === 'member' && place.cluster === home.cluster) {
+      if (place.kind === 'member' && home.kind === 'member' && place.fusionGroup === home.fusionGroup) {
         // Readers outside look through views; what the readers of a dropped member need is
         // inherited.
         if (isThroughView(user))
           for (const [kernel, points] of this.#uses.get(user)!) addUse(uses, kernel, points);
       } else if (place.kind === 'member')
-        addUse(uses, place.cluster, pointsOf(user, node, place.cluster, this.#target));
+        addUse(uses, place.fusionGroup, pointsOf(user, node, place.fusionGroup, this.#target));
       else if (this.#stored.has(user)) addUse(uses, this.#hosts.get(user) ?? user, sizeOf(dims(user)));
       else
         for (const [kernel, points] of this.#uses.get(user) ?? [])
@@ -276,33 +280,34 @@ class StorageChoice {
   }
 
   /**
-   * A cluster that evaluates the node at every one of its elements and runs before all its other
+   * A fusion group that evaluates the node at every one of its elements and runs before all its other
    * readers.
    */
   #hostFor(node: Node, uses: Uses): Host | undefined {
-    const overflow = this.#clustering.overflows.get(node);
+    const overflow = this.#fusion.overflows.get(node);
     if (overflow !== undefined && overflow.rule !== 'bindings') return undefined;
     const own = this.#readsOf(node);
     for (const user of this.#usersOf(node)) {
       const place = this.#placeOf(user);
       if (place.kind !== 'member') continue;
-      const { cluster } = place;
+      const { fusionGroup } = place;
       // Weights are evaluated at (row, key), where an attention kernel stores nothing.
-      if (cluster.group?.members.has(user) === true) continue;
-      const at = evaluatedAt(user, node, cluster);
+      if (fusionGroup.group?.members.has(user) === true) continue;
+      const at = evaluatedAt(user, node, fusionGroup);
       const isFirst = [...uses.keys()].every(
-        (other) => other === cluster || this.#rankOf(other) > cluster.rank,
+        (other) => other === fusionGroup || this.#levelOf(other) > fusionGroup.level,
       );
-      const reads = new Set([...cluster.reads, ...own]);
+      const reads = new Set([...fusionGroup.reads, ...own]);
       reads.delete(node);
-      const hasRoom = reads.size + this.#writeBound.get(cluster)! + 1 < this.#target.limits.storageBuffers;
-      if (at !== undefined && isFirst && hasRoom) return { cluster, at, reads };
+      const hasRoom =
+        reads.size + this.#writeBound.get(fusionGroup)! + 1 < this.#target.limits.storageBuffers;
+      if (at !== undefined && isFirst && hasRoom) return { fusionGroup, at, reads };
     }
     return undefined;
   }
 
   /**
-   * The stored nodes that a cluster or the map kernel of a free node reads; updated when values are
+   * The stored nodes that a fusion group or the map kernel of a free node reads; updated when values are
    * dropped.
    */
   #readsOf(reader: Reader): Set<Node> {
@@ -315,17 +320,17 @@ class StorageChoice {
     return reads;
   }
 
-  #rankOf(reader: Reader): number {
-    if (!('op' in reader)) return reader.rank;
+  #levelOf(reader: Reader): number {
+    if (!('op' in reader)) return reader.level;
     const place = this.#placeOf(reader);
-    return place.kind === 'free' || place.kind === 'stored' ? place.rank : 0;
+    return place.kind === 'free' || place.kind === 'stored' ? place.level : 0;
   }
 
   #placeOf(node: Node): ComputeLocation {
-    return this.#clustering.places.get(node)!;
+    return this.#fusion.places.get(node)!;
   }
 
   #usersOf(node: Node): readonly Node[] {
-    return this.#clustering.users.get(node) ?? [];
+    return this.#fusion.users.get(node) ?? [];
   }
 }

@@ -5,8 +5,8 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { nodeBytes } from '../cost.ts';
-import { isOfBlocks } from '../cluster/inline.ts';
-import { isCutOff } from '../demand.ts';
+import { isOfBlocks } from '../fusion/inline.ts';
+import { isCutOff } from '../needed.ts';
 import type { Target } from '../target.ts';
 import type { Uses } from './uses.ts';
 

@@ -9,7 +9,7 @@ import { readBook, type Schedules } from '../../tune/book.ts';
 import type { TuneOptions } from '../../tune/tune.ts';
 import { handlesOf } from '../trace/argument.ts';
 import { aBudget, withBudget } from './budget.ts';
-import type { FindSchedules } from '../realise/executable.ts';
+import type { FindSchedules } from '../evaluate/executable.ts';
 import { isFollowing } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
 import { numberTensor } from '../recording/record.ts';

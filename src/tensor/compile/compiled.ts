@@ -8,18 +8,18 @@ import { showShape } from '../../ir/shape.ts';
 import { fromReal } from '../../ir/value.ts';
 import { checkInput, checkNumber } from '../debug.ts';
 import { takeValue } from '../handle/assign.ts';
-import { Executable, type FindSchedules } from '../realise/executable.ts';
-import { execute } from '../realise/execute.ts';
+import { Executable, type FindSchedules } from '../evaluate/executable.ts';
+import { execute } from '../evaluate/execute.ts';
 import { currentSeed, split, takeCompiledCounts } from '../generator.ts';
 import type { Handle } from '../handle/handle.ts';
 import { freshParameter } from '../handle/leaf.ts';
 import { answerOf } from '../handle/number.ts';
 import { neededByPending, reclaimSoon } from '../handle/memory.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
-import { flushAll, realise } from '../realise/realise.ts';
+import { evaluatePending, evaluate } from '../evaluate/evaluate.ts';
 import { alsoAbout, type About } from '../report/compiles.ts';
 import { gradEnabled, currentHandle, leafHandle, nodeFor, attachIfComputed } from '../handle/recording.ts';
-import { sameSkeleton } from '../realise/skeleton.ts';
+import { sameGraphKey } from '../evaluate/graph-key.ts';
 import { requireGrad } from '../handle/slots.ts';
 import { Storage } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
@@ -286,8 +286,8 @@ function runsSame(other: Compiled, traced: Traced, { donate }: ReturnType<typeof
   const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
     a.length === b.length && a.every((item, i) => Object.is(item, b[i]));
   return (
-    sameSkeleton(other.traced.skeleton, traced.skeleton) &&
-    same(other.traced.skeleton.literals, traced.skeleton.literals) &&
+    sameGraphKey(other.traced.graphKey, traced.graphKey) &&
+    same(other.traced.graphKey.constants, traced.graphKey.constants) &&
     same([...other.traced.scalarIndices], [...traced.scalarIndices]) &&
     same([...pairs].flat(), [...donate].flat())
   );
@@ -340,11 +340,11 @@ function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handl
   const given = new Map<Handle, Storage>();
   for (const leaf of donated) {
     const handle = handles[leaf];
-    if (handle !== undefined) given.set(handle, realise(handle));
+    if (handle !== undefined) given.set(handle, evaluate(handle));
   }
   // What was recorded from a donated value before the call still gets the old value.
   const isNeeded = neededByPending();
-  if ([...given.values()].some(isNeeded)) flushAll();
+  if ([...given.values()].some(isNeeded)) evaluatePending();
   for (const handle of given.keys()) {
     handle.storage!.unshare();
     handle.storage = undefined;
@@ -354,7 +354,7 @@ function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handl
 
 function inputStorage({ origin, part }: Input, handles: Handles, isOfMany: boolean): Storage {
   const handle = outside(origin, handles);
-  return realise(part === 'value' ? handle : handle.grad!, isOfMany);
+  return evaluate(part === 'value' ? handle : handle.grad!, isOfMany);
 }
 
 /** Whether a number is as a trace had it. */

@@ -15,7 +15,7 @@ import { facts } from '../../ir/ops.ts';
 import { walkGradient } from '../handle/history.ts';
 import { bindStorage, freshParameter, storageOf } from '../handle/leaf.ts';
 import { canonical, withTrace } from '../handle/recording.ts';
-import { graphOf, skeletonOf } from '../realise/skeleton.ts';
+import { graphOf, graphKeyOf } from '../evaluate/graph-key.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Recorded } from '../trace/trace-function.ts';
 
@@ -46,10 +46,10 @@ export interface KeptGraph {
 /** The graph of a traced function that also gives what its derivative wants. */
 export function keeping(recorded: Recorded, reach: Reach): KeptGraph {
   const kept = wanted(recorded, reach);
-  const skeleton = skeletonOf([...recorded.outputs, ...kept], (node) =>
+  const graphKey = graphKeyOf([...recorded.outputs, ...kept], (node) =>
     node.op === 'parameter' ? node : undefined,
   );
-  return { graph: graphOf(skeleton, skeleton.outputs, () => undefined), kept };
+  return { graph: graphOf(graphKey, graphKey.outputs, () => undefined), kept };
 }
 
 /** Values that the derivative reads and that are better kept than computed again. */
@@ -84,7 +84,7 @@ function wanted({ trace, outputs, inputs }: Recorded, reach: Reach): Node[] {
  * for scores of attention.
  */
 function isExpensive(node: Node): boolean {
-  if (facts(node.op).class !== 'anchor') return false;
+  if (facts(node.op).class !== 'fusionRoot') return false;
   if (node.op !== 'dot' || node.attrs.lhsBatch.length === 0) return true;
   const size = (of: Node): number => sizeOf(dims(of));
   return size(node) <= size(node.inputs[0]!) + size(node.inputs[1]!);

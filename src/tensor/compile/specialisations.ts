@@ -7,7 +7,7 @@ import { Compiled } from './compiled.ts';
 import { compiling, watching } from '../debug.ts';
 import { autocastType, type AutocastType } from '../autocast.ts';
 import { changes } from '../handle/changes.ts';
-import type { Executable, FindSchedules } from '../realise/executable.ts';
+import type { Executable, FindSchedules } from '../evaluate/executable.ts';
 import type { Handle } from '../handle/handle.ts';
 import { parameterNames } from '../trace/parameter-names.ts';
 import { gradEnabled } from '../handle/recording.ts';

@@ -1,4 +1,4 @@
-// Loops over trees of tensors as loops of the graph: the body is called once, on stand-ins, and what
+// Loops over trees of tensors as loops of the graph: the body is called once, on tracers, and what
 // it recorded becomes a region. What it computes of nothing but the world outside is computed there,
 // once.
 
@@ -54,11 +54,11 @@ export interface LoopInputs {
 export interface LoopForm {
   readonly trips: number;
   readonly reverse: boolean;
-  /** Turns in a segment of which a derivative keeps only the first carries; 0: it keeps every turn. */
+  /** Iterations in a segment of which a derivative keeps only the first carries; 0: it keeps every iteration. */
   readonly segment: number;
-  /** The carry that says whether another turn is made, or -1. */
+  /** The carry that says whether another iteration is made, or -1. */
   readonly guard: number;
-  /** Whether what does not depend on the turn is computed outside, made or not. */
+  /** Whether what does not depend on the iteration is computed outside, made or not. */
   readonly hoists: boolean;
 }
 
@@ -94,7 +94,7 @@ export function loopNodes(b: GraphBuilder, body: LoopBody, inputs: LoopInputs, f
 }
 
 /**
- * What the body takes from outside: values that do not depend on the turn, computed there. Views
+ * What the body takes from outside: values that do not depend on the iteration, computed there. Views
  * and constants stay inside, where they cost nothing.
  */
 function hoisted(
@@ -138,7 +138,7 @@ interface Plain {
   readonly outputs: readonly Node[];
 }
 
-/** A loop, or segments of it one after the other as turns of a loop around them. */
+/** A loop, or segments of it one after the other as iterations of a loop around them. */
 function segmented(
   b: GraphBuilder,
   region: Plain,

@@ -1,4 +1,4 @@
-// Loops as they are recorded: a function of the user's, called once on stand-ins, becomes a region.
+// Loops as they are recorded: a function of the user's, called once on tracers, becomes a region.
 
 import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, cast, full } from '../../ir/build.ts';
@@ -32,14 +32,14 @@ export function valuesOf(op: string, what: string, tree: unknown): Values {
       'E_VALUE',
       op,
       `${what}${at} must be a tensor or a number, got ${showValue(leaf)}`,
-      'what does not change from turn to turn is simply used in the function',
+      'what does not change from iteration to iteration is simply used in the function',
     );
   });
   return { flat, tensors };
 }
 
-/** What one turn gives: the next carries and slices, from those of the last and where it stands. */
-export type Turn = (
+/** What one iteration gives: the next carries and slices, from those of the last and where it stands. */
+export type Iteration = (
   index: Tensor,
   carry: unknown,
   slice: unknown,
@@ -49,11 +49,11 @@ export interface LoopRequest {
   readonly op: string;
   readonly init: unknown;
   readonly slices: unknown;
-  readonly turn: Turn;
+  readonly iteration: Iteration;
   readonly form: LoopForm;
   /** What is added to the counter. */
   readonly first: number;
-  /** Whether there is another turn on a carry; without it, there are as many as `form` says. */
+  /** Whether there is another iteration on a carry; without it, there are as many as `form` says. */
   readonly condition?: (carry: unknown) => unknown;
 }
 
@@ -62,7 +62,7 @@ export function recordLoop({
   op,
   init,
   slices,
-  turn,
+  iteration,
   form,
   first,
   condition,
@@ -81,7 +81,7 @@ export function recordLoop({
           scope.parameter({ dtype, shape: shape.slice(1) }),
         );
         const index = first === 0 ? count : plusFirst(count, first);
-        const result = turn(
+        const result = iteration(
           index,
           unflatten(start.flat.structure, carries),
           unflatten(stacks.flat.structure, parts),
@@ -168,7 +168,7 @@ function plusFirst(count: Tensor, first: number): Tensor {
   return recordMany([count], (b, [node]) => [add(b, node!, first)])[0]!;
 }
 
-/** The carries that a turn returns, and the dtypes that those which began as numbers should have. */
+/** The carries that an iteration returns, and the dtypes that those which began as numbers should have. */
 function nextOf(
   op: string,
   start: Flat,
@@ -183,7 +183,7 @@ function nextOf(
     throw new TensorError(
       'E_VALUE',
       op,
-      `the carry is a tree of ${places(start)} before a turn and of ${places(found)} after it`,
+      `the carry is a tree of ${places(start)} before an iteration and of ${places(found)} after it`,
       'return a carry of the same structure as the first one',
     );
   }
@@ -198,7 +198,7 @@ function nextOf(
       throw new TensorError(
         'E_SHAPE',
         op,
-        `${at} is ${was} before a turn and ${is} after it: every turn has to hand on one shape`,
+        `${at} is ${was} before an iteration and ${is} after it: every iteration has to hand on one shape`,
         'begin with a carry of the shape that the function returns, or reshape, sum or slice what it returns',
       );
     if (tensor.dtype === before.dtype) return { tensor, wider: undefined };
@@ -207,7 +207,7 @@ function nextOf(
       throw new TensorError(
         'E_DTYPE',
         op,
-        `${at} is ${was} before a turn and ${is} after it: every turn has to hand on one dtype`,
+        `${at} is ${was} before an iteration and ${is} after it: every iteration has to hand on one dtype`,
         `begin with a carry of ${tensor.dtype}, or return .cast('${before.dtype}')`,
       );
     return { tensor: tensor.cast(before.dtype), wider: undefined };

@@ -33,7 +33,7 @@ export class LoopScope implements TraceScope {
   readonly checked: undefined = undefined;
   readonly #op: string;
   readonly #what: 'body' | 'branch';
-  readonly #standIns = new Map<Handle, Handle>();
+  readonly #tracers = new Map<Handle, Handle>();
   readonly #parameters = new Set<Node>();
 
   /** `op`: the operation that the body, or branch, is given to, for messages. */
@@ -64,20 +64,20 @@ export class LoopScope implements TraceScope {
     return handle;
   }
 
-  standIn(outside: Handle): Handle {
-    const known = this.#standIns.get(outside);
+  tracer(outside: Handle): Handle {
+    const known = this.#tracers.get(outside);
     if (known !== undefined) return known;
     const parameter = freshParameter(outside);
-    const standIn = this.#inside(parameter);
-    standIn.weak = outside.weak;
-    standIn.number = outside.number;
+    const tracer = this.#inside(parameter);
+    tracer.weak = outside.weak;
+    tracer.number = outside.number;
     this.captured.push({ outside, parameter });
-    this.#standIns.set(outside, standIn);
-    return standIn;
+    this.#tracers.set(outside, tracer);
+    return tracer;
   }
 
   met(outside: Handle): Handle | undefined {
-    return this.#standIns.get(outside);
+    return this.#tracers.get(outside);
   }
 
   /** Values of scopes around this one are from outside. */
@@ -91,10 +91,10 @@ export class LoopScope implements TraceScope {
       'E_STATE',
       this.#op,
       this.#what === 'body'
-        ? 'the body draws random numbers, which would be the same in every turn'
+        ? 'the body draws random numbers, which would be the same in every iteration'
         : 'a branch draws random numbers: how many were drawn would depend on data',
       this.#what === 'body'
-        ? 'draw them before, with an axis for the turns, and pass them as slices; or draw with a key that the turns hand on'
+        ? 'draw them before, with an axis for the iterations, and pass them as slices; or draw with a key that the iterations hand on'
         : 'draw them before, and pass them as operands; or draw with a key',
     );
   }
@@ -120,19 +120,19 @@ export class LoopScope implements TraceScope {
     throw new TensorError(
       'E_STATE',
       this.#op,
-      `the ${this.#what} calls backward(), whose gradients would be added to in every turn`,
+      `the ${this.#what} calls backward(), whose gradients would be added to in every iteration`,
       'take gradients with sn.grad, or of the loop as a whole',
     );
   }
 
   /** The body may ask whether a value is a leaf: none is. */
-  asksLeaf(standIn: Handle): void {
-    if (!this.#parameters.has(standIn.node)) return;
+  asksLeaf(tracer: Handle): void {
+    if (!this.#parameters.has(tracer.node)) return;
     throw new TensorError(
       'E_STATE',
       this.#op,
-      `the ${this.#what} assigns to ${showHandle(standIn)}, or makes it a leaf: it has no effects but its results`,
-      'hand the value on from turn to turn',
+      `the ${this.#what} assigns to ${showHandle(tracer)}, or makes it a leaf: it has no effects but its results`,
+      'hand the value on from iteration to iteration',
     );
   }
 

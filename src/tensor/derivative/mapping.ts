@@ -1,5 +1,5 @@
 // Calling a function on one example and computing it for all of them: what `vmap` and Jacobians
-// share. The function sees stand-ins of one example, in the same recording; what it records is
+// share. The function sees tracers of one example, in the same recording; what it records is
 // batched afterwards (autograd/vmap/). Values from outside are the same for every example.
 
 import { batched } from '../../autograd/vmap/vmap.ts';
@@ -37,7 +37,7 @@ export function mapOver(
   fn: (examples: readonly Tensor[]) => readonly Node[],
 ): Mapped[] {
   const draws = new Draws(size, randomness);
-  const standIns = new Map<Node, Node>();
+  const tracers = new Map<Node, Node>();
   const watched: { readonly node: Node; readonly tell: (whole: Node) => void }[] = [];
   const scope: MappingScope = {
     own: new WeakSet(),
@@ -48,7 +48,7 @@ export function mapOver(
   const nodes = withMapping(scope, () => {
     const examples = wholes.map(({ node, tracked }) => {
       const one = exampleParameter({ dtype: node.dtype, shape: dims(node).slice(1) });
-      standIns.set(one, node);
+      tracers.set(one, node);
       if (tracked) open.push(one);
       const handle = unscheduledHandle(one, tracked);
       scope.own.add(handle);
@@ -57,9 +57,9 @@ export function mapOver(
     return withOpen(open, () => inScratch(() => fn(examples)));
   });
   const b = builder();
-  const words = draws.finish(standIns);
+  const words = draws.finish(tracers);
   const all = [...nodes, ...watched.map(({ node }) => node)];
-  const mapped = batched(b, all, standIns, size, words).map((node, i) => ({
+  const mapped = batched(b, all, tracers, size, words).map((node, i) => ({
     node: node ?? all[i]!,
     isMapped: node !== undefined,
   }));
@@ -101,13 +101,13 @@ class Draws {
   }
 
   /** What a draw of the function is for all examples. */
-  finish(standIns: Map<Node, Node>): (node: Node) => Node | undefined {
+  finish(tracers: Map<Node, Node>): (node: Node) => Node | undefined {
     if (this.#starts.size === 0) return () => undefined;
     const [size, each] = [this.#size, this.#groups * 4];
     const b = builder();
     const all = b.add('randomBits', drawCounter(size * each), { shape: [size, each] }) as Node;
     // Draws depend on nothing else that is mapped: a walk has to get to them.
-    for (const word of this.#starts.keys()) standIns.set(word, word);
+    for (const word of this.#starts.keys()) tracers.set(word, word);
     return (node) => {
       if (node.op !== 'randomBits') return undefined;
       const start = this.#starts.get(node.inputs[2]!);

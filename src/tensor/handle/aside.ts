@@ -1,6 +1,6 @@
-// Pending values that flushes have passed over: results of graphs that share nothing with what was
+// Pending values that evaluations have passed over: results of graphs that share nothing with what was
 // asked for. They may never be read, so they are held by weak references: those that the program
-// has dropped are garbage-collected with their graphs. A later flush does not walk over them,
+// has dropped are garbage-collected with their graphs. A later evaluation does not walk over them,
 // unless it computes values connected with them: nodes know the group of values that they belong to
 // (union-find), and groups are joined when a graph that connects them is recorded.
 

@@ -1,4 +1,4 @@
-// Handle: the state behind a Tensor. It is *pending* (a graph node not computed yet) or *realised*
+// Handle: the state behind a Tensor. It is *pending* (a graph node not computed yet) or *evaluated*
 // (a Storage), and it may track gradients. Everything inside the tensor layer works on handles;
 // `Tensor` is their public face.
 
@@ -17,7 +17,7 @@ export type Gone = 'disposed' | 'donated';
 export type RandomWords = readonly [Node, Node, Node, Node];
 
 /**
- * A compiled structure of recorded operations (realise/cache.ts), as seen by the values that it
+ * A compiled structure of recorded operations (evaluate/cache.ts), as seen by the values that it
  * passed over.
  */
 export interface Structure {
@@ -64,9 +64,9 @@ export interface TraceScope {
   readonly readings: Noting;
   /** The function takes gradients itself. */
   differentiates: boolean;
-  /** The stand-in of a value from outside that the function captured. */
-  standIn(outside: Handle): Handle;
-  /** The stand-in of a value from outside, where the function has met it. */
+  /** The tracer of a value from outside that the function captured. */
+  tracer(outside: Handle): Handle;
+  /** The tracer of a value from outside, where the function has met it. */
   met(outside: Handle): Handle | undefined;
   /** The words for a random draw of so many groups. */
   draw(groups: bigint): RandomWords;
@@ -82,12 +82,12 @@ export interface TraceScope {
   requiresGrad(value: Handle): boolean;
   /** `backward` is about to start from here. */
   goesBack(root: Node): void;
-  /** What is recorded next depends on whether this stand-in is a leaf. */
-  asksLeaf(standIn: Handle): void;
-  /** The gradient slot of a stand-in is about to be read. */
-  readGrad(standIn: Handle): void;
-  /** The gradient slot of a stand-in is about to be replaced. */
-  writeGrad(standIn: Handle): void;
+  /** What is recorded next depends on whether this tracer is a leaf. */
+  asksLeaf(tracer: Handle): void;
+  /** The gradient slot of a tracer is about to be read. */
+  readGrad(tracer: Handle): void;
+  /** The gradient slot of a tracer is about to be replaced. */
+  writeGrad(tracer: Handle): void;
 }
 
 /** A function that is being mapped over examples (derivative/vmap.ts), as seen by the recording. */
@@ -110,7 +110,7 @@ export interface GivenNumber {
   in(dtype: DType): Handle;
 }
 
-/** How a value is held while it waits aside (realise/aside.ts). */
+/** How a value is held while it waits aside (aside.ts). */
 export interface Aside extends WeakRef<Handle> {
   /** It waits there no more. */
   leave(): void;
@@ -141,11 +141,11 @@ export class Handle {
   /** Rises with every `assign`. */
   version = 0;
   gone: Gone | undefined = undefined;
-  /** A flush must materialise it even where other pending values consume it. */
+  /** An evaluation must materialise it even where other pending values consume it. */
   keep = false;
-  /** Asked for again after a flush that did not keep it: the next flush computes it first. */
+  /** Asked for again after an evaluation that did not keep it: the next evaluation computes it first. */
   late = false;
-  /** `backward` has run from here: its history is dropped once it is realised. */
+  /** `backward` has run from here: its history is dropped once it is evaluated. */
   released = false;
   /** A `vjp` of this value is held. */
   pulled = false;
@@ -153,10 +153,10 @@ export class Handle {
   weak = false;
   /** The number itself, where it is an argument of the function that is recorded. */
   number: GivenNumber | undefined = undefined;
-  /** Where an earlier flush computed this value without keeping it. */
+  /** Where an earlier evaluation computed this value without keeping it. */
   passed: { readonly entry: Structure; readonly position: number } | undefined = undefined;
 
-  /** How it is held while it is pending and a flush has passed over it (handle/aside.ts). */
+  /** How it is held while it is pending and an evaluation has passed over it (handle/aside.ts). */
   aside: Aside | undefined = undefined;
 
   constructor(value: Node | Storage, trace: TraceScope | undefined) {

@@ -1,5 +1,5 @@
 // Leaves of recorded graphs: parameter nodes that stand for values from outside, and which nodes
-// some flush has computed.
+// some evaluation has computed.
 
 import type { DType } from '../../ir/dtype.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
@@ -40,7 +40,7 @@ export function isExample(node: Node): boolean {
   return examples.has(node);
 }
 
-/** The computed value of a node, if some flush materialised it. */
+/** The computed value of a node, if some evaluation materialised it. */
 export function storageOf(node: Node): Storage | undefined {
   return storages.get(node);
 }

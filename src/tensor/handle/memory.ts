@@ -74,7 +74,7 @@ export function giveUp(storage: Storage, why: Lost): void {
 
 /**
  * Frees what was given up and nothing can ask for, and of the rest the oldest over the budget.
- * Called after a flush.
+ * Called after an evaluation.
  */
 export function reclaim(): void {
   for (const storage of takeUnread()) {
@@ -154,7 +154,7 @@ export function disposeHandle(handle: Handle): void {
   reclaim();
 }
 
-/** Tells the realised values that pending results are computed from, in whichever session they wait. */
+/** Tells the evaluated values that pending results are computed from, in whichever session they wait. */
 export function neededByPending(): (storage: Storage) => boolean {
   const found = new Set<Storage>();
   const seen = new Set<Node>();

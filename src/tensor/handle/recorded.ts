@@ -18,9 +18,9 @@ export interface OuterCall {
 export interface RecordingState {
   /** Operations are added to its graph where no function is being traced. */
   builder: GraphBuilder;
-  /** Values recorded since the last flush and not computed yet, oldest first. */
+  /** Values recorded since the last evaluation and not computed yet, oldest first. */
   pending: Set<Handle>;
-  /** Values that flushes have passed over and that the program still holds, oldest first (aside.ts). */
+  /** Values that evaluations have passed over and that the program still holds, oldest first (aside.ts). */
   readonly aside: Set<Aside>;
   /** Values that nothing aside reads any more since this was asked last. */
   unread: Storage[];
@@ -29,7 +29,7 @@ export interface RecordingState {
   trace: TraceScope | undefined;
   /** The function being mapped by `vmap`, if one is. */
   mapping: MappingScope | undefined;
-  /** Values are being recorded that no flush needs to compute on their own. */
+  /** Values are being recorded that no evaluation needs to compute on their own. */
   scratch: boolean;
   /** Nodes that a derivative being taken right now is with respect to. */
   readonly differentiated: Set<Node>;

@@ -1,6 +1,6 @@
 // The recording: the graph that operations are being added to, its pending values (not computed
-// yet), and which nodes are computed. A flush (realise/realise.ts) turns pending values into
-// realised ones and starts a new interning table.
+// yet), and which nodes are computed. An evaluation (evaluate/evaluate.ts) turns pending values into
+// evaluated ones and starts a new interning table.
 
 import { TensorError } from '../../errors.ts';
 import { isDistinct } from '../../ir/build.ts';
@@ -26,12 +26,12 @@ export function renewBuilder(): void {
   recorded().builder = new GraphBuilder();
 }
 
-/** Values recorded outside `compile` that no flush has computed or passed over, oldest first. */
+/** Values recorded outside `compile` that no evaluation has computed or passed over, oldest first. */
 export function pendingHandles(): ReadonlySet<Handle> {
   return recorded().pending;
 }
 
-/** Adds a value that waits for a flush; one example of what is mapped never does. */
+/** Adds a value that waits for an evaluation; one example of what is mapped never does. */
 export function addPending(handle: Handle): void {
   const { mapping, pending } = recorded();
   if (mapping?.own.has(handle) === true) return;
@@ -39,7 +39,7 @@ export function addPending(handle: Handle): void {
   pending.add(handle);
 }
 
-/** Removes a value that no flush need compute on its own. */
+/** Removes a value that no evaluation need compute on its own. */
 export function dropPending(handle: Handle): void {
   takeBack(handle);
   recorded().pending.delete(handle);
@@ -164,7 +164,7 @@ export function isSpent(node: Node): boolean {
   return spent.has(node);
 }
 
-/** A realised value that operations can read. */
+/** A evaluated value that operations can read. */
 export function leafHandle(storage: Storage): Handle {
   const handle = new Handle(storage, undefined);
   currentMapping()?.own.add(handle);
@@ -194,7 +194,7 @@ export function attach(handle: Handle, storage: Storage): void {
 }
 
 /**
- * Takes the value of a handle whose node some flush has computed: true when it is realised. History
+ * Takes the value of a handle whose node some evaluation has computed: true when it is evaluated. History
  * that no gradient can ask for is dropped: the node gives way to a parameter.
  */
 export function attachIfComputed(handle: Handle): boolean {
@@ -233,7 +233,7 @@ export function currentHandleUnchecked(handle: Handle): Handle {
 
 function within(trace: TraceScope | undefined, handle: Handle): Handle {
   if (trace === undefined || handle.trace === trace || !trace.encloses(handle.trace)) return handle;
-  return trace.standIn(handle);
+  return trace.tracer(handle);
 }
 
 /**
@@ -246,7 +246,7 @@ export function seen(handle: Handle): Handle {
 
 /**
  * The handle for this value in the current recording: itself, or inside a traced function the
- * stand-in of a value from outside. Throws E_STATE when the value is gone, or was made inside a
+ * tracer of a value from outside. Throws E_STATE when the value is gone, or was made inside a
  * traced function that has ended.
  */
 export function currentHandle(handle: Handle, op: string = 'read'): Handle {
@@ -274,8 +274,8 @@ export function nodeAt(at: Handle): Node {
 }
 
 /**
- * A value that an earlier flush computed without keeping it is used again: it is computed again,
- * and kept from now on by every flush of that structure. So a loop whose state is also read by what
+ * A value that an earlier evaluation computed without keeping it is used again: it is computed again,
+ * and kept from now on by every evaluation of that structure. So a loop whose state is also read by what
  * it returns stops recomputing.
  */
 export function noteLateUse(handle: Handle): void {
@@ -289,7 +289,7 @@ export function noteLateUse(handle: Handle): void {
 }
 
 /**
- * A handle of a node that no flush computes on its own account: an argument of a function being
+ * A handle of a node that no evaluation computes on its own account: an argument of a function being
  * differentiated.
  */
 export function unscheduledHandle(node: Node, requiresGrad: boolean): Handle {

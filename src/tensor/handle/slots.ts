@@ -1,5 +1,5 @@
 // The gradient slot of a value: whether it is a leaf, and what has been accumulated. Inside a
-// traced function these act on the stand-ins of captured values, and the trace notes each read and
+// traced function these act on the tracers of captured values, and the trace notes each read and
 // write.
 
 import { TensorError } from '../../errors.ts';

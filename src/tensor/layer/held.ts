@@ -28,7 +28,7 @@ export function noteKnown(tensors: Iterable<Tensor>): void {
  * nothing is trained, and everything may be read.
  */
 export function checkHeld(handle: Handle): void {
-  // Stand-ins are of arguments, or of what is checked as what it is.
+  // Tracers are of arguments, or of what is checked as what it is.
   if (!handle.leaf || handle.trace !== undefined) return;
   const call = outerCall();
   if (call === undefined || !gradEnabled()) return;

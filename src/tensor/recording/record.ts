@@ -7,7 +7,7 @@ import { isInexact, isWide, partType, scalarType, type DType } from '../../ir/dt
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../../ir/value.ts';
-import { flushLarge } from '../realise/realise.ts';
+import { evaluateLarge } from '../evaluate/evaluate.ts';
 import { expectOperand } from '../expect.ts';
 import { outerCall } from '../handle/frames.ts';
 import { checkHeld } from '../layer/held.ts';
@@ -40,7 +40,7 @@ interface Inputs {
 }
 
 function read(inputs: readonly Tensor[]): Inputs {
-  flushLarge();
+  evaluateLarge();
   const nodes: Node[] = [];
   let history = false;
   if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));

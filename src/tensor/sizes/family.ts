@@ -8,10 +8,10 @@ import type { SizeStructure } from '../../ir/sizes/structure.ts';
 import { isVarying, type VaryingSizes, type SizeValues, type VaryingNumber } from '../../ir/sizes/size.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
 import type { Traced } from '../trace/trace-function.ts';
-import { Executable, type FindSchedules } from '../realise/executable.ts';
+import { Executable, type FindSchedules } from '../evaluate/executable.ts';
 import { about } from '../report/compiles.ts';
 import type { Assignment, Dim } from './dim.ts';
-import { jointsOf, levelsOf, mostVariants, type Constraints } from './witnesses.ts';
+import { jointsOf, levelsOf, mostVariants, type Constraints } from './trial-sizes.ts';
 
 /** A program for some sizes, and what a call of it takes. */
 export interface Bound {
@@ -141,8 +141,8 @@ export class Family {
   }
 
   /** What the structure is at the sizes of a trace; undefined where the trace is another computation. */
-  fit({ skeleton, graph, scalarIndices }: Traced): Fitted | undefined {
-    const matched = match(this.structure, skeleton, this.#sizes);
+  fit({ graphKey, graph, scalarIndices }: Traced): Fitted | undefined {
+    const matched = match(this.structure, graphKey, this.#sizes);
     if (matched === undefined || matched.leaves.length !== graph.parameters.length) return undefined;
     const isSame = matched.leaves.every((leaf, i) => scalarIndices.has(leaf) === this.#isScalar[i]);
     return isSame ? matched : undefined;

@@ -9,11 +9,11 @@ import { generalise, match, type Matched } from '../../ir/sizes/recording.ts';
 import { isVarying, VaryingSizes, type SizeValues, type VaryingNumber } from '../../ir/sizes/size.ts';
 import type { RecordedPart, SizeRecording, SizeStructure } from '../../ir/sizes/structure.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
-import { knownLike, onNewSizes, type Shared, type PlanSharing } from '../realise/cache.ts';
-import { Executable } from '../realise/executable.ts';
-import type { Skeleton } from '../realise/skeleton.ts';
+import { knownLike, onNewSizes, type Shared, type PlanSharing } from '../evaluate/cache.ts';
+import { Executable } from '../evaluate/executable.ts';
+import type { GraphKey } from '../evaluate/graph-key.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
-import { operationsOf } from '../realise/structure.ts';
+import { operationsOf } from '../evaluate/structure.ts';
 import { SessionPart } from '../session.ts';
 import type { Storage } from '../storage/storage.ts';
 import { autoDims, mostSizes } from './auto.ts';
@@ -31,31 +31,31 @@ const mostWaste = 4;
 const leastRoom = 16;
 
 /** A recording, in which numbers that are made to differ are leaves behind the others. */
-function recordingOf({ parts, literals, outputs, purposes, leafCount }: Sized): SizeRecording {
+function recordingOf({ parts, constants, outputs, purposes, leafCount }: Sized): SizeRecording {
   let next = leafCount;
   const own = parts.map((part): RecordedPart => {
     return isMade(part, purposes) ? { ...part, kind: 'leaf', number: next++ } : part;
   });
-  return { parts: own, literals, outputs };
+  return { parts: own, constants, outputs };
 }
 
-type Sized = Pick<Skeleton<unknown>, 'parts' | 'literals' | 'outputs' | 'purposes'> & {
+type Sized = Pick<GraphKey<unknown>, 'parts' | 'constants' | 'outputs' | 'purposes'> & {
   readonly leafCount: number;
 };
 
-function sized(skeleton: Skeleton<unknown>): Sized {
+function sized(graphKey: GraphKey<unknown>): Sized {
   // What was forgotten has no leaves of its own.
-  const numbers = skeleton.parts.flatMap(({ kind, number }) => (kind === 'leaf' ? [number + 1] : []));
-  return { ...skeleton, leafCount: Math.max(0, ...numbers) };
+  const numbers = graphKey.parts.flatMap(({ kind, number }) => (kind === 'leaf' ? [number + 1] : []));
+  return { ...graphKey, leafCount: Math.max(0, ...numbers) };
 }
 
 function isMade({ kind, number, node }: RecordedPart, purposes: Sized['purposes']): boolean {
-  return kind === 'literal' && purposes[number] !== undefined && scalarType(node.dtype) === node.dtype;
+  return kind === 'constant' && purposes[number] !== undefined && scalarType(node.dtype) === node.dtype;
 }
 
-/** The numbers of a skeleton that are made to differ, in the order of their leaves. */
-function madeNumbers({ parts, literals, purposes }: Sized): number[] {
-  return parts.flatMap((part) => (isMade(part, purposes) ? [literals[part.number]!] : []));
+/** The numbers of a graph key that are made to differ, in the order of their leaves. */
+function madeNumbers({ parts, constants, purposes }: Sized): number[] {
+  return parts.flatMap((part) => (isMade(part, purposes) ? [constants[part.number]!] : []));
 }
 
 interface Ready {
@@ -78,13 +78,13 @@ class PendingFamily {
     this.#leafCount = leafCount;
   }
 
-  fit(skeleton: Sized, recording: SizeRecording): Matched | undefined {
-    if (skeleton.leafCount !== this.#leafCount) return undefined;
+  fit(graphKey: Sized, recording: SizeRecording): Matched | undefined {
+    if (graphKey.leafCount !== this.#leafCount) return undefined;
     return match(this.#structure, recording, this.#sizes);
   }
 
-  plan(skeleton: Skeleton<Storage>, own: Sized, { values, leaves }: Matched): Shared | undefined {
-    const ready = this.#readyFor(values, skeleton);
+  plan(graphKey: GraphKey<Storage>, own: Sized, { values, leaves }: Matched): Shared | undefined {
+    const ready = this.#readyFor(values, graphKey);
     if (ready === undefined) return undefined;
     const { variant, executable } = ready;
     const all = this.#sizes.complete(
@@ -96,8 +96,8 @@ class PendingFamily {
     const count = this.#leafCount;
     return {
       executable,
-      inputs: leaves.slice(0, count).map((leaf) => skeleton.leaves[leaf]!),
-      outputs: skeleton.outputs,
+      inputs: leaves.slice(0, count).map((leaf) => graphKey.leaves[leaf]!),
+      outputs: graphKey.outputs,
       scalars: [
         ...leaves.slice(count).map((leaf) => made[leaf - count]!),
         ...variant.scalars.map((scalar) => scalarValue(scalar, all)),
@@ -105,7 +105,7 @@ class PendingFamily {
     };
   }
 
-  #readyFor(values: SizeValues, skeleton: Skeleton<unknown>): Ready | undefined {
+  #readyFor(values: SizeValues, graphKey: GraphKey<unknown>): Ready | undefined {
     const fitting = this.#ready.find(
       (ready) =>
         [...ready.upTo].every(([num, most]) => {
@@ -115,7 +115,7 @@ class PendingFamily {
     );
     if (fitting !== undefined) return fitting;
     if (this.#isRefused || this.#ready.length >= mostVariants) return undefined;
-    const made = this.#make(values, skeleton);
+    const made = this.#make(values, graphKey);
     if (made === undefined) this.#isRefused = true;
     else this.#ready.push(made);
     return made;
@@ -128,7 +128,7 @@ class PendingFamily {
     });
   }
 
-  #make(values: SizeValues, skeleton: Skeleton<unknown>): Ready | undefined {
+  #make(values: SizeValues, graphKey: GraphKey<unknown>): Ready | undefined {
     const { upTo, all } = roomFor(this.#structure, values);
     let variant: Variant;
     try {
@@ -141,7 +141,7 @@ class PendingFamily {
     if (!this.#fits(variant, values)) return undefined;
     const count = variant.graph.parameters.length - this.#leafCount;
     const scalars = new Set(Array.from({ length: count }, (_, i) => this.#leafCount + i));
-    const what = counted(operationsOf(skeleton), 'recorded operation');
+    const what = counted(operationsOf(graphKey), 'recorded operation');
     const rooms = [...new Set(upTo.values())].join(', ');
     const about = aboutLater(what, () => `one program for sizes up to ${rooms}`);
     return { upTo, variant, executable: new Executable(variant.graph, { scalars }, undefined, about) };
@@ -223,25 +223,25 @@ function extrapolated(xs: readonly number[], ys: readonly number[], x: number): 
 const known = new SessionPart((): { families: PendingFamily[] } => ({ families: [] }));
 
 /** How to compute values by a program for many sizes; undefined where there is none. */
-function planOf(skeleton: Skeleton<Storage>): Shared | undefined {
+function planOf(graphKey: GraphKey<Storage>): Shared | undefined {
   if (!autoDims()) return undefined;
-  const own = sized(skeleton);
+  const own = sized(graphKey);
   const recording = recordingOf(own);
   const { current } = known;
   for (const family of current.families) {
     const fitted = family.fit(own, recording);
     if (fitted === undefined) continue;
     current.families = [family, ...current.families.filter((other) => other !== family)];
-    return family.plan(skeleton, own, fitted);
+    return family.plan(graphKey, own, fitted);
   }
-  const before = knownLike(skeleton, mostSizes).map(sized);
+  const before = knownLike(graphKey, mostSizes).map(sized);
   if (before.length < leastBefore) return undefined;
   const sizes = new VaryingSizes();
   const structure = generalise([recording, ...before.map(recordingOf)], sizes);
   if (!('parts' in structure) || !varies(structure)) return undefined;
   const family = new PendingFamily(structure, sizes, own.leafCount);
   const fitted = family.fit(own, recording);
-  const plan = fitted && family.plan(skeleton, own, fitted);
+  const plan = fitted && family.plan(graphKey, own, fitted);
   if (plan === undefined) return undefined;
   current.families.unshift(family);
   for (const gone of current.families.splice(mostFamilies)) gone.destroy();

@@ -8,12 +8,12 @@ import { generalise } from '../../ir/sizes/recording.ts';
 import type { SizeStructure } from '../../ir/sizes/structure.ts';
 import { VaryingSizes } from '../../ir/sizes/size.ts';
 import type { Traced } from '../trace/trace-function.ts';
-import type { Executable, FindSchedules } from '../realise/executable.ts';
+import type { Executable, FindSchedules } from '../evaluate/executable.ts';
 import { counts } from '../report/stats.ts';
 import { Dim, type Assignment, type Declared } from './dim.ts';
 import { Family, varies, type Bound, type Recorder } from './family.ts';
 import { servePending } from './pending.ts';
-import { jointsOf, leastCommon, unconstrained, witnessesOf, type Constraints } from './witnesses.ts';
+import { jointsOf, leastCommon, unconstrained, trialSizesOf, type Constraints } from './trial-sizes.ts';
 
 export type { Bound } from './family.ts';
 
@@ -122,14 +122,14 @@ export class Symbolic {
     for (let turn = 0; turn < 3; turn++) {
       const sizes = new VaryingSizes();
       const joints = jointsOf(dims, constraints);
-      const tried = witnessesOf(joints, call.fixed, turn).map((sizesOf) => ({
+      const tried = trialSizesOf(joints, call.fixed, turn).map((sizesOf) => ({
         at: sizesOf,
         traced: call.at(sizesOf),
       }));
       // Of a single size there is nothing to vary.
       if (tried.length < 2) return undefined;
       const made = generalise(
-        tried.map((one) => one.traced.skeleton),
+        tried.map((one) => one.traced.graphKey),
         sizes,
       );
       if ('parts' in made) {
@@ -162,7 +162,7 @@ export class Symbolic {
   #constraints(at: Assignment, call: TriedCall, dims: readonly Dim[]): Constraints {
     const attempt = (constraints: Constraints): unknown => {
       try {
-        for (const sizes of witnessesOf(jointsOf(dims, constraints), call.fixed, 0)) call.at(sizes);
+        for (const sizes of trialSizesOf(jointsOf(dims, constraints), call.fixed, 0)) call.at(sizes);
         return undefined;
       } catch (error) {
         if (error instanceof SinterError) return error;

@@ -5,7 +5,7 @@ import { SinterError } from '../../errors.ts';
 import type { FixedShape } from '../../ir/shape.ts';
 import type { Face } from '../trace/argument.ts';
 import type { Traced } from '../trace/trace-function.ts';
-import type { Executable, FindSchedules } from '../realise/executable.ts';
+import type { Executable, FindSchedules } from '../evaluate/executable.ts';
 import { gradEnabled } from '../handle/recording.ts';
 import { counts } from '../report/stats.ts';
 import { handleOf, Tensor } from '../tensor.ts';

@@ -1,4 +1,4 @@
-// Storage: the bytes of one realised value, on the host, on a device, or on both, and which runs
+// Storage: the bytes of one evaluated value, on the host, on a device, or on both, and which runs
 // still need them. The Storage of a queued run's output is promised: it becomes ready, or fails,
 // when the run does. Values never change in place, so several tensors may share one.
 

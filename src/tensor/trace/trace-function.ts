@@ -13,7 +13,7 @@ import { Handle } from '../handle/handle.ts';
 import { freshParameter } from '../handle/leaf.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { currentHandle, withTrace } from '../handle/recording.ts';
-import { graphOf, skeletonOf, type Skeleton } from '../realise/skeleton.ts';
+import { graphOf, graphKeyOf, type GraphKey } from '../evaluate/graph-key.ts';
 import { Trace, type Origin, type ScalarOrigin, type TraceSlot } from './trace.ts';
 import { callOnCopies, flatten, unflatten, type Flat, type TreeStructure } from '../tree.ts';
 
@@ -94,7 +94,7 @@ export interface Traced {
   /** Checks that are outputs of the graph. */
   readonly checks: readonly Check[];
   /** The structure of the graph. */
-  readonly skeleton: Skeleton<Node>;
+  readonly graphKey: GraphKey<Node>;
 }
 
 /** How far the outmost of integers lies from the start of the range that they must lie in. */
@@ -105,7 +105,7 @@ export interface Check {
 }
 
 /**
- * Calls `fn` once on stand-ins of `args` (trees; tensors and numbers become parameters, everything
+ * Calls `fn` once on tracers of `args` (trees; tensors and numbers become parameters, everything
  * else is static) and gives its graph. Nothing is computed.
  */
 export function traceFunction(fn: (...args: never[]) => unknown, args: readonly unknown[]): Traced {
@@ -130,12 +130,12 @@ export function traceFlat(
   if (shapes === undefined) counts.traces += 1;
   else counts.sizes += 1;
   return withTrace(trace, () => {
-    const standIns = flat.leaves.map((leaf, i) => {
+    const tracers = flat.leaves.map((leaf, i) => {
       if (leaf instanceof Tensor)
         return new Tensor(trace.argument(i, inShape(handleOf(leaf), shapes?.get(i))));
       return typeof leaf === 'number' ? new Tensor(trace.number(i, leaf)) : leaf;
     });
-    const copies = unflatten(flat.structure, standIns) as never[];
+    const copies = unflatten(flat.structure, tracers) as never[];
     const result = callOnCopies(op, () => fn(...copies));
     expectSynchronous(op, result);
     return finish(trace, flatten(result, op));
@@ -181,14 +181,14 @@ function finish(trace: Trace, result: Flat): Traced {
     return { range, dtype, source: sourceOf(distance) };
   });
 
-  const skeleton = skeletonOf([...outputs.keys()], (node) => (node.op === 'parameter' ? node : undefined));
-  const graph = graphOf(skeleton, skeleton.outputs, () => undefined);
+  const graphKey = graphKeyOf([...outputs.keys()], (node) => (node.op === 'parameter' ? node : undefined));
+  const graph = graphOf(graphKey, graphKey.outputs, () => undefined);
   const scalarOf = new Map(trace.scalars.map(({ origin, parameter }) => [parameter, origin]));
   const scalarIndices = new Set<number>();
   const scalars: ScalarOrigin[] = [];
   const scalarPlaces = new Map<Node, number>();
   const order: number[] = [];
-  skeleton.leaves.forEach((leaf, i) => {
+  graphKey.leaves.forEach((leaf, i) => {
     const scalar = scalarOf.get(leaf);
     const input = inputOf.get(leaf);
     if (scalar !== undefined) {
@@ -224,7 +224,7 @@ function finish(trace: Trace, result: Flat): Traced {
     ),
     counts: trace.counts,
     checks: checks.map((check) => ({ ...check, source: moved(check.source) })),
-    skeleton,
+    graphKey,
     asked: trace.slots.flatMap(({ origin, asked, before }) => {
       if (!asked.requiresGrad && !asked.leaf) return [];
       const requiresGrad = asked.requiresGrad ? before.requiresGrad : undefined;
@@ -256,11 +256,11 @@ export function withAllParameters(traced: Traced, leaves: readonly unknown[]): T
 }
 
 function effectsOf(slot: TraceSlot, sourceOf: (handle: Handle) => Source): Effect[] {
-  const { origin, standIn } = slot;
+  const { origin, tracer } = slot;
   const effects: Effect[] = [];
-  if (standIn.version > 0) effects.push({ origin, part: 'value', source: sourceOf(standIn) });
+  if (tracer.version > 0) effects.push({ origin, part: 'value', source: sourceOf(tracer) });
   if (slot.gradWritten) {
-    const source = standIn.grad === undefined ? undefined : sourceOf(standIn.grad);
+    const source = tracer.grad === undefined ? undefined : sourceOf(tracer.grad);
     effects.push({ origin, part: 'grad', source });
   }
   return effects;

@@ -1,5 +1,5 @@
-// A trace: one run of a function on stand-ins, so that its graph can be compiled once and run many
-// times. Tensors from outside are replaced by stand-ins when they are met; what the function
+// A trace: one run of a function on tracers, so that its graph can be compiled once and run many
+// times. Tensors from outside are replaced by tracers when they are met; what the function
 // assigns to them, or accumulates in their gradients, becomes outputs that every call hands back.
 // Random draws become run-time scalars.
 
@@ -28,7 +28,7 @@ export type Origin =
 /** One value from outside. */
 export interface TraceSlot {
   readonly origin: Origin;
-  readonly standIn: Handle;
+  readonly tracer: Handle;
   /**
    * What stood for the value at first; another node at the end means that the function assigned it.
    */
@@ -108,7 +108,7 @@ export class Trace implements TraceScope {
   readonly answers: Answered[] = [];
   readonly requirements: Requirement[] = [];
   readonly #ofOutside = new Map<Handle, TraceSlot>();
-  readonly #ofStandIn = new Map<Handle, TraceSlot>();
+  readonly #ofTracer = new Map<Handle, TraceSlot>();
   readonly #ofParameter = new Map<Node, TraceSlot>();
   /** What it has read of objects that it captured. */
   readonly readings: Readings = new Readings();
@@ -116,7 +116,7 @@ export class Trace implements TraceScope {
   differentiates = false;
   /** Numbers among the arguments in the dtypes of what they meet, and their leaves. */
   readonly #inDtypes = new Map<Node, number>();
-  /** Of the stand-ins of numbers, by node. */
+  /** Of the tracers of numbers, by node. */
   readonly #numbers = new Map<Node, number>();
   #seed: readonly [Node, Node] | undefined = undefined;
   #counts = 0n;
@@ -146,26 +146,26 @@ export class Trace implements TraceScope {
     return trace === undefined;
   }
 
-  /** The stand-in of a value from outside that the function captured. */
-  standIn(outside: Handle): Handle {
+  /** The tracer of a value from outside that the function captured. */
+  tracer(outside: Handle): Handle {
     const known = this.#ofOutside.get(outside);
-    if (known !== undefined) return known.standIn;
+    if (known !== undefined) return known.tracer;
     const slot = this.#slot({ kind: 'captured', handle: outside }, outside);
     this.#ofOutside.set(outside, slot);
-    return slot.standIn;
+    return slot.tracer;
   }
 
-  /** The stand-in of a value from outside, where the function has met it. */
+  /** The tracer of a value from outside, where the function has met it. */
   met(outside: Handle): Handle | undefined {
-    return this.#ofOutside.get(outside)?.standIn;
+    return this.#ofOutside.get(outside)?.tracer;
   }
 
-  /** The stand-in of an argument that is like this value. */
+  /** The tracer of an argument that is like this value. */
   argument(leaf: number, like: Handle): Handle {
-    return this.#slot({ kind: 'argument', leaf }, like).standIn;
+    return this.#slot({ kind: 'argument', leaf }, like).tracer;
   }
 
-  /** The stand-in of a number among the arguments: a rank-0 f32 supplied at each call, now this one. */
+  /** The tracer of a number among the arguments: a rank-0 f32 supplied at each call, now this one. */
   number(leaf: number, value: number): Handle {
     const handle = new Handle(this.#scalar({ kind: 'number', leaf, part: 'value' }, 'f32'), this);
     handle.weak = true;
@@ -304,7 +304,7 @@ export class Trace implements TraceScope {
 
   /**
    * Whether a value depends on something outside that requires gradients, or on a leaf made inside.
-   * Every stand-in of floats is recorded as if it did, so that one trace serves values that do and
+   * Every tracer of floats is recorded as if it did, so that one trace serves values that do and
    * values that do not; a function that asks gets the truth, and a trace that holds for this answer
    * only.
    */
@@ -335,44 +335,44 @@ export class Trace implements TraceScope {
       throw new TensorError(
         'E_GRAD',
         'backward',
-        `${showHandle(slot.standIn)} has a history outside of the compiled function, which is not there inside`,
+        `${showHandle(slot.tracer)} has a history outside of the compiled function, which is not there inside`,
         'call backward outside, or pass a leaf or x.detach()',
       );
     });
   }
 
-  /** What is recorded next depends on whether this stand-in is a leaf. */
-  asksLeaf(standIn: Handle): void {
-    const slot = this.#ofStandIn.get(standIn);
+  /** What is recorded next depends on whether this tracer is a leaf. */
+  asksLeaf(tracer: Handle): void {
+    const slot = this.#ofTracer.get(tracer);
     if (slot !== undefined) slot.asked.leaf = true;
   }
 
-  /** The gradient slot of a stand-in is about to be read. */
-  readGrad(standIn: Handle): void {
-    const slot = this.#ofStandIn.get(standIn);
+  /** The gradient slot of a tracer is about to be read. */
+  readGrad(tracer: Handle): void {
+    const slot = this.#ofTracer.get(tracer);
     if (slot === undefined || slot.grad !== undefined || slot.gradWritten) return;
     const outside = slot.outsideGrad;
     const parameter = outside === undefined ? undefined : freshParameter(outside);
     slot.grad = { hadBefore: outside !== undefined, parameter };
-    if (parameter !== undefined) standIn.grad = new Handle(parameter, this);
+    if (parameter !== undefined) tracer.grad = new Handle(parameter, this);
   }
 
-  /** The gradient slot of a stand-in is about to be replaced. */
-  writeGrad(standIn: Handle): void {
-    const slot = this.#ofStandIn.get(standIn);
+  /** The gradient slot of a tracer is about to be replaced. */
+  writeGrad(tracer: Handle): void {
+    const slot = this.#ofTracer.get(tracer);
     if (slot !== undefined) slot.gradWritten = true;
   }
 
   #slot(origin: Origin, like: Handle): TraceSlot {
     const parameter = freshParameter(like);
-    const standIn = new Handle(parameter, this);
-    standIn.requiresGrad = isInexact(like.dtype);
-    standIn.leaf = like.leaf;
-    standIn.weak = like.weak;
-    if (like.leaf) bindLeaf(parameter, standIn);
+    const tracer = new Handle(parameter, this);
+    tracer.requiresGrad = isInexact(like.dtype);
+    tracer.leaf = like.leaf;
+    tracer.weak = like.weak;
+    if (like.leaf) bindLeaf(parameter, tracer);
     const slot: TraceSlot = {
       origin,
-      standIn,
+      tracer,
       parameter,
       grad: undefined,
       gradWritten: false,
@@ -381,7 +381,7 @@ export class Trace implements TraceScope {
       asked: { requiresGrad: false, leaf: false },
     };
     this.slots.push(slot);
-    this.#ofStandIn.set(standIn, slot);
+    this.#ofTracer.set(tracer, slot);
     this.#ofParameter.set(parameter, slot);
     return slot;
   }

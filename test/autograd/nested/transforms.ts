@@ -83,7 +83,7 @@ export const transforms: Readonly<Record<string, (stage: Stage, random: Random) 
       const slices = Array.from({ length: size }, (_, k) => (k === 0 ? point : another(point, random)));
       return stackAlong(slices, 0);
     });
-    /** The carry comes into what each turn gives, and what it gives into the carry. */
+    /** The carry comes into what each iteration gives, and what it gives into the carry. */
     const turn = (f: Fn, carry: Tensor, xs: Many): readonly [Tensor, Many] => {
       const ys = f(xs);
       return [carry.mul(0.5).add(weighed(ys)).sin(), ys.map((y) => y.add(carry))];

@@ -97,10 +97,11 @@ function* changes(data: unknown, path = ''): Generator<Change> {
   }
 }
 
-/** The anchors that a body names. */
-function anchorsOf(data: unknown, found: Set<Node> = new Set()): ReadonlySet<Node> {
+/** The fusion roots that a body names. */
+function fusionRootsOf(data: unknown, found: Set<Node> = new Set()): ReadonlySet<Node> {
   if (isNode(data)) found.add(data);
-  else if (isObject(data) && !isShared(data)) for (const item of Object.values(data)) anchorsOf(item, found);
+  else if (isObject(data) && !isShared(data))
+    for (const item of Object.values(data)) fusionRootsOf(item, found);
   return found;
 }
 
@@ -159,22 +160,22 @@ describe('the structural key of a kernel', () => {
     }
   });
 
-  test('changes with anything that the anchors of the body are', () => {
+  test('changes with anything that the fusion roots of the body are', () => {
     for (const [name, kernel] of all) {
       const seen = new Map([[keyOf(kernel), name]]);
-      for (const anchor of anchorsOf(kernel.body)) {
-        const { op, attrs, shape, inputs, dtype } = anchor;
+      for (const fusionRoot of fusionRootsOf(kernel.body)) {
+        const { op, attrs, shape, inputs, dtype } = fusionRoot;
         const [first] = inputs;
         const others: Change[] = [
-          ['op', { ...anchor, op: `${op}s` }],
-          ['shape', { ...anchor, shape: [...shape, 1] }],
-          ['dtype', { ...anchor, dtype: dtype === 'u8' ? 'i8' : 'u8' }],
-          ['inputs', { ...anchor, inputs: [...inputs, anchor] }],
-          ['the type of an input', { ...anchor, inputs: [{ ...first, shape: [9, 9, 9] }] }],
-          ...[...changes(attrs)].map(([path, other]): Change => [path, { ...anchor, attrs: other }]),
+          ['op', { ...fusionRoot, op: `${op}s` }],
+          ['shape', { ...fusionRoot, shape: [...shape, 1] }],
+          ['dtype', { ...fusionRoot, dtype: dtype === 'u8' ? 'i8' : 'u8' }],
+          ['inputs', { ...fusionRoot, inputs: [...inputs, fusionRoot] }],
+          ['the type of an input', { ...fusionRoot, inputs: [{ ...first, shape: [9, 9, 9] }] }],
+          ...[...changes(attrs)].map(([path, other]): Change => [path, { ...fusionRoot, attrs: other }]),
         ];
         for (const [path, other] of others) {
-          const key = keyOf(withNode(kernel, anchor, other as Node));
+          const key = keyOf(withNode(kernel, fusionRoot, other as Node));
           expect(seen.get(key), `${name}: ${op} ${path}`).toBeUndefined();
           seen.set(key, `${op} ${path}`);
         }

@@ -6,7 +6,7 @@ import * as sn from '../../../src/index.ts';
 import { loadSafetensors, saveSafetensors } from '../../../src/io/index.ts';
 import { Embedding, Linear, loadStateDict, Module, parameters, stateDict } from '../../../src/nn/index.ts';
 import { adam, adamW, clipByNorm, rmsprop, sgd, SGD } from '../../../src/optim/index.ts';
-import { compileCount } from '../../../src/tensor/realise/executable.ts';
+import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { flatten } from '../../../src/tensor/tree.ts';
 import { close, numbers } from '../../optim/support.ts';
 

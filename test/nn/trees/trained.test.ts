@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { Linear, Module } from '../../../src/nn/index.ts';
 import { adam, adamW, clipByNorm, clipByValue, rmsprop, sgd, SGD } from '../../../src/optim/index.ts';
-import { compileCount } from '../../../src/tensor/realise/executable.ts';
+import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { close, numbers } from '../../optim/support.ts';
 
 beforeAll(() => sn.setDevice('interpreter'));

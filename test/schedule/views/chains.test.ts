@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileGraph, lowerGraph, optimise } from '../../../src/compile.ts';
 import { topological, type Graph } from '../../../src/ir/graph.ts';
 import { sizeOf, stridesOf } from '../../../src/ir/shape.ts';
-import { divisionLimit, workLimit } from '../../../src/schedule/cluster/inline.ts';
+import { divisionLimit, workLimit } from '../../../src/schedule/fusion/inline.ts';
 import { softwareTarget, wasmTarget } from '../../../src/schedule/target.ts';
 import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
 import * as sn from '../../../src/operations/index.ts';
@@ -330,7 +330,7 @@ test.each(Object.entries(growing))('%s: kernels grow in number, not in size', (_
   setDevice('interpreter');
   const measure = (n: number): { kernels: number; work: number; divisions: number } => {
     const { schedule } = lowerGraph(optimise(graphOf(make(n)), wasmTarget), wasmTarget, new Map(), new Map());
-    const places = [...schedule.clustering.places.values()].filter((place) => place.kind === 'free');
+    const places = [...schedule.fusion.places.values()].filter((place) => place.kind === 'free');
     return {
       kernels: schedule.kernels.length,
       work: Math.max(...schedule.kernels.map(({ pool }) => pool.work)),

@@ -59,8 +59,8 @@ const storage = [
   service(
     '1.3',
     'toHost, data',
-    'tensor/realise/lazy.test.ts: bool is 0 and 1 in data, false and true in array and item',
-    'tensor/realise/lazy.test.ts: a value is computed once and read as often as asked',
+    'tensor/evaluate/lazy.test.ts: bool is 0 and 1 in data, false and true in array and item',
+    'tensor/evaluate/lazy.test.ts: a value is computed once and read as often as asked',
   ),
   service('1.4', 'toHostRaw', 'io/tensors.test.ts: keep every bit of every dtype on the way through tensors'),
   op('1.5', 'clone', 'ANY', 'clone'),
@@ -389,8 +389,8 @@ const services = [
   service(
     '28.15',
     'transfer protocol',
-    'tensor/realise/device.test.ts: is looked for again by every run, and leaves another device to the next',
-    'tensor/realise/queue.test.ts: values move between the two',
+    'tensor/evaluate/device.test.ts: is looked for again by every run, and leaves another device to the next',
+    'tensor/evaluate/queue.test.ts: values move between the two',
   ),
   service(
     '28.16',
@@ -407,7 +407,7 @@ const services = [
   service(
     '28.19',
     'buffer pool',
-    'tensor/realise/memory.test.ts: over compiled steps that donate their state: nothing is allocated but uploads',
+    'tensor/evaluate/memory.test.ts: over compiled steps that donate their state: nothing is allocated but uploads',
     'runtime/memory.test.ts: a pool never loses or doubles a byte',
   ),
   service(

@@ -43,9 +43,9 @@ export const systemRows: readonly SystemRow[] = [
   capability(
     'S5',
     'copies to devices and back, constants, clones',
-    'tensor/realise/lazy.test.ts: host data is copied when the tensor is made',
+    'tensor/evaluate/lazy.test.ts: host data is copied when the tensor is made',
     'tensor/ops/view.test.ts: a clone keeps its value when the original is assigned',
-    'tensor/realise/lazy.test.ts: values move to the device that computes with them',
+    'tensor/evaluate/lazy.test.ts: values move to the device that computes with them',
     'interop/buffer.test.ts: copies are of their own memory, whole or overlapping',
   ),
   capability(
@@ -74,7 +74,7 @@ export const systemRows: readonly SystemRow[] = [
   capability(
     'S10',
     'no silent fallback',
-    'tensor/realise/device.test.ts: shows when data is read, naming operation, dtype and the device that has it',
+    'tensor/evaluate/device.test.ts: shows when data is read, naming operation, dtype and the device that has it',
   ),
   capability(
     'S11',
@@ -91,7 +91,7 @@ export const systemRows: readonly SystemRow[] = [
     'S13',
     'booleans on devices',
     'tensor/select/select.test.ts: maskedSelect keeps order, and expandByMask puts back what it took',
-    'tensor/realise/lazy.test.ts: bool is 0 and 1 in data, false and true in array and item',
+    'tensor/evaluate/lazy.test.ts: bool is 0 and 1 in data, false and true in array and item',
   ),
   capability(
     'S14',
@@ -180,13 +180,13 @@ export const systemRows: readonly SystemRow[] = [
   capability(
     'S30',
     'copies only where stale',
-    'tensor/realise/lazy.test.ts: host data is read back without a device',
+    'tensor/evaluate/lazy.test.ts: host data is read back without a device',
     'interop/storage.test.ts: goes from side to side, and each side is copied when it is stale',
   ),
   capability(
     'S31',
     'a pool fed by what is let go',
-    'tensor/realise/memory.test.ts: over compiled steps that donate their state: nothing is allocated but uploads',
+    'tensor/evaluate/memory.test.ts: over compiled steps that donate their state: nothing is allocated but uploads',
     'runtime/memory.test.ts: a pool never loses or doubles a byte',
   ),
   capability(

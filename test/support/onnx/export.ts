@@ -7,7 +7,7 @@ import { writeModel } from '../../../src/onnx/export/file.ts';
 import { spellGraph } from '../../../src/onnx/export/graph.ts';
 import { loadOnnx } from '../../../src/onnx/index.ts';
 import { fromHost } from '../../../src/tensor/recording/record.ts';
-import { readBytes } from '../../../src/tensor/realise/realise.ts';
+import { readBytes } from '../../../src/tensor/evaluate/evaluate.ts';
 import { handleOf } from '../../../src/tensor/tensor.ts';
 import { runInPeer } from './runtime.ts';
 

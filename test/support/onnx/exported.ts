@@ -6,7 +6,7 @@ import { unpackBytes, type HostArray } from '../../../src/ir/value.ts';
 import { loadOnnx, type ExportedModel } from '../../../src/onnx/index.ts';
 import type { Message } from '../../../src/onnx/schema.ts';
 import { decode } from '../../../src/onnx/wire.ts';
-import { readBytes } from '../../../src/tensor/realise/realise.ts';
+import { readBytes } from '../../../src/tensor/evaluate/evaluate.ts';
 import { handleOf } from '../../../src/tensor/tensor.ts';
 import { runInPeer, type Arrays } from './runtime.ts';
 import { expectClose } from '../random/graph.ts';

@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi, type MockInstance } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { Dropout, evalMode, Linear, Module, Sequential, train, BatchNorm } from '../../../src/nn/index.ts';
-import { compileCount } from '../../../src/tensor/realise/executable.ts';
+import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { parameterNames } from '../../../src/tensor/trace/parameter-names.ts';
 import { spyDevice } from '../support.ts';
 

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { Module } from '../../../src/nn/index.ts';
-import { compileCount } from '../../../src/tensor/realise/executable.ts';
+import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { spyDevice } from '../support.ts';
 
 class Config {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { Dropout, Linear, Sequential } from '../../../src/nn/index.ts';
 import { sgd } from '../../../src/optim/index.ts';
-import { compileCount } from '../../../src/tensor/realise/executable.ts';
+import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { spyDevice } from '../support.ts';
 
 const { tensor } = sn;

@@ -74,7 +74,7 @@ afterAll(() => sn.setDevice(undefined));
 describe.each(everyDevice)('on %s', (device) => {
   beforeAll(() => sn.setDevice(device));
   const dtypes: readonly Float[] = device === 'webgpu:software' ? ['f32'] : ['f32', 'f64'];
-  // Matrices of several panels; a stand-in, or an interpreter, takes its time for them.
+  // Matrices of several panels; a tracer, or an interpreter, takes its time for them.
   const sizes = device === 'wasm' ? [1, 2, 40, 150] : [1, 70];
   const hard = Object.entries(shaped).slice(0, device === 'wasm' ? undefined : 2);
 

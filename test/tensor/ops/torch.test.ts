@@ -1,5 +1,5 @@
 // Every operation agrees with PyTorch, forward and backward, on every device here (or on the one that SINTER_TEST_DEVICE names).
-// The stand-in for CUDA has a file of its own: test/cuda/torch.test.ts.
+// The tracer for CUDA has a file of its own: test/cuda/torch.test.ts.
 
 import { describe } from 'vitest';
 import { agreesWithTorch } from './torch-cases.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Node } from '../../../src/ir/graph.ts';
 import { randomWords } from '../../../src/ir/interpret/random.ts';
-import { clearCache } from '../../../src/tensor/realise/cache.ts';
-import { compileCount } from '../../../src/tensor/realise/executable.ts';
+import { clearCache } from '../../../src/tensor/evaluate/cache.ts';
+import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { drawCounter, manualSeed, restoreRngState, saveRngState } from '../../../src/tensor/generator.ts';
 import { record } from '../../../src/tensor/recording/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';

@@ -4,7 +4,7 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as sn from '../../../src/index.ts';
-import { clearCache } from '../../../src/tensor/realise/cache.ts';
+import { clearCache } from '../../../src/tensor/evaluate/cache.ts';
 import { settledAt } from '../../support/collector.ts';
 import { everyDevice } from '../../support/devices.ts';
 

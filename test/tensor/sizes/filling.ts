@@ -136,18 +136,18 @@ export async function outcomeOf(fn: Fn, inputs: Inputs, varied: Varied): Promise
     throw error;
   }
   const made = generalise(
-    recordings.map(({ traced }) => traced.skeleton),
+    recordings.map(({ traced }) => traced.graphKey),
     sizes,
   );
   if (!('parts' in made)) return { kind: 'fixed', why: `${made.node.op} beside ${made.other?.op}` };
-  const matches = recordings.map(({ traced }) => match(made, traced.skeleton, sizes)?.values);
+  const matches = recordings.map(({ traced }) => match(made, traced.graphKey, sizes)?.values);
   const samples = matches.toReversed().filter((values) => values !== undefined);
   if (samples.length === 0) return { kind: 'fixed', why: 'no recording is the structure' };
   try {
     for (const n of checked) {
       const known = recordings.find((recording) => recording.n === n);
       const recording = known ?? (await recordedAt(fn, inputs, varied, n));
-      const found = match(made, recording.traced.skeleton, sizes);
+      const found = match(made, recording.traced.graphKey, sizes);
       if (found === undefined) continue;
       const why = await difference(made, sizes, samples, recording, found);
       if (why !== undefined) return { kind: 'differs', why: `at ${n}: ${why}` };

@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
-import { clearCache } from '../../../src/tensor/realise/cache.ts';
+import { clearCache } from '../../../src/tensor/evaluate/cache.ts';
 import { everyDevice } from '../../support/devices.ts';
 
 type X = sn.Tensor;

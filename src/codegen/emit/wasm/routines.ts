@@ -1,5 +1,5 @@
 // Functions that kernels call where an element's form or an operation takes more than a few
-// instructions: 16-bit floats, blocks of Philox. Each is written once, on vectors; recipes and
+// instructions: 16-bit floats, blocks of Philox. Each is written once, on vectors; run steps and
 // constants from measurements of engines.
 
 import { FunctionBuilder } from './function.ts';

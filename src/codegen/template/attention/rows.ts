@@ -5,7 +5,7 @@
 import type { Node } from '../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Monoid } from '../../../ir/ops.ts';
-import { maskOf } from '../../../schedule/cluster/key-range.ts';
+import { maskOf } from '../../../schedule/fusion/key-range.ts';
 import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Body, RowStage } from '../../../schedule/kernel.ts';
 import { addInts, both, constant, less, mulInts, operation, type LoopBuilder } from '../../loop/builder.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../../ir/index-algebra/expr.ts';
 import { dims } from '../../../ir/graph.ts';
 import { sameShape, sizeOf } from '../../../ir/shape.ts';
-import { makeAxis } from '../../../schedule/cluster/domain.ts';
+import { makeAxis } from '../../../schedule/fusion/domain.ts';
 import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Kernel, Write } from '../../../schedule/kernel.ts';
 import { invocationsToFill } from '../../../schedule/machine.ts';

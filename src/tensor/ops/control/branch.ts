@@ -1,5 +1,5 @@
 // What data decides: `cond` and `switchCase` run one of several functions, `whileLoop` runs one as
-// long as a condition says. Each is recorded once. A branch is a loop of at most one turn, whose
+// long as a condition says. Each is recorded once. A branch is a loop of at most one iteration, whose
 // guard is the predicate: it hands on the results of the branches before it, or its own.
 
 import { showValue, TensorError } from '../../../errors.ts';
@@ -253,7 +253,7 @@ export function switchCase<const O extends readonly unknown[], R>(
 }
 
 export interface WhileLoopOptions {
-  /** Turns after which the loop ends whatever the condition says; default 2^31 - 1. */
+  /** Iterations after which the loop ends whatever the condition says; default 2^31 - 1. */
   readonly maxTurns?: number;
 }
 
@@ -270,10 +270,10 @@ const mostTurns = 2 ** 31 - 1;
 
 /**
  * Calls `body(carry)` and hands on what it returns as long as `condition(carry)`, a bool tensor of
- * rank 0, is true; gives the last carry. Carries are trees of tensors of one type in every turn. The
- * device computes, and the host reads one boolean a turn. It is differentiated forwards (`jvp`);
- * backwards it is an error, E_GRAD, for what the turns need would have no bound. Throws E_SHAPE or
- * E_DTYPE where a turn hands on another type of carry.
+ * rank 0, is true; gives the last carry. Carries are trees of tensors of one type in every iteration. The
+ * device computes, and the host reads one boolean an iteration. It is differentiated forwards (`jvp`);
+ * backwards it is an error, E_GRAD, for what the iterations need would have no bound. Throws E_SHAPE or
+ * E_DTYPE where an iteration hands on another type of carry.
  */
 export function whileLoop<C>(
   condition: (carry: WithTensors<C>) => Tensor,
@@ -287,7 +287,7 @@ export function whileLoop<C>(
     op: 'whileLoop',
     init,
     slices: [],
-    turn: (_, held) => [body(held as WithTensors<C>), undefined],
+    iteration: (_, held) => [body(held as WithTensors<C>), undefined],
     condition: (held) => condition(held as WithTensors<C>),
     form: { trips, reverse: false, segment: 0, guard: 0, hoists: true },
     first: 0,

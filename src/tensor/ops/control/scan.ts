@@ -1,5 +1,5 @@
-// Loops of a fixed number of turns: `scan`, `foriLoop` and `map`. Their bodies are called once, on
-// stand-ins, and compiled once; programs run them as often as they turn, without reading back.
+// Loops of a fixed number of iterations: `scan`, `foriLoop` and `map`. Their bodies are called once, on
+// tracers, and compiled once; programs run them as often as they turn, without reading back.
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
@@ -10,8 +10,8 @@ import { handleOf, type Tensor } from '../../tensor.ts';
 
 export interface LoopOptions {
   /**
-   * What a derivative keeps of the turns: by default each turn's carries and products. 'sqrt' keeps
-   * the carries of every √n-th turn, a number those of every so many-th, and computes the turns
+   * What a derivative keeps of the iterations: by default each iteration's carries and products. 'sqrt' keeps
+   * the carries of every √n-th iteration, a number those of every so many-th, and computes the iterations
    * between them again.
    */
   readonly checkpoint?: 'sqrt' | number;
@@ -21,7 +21,7 @@ export interface ScanLoopOptions extends LoopOptions {
   /** From the last slice to the first; results lie where their slices do. Default false. */
   readonly reverse?: boolean;
   /**
-   * The number of turns: needed where there are no slices to count; by default as many as there are
+   * The number of iterations: needed where there are no slices to count; by default as many as there are
    * slices.
    */
   readonly length?: number;
@@ -31,7 +31,7 @@ const checkpointKind = arg.either<'sqrt', number>(arg.oneOf('sqrt'), arg.count(1
 const loopTable: arg.Table<LoopOptions> = { checkpoint: checkpointKind };
 const scanTable: arg.Table<ScanLoopOptions> = { ...loopTable, reverse: arg.flag, length: arg.count(0) };
 
-/** The form of loops that end by their number of turns. */
+/** The form of loops that end by their number of iterations. */
 const counted = { guard: -1, hoists: true };
 
 function segmentOf(checkpoint: LoopOptions['checkpoint'], trips: number): number {
@@ -64,7 +64,7 @@ function lengthOf(op: string, slices: unknown, length: number | undefined): numb
     throw new TensorError(
       'E_VALUE',
       op,
-      'there are no slices to count turns by',
+      'there are no slices to count iterations by',
       'scan(f, init, undefined, { length: n })',
     );
   return found;
@@ -80,9 +80,9 @@ const takesScan = arg.takes<(fn: unknown, init: unknown, xs?: unknown, options?:
 /**
  * Calls `fn(carry, x, i)` for each slice `x` of `xs` along axis 0, and hands the carry that it
  * returns to the next: gives the last carry, and what the calls returned beside it, stacked. Carries
- * and slices are trees of tensors; with no `xs` there are `length` turns. `fn` is recorded once, and
+ * and slices are trees of tensors; with no `xs` there are `length` iterations. `fn` is recorded once, and
  * must not read data, draw random numbers or assign to tensors. Throws E_SHAPE or E_DTYPE where a
- * turn hands on another type of carry.
+ * iteration hands on another type of carry.
  */
 export function scan<C, X, Y>(
   fn: (carry: WithTensors<C>, x: WithTensors<X>, index: Tensor<'i32'>) => readonly [carry: unknown, y: Y],
@@ -97,7 +97,7 @@ export function scan<C, X, Y>(
     op: 'scan',
     init,
     slices,
-    turn: (index, held, slice) =>
+    iteration: (index, held, slice) =>
       fn(
         held as WithTensors<C>,
         (xs === undefined ? undefined : slice) as WithTensors<X>,
@@ -126,7 +126,7 @@ const takesFori = arg.takes<
 
 /**
  * Calls `fn(i, carry)` for i from `lower` up to, but not including, `upper`, and hands on the carry
- * that it returns; gives the last one. Carries are trees of tensors of one type in every turn.
+ * that it returns; gives the last one. Carries are trees of tensors of one type in every iteration.
  */
 export function foriLoop<C>(
   lower: number,
@@ -141,7 +141,7 @@ export function foriLoop<C>(
     op: 'foriLoop',
     init,
     slices: [],
-    turn: (index, held) => [fn(index as Tensor<'i32'>, held as WithTensors<C>), undefined],
+    iteration: (index, held) => [fn(index as Tensor<'i32'>, held as WithTensors<C>), undefined],
     form: { trips, reverse: false, segment: segmentOf(options.checkpoint, trips), ...counted },
     first: lower,
   });
@@ -164,7 +164,7 @@ export function map<X, Y>(fn: (x: WithTensors<X>, index: Tensor<'i32'>) => Y, xs
     op: 'map',
     init: [],
     slices: xs,
-    turn: (index, _, slice) => [[], fn(slice as WithTensors<X>, index as Tensor<'i32'>)],
+    iteration: (index, _, slice) => [[], fn(slice as WithTensors<X>, index as Tensor<'i32'>)],
     form: { trips, reverse: false, segment: 0, ...counted },
     first: 0,
   });

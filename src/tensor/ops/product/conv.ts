@@ -2,7 +2,7 @@
 // axes, and their transposes. x is [N,C,S…] or [C,S…]; numbers stand for one value per spatial
 // axis.
 
-import type { Promoted } from '../../../tensor/inferred.ts';
+import type { Promoted } from '../../inferred.ts';
 import type { DType } from '../../../ir/dtype.ts';
 import { TensorError } from '../../../errors.ts';
 import { add, broadcast, cast, permute, reshape } from '../../../ir/build.ts';

@@ -10,7 +10,7 @@ import { isElementwise, isOp } from '../../../../src/ir/ops.ts';
 import { firstColumn, isBlank, type Word } from '../../../../src/ir/text/notation.ts';
 import { nodeNames } from '../../../../src/ir/text/print.ts';
 import { ExprPool, type Bare, type Expr } from '../../../../src/schedule/expression/expr.ts';
-import { makeAxis } from '../../../../src/schedule/cluster/domain.ts';
+import { makeAxis } from '../../../../src/schedule/fusion/domain.ts';
 import type { Axis, Body, Kernel, KernelKind, Write } from '../../../../src/schedule/kernel.ts';
 import { makePack, slack, type Pack, type Packs } from '../../../../src/schedule/memory/pack.ts';
 import { bodyFields, type FieldContent, type Schema } from '../../../../src/schedule/text/fields.ts';

@@ -61,7 +61,7 @@ afterAll(() => sn.setDevice(undefined));
 
 describe.each(everyDevice)('on %s', (device) => {
   beforeAll(() => sn.setDevice(device));
-  // Matrices of several panels; a stand-in, or an interpreter, takes its time for them.
+  // Matrices of several panels; a tracer, or an interpreter, takes its time for them.
   const isFast = device === 'wasm';
   const parts: readonly Part[] = isFast ? ['f32', 'f64'] : ['f32'];
   const sizes = isFast ? [1, 2, 17, 70] : [19];
