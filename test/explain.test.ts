@@ -311,7 +311,7 @@ describe('nodes lead back to the user’s code', () => {
   });
 
   test('stack traces of other engines are read, and of minified code nothing is made up', () => {
-    const home = new URL('../src', import.meta.url).href;
+    const home = new URL('../src/', import.meta.url).href;
     const firefox = [
       `apply@${home}tensor/ops/operand.ts:23:9`,
       `softmax@${home}tensor/ops/reduce/softmax.ts:30:10`,

@@ -14,7 +14,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { writeGguf } from '../../src/io/index.ts';
 import { spellBytes } from '../../src/llm/text/byte-level.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
 const corpus = ['README.md', 'CONTRIBUTING.md']
   .map((file) => readFileSync(join(root, file), 'utf8'))
   .join('\n');

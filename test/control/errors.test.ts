@@ -8,18 +8,18 @@ const ones = sn.ones([3]);
 
 test('carries of other types', () => {
   expect(() => sn.scan((c, x) => [sn.cat([c, x], 0), x], ones, sn.ones([2, 3]))).toThrow(
-    /scan: the carry is f32\[3\] before a turn and f32\[6\] after it[^]*try: begin with a carry of the shape/,
+    /scan: the carry is f32\[3\] before an iteration and f32\[6\] after it[^]*try: begin with a carry of the shape/,
   );
   expect(() => sn.foriLoop(0, 3, (i, { a }) => ({ a: a.cast('f16').mul(i) }), { a: ones })).toThrow(
-    /foriLoop: the carry at \.a is f32\[3\] before a turn and f16\[3\] after it/,
+    /foriLoop: the carry at \.a is f32\[3\] before an iteration and f16\[3\] after it/,
   );
   expect(() => sn.scan((c) => [[c, c], undefined], ones, undefined, { length: 2 })).toThrow(
-    /scan: the carry is a tree of \{a tensor\} before a turn and of \{\[0\], \[1\]\} after it/,
+    /scan: the carry is a tree of \{a tensor\} before an iteration and of \{\[0\], \[1\]\} after it/,
   );
 });
 
 test('lengths that do not fit', () => {
-  expect(() => sn.scan((c) => [c, c], ones)).toThrow(/there are no slices to count turns by/);
+  expect(() => sn.scan((c) => [c, c], ones)).toThrow(/there are no slices to count iterations by/);
   expect(() => sn.scan((c, x) => [c, x], ones, ones, { length: 4 })).toThrow(
     /the slices are 3 along axis 0 of f32\[3\], but length is 4/,
   );

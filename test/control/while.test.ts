@@ -128,10 +128,10 @@ test('what it refuses', () => {
     /whileLoop: a loop that ends by its condition has no gradient backwards[^]*try: scan or foriLoop/,
   );
   expect(() => sn.whileLoop(below, (x) => x.expand([2]), one)).toThrow(
-    /whileLoop: the carry is f32\[\] before a turn and f32\[2\] after it/,
+    /whileLoop: the carry is f32\[\] before an iteration and f32\[2\] after it/,
   );
   expect(() => sn.whileLoop(below, (x) => x.cast('i32'), one)).toThrow(
-    /f32\[\] before a turn and i32\[\] after/,
+    /f32\[\] before an iteration and i32\[\] after/,
   );
   expect(() => sn.whileLoop((x) => x, same, one)).toThrow(
     /whileLoop: the condition must give a bool tensor of rank 0, got f32\[\]/,

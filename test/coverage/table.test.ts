@@ -95,7 +95,7 @@ describe('the catalogue', () => {
 
 describe('the documents of operations', () => {
   const stored = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-  const folder = readdirSync(new URL('../../docs/ops', import.meta.url));
+  const folder = readdirSync(new URL('../../docs/ops/', import.meta.url));
 
   test('say what the sources say and what the interpreter gives', async () => {
     const pages = await operationPages();

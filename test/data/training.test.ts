@@ -12,7 +12,7 @@ import * as data from '../../src/data/index.ts';
 import * as nn from '../../src/nn/index.ts';
 import { adam, type OptimizerState } from '../../src/optim/index.ts';
 
-const folder = fileURLToPath(new URL('../../../shared/data/mnist', import.meta.url));
+const folder = fileURLToPath(new URL('../../../shared/data/mnist/', import.meta.url));
 const there = existsSync(folder);
 if (!there) console.warn(`skipped: the MNIST files are not at ${folder}`);
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { runCli } from '../../src/cli/commands.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
 /** TypeScript here, JavaScript where it was packed. */
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const module = join(root, 'test', 'aot', `perceptron.${extension}`);

@@ -60,7 +60,7 @@ describe('readIdx', () => {
   });
 
   test('MNIST’s own files read', async (context) => {
-    const folder = new URL('../../../shared/data/mnist', import.meta.url);
+    const folder = new URL('../../../shared/data/mnist/', import.meta.url);
     if (!existsSync(folder)) context.skip('the MNIST files are not on this machine');
     const read = async (name: string) => readIdx(await gunzip(readFileSync(new URL(name, folder))));
     const images = await read('t10k-images-idx3-ubyte.gz');

@@ -18,7 +18,7 @@ import {
 import { sizeOf, stridesOf } from '../../src/ir/shape.ts';
 import { failure, hostTensor, refusesEveryPrefix, survivesDamage } from './format.ts';
 
-const folder = new URL('../fixtures/npy', import.meta.url);
+const folder = new URL('../fixtures/npy/', import.meta.url);
 const fixture = (name: string): Uint8Array => readFileSync(new URL(`${name}.npy`, folder));
 const fixtures = readdirSync(folder).map((file) => file.replace('.npy', ''));
 const ofNumpy = dtypes.filter((dtype) => dtype !== 'bf16');

@@ -12,7 +12,7 @@ import { joinDeclarations } from '../../scripts/slim/declarations.ts';
 import { publicTypes } from '../../scripts/slim/slim.ts';
 import manifest from '../../package.json' with { type: 'json' };
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 let folder: string;
 

@@ -6,7 +6,7 @@ import { dirname, join, posix, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of the package. */
-export const root: string = fileURLToPath(new URL('../..', import.meta.url));
+export const root: string = fileURLToPath(new URL('../../', import.meta.url));
 
 /** How one file names another. */
 export interface Import {

@@ -278,7 +278,7 @@ function chosenArchs(values: OptionValues, targets: readonly BundleTarget[]): re
 
 /** The code that runs bundles for these targets, as `npm run build` made it. */
 async function bundleRuntimeFor(targets: readonly BundleTarget[]): Promise<BundleRuntime> {
-  const folders = ['../../bundle-runtimes/', '../../../dist/bundle-runtimes'].map(
+  const folders = ['../../bundle-runtimes/', '../../../dist/bundle-runtimes/'].map(
     (path) => new URL(path, import.meta.url),
   );
   const folder = folders.find((url) => existsSync(url));

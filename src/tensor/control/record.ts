@@ -39,7 +39,7 @@ export function valuesOf(op: string, what: string, tree: unknown): Values {
 }
 
 /** What one iteration gives: the next carries and slices, from those of the last and where it stands. */
-export type Iteration = (
+export type IterationBody = (
   index: Tensor,
   carry: unknown,
   slice: unknown,
@@ -49,7 +49,7 @@ export interface LoopRequest {
   readonly op: string;
   readonly init: unknown;
   readonly slices: unknown;
-  readonly iteration: Iteration;
+  readonly iteration: IterationBody;
   readonly form: LoopForm;
   /** What is added to the counter. */
   readonly first: number;

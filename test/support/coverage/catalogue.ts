@@ -431,7 +431,7 @@ const services = [
     '28.24',
     'debug printing, access from many places',
     'tensor/show.test.ts: that is looked at records, compiles, uploads and reads nothing',
-    'tensor/show.test.ts: that is pending, disposed, failed or a stand-in says so, and what asks for gradients does',
+    'tensor/show.test.ts: that is pending, disposed, failed or a tracer says so, and what asks for gradients does',
   ),
   service(
     '28.25',

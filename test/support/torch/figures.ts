@@ -63,7 +63,7 @@ interface StoredCase {
   readonly grads?: readonly (StoredTensor | null)[];
 }
 
-const folder = new URL('../../fixtures/torch', import.meta.url);
+const folder = new URL('../../fixtures/torch/', import.meta.url);
 
 /** Names of the families that hold cases, sorted. */
 export function torchFamilies(): string[] {

@@ -56,7 +56,7 @@ describe('one compiled function', () => {
       dims: [[seq]],
     });
     expect(() => f(floats(5))).toThrow(
-      'loop: scan, foriLoop and recurrent layers make a fixed number of turns, and here it is a size (seq)',
+      'loop: scan, foriLoop and recurrent layers make a fixed number of iterations, and here it is a size (seq)',
     );
   });
 
