@@ -14,6 +14,8 @@ import { filesUnder, readText, root, sources } from './source.ts';
 
 const readme = readText('README.md');
 const architecture = readText('ARCHITECTURE.md');
+/** The pages of the design, which say in detail what that page maps. */
+const design = filesUnder('docs/design', '.md');
 const documents = [
   'README.md',
   'ARCHITECTURE.md',
@@ -199,9 +201,20 @@ function sinterCells(markdown: string): string[] {
   });
 }
 
-describe('ARCHITECTURE.md', () => {
-  test('names source files that exist', () => {
-    const named = [...architecture.matchAll(/[\w/{},.*-]+\.ts\b/g)].flatMap(([path]) => alternatives(path));
+describe('ARCHITECTURE.md and docs/design', () => {
+  test('are short: a map of at most 14,000 bytes, and pages of at most 8,200', () => {
+    expect(Buffer.byteLength(architecture)).toBeLessThanOrEqual(14_000);
+    const long = design.filter((path) => Buffer.byteLength(readText(path)) > 8200);
+    expect(long).toEqual([]);
+  });
+
+  test('every page of the design is on the map', () => {
+    expect(design.filter((path) => !architecture.includes(`](${path})`))).toEqual([]);
+  });
+
+  test('name source files that exist', () => {
+    const texts = [architecture, ...['CONTRIBUTING.md', ...design].map(readText)].join('\n');
+    const named = [...texts.matchAll(/[\w/{},.*-]+\.ts\b/g)].flatMap(([path]) => alternatives(path));
     expect(named.length).toBeGreaterThan(50);
     const known = [
       ...sources.keys(),

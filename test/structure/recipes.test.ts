@@ -1,4 +1,4 @@
-// The recipes of ARCHITECTURE.md, followed in a copy of the checkout: an op, a rule, a pass and a target are added in as many places
+// The recipes of CONTRIBUTING.md, followed in a copy of the checkout: an op, a rule, a pass and a target are added in as many places
 // as the recipe says, a place that is left out is asked for by the type checker or by the test that is named here, and what was added
 // works.
 
@@ -21,7 +21,7 @@ const without = (places: readonly Place[], name: string): Place[] =>
 /** Places are files: what imports a row is no place of its own. */
 const count = (places: readonly Place[]): number => new Set(places.map(({ file }) => file)).size;
 const recipe = (name: string): string =>
-  readText('ARCHITECTURE.md')
+  readText('CONTRIBUTING.md')
     .split('\n\n')
     .find((text) => text.startsWith(`**${name}`))!;
 /** The file that each message of the type checker is of. */

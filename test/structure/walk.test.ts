@@ -1,4 +1,4 @@
-// The walk of ARCHITECTURE.md from `x.matmul(w).add(b).relu()` to a dispatched kernel is what happens: the program runs under V8's
+// The walk of docs/design/walk.md from `x.matmul(w).add(b).relu()` to a dispatched kernel is what happens: the program runs under V8's
 // debugger, and each line's function must be entered in this order, called by the function that the line stands under, with no function
 // of ours between the two that has a name.
 
@@ -10,7 +10,7 @@ import type { Hop, Sight } from './walk/tracer.ts';
 
 /** The lines of the walk: a name, indented below its caller's, and its file; lines without a file are the program's. */
 function walk(): Hop[] {
-  const text = readText('ARCHITECTURE.md').split('## The walk')[1]!.split('```')[1]!;
+  const text = readText('docs/design/walk.md').split('```')[1]!;
   const hops: Hop[] = [];
   const above: { readonly depth: number; readonly place: number }[] = [];
   for (const line of text.split('\n')) {

@@ -1,5 +1,5 @@
 // What the recipes are tried on: an elementwise op, a rewrite rule, a pass and a target, each as the places where its recipe in
-// ARCHITECTURE.md says that something must be written.
+// CONTRIBUTING.md says that something must be written.
 
 import type { Place } from './checkout.ts';
 
@@ -134,7 +134,7 @@ export function toyDouble(graph: Graph): Graph {
   },
   {
     what: 'row of the document',
-    file: 'ARCHITECTURE.md',
+    file: 'docs/design/passes.md',
     at: { before: '| `shareSubexpressions` |' },
     text: '| `toyDouble` | `ir/passes/toy.ts` | no product with 2 |\n',
   },
