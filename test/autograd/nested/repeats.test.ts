@@ -127,7 +127,8 @@ describe.each(Object.entries({ ...writes, ...reads, ...spread }))('%s', (name, c
   test('derivatives forwards and backwards are each other’s transposes', () => {
     const random = randomNumbers(seed);
     let compared = 0;
-    for (let round = 0; round < 2; round++) {
+    // Random points without ties may still lie too close for differences: then others are drawn.
+    for (let round = 0; round < 2 || (compared === 0 && round < 12); round++) {
       const make = round === 0 ? point : apart;
       const sample: Sample = {
         name,

@@ -27,6 +27,9 @@ const takesPower = arg.takes<typeof matrixPower>(['x', aTensor], ['the exponent'
  * @example
  * const a = sn.tensor([[4, 2], [2, 3]]);
  * sn.matrixPower(a, 3);
+ * @example <caption>inverse</caption>
+ * const a = sn.tensor([[4, 2], [2, 3]]);
+ * sn.matrixPower(a, -1);
  */
 export function matrixPower(x: Tensor, n: number): Tensor {
   takesPower('matrixPower', x, n);
