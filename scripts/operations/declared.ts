@@ -20,8 +20,19 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** The folder of operations. */
 const folder = 'src/tensor/ops';
 
-/** Namespaces that have a folder of their own: what is exported there is in the namespace. */
-const namespaces: readonly string[] = ['distributions', 'fft', 'linalg', 'masked', 'sparse', 'special'];
+/**
+ * The namespaces, and what they hold, in words. What a folder of the name of one exports is in it.
+ */
+export const namespaces: Readonly<Record<string, string>> = {
+  distributions:
+    'Distributions: each is made of its parameters, and has `sample`, `rsample`, `logProb`, `mean`, `variance`.',
+  fft: 'Fourier transforms, as in torch.fft.',
+  linalg: 'Linear algebra, as in torch.linalg.',
+  masked: 'Operations over the elements where a mask is true, as in torch.masked.',
+  sparse: 'Sparse matrices of compressed rows, compressed columns, or places one by one.',
+  sparse24: 'Matrices with two elements in each group of four.',
+  special: 'Special functions, as in torch.special.',
+};
 
 type Statement = ParseResult['program']['body'][number];
 type Exported = Extract<Statement, { type: 'ExportNamedDeclaration' }>;
@@ -154,7 +165,7 @@ function read(path: string): OperationFile {
   const [inner = ''] = path.slice(folder.length + 1).split('/');
   const operations = [...found].map(([own, { start, declarations }]): Operation => {
     const { meaning, tags, examples } = commentOf(commentBefore(text, start), `${path}: ${own}`);
-    const usual = namespaces.includes(inner) ? `${inner}.${own}` : own;
+    const usual = Object.hasOwn(namespaces, inner) ? `${inner}.${own}` : own;
     const names = tags.get('names')?.split(/,\s*/) ?? (tags.has('internal') ? [] : [usual]);
     const method = tags.get('method');
     return {

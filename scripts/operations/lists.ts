@@ -4,7 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { operationFiles, operations, type Operation, type OperationFile } from './declared.ts';
+import { namespaces, operationFiles, operations, type Operation, type OperationFile } from './declared.ts';
 import { families } from './families.ts';
 import { methodsOf } from './methods.ts';
 
@@ -12,18 +12,6 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = 'src/operations';
 
 const made = 'Made by `npm run operations` of the comments in src/tensor/ops.';
-
-/** What the namespaces hold, in words. */
-export const namespaces: Readonly<Record<string, string>> = {
-  distributions:
-    'Distributions: each is made of its parameters, and has `sample`, `rsample`, `logProb`, `mean`, `variance`.',
-  fft: 'Fourier transforms, as in torch.fft.',
-  linalg: 'Linear algebra, as in torch.linalg.',
-  masked: 'Operations over the elements where a mask is true, as in torch.masked.',
-  sparse: 'Sparse matrices of compressed rows, compressed columns, or places one by one.',
-  sparse24: 'Matrices with two elements in each group of four.',
-  special: 'Special functions, as in torch.special.',
-};
 
 /** The name of a public name within the namespace: `svd` of `linalg.svd`; undefined where it is not there. */
 function inside(space: string, name: string): string | undefined {
@@ -50,8 +38,11 @@ function exported(space: string, { path, operations: all }: OperationFile): stri
   return `export {\n  ${[...values!, ...types!].join(',\n  ')},\n} from '${from}';`;
 }
 
+/** The files of a family. */
+type FamilyFiles = readonly [title: string, files: readonly OperationFile[]];
+
 /** The files of each family; a file that no family names is an error. */
-function byFamily(): (readonly [title: string, files: readonly OperationFile[]])[] {
+function byFamily(): FamilyFiles[] {
   const files = new Map(operationFiles().map((file) => [file.path, file]));
   const listed = families.map(({ title, files: names }) => {
     const own = names.map((name) => {
@@ -69,8 +60,8 @@ function byFamily(): (readonly [title: string, files: readonly OperationFile[]])
   return listed;
 }
 
-function listOf(space: string): string {
-  const sections = byFamily().flatMap(([title, files]) => {
+function listOf(space: string, all: readonly FamilyFiles[]): string {
+  const sections = all.flatMap(([title, files]) => {
     const lists = files.map((file) => exported(space, file)).filter((text) => text !== '');
     return lists.length === 0 ? [] : [`// ${title}\n${lists.join('\n')}`];
   });
@@ -100,9 +91,12 @@ function checkNames(all: readonly Operation[]): void {
 /** The lists by path, unformatted. */
 export function operationLists(): Map<string, string> {
   checkNames(operations());
-  const spaces = Object.keys(namespaces).map((space) => [`${folder}/${space}.ts`, listOf(space)] as const);
+  const all = byFamily();
+  const spaces = Object.keys(namespaces).map(
+    (space) => [`${folder}/${space}.ts`, listOf(space, all)] as const,
+  );
   return new Map([
-    [`${folder}/index.ts`, listOf('')],
+    [`${folder}/index.ts`, listOf('', all)],
     ...spaces,
     [`${folder}/methods.ts`, methodsOf(operationFiles(), folder)],
   ]);

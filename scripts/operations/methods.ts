@@ -104,11 +104,14 @@ function signatureOf(
   };
 }
 
-/** Finds a type by its name in a file of operations or what it imports, as the file and the name there. */
-type Finder = (file: OperationFile, name: string) => { readonly path: string; readonly name: string };
+/** Where a type is declared, and its name there. */
+interface Origin {
+  readonly path: string;
+  readonly name: string;
+}
 
-/** Where types of these names come from; throws for those that are neither exported nor imported. */
-const originOf: Finder = (file, name) => {
+/** Where a type that a file names comes from; throws where it is neither exported nor imported there. */
+function originOf(file: OperationFile, name: string): Origin {
   for (const statement of file.body) {
     if (statement.type !== 'ImportDeclaration') continue;
     for (const specifier of statement.specifiers) {
@@ -120,7 +123,7 @@ const originOf: Finder = (file, name) => {
   }
   if (file.operations.some(({ own }) => own === name)) return { path: file.path, name };
   throw new Error(`${file.path}: the type ${name} of a method must be exported`);
-};
+}
 
 /** The names of types in a piece of syntax. */
 function namesIn(node: unknown, found: Set<string> = new Set()): Set<string> {
@@ -214,7 +217,7 @@ function methodType(
 export function methodsOf(all: readonly OperationFile[], folder: string): string {
   const files = new Map(all.map((file) => [file.path, file]));
   const values = new Map<string, string[]>();
-  const types = new Map<string, { readonly path: string; readonly name: string }>([
+  const types = new Map<string, Origin>([
     ['DType', { path: 'src/ir/dtype.ts', name: 'DType' }],
     ['Unknown', { path: 'src/tensor/inferred.ts', name: 'Unknown' }],
   ]);

@@ -8,7 +8,7 @@
 //
 //   what is recorded         handle/recorded.ts
 //   the random generator     generator.ts           the device and its queue    storage/device.ts
-//   compiled structures      evaluate/cache.ts       programs for many sizes     sizes/pending.ts
+//   compiled structures      evaluate/cache.ts      programs for many sizes     sizes/pending.ts
 //   values given up          handle/memory.ts       checks of elements          debug.ts
 //   the profile being taken  report/spans.ts        anomaly detection           anomaly/trail.ts
 //   who hears of compilations                                                   report/compiles.ts

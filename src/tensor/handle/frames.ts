@@ -5,8 +5,6 @@
 import type { Handle } from './handle.ts';
 import { recorded, type OuterCall } from './recorded.ts';
 
-export type { OuterCall } from './recorded.ts';
-
 /** The outermost call; undefined outside of layers. */
 export function outerCall(): OuterCall | undefined {
   return recorded().outerCall;
