@@ -1,6 +1,6 @@
-// Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/ops.md with docs/ops/,
-// in docs/pytorch.md the list of methods, what the examples of README.md and of the guides print, the budget table of docs/kernels.md, and
-// README.md's table of other libraries. A test compares them with what the code says now.
+// Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/names.md,
+// docs/ops.md with docs/ops/, in docs/pytorch.md the list of methods, what the examples of README.md and of the guides print, the
+// budget table of docs/kernels.md, and README.md's table of other libraries. A test compares them with what the code says now.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ import { operations } from './operations/declared.ts';
 import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
 import { operationPages } from './operations/pages.ts';
+import { namesPage } from './operations/peers.ts';
 
 /** The pages whose programs are run, besides README.md. */
 export const guides = [
@@ -74,6 +75,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   mkdirSync(place('docs/ops'), { recursive: true });
   for (const [path, text] of await operationPages()) writeFileSync(place(path), text);
+  writeFileSync(place('docs/names.md'), namesPage());
   const migration = readFileSync(place('docs/pytorch.md'), 'utf8');
   writeFileSync(place('docs/pytorch.md'), withSection(migration, 'methods', methodNames()));
   const kernels = readFileSync(place('docs/kernels.md'), 'utf8');

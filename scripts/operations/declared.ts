@@ -7,6 +7,7 @@
 //   @internal            it has no public name
 //   @method [name]       it is a method of tensors too, called on the first operand
 //   @getter name         it is a property of tensors
+//   @torch a, b; @jax a  its names in those libraries, or `none`, where they do not follow the rule of peers.ts
 //   @family Title        its family in the documents, where that is not the family of its file
 //   @example             lines `const x = …;` and a call; all but the first of several have a <caption>
 
@@ -58,6 +59,11 @@ export interface Operation {
   readonly method: string | undefined;
   readonly getter: string | undefined;
   readonly family: string | undefined;
+  /** Its names in other libraries, where the comment says them; none where it has none there. */
+  readonly peers: {
+    readonly torch: readonly string[] | undefined;
+    readonly jax: readonly string[] | undefined;
+  };
   /** The comment without its tags. */
   readonly meaning: string;
   readonly examples: readonly Example[];
@@ -116,7 +122,7 @@ function commentOf(lines: readonly string[], where: string): Comment {
   };
   for (const line of lines) {
     const tag =
-      /^(?<before>.*?)\s*@(?<name>names|internal|method|getter|family|example)\b\s*(?<value>.*)$/.exec(
+      /^(?<before>.*?)\s*@(?<name>names|internal|method|getter|family|torch|jax|example)\b\s*(?<value>.*)$/.exec(
         line,
       )?.groups;
     if (tag === undefined) {
@@ -168,6 +174,8 @@ function read(path: string): OperationFile {
     const usual = Object.hasOwn(namespaces, inner) ? `${inner}.${own}` : own;
     const names = tags.get('names')?.split(/,\s*/) ?? (tags.has('internal') ? [] : [usual]);
     const method = tags.get('method');
+    const listed = (tag: string): readonly string[] | undefined =>
+      tags.get(tag) === 'none' ? [] : tags.get(tag)?.split(/,\s*/);
     return {
       path,
       own,
@@ -176,6 +184,7 @@ function read(path: string): OperationFile {
       method: method === '' ? own : method,
       getter: tags.get('getter'),
       family: tags.get('family'),
+      peers: { torch: listed('torch')?.map((name) => name.replace(/^torch\./, '')), jax: listed('jax') },
       meaning,
       examples,
       declarations,

@@ -18,6 +18,8 @@ import { dtypesOf, outcomeOf } from '../../test/support/coverage/cells.ts';
 import { catalogue } from '../../test/support/coverage/catalogue.ts';
 import { lacking, refusedIn } from '../../test/support/coverage/refusals.ts';
 import { calledNames } from '../api.ts';
+import { operations as declared } from './declared.ts';
+import { namesIn, peers } from './peers.ts';
 import { rowFamilies, type Row, type RowFamily } from './rows.ts';
 
 const columns = 136;
@@ -158,6 +160,16 @@ const anchor = (text: string): string =>
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-');
 
+/** What an operation is called elsewhere: `PyTorch: torch.add`. */
+function elsewhere(name: string): string[] {
+  const own = declared().find(({ names }) => names.includes(name));
+  if (own === undefined) return [];
+  return peers.flatMap((peer) => {
+    const names = namesIn(peer, own).map((each) => `\`${peer.prefix}${each}\``);
+    return names.length === 0 ? [] : [`${peer.title}: ${names.join(', ')}`];
+  });
+}
+
 async function operation(
   name: string,
   rows: readonly Row[],
@@ -182,6 +194,7 @@ async function operation(
       ...lists,
       first!.gradient ? `gradient: ${refusedIn('differentiated', name) ?? 'yes'}` : 'gradient: none',
       ...(!isMethod && name in sn.Tensor.prototype ? ['a method too'] : []),
+      ...elsewhere(name),
       ...(onnx === undefined ? [] : [`ONNX: refused, ${onnx}`]),
     ].join(' · '),
   );

@@ -250,6 +250,7 @@ export {
   std,
   sum,
   varMean,
+  variance as var,
   type MeanOptions,
   type SumOptions,
   type VarOptions,
@@ -514,6 +515,7 @@ export { type LossOptions, type Reduction } from '../tensor/ops/loss-reduction.t
 // Views and movement
 export {
   broadcastTo,
+  clone,
   expand,
   expandAs,
   flatten,

@@ -155,6 +155,7 @@ const takesBce = arg.takes<typeof bceLoss>(
  * −target·log x − (1 − target)·log(1 − x) for probabilities x and targets in [0, 1]; logarithms are
  * not below −100.
  *
+ * @torch torch.nn.functional.binary_cross_entropy
  * @example
  * const p = sn.tensor([0.25, 0.5]);
  * const t = sn.tensor([0, 1]);
@@ -203,6 +204,7 @@ const takesBceWithLogits = arg.takes<typeof bceWithLogits>(
 /**
  * `bceLoss` of sigmoid(x), from the logits x and stable for all of them.
  *
+ * @torch torch.nn.functional.binary_cross_entropy_with_logits
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const q = sn.tensor([[0.5, 0.25, 0.25], [0, 1, 0]]);

@@ -29,6 +29,7 @@ const takesParts = arg.takes<typeof complex>(['the real part', anOperand], ['the
 /**
  * re + im·i: c128 of f64, c64 of all others.
  *
+ * @jax lax.complex
  * @example
  * const re = sn.tensor([1, 2]);
  * const im = sn.tensor([0.5, -1]);
@@ -93,6 +94,7 @@ export function imag(x: Tensor): Tensor {
  * The complex conjugate; a real tensor itself.
  *
  * @method
+ * @jax jnp.conj, jnp.conjugate
  * @example
  * const z = sn.complex(sn.tensor([[1, 2], [3, 4]]), sn.tensor([[0, -1], [2, 1]]));
  * sn.conj(z);
@@ -189,6 +191,7 @@ export function sgn(x: Tensor): Tensor {
  * Whether the dtype is complex.
  *
  * @family Comparisons, booleans, bits and casts
+ * @jax jnp.iscomplexobj
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.isComplex(x);

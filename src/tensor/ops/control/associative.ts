@@ -35,6 +35,8 @@ const takesAssociativeScan = arg.takes<
  * takes two trees like `xs`, of as many elements each along the axis, and combines them element by
  * element; it must be associative, and is called some 2·log₂ n times. Throws E_SHAPE where leaves
  * differ in length, or `fn` gives other shapes.
+ *
+ * @jax lax.associative_scan
  */
 export function associativeScan<T>(
   fn: (before: T, after: T) => T,

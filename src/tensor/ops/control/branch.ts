@@ -176,6 +176,8 @@ const takesCond = arg.takes<
  * same shapes and dtypes; operands are trees of tensors, and what else is used inside is taken along.
  * A boolean of JavaScript is decided at once. Throws E_SHAPE, E_DTYPE or E_VALUE where branches
  * differ.
+ *
+ * @jax lax.cond
  */
 export function cond<const O extends readonly unknown[], R>(
   predicate: Tensor | boolean,
@@ -226,6 +228,8 @@ const takesSwitch = arg.takes<
  * What the branch of this number gives of the operands, as `cond` has it: only that one runs. An
  * index, an integer tensor of rank 0, that is too low chooses the first branch, one that is too high
  * the last.
+ *
+ * @jax lax.switch
  */
 export function switchCase<const O extends readonly unknown[], R>(
   index: Tensor | number,
@@ -274,6 +278,8 @@ const mostTurns = 2 ** 31 - 1;
  * device computes, and the host reads one boolean an iteration. It is differentiated forwards (`jvp`);
  * backwards it is an error, E_GRAD, for what the iterations need would have no bound. Throws E_SHAPE or
  * E_DTYPE where an iteration hands on another type of carry.
+ *
+ * @jax lax.while_loop
  */
 export function whileLoop<C>(
   condition: (carry: WithTensors<C>) => Tensor,

@@ -83,6 +83,8 @@ const takesScan = arg.takes<(fn: unknown, init: unknown, xs?: unknown, options?:
  * and slices are trees of tensors; with no `xs` there are `length` iterations. `fn` is recorded once, and
  * must not read data, draw random numbers or assign to tensors. Throws E_SHAPE or E_DTYPE where a
  * iteration hands on another type of carry.
+ *
+ * @jax lax.scan
  */
 export function scan<C, X, Y>(
   fn: (carry: WithTensors<C>, x: WithTensors<X>, index: Tensor<'i32'>) => readonly [carry: unknown, y: Y],
@@ -127,6 +129,8 @@ const takesFori = arg.takes<
 /**
  * Calls `fn(i, carry)` for i from `lower` up to, but not including, `upper`, and hands on the carry
  * that it returns; gives the last one. Carries are trees of tensors of one type in every iteration.
+ *
+ * @jax lax.fori_loop
  */
 export function foriLoop<C>(
   lower: number,
@@ -156,6 +160,8 @@ const takesMap = arg.takes<(fn: unknown, xs: unknown) => unknown>(
 /**
  * What `fn` gives for each slice of `xs` along axis 0, stacked: one slice after the other, so that
  * no more memory is needed than one takes. (Operations on whole tensors are faster where they fit.)
+ *
+ * @jax lax.map
  */
 export function map<X, Y>(fn: (x: WithTensors<X>, index: Tensor<'i32'>) => Y, xs: X): WithTensors<Y> {
   takesMap('map', fn, xs);

@@ -76,6 +76,7 @@ const takesTensor = arg.takes<(data: NestedData | HostArray, options?: TensorOpt
  * brought into it (floats round, integers truncate and saturate). Typed arrays for c64 and c128 hold
  * real and imaginary parts by turns, as `data()` gives them.
  *
+ * @jax jnp.array
  * @example
  * sn.tensor([1, 0, 1], { dtype: 'f32' });
  */

@@ -20,6 +20,8 @@ const FOLDING = 0x4000_0000;
 /**
  * The key (u32, [2]) of a seed, an integer modulo 2⁶⁴: draws by it are those of a generator that
  * `manualSeed` has just given the seed.
+ *
+ * @jax jax.random.key
  */
 export function key(seed: number | bigint): Tensor<'u32'> {
   if (typeof seed !== 'bigint' && !Number.isSafeInteger(seed))
@@ -38,7 +40,11 @@ const takesSplitKey = arg.takes<typeof splitKey>(
   ['the count', arg.optional(arg.count(1))],
 );
 
-/** `count` new keys (u32, [count, 2]), independent of each other and of what the key itself draws. */
+/**
+ * `count` new keys (u32, [count, 2]), independent of each other and of what the key itself draws.
+ *
+ * @jax jax.random.split
+ */
 export function splitKey(key: Tensor, count = 2): Tensor<'u32'> {
   takesSplitKey('splitKey', key, count);
   checkKey('splitKey', key);
@@ -60,6 +66,8 @@ const takesFoldIn = arg.takes<typeof foldIn>(
 /**
  * The new key of a key and a number: of a step, of a layer. The number is an integer in [0, 2³²), or
  * an integer tensor of one element, which is taken modulo 2³².
+ *
+ * @jax jax.random.fold_in
  */
 export function foldIn(key: Tensor, number: number | Tensor): Tensor<'u32'> {
   takesFoldIn('foldIn', key, number);

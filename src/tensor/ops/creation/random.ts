@@ -46,6 +46,7 @@ const takesRand = arg.takes<typeof rand>(
 /**
  * Uniform in [0, 1).
  *
+ * @jax jax.random.uniform
  * @example
  * sn.rand([3], { dtype: 'f32' });
  */
@@ -62,6 +63,7 @@ export function rand<T extends DType = 'f32'>(
 /**
  * Normal with mean 0 and variance 1.
  *
+ * @jax jax.random.normal
  * @example
  * sn.randn([3], { dtype: 'f32' });
  */
@@ -127,6 +129,7 @@ const takesUniform = arg.takes<typeof uniform>(
 /**
  * Uniform in [low, high).
  *
+ * @jax jax.random.uniform
  * @example
  * sn.uniform([3], { dtype: 'f32' });
  */
@@ -161,6 +164,7 @@ const takesNormal = arg.takes<typeof normal>(
 /**
  * Normal with the given mean and standard deviation (0 and 1 by default).
  *
+ * @jax jax.random.normal
  * @example
  * sn.normal([3], { dtype: 'f32' });
  */
@@ -191,6 +195,7 @@ const takesRandint = arg.takes<typeof randint>(
  * Whole numbers in [low, high), i32 by default: the upper half of word · (high − low), as Lemire
  * (2019).
  *
+ * @jax jax.random.randint
  * @example
  * sn.randint(0, 2, [3], { dtype: 'f32' });
  */
@@ -225,6 +230,7 @@ const takesRandperm = arg.takes<typeof randperm>(
 /**
  * 0 … n−1 in random order (i32): a sort of as many random words.
  *
+ * @jax jax.random.permutation
  * @example
  * sn.randperm(4);
  */
@@ -243,6 +249,7 @@ const takesBernoulli = arg.takes<typeof bernoulli>(
 /**
  * 1 with the probability that the element gives, else 0.
  *
+ * @jax jax.random.bernoulli
  * @example
  * const p = sn.tensor([0.25, 0.5, 0.75]);
  * sn.bernoulli(p);
@@ -333,6 +340,7 @@ const takesMultinomial = arg.takes<typeof multinomial>(
  * replacement a draw is where the running sum of weights passes a uniform number; without, the
  * largest of log weight + Gumbel noise win.
  *
+ * @jax jax.random.choice
  * @example
  * const p = sn.tensor([0.25, 0.5, 0.75]);
  * sn.multinomial(p, 2);

@@ -257,6 +257,7 @@ export function gelu<D extends DType>(x: Tensor<D>, options: GeluOptions = {}): 
  * x·σ(x).
  *
  * @method
+ * @jax jax.nn.silu, jax.nn.swish
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.silu(x);
@@ -324,6 +325,7 @@ export function softplus<D extends DType>(x: Tensor<D>, options: SoftplusOptions
 /**
  * x / (1 + |x|).
  *
+ * @jax jax.nn.soft_sign
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.softsign(x);
@@ -353,6 +355,7 @@ const takesEnds = arg.takes<typeof hardtanh>(
  * x limited to [low, high], −1 and 1 by default; the derivative at both ends is 0. Integers stay
  * integers, and so do their limits.
  *
+ * @jax jax.nn.hard_tanh
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.hardtanh(x);
@@ -372,6 +375,7 @@ function hardGate(b: GraphBuilder, x: Node): Node {
 /**
  * x / 6 + ½, limited to [0, 1].
  *
+ * @jax jax.nn.hard_sigmoid
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.hardsigmoid(x);
@@ -381,6 +385,7 @@ export const hardsigmoid: FloatUnary = realFormula('hardsigmoid', hardGate);
 /**
  * x·hardsigmoid(x).
  *
+ * @jax jax.nn.hard_swish, jax.nn.hard_silu
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.hardswish(x);

@@ -62,6 +62,7 @@ export function add<X extends TensorLike, Y extends TensorLike>(
  * x − alpha·y.
  *
  * @method
+ * @jax jnp.subtract
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -109,6 +110,7 @@ function scaledSum(op: string, x: TensorLike, y: TensorLike, alpha: number): Ten
  * x · y.
  *
  * @method
+ * @jax jnp.multiply
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -138,6 +140,7 @@ const takesDiv = arg.takes<typeof div>(
  * x / y; integers divide as f32 unless `rounding` is given.
  *
  * @method
+ * @jax jnp.divide
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -177,6 +180,7 @@ export function floorDivide<X extends TensorLike, Y extends TensorLike>(x: X, y:
  * x − y·⌊x / y⌋: the result has the divisor's sign, −7 by 2 leaves 1.
  *
  * @method
+ * @jax jnp.remainder, jnp.mod
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -251,6 +255,7 @@ export const minimum: Binary = pairwise('minimum', 'min', 'and');
  * The angle of the point (x: `x`, y: `y`) in (−π, π], argument order as atan2(y, x).
  *
  * @method
+ * @jax jnp.atan2, jnp.arctan2
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -265,6 +270,7 @@ export function atan2<X extends TensorLike, Y extends TensorLike>(y: Y, x: X): T
  * become products, roots.
  *
  * @method
+ * @jax jnp.pow, jnp.power
  * @example
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
  * sn.pow(y, 2);

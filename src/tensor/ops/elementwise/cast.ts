@@ -14,6 +14,8 @@ import { apply, show } from '../operand.ts';
  * x with elements of `dtype`; x itself if it has that already.
  *
  * @method
+ * @torch torch.Tensor.to
+ * @jax jnp.astype, lax.convert_element_type
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.cast(x, 'f16');
@@ -92,6 +94,7 @@ type Conversion<T extends DType> = (x: Tensor) => Tensor<T>;
  * x in f32.
  *
  * @method
+ * @torch torch.Tensor.float
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.toFloat(x);
@@ -101,6 +104,7 @@ export const toFloat: Conversion<'f32'> = (x) => converted('toFloat', x, 'f32');
  * x in f16.
  *
  * @method
+ * @torch torch.Tensor.half
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.toHalf(x);
@@ -110,6 +114,7 @@ export const toHalf: Conversion<'f16'> = (x) => converted('toHalf', x, 'f16');
  * x in i32.
  *
  * @method
+ * @torch torch.Tensor.int
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.toInt(x);
@@ -119,6 +124,7 @@ export const toInt: Conversion<'i32'> = (x) => converted('toInt', x, 'i32');
  * x ≠ 0.
  *
  * @method
+ * @torch torch.Tensor.bool
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.toBool(x);
@@ -128,6 +134,8 @@ export const toBool: Conversion<'bool'> = (x) => converted('toBool', x, 'bool');
 /**
  * The same bits read as another dtype of the same width.
  *
+ * @torch torch.Tensor.view
+ * @jax lax.bitcast_convert_type
  * @example
  * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
  * sn.bitcast(i, 'f32');

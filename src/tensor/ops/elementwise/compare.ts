@@ -38,6 +38,7 @@ function comparison(name: string, op: 'eq' | 'ne' | 'lt' | 'le', swap = false): 
  * x = y.
  *
  * @method
+ * @jax jnp.equal
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -48,6 +49,7 @@ export const eq: Comparison = comparison('eq', 'eq');
  * x ≠ y.
  *
  * @method
+ * @jax jnp.not_equal
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -61,6 +63,7 @@ export const ne: Comparison = comparison('ne', 'ne');
  * x < y.
  *
  * @method
+ * @jax jnp.less
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -71,6 +74,7 @@ export const lt: Comparison = comparison('lt', 'lt');
  * x ≤ y.
  *
  * @method
+ * @jax jnp.less_equal
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -81,6 +85,7 @@ export const le: Comparison = comparison('le', 'le');
  * x > y.
  *
  * @method
+ * @jax jnp.greater
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -91,6 +96,7 @@ export const gt: Comparison = comparison('gt', 'lt', true);
  * x ≥ y.
  *
  * @method
+ * @jax jnp.greater_equal
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * const y = sn.tensor([[2, 3, 1], [1, 5, 4]]);
@@ -234,6 +240,7 @@ export const bitwiseXor: Binary = bitwise('bitwiseXor', 'xor', true);
  * x·2^y, low bits kept; 0 when y is negative or not less than the width.
  *
  * @method
+ * @jax jnp.bitwise_left_shift, jnp.left_shift
  * @example
  * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
  * const j = sn.tensor([3, 1, 2], { dtype: 'i32' });
@@ -244,6 +251,7 @@ export const bitwiseLeftShift: Binary = bitwise('bitwiseLeftShift', 'shl', false
  * Shifts right, keeping the sign; an out-of-range count leaves −1 or 0.
  *
  * @method
+ * @jax jnp.bitwise_right_shift, jnp.right_shift
  * @example
  * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
  * const j = sn.tensor([3, 1, 2], { dtype: 'i32' });
@@ -255,6 +263,7 @@ export const bitwiseRightShift: Binary = bitwise('bitwiseRightShift', 'shr', fal
  * All bits flipped; on bool, logical not.
  *
  * @method
+ * @jax jnp.bitwise_not, jnp.bitwise_invert, jnp.invert
  * @example
  * const i = sn.tensor([6, 3, 1], { dtype: 'i32' });
  * sn.bitwiseNot(i);

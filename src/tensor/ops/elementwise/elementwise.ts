@@ -86,6 +86,7 @@ function numeric(op: 'neg' | 'abs' | 'sign', name: string): Unary {
  *
  * @method
  * @family Arithmetic
+ * @jax jnp.negative
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.neg(x);
@@ -96,6 +97,7 @@ export const neg: Unary = numeric('neg', 'neg');
  *
  * @method
  * @family Arithmetic
+ * @jax jnp.abs, jnp.absolute
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.abs(x);
@@ -149,6 +151,7 @@ const takesRound = arg.takes<typeof round>(
  * @names round, special.round
  * @method
  * @family Arithmetic
+ * @jax jnp.round, jnp.around, jnp.rint
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.round(x);
@@ -278,6 +281,7 @@ export const tan: FloatUnary = primitive('tan');
  * Inverse sine, in [−π/2, π/2].
  *
  * @method
+ * @jax jnp.asin, jnp.arcsin
  * @example
  * const u = sn.tensor([0.1, 0.5, 0.9]);
  * sn.asin(u);
@@ -287,6 +291,7 @@ export const asin: FloatUnary = primitive('asin');
  * Inverse cosine, in [0, π].
  *
  * @method
+ * @jax jnp.acos, jnp.arccos
  * @example
  * const u = sn.tensor([0.1, 0.5, 0.9]);
  * sn.acos(u);
@@ -296,6 +301,7 @@ export const acos: FloatUnary = primitive('acos');
  * Inverse tangent, in (−π/2, π/2).
  *
  * @method
+ * @jax jnp.atan, jnp.arctan
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.atan(x);
@@ -351,6 +357,7 @@ export const sqrt: FloatUnary = primitive('sqrt');
  * 1 / √x.
  *
  * @method
+ * @jax lax.rsqrt
  * @example
  * const v = sn.tensor([1, 1.5, 4]);
  * sn.rsqrt(v);
@@ -388,6 +395,7 @@ const HUGE = 1e9;
 /**
  * Inverse hyperbolic sine: odd, log1p(a + a²/(1 + √(1+a²))) for a = |x|.
  *
+ * @jax jnp.asinh, jnp.arcsinh
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.asinh(x);
@@ -406,6 +414,7 @@ export const asinh: FloatUnary = floatFormula('asinh', (b, x) => {
 /**
  * Inverse hyperbolic cosine: log1p(t + √t·√(t+2)) for t = x − 1; NaN below 1.
  *
+ * @jax jnp.acosh, jnp.arccosh
  * @example
  * const v = sn.tensor([1, 1.5, 4]);
  * sn.acosh(v);
@@ -432,6 +441,7 @@ const acoshRule: CustomRule = (b, [x], _value, g) => {
 /**
  * Inverse hyperbolic tangent: (log1p(x) − log1p(−x)) / 2.
  *
+ * @jax jnp.atanh, jnp.arctanh
  * @example
  * const u = sn.tensor([0.1, 0.5, 0.9]);
  * sn.atanh(u);
@@ -479,6 +489,7 @@ export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Te
  *
  * @method
  * @family Arithmetic
+ * @jax jnp.clip, lax.clamp
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.clamp(x, 0, 2);

@@ -9,6 +9,7 @@ import { apply, floatFormula, show, takesOne, type FloatUnary } from '../operand
 /**
  * Degrees as radians.
  *
+ * @jax jnp.deg2rad, jnp.radians
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.deg2rad(x);
@@ -17,6 +18,7 @@ export const deg2rad: FloatUnary = floatFormula('deg2rad', (b, x) => mul(b, x, M
 /**
  * Radians as degrees.
  *
+ * @jax jnp.rad2deg, jnp.degrees
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.rad2deg(x);

@@ -34,6 +34,7 @@ const takesConvolve = arg.takes<typeof convolve>(
 /**
  * Σⱼ xⱼ·yₖ₋ⱼ along one axis or several, by transforms.
  *
+ * @jax jnp.convolve, jax.scipy.signal.fftconvolve
  * @example
  * const v = sn.tensor([1, 2, 3, 4]);
  * const k = sn.tensor([1, 0, -1]);
@@ -47,6 +48,7 @@ export function convolve(x: Tensor, y: Tensor, options: ConvolveOptions = {}): T
 /**
  * Σⱼ xⱼ·ȳⱼ₋ₖ along one axis or several: a convolution with y turned around, and conjugated.
  *
+ * @jax jnp.correlate
  * @example
  * const v = sn.tensor([1, 2, 3, 4]);
  * const k = sn.tensor([1, 0, -1]);

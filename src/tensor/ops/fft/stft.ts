@@ -97,6 +97,7 @@ const framesNorm = (options: FrameOptions): { readonly norm: FftNorm } => ({
  * Spectra of the frames of a signal [.., time]: c64[.., frequency, frame].
  *
  * @names stft
+ * @jax jax.scipy.signal.stft
  * @example
  * const v = sn.tensor([1, 2, 3, 4]);
  * const signal = sn.linspace(0, 1.75, 8);
@@ -147,6 +148,7 @@ const takesIstft = arg.takes<typeof istft>(
  * its squares. Where no window reaches, the result is not a number.
  *
  * @names istft
+ * @jax jax.scipy.signal.istft
  * @example
  * const v = sn.tensor([1, 2, 3, 4]);
  * const signal = sn.linspace(0, 1.75, 8);

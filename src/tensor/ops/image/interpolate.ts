@@ -226,6 +226,7 @@ function axesOf(op: string, x: Tensor, options: InterpolateOptions): Axis[] {
 /**
  * [N, C, S…] with its spatial axes resized, to a size or by a factor.
  *
+ * @jax jax.image.resize
  * @example
  * const channels = sn.linspace(0, 15, 16).reshape([1, 4, 2, 2]);
  * sn.interpolate(channels, { size: [3, 3], mode: 'linear' });

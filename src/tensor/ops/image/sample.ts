@@ -188,6 +188,7 @@ const takesAffineGrid = arg.takes<typeof affineGrid>(
  * The grid of places that affine maps theta [N,axes,axes+1] send an output of `size` [N,C,S…] to:
  * [N,S…,axes], for `gridSample`.
  *
+ * @torch torch.nn.functional.affine_grid, torch.affine_grid_generator
  * @example
  * const theta = sn.tensor([[[1, 0, 0.5], [0, 1, 0]]]);
  * sn.affineGrid(theta, [1, 1, 2, 2]);

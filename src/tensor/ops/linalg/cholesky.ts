@@ -71,6 +71,7 @@ const takesCholesky = arg.takes<typeof cholesky>(
  * lower triangle alone is read. Where it is not positive definite the next read fails with E_VALUE.
  *
  * @names cholesky, linalg.cholesky
+ * @jax jnp.linalg.cholesky
  * @example
  * const a = sn.tensor([[4, 2], [2, 3]]);
  * sn.cholesky(a);
@@ -127,6 +128,7 @@ const takesSolve = arg.takes<typeof choleskySolve>(
  * X of A·X = B from the triangle that `cholesky` gave for A.
  *
  * @names choleskySolve, linalg.choleskySolve
+ * @jax jax.scipy.linalg.cho_solve
  * @example
  * const b = sn.tensor([[2], [1]]);
  * const l = sn.tensor([[2, 0], [1, 1]]);

@@ -18,6 +18,7 @@ const takesOne = arg.takes<(x: Tensor) => Tensor>(['x', aTensor]);
  * The determinant of each matrix; 0 where it is singular, with the adjugate as derivative.
  *
  * @names det, linalg.det
+ * @jax jnp.linalg.det
  * @example
  * const a = sn.tensor([[4, 2], [2, 3]]);
  * sn.det(a);

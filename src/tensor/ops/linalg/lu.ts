@@ -50,6 +50,7 @@ function factored(x: Tensor): [factors: Tensor, pivots: Tensor, info: Tensor] {
  * L below the diagonal (its own is ones) and U of P·L·U = A in one matrix, and i32 pivots, counted
  * from 1: row i was exchanged with row pivots[i], one after the other.
  *
+ * @torch torch.linalg.lu_factor, torch.lu
  * @example
  * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
  * sn.linalg.luFactor(x);
@@ -175,6 +176,7 @@ const takesSolve = arg.takes<typeof luSolve>(
 /**
  * X of A·X = B from what `luFactor` gave for A.
  *
+ * @torch torch.linalg.lu_solve, torch.lu_solve
  * @example
  * const r = sn.tensor([[2, 1], [0, 3]]);
  * const b = sn.tensor([[2], [1]]);

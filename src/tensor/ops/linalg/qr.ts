@@ -43,6 +43,7 @@ const takesQr = arg.takes<typeof qr>(
  * may have either sign. The complete Q of a tall matrix has no derivative (E_GRAD).
  *
  * @names qr, linalg.qr
+ * @jax jnp.linalg.qr
  * @example
  * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
  * sn.qr(x);
@@ -114,6 +115,7 @@ const takesProduct = arg.takes<typeof householderProduct>(['the reflectors', aTe
 /**
  * The first n columns of the product H₁·H₂⋯ of the reflections below the diagonal of an m×n matrix.
  *
+ * @jax lax.linalg.householder_product
  * @example
  * const tau = sn.tensor([1.2, 1]);
  * const h = sn.tensor([[1, 2], [0.5, 1], [0.5, 2]]);
@@ -127,6 +129,7 @@ export function householderProduct(x: Tensor, tau: Tensor): Tensor {
  * `linalg.householderProduct`, under LAPACK's name.
  *
  * @names orgqr
+ * @jax lax.linalg.householder_product
  * @example
  * const tau = sn.tensor([1.2, 1]);
  * const h = sn.tensor([[1, 2], [0.5, 1], [0.5, 2]]);

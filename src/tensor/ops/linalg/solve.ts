@@ -132,6 +132,7 @@ export function inv(x: Tensor): Tensor {
  * A⁻¹: `linalg.inv`.
  *
  * @names inverse
+ * @jax jnp.linalg.inv
  * @example
  * const a = sn.tensor([[4, 2], [2, 3]]);
  * sn.inverse(a);
@@ -241,6 +242,7 @@ const takesOld = arg.takes<typeof triangularSolve>(
  * X of A·X = B, and A: what `solveTriangular` does, with PyTorch's older arguments.
  *
  * @names triangularSolve, linalg.triangularSolve
+ * @jax jax.scipy.linalg.solve_triangular
  * @example
  * const b = sn.tensor([[2], [1]]);
  * const l = sn.tensor([[2, 0], [1, 1]]);

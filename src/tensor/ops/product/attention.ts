@@ -55,6 +55,7 @@ const takesScaledDotProductAttention = arg.takes<typeof scaledDotProductAttentio
  * softmax(q·kᵀ·scale)·v for q [.., Sq, d], k [.., Sk, d], v [.., Sk, dv]; leading axes broadcast. A
  * query that may see no key gives zeros, with gradient zero.
  *
+ * @jax jax.nn.dot_product_attention
  * @example
  * const q = sn.tensor([[1, 0], [0.5, 2]]);
  * const k = sn.tensor([[1, 1], [0, 2], [3, 0]]);

@@ -187,6 +187,7 @@ const takesConv1d = arg.takes<typeof conv1d>(
 /**
  * x [N,C,L], weight [O, C/groups, K], bias [O].
  *
+ * @jax lax.conv_general_dilated
  * @example
  * const line = sn.tensor([[[1, 3, 2, 4]]]);
  * const k1 = sn.tensor([[[1, -1]]]);
@@ -205,6 +206,7 @@ export function conv1d<A extends DType, B extends DType>(
 /**
  * x [N,C,H,W], weight [O, C/groups, KH, KW], bias [O].
  *
+ * @jax lax.conv_general_dilated
  * @example
  * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
  * const k2 = sn.tensor([[[[1, 0], [0, -1]]]]);
@@ -226,6 +228,7 @@ export function conv2d<A extends DType, B extends DType>(
 /**
  * x [N,C,D,H,W], weight [O, C/groups, KD, KH, KW], bias [O].
  *
+ * @jax lax.conv_general_dilated
  * @example
  * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
  * const k3 = sn.ones([1, 1, 2, 2, 2]);
@@ -303,6 +306,7 @@ const takesConvTranspose1d = arg.takes<typeof convTranspose1d>(
 /**
  * x [N,C,L], weight [C, O/groups, K], bias [O].
  *
+ * @jax lax.conv_transpose
  * @example
  * const line = sn.tensor([[[1, 3, 2, 4]]]);
  * const k1 = sn.tensor([[[1, -1]]]);
@@ -321,6 +325,7 @@ export function convTranspose1d<A extends DType, B extends DType>(
 /**
  * x [N,C,H,W], weight [C, O/groups, KH, KW], bias [O].
  *
+ * @jax lax.conv_transpose
  * @example
  * const k2 = sn.tensor([[[[1, 0], [0, -1]]]]);
  * sn.convTranspose2d(k2, k2);
@@ -338,6 +343,7 @@ export function convTranspose2d<A extends DType, B extends DType>(
 /**
  * x [N,C,D,H,W], weight [C, O/groups, KD, KH, KW], bias [O].
  *
+ * @jax lax.conv_transpose
  * @example
  * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
  * const k3 = sn.ones([1, 1, 2, 2, 2]);

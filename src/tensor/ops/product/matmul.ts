@@ -106,6 +106,7 @@ export function dot<X extends Tensor, Y extends Tensor>(
  * [M, K] by [K, N].
  *
  * @method
+ * @jax jnp.matmul
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const y = sn.tensor([[1, 0], [2, 1], [0, 3]]);
@@ -126,6 +127,7 @@ export function mm<X extends Tensor, Y extends Tensor>(
  * [M, K] by [K].
  *
  * @method
+ * @jax jnp.matvec
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const v = sn.tensor([1, 2, 3]);
@@ -146,6 +148,7 @@ export function mv<X extends Tensor, Y extends Tensor>(
  * [B, M, K] by [B, K, N].
  *
  * @method
+ * @jax jnp.matmul, lax.batch_matmul
  * @example
  * const bx = sn.linspace(0, 5, 6).reshape([1, 2, 3]);
  * const by = sn.ones([1, 3, 2]);

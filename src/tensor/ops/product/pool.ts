@@ -98,6 +98,7 @@ const takesMaxPool1d = arg.takes<typeof maxPool1d>(
 /**
  * The largest element of each window of the last axis; NaN wins, padding never.
  *
+ * @jax lax.reduce_window
  * @example
  * const line = sn.tensor([[[1, 3, 2, 4]]]);
  * sn.maxPool1d(line, 2);
@@ -114,6 +115,7 @@ export function maxPool1d<D extends DType>(
 /**
  * The largest element of each window of the last two axes; NaN wins, padding never.
  *
+ * @jax lax.reduce_window
  * @example
  * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
  * sn.maxPool2d(image, 2);
@@ -130,6 +132,7 @@ export function maxPool2d<D extends DType>(
 /**
  * The largest element of each window of the last three axes; NaN wins, padding never.
  *
+ * @jax lax.reduce_window
  * @example
  * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
  * sn.maxPool3d(volume, 2);
@@ -263,6 +266,7 @@ const takesAvgPool1d = arg.takes<typeof avgPool1d>(
 /**
  * The mean of each window of the last axis; of integers without fractions.
  *
+ * @jax lax.reduce_window
  * @example
  * const line = sn.tensor([[[1, 3, 2, 4]]]);
  * sn.avgPool1d(line, 2);
@@ -279,6 +283,7 @@ export function avgPool1d<D extends DType>(
 /**
  * The mean of each window of the last two axes; of integers without fractions.
  *
+ * @jax lax.reduce_window
  * @example
  * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
  * sn.avgPool2d(image, 2);
@@ -295,6 +300,7 @@ export function avgPool2d<D extends DType>(
 /**
  * The mean of each window of the last three axes; of integers without fractions.
  *
+ * @jax lax.reduce_window
  * @example
  * const volume = sn.linspace(0, 7, 8).reshape([1, 1, 2, 2, 2]);
  * sn.avgPool3d(volume, 2);

@@ -76,6 +76,7 @@ const takesTrapezoid = arg.takes<typeof trapezoid>(
 /**
  * The area below values along an axis, by the trapezoidal rule.
  *
+ * @torch torch.trapezoid, torch.trapz
  * @example
  * const v = sn.tensor([1, 2, 4, 3]);
  * sn.trapezoid(v);

@@ -277,6 +277,7 @@ const takesMaxWithIndices = arg.takes<typeof maxWithIndices>(
  * to those places.
  *
  * @method
+ * @torch torch.max
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.maxWithIndices(x, 1);
@@ -295,6 +296,7 @@ export function maxWithIndices<D extends DType>(
  * to those places.
  *
  * @method
+ * @torch torch.min
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.minWithIndices(x, 1);

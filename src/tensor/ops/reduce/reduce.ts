@@ -215,11 +215,11 @@ const takesVariance = arg.takes<typeof variance>(
 /**
  * Variance; unbiased unless `correction: 0`.
  *
- * @internal
+ * @names var
  * @method var
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
- * x.var(1);
+ * sn.var(x, 1);
  */
 export function variance(x: Tensor, axes?: Axes, options: VarOptions = {}): Tensor {
   takesVariance('var', x, axes, options);

@@ -57,6 +57,7 @@ const takesCumsum = arg.takes<typeof cumsum>(
  * Running sum.
  *
  * @method
+ * @jax jnp.cumsum, jnp.cumulative_sum
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.cumsum(x, 1);
@@ -74,6 +75,7 @@ export function cumsum<D extends DType, T extends DType = Summed<D>>(
  * Running product.
  *
  * @method
+ * @jax jnp.cumprod, jnp.cumulative_prod
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.cumprod(x, 1);
@@ -114,6 +116,7 @@ const takesCummax = arg.takes<typeof cummax>(['the operand', aTensor], ['axis', 
 /**
  * Running maximum and its i32 places (the latest of equals).
  *
+ * @jax lax.cummax
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.cummax(x, 1);
@@ -129,6 +132,7 @@ export function cummax<D extends DType>(
 /**
  * Running minimum and its i32 places (the latest of equals).
  *
+ * @jax lax.cummin
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.cummin(x, 1);
@@ -144,6 +148,7 @@ export function cummin<D extends DType>(
 /**
  * log of the running sum of eˣ, without overflow.
  *
+ * @jax lax.cumlogsumexp
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.logcumsumexp(x, 1);

@@ -73,6 +73,7 @@ const takesMsort = arg.takes<typeof msort>(['the operand', aTensor]);
 /**
  * The elements along the first axis in ascending order.
  *
+ * @jax jnp.sort
  * @example
  * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
  * sn.msort(x);
@@ -100,6 +101,7 @@ const takesTopk = arg.takes<typeof topk>(
  * The k largest (or smallest) elements along an axis, best first, and their i32 positions.
  *
  * @method
+ * @jax lax.top_k, jnp.top_k
  * @example
  * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
  * sn.topk(x, 2, 1);
@@ -202,6 +204,7 @@ export interface BucketizeOptions {
 /**
  * `searchsorted` with one line of boundaries, and the values first.
  *
+ * @jax jnp.searchsorted
  * @example
  * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
  * const sorted = sn.tensor([1, 2, 4]);

@@ -94,6 +94,7 @@ const takesEqual = arg.takes<typeof equal>(['x', aTensor], ['y', aTensor]);
  * Whether two tensors have one shape and the same elements: one bool.
  *
  * @family Comparisons, booleans, bits and casts
+ * @jax jnp.array_equal
  * @example
  * const a = sn.tensor([1, 2, 3]);
  * const b = sn.tensor([1, 2, 4]);

@@ -113,6 +113,7 @@ const takesDynamicSlice = arg.takes<typeof dynamicSlice>(
  * from the end below 0, and is then moved into [0, size of x − size], so that the slice lies inside.
  * Throws E_SHAPE where a size exceeds x's, or starts are not one an axis.
  *
+ * @jax lax.dynamic_slice
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });
@@ -148,6 +149,7 @@ const takesDynamicUpdateSlice = arg.takes<typeof dynamicUpdateSlice>(
  * Where x is donated to a compiled function and one axis moves, x itself is written. Throws E_DTYPE,
  * and E_SHAPE where the update does not fit or starts are not one an axis.
  *
+ * @jax lax.dynamic_update_slice
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });

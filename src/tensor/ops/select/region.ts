@@ -105,6 +105,7 @@ const takesSliceScatter = arg.takes<typeof sliceScatter>(
 /**
  * A copy of x with the source in place of `slice(x, axis, start, stop, step)`.
  *
+ * @jax lax.dynamic_update_slice_in_dim
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const column = sn.tensor([[7], [8]]);
@@ -194,6 +195,7 @@ const takesSliceWrite = arg.takes<typeof sliceWrite>(
  * A copy of x with the source from `start` of an axis on, all of it inside: what a cache of keys and
  * values does at each step. Donated to a compiled function, x itself is written.
  *
+ * @jax lax.dynamic_update_slice_in_dim
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const column = sn.tensor([[7], [8]]);

@@ -100,6 +100,7 @@ function writeByMask(op: string, mode: ScatterMode, x: Tensor, mask: Tensor, val
  * of an integer tensor that leave their axis are not written. The value is of x's dtype, or a number.
  *
  * @method
+ * @jax jax.Array.at
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });
@@ -117,6 +118,7 @@ export function setAt<D extends DType>(
  * As `setAt`, adding to what is there: of several values for one place all are added.
  *
  * @method
+ * @jax jax.Array.at
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });
@@ -134,6 +136,7 @@ export function addAt<D extends DType>(
 /**
  * As `addAt`, multiplying.
  *
+ * @jax jax.Array.at
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.mulAt(x, [1], 2);
@@ -149,6 +152,7 @@ export function mulAt<D extends DType>(
 /**
  * As `addAt`, keeping the least.
  *
+ * @jax jax.Array.at
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });
@@ -166,6 +170,7 @@ export function minAt<D extends DType>(
 /**
  * As `addAt`, keeping the greatest.
  *
+ * @jax jax.Array.at
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });

@@ -152,6 +152,7 @@ const takesRnnCell = arg.takes<typeof rnnCell>(
 /**
  * tanh(x·Wᵀ + b + h·Uᵀ + c): the next state of a plain recurrent cell (Elman, 1990).
  *
+ * @torch torch.rnn_tanh_cell
  * @example
  * const x = sn.tensor([[1, -1]]);
  * const h = sn.tensor([[0.5]]);

@@ -31,6 +31,7 @@ const takesGather = arg.takes<typeof gather>(['x', aTensor], ['axis', arg.inside
  * out[i,j,k] = x[i, index[i,j,k], k] for axis 1.
  *
  * @method
+ * @jax jnp.take_along_axis
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });
@@ -102,6 +103,7 @@ export function selectRows(b: GraphBuilder, x: Node, index: Node, axis: number):
  * The listed positions of an axis: out[o, i, j] = x[o, index[i], j].
  *
  * @method
+ * @jax jnp.take
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });
@@ -150,6 +152,7 @@ const takesTakeAlongDim = arg.takes<typeof takeAlongDim>(
 /**
  * As `takeAlongAxis`; without an axis from all elements in C-order (torch.take_along_dim).
  *
+ * @jax jnp.take_along_axis
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const places = sn.tensor([[0, 2], [1, 1]], { dtype: 'i32' });

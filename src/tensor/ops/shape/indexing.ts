@@ -106,6 +106,7 @@ const takesSlice = arg.takes<typeof slice>(
  * The range of one axis.
  *
  * @method
+ * @jax lax.slice_in_dim
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.slice(x, 1, 2, 0, -1);
@@ -153,6 +154,7 @@ export function checkStart(op: string, x: Tensor, axis: number, start: Tensor, l
  * `length` elements of an axis from `start`; all of them must be there.
  *
  * @method
+ * @jax lax.dynamic_slice_in_dim
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.narrow(x, 1, 1, 2);
@@ -193,6 +195,7 @@ const takesSelect = arg.takes<typeof select>(
  * One position of an axis; the axis vanishes.
  *
  * @method
+ * @jax lax.index_in_dim
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.select(x, 1, 2);
@@ -307,6 +310,7 @@ function positions(
  * Elements, slices and gathers of x, one entry per axis; see `Index`.
  *
  * @method
+ * @jax jax.Array.at
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.at(x, [0, -1], 1);

@@ -22,6 +22,7 @@ const takesCat = arg.takes<typeof cat>(['tensors', someTensors], ['axis', arg.in
 /**
  * Joined along an axis they have; all other sizes agree, dtypes promote.
  *
+ * @jax jnp.concatenate, jnp.concat
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const y = sn.tensor([[7, 8, 9], [0, 1, 2]]);
@@ -92,6 +93,8 @@ const takesSplit = arg.takes<typeof split>(['x', aTensor], ['sizes', arg.inside(
  * sizes.
  *
  * @method
+ * @jax none
+ * @torch torch.split, torch.split_with_sizes
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.split(x, [1, 2], 1);
@@ -142,6 +145,7 @@ const takesChunk = arg.takes<typeof chunk>(
  * At most `chunks` parts of equal size (the last may be smaller).
  *
  * @method
+ * @jax jnp.array_split
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.chunk(x, 2, 1);
@@ -158,6 +162,7 @@ const takesUnbind = arg.takes<typeof unbind>(['x', aTensor], ['axis', arg.inside
  * The slices along an axis, without that axis.
  *
  * @method
+ * @jax jnp.unstack
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.unbind(x);
@@ -206,6 +211,7 @@ const takesRepeatInterleave = arg.takes<
  *
  * @method
  * @family Views and movement
+ * @jax jnp.repeat
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * sn.repeatInterleave(v, 2);

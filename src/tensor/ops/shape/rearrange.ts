@@ -279,6 +279,7 @@ const takesRepeat = arg.takes<typeof repeat>(
  * The whole tensor `repeats[axis]` times along each axis, or, with a pattern, as `rearrange` with
  * the names that are only on the right repeated: `repeat(x, 'h w -> h w c', { c: 3 })`.
  *
+ * @jax jnp.tile
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * sn.repeat(v, [2, 1]);

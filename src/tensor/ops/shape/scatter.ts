@@ -409,6 +409,7 @@ const takesSegmentSum = arg.takes<typeof segmentSum>(
  * Sums of the rows of each segment: row `e` of the source counts to segment `ids[e]`; empty
  * segments are 0.
  *
+ * @jax jax.ops.segment_sum
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const i = sn.tensor([1, 0], { dtype: 'i32' });

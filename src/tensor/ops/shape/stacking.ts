@@ -24,6 +24,8 @@ const takesList = arg.takes<(tensors: readonly Tensor[]) => unknown>(['tensors',
  * x with at least one axis: a number becomes a vector of it.
  *
  * @family Views and movement
+ * @torch torch.atleast_1d
+ * @jax jnp.atleast_1d
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * sn.atleast1d(v);
@@ -37,6 +39,8 @@ export function atleast1d<D extends DType>(x: Tensor<D>): Tensor<D> {
  * x with at least two axes: a vector becomes a row.
  *
  * @family Views and movement
+ * @torch torch.atleast_2d
+ * @jax jnp.atleast_2d
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * sn.atleast2d(v);
@@ -50,6 +54,8 @@ export function atleast2d<D extends DType>(x: Tensor<D>): Tensor<D> {
  * x with at least three axes: a vector becomes [1, n, 1], a matrix [m, n, 1].
  *
  * @family Views and movement
+ * @torch torch.atleast_3d
+ * @jax jnp.atleast_3d
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * sn.atleast3d(v);
@@ -143,6 +149,7 @@ const takesTensorSplit = arg.takes<typeof tensorSplit>(
  * `parts` parts along an axis, the first ones longer by one where they cannot be equal; or the
  * parts between the listed places, which count from the end where negative.
  *
+ * @jax jnp.array_split
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.tensorSplit(x, 2, 1);
@@ -231,6 +238,7 @@ export function dsplit(x: Tensor, parts: number | readonly number[]): Tensor[] {
 /**
  * One matrix with the given ones along its diagonal, 0 elsewhere; vectors are rows.
  *
+ * @jax jax.scipy.linalg.block_diag
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const v = sn.tensor([1, 2, 3]);
@@ -260,6 +268,7 @@ export function blockDiag(tensors: readonly Tensor[]): Tensor {
 /**
  * All tensors, repeated to the shape that they broadcast to.
  *
+ * @jax jnp.broadcast_arrays
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const v = sn.tensor([1, 2, 3]);

@@ -76,6 +76,7 @@ const takesMovedim = arg.takes<typeof movedim>(['x', aTensor], ['from', arg.insi
 /**
  * PyTorch's first name for `moveaxis`.
  *
+ * @jax jnp.moveaxis
  * @example
  * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
  * sn.movedim(cube, 0, 2);
@@ -127,6 +128,7 @@ const takesReshapeAs = arg.takes<typeof reshapeAs>(['x', aTensor], ['the other',
 /**
  * x in the shape of another tensor of as many elements.
  *
+ * @jax jnp.reshape
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * const row = sn.tensor([[1, 2, 3]]);

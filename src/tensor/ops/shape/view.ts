@@ -32,11 +32,11 @@ function resolve(op: string, given: readonly number[], size: number, seen: strin
 /**
  * The same value as a tensor of its own: what is assigned to one does not change the other.
  *
- * @internal
  * @method
+ * @jax jnp.copy
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
- * x.clone();
+ * sn.clone(x);
  */
 export function clone<D extends DType>(x: Tensor<D>): Tensor<D> {
   takesOne('clone', x);
@@ -63,6 +63,7 @@ export function reshape<D extends DType>(x: Tensor<D>, shape: readonly number[])
  * PyTorch's other name for `reshape`.
  *
  * @method
+ * @jax jnp.reshape
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.view(x, [3, 2]);
@@ -95,6 +96,7 @@ const takesFlatten = arg.takes<typeof flatten>(['x', aTensor], ['from', arg.insi
  * Axes `from` to `to` (both included; all by default) made one.
  *
  * @method
+ * @jax jnp.ravel
  * @example
  * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
  * sn.flatten(cube, 1);
@@ -141,6 +143,7 @@ const takesPermute = arg.takes<typeof permute>(['x', aTensor], ['order', arg.ins
  * Axes in another order: axis `i` of the result is axis `order[i]` of x.
  *
  * @method
+ * @jax jnp.transpose, jnp.permute_dims
  * @example
  * const cube = sn.linspace(0, 7, 8).reshape([2, 2, 2]);
  * sn.permute(cube, [2, 0, 1]);
@@ -169,6 +172,7 @@ const takesTranspose = arg.takes<typeof transpose>(
  * Two axes exchanged; the last two by default.
  *
  * @method
+ * @jax jnp.swapaxes
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.transpose(x);
@@ -186,6 +190,7 @@ export function transpose<D extends DType>(x: Tensor<D>, first = -2, second = -1
  * The transposed matrix; rank 0 and 1 stay as they are.
  *
  * @method
+ * @jax jnp.transpose, jnp.matrix_transpose
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * sn.t(x);
@@ -251,6 +256,7 @@ export function moved(
  * x repeated along axes of size 1 and new leading axes; −1 keeps a size. No element is copied.
  *
  * @method
+ * @jax jnp.broadcast_to
  * @example
  * const row = sn.tensor([[1, 2, 3]]);
  * sn.expand(row, [2, 3]);
@@ -326,6 +332,7 @@ const takesUnsqueeze = arg.takes<typeof unsqueeze>(['x', aTensor], ['axis', arg.
  * With an axis of size 1 put at place `axis` of the result.
  *
  * @method
+ * @jax jnp.expand_dims
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * sn.unsqueeze(v, 1);

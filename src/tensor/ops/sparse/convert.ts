@@ -64,6 +64,7 @@ const takesMatrix = arg.takes<(matrix: SparseMatrix) => unknown>(['the matrix', 
 /**
  * With the row and column of every element.
  *
+ * @torch torch.Tensor.to_sparse_coo
  * @example
  * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
@@ -83,6 +84,7 @@ export function toCoo(matrix: SparseMatrix): CooMatrix {
 /**
  * With compressed rows; columns ascend within a row where they did, or where columns were compressed.
  *
+ * @torch torch.Tensor.to_sparse_csr
  * @example
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
  * const rows = sn.tensor([0, 0, 1], { dtype: 'i32' });
@@ -102,6 +104,7 @@ export function toCsr(matrix: SparseMatrix): CsrMatrix {
 /**
  * With compressed columns; rows ascend within a column where they did, or where rows were compressed.
  *
+ * @torch torch.Tensor.to_sparse_csc
  * @example
  * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
@@ -160,6 +163,7 @@ export function scale<M extends SparseMatrix>(matrix: M, factor: TensorLike): M 
 /**
  * The dense matrix: 0 where no element is; those of one place add up.
  *
+ * @torch torch.Tensor.to_dense
  * @example
  * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
@@ -212,6 +216,7 @@ export type FromDense<O> = O extends { readonly size: number } ? MatrixOf<O> : P
  * compressed columns. Asynchronous unless a `size` is given: then elements beyond it are cut off,
  * and what is missing counts for nothing.
  *
+ * @torch torch.Tensor.to_sparse
  * @example
  * const dense = sn.tensor([[1, 0, 2], [0, 3, 0]]);
  * sn.sparse.fromDense(dense);
@@ -264,6 +269,7 @@ const takesCoalesce = arg.takes<(matrix: CooMatrix, options?: Sized | Unsized) =
  * The same matrix with one element a place, sorted by row and column. Asynchronous unless a `size`
  * is given: then elements that are missing are zeros behind the last row.
  *
+ * @torch torch.Tensor.coalesce
  * @example
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
  * const rows = sn.tensor([0, 0, 1], { dtype: 'i32' });

@@ -136,6 +136,7 @@ const takesParts = arg.takes<Made<SparseMatrix>>(
 /**
  * A matrix of compressed rows: pointers [rows + 1], and the column and value of each element.
  *
+ * @torch torch.sparse_csr_tensor
  * @example
  * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
@@ -153,6 +154,7 @@ export function csr(crow: Tensor, col: Tensor, values: Tensor, shape: MatrixShap
 /**
  * A matrix of compressed columns: pointers [columns + 1], and the row and value of each element.
  *
+ * @torch torch.sparse_csc_tensor
  * @example
  * const down = sn.tensor([0, 1, 2, 3], { dtype: 'i32' });
  * const below = sn.tensor([0, 1, 0], { dtype: 'i32' });
@@ -170,6 +172,7 @@ export function csc(ccol: Tensor, row: Tensor, values: Tensor, shape: MatrixShap
 /**
  * A matrix of the row, column and value of each element.
  *
+ * @torch torch.sparse_coo_tensor
  * @example
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });
  * const rows = sn.tensor([0, 0, 1], { dtype: 'i32' });

@@ -41,6 +41,7 @@ function product(op: string, matrix: SparseMatrix, dense: Tensor, width: number)
 /**
  * A sparse matrix [m, k] times a dense one [k, n].
  *
+ * @torch torch.sparse.mm
  * @example
  * const starts = sn.tensor([0, 2, 3], { dtype: 'i32' });
  * const columns = sn.tensor([0, 2, 1], { dtype: 'i32' });

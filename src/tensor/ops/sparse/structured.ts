@@ -81,6 +81,7 @@ function twoOfFour(b: GraphBuilder, groups: Node): [first: Node, second: Node] {
  * has no more than two loses nothing.
  *
  * @names sparse24.compress
+ * @torch torch.sparse.to_sparse_semi_structured
  * @example
  * const w = sn.tensor([[1, 0], [0, 2], [3, 0], [0, 4]]);
  * sn.sparse24.compress(w);

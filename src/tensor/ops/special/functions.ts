@@ -145,6 +145,7 @@ export const i1e: FloatUnary = /* @__PURE__ */ of('i1e', modified.i1e);
 /**
  * The modified Bessel function I₀, as `i0`.
  *
+ * @jax jax.scipy.special.i0
  * @example
  * const x = sn.tensor([0.5, 1.5, 4]);
  * sn.special.modifiedBesselI0(x);
@@ -153,6 +154,7 @@ export const modifiedBesselI0: FloatUnary = /* @__PURE__ */ of('modifiedBesselI0
 /**
  * The modified Bessel function I₁, as `i1`.
  *
+ * @jax jax.scipy.special.i1
  * @example
  * const x = sn.tensor([0.5, 1.5, 4]);
  * sn.special.modifiedBesselI1(x);

@@ -37,6 +37,7 @@ const takesMatrixExp = arg.takes<typeof matrixExp>(['x', aTensor]);
  * 100,000 (f32) or 49,000 (f64) gives NaN.
  *
  * @names matrixExp, linalg.matrixExp
+ * @jax jax.scipy.linalg.expm
  * @example
  * const a = sn.tensor([[4, 2], [2, 3]]);
  * sn.matrixExp(a);

@@ -196,6 +196,7 @@ const takesNorm = arg.takes<typeof norm>(
  * counts what is not 0. 'fro' is 2; 'nuc' sums the singular values of matrices, the last two axes by
  * default.
  *
+ * @jax jnp.linalg.norm
  * @example
  * const x = sn.tensor([[1, -2, 3], [0.5, 4, -1]]);
  * sn.norm(x, 2, 1);

@@ -121,6 +121,7 @@ const takesPinverse = arg.takes<typeof pinverse>(['x', aTensor], ['rcond', arg.o
 /**
  * The pseudo-inverse, by singular values above `rcond` (1e-15 by default) times the greatest.
  *
+ * @jax jnp.linalg.pinv
  * @example
  * const x = sn.tensor([[1, 2], [3, 4], [5, 6]]);
  * sn.pinverse(x);

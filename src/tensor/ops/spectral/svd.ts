@@ -78,6 +78,7 @@ const takesOldSvd = arg.takes<typeof svdOfTorch>(
  * As `linalg.svd`, but with V rather than Vᴴ, and without what whole bases need more.
  *
  * @names svd
+ * @jax jnp.linalg.svd
  * @example
  * const a = sn.tensor([[4, 2], [2, 3]]);
  * sn.svd(a);

@@ -72,6 +72,7 @@ const takesVecdot = arg.takes<typeof vecdot>(['x', aTensor], ['y', aTensor], ['a
  * Σ conj(x)·y along an axis, the last by default; the operands broadcast.
  *
  * @names linalg.vecdot
+ * @jax jnp.linalg.vecdot, jnp.vecdot
  * @example
  * const three = sn.tensor([[1, 2, 3], [4, 5, 6]]);
  * const other = sn.tensor([[1, 0, 1], [0, 1, 0]]);
@@ -108,6 +109,7 @@ const takesVander = arg.takes<typeof linalgVander>(
  * The powers 0 to n − 1 of each element, ascending along a new last axis.
  *
  * @names linalg.vander
+ * @jax jnp.vander
  * @example
  * const v = sn.tensor([1, 2, 3]);
  * sn.linalg.vander(v);

@@ -56,6 +56,7 @@ const takesHistc = arg.takes<typeof histc>(
 /**
  * How many elements fall into each of equal bins, in x's dtype; others and NaN are not counted.
  *
+ * @jax jnp.histogram
  * @example
  * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
  * sn.histc(x, { bins: 4, min: 0, max: 4 });

@@ -159,6 +159,7 @@ const takesMedianWithIndices = arg.takes<typeof medianWithIndices>(
 /**
  * The lower of the middle elements, along an axis or of all; NaN where there is one.
  *
+ * @jax none
  * @example
  * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
  * sn.median(x, 1);
@@ -171,6 +172,7 @@ export function median<D extends DType>(x: Tensor<D>, axis?: number, options: Re
 /**
  * The lower of the middle elements along an axis, and their i32 places.
  *
+ * @torch torch.median
  * @example
  * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
  * sn.medianWithIndices(x, 1);
@@ -187,6 +189,7 @@ export function medianWithIndices<D extends DType>(
 /**
  * As `median`, of the elements that are no NaN.
  *
+ * @jax none
  * @example
  * const gap = sn.tensor([[1, NaN, 3], [0.5, 4, NaN]]);
  * sn.nanmedian(gap, 1);
@@ -200,6 +203,7 @@ export function nanmedian(x: Tensor, axis?: number, options: ReduceOptions = {})
 /**
  * As `medianWithIndices`, of the elements that are no NaN.
  *
+ * @torch torch.nanmedian
  * @example
  * const gap = sn.tensor([[1, NaN, 3], [0.5, 4, NaN]]);
  * sn.nanmedianWithIndices(gap, 1);
@@ -222,6 +226,7 @@ const takesMode = arg.takes<typeof mode>(
 /**
  * The most frequent elements along an axis, the smallest of several, and where each stands last (i32).
  *
+ * @jax jax.scipy.stats.mode
  * @example
  * const x = sn.tensor([[3, 1, 2], [1, 5, 1]]);
  * sn.mode(x, 1);

@@ -61,6 +61,7 @@ const takesIm2col = arg.takes<typeof im2col>(
  * Patches of [N, C, H, W] (or [C, H, W]) as columns [N, C·kh·kw, L], L places in C-order. PyTorch
  * calls it `nn.functional.unfold`; here `unfold` is the one of tensors.
  *
+ * @torch torch.nn.functional.unfold
  * @example
  * const image = sn.linspace(0, 15, 16).reshape([1, 1, 4, 4]);
  * sn.im2col(image, 2, { stride: 2 });
@@ -92,6 +93,7 @@ const takesCol2im = arg.takes<typeof col2im>(
  * Columns [N, C·kh·kw, L] (or without N) added at the places that `im2col` took them from: an image
  * [N, C, H, W]. PyTorch calls it `nn.functional.fold`.
  *
+ * @torch torch.nn.functional.fold
  * @example
  * const columns = sn.linspace(0, 15, 16).reshape([1, 4, 4]);
  * sn.col2im(columns, 4, 2, { stride: 2 });
