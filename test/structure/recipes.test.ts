@@ -22,7 +22,7 @@ const without = (places: readonly Place[], name: string): Place[] =>
 const count = (places: readonly Place[]): number => new Set(places.map(({ file }) => file)).size;
 const recipe = (name: string): string =>
   readText('CONTRIBUTING.md')
-    .split('\n\n')
+    .split(/\n\n(?=\*\*)/)
     .find((text) => text.startsWith(`**${name}`))!;
 /** The file that each message of the type checker is of. */
 const filesOf = (errors: readonly string[]): string[] =>
