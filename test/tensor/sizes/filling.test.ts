@@ -30,7 +30,7 @@ const refusing = /^(conv|factor|fft|jacobiRows|segmentReduce): /;
 
 /** The operations that do, as docs/functions/sizes.md says. */
 const page = readFileSync(path.resolve(import.meta.dirname, '../../../docs/functions/sizes.md'), 'utf8');
-const table = /### Operations that refuse\n([^]*?)\n## /.exec(page)![1]!;
+const table = /### Operations that reject\n([^]*?)\n## /.exec(page)![1]!;
 const listed = new Set([...table.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!));
 
 /** Whether an operation cannot be one program for all sizes of an axis along which it takes them. */
