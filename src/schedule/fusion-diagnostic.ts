@@ -10,11 +10,12 @@ import { sizeOf } from '../ir/shape.ts';
 import { nodeBytes } from './cost.ts';
 import { reducedAxes } from './fusion/domain.ts';
 import { argsOf, type Expr } from './expression/expr.ts';
-import type { Kernel, KernelKind } from './kernel.ts';
+import type { Kernel, KernelKind, Write } from './kernel.ts';
 import { unpacked } from './memory/pack.ts';
 import type { FusionGroup } from './fusion/place.ts';
 import type { StorageReason, Rejection } from './fusion/rejection.ts';
 import type { KernelSchedule } from './schedule.ts';
+import type { StoragePlan } from './store/store.ts';
 import type { Target } from './target.ts';
 
 /** The iteration space of a kernel, for comparison: its kind and the extents of its axes. */
@@ -130,12 +131,8 @@ class View {
     this.schedule = schedule;
     this.target = target;
     this.outputs = new Set(graph.outputs);
-    const fusionGroupOf = new Map<Node, FusionGroup>();
-    for (const [fusionGroup, writes] of storage.fusionGroupWrites) {
-      for (const node of writes.keys()) fusionGroupOf.set(node, fusionGroup);
-    }
     this.fusionGroups = kernels.map((kernel, i) => {
-      const fusionGroup = kernel.kind === 'map' ? undefined : fusionGroupOf.get(kernel.writes[0]!.node);
+      const fusionGroup = fusionGroupOf(kernel, storage);
       if (fusionGroup !== undefined) this.kernelOfFusionGroup.set(fusionGroup, i);
       return fusionGroup;
     });
@@ -185,6 +182,18 @@ class View {
   loops(kernel: number): Loops {
     return loopsOf(this.kernels[kernel]!);
   }
+}
+
+/** The fusion group that a kernel computes: it stores a value of the group, or a part of a concatenation. */
+function fusionGroupOf({ kind, nodes, writes }: Kernel, storage: StoragePlan): FusionGroup | undefined {
+  if (kind === 'map') return undefined;
+  const [{ node, isPart }] = writes as readonly [Write, ...Write[]];
+  for (const [fusionGroup, stored] of storage.fusionGroupWrites) {
+    const parts = storage.pieces.get(fusionGroup) ?? [];
+    const isOwn = isPart === true ? parts.some((piece) => piece.whole === node) : stored.has(node);
+    if (isOwn && fusionGroup.fusionRoots.every((root) => nodes.includes(root))) return fusionGroup;
+  }
+  return undefined;
 }
 
 /** The iteration space of a kernel. */

@@ -488,6 +488,19 @@ describe('kernels that read one large value are two, because', () => {
     });
   });
 
+  test('transforms that write parts of one concatenation run in loops of their own', () => {
+    const told = tell((s) => {
+      const x = s.input([8, 2]);
+      const table = s.input([4]);
+      const [one, two] = [x, unary(s.b, 'neg', x)].map(
+        (each) => s.b.add('fft', [each, table], { axis: 0, inverse: false }) as Node,
+      );
+      return [one!, add(s.b, two!, two!)];
+    });
+    const pair = told.pairs.find(({ relation }) => relation === 'siblings');
+    expect(pair?.reasons.map(({ rule }) => rule)).toEqual(['own-loops']);
+  });
+
   test('a map that waits for a kernel is no part of one that does not', () => {
     const told = tell((s) => {
       const x = matrix(s);
