@@ -6,7 +6,7 @@ import * as sn from '../src/index.ts';
 import { topological } from '../src/ir/graph.ts';
 import { adam, type OptimizerState } from '../src/optim/index.ts';
 import { gpuTarget } from '../src/schedule/target.ts';
-import { traceFunction } from '../src/tensor/trace/trace-function.ts';
+import { traceFunction } from '../src/tensor/tracing.ts';
 import {
   decoderLoss,
   initDecoder,

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import type { Device } from '../src/runtime/device.ts';
 import { setDevice, synchronize } from '../src/index.ts';
 import { copyProgram } from '../src/tensor/evaluate/copy.ts';
-import { device as chosenDevice } from '../src/tensor/storage/device.ts';
+import { device as chosenDevice } from '../src/tensor/device.ts';
 import { fullSizes, gpuWorkloads, smallSizes, type GpuWorkload } from './gpu-workloads.ts';
 
 const help = `usage: npm run bench:gpu -- [options]

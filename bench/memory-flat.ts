@@ -5,7 +5,7 @@
 import { compile, manualSeed, setDevice, tensor, valueAndGrad, type Tensor } from '../src/index.ts';
 import { Linear, Sequential } from '../src/nn/index.ts';
 import { Adam, adam, SGD } from '../src/optim/index.ts';
-import { device } from '../src/tensor/storage/device.ts';
+import { device } from '../src/tensor/device.ts';
 import { compileCount } from '../src/tensor/evaluate/executable.ts';
 
 export const faces = ['Adam', 'SGD', 'compiled Adam'] as const;

@@ -8,7 +8,7 @@ import { counted } from './peer/counts.mjs';
 import { workloads } from './peer/workloads.mjs';
 
 const { setDevice } = await built('dist/index.js');
-const { device } = await built('dist/tensor/storage/device.js');
+const { device } = await built('dist/tensor/device.js');
 
 /** Sinter on each kind of device, by the name that the driver uses. */
 export const peers = {

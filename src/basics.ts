@@ -62,7 +62,7 @@ export type { LoweredSource, LowerOptions } from './explain/explain.ts';
 
 // Devices and memory
 export { setChecks, setDebug } from './tensor/debug.ts';
-export { close, devices, setDevice, synchronize } from './tensor/storage/device.ts';
+export { close, devices, setDevice, synchronize } from './tensor/device.ts';
 
 // Looking at what happens
 export { detectAnomaly } from './tensor/anomaly/watch.ts';
@@ -71,7 +71,7 @@ export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';
 export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
-export { setRetainedMemoryLimit } from './tensor/handle/memory.ts';
+export { setRetainedMemoryLimit } from './tensor/values.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
 
 // Errors

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { built } from './built.mjs';
 
 const { compile, synchronize, tensor } = await built('dist/index.js');
-const { device } = await built('dist/tensor/storage/device.js');
+const { device } = await built('dist/tensor/device.js');
 const { evaluate } = await built('dist/tensor/evaluate/evaluate.js');
 const { handleOf } = await built('dist/tensor/tensor.js');
 const { timedWorkloads } = await built('dist/workloads/timed/workloads.js');

@@ -18,7 +18,7 @@ import type {
 import type { HostTensor } from '../io/host.ts';
 import type { Program, ProgramKernel } from '../runtime/program.ts';
 import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/target.ts';
-import type { Handle } from '../tensor/handle/handle.ts';
+import type { Value } from '../tensor/values.ts';
 import type { ImageCompiler } from './cuda-images.ts';
 import { cudaTargetFor, usualArchs } from './cuda-target.ts';
 import type { EntryPoint, EntryResult, TracedEntry, Wire, Wiring } from './entry.ts';
@@ -39,7 +39,7 @@ export interface BundleOptions {
   /** The tree of tensors that entries take as their first argument, and return; none by default. */
   readonly state?: unknown;
   /** Names of captured tensors; by default they are numbered. */
-  readonly names?: ReadonlyMap<Handle, string>;
+  readonly names?: ReadonlyMap<Value, string>;
   /** The format of matrices that no call changes; unchanged by default. */
   readonly format?: WeightFormat;
   /** Most bytes of a file of weights; all in one by default. */

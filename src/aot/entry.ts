@@ -13,16 +13,16 @@ import type {
   ScalarSource,
   BundleTensorType,
 } from '../bundle-runtime/manifest.ts';
-import type { Handle } from '../tensor/handle/handle.ts';
-import { handleOf, Tensor } from '../tensor/tensor.ts';
-import type { ScalarOrigin } from '../tensor/trace/trace.ts';
+import { Tensor } from '../tensor/tensor.ts';
 import {
   traceFlat,
   withAllParameters,
   type Check,
   type Source,
   type Traced,
-} from '../tensor/trace/trace-function.ts';
+  type ScalarOrigin,
+} from '../tensor/tracing.ts';
+import { valueOf, type Value } from '../tensor/values.ts';
 import { unchecked } from '../tensor/debug.ts';
 import { flatten, step, type Flat } from '../tensor/tree.ts';
 import { argumentNames, outputName, placesOf, twin } from './names.ts';
@@ -127,15 +127,15 @@ export function wiredEntry({ point, flat, traced, hasState }: Recording, weights
     else if (typeof leaf === 'number') placeOfLeaf.set(i, inputs.push({ name, kind: 'number' }) - 1);
   });
   expectDistinctNames(point, 'takes', inputs);
-  const weightOf = (handle: Handle, leaf: number | undefined): number =>
+  const weightOf = (value: Value, leaf: number | undefined): number =>
     leaf === undefined
-      ? weights.captured(handle)
-      : weights.ofState(flat.paths[leaf]!.slice('[0]'.length), handle);
+      ? weights.captured(value)
+      : weights.ofState(flat.paths[leaf]!.slice('[0]'.length), value);
   const wires = traced.inputs.map(({ origin, part }): Wire => {
     if (part === 'grad') throw unsupported(point, 'reads gradients that were there before the call');
     if (origin.kind === 'captured') return { weight: weightOf(origin.handle, undefined) };
     if (!isOfState(origin.leaf)) return { argument: placeOfLeaf.get(origin.leaf)! };
-    return { weight: weightOf(handleOf(flat.leaves[origin.leaf] as Tensor), origin.leaf) };
+    return { weight: weightOf(valueOf(flat.leaves[origin.leaf] as Tensor), origin.leaf) };
   });
   const { outputs, updates } = results({ point, traced, wires, flat, hasState }, weights);
   expectDistinctNames(point, 'returns', outputs);
@@ -228,7 +228,7 @@ function results({ point, traced, wires, flat, hasState }: Recorded, weights: We
       if (leaf.kind === 'static' && !(before instanceof Tensor)) return;
       if (leaf.kind === 'static' || !(before instanceof Tensor))
         throw unsupported(point, `returns a state with ${own}, which the state it takes has not as a tensor`);
-      update(weights.ofState(own, handleOf(before)), leaf);
+      update(weights.ofState(own, valueOf(before)), leaf);
       return;
     }
     if (leaf.kind === 'static') throw unsupported(point, `returns ${String(leaf.value)}, which is no tensor`);

@@ -1,7 +1,7 @@
 // Names of the inputs and outputs of a bundle's entries: those of the function's own parameters and
 // results, where it has any.
 
-import { parameterNames } from '../tensor/trace/parameter-names.ts';
+import { parameterNames } from '../tensor/tracing.ts';
 import type { Flat, TreeStructure } from '../tensor/tree.ts';
 
 /** Where a leaf lies in a tree: positions in arrays and keys of objects, from the outside in. */

@@ -3,8 +3,7 @@
 
 import { SinterError } from '../errors.ts';
 import type { Sizes } from '../bundle-runtime/manifest.ts';
-import { readBytes } from '../tensor/evaluate/evaluate.ts';
-import type { Handle } from '../tensor/handle/handle.ts';
+import { bytesOf, type Value } from '../tensor/values.ts';
 import { Dim } from '../tensor/sizes/dim.ts';
 import { jointsOf, levelsOf, unconstrained } from '../tensor/sizes/trial-sizes.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
@@ -17,7 +16,7 @@ export interface Trial {
   readonly recording: Recording;
   /** As one that has a table of weights of its own: what has to be the same at all sizes. */
   readonly own: TracedEntry;
-  readonly handles: readonly Handle[];
+  readonly tensors: readonly Value[];
 }
 
 /** The function at these sizes. Rejects with E_UNSUPPORTED where it cannot be recorded there. */
@@ -26,7 +25,7 @@ export async function trialOf(point: OpenPoint, sizes: Sizes, state: unknown): P
   try {
     const recording = recordEntry(at, state);
     const table = new WeightTable(new Map());
-    return { sizes, recording, own: wiredEntry(recording, table), handles: table.handles };
+    return { sizes, recording, own: wiredEntry(recording, table), tensors: table.tensors };
   } catch (error) {
     if (!(error instanceof SinterError)) throw error;
     const [first, ...rest] = error.message.split('\n');
@@ -67,14 +66,14 @@ export async function rangesTold(
 }
 
 /** A tensor that a function captures and that is not the same at two sizes. */
-export async function oddWeight(one: Trial, other: Trial): Promise<Handle | undefined> {
-  for (const [i, handle] of one.handles.entries()) {
-    const twin = other.handles[i]!;
-    if (twin === handle) continue;
-    const isAlike = twin.dtype === handle.dtype && `${twin.shape}` === `${handle.shape}`;
-    const values = isAlike ? await Promise.all([readBytes(handle), readBytes(twin)]) : undefined;
+export async function oddWeight(one: Trial, other: Trial): Promise<Value | undefined> {
+  for (const [i, tensor] of one.tensors.entries()) {
+    const twin = other.tensors[i]!;
+    if (twin === tensor) continue;
+    const isAlike = twin.dtype === tensor.dtype && `${twin.shape}` === `${tensor.shape}`;
+    const values = isAlike ? await Promise.all([bytesOf(tensor), bytesOf(twin)]) : undefined;
     if (values?.[0].every((byte, k) => byte === values[1][k])) continue;
-    return handle;
+    return tensor;
   }
   return undefined;
 }

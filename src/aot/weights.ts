@@ -7,44 +7,43 @@ import { storedType } from '../ir/stored.ts';
 import { joinSafetensors, readSafetensors } from '../io/safetensors.ts';
 import type { HostTensor } from '../io/host.ts';
 import type { BundleWeight, WeightFile } from '../bundle-runtime/manifest.ts';
-import type { Handle } from '../tensor/handle/handle.ts';
-import { readBytes } from '../tensor/evaluate/evaluate.ts';
+import { bytesOf, type Value } from '../tensor/values.ts';
 import { uniqueName } from './names.ts';
 
 export class WeightTable {
-  readonly #given: ReadonlyMap<Handle, string>;
+  readonly #given: ReadonlyMap<Value, string>;
   readonly #names = new Set<string>();
   readonly #list: {
     readonly name: string;
-    readonly handle: Handle;
+    readonly tensor: Value;
     readonly isNamed: boolean;
     state: boolean;
   }[] = [];
   readonly #ofState = new Map<string, number>();
-  readonly #captured = new Map<Handle, number>();
+  readonly #captured = new Map<Value, number>();
 
   /** `names`: what captured tensors are called. */
-  constructor(names: ReadonlyMap<Handle, string>) {
+  constructor(names: ReadonlyMap<Value, string>) {
     this.#given = names;
   }
 
   /** The weight at a place of the state. */
-  ofState(path: string, handle: Handle): number {
+  ofState(path: string, tensor: Value): number {
     const known = this.#ofState.get(path);
     if (known !== undefined) return known;
-    const index = this.#add(dotted(path), handle, true);
+    const index = this.#add(dotted(path), tensor, true);
     this.#ofState.set(path, index);
     // A function that captures the tensor means the same weight.
-    if (!this.#captured.has(handle)) this.#captured.set(handle, index);
+    if (!this.#captured.has(tensor)) this.#captured.set(tensor, index);
     return index;
   }
 
-  captured(handle: Handle): number {
-    const known = this.#captured.get(handle);
+  captured(tensor: Value): number {
+    const known = this.#captured.get(tensor);
     if (known !== undefined) return known;
-    const name = this.#given.get(handle);
-    const index = this.#add(name ?? `weight${this.#list.length}`, handle, name !== undefined);
-    this.#captured.set(handle, index);
+    const name = this.#given.get(tensor);
+    const index = this.#add(name ?? `weight${this.#list.length}`, tensor, name !== undefined);
+    this.#captured.set(tensor, index);
     return index;
   }
 
@@ -54,8 +53,8 @@ export class WeightTable {
   }
 
   /** The tensors, by weight. */
-  get handles(): readonly Handle[] {
-    return this.#list.map(({ handle }) => handle);
+  get tensors(): readonly Value[] {
+    return this.#list.map(({ tensor }) => tensor);
   }
 
   /** Whether users gave its name. */
@@ -64,7 +63,7 @@ export class WeightTable {
   }
 
   get all(): readonly BundleWeight[] {
-    return this.#list.map(({ name, handle: { dtype, shape }, state }) => ({
+    return this.#list.map(({ name, tensor: { dtype, shape }, state }) => ({
       name,
       ...storedType({ dtype, shape }),
       state,
@@ -74,16 +73,16 @@ export class WeightTable {
   /** Values, by weight; computed on the current device. */
   values(): Promise<HostTensor[]> {
     return Promise.all(
-      this.#list.map(async ({ handle }) => {
-        const { dtype, shape } = handle;
-        return { dtype, shape, data: await readBytes(handle) };
+      this.#list.map(async ({ tensor }) => {
+        const { dtype, shape } = tensor;
+        return { dtype, shape, data: await bytesOf(tensor) };
       }),
     );
   }
 
-  #add(wished: string, handle: Handle, isNamed: boolean): number {
+  #add(wished: string, tensor: Value, isNamed: boolean): number {
     const name = uniqueName(wished, this.#names);
-    return this.#list.push({ name, handle, isNamed, state: false }) - 1;
+    return this.#list.push({ name, tensor, isNamed, state: false }) - 1;
   }
 }
 

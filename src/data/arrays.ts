@@ -11,7 +11,7 @@ import { tensor } from '../tensor/ops/creation/creation.ts';
 import { indexSelect } from '../tensor/ops/shape/gather.ts';
 import { select } from '../tensor/ops/shape/indexing.ts';
 import type { Known } from '../tensor/inferred.ts';
-import { fromBytes } from '../tensor/recording/record.ts';
+import { fromBytes } from '../tensor/record.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { flatten, unflatten, type Tree } from '../tensor/tree.ts';
 import { checkIndex, datasetOf, type Dataset } from './dataset.ts';

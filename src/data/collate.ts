@@ -4,7 +4,7 @@ import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { stack } from '../tensor/ops/shape/join.ts';
-import { fromBytes } from '../tensor/recording/record.ts';
+import { fromBytes } from '../tensor/record.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Collated } from './item.ts';
 import { stackItems, typedDType, type Stacked, type StackingError } from './stacking.ts';

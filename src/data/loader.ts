@@ -3,7 +3,7 @@
 
 import * as arg from '../ir/arguments.ts';
 import { TensorError } from '../errors.ts';
-import { upload } from '../tensor/upload.ts';
+import { upload } from '../tensor/values.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { collate, collated } from './collate.ts';
 import { aSource, isDataset, iterate, type Dataset, type Stream } from './dataset.ts';

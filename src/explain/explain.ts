@@ -23,14 +23,11 @@ import {
 } from '../schedule/target.ts';
 import { budgetOf } from '../tensor/compile/budget.ts';
 import { expectFunction, expectTensor } from '../tensor/expect.ts';
-import { storageOf } from '../tensor/handle/leaf.ts';
-import { canonical } from '../tensor/handle/recording.ts';
-import { graphOf, graphKeyOf } from '../tensor/evaluate/graph-key.ts';
-import { nodeOf } from '../tensor/recording/record.ts';
+import { pendingGraph } from '../tensor/values.ts';
 import { reportOf } from '../tensor/sizes/report.ts';
-import { expectedDevice } from '../tensor/storage/device.ts';
+import { expectedDevice } from '../tensor/device.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { traceFlat, type Traced } from '../tensor/trace/trace-function.ts';
+import { traceFlat, type Traced } from '../tensor/tracing.ts';
 import { flatten } from '../tensor/tree.ts';
 
 export { Explanation } from './explanation.ts';
@@ -167,12 +164,7 @@ function subjectGraph(
 ): SubjectGraph {
   if (subject instanceof Tensor) {
     expectTensor(op, 'the value', subject);
-    const leaf = (node: Node): object | undefined => {
-      const storage = storageOf(node);
-      return storage?.lost === undefined ? storage : undefined;
-    };
-    const graphKey = graphKeyOf([canonical(nodeOf(subject))], leaf);
-    return { graph: graphOf(graphKey, graphKey.outputs, () => undefined), scalars: new Set() };
+    return { graph: pendingGraph(subject), scalars: new Set() };
   }
   expectFunction(op, subject);
   const shared = reportOf(subject)?.programOf(args);

@@ -15,7 +15,7 @@ import type { NativeDevice } from '../runtime/sharing.ts';
 import { adoptGpu } from '../runtime/webgpu/open.ts';
 import { targetOf } from '../schedule/target.ts';
 import { sharingOf } from '../tensor/buffer/source.ts';
-import { device as current } from '../tensor/storage/device.ts';
+import { device as current } from '../tensor/device.ts';
 
 /** Memory that a backend gives out: what `Device.allocate` returns. */
 export type BackendBuffer = DeviceAllocation;

@@ -12,8 +12,8 @@ import { fromBuffer } from '../tensor/from-buffer.ts';
 import { wrapBuffer } from '../tensor/buffer/source.ts';
 import { asStrided } from '../tensor/ops/select/region.ts';
 import { aTensor } from '../tensor/expect.ts';
-import { fromBytes } from '../tensor/recording/record.ts';
-import { device as currentDevice } from '../tensor/storage/device.ts';
+import { fromBytes } from '../tensor/record.ts';
+import { device as currentDevice } from '../tensor/device.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { Layout } from './layout.ts';
 

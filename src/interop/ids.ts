@@ -3,9 +3,8 @@
 
 import * as arg from '../ir/arguments.ts';
 import { aTensor } from '../tensor/expect.ts';
-import { storageOf } from '../tensor/handle/leaf.ts';
-import { canonical } from '../tensor/handle/recording.ts';
-import { handleOf, type Tensor } from '../tensor/tensor.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { identityOf } from '../tensor/values.ts';
 
 declare const kind: unique symbol;
 /** A number of one kind of thing. */
@@ -58,15 +57,13 @@ const takesTensor = arg.takes<typeof storageId>(['the tensor', aTensor]);
  */
 export function storageId(tensor: Tensor): StorageId {
   takesTensor('storageId', tensor);
-  const handle = handleOf(tensor);
+  const { value, version, node, storage } = identityOf(tensor);
   // Once it is computed, another node stands for it.
-  const asked = earlier.get(handle);
-  const before = asked?.version === handle.version ? asked.id : undefined;
-  const node = canonical(handle.node);
-  const storage = handle.storage ?? storageOf(node);
+  const asked = earlier.get(value);
+  const before = asked?.version === version ? asked.id : undefined;
   const known = storage === undefined ? undefined : storages.find(storage);
   const id = known ?? storages.find(node) ?? before ?? storages.of(storage ?? node);
   storages.join(storage ?? node, id);
-  earlier.set(handle, { version: handle.version, id });
+  earlier.set(value, { version, id });
   return id;
 }

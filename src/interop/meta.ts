@@ -5,8 +5,9 @@ import * as arg from '../ir/arguments.ts';
 import { topological } from '../ir/graph.ts';
 import type { Op } from '../ir/ops.ts';
 import { aTensor } from '../tensor/expect.ts';
-import { canonical, nodeFor } from '../tensor/handle/recording.ts';
-import { handleOf, type Tensor } from '../tensor/tensor.ts';
+import { nodeOf } from '../tensor/record.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { historyOf, valueOf } from '../tensor/values.ts';
 import { Numbered, type GradId, type OpId, type ParamId } from './ids.ts';
 
 /** What a tensor knows of gradients. */
@@ -32,20 +33,19 @@ const takesMeta = arg.takes<typeof gradMeta>(['the tensor', aTensor]);
 /** What a tensor knows of gradients; equal for tensors of one value. */
 export function gradMeta(tensor: Tensor): GradMeta {
   takesMeta('gradMeta', tensor);
-  const handle = handleOf(tensor);
-  const { requiresGrad, leaf } = handle;
+  const { requiresGrad, creator } = historyOf(tensor);
   if (!requiresGrad) return { requiresGrad, isLeaf: true, retainsGrad: false };
-  const gradId = grads.of(handle);
-  if (leaf) {
-    return { requiresGrad, isLeaf: true, gradId, paramId: parameters.of(handle), retainsGrad: true };
+  const value = valueOf(tensor);
+  const gradId = grads.of(value);
+  if (creator === undefined) {
+    return { requiresGrad, isLeaf: true, gradId, paramId: parameters.of(value), retainsGrad: true };
   }
-  const node = canonical(nodeFor(handle));
   return {
     requiresGrad,
     isLeaf: false,
     gradId,
-    creator: node.op,
-    opId: node.id as OpId,
+    creator: creator.op,
+    opId: creator.id as OpId,
     retainsGrad: false,
   };
 }
@@ -55,7 +55,7 @@ const takesIncoming = arg.takes<typeof incomingGrads>(['the result', aTensor], [
 /** How many recorded operations under a result read a tensor: as many gradients come back to it. */
 export function incomingGrads(result: Tensor, tensor: Tensor): number {
   takesIncoming('incomingGrads', result, tensor);
-  const target = nodeFor(handleOf(tensor));
-  const nodes = topological([nodeFor(handleOf(result))], (node) => node === target);
+  const target = nodeOf(tensor);
+  const nodes = topological([nodeOf(result)], (node) => node === target);
   return nodes.reduce((count, node) => count + node.inputs.filter((input) => input === target).length, 0);
 }

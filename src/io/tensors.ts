@@ -6,9 +6,9 @@ import * as arg from '../ir/arguments.ts';
 import type { DType } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
 import type { Known, Told } from '../tensor/inferred.ts';
-import { fromBytes } from '../tensor/recording/record.ts';
-import { readBytes } from '../tensor/evaluate/evaluate.ts';
-import { handleOf, type Tensor } from '../tensor/tensor.ts';
+import { fromBytes } from '../tensor/record.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { bytesOf } from '../tensor/values.ts';
 import { checkHostTensor, hostTensor, type HostTensor } from './host.ts';
 import { readIdx } from './idx.ts';
 import { readNpy, writeNpy } from './npy.ts';
@@ -33,7 +33,7 @@ export function fromHostTensor<D extends DType>(tensor: HostTensor<D>): Tensor<T
 export async function toHostTensor<D extends DType>(tensor: Tensor<D>): Promise<HostTensor<Known<D>>> {
   takesTensor('toHostTensor', tensor);
   const { dtype, shape }: { dtype: Known<D>; shape: readonly number[] } = tensor;
-  return { dtype, shape, data: await readBytes(handleOf(tensor)) };
+  return { dtype, shape, data: await bytesOf(tensor) };
 }
 
 function readAlready(file: unknown): file is Safetensors {

@@ -2,7 +2,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import type { SourceInput } from '../io/source/source.ts';
-import { device, setDevice } from '../tensor/storage/device.ts';
+import { device, setDevice } from '../tensor/device.ts';
 import { Decoder, turnsOf } from './decoder/decoder.ts';
 import { loadWeights } from './decoder/weights.ts';
 import { programsOf } from './engine/programs.ts';

@@ -16,7 +16,7 @@ import { matmul } from '../tensor/ops/product/matmul.ts';
 import { argsort } from '../tensor/ops/reduce/sort.ts';
 import { reshape } from '../tensor/ops/shape/view.ts';
 import { ndtri } from '../tensor/ops/special/functions.ts';
-import { record } from '../tensor/recording/record.ts';
+import { record } from '../tensor/record.ts';
 import { binary, cast, full as fullOf } from '../ir/build.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { fansOf, initOptions, typeOf, weightShape, type InitOptions } from './init.ts';

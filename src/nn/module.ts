@@ -18,7 +18,7 @@ import {
 import type { DType, FloatDType, RealDType } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
 import type { Unknown, Weighed } from '../tensor/inferred.ts';
-import { noteChange } from '../tensor/handle/changes.ts';
+import { noteChange } from '../tensor/tracing.ts';
 import { Hooks, type ForwardHook, type ForwardPreHook } from '../tensor/layer/hooks.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { stateNames, TreeNode } from '../tensor/tree.ts';

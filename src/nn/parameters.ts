@@ -9,7 +9,8 @@ import { noGrad } from '../tensor/derivative/transform.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
-import { handleOf, type Tensor } from '../tensor/tensor.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { hostBytesOf } from '../tensor/values.ts';
 import { aModel, membersOf } from './module.ts';
 
 const takesParameter = arg.takes<typeof parameter>(['the value', aTensor]);
@@ -165,7 +166,7 @@ export function loadStateDict(
 
 /** Whether the host has the elements of both, as of a file's, and they are not the same. */
 function areKnownToDiffer(a: Tensor, b: Tensor): boolean {
-  const [left, right] = [a, b].map((tensor) => handleOf(tensor).storage?.hostBytes);
+  const [left, right] = [a, b].map(hostBytesOf);
   if (left === undefined || right === undefined || a.dtype !== b.dtype) return false;
   return left.some((byte, i) => byte !== right[i]);
 }

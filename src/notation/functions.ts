@@ -3,7 +3,7 @@
 
 import { isDType } from '../ir/dtype.ts';
 import * as ops from '../operations/index.ts';
-import { asTensor } from '../tensor/recording/record.ts';
+import { asTensor } from '../tensor/record.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import type { NotationOperator } from './syntax.ts';
 

@@ -4,7 +4,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import { anOperand } from '../tensor/expect.ts';
-import { asTensor } from '../tensor/recording/record.ts';
+import { asTensor } from '../tensor/record.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { Evaluation } from './evaluate.ts';
 import { resolve, walk, type TensorAccess, type ResolvedStatement } from './resolve.ts';

@@ -4,7 +4,7 @@
 import * as ir from '../ir/build.ts';
 import { isInteger } from '../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../ir/graph.ts';
-import { record } from '../tensor/recording/record.ts';
+import { record } from '../tensor/record.ts';
 import { at } from '../tensor/ops/shape/indexing.ts';
 import { broadcastTo } from '../tensor/ops/shape/view.ts';
 import { clamp } from '../tensor/ops/elementwise/elementwise.ts';

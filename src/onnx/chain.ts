@@ -5,7 +5,7 @@
 
 import type { HostArray } from '../ir/value.ts';
 import { compile } from '../tensor/compile/compile.ts';
-import { fromHost } from '../tensor/recording/record.ts';
+import { fromHost } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { Budget, withBudget, type Limits } from './budget.ts';
 import { withDoubles } from './element.ts';

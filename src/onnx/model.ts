@@ -5,10 +5,10 @@
 import { SinterError, TensorError } from '../errors.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
 import { packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
-import { deviceTypes } from '../tensor/capability.ts';
+import { deviceTypes } from '../tensor/device.ts';
 import { compile } from '../tensor/compile/compile.ts';
 import { dim, type DimOptions, type DimPattern } from '../tensor/sizes/dim.ts';
-import { fromBytes } from '../tensor/recording/record.ts';
+import { fromBytes } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isNarrow, withDoubles, type ElementType } from './element.ts';
 import { foreignValue, outputsNamed, plainOf, tensorsNamed } from './ports/foreign.ts';

@@ -6,7 +6,7 @@ import { SinterError } from '../errors.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { HostArray, HostData } from '../ir/value.ts';
 import { full } from '../tensor/ops/creation/creation.ts';
-import { fromHost } from '../tensor/recording/record.ts';
+import { fromHost } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { hostType, typeOf, type ElementType } from './element.ts';
 

@@ -6,7 +6,7 @@ import { SinterError } from '../errors.ts';
 import type { HostArray } from '../ir/value.ts';
 import { indexSelect } from '../tensor/ops/shape/gather.ts';
 import { reshape } from '../tensor/ops/shape/view.ts';
-import { fromHost } from '../tensor/recording/record.ts';
+import { fromHost } from '../tensor/record.ts';
 import { Value } from './value.ts';
 
 /** The order of strings by code points, which is that of their bytes in UTF-8. */

@@ -16,8 +16,8 @@ import { narrow } from '../tensor/ops/shape/indexing.ts';
 import { reshape } from '../tensor/ops/shape/view.ts';
 import { trainable } from './optimizer.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
-import { madeScalar } from '../tensor/recording/record.ts';
-import { currentTrace } from '../tensor/handle/recording.ts';
+import { madeScalar } from '../tensor/record.ts';
+import { isTracing } from '../tensor/tracing.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { trainedLeaves } from '../tensor/derivative/trainable.ts';
@@ -109,7 +109,7 @@ export class LBFGS {
    */
   async step(closure: LossClosure): Promise<number> {
     takesStep('LBFGS.step', closure);
-    if (currentTrace() !== undefined) {
+    if (isTracing()) {
       const problem = 'a compiled function cannot read the loss that decides how far to go';
       throw new TensorError('E_STATE', 'LBFGS.step', problem, 'compile the closure instead');
     }

@@ -7,12 +7,11 @@ import * as arg from '../ir/arguments.ts';
 import { aTensor, expectTensor } from '../tensor/expect.ts';
 import { sameShape } from '../ir/shape.ts';
 import { show } from '../tensor/ops/operand.ts';
-import { evaluateAll } from '../tensor/evaluate/evaluate.ts';
-import { convertHandle } from '../tensor/handle/assign.ts';
-import { madeScalar } from '../tensor/recording/record.ts';
-import { assigning, currentTrace } from '../tensor/handle/recording.ts';
+import { madeScalar } from '../tensor/record.ts';
 import { noteKnown } from '../tensor/layer/held.ts';
-import { handleOf, Tensor, type TensorLike } from '../tensor/tensor.ts';
+import { Tensor, type TensorLike } from '../tensor/tensor.ts';
+import { isTracing } from '../tensor/tracing.ts';
+import { assigning, computeAll, convert } from '../tensor/values.ts';
 import { trainedLeaves } from '../tensor/derivative/trainable.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { flatten, treeLeaves, TreeNode } from '../tensor/tree.ts';
@@ -128,7 +127,7 @@ export abstract class Optimizer<O extends RateOptions> {
     noteKnown(seen);
     // Initial values are computed now, so that the first step does not compile a separate program
     // for them.
-    evaluateAll([...seen].map((param) => handleOf(param)));
+    computeAll(seen);
   }
 
   #entry(param: Tensor, rule: Rule, seen: Set<Tensor>): Entry {
@@ -164,7 +163,7 @@ export abstract class Optimizer<O extends RateOptions> {
    * `adam`, `sgd`, … belong.
    */
   step(): void {
-    if (currentTrace() !== undefined) {
+    if (isTracing()) {
       throw new TensorError(
         'E_STATE',
         `${this.#name}.step`,
@@ -185,7 +184,7 @@ export abstract class Optimizer<O extends RateOptions> {
           entry.steps += 1;
           const dtype = slotType(param.dtype);
           // The model may have been given another dtype since the last step.
-          for (const slot of Object.values(slots)) convertHandle(handleOf(slot), dtype, this.#name);
+          for (const slot of Object.values(slots)) convert(slot, dtype, this.#name);
           const clock = eagerClock(entry.steps, dtype, this.#own);
           const rate = madeScalar(lr, dtype, `rate ${of} of ${this.#own}`);
           const next = applyRule(group.rule, { value: param, grad, slots, lr: rate, clock });
@@ -199,7 +198,7 @@ export abstract class Optimizer<O extends RateOptions> {
       }
     });
     this.#count += 1;
-    evaluateAll(moved.map((value) => handleOf(value)));
+    computeAll(moved);
   }
 
   /** What it moves, group by group. */

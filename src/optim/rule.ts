@@ -14,8 +14,8 @@ import { full, tensor } from '../tensor/ops/creation/creation.ts';
 import { expm1, neg, reciprocal, sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
 import { add, mul } from '../tensor/ops/elementwise/arithmetic.ts';
 import { sum } from '../tensor/ops/reduce/reduce.ts';
-import { madeScalar } from '../tensor/recording/record.ts';
-import { currentTrace } from '../tensor/handle/recording.ts';
+import { madeScalar } from '../tensor/record.ts';
+import { isTracing } from '../tensor/tracing.ts';
 import type { Tensor, TensorLike } from '../tensor/tensor.ts';
 
 /** What a rule keeps per parameter, by name. */
@@ -71,7 +71,7 @@ export function startSlots(rule: Rule, parameter: Tensor): Slots {
   const start = (slot: number | ShapedSlot): Tensor => {
     const shape = slotShape(slot, parameter);
     const value = typeof slot === 'number' ? slot : slot.start;
-    if (currentTrace() !== undefined) return full(shape, value, { dtype: wide });
+    if (isTracing()) return full(shape, value, { dtype: wide });
     const size = sizeOf(shape);
     return tensor((wide === 'f64' ? new Float64Array(size) : new Float32Array(size)).fill(value), { shape });
   };

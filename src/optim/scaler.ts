@@ -15,7 +15,7 @@ import { eq, isFinite, logicalAnd, where } from '../tensor/ops/elementwise/compa
 import { all } from '../tensor/ops/reduce/reduce.ts';
 import { tensor } from '../tensor/ops/creation/creation.ts';
 import { show } from '../tensor/ops/operand.ts';
-import { madeScalar } from '../tensor/recording/record.ts';
+import { madeScalar } from '../tensor/record.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { treeLeaves, treeMap } from '../tensor/tree.ts';
 import type { FunctionalOptimizer, OptimizerState, UpdateOptions } from './functional.ts';

@@ -4,7 +4,7 @@
 // canvas shows next.
 
 import { DeviceError, TensorError } from '../errors.ts';
-import { device } from '../tensor/storage/device.ts';
+import { device } from '../tensor/device.ts';
 import { isFrame, sizeOfSource, type FrameSource, type ImageSource, type PictureSize } from './source.ts';
 
 // The two passes that stand between textures and tensors, in WGSL: one reads a texture into the

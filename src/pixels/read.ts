@@ -9,7 +9,7 @@ import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { div } from '../tensor/ops/elementwise/arithmetic.ts';
 import { narrow } from '../tensor/ops/shape/indexing.ts';
 import { permute } from '../tensor/ops/shape/view.ts';
-import { fromBytes } from '../tensor/recording/record.ts';
+import { fromBytes } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { currentGpu, guarded, readPixels } from './gpu.ts';
 import {

@@ -8,7 +8,7 @@ import { encodeBlocks } from '../ir/blocks/encode.ts';
 import { blockFacts, blockFormats, type BlockFormat } from '../ir/blocks/format.ts';
 import { rowBytes, rowWords, writeRows } from '../ir/blocks/layout.ts';
 import { aTensor } from '../tensor/expect.ts';
-import { fromBytes } from '../tensor/recording/record.ts';
+import { fromBytes } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { QuantizedTensor } from './quantized.ts';
 

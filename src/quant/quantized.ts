@@ -7,7 +7,7 @@ import { blockFacts, type BlockFormat } from '../ir/blocks/format.ts';
 import { cast } from '../ir/build.ts';
 import type { Node } from '../ir/graph.ts';
 import { wordsToRows } from '../ir/blocks/layout.ts';
-import { record } from '../tensor/recording/record.ts';
+import { record } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { TreeNode } from '../tensor/tree.ts';
 

@@ -13,10 +13,10 @@ import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
 import { boundsOf } from './checks/bounds.ts';
 import { elementsOf, look, outmost, outside, outsiderAt, visible } from './checks/range.ts';
 import type { IntegerRange } from './handle/range.ts';
-import { isReference } from './storage/device.ts';
+import { isReference } from './device.ts';
 import type { Checked, Handle, TraceScope } from './handle/handle.ts';
 import { onRead, evaluate } from './evaluate/evaluate.ts';
-import { record } from './recording/record.ts';
+import { record } from './record.ts';
 import {
   currentMapping,
   currentTrace,

@@ -10,7 +10,7 @@ import type { GraphBuilder, Node } from '../ir/graph.ts';
 import { showShape, sizeOf, toShape } from '../ir/shape.ts';
 import { sliceAxis } from './formula/layout.ts';
 import { asStrided } from './ops/select/region.ts';
-import { record } from './recording/record.ts';
+import { record } from './record.ts';
 import { leafHandle } from './handle/recording.ts';
 import { copied } from './evaluate/copy.ts';
 import { neededByPending } from './handle/memory.ts';

@@ -5,9 +5,9 @@
 import { interpret } from '../ir/interpret/interpret.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../ir/value.ts';
-import { fromHost } from './recording/record.ts';
+import { fromHost } from './record.ts';
 import { handleOf, Tensor } from './tensor.ts';
-import { traceFunction, type Input } from './trace/trace-function.ts';
+import { traceFunction, type Input } from './tracing.ts';
 
 /**
  * The results of `fn` on host arrays; undefined when they have more than `maxElements` elements in

@@ -7,7 +7,7 @@
 // uses:
 //
 //   what is recorded         handle/recorded.ts
-//   the random generator     generator.ts           the device and its queue    storage/device.ts
+//   the random generator     generator.ts           the device and its queue    device.ts
 //   compiled structures      evaluate/cache.ts      programs for many sizes     sizes/pending.ts
 //   values given up          handle/memory.ts       checks of elements          debug.ts
 //   the profile being taken  report/spans.ts        anomaly detection           anomaly/trail.ts

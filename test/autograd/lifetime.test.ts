@@ -6,7 +6,7 @@ import { GraphBuilder, type Node } from '../../src/ir/graph.ts';
 import { NamedRule, ruleCount, ruleNamed } from '../../src/ir/named/rule.ts';
 import { WeakValues } from '../../src/ir/named/weak-values.ts';
 import * as sn from '../../src/index.ts';
-import { nodeOf } from '../../src/tensor/recording/record.ts';
+import { nodeOf } from '../../src/tensor/record.ts';
 import { Session, withSession } from '../../src/tensor/session.ts';
 import { finalized, settledAt } from '../support/collector.ts';
 

@@ -6,7 +6,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import type { JSHandle, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { device, synchronize } from '../../src/tensor/storage/device.ts';
+import { device, synchronize } from '../../src/tensor/device.ts';
 import { bundle, stagePackage, type Bundle } from '../support/browser/package.ts';
 import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 import type { PageApi } from './page.ts';

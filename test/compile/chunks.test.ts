@@ -14,7 +14,7 @@ import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '
 import type { Slot } from '../../src/slot.ts';
 import { graphOf, graphKeyOf } from '../../src/tensor/evaluate/graph-key.ts';
 import { storageOf } from '../../src/tensor/handle/leaf.ts';
-import { nodeOf } from '../../src/tensor/recording/record.ts';
+import { nodeOf } from '../../src/tensor/record.ts';
 import { canonical } from '../../src/tensor/handle/recording.ts';
 import { evaluate, tensorsOf } from '../support/coverage/call.ts';
 

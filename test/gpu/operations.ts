@@ -1,7 +1,7 @@
 // Every operation against PyTorch's figures on a device, or some of them spread over all. Comes in: a device's name and what to run;
 // goes out: counts, and what failed. No test framework, and nothing of Node but the files of the figures: pages run this too.
 
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import { torchCases } from '../support/torch/figures.ts';
 import { calledFamilies, checkCase, isSupported } from '../tensor/ops/torch-check.ts';
 

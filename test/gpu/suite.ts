@@ -8,7 +8,7 @@ import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { targetOf } from '../../src/schedule/target.ts';
-import { device as chosenDevice, setDevice } from '../../src/tensor/storage/device.ts';
+import { device as chosenDevice, setDevice } from '../../src/tensor/device.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { goldenPrograms } from '../codegen/golden-programs.ts';
 import { runOnDevice } from '../support/execute.ts';

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as io from '../../src/io/index.ts';
 import { dtypes } from '../../src/ir/dtype.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import '../../src/operations/methods.ts';
 import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import { hostTensor } from './format.ts';

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
-import { device } from '../../src/tensor/storage/device.ts';
+import { device } from '../../src/tensor/device.ts';
 import { loadModel, type GenerateOptions, type LanguageModel } from '../../src/llm/index.ts';
 import { letters } from '../support/llm/letters.ts';
 import { smallModel, sourceOf } from '../support/llm/small.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as nn from '../../src/nn/index.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import '../../src/operations/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
 import { gelu } from '../../src/tensor/ops/elementwise/activation.ts';

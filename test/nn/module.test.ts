@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { loadSafetensors, saveSafetensors } from '../../src/io/index.ts';
 import * as nn from '../../src/nn/index.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import '../../src/operations/methods.ts';
 import { compileCount } from '../../src/tensor/evaluate/executable.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';

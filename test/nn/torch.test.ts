@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as nn from '../../src/nn/index.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { torchCases, type TorchCase } from '../support/torch/figures.ts';
 import { fromTorch, matches } from '../optim/support.ts';

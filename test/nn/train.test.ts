@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as nn from '../../src/nn/index.ts';
 import { Adam, AdamW, SGD, warmupCosine } from '../../src/optim/index.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import '../../src/operations/methods.ts';
 import { manualSeed } from '../../src/tensor/generator.ts';
 import { arange, tensor } from '../../src/tensor/ops/creation/creation.ts';

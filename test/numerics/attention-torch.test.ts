@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
 import type { HostArray } from '../../src/ir/value.ts';
-import { fromHost } from '../../src/tensor/recording/record.ts';
+import { fromHost } from '../../src/tensor/record.ts';
 import { filled, gentle, magnitudes, maskOf, poisoned, scoresOf, steep, tame } from './attention-cases.ts';
 import { everyDevice } from '../support/devices.ts';
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as optim from '../../src/optim/index.ts';
 import { SGD, type Schedule } from '../../src/optim/index.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import { tensor } from '../../src/tensor/ops/creation/creation.ts';
 import { torchCases } from '../support/torch/figures.ts';
 import { close, numbers } from './support.ts';

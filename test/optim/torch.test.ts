@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as optim from '../../src/optim/index.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';
 import { torchCases, type TorchCase } from '../support/torch/figures.ts';
 import { fromTorch, matches } from './support.ts';

@@ -18,7 +18,7 @@ import {
   type FusionDiagnostic,
 } from '../../src/schedule/fusion-diagnostic.ts';
 import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
-import { traceFunction } from '../../src/tensor/trace/trace-function.ts';
+import { traceFunction } from '../../src/tensor/tracing.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { checkLaw } from '../support/property.ts';

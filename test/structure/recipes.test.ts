@@ -221,7 +221,7 @@ import { GraphBuilder } from './src/ir/graph.ts';
 import { print } from './src/ir/text/print.ts';
 import { exportOnnx } from './src/onnx/index.ts';
 import { cudaTarget, gpuTarget } from './src/schedule/target.ts';
-import { record } from './src/tensor/recording/record.ts';
+import { record } from './src/tensor/record.ts';
 
 const values = ${JSON.stringify(values)};
 const toySign = (x) => record([x], (b, [node]) => unary(b, 'toySign', node));

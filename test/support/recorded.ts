@@ -2,7 +2,7 @@
 // each of its parameters says which leaf of the arguments it stands for.
 
 import { rewrite, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
-import { traceFunction } from '../../src/tensor/trace/trace-function.ts';
+import { traceFunction } from '../../src/tensor/tracing.ts';
 import type { ScalarOrigin } from '../../src/tensor/trace/trace.ts';
 
 export interface Recorded {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { setRetainedMemoryLimit } from '../../src/tensor/handle/memory.ts';
-import { fromHost } from '../../src/tensor/recording/record.ts';
+import { fromHost } from '../../src/tensor/record.ts';
 import { grad, gradients, noGrad, valueAndGrad, vjp } from '../../src/tensor/derivative/transform.ts';
 import { customVjp } from '../../src/tensor/derivative/custom.ts';
 import type { Tensor } from '../../src/tensor/tensor.ts';

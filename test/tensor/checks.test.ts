@@ -6,7 +6,7 @@ import { IndexError, TensorError } from '../../src/errors.ts';
 import * as sn from '../../src/index.ts';
 import type { DType, Tensor } from '../../src/index.ts';
 import { boundsOf } from '../../src/tensor/checks/bounds.ts';
-import { nodeOf } from '../../src/tensor/recording/record.ts';
+import { nodeOf } from '../../src/tensor/record.ts';
 import { Embedding, Linear, Module } from '../../src/nn/index.ts';
 import { AdamW } from '../../src/optim/index.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../src/tensor/compile/compile.ts';
 import { compileCount } from '../../src/tensor/evaluate/executable.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
+import { setDevice } from '../../src/tensor/device.ts';
 import { drawCounter, manualSeed, saveRngState } from '../../src/tensor/generator.ts';
 import { grad, traceFunction, valueAndGrad } from '../../src/tensor/derivative/transform.ts';
 import * as ops from '../../src/index.ts';
-import { fromHost, record } from '../../src/tensor/recording/record.ts';
+import { fromHost, record } from '../../src/tensor/record.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import type { Tensor, TensorLike } from '../../src/tensor/tensor.ts';
 import { add, exp, fill, mul, spyDevice, sub, sum, vec } from './support.ts';

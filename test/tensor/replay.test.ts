@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adam } from '../../src/optim/index.ts';
 import { registerBackend } from '../../src/runtime/registry.ts';
-import { setDevice, synchronize } from '../../src/tensor/storage/device.ts';
+import { setDevice, synchronize } from '../../src/tensor/device.ts';
 import { compile } from '../../src/tensor/compile/compile.ts';
 import { add, crossEntropy, matmul, mul, relu, sum } from '../../src/operations/index.ts';
 import { tensor } from '../../src/tensor/ops/creation/creation.ts';

@@ -16,7 +16,7 @@ import { gradEnabled, nodeFor, pendingHandles } from '../../src/tensor/handle/re
 import { onCompile } from '../../src/tensor/report/compiles.ts';
 import { currentSession, SessionPart, Session, sessions, withSession } from '../../src/tensor/session.ts';
 import { autoDims } from '../../src/tensor/sizes/auto.ts';
-import { expectedDevice } from '../../src/tensor/storage/device.ts';
+import { expectedDevice } from '../../src/tensor/device.ts';
 import type { Storage } from '../../src/tensor/storage/storage.ts';
 import { handleOf } from '../../src/tensor/tensor.ts';
 import { settledAt } from '../support/collector.ts';

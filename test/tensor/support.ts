@@ -6,8 +6,8 @@ import type { BinaryOp } from '../../src/ir/ops.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { interpreterBackend } from '../../src/runtime/interpreter/device.ts';
 import { registerBackend } from '../../src/runtime/registry.ts';
-import { setDevice } from '../../src/tensor/storage/device.ts';
-import { asTensor, fromHost, record } from '../../src/tensor/recording/record.ts';
+import { setDevice } from '../../src/tensor/device.ts';
+import { asTensor, fromHost, record } from '../../src/tensor/record.ts';
 import { Tensor, type TensorLike } from '../../src/tensor/tensor.ts';
 
 export interface Spy {

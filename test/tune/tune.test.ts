@@ -16,7 +16,7 @@ import * as sn from '../../src/index.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { targetOf } from '../../src/schedule/target.ts';
-import { device as current } from '../../src/tensor/storage/device.ts';
+import { device as current } from '../../src/tensor/device.ts';
 import { parseBook } from '../../src/tune/book.ts';
 import { scheduleKey } from '../../src/tune/key.ts';
 import { measurePrograms } from '../../src/tune/measure.ts';

@@ -7,7 +7,7 @@ import { measureTraining } from '../../bench/memory-flat.ts';
 import { close, devices, ones, setDevice, tensor } from '../../src/index.ts';
 import { registerBackend } from '../../src/runtime/registry.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
-import { device } from '../../src/tensor/storage/device.ts';
+import { device } from '../../src/tensor/device.ts';
 import { collect, nativeBytes } from '../support/collector.ts';
 import { threadIds } from '../support/threads.ts';
 

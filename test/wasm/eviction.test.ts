@@ -9,7 +9,7 @@ import type { ProgramKernel } from '../../src/runtime/program.ts';
 import { Heap } from '../../src/runtime/wasm/heap.ts';
 import { WasmModules } from '../../src/runtime/wasm/modules.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
-import { device } from '../../src/tensor/storage/device.ts';
+import { device } from '../../src/tensor/device.ts';
 import { clearCache } from '../../src/tensor/evaluate/cache.ts';
 
 afterAll(() => setDevice(undefined));

@@ -5,7 +5,7 @@ import { compileGraph } from '../../src/compile.ts';
 import { withSharedMemory } from '../../src/runtime/wasm/imports.ts';
 import { wasmTarget } from '../../src/schedule/target.ts';
 import { workloads } from '../../src/workloads/all.ts';
-import { traceFunction } from '../../src/tensor/trace/trace-function.ts';
+import { traceFunction } from '../../src/tensor/tracing.ts';
 import { assemble, moduleOf, twicePlusOne } from './modules.ts';
 
 const shared = new WebAssembly.Memory({ initial: 1, maximum: 100, shared: true });

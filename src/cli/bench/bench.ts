@@ -6,7 +6,7 @@ import { explainFor } from '../../explain/explain.ts';
 import { setDevice } from '../../index.ts';
 import { targetOf, type Target } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
-import { device } from '../../tensor/storage/device.ts';
+import { device } from '../../tensor/device.ts';
 import type { TimedWorkload } from '../../workloads/timed/workload.ts';
 import { timedWorkloads } from '../../workloads/timed/workloads.ts';
 import { measureReplay, replaySizes, replayTable, type Replay } from './replay.ts';

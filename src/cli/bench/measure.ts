@@ -2,9 +2,8 @@
 // its result, calls to warm up, and calls that are timed one by one until a budget is spent.
 
 import { synchronize } from '../../index.ts';
-import { device } from '../../tensor/storage/device.ts';
-import { handleOf } from '../../tensor/tensor.ts';
-import { evaluate } from '../../tensor/evaluate/evaluate.ts';
+import { device } from '../../tensor/device.ts';
+import { computeAll, finished, upload } from '../../tensor/values.ts';
 import { treeLeaves } from '../../tensor/tree.ts';
 import type { TimedWorkload } from '../../workloads/timed/workload.ts';
 import { errorOf } from '../../workloads/timed/references.ts';
@@ -22,9 +21,11 @@ export interface Prepared {
 
 /** Opens the device and brings the inputs there, so that neither is timed. */
 export async function prepare(workload: TimedWorkload): Promise<Prepared> {
-  const open = await device();
+  await device();
   const args = workload.args();
-  for (const tensor of treeLeaves(args)) evaluate(handleOf(tensor)).on(open);
+  const inputs = treeLeaves(args);
+  computeAll(inputs);
+  await upload(inputs);
   await synchronize();
   const step = workload.start(args);
   let last = undefined as ReturnType<typeof step> | undefined;
@@ -32,9 +33,7 @@ export async function prepare(workload: TimedWorkload): Promise<Prepared> {
     run: async () => {
       const result = step();
       // Queues what is only recorded, which is nothing where the step is compiled.
-      const storage = evaluate(handleOf(result));
-      await synchronize();
-      if (storage.failure !== undefined) throw storage.failure;
+      await finished(result);
       last?.dispose();
       last = result;
     },

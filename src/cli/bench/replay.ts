@@ -7,10 +7,10 @@
 import { SinterError } from '../../errors.ts';
 import { explainFor } from '../../explain/explain.ts';
 import { synchronize, type Tensor } from '../../index.ts';
-import { device } from '../../tensor/storage/device.ts';
+import { device } from '../../tensor/device.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
-import { compileCount } from '../../tensor/evaluate/executable.ts';
+import { stats } from '../../tensor/report/stats.ts';
 import { smallKernels } from '../../workloads/timed/small-kernels.ts';
 import { spread, type Spread } from './measure.ts';
 
@@ -43,7 +43,7 @@ export async function measureReplay(kernels: number, calls: number): Promise<Rep
   }
   let x: Tensor = step(input);
   await synchronize();
-  const programs = compileCount();
+  const programs = stats().programs;
   const repeat = async (each: (call: () => void) => void): Promise<void> => {
     for (let i = 0; i < calls; i++) {
       const before = x;
@@ -70,7 +70,7 @@ export async function measureReplay(kernels: number, calls: number): Promise<Rep
   if (!last.every((value, i) => value === values[i])) {
     throw new SinterError('E_STATE', `bench: a replayed run of ${kernels} kernels gives wrong results`);
   }
-  if (compileCount() !== programs) {
+  if (stats().programs !== programs) {
     throw new SinterError('E_STATE', `bench: a replayed run of ${kernels} kernels was compiled again`);
   }
   return {

@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { weightFormats } from '../../aot/formats.ts';
 import { setDevice } from '../../index.ts';
 import { showBytes } from '../../table.ts';
-import { Tensor } from '../../tensor/tensor.ts';
+import { tensorOf } from '../../tensor/values.ts';
 import { buildSource } from './source.ts';
 import { chosenFormat, fixOption } from '../program/choice.ts';
 import { text, UsageError, wholeNumber, type Command } from '../command.ts';
@@ -85,7 +85,7 @@ export const exportCommand: Command = {
     if (chosen.sizes.length !== 1 || (chosen.ranges?.size ?? 0) > 0)
       throw new UsageError(`export: a model has one size of each dimension\n  try: --dim batch=1`);
     const { name, fn, inputs } = await chosen.at(chosen.sizes[0]!);
-    const parameters = Object.fromEntries([...names].map(([handle, called]) => [called, new Tensor(handle)]));
+    const parameters = Object.fromEntries([...names].map(([value, called]) => [called, tensorOf(value)]));
     const model = await exportOnnx(fn, state === undefined ? inputs : [state, ...inputs], {
       parameters,
       dtype: format,

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import type { FindBundleSchedules } from '../../aot/bundle.ts';
 import { setDevice } from '../../index.ts';
 import type { BundleTarget } from '../../bundle-runtime/manifest.ts';
-import { device } from '../../tensor/storage/device.ts';
+import { device } from '../../tensor/device.ts';
 import { parseBook, type Book } from '../../tune/book.ts';
 import { partsOfKey, problemKey } from '../../tune/key.ts';
 import { schedulesFor } from '../../tune/tune.ts';

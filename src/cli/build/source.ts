@@ -5,8 +5,7 @@ import type { EntryPoint } from '../../aot/entry.ts';
 import { combinations, type OpenPoint } from '../../aot/sizes.ts';
 import { membersOf } from '../../nn/module.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
-import { handleOf } from '../../tensor/tensor.ts';
-import type { Handle } from '../../tensor/handle/handle.ts';
+import { valueOf, type Value } from '../../tensor/values.ts';
 import { isOnnxFile, onnxPrograms } from '../program/choice.ts';
 import { text, texts, UsageError, type OptionValues } from '../command.ts';
 import { besideRanges, readSizes, type GivenSizes } from '../program/dims.ts';
@@ -15,7 +14,7 @@ import { argumentsFor, declaredSizes, loadModule, type Exports } from '../progra
 export interface BuildSource {
   readonly points: readonly OpenPoint[];
   /** What captured tensors are called. */
-  readonly names: ReadonlyMap<Handle, string>;
+  readonly names: ReadonlyMap<Value, string>;
   readonly state?: unknown;
 }
 
@@ -103,13 +102,13 @@ function entryPoint(
 }
 
 /** Names of the tensors that exports hold. */
-function namesOf(found: Exports): Map<Handle, string> {
-  const names = new Map<Handle, string>();
+function namesOf(found: Exports): Map<Value, string> {
+  const names = new Map<Value, string>();
   for (const [key, value] of Object.entries(found)) {
     if (key === 'inputs' || key === 'dims' || typeof value === 'function') continue;
     for (const { name, tensor } of membersOf(value, key)) {
-      const handle = handleOf(tensor);
-      if (!names.has(handle)) names.set(handle, name);
+      const value = valueOf(tensor);
+      if (!names.has(value)) names.set(value, name);
     }
   }
   return names;

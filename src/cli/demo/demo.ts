@@ -6,7 +6,7 @@ import type { ExplainedKernel } from '../../explain/explain.ts';
 import * as sn from '../../index.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, showCount, table } from '../../table.ts';
-import { device } from '../../tensor/storage/device.ts';
+import { device } from '../../tensor/device.ts';
 import { CharacterModel, type LanguageSettings } from './language.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
 import { plot } from './plot.ts';

@@ -14,7 +14,7 @@ import { passesText } from '../../explain/passes.ts';
 import { kernelPage } from '../../explain/text.ts';
 import { setDevice } from '../../index.ts';
 import { softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
-import { device } from '../../tensor/storage/device.ts';
+import { device } from '../../tensor/device.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
 import { text, UsageError, type Command, type Output, type OptionValues } from '../command.ts';
 

@@ -7,8 +7,7 @@ import { NeedsData } from '../../onnx/model.ts';
 import { loadOnnx, type OnnxModel } from '../../onnx/index.ts';
 import type { EntryPoint } from '../../aot/entry.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
-import { handleOf } from '../../tensor/tensor.ts';
-import type { Handle } from '../../tensor/handle/handle.ts';
+import { valueOf, type Value } from '../../tensor/values.ts';
 import { UsageError } from '../command.ts';
 import { literalTensor } from './literal.ts';
 
@@ -16,7 +15,7 @@ export interface OnnxProgram {
   /** The entry `run` at some sizes. Throws UsageError where others are open. */
   at(sizes: Sizes): EntryPoint;
   /** Its weights by name. */
-  readonly names: ReadonlyMap<Handle, string>;
+  readonly names: ReadonlyMap<Value, string>;
 }
 
 type Port = OnnxModel['inputs'][number];
@@ -44,7 +43,7 @@ export async function onnxProgram(
       fn: run as EntryPoint['fn'],
       inputs: [Object.fromEntries(open.map((port) => [port.name, exampleOf(port, sizes, file)]))],
     }),
-    names: new Map(Object.entries(model.parameters).map(([name, tensor]) => [handleOf(tensor), name])),
+    names: new Map(Object.entries(model.parameters).map(([name, tensor]) => [valueOf(tensor), name])),
   };
 }
 

@@ -11,7 +11,7 @@ import { argumentNames } from '../../aot/names.ts';
 import { outputName, placesOf, twin } from '../../aot/names.ts';
 import { compile, Tensor, type DType } from '../../index.ts';
 import { fromHostTensor, toHostTensor, type HostTensor } from '../../io/index.ts';
-import { device } from '../../tensor/storage/device.ts';
+import { device } from '../../tensor/device.ts';
 import { holds, sizesOf } from '../../bundle-runtime/sizes.ts';
 import type { Span } from '../../tensor/report/spans.ts';
 import { flatten, unflatten } from '../../tensor/tree.ts';

@@ -4,10 +4,10 @@
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { noGrad } from '../../tensor/derivative/transform.ts';
-import { evaluate } from '../../tensor/evaluate/evaluate.ts';
-import { currentTrace } from '../../tensor/handle/recording.ts';
-import { handleOf, type Tensor } from '../../tensor/tensor.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import { isTracing } from '../../tensor/tracing.ts';
 import { checkSameStructure, flatten, treeLeaves } from '../../tensor/tree.ts';
+import { computeAll } from '../../tensor/values.ts';
 
 /** A metric as functions. `A` is what an update is given: predictions and targets, mostly. */
 export interface MetricFunctions<S, A extends readonly unknown[] = readonly [Tensor, Tensor]> {
@@ -62,7 +62,7 @@ export class Metric<S, A extends readonly unknown[] = readonly [Tensor, Tensor]>
   update(...batch: A): void {
     this.#expectOutside('update');
     // What has become of the update before: a program of one update, instead of one of them all.
-    for (const leaf of treeLeaves(this.#state)) evaluate(handleOf(leaf));
+    computeAll(treeLeaves(this.#state));
     this.#state = noGrad(() => this.#functions.update(this.#state, ...batch));
   }
 
@@ -95,7 +95,7 @@ export class Metric<S, A extends readonly unknown[] = readonly [Tensor, Tensor]>
   }
 
   #expectOutside(op: string): void {
-    if (currentTrace() === undefined) return;
+    if (!isTracing()) return;
     const problem = 'a function that is being compiled cannot change what lies outside of it';
     const hint =
       'the functions of the metric: state = metric.update(state, …), with the state handed in and out';

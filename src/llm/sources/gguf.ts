@@ -7,7 +7,7 @@ import { isFloat } from '../../ir/dtype.ts';
 import type { FixedShape } from '../../ir/shape.ts';
 import { SinterError } from '../../errors.ts';
 import { fromBlockStream } from '../../quant/load.ts';
-import { fromBytes } from '../../tensor/recording/record.ts';
+import { fromBytes } from '../../tensor/record.ts';
 import type { RopeScaling } from '../config/config.ts';
 import { configFromGguf } from '../config/gguf.ts';
 import type { Weight } from '../decoder/weights.ts';

@@ -5,8 +5,8 @@
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';
-import { convertHandle } from '../../tensor/handle/assign.ts';
-import { handleOf, Tensor } from '../../tensor/tensor.ts';
+import { Tensor } from '../../tensor/tensor.ts';
+import { convert } from '../../tensor/values.ts';
 import { aModel, membersOf } from '../module.ts';
 
 const devices = new Set(['cpu', 'cuda', 'gpu', 'interpreter', 'wasm', 'webgpu']);
@@ -40,6 +40,6 @@ export function to<M>(model: M, dtype: DType): M {
   takesTo('to', model, dtype);
   const tensors = new Set<Tensor>();
   for (const { tensor } of membersOf(model)) if (isFloat(tensor.dtype)) tensors.add(tensor);
-  for (const tensor of tensors) convertHandle(handleOf(tensor), dtype, 'to');
+  for (const tensor of tensors) convert(tensor, dtype, 'to');
   return model;
 }

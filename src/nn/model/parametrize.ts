@@ -6,7 +6,7 @@
 import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { isFloat } from '../../ir/dtype.ts';
-import { noteChange } from '../../tensor/handle/changes.ts';
+import { noteChange } from '../../tensor/tracing.ts';
 import { targetOf } from '../../tensor/layer/watch.ts';
 import { noGrad } from '../../tensor/derivative/transform.ts';
 import { randn } from '../../tensor/ops/creation/random.ts';

@@ -6,7 +6,7 @@ import { dtypeBytes } from '../../ir/dtype.ts';
 import { showShape } from '../../ir/shape.ts';
 import { restoreRngState, saveRngState } from '../../tensor/generator.ts';
 import { Hooks } from '../../tensor/layer/hooks.ts';
-import { assigning } from '../../tensor/handle/recording.ts';
+import { assigning } from '../../tensor/values.ts';
 import { Tensor } from '../../tensor/tensor.ts';
 import { showBytes, table } from '../../table.ts';
 import { aModel, membersOf, Module, placesOf } from '../module.ts';

@@ -8,14 +8,13 @@ import { showValue, SinterError, TensorError } from '../../errors.ts';
 import { storedType } from '../../ir/stored.ts';
 import { fromPackage } from '../../packages/missing.ts';
 import { expectFunction } from '../../tensor/expect.ts';
-import type { Handle } from '../../tensor/handle/handle.ts';
-import { readBytes } from '../../tensor/evaluate/evaluate.ts';
-import { traceFlat, withAllParameters, type Input, type Traced } from '../../tensor/trace/trace-function.ts';
+import { traceFlat, withAllParameters, type Input, type Traced } from '../../tensor/tracing.ts';
 import { flatten } from '../../tensor/tree.ts';
 import { mark, type ModelEmitter, type Val } from './emitter.ts';
 import { spellGraph } from './graph.ts';
 import type { Graph, Node } from '../../ir/graph.ts';
-import { handleOf, Tensor } from '../../tensor/tensor.ts';
+import { Tensor } from '../../tensor/tensor.ts';
+import { bytesOf, valueOf, type Value } from '../../tensor/values.ts';
 import { membersOf } from '../../nn/module.ts';
 import { typeOf } from '../element.ts';
 
@@ -34,11 +33,11 @@ interface ExportedWeight {
 const block = 32;
 
 /** What tensors are called by where they stand in a model, or in a record. */
-function namesIn(model: unknown): Map<Handle, string> {
-  const names = new Map<Handle, string>();
+function namesIn(model: unknown): Map<Value, string> {
+  const names = new Map<Value, string>();
   for (const { name, tensor } of membersOf(model)) {
-    const handle = handleOf(tensor);
-    if (!names.has(handle)) names.set(handle, name);
+    const value = valueOf(tensor);
+    if (!names.has(value)) names.set(value, name);
   }
   return names;
 }
@@ -157,7 +156,7 @@ export async function exportOnnx(
       case 'argument':
         return ports.get(source.leaf)!;
       case 'captured':
-        return bindWeight(e, weights.get(source.handle)!, format);
+        return bindWeight(e, weights.get(source.value)!, format);
       case 'random':
         // Read by random draws alone, which are refused.
         return { name: '', dtype: 'u32', shape: [] };
@@ -211,13 +210,13 @@ function checked(options: ExportOptions): { readonly opset: number; readonly for
 /** Captured tensors with their elements, computed on the current device. */
 async function weightsOf(
   sources: readonly ParameterSource[],
-  names: ReadonlyMap<Handle, string>,
-): Promise<ReadonlyMap<Handle, ExportedWeight>> {
-  const handles = sources.flatMap((source) => (source.kind === 'captured' ? [source.handle] : []));
-  const weights = handles.map(async (handle, i): Promise<readonly [Handle, ExportedWeight]> => {
-    const { dtype, shape } = handle;
-    const data = await readBytes(handle);
-    return [handle, { name: names.get(handle) ?? `weight${i}`, ...storedType({ dtype, shape }), data }];
+  names: ReadonlyMap<Value, string>,
+): Promise<ReadonlyMap<Value, ExportedWeight>> {
+  const values = sources.flatMap((source) => (source.kind === 'captured' ? [source.value] : []));
+  const weights = values.map(async (value, i): Promise<readonly [Value, ExportedWeight]> => {
+    const { dtype, shape } = value;
+    const data = await bytesOf(value);
+    return [value, { name: names.get(value) ?? `weight${i}`, ...storedType({ dtype, shape }), data }];
   });
   return new Map(await Promise.all(weights));
 }
@@ -228,7 +227,7 @@ async function weightsOf(
 /** What a parameter of the graph stands for. */
 type ParameterSource =
   | { readonly kind: 'argument'; readonly leaf: number }
-  | { readonly kind: 'captured'; readonly handle: Handle }
+  | { readonly kind: 'captured'; readonly value: Value }
   | { readonly kind: 'random' };
 
 /** A graph whose outputs are the function's results, with what its parameters stand for. */
@@ -283,7 +282,7 @@ function programOf(partial: Traced, leaves: readonly unknown[]): TracedProgram {
 function sourceOfInput({ origin, part }: Input): ParameterSource {
   if (part === 'grad') throw refused('reads gradients that were there before the call');
   return origin.kind === 'captured'
-    ? { kind: 'captured', handle: origin.handle }
+    ? { kind: 'captured', value: origin.handle }
     : { kind: 'argument', leaf: origin.leaf };
 }
 

@@ -8,7 +8,7 @@ import { sameAttrs, type Graph, type Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { zeros } from '../../tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { traceFunction } from '../../tensor/trace/trace-function.ts';
+import { traceFunction } from '../../tensor/tracing.ts';
 import { canonical } from './canonical.ts';
 import type { Val } from './emitter.ts';
 

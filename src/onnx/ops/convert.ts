@@ -4,7 +4,7 @@ import { SinterError } from '../../errors.ts';
 import { dtypeBytes, isFloat, type DType } from '../../ir/dtype.ts';
 import { emptyData, packBytes, unpackBytes } from '../../ir/value.ts';
 import * as sn from '../../operations/index.ts';
-import { fromHost } from '../../tensor/recording/record.ts';
+import { fromHost } from '../../tensor/record.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Attributes } from '../attributes.ts';
 import type { Call, Rows } from '../call.ts';

@@ -4,7 +4,8 @@
 import { showValue, TensorError } from '../../errors.ts';
 import { unpackBytes, type HostArray } from '../../ir/value.ts';
 import { tensor as makeTensor } from '../../tensor/ops/creation/creation.ts';
-import { handleOf, Tensor } from '../../tensor/tensor.ts';
+import { Tensor } from '../../tensor/tensor.ts';
+import { hostBytesOf } from '../../tensor/values.ts';
 import { hostType, type ElementType } from '../element.ts';
 import type { ModelInput, Port } from './port.ts';
 import { Value } from '../value.ts';
@@ -32,8 +33,7 @@ export function inputValue(bound: TypedInput): Value {
 
 /** The elements of a tensor that lies on the host already. */
 export function hostOf(tensor: Tensor): HostArray | undefined {
-  const { storage } = handleOf(tensor);
-  const bytes = storage?.hostBytes;
+  const bytes = hostBytesOf(tensor);
   return bytes === undefined ? undefined : unpackBytes(bytes, tensor.dtype, tensor.shape);
 }
 

@@ -12,7 +12,7 @@ import type { NativeMemory, Sharing } from '../../runtime/sharing.ts';
 import { currentTrace } from '../handle/recording.ts';
 import { showHandle, type Handle } from '../handle/handle.ts';
 import { readable } from '../evaluate/evaluate.ts';
-import { device as currentDevice } from '../storage/device.ts';
+import { device as currentDevice } from '../device.ts';
 import { bytesOf, DeviceBuffer, someElements } from './buffer.ts';
 import { aFormat, elemSize, isQ8, packedBytes, q8BlockStride, showFormat, type Format } from './format.ts';
 import { freshCore, roomOf } from './claim.ts';

@@ -12,7 +12,7 @@ import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../evaluate/executable.ts';
 import { isFollowing } from '../anomaly/trail.ts';
 import { expectSynchronous } from '../expect.ts';
-import { numberTensor } from '../recording/record.ts';
+import { numberTensor } from '../record.ts';
 import { currentMapping, currentTrace } from '../handle/recording.ts';
 import { declaredOf, type Dims } from '../sizes/dim.ts';
 import { noteReport } from '../sizes/report.ts';

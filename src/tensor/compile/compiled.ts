@@ -24,7 +24,7 @@ import { requireGrad } from '../handle/slots.ts';
 import { Storage } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
 import type { Answered, NumberPart, Origin, Requirement, ScalarOrigin } from '../trace/trace.ts';
-import type { Input, ResultLeaf, Source, Traced } from '../trace/trace-function.ts';
+import type { Input, ResultLeaf, Source, Traced } from '../tracing.ts';
 import type { Bound } from '../sizes/family.ts';
 import { unflatten } from '../tree.ts';
 

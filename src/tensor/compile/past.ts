@@ -17,7 +17,7 @@ import { bindStorage, freshParameter, storageOf } from '../handle/leaf.ts';
 import { canonical, withTrace } from '../handle/recording.ts';
 import { graphOf, graphKeyOf } from '../evaluate/graph-key.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { Recorded } from '../trace/trace-function.ts';
+import type { Recorded } from '../tracing.ts';
 
 /** By output of a traced function: the inputs that gradients of it flow to. */
 export type Reach = readonly ReadonlySet<number>[];

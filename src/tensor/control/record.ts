@@ -7,7 +7,7 @@ import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectSynchronous } from '../expect.ts';
 import { showHandle } from '../handle/handle.ts';
-import { asTensor, numberOf, record, recordMany } from '../recording/record.ts';
+import { asTensor, numberOf, record, recordMany } from '../record.ts';
 import { currentHandle, withGrad, withTrace } from '../handle/recording.ts';
 import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
 import { flatten, unflatten, type Flat } from '../tree.ts';

@@ -10,7 +10,7 @@ import { isInexact } from '../../ir/dtype.ts';
 import { topological, type Node } from '../../ir/graph.ts';
 import { WeakValues } from '../../ir/named/weak-values.ts';
 import { expectSynchronous, expectTensor } from '../expect.ts';
-import { nodeOf, record } from '../recording/record.ts';
+import { nodeOf, record } from '../record.ts';
 import {
   builder,
   currentHandleUnchecked,

@@ -10,7 +10,7 @@ import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectFunction, expectSynchronous } from '../expect.ts';
 import { cut } from '../handle/backward.ts';
-import { nodeOf } from '../recording/record.ts';
+import { nodeOf } from '../record.ts';
 import {
   builder,
   currentHandleUnchecked,

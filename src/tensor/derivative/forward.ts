@@ -7,7 +7,7 @@ import { full } from '../../ir/build.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { showHandle } from '../handle/handle.ts';
-import { asTensor, nodeOf } from '../recording/record.ts';
+import { asTensor, nodeOf } from '../record.ts';
 import { builder } from '../handle/recording.ts';
 import { expectFunction } from '../expect.ts';
 import { handleOf, Tensor } from '../tensor.ts';

@@ -12,7 +12,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { identity } from '../../ir/matrix.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { showHandle } from '../handle/handle.ts';
-import { nodeOf } from '../recording/record.ts';
+import { nodeOf } from '../record.ts';
 import { builder } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { flatten, unflatten, type Flat } from '../tree.ts';

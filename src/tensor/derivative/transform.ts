@@ -11,7 +11,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { checkAlive, leavesOf, seedNode } from '../handle/backward.ts';
 import { showHandle } from '../handle/handle.ts';
 import { expectFunction, expectSynchronous, expectTensor } from '../expect.ts';
-import { nodeOf } from '../recording/record.ts';
+import { nodeOf } from '../record.ts';
 import {
   builder,
   currentHandleUnchecked,
@@ -27,7 +27,7 @@ import { linearFunction, type LinearMap } from './linear.ts';
 import { closed, result, tensorAt } from './result.ts';
 import { callOpen, checkArgnums, treeLike, variablesOf, type Argnums } from './variables.ts';
 
-export { traceFunction } from '../trace/trace-function.ts';
+export { traceFunction } from '../tracing.ts';
 
 /** Runs `fn` without tracking gradients: what it records has no history. */
 export function noGrad<T>(fn: () => T): T {

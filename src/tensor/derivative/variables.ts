@@ -9,7 +9,7 @@ import type { Node } from '../../ir/graph.ts';
 import { expectSynchronous } from '../expect.ts';
 import { showHandle } from '../handle/handle.ts';
 import { withOpen } from '../handle/history.ts';
-import { asTensor, nodeOf } from '../recording/record.ts';
+import { asTensor, nodeOf } from '../record.ts';
 import { builder, currentTrace, unscheduledHandle, withGrad } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { callOnCopies, flatten, unflatten, type Flat } from '../tree.ts';

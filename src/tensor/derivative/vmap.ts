@@ -6,7 +6,7 @@ import { dims, type Node } from '../../ir/graph.ts';
 import { moveAxis } from '../../autograd/vmap/rule.ts';
 import { expectSynchronous } from '../expect.ts';
 import { showHandle } from '../handle/handle.ts';
-import { nodeOf } from '../recording/record.ts';
+import { nodeOf } from '../record.ts';
 import { builder, currentHandleUnchecked } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { callOnCopies, flatten, step, TreeNode, unflatten, type Flat } from '../tree.ts';

@@ -5,7 +5,7 @@
 import { SinterError } from '../../errors.ts';
 import type { Device, DeviceAllocation } from '../../runtime/device.ts';
 import { copied } from './copy.ts';
-import { submit, type Job } from '../storage/device.ts';
+import { submit, type Job } from '../device.ts';
 import type { Executable, Ready } from './executable.ts';
 import { runOrProfile } from '../report/spans.ts';
 import { counts } from '../report/stats.ts';

@@ -5,7 +5,7 @@ import { TensorError } from '../../errors.ts';
 import { isInexact, type DType } from '../../ir/dtype.ts';
 import type { GivenNumber } from '../handle/handle.ts';
 import { isHeld } from '../handle/number.ts';
-import { numberOf, onlyNumber } from '../recording/record.ts';
+import { numberOf, onlyNumber } from '../record.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 
 /** Throws E_VALUE where an integer dtype cannot hold a number. @internal */

@@ -21,7 +21,7 @@ import { takes, type Signature } from '../../ir/arguments.ts';
 import { castedType } from '../autocast.ts';
 import { aTensor, expectOperand, expectTensor } from '../expect.ts';
 import type { GivenNumber } from '../handle/handle.ts';
-import { numberOf, record } from '../recording/record.ts';
+import { numberOf, record } from '../record.ts';
 import type { BesideNumber, Floated, Promoted } from '../inferred.ts';
 import { Tensor, type TensorLike } from '../tensor.ts';
 import { checkHeld, inType, typeBeside } from './number.ts';

@@ -3,7 +3,7 @@
 // viewer. Programs run step by step meanwhile (`../profile.ts`), so that the device's clock can
 // time every kernel; results are those of ordinary runs.
 
-import { synchronize } from '../storage/device.ts';
+import { synchronize } from '../device.ts';
 import { expectFunction } from '../expect.ts';
 import { spansOf } from '../report/spans.ts';
 import { onCompile, type CompileEvent } from '../report/compiles.ts';

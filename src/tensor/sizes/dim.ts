@@ -4,7 +4,7 @@
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
-import { parameterNames } from '../trace/parameter-names.ts';
+import { parameterNames } from '../tracing.ts';
 import { Tensor } from '../tensor.ts';
 import { step, type Flat } from '../tree.ts';
 

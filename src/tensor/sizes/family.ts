@@ -7,7 +7,7 @@ import { match } from '../../ir/sizes/recording.ts';
 import type { SizeStructure } from '../../ir/sizes/structure.ts';
 import { isVarying, type VaryingSizes, type SizeValues, type VaryingNumber } from '../../ir/sizes/size.ts';
 import { scalarValue, variantOf, type Variant } from '../../ir/sizes/variant.ts';
-import type { Traced } from '../trace/trace-function.ts';
+import type { Traced } from '../tracing.ts';
 import { Executable, type FindSchedules } from '../evaluate/executable.ts';
 import { about } from '../report/compiles.ts';
 import type { Assignment, Dim } from './dim.ts';

@@ -7,7 +7,7 @@ import { SinterError, TensorError } from '../../errors.ts';
 import { generalise } from '../../ir/sizes/recording.ts';
 import type { SizeStructure } from '../../ir/sizes/structure.ts';
 import { VaryingSizes } from '../../ir/sizes/size.ts';
-import type { Traced } from '../trace/trace-function.ts';
+import type { Traced } from '../tracing.ts';
 import type { Executable, FindSchedules } from '../evaluate/executable.ts';
 import { counts } from '../report/stats.ts';
 import { Dim, type Assignment, type Declared } from './dim.ts';

@@ -4,7 +4,7 @@
 import { SinterError } from '../../errors.ts';
 import type { FixedShape } from '../../ir/shape.ts';
 import type { Face } from '../trace/argument.ts';
-import type { Traced } from '../trace/trace-function.ts';
+import type { Traced } from '../tracing.ts';
 import type { Executable, FindSchedules } from '../evaluate/executable.ts';
 import { gradEnabled } from '../handle/recording.ts';
 import { counts } from '../report/stats.ts';

@@ -11,7 +11,7 @@ import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import { hostValue } from '../../../src/tensor/host-function.ts';
 import { full } from '../../../src/tensor/ops/creation/creation.ts';
 import { expand, reshape } from '../../../src/tensor/ops/shape/view.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { traceFunction } from '../../../src/tensor/derivative/transform.ts';
 

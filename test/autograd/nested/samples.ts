@@ -7,7 +7,7 @@ import { topological, type Graph, type Node } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import type { Op } from '../../../src/ir/ops.ts';
 import { hostArray, type HostArray, type Scalar } from '../../../src/ir/value.ts';
-import { recordMany } from '../../../src/tensor/recording/record.ts';
+import { recordMany } from '../../../src/tensor/record.ts';
 import { describeProgram, randomProgram } from '../../support/random/graph.ts';
 import { randomArray } from '../../support/random/values.ts';
 import { torchCall } from '../../support/torch/calls.ts';

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import * as sn from '../../../src/index.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import { everyDevice } from '../../support/devices.ts';
 import { checkLawAsync } from '../../support/property.ts';
 import { randomNumbers } from '../differences.ts';

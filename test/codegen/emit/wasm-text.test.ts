@@ -8,7 +8,7 @@ import { foldBody } from '../../../src/codegen/emit/wasm/module/fold.ts';
 import { everyStep } from '../../../src/runtime/program.ts';
 import { wasmTarget } from '../../../src/schedule/target.ts';
 import { workloads } from '../../../src/workloads/all.ts';
-import { traceFunction } from '../../../src/tensor/trace/trace-function.ts';
+import { traceFunction } from '../../../src/tensor/tracing.ts';
 import { cases, Sketch } from '../cases.ts';
 
 let assemble: (name: string, text: string) => Uint8Array;

@@ -4,7 +4,7 @@ import { sizeOf } from '../../../src/ir/shape.ts';
 import { packBytes, type HostArray } from '../../../src/ir/value.ts';
 import { codeOf, typeOf } from '../../../src/onnx/element.ts';
 import { loadOnnx, type OnnxModel } from '../../../src/onnx/index.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import { graph, model, node, port, type Draft } from '../../support/onnx/file.ts';
 import { runInPeer, type Arrays } from '../../support/onnx/runtime.ts';
 import type { NodeCase } from './draw.ts';

@@ -5,7 +5,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sizeOf, stridesOf } from '../../../src/ir/shape.ts';
-import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
+import { device, setDevice, synchronize } from '../../../src/tensor/device.ts';
 import * as sn from '../../../src/operations/index.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { seed } from '../../support/property.ts';

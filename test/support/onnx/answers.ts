@@ -8,7 +8,7 @@ import { readTensor, type StoredInitializer } from '../../../src/onnx/weights.ts
 import { Value } from '../../../src/onnx/value.ts';
 import { decode } from '../../../src/onnx/wire.ts';
 import { knownStrings, stringsOf } from '../../../src/onnx/words.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 
 function fileOf<N extends MessageName>(name: N, path: string): Message<N> {
   return decode(name, new Uint8Array(readFileSync(path)));

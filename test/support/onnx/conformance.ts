@@ -7,7 +7,7 @@ import { isPlain } from '../../../src/onnx/ports/port.ts';
 import { loadOnnx, type ModelInput } from '../../../src/onnx/index.ts';
 import { decode } from '../../../src/onnx/wire.ts';
 import { readTensor, type StoredInitializer } from '../../../src/onnx/weights.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import { inputOf, mismatch } from './answers.ts';
 
 /** A row of index.json. */

@@ -6,7 +6,7 @@ import { unpackBytes, type HostArray } from '../../../src/ir/value.ts';
 import { writeModel } from '../../../src/onnx/export/file.ts';
 import { spellGraph } from '../../../src/onnx/export/graph.ts';
 import { loadOnnx } from '../../../src/onnx/index.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import { readBytes } from '../../../src/tensor/evaluate/evaluate.ts';
 import { handleOf } from '../../../src/tensor/tensor.ts';
 import { runInPeer } from './runtime.ts';

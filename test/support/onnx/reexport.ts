@@ -7,7 +7,7 @@ import { isFloat } from '../../../src/ir/dtype.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
 import { typeOf } from '../../../src/onnx/element.ts';
 import { exportOnnx, loadOnnx, type ExportedModel, type OnnxModel } from '../../../src/onnx/index.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import { difference, readPb } from './conformance.ts';
 import { graphOf } from './exported.ts';
 import { runInPeer, type Arrays } from './runtime.ts';

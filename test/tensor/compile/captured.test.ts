@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi, type
 import * as sn from '../../../src/index.ts';
 import { Dropout, evalMode, Linear, Module, Sequential, train, BatchNorm } from '../../../src/nn/index.ts';
 import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
-import { parameterNames } from '../../../src/tensor/trace/parameter-names.ts';
+import { parameterNames } from '../../../src/tensor/tracing.ts';
 import { spyDevice } from '../support.ts';
 
 const { tensor } = sn;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { cacheSize, clearCache } from '../../../src/tensor/evaluate/cache.ts';
 import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { add, exp, fill, mul, spyDevice, sub, sum, vec } from '../support.ts';
 

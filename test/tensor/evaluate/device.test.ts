@@ -5,8 +5,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { DeviceError, SinterError } from '../../../src/errors.ts';
 import { registerBackend } from '../../../src/runtime/registry.ts';
 import { compile } from '../../../src/tensor/compile/compile.ts';
-import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { device, setDevice, synchronize } from '../../../src/tensor/device.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { add, exp, mul, spyDevice, vec } from '../support.ts';
 

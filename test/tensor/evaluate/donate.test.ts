@@ -4,9 +4,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { reshape } from '../../../src/ir/build.ts';
 import { compile } from '../../../src/tensor/compile/compile.ts';
-import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
+import { device, setDevice, synchronize } from '../../../src/tensor/device.ts';
 import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
-import { record } from '../../../src/tensor/recording/record.ts';
+import { record } from '../../../src/tensor/record.ts';
 import { noGrad, valueAndGrad } from '../../../src/tensor/derivative/transform.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { add, fill, mul, spyDevice, sub, sum, vec } from '../support.ts';

@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureTraining } from '../../../bench/memory-flat.ts';
-import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
+import { device, setDevice, synchronize } from '../../../src/tensor/device.ts';
 import { collect } from '../../support/collector.ts';
 
 describe.each(['webgpu:software', 'wasm'])('training on %s stays flat without dispose', (name) => {

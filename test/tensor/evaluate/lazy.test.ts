@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { registerBackend } from '../../../src/runtime/registry.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import { add, exp, fill, less, mul, spyDevice, sub, sum, vec } from '../support.ts';
 
 describe('nothing runs before data is asked for', () => {

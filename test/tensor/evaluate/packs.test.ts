@@ -4,7 +4,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compile } from '../../../src/tensor/compile/compile.ts';
-import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
+import { device, setDevice, synchronize } from '../../../src/tensor/device.ts';
 import { add, mul, sub } from '../../../src/operations/index.ts';
 import { tensor } from '../../../src/tensor/ops/creation/creation.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';

@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { compile } from '../../../src/tensor/compile/compile.ts';
-import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
+import { device, setDevice, synchronize } from '../../../src/tensor/device.ts';
 import { noGrad, valueAndGrad } from '../../../src/tensor/derivative/transform.ts';
 import type { Tensor, TensorLike } from '../../../src/tensor/tensor.ts';
 import { add, exp, mul, sub, sum, vec } from '../support.ts';

@@ -6,7 +6,7 @@ import * as sn from '../../../src/index.ts';
 import { compileGraph } from '../../../src/compile.ts';
 import type { Program } from '../../../src/runtime/program.ts';
 import { softwareTarget, wasmTarget, type Target } from '../../../src/schedule/target.ts';
-import { traceFlat } from '../../../src/tensor/trace/trace-function.ts';
+import { traceFlat } from '../../../src/tensor/tracing.ts';
 import { flatten } from '../../../src/tensor/tree.ts';
 import { decoderLoss, initDecoder } from '../../../src/workloads/transformer.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { compileGraph } from '../../../src/compile.ts';
 import { wasmTarget } from '../../../src/schedule/target.ts';
-import { traceFlat } from '../../../src/tensor/trace/trace-function.ts';
+import { traceFlat } from '../../../src/tensor/tracing.ts';
 import { flatten } from '../../../src/tensor/tree.ts';
 import { checkLawAsync } from '../../support/property.ts';
 import { casesOf } from '../../support/sample.ts';

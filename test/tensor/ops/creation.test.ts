@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { read } from './support.ts';
 
 beforeAll(() => setDevice('interpreter'));

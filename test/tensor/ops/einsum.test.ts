@@ -3,10 +3,10 @@
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ParseError } from '../../../src/errors.ts';
-import { nodeOf } from '../../../src/tensor/recording/record.ts';
+import { nodeOf } from '../../../src/tensor/record.ts';
 import { topological } from '../../../src/ir/graph.ts';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { build, element, holds, plain, positions, toTensor, type Plain } from './support.ts';
 
 beforeAll(() => setDevice('interpreter'));

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import * as sn from '../../../src/operations/index.ts';
 import { setChecks } from '../../../src/tensor/debug.ts';
 import type { Index } from '../../../src/tensor/ops/shape/indexing.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { build, element, holds, plain, ramp, read, toTensor, type Plain } from './support.ts';
 
 beforeAll(() => setDevice('interpreter'));

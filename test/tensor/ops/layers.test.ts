@@ -1,10 +1,10 @@
 // Norms, convolutions, pools, attention and losses where PyTorch's figures do not reach.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import { nodeOf } from '../../../src/tensor/recording/record.ts';
+import { nodeOf } from '../../../src/tensor/record.ts';
 import { topological } from '../../../src/ir/graph.ts';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { build, plain, ramp, read, toTensor } from './support.ts';
 

@@ -3,9 +3,9 @@
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { topological } from '../../../src/ir/graph.ts';
-import { nodeOf } from '../../../src/tensor/recording/record.ts';
+import { nodeOf } from '../../../src/tensor/record.ts';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { build, element, holds, plain, ramp, read, toTensor, type Plain } from './support.ts';
 

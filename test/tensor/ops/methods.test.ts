@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import '../../../src/operations/methods.ts';
 import * as entry from '../../../src/index.ts';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { Tensor } from '../../../src/tensor/tensor.ts';
 import { read } from './support.ts';
 

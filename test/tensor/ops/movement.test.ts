@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { build, element, holds, plain, ramp, read, toTensor } from './support.ts';
 
 beforeAll(() => setDevice('interpreter'));

@@ -3,7 +3,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { randomWords } from '../../../src/ir/interpret/random.ts';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { manualSeed, restoreRngState, saveRngState } from '../../../src/tensor/generator.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { read } from './support.ts';

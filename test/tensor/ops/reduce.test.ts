@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { variance } from '../../../src/tensor/ops/reduce/reduce.ts';
 import * as sn from '../../../src/operations/index.ts';
 import { setChecks } from '../../../src/tensor/debug.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { holds, read, toTensor } from './support.ts';
 import { everyDevice } from '../../support/devices.ts';

@@ -1,7 +1,7 @@
 // Every operation against PyTorch's figures, forward and backward, as tests for a device.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { torchCases } from '../../support/torch/figures.ts';
 import { calledFamilies, checkCase, checkCases, isSupported } from './torch-check.ts';
 

@@ -5,7 +5,7 @@ import { isFloat, type DType } from '../../../src/ir/dtype.ts';
 import { hostArray, type HostData, type Scalar } from '../../../src/ir/value.ts';
 import { compile } from '../../../src/tensor/compile/compile.ts';
 import { mul, sum } from '../../../src/operations/index.ts';
-import { fromHost } from '../../../src/tensor/recording/record.ts';
+import { fromHost } from '../../../src/tensor/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { torchCall } from '../../support/torch/calls.ts';
 import { torchFamilies, type TorchCase, type TorchTensor } from '../../support/torch/figures.ts';

@@ -2,9 +2,9 @@
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { topological } from '../../../src/ir/graph.ts';
-import { nodeOf } from '../../../src/tensor/recording/record.ts';
+import { nodeOf } from '../../../src/tensor/record.ts';
 import * as sn from '../../../src/operations/index.ts';
-import { setDevice } from '../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../src/tensor/device.ts';
 import { clone } from '../../../src/tensor/ops/shape/view.ts';
 import { plain, ramp, read, toTensor } from './support.ts';
 

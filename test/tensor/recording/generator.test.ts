@@ -4,7 +4,7 @@ import { randomWords } from '../../../src/ir/interpret/random.ts';
 import { clearCache } from '../../../src/tensor/evaluate/cache.ts';
 import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { drawCounter, manualSeed, restoreRngState, saveRngState } from '../../../src/tensor/generator.ts';
-import { record } from '../../../src/tensor/recording/record.ts';
+import { record } from '../../../src/tensor/record.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';
 import { spyDevice } from '../support.ts';
 

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SinterError, TensorError } from '../../../src/errors.ts';
-import { device, setDevice, synchronize } from '../../../src/tensor/storage/device.ts';
+import { device, setDevice, synchronize } from '../../../src/tensor/device.ts';
 import { manualSeed } from '../../../src/tensor/generator.ts';
 import * as sn from '../../../src/operations/index.ts';
 import type { Tensor } from '../../../src/tensor/tensor.ts';

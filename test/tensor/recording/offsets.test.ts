@@ -7,7 +7,7 @@ import * as sn from '../../../src/index.ts';
 import { Linear, Sequential } from '../../../src/nn/index.ts';
 import { Adam } from '../../../src/optim/index.ts';
 import { clearCache } from '../../../src/tensor/evaluate/cache.ts';
-import { device, synchronize } from '../../../src/tensor/storage/device.ts';
+import { device, synchronize } from '../../../src/tensor/device.ts';
 import { compileCount } from '../../../src/tensor/evaluate/executable.ts';
 import { everyDevice } from '../../support/devices.ts';
 import { spyDevice } from '../support.ts';

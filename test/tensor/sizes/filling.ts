@@ -15,7 +15,7 @@ import { scalarValue, variantOf } from '../../../src/ir/sizes/variant.ts';
 import { emptyData, hostArray, unpackBytes, type HostArray, type Scalar } from '../../../src/ir/value.ts';
 import type { HostTensor } from '../../../src/io/host.ts';
 import { fromHostTensor, toHostTensor } from '../../../src/io/tensors.ts';
-import { traceFlat, type Traced } from '../../../src/tensor/trace/trace-function.ts';
+import { traceFlat, type Traced } from '../../../src/tensor/tracing.ts';
 import { Tensor } from '../../../src/tensor/tensor.ts';
 import { flatten } from '../../../src/tensor/tree.ts';
 import type { Inputs } from '../../support/coverage/call.ts';

@@ -3,7 +3,7 @@
 
 import { SinterError } from '../../../errors.ts';
 import type { DType } from '../../../ir/dtype.ts';
-import { fromHost } from '../../../tensor/recording/record.ts';
+import { fromHost } from '../../../tensor/record.ts';
 import { foriLoop } from '../../../tensor/ops/control/scan.ts';
 import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';

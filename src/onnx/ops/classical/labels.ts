@@ -4,7 +4,7 @@
 import { SinterError } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';
 import { emptyData } from '../../../ir/value.ts';
-import { fromHost } from '../../../tensor/recording/record.ts';
+import { fromHost } from '../../../tensor/record.ts';
 import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call } from '../../call.ts';

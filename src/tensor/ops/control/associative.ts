@@ -8,7 +8,7 @@ import { reshape } from '../../../ir/build.ts';
 import { dims } from '../../../ir/graph.ts';
 import { normalizeAxis, sameShape } from '../../../ir/shape.ts';
 import { expectSynchronous } from '../../expect.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import { Tensor } from '../../tensor.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../../tree.ts';
 import { show } from '../operand.ts';

@@ -14,7 +14,7 @@ import { LoopScope } from '../../control/scope.ts';
 import type { WithTensors } from '../../trace/traceable.ts';
 import { expectSynchronous } from '../../expect.ts';
 import { showHandle } from '../../handle/handle.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import { currentHandle, withGrad, withTrace } from '../../handle/recording.ts';
 import { handleOf, Tensor } from '../../tensor.ts';
 import { unflatten, type Flat } from '../../tree.ts';

@@ -23,7 +23,7 @@ import {
   type Scalar,
 } from '../../../ir/value.ts';
 import { aTensor } from '../../expect.ts';
-import { fromHost, record } from '../../recording/record.ts';
+import { fromHost, record } from '../../record.ts';
 import { Tensor } from '../../tensor.ts';
 import { iota, wideType } from '../../formula/elementwise.ts';
 

@@ -10,7 +10,7 @@ import type { Node } from '../../../ir/graph.ts';
 import { aTensor, expectSynchronous } from '../../expect.ts';
 import { drawingBy, keyedWords, split } from '../../generator.ts';
 import { checkInteger, show } from '../operand.ts';
-import { fromHost, record } from '../../recording/record.ts';
+import { fromHost, record } from '../../record.ts';
 import { handleOf, Tensor } from '../../tensor.ts';
 
 /** The upper words of the counts that new keys are made at; draws would reach them after 2⁶⁴ numbers. */

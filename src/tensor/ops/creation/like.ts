@@ -4,7 +4,7 @@ import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { isFloat, isInteger, type DType } from '../../../ir/dtype.ts';
 import { anOperand, aTensor } from '../../expect.ts';
-import { fromHost } from '../../recording/record.ts';
+import { fromHost } from '../../record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
 import { checkHeld, inType } from '../number.ts';
 import { fit, show } from '../operand.ts';

@@ -11,7 +11,7 @@ import { toShape } from '../../../ir/shape.ts';
 import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import { drawnBy } from './keys.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { createOptions, type CreateOptions } from './creation.ts';
 import * as formula from '../../formula/elementwise.ts';

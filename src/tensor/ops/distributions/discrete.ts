@@ -15,7 +15,7 @@ import { eq, lt, where } from '../elementwise/compare.ts';
 import { unsqueeze } from '../shape/view.ts';
 import { lgamma } from '../special/functions.ts';
 import { xlog1py, xlogy } from '../special/pairs.ts';
-import { asTensor } from '../../recording/record.ts';
+import { asTensor } from '../../record.ts';
 import { distribution, parameters, type Distribution } from './distribution.ts';
 import type { OfOne } from './continuous.ts';
 import * as noise from './noise.ts';

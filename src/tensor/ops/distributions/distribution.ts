@@ -6,7 +6,7 @@ import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { toShape } from '../../../ir/shape.ts';
 import { anOperand } from '../../expect.ts';
-import { asTensor } from '../../recording/record.ts';
+import { asTensor } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { checkNotComplex, commonShape, operandType } from '../operand.ts';
 import { broadcastTo } from '../shape/view.ts';

@@ -5,7 +5,7 @@ import type { DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { lgamma } from '../../formula/special/gamma.ts';
 import { Real } from '../../formula/special/real.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { normalOf, uniformOf } from '../../formula/noise.ts';
 import { iota, spreadTo, stopGradient, wideType } from '../../formula/elementwise.ts';

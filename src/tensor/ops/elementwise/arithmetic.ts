@@ -18,7 +18,7 @@ import { dtypeBytes, dtypeKind, isComplex, isFloat, isInexact } from '../../../i
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { BinaryOp } from '../../../ir/ops.ts';
 import { anOperand, expectOperand } from '../../expect.ts';
-import { numberOf } from '../../recording/record.ts';
+import { numberOf } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { isZero, wholeNumber } from '../number.ts';
 import { apply, type Binary, casted, combine, fit, operandType, show } from '../operand.ts';

@@ -12,7 +12,7 @@ import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { numberOf } from '../../recording/record.ts';
+import { numberOf } from '../../record.ts';
 import { calledAs, checkNotComplex, combine, fit, resultType, show, type Binary } from '../operand.ts';
 import { add as sum, sub as difference, mul as product, div as quotient, pow } from './arithmetic.ts';
 import { clamp } from './elementwise.ts';

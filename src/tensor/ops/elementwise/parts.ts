@@ -11,7 +11,7 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { dropWhere } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { apply, checkFloat, combine, resultType, show, takesOne, type Predicate } from '../operand.ts';
 import { mul as product, pow, sub as difference } from './arithmetic.ts';

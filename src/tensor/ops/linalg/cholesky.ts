@@ -18,7 +18,7 @@ import {
   solveUpper,
 } from '../../../ir/matrix.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, show } from '../operand.ts';
 import { isNan, withRule } from '../../formula/elementwise.ts';

@@ -6,7 +6,7 @@ import { isComplex, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { diagonalOf, sizes } from '../../../ir/matrix.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { determinant, luParts, signOf } from './formula.ts';

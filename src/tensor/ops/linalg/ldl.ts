@@ -42,7 +42,7 @@ import {
 } from '../../../ir/matrix.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { record, recordMany } from '../../recording/record.ts';
+import { record, recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { iota } from '../../formula/elementwise.ts';
 import { checkInteger, show } from '../operand.ts';

@@ -6,7 +6,7 @@ import { full, mul, reduce, sub, unary } from '../../../ir/build.ts';
 import { isComplex, partType } from '../../../ir/dtype.ts';
 import { adjoint, adjointProduct, product, sizes, solveLower, solveUpper } from '../../../ir/matrix.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { sub as difference } from '../elementwise/arithmetic.ts';
 import { abs, square } from '../elementwise/elementwise.ts';

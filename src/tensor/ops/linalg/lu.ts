@@ -7,7 +7,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { adjoint } from '../../../ir/matrix.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { record, recordMany } from '../../recording/record.ts';
+import { record, recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { checkInteger, show } from '../operand.ts';
 import {

@@ -8,7 +8,7 @@ import { identity, product, sizes } from '../../../ir/matrix.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor, tensors } from '../../expect.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, calledAs, show } from '../operand.ts';
 import { matmul } from '../product/matmul.ts';

@@ -18,7 +18,7 @@ import {
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { apply } from '../operand.ts';
-import { record, recordMany } from '../../recording/record.ts';
+import { record, recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 import { orthogonal, reflected } from './formula.ts';

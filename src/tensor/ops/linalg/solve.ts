@@ -7,7 +7,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { adjoint, solveLower, solveUpper, transpose } from '../../../ir/matrix.ts';
 import { broadcastShapes, sameShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { record, recordMany } from '../../recording/record.ts';
+import { record, recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 import { inverseOf, singularPivot, solvedSystem } from './formula.ts';

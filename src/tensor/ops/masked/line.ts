@@ -8,7 +8,7 @@ import type { DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkImaginaryKept, checkInexact, show } from '../operand.ts';

@@ -6,7 +6,7 @@ import { ParseError, TensorError } from '../../../errors.ts';
 import { broadcast, cast, mul, permute, reduce, reshape } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { expectTensor, expectText } from '../../expect.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { show } from '../operand.ts';
 import { productType, contract } from './contract.ts';

@@ -8,7 +8,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { dtypeBytes, integerRange, isFloat } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkReal, operandType, show, takesOne, type PerAxis } from '../operand.ts';

@@ -22,7 +22,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, sameShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkFloat, checkInexact, show, spread } from '../operand.ts';

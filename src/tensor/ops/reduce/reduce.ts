@@ -11,7 +11,7 @@ import { isComplex, isFloat, isInexact, type DType } from '../../../ir/dtype.ts'
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor, expectDType, expectTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, casted, checkImaginaryKept, checkInexact, checkNotComplex, takesOne } from '../operand.ts';

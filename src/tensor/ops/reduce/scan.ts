@@ -9,7 +9,7 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { Monoid } from '../../../ir/ops.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { runningLogSum } from '../../formula/running-log-sum.ts';
 import * as formula from '../../formula/elementwise.ts';

@@ -8,7 +8,7 @@ import type { Node } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { normalizeAxis, sameShape } from '../../../ir/shape.ts';
 import { anOperand, aTensor } from '../../expect.ts';
-import { asTensor, recordMany } from '../../recording/record.ts';
+import { asTensor, recordMany } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkInteger, checkNotComplex, checkRank, show } from '../operand.ts';

@@ -8,7 +8,7 @@ import { cast, constant, sumTo } from '../../../ir/build.ts';
 import { checkList, checkShape } from '../../../ir/shape.ts';
 import { anOperand, aTensor } from '../../expect.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import { eq, where } from '../elementwise/compare.ts';
 import { sqrt } from '../elementwise/elementwise.ts';
 import { closeness, closeOptions, type CloseOptions } from '../elementwise/pairs.ts';

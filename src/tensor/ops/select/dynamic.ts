@@ -20,7 +20,7 @@ import {
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf, toShape } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import { Tensor } from '../../tensor.ts';
 import { alongAxis, iota, narrowIndex } from '../../formula/elementwise.ts';
 import { checkInteger, show } from '../operand.ts';

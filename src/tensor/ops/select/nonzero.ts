@@ -9,7 +9,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
-import { record, recordMany } from '../../recording/record.ts';
+import { record, recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { truth } from '../../formula/elementwise.ts';
 import { apply, checkMaskType, commonShape, show } from '../operand.ts';

@@ -8,7 +8,7 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { sizeOf, toShape } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
 import { anOperand, aTensor } from '../../expect.ts';
-import { asTensor, record, recordMany } from '../../recording/record.ts';
+import { asTensor, record, recordMany } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { narrowIndex, orderOf } from '../../formula/elementwise.ts';
 import { checkInteger, resultType } from '../operand.ts';

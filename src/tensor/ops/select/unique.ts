@@ -8,7 +8,7 @@ import { binary, cast, full, permute, reduce, reshape, slice, sub } from '../../
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { iota, orderOf } from '../../formula/elementwise.ts';
 import { checkNotComplex } from '../operand.ts';

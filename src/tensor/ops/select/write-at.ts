@@ -11,7 +11,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import type { ScatterMode } from '../../../ir/ops.ts';
 import { placeSlice } from '../../../autograd/rules-view.ts';
 import { anOperand, aTensor } from '../../expect.ts';
-import { asTensor, numberOf, record } from '../../recording/record.ts';
+import { asTensor, numberOf, record } from '../../record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
 import { narrowIndex } from '../../formula/elementwise.ts';
 import { apply, show } from '../operand.ts';

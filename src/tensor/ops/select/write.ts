@@ -11,7 +11,7 @@ import type { ScatterMode } from '../../../ir/ops.ts';
 import { normalizeAxis, sizeOf } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
 import { anOperand, aTensor } from '../../expect.ts';
-import { asTensor, record } from '../../recording/record.ts';
+import { asTensor, record } from '../../record.ts';
 import { Tensor, type TensorLike } from '../../tensor.ts';
 import { alongAxis, narrowIndex } from '../../formula/elementwise.ts';
 import { apply, checkInteger, checkRank, commonShape, show } from '../operand.ts';

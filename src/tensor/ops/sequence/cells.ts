@@ -20,7 +20,7 @@ import {
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sameShape, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { checkFloat, show, spread } from '../operand.ts';

@@ -2,7 +2,7 @@
 // and what follows it, recorded as one formula.
 
 import { add } from '../../../ir/build.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { spread } from '../operand.ts';
 import { gruPointwise, lstmPointwise, projected, rnnPointwise, type Nonlinearity } from './cells.ts';

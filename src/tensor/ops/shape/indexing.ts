@@ -21,7 +21,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { normalizeAxis, sizeOf } from '../../../ir/shape.ts';
 import { watchRange } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
-import { fromHost, record } from '../../recording/record.ts';
+import { fromHost, record } from '../../record.ts';
 import { Tensor } from '../../tensor.ts';
 import { iota, narrowIndex, spreadTo } from '../../formula/elementwise.ts';
 import { apply, checkInteger, commonShape, show, takesOne } from '../operand.ts';

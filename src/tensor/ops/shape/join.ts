@@ -9,7 +9,7 @@ import { dims } from '../../../ir/graph.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, tensors as someTensors } from '../../expect.ts';
-import { fromHost, record, recordMany } from '../../recording/record.ts';
+import { fromHost, record, recordMany } from '../../record.ts';
 import { Tensor } from '../../tensor.ts';
 import { iota, narrowIndex } from '../../formula/elementwise.ts';
 import { apply, checkCount, checkInteger, checkRank, resultType, show } from '../operand.ts';

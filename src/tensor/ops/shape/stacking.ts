@@ -7,7 +7,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { full } from '../../../ir/build.ts';
 import { checkList, normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, tensors as someTensors } from '../../expect.ts';
-import { fromHost, record, recordMany } from '../../recording/record.ts';
+import { fromHost, record, recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { cast } from '../elementwise/cast.ts';
 import { commonShape, resultType, show } from '../operand.ts';

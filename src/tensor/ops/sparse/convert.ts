@@ -7,7 +7,7 @@ import { add, binary, cast, full, fullLike, mul, reduce, reshape, sub, where } f
 import type { DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor, anOperand } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { iota, orderOf, truth, wideType } from '../../formula/elementwise.ts';
 import { mul as multiply } from '../elementwise/arithmetic.ts';

@@ -18,7 +18,7 @@ import {
 } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { TreeNode } from '../../tree.ts';
 import { iota } from '../../formula/elementwise.ts';

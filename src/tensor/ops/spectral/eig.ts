@@ -3,7 +3,7 @@
 import * as arg from '../../../ir/arguments.ts';
 import { reshape } from '../../../ir/build.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { eigNodes } from './eigen.ts';

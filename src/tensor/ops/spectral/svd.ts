@@ -4,7 +4,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { full, reshape } from '../../../ir/build.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply } from '../operand.ts';
 import { svdNodes, svdvalsNodes } from './rules.ts';

@@ -25,7 +25,7 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
-import { recordMany } from '../../recording/record.ts';
+import { recordMany } from '../../record.ts';
 import { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkInteger, checkRank, show } from '../operand.ts';

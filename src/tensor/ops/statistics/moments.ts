@@ -26,7 +26,7 @@ import { isComplex, isFloat, isInexact, partType, type DType } from '../../../ir
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor, expectDType } from '../../expect.ts';
-import { record } from '../../recording/record.ts';
+import { record } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { applyFloat, checkFloat, checkInteger, checkNotComplex, show } from '../operand.ts';

@@ -26,7 +26,7 @@ import { isFloat, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
-import { asTensor, record, recordMany } from '../../recording/record.ts';
+import { asTensor, record, recordMany } from '../../record.ts';
 import { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkNotComplex, checkNotEmpty, show } from '../operand.ts';

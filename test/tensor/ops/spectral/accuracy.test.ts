@@ -4,7 +4,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as linalg from '../../../../src/operations/linalg.ts';
 import * as sn from '../../../../src/operations/index.ts';
-import { setDevice } from '../../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../../src/tensor/device.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { everyDevice } from '../../../support/devices.ts';
 import {

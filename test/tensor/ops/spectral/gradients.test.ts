@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { grad } from '../../../../src/tensor/derivative/transform.ts';
 import * as linalg from '../../../../src/operations/linalg.ts';
 import * as sn from '../../../../src/operations/index.ts';
-import { setDevice } from '../../../../src/tensor/storage/device.ts';
+import { setDevice } from '../../../../src/tensor/device.ts';
 import type { Tensor } from '../../../../src/tensor/tensor.ts';
 import { matrix, sequence, transposed } from './matrices.ts';
 

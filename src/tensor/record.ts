@@ -1,16 +1,16 @@
 // Recording: how every operation is written. `record` hands the nodes of its inputs to a function
 // that builds on them and wraps the node it gives. Type errors surface here, at the user's call.
 
-import { TensorError } from '../../errors.ts';
-import { madeNumber } from '../../ir/build.ts';
-import { isInexact, isWide, partType, scalarType, type DType } from '../../ir/dtype.ts';
-import type { GraphBuilder, Node } from '../../ir/graph.ts';
-import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
-import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../../ir/value.ts';
-import { evaluateLarge } from '../evaluate/evaluate.ts';
-import { expectOperand } from '../expect.ts';
-import { outerCall } from '../handle/frames.ts';
-import { checkHeld } from '../layer/held.ts';
+import { TensorError } from '../errors.ts';
+import { madeNumber } from '../ir/build.ts';
+import { isInexact, isWide, partType, scalarType, type DType } from '../ir/dtype.ts';
+import type { GraphBuilder, Node } from '../ir/graph.ts';
+import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
+import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../ir/value.ts';
+import { evaluateLarge } from './evaluate/evaluate.ts';
+import { expectOperand } from './expect.ts';
+import { outerCall } from './handle/frames.ts';
+import { checkHeld } from './layer/held.ts';
 import {
   builder,
   gradEnabled,
@@ -19,11 +19,11 @@ import {
   nodeAt,
   nodeFor,
   recordedHandle,
-} from '../handle/recording.ts';
-import type { GivenNumber } from '../handle/handle.ts';
-import { answerOf } from '../handle/number.ts';
-import { Storage } from '../storage/storage.ts';
-import { handleOf, Tensor, type TensorLike } from '../tensor.ts';
+} from './handle/recording.ts';
+import type { GivenNumber } from './handle/handle.ts';
+import { answerOf } from './handle/number.ts';
+import { Storage } from './storage/storage.ts';
+import { handleOf, Tensor, type TensorLike } from './tensor.ts';
 
 /** The node that stands for a tensor in the current recording. */
 export function nodeOf(tensor: Tensor): Node {

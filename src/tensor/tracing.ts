@@ -1,21 +1,31 @@
-// Tracing a function once: its graph over parameters and run-time scalars, what each parameter
-// stands for, and what to do with each output: hand it back in the result tree, or give it to a
-// tensor that the function assigned.
+// Functions recorded as a whole. Other rooms ask here whether a function is being traced, trace one (its
+// graph over parameters and run-time scalars, what each parameter stands for, and what to do with each
+// output: hand it back in the result tree, or give it to a tensor that the function assigned), and learn
+// what its parameters are called. The recording of a traced function is `trace/`.
 
-import { counts } from '../report/stats.ts';
-import { SinterError } from '../../errors.ts';
-import type { DType } from '../../ir/dtype.ts';
-import { sameShape, type FixedShape } from '../../ir/shape.ts';
-import { GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
-import type { IntegerRange } from '../handle/range.ts';
-import { expectSynchronous } from '../expect.ts';
-import { Handle } from '../handle/handle.ts';
-import { freshParameter } from '../handle/leaf.ts';
-import { handleOf, Tensor } from '../tensor.ts';
-import { currentHandle, withTrace } from '../handle/recording.ts';
-import { graphOf, graphKeyOf, type GraphKey } from '../evaluate/graph-key.ts';
-import { Trace, type Origin, type ScalarOrigin, type TraceSlot } from './trace.ts';
-import { callOnCopies, flatten, unflatten, type Flat, type TreeStructure } from '../tree.ts';
+import { counts } from './report/stats.ts';
+import { SinterError } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import { sameShape, type FixedShape } from '../ir/shape.ts';
+import { GraphBuilder, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import type { IntegerRange } from './handle/range.ts';
+import { expectSynchronous } from './expect.ts';
+import { Handle } from './handle/handle.ts';
+import { freshParameter } from './handle/leaf.ts';
+import { handleOf, Tensor } from './tensor.ts';
+import { currentHandle, currentTrace, withTrace } from './handle/recording.ts';
+import { methodOf } from './layer/watch.ts';
+import { graphOf, graphKeyOf, type GraphKey } from './evaluate/graph-key.ts';
+import { Trace, type Origin, type ScalarOrigin, type TraceSlot } from './trace/trace.ts';
+import { callOnCopies, flatten, unflatten, type Flat, type TreeStructure } from './tree.ts';
+
+export { noteChange } from './handle/changes.ts';
+export type { ScalarOrigin } from './trace/trace.ts';
+
+/** Whether operations are recorded for a function that is being traced, so that no value is known. */
+export function isTracing(): boolean {
+  return currentTrace() !== undefined;
+}
 
 /** What a tensor parameter stands for: the value or the gradient of something from outside. */
 export interface Input {
@@ -264,4 +274,29 @@ function effectsOf(slot: TraceSlot, sourceOf: (handle: Handle) => Source): Effec
     effects.push({ origin, part: 'grad', source });
   }
   return effects;
+}
+
+/** The parameters of a function by name; undefined for those that have none of their own. */
+export function parameterNames(fn: (...args: never[]) => unknown): readonly (string | undefined)[] {
+  const text = methodOf(fn).toString();
+  const list = /^(?:async\s+)?(?:function\b[^(]*|[A-Za-z_$][\w$]*\s*)?\(([^]*)$/.exec(text)?.[1];
+  if (list === undefined) {
+    const alone = /^(?:async\s+)?([A-Za-z_$][\w$]*)\s*=>/.exec(text)?.[1];
+    return alone === undefined ? [] : [alone];
+  }
+  return topLevel(list).map((parameter) => /^[A-Za-z_$][\w$]*/.exec(parameter.trim())?.[0]);
+}
+
+/** The text between the commas, up to the bracket that ends the list. */
+function topLevel(list: string): string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const letter of list) {
+    if (')]}'.includes(letter)) depth -= 1;
+    if (depth < 0) break;
+    if ('([{'.includes(letter)) depth += 1;
+    if (letter === ',' && depth === 0) parts.push('');
+    else parts[parts.length - 1] += letter;
+  }
+  return parts.length === 1 && parts[0]!.trim() === '' ? [] : parts;
 }

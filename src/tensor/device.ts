@@ -2,9 +2,10 @@
 // time, recording does not wait for it: runs asked for meanwhile are queued, and errors surface
 // where data is read. Once the device is open and nothing is queued, a run is dispatched at once.
 
-import { stagesWritten } from '../../dump/stages.ts';
-import { DeviceError, showValue } from '../../errors.ts';
-import type { Device, DeviceFacts } from '../../runtime/device.ts';
+import { stagesWritten } from '../dump/stages.ts';
+import { DeviceError, showValue } from '../errors.ts';
+import type { DType } from '../ir/dtype.ts';
+import type { Device, DeviceFacts } from '../runtime/device.ts';
 import {
   closeDevice,
   deviceFromEnvironment,
@@ -13,8 +14,9 @@ import {
   isDeviceName,
   openDevice,
   type DeviceReport,
-} from '../../runtime/registry.ts';
-import { currentSession, SessionPart, withSession } from '../session.ts';
+} from '../runtime/registry.ts';
+import { targetOf } from '../schedule/target.ts';
+import { currentSession, SessionPart, withSession } from './session.ts';
 
 /** The device of a session, and what waits for it. */
 interface Lane {
@@ -79,6 +81,11 @@ export function devices(): Promise<readonly DeviceReport[]> {
 /** The current device, opened. Rejects with E_DEVICE and the reasons when there is none. */
 export function device(): Promise<Device> {
   return deviceOf(lanes.current);
+}
+
+/** The dtypes of the current device. Rejects with E_DEVICE when there is none. */
+export async function deviceTypes(): Promise<readonly DType[]> {
+  return targetOf((await device()).facts).dtypes;
 }
 
 function deviceOf(lane: Lane): Promise<Device> {
