@@ -85,7 +85,7 @@ export function convert(tensor: Tensor, dtype: DType, op: string): void {
 }
 
 /** What tells values apart. */
-export interface Identity {
+export interface ValueIdentity {
   /** Equal for the Tensor objects of one value. */
   readonly value: Value;
   /** How many times `assign` has replaced it. */
@@ -97,7 +97,7 @@ export interface Identity {
 }
 
 /** What tells the value of a tensor from others. Computes nothing. */
-export function identityOf(tensor: Tensor): Identity {
+export function identityOf(tensor: Tensor): ValueIdentity {
   const handle = handleOf(tensor);
   const node = canonical(handle.node);
   return { value: handle, version: handle.version, node, storage: handle.storage ?? storageOf(node) };
