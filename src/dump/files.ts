@@ -53,7 +53,7 @@ export function filesOf(): (stage: CompileStage) => readonly StageFile[] {
         const { graph, schedule } = stage;
         const note = `// nodes are called as in ${graphFile}\n`;
         return [
-          { name: '20-fusionGroups.txt', text: note + printFusionGroups(schedule, graph) },
+          { name: '20-fusion-groups.txt', text: note + printFusionGroups(schedule, graph) },
           { name: '21-kernels.txt', text: note + printKernels(schedule, graph) },
         ];
       }
