@@ -107,7 +107,7 @@ export function asTensor(value: TensorLike, dtype: DType, op: string = 'operatio
   const brought = typeof stored === 'bigint' ? fromInteger(dtype)(stored) : fromReal(dtype)(stored);
   const node = builder().add('constant', [], { value: brought, dtype }) as Node;
   const handle = recordedHandle(node, false);
-  handle.weak = true;
+  handle.comesFrom('number');
   return new Tensor(handle);
 }
 
@@ -115,11 +115,11 @@ export function asTensor(value: TensorLike, dtype: DType, op: string = 'operatio
 export function numberTensor(value: number): Tensor {
   const tensor = asTensor(value, 'f32');
   const handle = handleOf(tensor);
-  handle.number = {
+  handle.comesFrom({
     value,
     is: (question) => answerOf(value, question),
     in: (dtype) => (dtype === 'f32' ? handle : handleOf(asTensor(value, partType(dtype)))),
-  };
+  });
   return tensor;
 }
 
@@ -133,7 +133,7 @@ export function madeScalar(value: number, dtype: DType, purpose: string): Tensor
   const isScalar = scalarType(dtype) !== undefined;
   if (!isScalar) return fromHost(hostArray(dtype, [], [value]).data, [], dtype);
   const handle = recordedHandle(madeNumber(value, dtype, purpose), false);
-  handle.weak = true;
+  handle.comesFrom('number');
   return new Tensor(handle);
 }
 

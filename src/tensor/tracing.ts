@@ -155,10 +155,11 @@ export function traceFlat(
 /** What a value is like in another shape. */
 function inShape(handle: Handle, shape: FixedShape | undefined): Handle {
   if (shape === undefined || sameShape(shape, handle.shape)) return handle;
-  const { dtype, requiresGrad, leaf, weak, grad } = handle;
-  const other = new Handle(freshParameter({ dtype, shape }), undefined);
-  if (grad !== undefined) other.grad = inShape(grad, shape);
-  return Object.assign(other, { requiresGrad, leaf, weak });
+  const { dtype, tracking, weak, grad } = handle;
+  const other = new Handle(freshParameter({ dtype, shape }), undefined, tracking);
+  if (grad !== undefined) other.replaceGrad(inShape(grad, shape));
+  if (weak) other.comesFrom('number');
+  return other;
 }
 
 /** Gathers what leaves the trace and builds its graph. */

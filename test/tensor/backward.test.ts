@@ -62,6 +62,21 @@ describe('backward', () => {
     expect(() => add(first, cube(w)).backward()).toThrow('the history of f32[] was released');
   });
 
+  test('a value that was cut off from its released history is a constant, or a leaf', async () => {
+    spyDevice();
+    const [w, v] = [vec(2).requiresGrad_(), vec(1, 2).requiresGrad_()];
+    const loss = cube(w);
+    loss.backward();
+    await loss.item();
+    loss.requiresGrad_(false);
+    sum(mul(v, loss)).backward();
+    expect(await v.grad!.array()).toEqual([8, 8]);
+    loss.requiresGrad_();
+    mul(loss, 3).backward();
+    loss.backward();
+    expect(await loss.grad!.item()).toBe(4);
+  });
+
   test('a seed weighs the elements', async () => {
     spyDevice();
     const w = vec(1, 2).requiresGrad_();

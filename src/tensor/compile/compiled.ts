@@ -148,6 +148,8 @@ export class Compiled {
     // The inputs at this call, taken before anything is assigned or given up.
     const nodes = inputNodes(traced.inputs, handles);
     const history = nodes === undefined ? undefined : this.#history(nodes);
+    // So are the values that it assigns to: a call that fails has changed nothing.
+    const targets = traced.effects.map(({ origin }) => outside(origin, handles));
     const given = giveUp(this.#donated, handles);
 
     const { executable, kept } = history ?? { executable: this.executable, kept: [] };
@@ -182,13 +184,13 @@ export class Compiled {
     const results = traced.results.map((leaf) =>
       leaf.kind === 'static' ? leaf.value : new Tensor(marked(made(leaf), leaf)),
     );
-    for (const { origin, part, source } of traced.effects) {
-      const handle = outside(origin, handles);
-      if (part === 'grad') handle.grad = source === undefined ? undefined : made(source);
+    for (const [i, { part, source }] of traced.effects.entries()) {
+      const handle = targets[i]!;
+      if (part === 'grad') handle.replaceGrad(source === undefined ? undefined : made(source));
       else if (source !== undefined) takeValue(handle, valueOf(source), historyOf(source)?.());
     }
     // One that the function assigned to has its new value.
-    for (const handle of given.keys()) if (handle.storage === undefined) handle.gone = 'donated';
+    for (const handle of given.keys()) if (handle.state.kind === 'donating') handle.donate();
     // Run last, when every value that shares an input's memory is known: the run may overwrite
     // donated values that no other value shares.
     if (promised.length > 0 && bound === undefined)
@@ -257,7 +259,6 @@ function inputNodes(inputs: readonly Input[], handles: Handles): (Node | undefin
 
 function withHistory(handle: Handle, past: (() => Node) | undefined): Handle {
   if (past === undefined) return handle;
-  handle.requiresGrad = true;
   handle.remember(past);
   return handle;
 }
@@ -268,10 +269,10 @@ function withHistory(handle: Handle, past: (() => Node) | undefined): Handle {
  */
 function marked(handle: Handle, { leaf, released }: Extract<ResultLeaf, Source>): Handle {
   if (leaf) {
-    handle.requiresGrad = false;
+    handle.track('none');
     requireGrad(handle, true);
   } else if (released && handle.requiresGrad) {
-    handle.released = true;
+    handle.track('released');
     attachIfComputed(handle);
   }
   return handle;
@@ -346,8 +347,7 @@ function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handl
   const isNeeded = neededByPending();
   if ([...given.values()].some(isNeeded)) evaluatePending();
   for (const handle of given.keys()) {
-    handle.storage!.unshare();
-    handle.storage = undefined;
+    handle.give()!.unshare();
   }
   return given;
 }

@@ -58,8 +58,7 @@ export class LoopScope implements TraceScope {
   }
 
   #inside(node: Node): Handle {
-    const handle = new Handle(node, this);
-    handle.requiresGrad = isInexact(node.dtype);
+    const handle = new Handle(node, this, isInexact(node.dtype) ? 'history' : 'none');
     this.#parameters.add(node);
     return handle;
   }
@@ -69,8 +68,7 @@ export class LoopScope implements TraceScope {
     if (known !== undefined) return known;
     const parameter = freshParameter(outside);
     const tracer = this.#inside(parameter);
-    tracer.weak = outside.weak;
-    tracer.number = outside.number;
+    tracer.comesFrom(outside.madeOf);
     this.captured.push({ outside, parameter });
     this.#tracers.set(outside, tracer);
     return tracer;

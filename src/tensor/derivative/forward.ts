@@ -43,7 +43,7 @@ export function pushforward<A extends unknown[]>(
   const outputs = flat.leaves.map((leaf, i) => tensorAt(op, 'result', leaf, flat.paths[i]!));
   const nodes = outputs.map(nodeOf);
   const values = outputs.map(closed);
-  if (held) for (const tensor of values) handleOf(tensor).pulled = true;
+  if (held) for (const tensor of values) handleOf(tensor).pull();
   const along = linearFunction(op, (directions) => tangents(builder(), nodes, variables.nodes, directions));
   return {
     value: unflatten(flat.structure, values),

@@ -97,7 +97,7 @@ export function grad<A extends unknown[]>(
     const { value, gradient, aux } = differentiate('grad', fn, args, options);
     // Only the gradient is wanted; the value is computed where it serves the gradient.
     const unread = handleOf(value);
-    if (!unread.keep) dropPending(unread);
+    if (!unread.isKept) dropPending(unread);
     return options.hasAux === true ? { grad: gradient, aux } : gradient;
   };
 }
@@ -169,7 +169,7 @@ export function vjp<A extends unknown[], R>(
   const outputs = flat.leaves.map((leaf, i) => tensorAt('vjp', 'result', leaf, flat.paths[i]!));
   const nodes = outputs.map(nodeOf);
   const values = outputs.map(closed);
-  for (const tensor of values) handleOf(tensor).pulled = true;
+  for (const tensor of values) handleOf(tensor).pull();
   const back = pull(nodes);
   const value = unflatten(flat.structure, values) as R;
   return {

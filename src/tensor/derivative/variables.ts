@@ -75,7 +75,7 @@ export function variablesOf(
       const node = distinct(nodeOf(tensor));
       at[k] = nodes.push(node) - 1;
       const handle = unscheduledHandle(node, true);
-      handle.weak = tensor.weak;
+      if (tensor.weak) handle.comesFrom('number');
       return new Tensor(handle);
     });
     taken.set(i, { flat, places: at });

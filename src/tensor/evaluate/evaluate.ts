@@ -132,7 +132,7 @@ function evaluateTogether(asked: readonly Handle[], isOfMany: boolean = false): 
   if (region.hasLost) handles = withoutDoomed(handles, region);
   // Late values first and on their own: what reads them then has the structure it will have in
   // every step to come.
-  const late = handles.filter((handle) => handle.late);
+  const late = handles.filter((handle) => handle.isLate);
   if (late.length > 0) {
     compute(late, region, targets, isOfMany);
     handles = handles.filter((handle) => !attachIfComputed(handle));
@@ -175,7 +175,7 @@ function compute(
   const results = new Set<Node>();
   for (const handle of handles) {
     const node = canonical(handle.node);
-    if (targets.has(handle) || handle.keep || handle.late || !region.consumed.has(node)) results.add(node);
+    if (targets.has(handle) || handle.isKept || !region.consumed.has(node)) results.add(node);
   }
   const graphKey = graphKeyOf([...results], (node) =>
     region.uncomputed.has(node) ? undefined : storageOf(node),
@@ -201,9 +201,9 @@ function compute(
     const isMade = made.has(canonical(handle.node));
     const position = graphKey.position(handle.node);
     if (isMade) attachIfComputed(handle);
-    else if (position !== undefined && entry !== undefined) handle.passed = { entry, position };
+    else if (position !== undefined && entry !== undefined) handle.passOver(entry, position);
     // Its value, or its gradient, can still be asked for.
-    const hasHistory = handle.pulled || (handle.requiresGrad && !handle.leaf && !handle.released);
+    const hasHistory = handle.isPulled || handle.hasHistory;
     if (position !== undefined && (!isMade || hasHistory)) unfinished.push(position);
   }
   for (const leaf of graphKey.leavesUnder(unfinished)) leaf.lingering = true;

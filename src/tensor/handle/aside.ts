@@ -59,13 +59,16 @@ export class Group {
   /** The values that the program still holds. */
   handles(): Handle[] {
     const held = this.#handles.map((item) => [item, item.deref()] as const);
-    // A handle with another `aside` than this reference has left the group.
-    return held.flatMap(([item, handle]) => (handle?.aside === item ? [handle] : []));
+    // A handle that is held by another reference than this one has left the group.
+    return held.flatMap(([item, handle]) => {
+      const isHere = handle?.state.kind === 'aside' && handle.state.held === item;
+      return isHere ? [handle] : [];
+    });
   }
 
   add(handle: Handle): void {
     const held = new Held(handle, this.#reads.state.aside);
-    handle.aside = held;
+    handle.setAside(held);
     this.#handles.push(held);
   }
 
@@ -91,7 +94,7 @@ export class Group {
   /** Its values are to be computed: they are aside no more. */
   close(): Handle[] {
     const handles = this.handles();
-    for (const handle of handles) takeBack(handle);
+    for (const handle of handles) handle.takeBack();
     this.#handles = [];
     this.#isOpen = false;
     release(this.#reads);
@@ -129,13 +132,6 @@ export function groupOf(node: Node): Group | undefined {
 
 export function bindGroup(node: Node, group: Group): void {
   groups.set(node, group);
-}
-
-/** The value is pending no more, or no more aside. */
-export function takeBack(handle: Handle): void {
-  if (handle.aside === undefined) return;
-  handle.aside.leave();
-  handle.aside = undefined;
 }
 
 /** How many values are aside. */

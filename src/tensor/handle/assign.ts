@@ -36,7 +36,7 @@ export function assignHandle(handle: Handle, value: Handle): void {
   at.trace?.asksLeaf(at);
   const tracks = source.requiresGrad && !at.leaf && gradEnabled();
   const cut = tracks || !source.requiresGrad ? node : (builder().add('stopGradient', [node], {}) as Node);
-  if (!at.leaf) at.requiresGrad = tracks;
+  if (!at.leaf) at.track(tracks ? 'history' : 'none');
   moveOn(at, cut);
   reclaimSoon();
 }
@@ -58,7 +58,6 @@ export function convertHandle(handle: Handle, dtype: DType, op: string): void {
   }
   const converted = cast(builder(), nodeFor(at), dtype);
   const cut = at.leaf ? (builder().add('stopGradient', [converted], {}) as Node) : converted;
-  at.dtype = dtype;
   moveOn(at, cut);
   noteChange();
   if (at.grad !== undefined) convertHandle(at.grad, dtype, op);
@@ -71,20 +70,15 @@ export function convertHandle(handle: Handle, dtype: DType, op: string): void {
  */
 export function takeValue(handle: Handle, value: Storage, past: Node | undefined): void {
   const isTracked = !handle.leaf && past !== undefined;
-  if (!handle.leaf) handle.requiresGrad = isTracked;
+  if (!handle.leaf) handle.track(isTracked ? 'history' : 'none');
   moveOn(handle, isTracked ? past : freshParameter(value, value));
 }
 
 function moveOn(at: Handle, node: Node): void {
-  const old = at.storage;
-  at.version += 1;
-  at.released = false;
-  at.passed = undefined;
-  at.storage = undefined;
-  at.node = at.leaf ? distinct(node) : node;
+  const old = at.renew(at.leaf ? distinct(node) : node);
   if (at.leaf) bindLeaf(at.node, at);
   if (at.trace === undefined && !attachIfComputed(at)) {
-    at.keep = true;
+    at.keep();
     addPending(at);
   }
   if (old !== undefined && old.unshare()) giveUp(old, 'overwritten');

@@ -66,7 +66,7 @@ export function backward(handle: Handle, seed: Handle | undefined, retainGraph: 
     if (leaf.gone === undefined) accumulate(leaf, gradient);
   }
   if (retainGraph || at.leaf) return;
-  at.released = true;
+  at.track('released');
   if (at.trace === undefined) attachIfComputed(at);
 }
 

@@ -1,7 +1,20 @@
-// Handle: the state behind a Tensor. It is *pending* (a graph node not computed yet) or *evaluated*
-// (a Storage), and it may track gradients. Everything inside the tensor layer works on handles;
-// `Tensor` is their public face.
+// Handle: what stands behind a Tensor, which is its public face. Everything inside the tensor layer
+// works on handles. A handle has a life (pending, evaluated, …: state.ts), what gradients do at it, and
+// what it was made of; the three are independent, and only the methods of Handle change them.
+//
+// To know this folder, read in this order:
+//   state.ts      the states of a value and the transitions between them
+//   handle.ts     the value itself, and what it sees of a function that is traced or mapped
+//   leaf.ts       parameters of graphs that stand for values, and which nodes are computed
+//   recorded.ts   what a session has recorded and not computed, and the layers being called
+//   recording.ts  how values get into the recording, and how they are computed at most once
+//   aside.ts      pending values that evaluations have passed over, held weakly
+//   gradient.ts   requiresGrad_, backward, and the walk along a history
+//   assign.ts     a tensor takes the value or the dtype of another
+//   memory.ts     values that are given up, and when their memory goes back
+//   number.ts     numbers that a recording does not know: what it may ask of them
 
+import { CompilerBug } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
@@ -9,21 +22,21 @@ import type { IntegerRange } from './range.ts';
 import { freshParameter } from './leaf.ts';
 import { Storage } from '../storage/storage.ts';
 import type { Question } from './number.ts';
-
-/** Why a handle can no longer be used. */
-export type Gone = 'disposed' | 'donated';
+import {
+  disposed,
+  donated,
+  donating,
+  moved,
+  pending,
+  type Ended,
+  type Hold,
+  type State,
+  type Structure,
+  type Wanted,
+} from './state.ts';
 
 /** Key low, key high, counter low, counter high: the inputs of `randomBits`. */
 export type RandomWords = readonly [Node, Node, Node, Node];
-
-/**
- * A compiled structure of recorded operations (evaluate/cache.ts), as seen by the values that it
- * passed over.
- */
-export interface Structure {
-  /** From now on the value at this position is computed for its own sake. */
-  want(position: number): void;
-}
 
 /** What a traced function reads of objects that it captures, as it is noted (compile/readings.ts). */
 export interface Noting {
@@ -110,87 +123,249 @@ export interface GivenNumber {
   in(dtype: DType): Handle;
 }
 
-/** How a value is held while it waits aside (aside.ts). */
-export interface Aside extends WeakRef<Handle> {
-  /** It waits there no more. */
-  leave(): void;
-}
+/** A pending value that an evaluation has set aside (aside.ts). */
+export interface Aside extends Hold, WeakRef<Handle> {}
+
+/**
+ * What gradients do at a value: they pass it by, flow on through its history, find that `backward` has
+ * released the history, or are accumulated in it (a leaf).
+ */
+export type Tracking = 'none' | 'history' | 'released' | 'leaf';
+
+/** What a value was made of; one of a JavaScript number is weak: it takes the dtype of what it meets. */
+export type MadeOf = 'tensor' | 'number' | GivenNumber;
 
 export class Handle {
-  /** Only `convertHandle` changes it. */
-  dtype: DType;
+  #dtype: DType;
   readonly shape: FixedShape;
   /** The traced function this value exists in; undefined outside of `compile`. */
   readonly trace: TraceScope | undefined;
   /**
-   * None yet where nothing was recorded from a computed value: most results of compiled functions
-   * never need one.
+   * Stands for the value in recorded graphs; a function makes it when something asks for it. None yet
+   * where nothing was recorded from a computed value: most results of compiled functions never need one.
    */
-  #node: Node | undefined;
-  /**
-   * Gives the node of a value that a compiled function made, with its history, when something asks
-   * for it.
-   */
-  #past: (() => Node) | undefined = undefined;
-  /** The computed value; undefined while pending. */
-  storage: Storage | undefined;
-  requiresGrad = false;
-  /** Gradients are accumulated here (a leaf) rather than passed further back. */
-  leaf = false;
-  grad: Handle | undefined = undefined;
-  /** Rises with every `assign`. */
-  version = 0;
-  gone: Gone | undefined = undefined;
-  /** An evaluation must materialise it even where other pending values consume it. */
-  keep = false;
-  /** Asked for again after an evaluation that did not keep it: the next evaluation computes it first. */
-  late = false;
-  /** `backward` has run from here: its history is dropped once it is evaluated. */
-  released = false;
-  /** A `vjp` of this value is held. */
-  pulled = false;
-  /** Came from a JavaScript number: takes the dtype of what it meets. */
-  weak = false;
-  /** The number itself, where it is an argument of the function that is recorded. */
-  number: GivenNumber | undefined = undefined;
-  /** Where an earlier evaluation computed this value without keeping it. */
-  passed: { readonly entry: Structure; readonly position: number } | undefined = undefined;
+  #node: Node | (() => Node) | undefined;
+  #state: State;
+  #tracking: Tracking;
+  #grad: Handle | undefined = undefined;
+  #version = 0;
+  #isPulled = false;
+  #madeOf: MadeOf = 'tensor';
 
-  /** How it is held while it is pending and an evaluation has passed over it (handle/aside.ts). */
-  aside: Aside | undefined = undefined;
-
-  constructor(value: Node | Storage, trace: TraceScope | undefined) {
+  constructor(value: Node | Storage, trace: TraceScope | undefined, tracking: Tracking = 'none') {
     const isComputed = value instanceof Storage;
     this.#node = isComputed ? undefined : value;
-    this.dtype = value.dtype;
+    this.#state = isComputed ? { kind: 'evaluated', storage: value } : pending.fusible;
+    this.#dtype = value.dtype;
     // Users see this array: writing to it throws, and cannot change the tensor's shape.
     this.shape = Object.freeze(isComputed ? value.shape : dims(value));
     this.trace = trace;
-    this.storage = isComputed ? value : undefined;
+    this.#tracking = tracking;
   }
 
-  /** Stands for the value in recorded graphs. */
-  get node(): Node {
-    if (this.#node === undefined) {
-      this.#node = this.#past?.() ?? freshParameter(this, this.storage);
-      this.#past = undefined;
-    }
-    return this.#node;
+  get dtype(): DType {
+    return this.#dtype;
   }
 
-  set node(node: Node) {
+  /** Rises with every `assign`. */
+  get version(): number {
+    return this.#version;
+  }
+
+  // Its life.
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** The computed value; undefined while there is none. */
+  get storage(): Storage | undefined {
+    const state = this.#state;
+    return state.kind === 'evaluated' ? state.storage : undefined;
+  }
+
+  /** Why it can no longer be used. */
+  get gone(): Ended['kind'] | undefined {
+    const { kind } = this.#state;
+    return kind === 'disposed' || kind === 'donated' ? kind : undefined;
+  }
+
+  /** Whether an evaluation has to materialise it even where other pending values consume it. */
+  get isKept(): boolean {
+    return this.#wanted !== 'fusible';
+  }
+
+  /** Whether the next evaluation computes it first. */
+  get isLate(): boolean {
+    return this.#wanted === 'late';
+  }
+
+  get #wanted(): Wanted {
+    const state = this.#state;
+    return state.kind === 'pending' || state.kind === 'aside' ? state.wanted : 'fusible';
+  }
+
+  /** Whatever computes it keeps it. */
+  keep(): void {
+    this.#state = moved('keep', this.#state, this.isLate ? pending.late : pending.kept);
+  }
+
+  /** An evaluation computed it without keeping it. */
+  passOver(structure: Structure, position: number): void {
+    this.#state = moved('passOver', this.#state, { kind: 'passed', structure, position });
+  }
+
+  /**
+   * It is used after an evaluation that passed it over. Where it costs something to compute, evaluations of that
+   * structure keep it from now on, and the next one computes it first.
+   */
+  askAgain(isFree: boolean): void {
+    const before = this.#state;
+    this.#state = moved('askAgain', before, isFree ? pending.fusible : pending.late);
+    if (before.kind === 'passed' && !isFree) before.structure.want(before.position);
+  }
+
+  /** An evaluation computed nothing that it is connected with. */
+  setAside(held: Hold): void {
+    this.#state = moved('setAside', this.#state, { kind: 'aside', held, wanted: this.#wanted });
+  }
+
+  /** It is to be computed, or nothing needs to compute it on its own. */
+  takeBack(): void {
+    this.#state = moved('takeBack', this.#state, pending[this.#wanted]);
+  }
+
+  /** It is computed. */
+  evaluate(storage: Storage): void {
+    this.#state = moved('evaluate', this.#state, { kind: 'evaluated', storage });
+  }
+
+  /** It takes another value, maybe of another dtype, and gives the one before. */
+  renew(node: Node): Storage | undefined {
+    const before = this.storage;
+    this.#state = moved('renew', this.#state, pending.fusible);
     this.#node = node;
-    this.#past = undefined;
+    this.#dtype = node.dtype;
+    this.#version += 1;
+    this.forgetNumber();
+    return before;
+  }
+
+  /** A call of a compiled function takes its value, which this gives, and assigns another to it or ends with `donate`. */
+  give(): Storage | undefined {
+    const { storage } = this;
+    this.#state = moved('give', this.#state, donating);
+    return storage;
+  }
+
+  /** The call that took its value gave it no other. */
+  donate(): void {
+    this.#state = moved('donate', this.#state, donated);
+  }
+
+  /** The program gives it up; gives the value that it had. */
+  dispose(): Storage | undefined {
+    const { storage } = this;
+    this.#state = moved('dispose', this.#state, disposed);
+    return storage;
+  }
+
+  // Its gradient.
+
+  get requiresGrad(): boolean {
+    return this.#tracking !== 'none';
+  }
+
+  /** Gradients are accumulated here rather than passed further back. */
+  get leaf(): boolean {
+    return this.#tracking === 'leaf';
+  }
+
+  /** `backward` has run from here: its history is dropped once it is evaluated. */
+  get released(): boolean {
+    return this.#tracking === 'released';
+  }
+
+  /** Gradients flow on from here. */
+  get hasHistory(): boolean {
+    return this.#tracking === 'history';
+  }
+
+  get tracking(): Tracking {
+    return this.#tracking;
+  }
+
+  /** From now on gradients do this at the value. */
+  track(tracking: Tracking): void {
+    if (tracking === 'released' && !this.hasHistory)
+      throw new CompilerBug('handle', `a value without a history (${this.#tracking}) cannot release it`);
+    this.#tracking = tracking;
+  }
+
+  /** What was accumulated. */
+  get grad(): Handle | undefined {
+    return this.#grad;
+  }
+
+  replaceGrad(grad: Handle | undefined): void {
+    this.#grad = grad;
+  }
+
+  /** A `vjp` of this value is held: what it was computed from may be read later. */
+  get isPulled(): boolean {
+    return this.#isPulled;
+  }
+
+  pull(): void {
+    this.#isPulled = true;
+  }
+
+  // What stands for it in graphs, and what it was made of.
+
+  get node(): Node {
+    const node = this.#node;
+    if (typeof node === 'object') return node;
+    return (this.#node = node === undefined ? freshParameter(this, this.storage) : node());
+  }
+
+  /** Another node stands for the same value. */
+  represent(node: Node): void {
+    this.#node = node;
   }
 
   /** A computed value gets a history: `past` makes its node when it is first asked for. */
   remember(past: () => Node): void {
-    this.#past = past;
+    this.#node = past;
+    this.#tracking = 'history';
   }
 
   /** Whether it stands in graphs as a leaf, without a history. */
   get isParameter(): boolean {
-    return this.#node === undefined ? this.#past === undefined : this.#node.op === 'parameter';
+    const node = this.#node;
+    return node === undefined || (typeof node === 'object' && node.op === 'parameter');
+  }
+
+  get madeOf(): MadeOf {
+    return this.#madeOf;
+  }
+
+  /** Came from a JavaScript number: takes the dtype of what it meets. */
+  get weak(): boolean {
+    return this.#madeOf !== 'tensor';
+  }
+
+  /** The number itself, where it is an argument of the function that is recorded. */
+  get number(): GivenNumber | undefined {
+    return typeof this.#madeOf === 'object' ? this.#madeOf : undefined;
+  }
+
+  /** It has another value or another history than the argument: only its node tells them. */
+  forgetNumber(): void {
+    if (this.weak) this.#madeOf = 'number';
+  }
+
+  comesFrom(madeOf: MadeOf): void {
+    this.#madeOf = madeOf;
   }
 }
 

@@ -145,10 +145,8 @@ function ownerless({ storage }: Retained): Storage | undefined {
 export function disposeHandle(handle: Handle): void {
   if (handle.gone !== undefined) return;
   if (handle.trace === undefined) attachIfComputed(handle);
-  handle.gone = 'disposed';
+  const storage = handle.dispose();
   dropPending(handle);
-  const { storage } = handle;
-  handle.storage = undefined;
   if (storage === undefined || !storage.unshare() || storage.lost !== undefined) return;
   giveUp(storage, 'disposed');
   reclaim();

@@ -6,7 +6,6 @@ import { TensorError } from '../../errors.ts';
 import { isDistinct } from '../../ir/build.ts';
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { isView } from '../../ir/ops.ts';
-import { takeBack } from './aside.ts';
 import { Handle, showHandle, type MappingScope, type TraceScope } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
 import { recorded } from './recorded.ts';
@@ -35,13 +34,13 @@ export function pendingHandles(): ReadonlySet<Handle> {
 export function addPending(handle: Handle): void {
   const { mapping, pending } = recorded();
   if (mapping?.own.has(handle) === true) return;
-  takeBack(handle);
+  if (handle.state.kind === 'aside') handle.takeBack();
   pending.add(handle);
 }
 
 /** Removes a value that no evaluation need compute on its own. */
 export function dropPending(handle: Handle): void {
-  takeBack(handle);
+  if (handle.state.kind === 'aside') handle.takeBack();
   recorded().pending.delete(handle);
 }
 
@@ -64,7 +63,7 @@ export function assigning<T>(fn: () => T): T {
   try {
     return withGrad(false, fn);
   } finally {
-    setPending([...pendingHandles()].filter((handle) => handle.keep || handle.late || before.has(handle)));
+    setPending([...pendingHandles()].filter((handle) => handle.isKept || before.has(handle)));
   }
 }
 
@@ -168,15 +167,14 @@ export function isSpent(node: Node): boolean {
 export function leafHandle(storage: Storage): Handle {
   const handle = new Handle(storage, undefined);
   currentMapping()?.own.add(handle);
-  attach(handle, storage);
+  storage.share();
   return handle;
 }
 
 /** A handle of a recorded node, pending unless the node has been computed already. */
 export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
   const { trace, mapping, scratch, pending } = recorded();
-  const handle = new Handle(node, trace);
-  handle.requiresGrad = requiresGrad;
+  const handle = new Handle(node, trace, requiresGrad ? 'history' : 'none');
   mapping?.own.add(handle);
   if (trace === undefined && !attachIfComputed(handle) && !scratch && !isFree(canonical(node)))
     pending.add(handle);
@@ -184,13 +182,10 @@ export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
 }
 
 /** Points a handle at a computed value. */
-export function attach(handle: Handle, storage: Storage): void {
+function attach(handle: Handle, storage: Storage): void {
+  handle.evaluate(storage);
   storage.share();
-  handle.storage = storage;
-  handle.passed = undefined;
-  handle.keep = false;
-  handle.late = false;
-  dropPending(handle);
+  recorded().pending.delete(handle);
 }
 
 /**
@@ -206,9 +201,8 @@ export function attachIfComputed(handle: Handle): boolean {
     if (storage.lost !== undefined && node.op !== 'parameter') return false;
     attach(handle, storage);
   }
-  const tracked = handle.requiresGrad && !handle.released && !handle.leaf;
-  if (!tracked && !handle.isParameter) {
-    handle.node = freshParameter(handle, handle.storage);
+  if (!handle.hasHistory && !handle.isParameter) {
+    handle.represent(freshParameter(handle, handle.storage));
     if (handle.leaf) bindLeaf(handle.node, handle);
     if (handle.released) spent.add(handle.node);
   }
@@ -279,13 +273,10 @@ export function nodeAt(at: Handle): Node {
  * it returns stops recomputing.
  */
 export function noteLateUse(handle: Handle): void {
-  const { passed } = handle;
-  if (passed === undefined) return;
-  handle.passed = undefined;
-  if (isFree(canonical(handle.node))) return;
-  passed.entry.want(passed.position);
-  handle.late = true;
-  addPending(handle);
+  if (handle.state.kind !== 'passed') return;
+  const costsNothing = isFree(canonical(handle.node));
+  handle.askAgain(costsNothing);
+  if (!costsNothing) addPending(handle);
 }
 
 /**
@@ -293,9 +284,7 @@ export function noteLateUse(handle: Handle): void {
  * differentiated.
  */
 export function unscheduledHandle(node: Node, requiresGrad: boolean): Handle {
-  const handle = new Handle(node, currentTrace());
-  handle.requiresGrad = requiresGrad;
-  return handle;
+  return new Handle(node, currentTrace(), requiresGrad ? 'history' : 'none');
 }
 
 /**

@@ -19,6 +19,7 @@ import {
   currentHandle,
   attachIfComputed,
   currentHandleUnchecked,
+  nodeAt,
 } from './recording.ts';
 
 /** Whether gradients of a value lead anywhere, as far as it is known here. */
@@ -34,28 +35,30 @@ export function requireGrad(handle: Handle, on: boolean): void {
   checkOwn(at, 'requiresGrad_');
   at.trace?.asksLeaf(at);
   if (!on) {
-    at.requiresGrad = false;
-    at.leaf = false;
-    standAlone(at, builder().add('stopGradient', [at.node], {}) as Node);
+    const node = nodeAt(at);
+    at.track('none');
+    standAlone(at, builder().add('stopGradient', [node], {}) as Node);
     return;
   }
   if (!isInexact(at.dtype)) {
     throw new TensorError('E_GRAD', 'requiresGrad_', `only floats have gradients: ${showHandle(at)}`);
   }
-  at.requiresGrad = true;
-  at.leaf = true;
+  const node = nodeAt(at);
+  at.track('leaf');
   noteLeaf(at);
-  // A leaf is read again and again: whatever computes it keeps it.
-  at.keep = true;
-  standAlone(at, distinct(at.node));
+  standAlone(at, distinct(node));
   bindLeaf(at.node, at);
 }
 
 /** Gives a handle a node of its own for the same value. */
 function standAlone(at: Handle, node: Node): void {
-  at.node = node;
+  at.represent(node);
+  at.forgetNumber();
   if (at.trace !== undefined || attachIfComputed(at)) return;
-  if (storageOf(canonical(node)) === undefined) addPending(at);
+  if (storageOf(canonical(node)) !== undefined) return;
+  addPending(at);
+  // A leaf is read again and again: whatever computes it keeps it.
+  if (at.leaf) at.keep();
 }
 
 export function gradOf(handle: Handle): Handle | undefined {
@@ -76,5 +79,5 @@ export function setGrad(handle: Handle, grad: Handle | undefined): void {
   }
   checkOwn(at, 'grad');
   at.trace?.writeGrad(at);
-  at.grad = grad === undefined ? undefined : currentHandle(grad, 'grad');
+  at.replaceGrad(grad === undefined ? undefined : currentHandle(grad, 'grad'));
 }

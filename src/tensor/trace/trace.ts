@@ -168,8 +168,7 @@ export class Trace implements TraceScope {
   /** The tracer of a number among the arguments: a rank-0 f32 supplied at each call, now this one. */
   number(leaf: number, value: number): Handle {
     const handle = new Handle(this.#scalar({ kind: 'number', leaf, part: 'value' }, 'f32'), this);
-    handle.weak = true;
-    handle.number = {
+    handle.comesFrom({
       value,
       is: (question) => this.#ask(leaf, value, question),
       in: (dtype) => {
@@ -177,7 +176,7 @@ export class Trace implements TraceScope {
         this.#inDtypes.set(node, leaf);
         return node === handle.node ? handle : new Handle(node, this);
       },
-    };
+    });
     this.#numbers.set(handle.node, leaf);
     return handle;
   }
@@ -354,7 +353,7 @@ export class Trace implements TraceScope {
     const outside = slot.outsideGrad;
     const parameter = outside === undefined ? undefined : freshParameter(outside);
     slot.grad = { hadBefore: outside !== undefined, parameter };
-    if (parameter !== undefined) tracer.grad = new Handle(parameter, this);
+    if (parameter !== undefined) tracer.replaceGrad(new Handle(parameter, this));
   }
 
   /** The gradient slot of a tracer is about to be replaced. */
@@ -365,10 +364,9 @@ export class Trace implements TraceScope {
 
   #slot(origin: Origin, like: Handle): TraceSlot {
     const parameter = freshParameter(like);
-    const tracer = new Handle(parameter, this);
-    tracer.requiresGrad = isInexact(like.dtype);
-    tracer.leaf = like.leaf;
-    tracer.weak = like.weak;
+    const tracking = like.leaf ? 'leaf' : isInexact(like.dtype) ? 'history' : 'none';
+    const tracer = new Handle(parameter, this, tracking);
+    if (like.weak) tracer.comesFrom('number');
     if (like.leaf) bindLeaf(parameter, tracer);
     const slot: TraceSlot = {
       origin,

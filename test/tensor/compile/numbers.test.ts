@@ -237,3 +237,34 @@ describe('a program', () => {
     expect(record(sn.ones([1]), 2)).toBeDefined();
   });
 });
+
+describe('a number that the function changes', () => {
+  const dtypes = ['i8', 'u32', 'i64', 'f16', 'f32', 'f64', 'c64'] as const;
+
+  test.each(dtypes)('is what it was changed to, beside %s', async (dtype) => {
+    const f = sn.compile((n: sn.Tensor): sn.Tensor => {
+      n.assign(n.mul(2));
+      return sn.ones([1], { dtype }).add(n);
+    }) as unknown as (n: number) => sn.Tensor;
+    for (const n of [3, 5]) expect(await f(n).real().cast('f32').array()).toEqual([1 + 2 * n]);
+  });
+
+  const floats = ['f16', 'f32', 'f64'] as const;
+
+  test.each(floats)('has the gradient of what it meets, beside %s, once it is a leaf', async (dtype) => {
+    const f = sn.compile((n: sn.Tensor): sn.Tensor => {
+      n.requiresGrad_();
+      sn.tensor([1, 2], { dtype }).mul(n).sum().backward();
+      return n.grad!;
+    }) as unknown as (n: number) => sn.Tensor;
+    expect(await f(4).item()).toBe(3);
+  });
+
+  test.each(floats)('is itself, beside %s, where it is no leaf any more', async (dtype) => {
+    const f = sn.compile((n: sn.Tensor): sn.Tensor => {
+      n.requiresGrad_().requiresGrad_(false);
+      return sn.tensor([1, 2], { dtype }).mul(n);
+    }) as unknown as (n: number) => sn.Tensor;
+    expect(await f(4).array()).toEqual([4, 8]);
+  });
+});

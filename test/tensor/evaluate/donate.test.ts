@@ -156,6 +156,23 @@ describe.each(everyDevice)('on %s, memory that something else stands on is spare
   });
 });
 
+test('a call that fails takes nothing', async () => {
+  setDevice('interpreter');
+  const state = vec(1, 1);
+  const f = compile(
+    (x: Tensor): Tensor => {
+      state.grad = mul(x, 2);
+      return add(x, 1);
+    },
+    { donate: [0] },
+  );
+  expect(await f(vec(1, 2)).array()).toEqual([2, 3]);
+  state.dispose();
+  const x = vec(3, 4);
+  expect(() => f(x)).toThrow('was disposed');
+  expect(await x.array()).toEqual([3, 4]);
+});
+
 test('sharing costs one copy: the next call donates, by the same program', async () => {
   const spy = spyDevice();
   const step = compile(plusOneAndTwo, { donate: [0, 1] });
