@@ -12,7 +12,7 @@ import type { FixedShape } from '../ir/shape.ts';
 import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
 import { boundsOf } from './checks/bounds.ts';
 import { elementsOf, look, outmost, outside, outsiderAt, visible } from './checks/range.ts';
-import type { IntegerRange } from './handle/range.ts';
+import type { IntegerRange } from './handle/number.ts';
 import { isReference } from './device.ts';
 import type { Checked, Handle, TraceScope } from './handle/handle.ts';
 import { onRead, evaluate } from './evaluate/evaluate.ts';

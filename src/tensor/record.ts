@@ -9,7 +9,7 @@ import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
 import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../ir/value.ts';
 import { evaluateLarge } from './evaluate/evaluate.ts';
 import { expectOperand } from './expect.ts';
-import { outerCall } from './handle/frames.ts';
+import { outerCall } from './handle/recorded.ts';
 import { checkHeld } from './layer/held.ts';
 import {
   builder,

@@ -11,7 +11,7 @@ import { sizeOf } from '../ir/shape.ts';
 import { unpackBytes } from '../ir/value.ts';
 import { assignHandle } from './handle/assign.ts';
 import type { DataOf, ItemOf, Known, Unknown } from './inferred.ts';
-import { backward, detached } from './handle/backward.ts';
+import { backward, detached, gradOf, requireGrad, requiresGrad, setGrad } from './handle/gradient.ts';
 import { Handle, showHandle } from './handle/handle.ts';
 import type { DeviceBuffer } from './buffer/buffer.ts';
 import { disposeHandle } from './handle/memory.ts';
@@ -19,7 +19,6 @@ import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './evaluate/evaluate.ts';
 import { offerFormatter } from './show/browser.ts';
 import { showInConsoles, tensorInLine } from './show/tensor.ts';
-import { gradOf, requireGrad, requiresGrad, setGrad } from './handle/slots.ts';
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
 export type TensorLike<D extends DType = Unknown> = Tensor<D> | number | boolean;

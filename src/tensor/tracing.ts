@@ -8,7 +8,7 @@ import { SinterError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import { sameShape, type FixedShape } from '../ir/shape.ts';
 import { GraphBuilder, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
-import type { IntegerRange } from './handle/range.ts';
+import type { IntegerRange } from './handle/number.ts';
 import { expectSynchronous } from './expect.ts';
 import { Handle } from './handle/handle.ts';
 import { freshParameter } from './handle/leaf.ts';
@@ -19,7 +19,7 @@ import { graphOf, graphKeyOf, type GraphKey } from './evaluate/graph-key.ts';
 import { Trace, type Origin, type ScalarOrigin, type TraceSlot } from './trace/trace.ts';
 import { callOnCopies, flatten, unflatten, type Flat, type TreeStructure } from './tree.ts';
 
-export { noteChange } from './handle/changes.ts';
+export { noteChange } from './handle/recorded.ts';
 export type { ScalarOrigin } from './trace/trace.ts';
 
 /** Whether operations are recorded for a function that is being traced, so that no value is known. */

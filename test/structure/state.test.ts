@@ -25,7 +25,8 @@ const left: Readonly<Record<string, number>> = {
 const ofTensors: Readonly<Record<string, string>> = {
   'src/tensor/tensor.ts reveal': 'opens a private field of Tensor to its module, and is set once',
   'src/tensor/handle/leaf.ts parameterCount': 'numbers that no two parameters share, in whichever session',
-  'src/tensor/handle/changes.ts count': 'layers, and what was traced of them, may go from session to session',
+  'src/tensor/handle/recorded.ts changeCount':
+    'layers, and what was traced of them, may go from session to session',
 };
 
 const variables = [...sources.values()].flatMap(({ path, text }) =>

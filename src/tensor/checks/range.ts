@@ -9,7 +9,7 @@ import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { viewOf } from '../../ir/value.ts';
 import { storageOf } from '../handle/leaf.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { IntegerRange } from '../handle/range.ts';
+import type { IntegerRange } from '../handle/number.ts';
 
 /**
  * The error of an integer that is outside. `place`: where the operation was recorded; `example`:

@@ -20,7 +20,7 @@ import { evaluatePending, evaluate } from '../evaluate/evaluate.ts';
 import { alsoAbout, type About } from '../report/compiles.ts';
 import { gradEnabled, currentHandle, leafHandle, nodeFor, attachIfComputed } from '../handle/recording.ts';
 import { sameGraphKey } from '../evaluate/graph-key.ts';
-import { requireGrad } from '../handle/slots.ts';
+import { requireGrad } from '../handle/gradient.ts';
 import { Storage } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
 import type { Answered, NumberPart, Origin, Requirement, ScalarOrigin } from '../trace/trace.ts';

@@ -12,7 +12,7 @@ import { isInexact } from '../../ir/dtype.ts';
 import { dims, GraphBuilder, readInputs, topological, type Graph, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { facts } from '../../ir/ops.ts';
-import { walkGradient } from '../handle/history.ts';
+import { walkGradient } from '../handle/gradient.ts';
 import { bindStorage, freshParameter, storageOf } from '../handle/leaf.ts';
 import { canonical, withTrace } from '../handle/recording.ts';
 import { graphOf, graphKeyOf } from '../evaluate/graph-key.ts';

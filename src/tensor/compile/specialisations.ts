@@ -6,7 +6,7 @@ import { faceOf, handlesOf, leavesLike, type Face } from '../trace/argument.ts';
 import { Compiled } from './compiled.ts';
 import { compiling, watching } from '../debug.ts';
 import { autocastType, type AutocastType } from '../autocast.ts';
-import { changes } from '../handle/changes.ts';
+import { changes } from '../handle/recorded.ts';
 import type { Executable, FindSchedules } from '../evaluate/executable.ts';
 import type { Handle } from '../handle/handle.ts';
 import { parameterNames } from '../tracing.ts';
@@ -32,7 +32,7 @@ interface Specialisation {
   readonly watching: ReturnType<typeof watching>;
   /** The dtype of products in the scope of mixed precision that it was called in. */
   readonly autocast: AutocastType | undefined;
-  /** How often hooks and dtypes had changed (layer/changes.ts). */
+  /** How often hooks and dtypes had changed (handle/recorded.ts). */
   readonly changes: number;
   /** The number of the session that it was made in: what it watches is told there. */
   readonly session: number;

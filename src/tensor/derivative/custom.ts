@@ -9,7 +9,7 @@ import { showType } from '../../ir/infer.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectFunction, expectSynchronous } from '../expect.ts';
-import { cut } from '../handle/backward.ts';
+import { cut } from '../handle/gradient.ts';
 import { nodeOf } from '../record.ts';
 import {
   builder,

@@ -8,7 +8,7 @@ import { firstOf } from '../../autograd/vmap/rules-random.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { drawCounter } from '../generator.ts';
 import type { MappingScope, RandomWords } from '../handle/handle.ts';
-import { withOpen } from '../handle/history.ts';
+import { withOpen } from '../handle/recorded.ts';
 import { exampleParameter } from '../handle/leaf.ts';
 import { builder, currentMapping, inScratch, unscheduledHandle, withMapping } from '../handle/recording.ts';
 import { Tensor } from '../tensor.ts';

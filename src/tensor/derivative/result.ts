@@ -2,8 +2,8 @@
 
 import { showValue, TensorError } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';
-import { cut } from '../handle/backward.ts';
-import { isOpen, walkGradient } from '../handle/history.ts';
+import { cut, walkGradient } from '../handle/gradient.ts';
+import { isOpen } from '../handle/recorded.ts';
 import {
   currentTrace,
   dropPending,

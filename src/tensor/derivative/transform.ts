@@ -8,7 +8,7 @@ import * as arg from '../../ir/arguments.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { add, full } from '../../ir/build.ts';
 import { dims, type Node } from '../../ir/graph.ts';
-import { checkAlive, leavesOf, seedNode } from '../handle/backward.ts';
+import { checkAlive, leavesOf, seedNode } from '../handle/gradient.ts';
 import { showHandle } from '../handle/handle.ts';
 import { expectFunction, expectSynchronous, expectTensor } from '../expect.ts';
 import { nodeOf } from '../record.ts';

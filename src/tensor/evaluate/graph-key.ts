@@ -18,7 +18,7 @@ import {
 import { onBehalf } from '../../ir/origin/origin.ts';
 import { isView } from '../../ir/ops.ts';
 import { sameShape, type Shape } from '../../ir/shape.ts';
-import { offsetsOf, placed, restHash, sameRest } from '../handle/offsets.ts';
+import { offsetsOf, placed, restHash, sameRest } from './offsets.ts';
 import { canonical } from '../handle/recording.ts';
 
 /** One node: its inputs by position, or which leaf or hoisted constant it is. */

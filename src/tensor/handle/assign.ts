@@ -8,7 +8,7 @@ import type { Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { showHandle, type Handle } from './handle.ts';
 import { freshParameter } from './leaf.ts';
-import { noteChange } from './changes.ts';
+import { noteChange } from './recorded.ts';
 import { giveUp, reclaimSoon } from './memory.ts';
 import {
   addPending,

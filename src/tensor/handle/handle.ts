@@ -18,10 +18,9 @@ import { CompilerBug } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
-import type { IntegerRange } from './range.ts';
+import type { IntegerRange, Question } from './number.ts';
 import { freshParameter } from './leaf.ts';
 import { Storage } from '../storage/storage.ts';
-import type { Question } from './number.ts';
 import {
   disposed,
   donated,
@@ -30,9 +29,9 @@ import {
   pending,
   type Ended,
   type Hold,
-  type State,
+  type HandleState,
   type Structure,
-  type Wanted,
+  type Keeping,
 } from './state.ts';
 
 /** Key low, key high, counter low, counter high: the inputs of `randomBits`. */
@@ -145,7 +144,7 @@ export class Handle {
    * where nothing was recorded from a computed value: most results of compiled functions never need one.
    */
   #node: Node | (() => Node) | undefined;
-  #state: State;
+  #state: HandleState;
   #tracking: Tracking;
   #grad: Handle | undefined = undefined;
   #version = 0;
@@ -174,7 +173,7 @@ export class Handle {
 
   // Its life.
 
-  get state(): State {
+  get state(): HandleState {
     return this.#state;
   }
 
@@ -200,7 +199,7 @@ export class Handle {
     return this.#wanted === 'late';
   }
 
-  get #wanted(): Wanted {
+  get #wanted(): Keeping {
     const state = this.#state;
     return state.kind === 'pending' || state.kind === 'aside' ? state.wanted : 'fusible';
   }

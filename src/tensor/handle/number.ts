@@ -1,9 +1,10 @@
-// A JavaScript number that a recorded function was given as an argument. Inside it is a tensor of rank 0
-// and f32 whose value is another at each call; where it meets integers, doubles or half floats it is what the
-// number itself would be there. What depends on which number it is (an integer meets no fraction as an
-// integer) is asked here, and a recording holds only for numbers of which the answers are the same.
+// Numbers that a recording does not know. A JavaScript number that a recorded function was given as an argument
+// is a tensor of rank 0 and f32 inside, whose value is another at each call; where it meets integers,
+// doubles or half floats it is what the number itself would be there. What depends on which number it is (an integer
+// meets no fraction as an integer) is asked here, and a recording holds only for numbers of which the
+// answers are the same. And integers that an operation takes within a range only, which each call checks.
 
-import { integerRange, isInexact, type DType } from '../../ir/dtype.ts';
+import { type DType, integerRange, isInexact } from '../../ir/dtype.ts';
 
 /** Whether it is a whole number, is 0, is this very one, or is a value of a dtype of integers. */
 export type Question = 'whole' | 'zero' | { readonly equals: number } | { readonly holds: DType };
@@ -28,4 +29,17 @@ export function isSame(a: Question, b: Question): boolean {
   if (typeof a === 'string' || typeof b === 'string') return a === b;
   if ('equals' in a) return 'equals' in b && Object.is(a.equals, b.equals);
   return 'holds' in b && a.holds === b.holds;
+}
+
+export interface IntegerRange {
+  readonly op: string;
+  /** What the integers are: `label`. */
+  readonly what: string;
+  /** Up to `end`, which is outside. */
+  readonly start: number;
+  readonly end: number;
+  /** What they are outside of: `the 3 classes of f32[1,3]`. */
+  readonly where: string;
+  /** An integer that may stand there as well. */
+  readonly ignored: number | undefined;
 }

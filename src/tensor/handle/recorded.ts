@@ -1,7 +1,12 @@
-// What a session has recorded and not computed yet, and how it records.
+// What a session has recorded and not computed yet, and how it records: which nodes a derivative is being
+// taken with respect to, and which layers are being called. A call of a method of a layer is a frame; the
+// outermost one is of the layer that the user called, and what it computes with is expected to be its
+// own (layer/held.ts). Frames are kept by the Proxy around each layer (layer/watch.ts). Last, how often something
+// changed that traces of compiled functions depend on and do not compare: hooks of layers, and dtypes of
+// tensors. A trace of an earlier count is made anew.
 
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
-import { currentSession, SessionPart, type Session } from '../session.ts';
+import { currentSession, type Session, SessionPart } from '../session.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Aside, Handle, MappingScope, TraceScope } from './handle.ts';
 
@@ -55,4 +60,74 @@ const part = new SessionPart((): RecordingState => ({
 /** What a session records: the one that code runs in, without another. */
 export function recorded(session: Session = currentSession()): RecordingState {
   return part.of(session);
+}
+
+/**
+ * Whether a derivative being taken right now is with respect to this node; what reaches it can be
+ * differentiated again.
+ */
+export function isOpen(node: Node): boolean {
+  return recorded().differentiated.has(node);
+}
+
+/** Whether a derivative is being taken right now. */
+export function isDifferentiating(): boolean {
+  return recorded().differentiated.size > 0;
+}
+
+/** Runs `fn` while a derivative is taken with respect to these nodes. */
+export function withOpen<T>(nodes: readonly Node[], fn: () => T): T {
+  const { differentiated } = recorded();
+  for (const node of nodes) differentiated.add(node);
+  try {
+    return fn();
+  } finally {
+    for (const node of nodes) differentiated.delete(node);
+  }
+}
+
+/** The outermost call; undefined outside of layers. */
+export function outerCall(): OuterCall | undefined {
+  return recorded().outerCall;
+}
+
+/** The layer whose method was called last, and runs. */
+export function innermostLayer(): object | undefined {
+  return recorded().layers.at(-1);
+}
+
+/**
+ * A method of a layer is called; gives what `leave` takes when it returns or throws. Of a method
+ * that waits, what is before its first `await` belongs to the frame.
+ */
+export function enter(layer: object, args: readonly unknown[]): OuterCall | undefined {
+  const state = recorded();
+  const before = state.outerCall;
+  state.outerCall ??= { layer, args, made: new WeakSet(), given: undefined };
+  state.layers.push(layer);
+  return before;
+}
+
+/** The method called last has ended. */
+export function leave(before: OuterCall | undefined): void {
+  const state = recorded();
+  state.layers.pop();
+  state.outerCall = before;
+}
+
+/** The value has become a leaf, which gradients are accumulated in. */
+export function noteLeaf(handle: Handle): void {
+  recorded().outerCall?.made.add(handle);
+}
+
+let changeCount = 0;
+
+/** Something changed that every trace may depend on. */
+export function noteChange(): void {
+  changeCount += 1;
+}
+
+/** How often something changed. */
+export function changes(): number {
+  return changeCount;
 }

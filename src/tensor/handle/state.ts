@@ -42,12 +42,12 @@ export interface Hold {
  * fuse, it is kept (assigned values and leaves), or it was asked for again after an evaluation that did not
  * keep it, and is computed before the others.
  */
-export type Wanted = 'fusible' | 'kept' | 'late';
+export type Keeping = 'fusible' | 'kept' | 'late';
 
 /** Not computed yet. */
 export interface Pending {
   readonly kind: 'pending';
-  readonly wanted: Wanted;
+  readonly wanted: Keeping;
 }
 
 /** An evaluation computed it without keeping it: at this position of a structure. */
@@ -61,7 +61,7 @@ export interface Passed {
 export interface SetAside {
   readonly kind: 'aside';
   readonly held: Hold;
-  readonly wanted: Wanted;
+  readonly wanted: Keeping;
 }
 
 /** Computed. */
@@ -80,8 +80,8 @@ export interface Ended {
   readonly kind: 'disposed' | 'donated';
 }
 
-export type State = Pending | Passed | SetAside | Evaluated | Donating | Ended;
-export type Kind = State['kind'];
+export type HandleState = Pending | Passed | SetAside | Evaluated | Donating | Ended;
+export type StateKind = HandleState['kind'];
 
 export type Transition =
   | 'keep'
@@ -96,7 +96,7 @@ export type Transition =
   | 'dispose';
 
 /** Where each transition may start, and where it ends. */
-export const transitions: Readonly<Record<Transition, Readonly<Partial<Record<Kind, Kind>>>>> = {
+export const transitions: Readonly<Record<Transition, Readonly<Partial<Record<StateKind, StateKind>>>>> = {
   keep: { pending: 'pending' },
   passOver: { pending: 'passed' },
   askAgain: { passed: 'pending' },
@@ -116,7 +116,7 @@ export const transitions: Readonly<Record<Transition, Readonly<Partial<Record<Ki
 };
 
 /** The pending states: they have no data of their own, so that all handles share them. */
-export const pending: Readonly<Record<Wanted, Pending>> = Object.freeze({
+export const pending: Readonly<Record<Keeping, Pending>> = Object.freeze({
   fusible: Object.freeze({ kind: 'pending', wanted: 'fusible' }),
   kept: Object.freeze({ kind: 'pending', wanted: 'kept' }),
   late: Object.freeze({ kind: 'pending', wanted: 'late' }),
@@ -126,7 +126,7 @@ export const disposed: Ended = Object.freeze({ kind: 'disposed' });
 export const donated: Ended = Object.freeze({ kind: 'donated' });
 
 /** The state that a transition leads to. Throws E_BUG where none leads there. */
-export function moved<S extends State>(by: Transition, from: State, to: S): S {
+export function moved<S extends HandleState>(by: Transition, from: HandleState, to: S): S {
   if (transitions[by][from.kind] !== to.kind)
     throw new CompilerBug('handle', `no value that is ${from.kind} can ${by} to ${to.kind}`);
   // It waits aside no more, whichever way it leaves.

@@ -9,8 +9,7 @@ import { showHandle, type Handle } from '../handle/handle.ts';
 import { gradEnabled } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { targetOf } from './watch.ts';
-import { innermostLayer, outerCall } from '../handle/frames.ts';
-import type { OuterCall } from '../handle/recorded.ts';
+import { innermostLayer, outerCall, type OuterCall } from '../handle/recorded.ts';
 
 /** Of each layer the leaves that were looked for and may be read: nothing is looked for twice. */
 const checked = new WeakMap<object, WeakSet<Handle>>();

@@ -4,7 +4,7 @@
 // are seen by a Proxy around each layer (ECMA-262, 10.5), which outside of traces only forwards
 // them.
 
-import { enter, leave } from '../handle/frames.ts';
+import { enter, leave } from '../handle/recorded.ts';
 import type { Hooks } from './hooks.ts';
 import type { TraceScope } from '../handle/handle.ts';
 import { currentTrace } from '../handle/recording.ts';
@@ -69,7 +69,7 @@ function named(target: object, key: PropertyKey, method: Method): Method {
   return face;
 }
 
-/** The hooks of a layer, read unseen: that they change is noted by itself (layer/changes.ts). */
+/** The hooks of a layer, read unseen: that they change is noted by itself (handle/recorded.ts). */
 function hooksOf(layer: object): Hooks | undefined {
   return ((targets.get(layer) ?? layer) as { readonly registeredHooks?: Hooks }).registeredHooks;
 }

@@ -8,11 +8,11 @@ import { isInexact, partType, type DType, type RealDType } from '../../ir/dtype.
 import { binary, cast, constant } from '../../ir/build.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
-import type { IntegerRange } from '../handle/range.ts';
+import { answerOf, type IntegerRange, isSame, type Question } from '../handle/number.ts';
 import { Handle, showHandle, type Checked, type RandomWords, type TraceScope } from '../handle/handle.ts';
-import { isOpen, walkGradient } from '../handle/history.ts';
+import { isOpen } from '../handle/recorded.ts';
+import { walkGradient } from '../handle/gradient.ts';
 import { freshParameter } from '../handle/leaf.ts';
-import { answerOf, isSame, type Question } from '../handle/number.ts';
 import { bindLeaf, leafOf } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { Readings } from './readings.ts';

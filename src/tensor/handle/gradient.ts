@@ -1,27 +1,104 @@
-// backward: gradients of one value with respect to every leaf it was computed from, accumulated in
-// the leaves. The derivative is recorded like any other operation; nothing runs until a gradient,
-// or what an optimizer makes of it, is read.
+// Gradients of values. The gradient slot: whether a value is a leaf, and what has been accumulated; inside a
+// traced function these act on the tracers of captured values, and the trace notes each read and write.
+// The history: a walk from nodes towards what they were computed from. And `backward`: gradients of one
+// value with respect to every leaf it was computed from, accumulated in the leaves; the derivative is recorded
+// like any other operation, and nothing runs until a gradient, or what an optimizer makes of it, is read.
 
-import { cotangents } from '../../autograd/vjp.ts';
 import { TensorError } from '../../errors.ts';
-import { isComplex } from '../../ir/dtype.ts';
-import { add, full } from '../../ir/build.ts';
+import { add, distinct, full } from '../../ir/build.ts';
+import { isComplex, isInexact } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import { sameShape, sizeOf } from '../../ir/shape.ts';
-import { showHandle, type Handle } from './handle.ts';
-import { walkGradient } from './history.ts';
+import { type Handle, showHandle } from './handle.ts';
+import { noteLeaf } from './recorded.ts';
 import { storageOf } from './leaf.ts';
 import {
+  addPending,
+  attachIfComputed,
+  bindLeaf,
   builder,
   canonical,
+  checkOwn,
   currentHandle,
+  currentHandleUnchecked,
   isSpent,
   leafOf,
+  nodeAt,
   nodeFor,
   recordedHandle,
-  attachIfComputed,
 } from './recording.ts';
-import { gradOf, requiresGrad, setGrad } from './slots.ts';
+import { cotangents } from '../../autograd/vjp.ts';
+
+/** Whether gradients of a value lead anywhere, as far as it is known here. */
+export function requiresGrad(handle: Handle): boolean {
+  const at = currentHandleUnchecked(handle);
+  return at.requiresGrad && (at.trace === undefined || at.trace.requiresGrad(at));
+}
+
+/** Makes the value a leaf of its own, or cuts it off from gradients. */
+export function requireGrad(handle: Handle, on: boolean): void {
+  const at = currentHandle(handle, 'requiresGrad_');
+  if (on === requiresGrad(at)) return;
+  checkOwn(at, 'requiresGrad_');
+  at.trace?.asksLeaf(at);
+  if (!on) {
+    const node = nodeAt(at);
+    at.track('none');
+    standAlone(at, builder().add('stopGradient', [node], {}) as Node);
+    return;
+  }
+  if (!isInexact(at.dtype)) {
+    throw new TensorError('E_GRAD', 'requiresGrad_', `only floats have gradients: ${showHandle(at)}`);
+  }
+  const node = nodeAt(at);
+  at.track('leaf');
+  noteLeaf(at);
+  standAlone(at, distinct(node));
+  bindLeaf(at.node, at);
+}
+
+/** Gives a handle a node of its own for the same value. */
+function standAlone(at: Handle, node: Node): void {
+  at.represent(node);
+  at.forgetNumber();
+  if (at.trace !== undefined || attachIfComputed(at)) return;
+  if (storageOf(canonical(node)) !== undefined) return;
+  addPending(at);
+  // A leaf is read again and again: whatever computes it keeps it.
+  if (at.leaf) at.keep();
+}
+
+export function gradOf(handle: Handle): Handle | undefined {
+  const at = currentHandle(handle, 'grad');
+  at.trace?.readGrad(at);
+  return at.grad;
+}
+
+/** Throws E_SHAPE when the gradient does not have the value's dtype and shape. */
+export function setGrad(handle: Handle, grad: Handle | undefined): void {
+  const at = currentHandle(handle, 'grad');
+  if (grad !== undefined && (grad.dtype !== at.dtype || !sameShape(grad.shape, at.shape))) {
+    throw new TensorError(
+      'E_SHAPE',
+      'grad',
+      `the gradient of ${showHandle(at)} cannot be ${showHandle(grad)}`,
+    );
+  }
+  checkOwn(at, 'grad');
+  at.trace?.writeGrad(at);
+  at.replaceGrad(grad === undefined ? undefined : currentHandle(grad, 'grad'));
+}
+
+/**
+ * Visits the nodes that gradients of `roots` flow to; `enter` says whether to go on below a node.
+ */
+export function walkGradient(roots: readonly Node[], enter: (node: Node) => boolean): void {
+  const seen = new Set(roots);
+  for (const node of seen) {
+    if (node.op === 'stopGradient' || !enter(node)) continue;
+    for (const input of node.inputs) if (isInexact(input.dtype)) seen.add(input);
+  }
+}
 
 /** The same value without history. */
 export function detached(handle: Handle): Handle {
