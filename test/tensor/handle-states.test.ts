@@ -73,7 +73,8 @@ interface Model {
   readonly factors: ReadonlyMap<Variable, number>;
   readonly from: readonly Model[];
   tracking: 'none' | 'history' | 'released' | 'leaf';
-  isDonated?: boolean;
+  /** Shared by values that are the same one. */
+  readonly memory: { isDonated: boolean };
 }
 
 interface Variable {
@@ -87,6 +88,7 @@ const constant = (elements: readonly number[]): Model => ({
   factors: new Map(),
   from: [],
   tracking: 'none',
+  memory: { isDonated: false },
 });
 
 /** What operations make of values: a sum with factors. */
@@ -100,6 +102,7 @@ function combined(terms: readonly (readonly [Model, number])[]): Model {
     factors,
     from: terms.map(([model]) => model),
     tracking: isTracked ? 'history' : 'none',
+    memory: { isDonated: false },
   };
 }
 
@@ -118,9 +121,9 @@ function leadsThroughReleased(model: Model): boolean {
  * again, and says so.
  */
 function isFromDonated(model: Model): boolean {
-  const seen = new Set(model.from);
+  const seen = new Set([model]);
   for (const each of seen) {
-    if (each.isDonated === true) return true;
+    if (each.memory.isDonated) return true;
     for (const other of each.from) seen.add(other);
   }
   return false;
@@ -217,13 +220,13 @@ class Program {
         return this.#require(x);
       case 'detach':
         x.tensor.requiresGrad_(false);
-        x.value = { ...constant(x.value.elements), from: [x.value] };
+        x.value = { ...x.value, factors: new Map(), from: [x.value], tracking: 'none' };
         return;
       case 'backward':
         return this.#backward(x, b % 2 === 0);
       case 'assign':
         x.tensor.assign(y.tensor);
-        return this.#assigned(x, combined([[y.value, 1]]));
+        return this.#assigned(x, { ...combined([[y.value, 1]]), memory: y.value.memory });
       case 'replace': {
         if (x === y) return;
         const [value, result] = [
@@ -233,14 +236,14 @@ class Program {
           ]),
           combined([[y.value, 0.5]]),
         ];
-        x.value.isDonated = true;
+        x.value.memory.isDonated = true;
         this.#make(result, replaces(x.tensor, y.tensor));
         return this.#assigned(x, value);
       }
       case 'take':
         if (x === y || isLastTwo) return;
         this.#give(x);
-        x.value.isDonated = true;
+        x.value.memory.isDonated = true;
         this.#make(
           combined([
             [x.value, 0.5],
@@ -268,7 +271,7 @@ class Program {
     x.tensor.requiresGrad_();
     if (x.value.tracking !== 'none') return;
     x.value = {
-      elements: x.value.elements,
+      ...x.value,
       factors: new Map([[x, 1]]),
       from: [x.value],
       tracking: 'leaf',
@@ -277,7 +280,7 @@ class Program {
 
   #assigned(x: Variable, value: Model): void {
     if (x.value.tracking !== 'leaf') x.value = value;
-    else x.value = { ...x.value, elements: value.elements, from: [value] };
+    else x.value = { ...value, factors: x.value.factors, from: [value], tracking: 'leaf' };
   }
 
   #backward({ tensor: from, value }: Variable, retainGraph: boolean): void {
