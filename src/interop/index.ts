@@ -2,9 +2,7 @@
 // device: memory, layouts, fences, pools, backends, all by their own names.
 
 // Memory on devices
-export { DeviceBuffer, type MapMode } from '../tensor/buffer/buffer.ts';
-export type { Claim } from '../tensor/buffer/claim.ts';
-export type { BufferHandle } from '../tensor/buffer/handle.ts';
+export { DeviceBuffer, type MapMode, type Claim } from '../tensor/buffer/buffer.ts';
 export {
   allocateBuffer,
   uploadBuffer,
@@ -23,11 +21,12 @@ export {
   describeFormat,
   q8,
   q8BlockStride,
+  decodeQ8,
+  encodeQ8,
   type Format,
   type FormatInfo,
   type Q8,
 } from '../tensor/buffer/format.ts';
-export { decodeQ8, encodeQ8 } from '../tensor/buffer/q8.ts';
 
 // Devices and backends
 export {

@@ -13,9 +13,8 @@ import { currentTrace } from '../handle/recording.ts';
 import { showHandle, type Handle } from '../handle/handle.ts';
 import { readable } from '../evaluate/evaluate.ts';
 import { device as currentDevice } from '../device.ts';
-import { bytesOf, DeviceBuffer, someElements } from './buffer.ts';
+import { bytesOf, DeviceBuffer, freshCore, roomOf, someElements } from './buffer.ts';
 import { aFormat, elemSize, isQ8, packedBytes, q8BlockStride, showFormat, type Format } from './format.ts';
-import { freshCore, roomOf } from './claim.ts';
 
 export interface BufferOptions {
   /** f32 by default. */
