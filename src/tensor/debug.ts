@@ -26,7 +26,7 @@ import {
   withGrad,
 } from './handle/recording.ts';
 import { SessionPart } from './session.ts';
-import { Storage } from './storage/storage.ts';
+import { StoredValue } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 
 /** What is checked in a session, and what the checks have found. */
@@ -244,9 +244,9 @@ function outmostOf(b: GraphBuilder, distances: Node): Node {
   return reshape(b, reduce(b, 'max', distances, axes), [1]);
 }
 
-function nothing(dtype: DType, shape: FixedShape): Storage {
+function nothing(dtype: DType, shape: FixedShape): StoredValue {
   const size = shape.reduce((product, dim) => product * dim, 1);
-  return Storage.ofHost(dtype, shape, packBytes({ dtype, shape, data: emptyData(dtype, size) }));
+  return StoredValue.ofHost(dtype, shape, packBytes({ dtype, shape, data: emptyData(dtype, size) }));
 }
 
 /**

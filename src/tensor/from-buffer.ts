@@ -15,7 +15,7 @@ import { leafHandle } from './handle/recording.ts';
 import { copied } from './evaluate/copy.ts';
 import { neededByPending } from './handle/memory.ts';
 import { Resident } from './storage/resident.ts';
-import { Storage } from './storage/storage.ts';
+import { StoredValue } from './storage/storage.ts';
 import { Tensor } from './tensor.ts';
 import type { DeviceBuffer } from './buffer/buffer.ts';
 import { lendingOf, type Lending, type View } from './buffer/lent.ts';
@@ -96,7 +96,7 @@ function placed(
   offset: number,
   copy: boolean | undefined,
 ): Tensor {
-  const storage = Storage.promised(dtype, shape);
+  const storage = StoredValue.promised(dtype, shape);
   const found = copy === true ? 'a copy was asked for' : lending.inPlace(offset, storage.room);
   const isInPlace = typeof found !== 'string';
   if (!isInPlace && copy === false) {
@@ -127,9 +127,9 @@ function placed(
 }
 
 /** Kept as long as the values they are of. */
-const views = new WeakMap<Storage, View>();
+const views = new WeakMap<StoredValue, View>();
 
-function watch(lending: Lending, storage: Storage): void {
+function watch(lending: Lending, storage: StoredValue): void {
   const view: View = {
     preserve() {
       if (storage.lost !== undefined) return;

@@ -22,7 +22,7 @@ import {
 } from './handle/recording.ts';
 import type { GivenNumber } from './handle/handle.ts';
 import { answerOf } from './handle/number.ts';
-import { Storage } from './storage/storage.ts';
+import { StoredValue } from './storage/storage.ts';
 import { handleOf, Tensor, type TensorLike } from './tensor.ts';
 
 /** The node that stands for a tensor in the current recording. */
@@ -149,7 +149,7 @@ export function fromHost(data: HostData, shape: FixedShape, dtype: DType): Tenso
       `${showShape(shape, dtype)} takes ${sizeOf(shape) * partCount(dtype)} elements, got ${data.length}`,
     );
   }
-  return new Tensor(leafHandle(Storage.ofHost(dtype, shape, packBytes({ dtype, shape, data }))));
+  return new Tensor(leafHandle(StoredValue.ofHost(dtype, shape, packBytes({ dtype, shape, data }))));
 }
 
 /**
@@ -157,5 +157,5 @@ export function fromHost(data: HostData, shape: FixedShape, dtype: DType): Tenso
  * must not change afterwards.
  */
 export function fromBytes(bytes: Uint8Array, shape: FixedShape, dtype: DType): Tensor {
-  return new Tensor(leafHandle(Storage.ofHost(dtype, shape, bytes)));
+  return new Tensor(leafHandle(StoredValue.ofHost(dtype, shape, bytes)));
 }

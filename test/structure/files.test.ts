@@ -117,7 +117,6 @@ const shared: Readonly<Record<'public' | 'internal', readonly string[]>> = {
     'LoadOptions',
     'ModelInput',
     'Nonlinearity',
-    'Storage',
     'TextOptions',
   ],
   internal: ['Value'],

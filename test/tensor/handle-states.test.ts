@@ -21,7 +21,7 @@ import {
   type Transition,
 } from '../../src/tensor/handle/state.ts';
 import { handleOf } from '../../src/tensor/tensor.ts';
-import { Storage } from '../../src/tensor/storage/storage.ts';
+import { StoredValue } from '../../src/tensor/storage/storage.ts';
 import { checkLawAsync } from '../support/property.ts';
 import { collect } from '../support/collector.ts';
 import { casesOf } from '../support/sample.ts';
@@ -399,7 +399,7 @@ describe('a program', () => {
 });
 
 test('no other transition is possible', () => {
-  const storage = Storage.ofHost('f32', [1], new Uint8Array(4));
+  const storage = StoredValue.ofHost('f32', [1], new Uint8Array(4));
   const held = { leave: (): void => undefined };
   const structure = { want: (): void => undefined };
   const states: readonly HandleState[] = [

@@ -17,7 +17,7 @@ import { onCompile } from '../../src/tensor/report/compiles.ts';
 import { currentSession, SessionPart, Session, sessions, withSession } from '../../src/tensor/session.ts';
 import { autoDims } from '../../src/tensor/sizes/auto.ts';
 import { expectedDevice } from '../../src/tensor/device.ts';
-import type { Storage } from '../../src/tensor/storage/storage.ts';
+import type { StoredValue } from '../../src/tensor/storage/storage.ts';
 import { handleOf } from '../../src/tensor/tensor.ts';
 import { settledAt } from '../support/collector.ts';
 
@@ -271,7 +271,7 @@ describe('what subscribes is no longer called once it has left', () => {
 
   test('to structures of new sizes', () => {
     let count = 0;
-    const graphKey = graphKeyOf<Storage>([nodeFor(handleOf(sn.ones([3]).exp()))], () => undefined);
+    const graphKey = graphKeyOf<StoredValue>([nodeFor(handleOf(sn.ones([3]).exp()))], () => undefined);
     const ends = [1, 10].map((each) =>
       onNewSizes({
         plan: () => {

@@ -10,13 +10,13 @@ import { stridesOf, type FixedShape } from '../../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../../ir/value.ts';
 import { showHandle } from '../handle/handle.ts';
 import { showElement } from '../show/number.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 import { trailOf } from './trail.ts';
 
 /** Rejects with the anomaly of the first result that is not finite. */
 export async function judge(
-  results: ReadonlyMap<Node, Storage>,
-  leaves: ReadonlyMap<Node, Storage>,
+  results: ReadonlyMap<Node, StoredValue>,
+  leaves: ReadonlyMap<Node, StoredValue>,
   { culpritOf, faultOf }: Interpreter,
 ): Promise<void> {
   const suspects: Node[] = [];

@@ -53,7 +53,7 @@ export interface Claim {
 export function roomOf(format: Format, length: number): number {
   const packed = packedBytes('DeviceBuffer', format, length);
   const size = isQ8(format) ? 1 : elemSize(format);
-  // As `Storage.deviceBytes`, in whole vectors of 16 bytes.
+  // As `StoredValue.deviceBytes`, in whole vectors of 16 bytes.
   const room = Math.max((Math.ceil(packed / size / 4) * 4 + 4) * size, (Math.ceil(packed / 16) + 1) * 16);
   return Math.ceil(room / 16) * 16;
 }

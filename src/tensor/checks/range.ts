@@ -8,7 +8,7 @@ import { binary, broadcast, cast, constant, reduce, where } from '../../ir/build
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { viewOf } from '../../ir/value.ts';
 import { storageOf } from '../handle/leaf.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 import type { IntegerRange } from '../handle/number.ts';
 
 /**
@@ -59,19 +59,19 @@ function holds(wide: DType, narrow: DType): boolean {
 const isUnsigned = (dtype: DType): boolean => dtypeKind(dtype) === 'uint';
 
 /** Least and greatest element of large values, which are often looked at again. */
-const extremesOf = new WeakMap<Storage, Extremes>();
+const extremesOf = new WeakMap<StoredValue, Extremes>();
 const large = 1024;
 
 type Extremes = readonly [least: number | bigint, greatest: number | bigint];
 
 /** The storage of a node, where its elements can be seen without waiting. */
-export function visible(node: Node): Storage | undefined {
+export function visible(node: Node): StoredValue | undefined {
   const storage = storageOf(node);
   return storage?.seen === undefined ? undefined : storage;
 }
 
 /** What is wrong with a visible value, if something is. */
-export function look(storage: Storage, range: IntegerRange, place?: string): IndexError | undefined {
+export function look(storage: StoredValue, range: IntegerRange, place?: string): IndexError | undefined {
   const isKept = range.ignored === undefined && storage.bytes > large;
   const known = isKept ? extremesOf.get(storage) : undefined;
   const [low, high] = known ?? extremes(storage, range.ignored);
@@ -81,7 +81,7 @@ export function look(storage: Storage, range: IntegerRange, place?: string): Ind
 }
 
 /** Nothing is below the one and above the other where every element is ignored. */
-function extremes({ seen, dtype, bytes }: Storage, ignored: number | undefined): Extremes {
+function extremes({ seen, dtype, bytes }: StoredValue, ignored: number | undefined): Extremes {
   const packed = seen!.subarray(0, bytes);
   if (isWide(dtype)) return wideExtremes(packed, dtype, ignored);
   const all = viewOf(packed, dtype) as ArrayLike<number>;

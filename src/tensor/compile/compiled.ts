@@ -21,7 +21,7 @@ import { alsoAbout, type About } from '../report/compiles.ts';
 import { gradEnabled, currentHandle, leafHandle, nodeFor, attachIfComputed } from '../handle/recording.ts';
 import { sameGraphKey } from '../evaluate/graph-key.ts';
 import { requireGrad } from '../handle/gradient.ts';
-import { Storage } from '../storage/storage.ts';
+import { StoredValue } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
 import type { Answered, NumberPart, Origin, Requirement, ScalarOrigin } from '../trace/trace.ts';
 import type { Input, ResultLeaf, Source, Traced } from '../tracing.ts';
@@ -154,7 +154,9 @@ export class Compiled {
 
     const { executable, kept } = history ?? { executable: this.executable, kept: [] };
     const { outputs } = bound === undefined ? executable.graph : traced.graph;
-    const promised = outputs.map(({ dtype, shape }) => Storage.promised(dtype, shape as readonly number[]));
+    const promised = outputs.map(({ dtype, shape }) =>
+      StoredValue.promised(dtype, shape as readonly number[]),
+    );
     const counter = takeCompiledCounts(traced.counts);
     const scalars = traced.scalars.map((origin) => scalarValue(origin, leaves, counter));
     const count = traced.graph.parameters.length - traced.scalarIndices.size;
@@ -177,7 +179,7 @@ export class Compiled {
       if (source.kind === 'input') return nodes?.[source.index] && ((): Node => nodes[source.index]!);
       return history?.carries(source.index) === true ? (): Node => pastNode(source.index) : undefined;
     };
-    const valueOf = (source: Source): Storage =>
+    const valueOf = (source: Source): StoredValue =>
       source.kind === 'output' ? promised[source.index]! : inputs[source.index]!;
     const made = (source: Source): Handle => withHistory(leafHandle(valueOf(source)), historyOf(source));
 
@@ -333,12 +335,12 @@ function isHandedThrough(traced: Traced, input: number): boolean {
   return traced.results.some(isInput) || traced.effects.some((effect) => isInput(effect.source));
 }
 
-const nothing: ReadonlyMap<Handle, Storage> = new Map();
+const nothing: ReadonlyMap<Handle, StoredValue> = new Map();
 
 /** Takes the values of donated leaves from their handles. */
-function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handle, Storage> {
+function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handle, StoredValue> {
   if (donated.length === 0) return nothing;
-  const given = new Map<Handle, Storage>();
+  const given = new Map<Handle, StoredValue>();
   for (const leaf of donated) {
     const handle = handles[leaf];
     if (handle !== undefined) given.set(handle, evaluate(handle));
@@ -352,7 +354,7 @@ function giveUp(donated: readonly number[], handles: Handles): ReadonlyMap<Handl
   return given;
 }
 
-function inputStorage({ origin, part }: Input, handles: Handles, isOfMany: boolean): Storage {
+function inputStorage({ origin, part }: Input, handles: Handles, isOfMany: boolean): StoredValue {
   const handle = outside(origin, handles);
   return evaluate(part === 'value' ? handle : handle.grad!, isOfMany);
 }

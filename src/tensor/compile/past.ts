@@ -16,7 +16,7 @@ import { walkGradient } from '../handle/gradient.ts';
 import { bindStorage, freshParameter, storageOf } from '../handle/leaf.ts';
 import { canonical, withTrace } from '../handle/recording.ts';
 import { graphOf, graphKeyOf } from '../evaluate/graph-key.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 import type { Recorded } from '../tracing.ts';
 
 /** By output of a traced function: the inputs that gradients of it flow to. */
@@ -99,7 +99,7 @@ export interface PastCall {
   /** By run-time scalar. */
   readonly scalars: readonly number[];
   /** The outputs, then what was kept. */
-  readonly values: readonly Storage[];
+  readonly values: readonly StoredValue[];
 }
 
 /** By output: the node that stands for it outside, with the history of the call. */

@@ -10,7 +10,7 @@ import { Executable } from './executable.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { noveltyOf, operationsOf } from './structure.ts';
 import { SessionPart } from '../session.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 import { forget, graphOf, sameGraphKey, type GraphKey } from './graph-key.ts';
 
 const capacity = 512;
@@ -201,12 +201,12 @@ export function knownLike({ parts, outputs }: GraphKey<unknown>, most: number): 
 
 /** One run of a program for many sizes. */
 export interface Shared extends Plan {
-  readonly inputs: readonly Storage[];
+  readonly inputs: readonly StoredValue[];
 }
 
 /** Makes programs for many sizes of structures of sizes not met before (sizes/pending.ts). */
 export interface PlanSharing {
-  plan(graphKey: GraphKey<Storage>): Shared | undefined;
+  plan(graphKey: GraphKey<StoredValue>): Shared | undefined;
   /** Forgets the programs. */
   clear(): void;
 }
@@ -220,7 +220,7 @@ export function onNewSizes(sharing: PlanSharing): () => void {
 }
 
 /** A program for many sizes for a structure that has none of its own. */
-export function sharedFor(graphKey: GraphKey<Storage>): Shared | undefined {
+export function sharedFor(graphKey: GraphKey<StoredValue>): Shared | undefined {
   if (isKnown(graphKey)) return undefined;
   for (const sharing of sharings) {
     const shared = sharing.plan(graphKey);

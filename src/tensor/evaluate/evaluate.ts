@@ -27,7 +27,7 @@ import {
 } from '../handle/recording.ts';
 import { graphKeyOf } from './graph-key.ts';
 import { recorded } from '../handle/recorded.ts';
-import { Storage } from '../storage/storage.ts';
+import { StoredValue } from '../storage/storage.ts';
 
 const largeGraph = 20_000;
 
@@ -63,16 +63,16 @@ export function readBytes(handle: Handle): Promise<Uint8Array> {
 }
 
 /** As `readBytes`, of a value that stays where it is. */
-export function readable(handle: Handle, op: string): Promise<Storage> {
+export function readable(handle: Handle, op: string): Promise<StoredValue> {
   currentHandle(handle, op);
   return evaluate(handle).settled();
 }
 
 /**
- * The Storage of a value, computing it first (queued, when the device is not open yet). `isOfMany`: by
+ * The StoredValue of a value, computing it first (queued, when the device is not open yet). `isOfMany`: by
  * a program for many sizes, where these are new and there is one.
  */
-export function evaluate(handle: Handle, isOfMany: boolean = false): Storage {
+export function evaluate(handle: Handle, isOfMany: boolean = false): StoredValue {
   if (!attachIfComputed(handle)) {
     noteLateUse(handle);
     evaluateTogether([handle], isOfMany);
@@ -184,10 +184,10 @@ function compute(
   const entry = shared === undefined ? entryFor(graphKey) : undefined;
   const plan = shared ?? entry!.plan(graphKey.constants);
   const leaves = isWatched(results) ? leavesUnder([...results], region) : undefined;
-  const made = new Map<Node, Storage>();
+  const made = new Map<Node, StoredValue>();
   const outputs = plan.outputs.map((position) => {
     const { node } = graphKey.parts[position]!;
-    const storage = Storage.promised(node.dtype, node.shape as readonly number[]);
+    const storage = StoredValue.promised(node.dtype, node.shape as readonly number[]);
     bindStorage(node, storage);
     made.set(node, storage);
     return storage;
@@ -210,8 +210,8 @@ function compute(
 }
 
 /** What the walk down from these nodes ends at. */
-function leavesUnder(roots: readonly Node[], { uncomputed }: Region): Map<Node, Storage> {
-  const leaves = new Map<Node, Storage>();
+function leavesUnder(roots: readonly Node[], { uncomputed }: Region): Map<Node, StoredValue> {
+  const leaves = new Map<Node, StoredValue>();
   const isLeaf = (node: Node): boolean => {
     const at = canonical(node);
     const storage = uncomputed.has(at) ? undefined : storageOf(at);
@@ -239,7 +239,7 @@ function withoutDoomed(handles: readonly Handle[], region: Region): Handle[] {
 }
 
 function bindFailure(handle: Handle, lost: Lost): void {
-  const storage = Storage.promised(handle.dtype, handle.shape);
+  const storage = StoredValue.promised(handle.dtype, handle.shape);
   storage.fail(
     new TensorError('E_STATE', 'data', `${showHandle(handle)} was computed from ${lost.what}`, lost.hint),
   );
@@ -272,7 +272,7 @@ function lostLeaf(root: Node): Lost {
 }
 
 /** Where the walk over pending nodes ends: the value, if it is there to be read. */
-function computedStorage(node: Node): Storage | undefined {
+function computedStorage(node: Node): StoredValue | undefined {
   const storage = storageOf(node);
   return storage?.lost === undefined ? storage : undefined;
 }
@@ -347,7 +347,7 @@ function explore(handles: readonly Handle[]): Region {
       return [...places].flatMap(([group, place]) => (find(place) === part ? [group] : []));
     },
     bind: (groups) => {
-      const reads = new Map<Group, Set<Storage>>();
+      const reads = new Map<Group, Set<StoredValue>>();
       for (const [node, number] of uncomputed) {
         const group = groups.get(find(number));
         if (group === undefined || isFree(node)) continue;

@@ -10,13 +10,13 @@ import type { Executable, Ready } from './executable.ts';
 import { runOrProfile } from '../report/spans.ts';
 import { counts } from '../report/stats.ts';
 import { evictAll, Resident } from '../storage/resident.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 
 export interface Run {
   readonly executable: Executable;
-  readonly inputs: readonly Storage[];
+  readonly inputs: readonly StoredValue[];
   /** Promised Storages, one per output of the graph. */
-  readonly outputs: readonly Storage[];
+  readonly outputs: readonly StoredValue[];
   readonly scalars: readonly number[];
   /**
    * The program has room for more than these inputs and outputs are: they lie at the beginning of its
@@ -115,7 +115,7 @@ function isOverBudget({ options }: Executable, problem: unknown): boolean {
  * Whether a donated value may be written over: no tensor, reader or other value uses its memory,
  * and this run pinned it once.
  */
-function isSole(donor: Storage, memory: Resident): boolean {
+function isSole(donor: StoredValue, memory: Resident): boolean {
   return donor.owners <= 0 && donor.pins <= 1 && !memory.shared;
 }
 
@@ -133,7 +133,7 @@ function orFreed<T>(device: Device, fn: () => T): T {
 function dispatch(
   device: Device,
   { loaded, donated, casts, places, dispatches, moved }: Ready,
-  inputs: readonly Storage[],
+  inputs: readonly StoredValue[],
   scalars: readonly number[],
   isPartial: boolean,
 ): Resident[] {
@@ -174,7 +174,7 @@ function dispatch(
 }
 
 /** What counts of results that lie at the beginning of larger buffers, in buffers of its own. */
-function cut(made: readonly Resident[], outputs: readonly Storage[]): Resident[] {
+function cut(made: readonly Resident[], outputs: readonly StoredValue[]): Resident[] {
   return made.map((resident, i) => {
     const bytes = outputs[i]!.deviceBytes;
     if (resident.buffer.bytes <= bytes) return resident;

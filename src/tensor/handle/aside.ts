@@ -7,7 +7,7 @@
 import type { Node } from '../../ir/graph.ts';
 import type { Aside, Handle } from './handle.ts';
 import { recorded, type RecordingState } from './recorded.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 
 class Held extends WeakRef<Handle> implements Aside {
   readonly #among: Set<Aside>;
@@ -30,7 +30,7 @@ class Held extends WeakRef<Handle> implements Aside {
 
 /** What the values of a group are computed from, and the session that they wait in. */
 interface Reads {
-  readonly storages: Storage[];
+  readonly storages: StoredValue[];
   readonly state: RecordingState;
 }
 
@@ -73,7 +73,7 @@ export class Group {
   }
 
   /** Notes that its values need this one. */
-  read(storage: Storage): void {
+  read(storage: StoredValue): void {
     storage.readers += 1;
     this.#reads.storages.push(storage);
   }
@@ -109,7 +109,7 @@ const forgotten = new FinalizationRegistry<Aside>((held) => held.leave());
 const collected = new FinalizationRegistry<Reads>(release);
 
 /** Values that nothing aside reads any more since this was asked last. */
-export function takeUnread(): Storage[] {
+export function takeUnread(): StoredValue[] {
   const state = recorded();
   const found = state.unread;
   state.unread = [];

@@ -21,7 +21,7 @@ import {
   nodeFor,
   attachIfComputed,
 } from './recording.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 
 /** Moves `handle` on to the value of `value`. Throws E_SHAPE or E_DTYPE when their types differ. */
 export function assignHandle(handle: Handle, value: Handle): void {
@@ -68,7 +68,7 @@ export function convertHandle(handle: Handle, dtype: DType, op: string): void {
  * Moves `handle` on to a computed value of its type; a leaf stays one, any other handle gets the
  * history of `past`, or none.
  */
-export function takeValue(handle: Handle, value: Storage, past: Node | undefined): void {
+export function takeValue(handle: Handle, value: StoredValue, past: Node | undefined): void {
   const isTracked = !handle.leaf && past !== undefined;
   if (!handle.leaf) handle.track(isTracked ? 'history' : 'none');
   moveOn(handle, isTracked ? past : freshParameter(value, value));

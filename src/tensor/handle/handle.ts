@@ -20,7 +20,7 @@ import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { showShape, type FixedShape } from '../../ir/shape.ts';
 import type { IntegerRange, Question } from './number.ts';
 import { freshParameter } from './leaf.ts';
-import { Storage } from '../storage/storage.ts';
+import { StoredValue } from '../storage/storage.ts';
 import {
   disposed,
   donated,
@@ -151,8 +151,8 @@ export class Handle {
   #isPulled = false;
   #madeOf: MadeOf = 'tensor';
 
-  constructor(value: Node | Storage, trace: TraceScope | undefined, tracking: Tracking = 'none') {
-    const isComputed = value instanceof Storage;
+  constructor(value: Node | StoredValue, trace: TraceScope | undefined, tracking: Tracking = 'none') {
+    const isComputed = value instanceof StoredValue;
     this.#node = isComputed ? undefined : value;
     this.#state = isComputed ? { kind: 'evaluated', storage: value } : pending.fusible;
     this.#dtype = value.dtype;
@@ -178,7 +178,7 @@ export class Handle {
   }
 
   /** The computed value; undefined while there is none. */
-  get storage(): Storage | undefined {
+  get storage(): StoredValue | undefined {
     const state = this.#state;
     return state.kind === 'evaluated' ? state.storage : undefined;
   }
@@ -235,12 +235,12 @@ export class Handle {
   }
 
   /** It is computed. */
-  evaluate(storage: Storage): void {
+  evaluate(storage: StoredValue): void {
     this.#state = moved('evaluate', this.#state, { kind: 'evaluated', storage });
   }
 
   /** It takes another value, maybe of another dtype, and gives the one before. */
-  renew(node: Node): Storage | undefined {
+  renew(node: Node): StoredValue | undefined {
     const before = this.storage;
     this.#state = moved('renew', this.#state, pending.fusible);
     this.#node = node;
@@ -251,7 +251,7 @@ export class Handle {
   }
 
   /** A call of a compiled function takes its value, which this gives, and assigns another to it or ends with `donate`. */
-  give(): Storage | undefined {
+  give(): StoredValue | undefined {
     const { storage } = this;
     this.#state = moved('give', this.#state, donating);
     return storage;
@@ -263,7 +263,7 @@ export class Handle {
   }
 
   /** The program gives it up; gives the value that it had. */
-  dispose(): Storage | undefined {
+  dispose(): StoredValue | undefined {
     const { storage } = this;
     this.#state = moved('dispose', this.#state, disposed);
     return storage;

@@ -4,9 +4,9 @@
 import type { DType } from '../../ir/dtype.ts';
 import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { FixedShape } from '../../ir/shape.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 
-const storages = new WeakMap<Node, Storage>();
+const storages = new WeakMap<Node, StoredValue>();
 let parameterCount = 0;
 
 interface Typed {
@@ -18,7 +18,7 @@ interface Typed {
  * A parameter node that no other value shares, of this type; `storage` is what it stands for, where
  * that is computed.
  */
-export function freshParameter({ dtype, shape }: Typed, storage?: Storage): Node {
+export function freshParameter({ dtype, shape }: Typed, storage?: StoredValue): Node {
   const index = parameterCount++;
   const attrs = { index, name: `t${index}`, dtype, shape };
   const node = new GraphBuilder().add('parameter', [], attrs) as NodeOf<'parameter'> as Node;
@@ -41,11 +41,11 @@ export function isExample(node: Node): boolean {
 }
 
 /** The computed value of a node, if some evaluation materialised it. */
-export function storageOf(node: Node): Storage | undefined {
+export function storageOf(node: Node): StoredValue | undefined {
   return storages.get(node);
 }
 
 /** Records that `node` has been computed. */
-export function bindStorage(node: Node, storage: Storage): void {
+export function bindStorage(node: Node, storage: StoredValue): void {
   storages.set(node, storage);
 }

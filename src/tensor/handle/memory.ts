@@ -9,12 +9,12 @@ import { groupOf, takeUnread } from './aside.ts';
 import type { Handle } from './handle.ts';
 import { storageOf } from './leaf.ts';
 import { canonical, dropPending, pendingHandles, attachIfComputed } from './recording.ts';
-import type { Lost, Storage } from '../storage/storage.ts';
+import type { Lost, StoredValue } from '../storage/storage.ts';
 import { SessionPart, sessions } from '../session.ts';
 import { recorded } from './recorded.ts';
 
 interface Retained {
-  readonly storage: WeakRef<Storage>;
+  readonly storage: WeakRef<StoredValue>;
   readonly bytes: number;
   readonly why: Lost;
 }
@@ -27,7 +27,7 @@ interface GivenUp {
   retained: Retained[];
   retainedBytes: number;
   /** Values that are given up as soon as no pending result reads them. */
-  condemned: { readonly storage: Storage; readonly why: Lost }[];
+  condemned: { readonly storage: StoredValue; readonly why: Lost }[];
   condemnedBytes: number;
   /** The two lists are swept above these lengths and this size. */
   retainedSweepLength: number;
@@ -66,7 +66,7 @@ export function setRetainedMemoryLimit(bytes: number): number {
 }
 
 /** Notes that no tensor refers to this value any more; `reclaim` frees it. */
-export function giveUp(storage: Storage, why: Lost): void {
+export function giveUp(storage: StoredValue, why: Lost): void {
   const { current } = givenUp;
   current.condemned.push({ storage, why });
   current.condemnedBytes += storage.bytes;
@@ -113,7 +113,7 @@ export function reclaimSoon(): void {
   if (isMuch || pendingHandles().size === 0) reclaim();
 }
 
-function keepForLate(state: GivenUp, storage: Storage, why: Lost): void {
+function keepForLate(state: GivenUp, storage: StoredValue, why: Lost): void {
   state.retained.push({ storage: new WeakRef(storage), bytes: storage.bytes, why });
   state.retainedBytes += storage.bytes;
   if (state.retained.length <= state.retainedSweepLength) return;
@@ -125,7 +125,7 @@ function keepForLate(state: GivenUp, storage: Storage, why: Lost): void {
 }
 
 /** Frees the oldest values over the budget that no pending result reads. */
-function evict(state: GivenUp, isNeeded: (storage: Storage) => boolean): void {
+function evict(state: GivenUp, isNeeded: (storage: StoredValue) => boolean): void {
   state.retained = state.retained.filter((item) => {
     const storage = ownerless(item);
     if (storage !== undefined && (!isOverLimit(state) || isNeeded(storage))) return true;
@@ -136,7 +136,7 @@ function evict(state: GivenUp, isNeeded: (storage: Storage) => boolean): void {
 }
 
 /** The value, if it is there and still has no owner. */
-function ownerless({ storage }: Retained): Storage | undefined {
+function ownerless({ storage }: Retained): StoredValue | undefined {
   const value = storage.deref();
   return value === undefined || value.lost !== undefined || value.owners > 0 ? undefined : value;
 }
@@ -153,8 +153,8 @@ export function disposeHandle(handle: Handle): void {
 }
 
 /** Tells the evaluated values that pending results are computed from, in whichever session they wait. */
-export function neededByPending(): (storage: Storage) => boolean {
-  const found = new Set<Storage>();
+export function neededByPending(): (storage: StoredValue) => boolean {
+  const found = new Set<StoredValue>();
   const seen = new Set<Node>();
   const stack = sessions().flatMap((session) =>
     Array.from(recorded(session).pending, (handle) => canonical(handle.node)),
@@ -162,7 +162,7 @@ export function neededByPending(): (storage: Storage) => boolean {
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (seen.has(node)) continue;
     seen.add(node);
-    // Reads by values that were set aside are counted in the Storage.
+    // Reads by values that were set aside are counted in the StoredValue.
     if (groupOf(node) !== undefined) continue;
     const storage = storageOf(node);
     if (storage !== undefined && storage.lost === undefined) found.add(storage);

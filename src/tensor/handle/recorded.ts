@@ -7,7 +7,7 @@
 
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { currentSession, type Session, SessionPart } from '../session.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 import type { Aside, Handle, MappingScope, TraceScope } from './handle.ts';
 
 /** The call of a layer that no other layer made. */
@@ -28,7 +28,7 @@ export interface RecordingState {
   /** Values that evaluations have passed over and that the program still holds, oldest first (aside.ts). */
   readonly aside: Set<Aside>;
   /** Values that nothing aside reads any more since this was asked last. */
-  unread: Storage[];
+  unread: StoredValue[];
   gradEnabled: boolean;
   /** The function being traced by `compile`, if one is. */
   trace: TraceScope | undefined;

@@ -9,7 +9,7 @@ import { isView } from '../../ir/ops.ts';
 import { Handle, showHandle, type MappingScope, type TraceScope } from './handle.ts';
 import { freshParameter, storageOf } from './leaf.ts';
 import { recorded } from './recorded.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 
 const leaves = new WeakMap<Node, Handle>();
 const spent = new WeakSet<Node>();
@@ -164,7 +164,7 @@ export function isSpent(node: Node): boolean {
 }
 
 /** A evaluated value that operations can read. */
-export function leafHandle(storage: Storage): Handle {
+export function leafHandle(storage: StoredValue): Handle {
   const handle = new Handle(storage, undefined);
   currentMapping()?.own.add(handle);
   storage.share();
@@ -182,7 +182,7 @@ export function recordedHandle(node: Node, requiresGrad: boolean): Handle {
 }
 
 /** Points a handle at a computed value. */
-function attach(handle: Handle, storage: Storage): void {
+function attach(handle: Handle, storage: StoredValue): void {
   handle.evaluate(storage);
   storage.share();
   recorded().pending.delete(handle);

@@ -20,7 +20,7 @@
 // function, variables of a derivative and constants never do. These stay pending, or are disposed.
 
 import { CompilerBug } from '../../errors.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 
 /**
  * A compiled structure of recorded operations (evaluate/cache.ts), as seen by the values that it
@@ -67,7 +67,7 @@ export interface SetAside {
 /** Computed. */
 export interface Evaluated {
   readonly kind: 'evaluated';
-  readonly storage: Storage;
+  readonly storage: StoredValue;
 }
 
 /** Its value was given to a call of a compiled function that is being made. */

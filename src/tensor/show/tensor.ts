@@ -7,7 +7,7 @@ import { bf16FromBits, f16FromBits, type Scalar } from '../../ir/value.ts';
 import { showHandle, type Handle } from '../handle/handle.ts';
 import { storageOf } from '../handle/leaf.ts';
 import { seen } from '../handle/recording.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 import { elementsInLine, elementsInLines, type ShownElements } from './elements.ts';
 
 /** Characters of a line of text. */
@@ -64,7 +64,7 @@ function seenOf(of: Handle): { readonly elements?: ShownElements; readonly remar
   return { elements: { dtype, shape, at: readerOf(dtype, bytes) }, remarks };
 }
 
-function placeOf(storage: Storage): string {
+function placeOf(storage: StoredValue): string {
   const { device } = storage;
   return device === undefined ? 'pending' : `on ${device}`;
 }

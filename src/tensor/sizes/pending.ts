@@ -15,7 +15,7 @@ import type { GraphKey } from '../evaluate/graph-key.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
 import { operationsOf } from '../evaluate/structure.ts';
 import { SessionPart } from '../session.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { StoredValue } from '../storage/storage.ts';
 import { autoDims, mostSizes } from './auto.ts';
 import { varies } from './family.ts';
 
@@ -83,7 +83,7 @@ class PendingFamily {
     return match(this.#structure, recording, this.#sizes);
   }
 
-  plan(graphKey: GraphKey<Storage>, own: Sized, { values, leaves }: Matched): Shared | undefined {
+  plan(graphKey: GraphKey<StoredValue>, own: Sized, { values, leaves }: Matched): Shared | undefined {
     const ready = this.#readyFor(values, graphKey);
     if (ready === undefined) return undefined;
     const { variant, executable } = ready;
@@ -223,7 +223,7 @@ function extrapolated(xs: readonly number[], ys: readonly number[], x: number): 
 const known = new SessionPart((): { families: PendingFamily[] } => ({ families: [] }));
 
 /** How to compute values by a program for many sizes; undefined where there is none. */
-function planOf(graphKey: GraphKey<Storage>): Shared | undefined {
+function planOf(graphKey: GraphKey<StoredValue>): Shared | undefined {
   if (!autoDims()) return undefined;
   const own = sized(graphKey);
   const recording = recordingOf(own);

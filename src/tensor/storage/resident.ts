@@ -89,7 +89,7 @@ export class Resident {
     return this.#owners === 0;
   }
 
-  /** Another Storage shares the buffer. */
+  /** Another StoredValue shares the buffer. */
   share(): this {
     this.#owners += 1;
     return this;

@@ -1,5 +1,5 @@
-// Storage: the bytes of one evaluated value, on the host, on a device, or on both, and which runs
-// still need them. The Storage of a queued run's output is promised: it becomes ready, or fails,
+// StoredValue: the bytes of one evaluated value, on the host, on a device, or on both, and which runs
+// still need them. The StoredValue of a queued run's output is promised: it becomes ready, or fails,
 // when the run does. Values never change in place, so several tensors may share one.
 
 import { CompilerBug, SinterError } from '../../errors.ts';
@@ -17,7 +17,7 @@ export type Lost = 'disposed' | 'donated' | 'overwritten';
 /** Bytes of a value that is still known after it was read. */
 const mostTaken = 4096;
 
-export class Storage {
+export class StoredValue {
   readonly dtype: DType;
   readonly shape: FixedShape;
   /** Tightly packed size. */
@@ -33,7 +33,7 @@ export class Storage {
   #promise: { readonly done: Promise<void>; readonly resolve: () => void } | undefined = undefined;
   #lost: Lost | undefined = undefined;
   /** The value in other dtypes, as programs have asked for it. */
-  #casts: Map<DType, Storage> | undefined = undefined;
+  #casts: Map<DType, StoredValue> | undefined = undefined;
   #owners = 0;
   #pins = 0;
   /** Rejects the reads of a value in which anomaly detection found a NaN or an infinity. */
@@ -55,14 +55,14 @@ export class Storage {
     this.#host = host;
   }
 
-  /** A value whose packed bytes are on the host; the bytes become the Storage's own. */
-  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array): Storage {
-    return new Storage(dtype, shape, bytes);
+  /** A value whose packed bytes are on the host; the bytes become the StoredValue's own. */
+  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array): StoredValue {
+    return new StoredValue(dtype, shape, bytes);
   }
 
   /** A value that a queued run will produce: `fulfil` or `fail` follows. */
-  static promised(dtype: DType, shape: FixedShape): Storage {
-    const storage = new Storage(dtype, shape, undefined);
+  static promised(dtype: DType, shape: FixedShape): StoredValue {
+    const storage = new StoredValue(dtype, shape, undefined);
     storage.#owed = true;
     return storage;
   }
@@ -186,13 +186,13 @@ export class Storage {
   }
 
   /** The value in another dtype, cast by the host, which must have the bytes. */
-  cast(dtype: DType): Storage {
+  cast(dtype: DType): StoredValue {
     const known = this.#casts?.get(dtype);
     if (known !== undefined) return known;
     const bytes = this.hostBytes;
     if (bytes === undefined) throw new CompilerBug('cast', 'the value is not on the host');
     const value = castArray(unpackBytes(bytes, this.dtype, this.shape), dtype);
-    const made = Storage.ofHost(dtype, this.shape, packBytes(value));
+    const made = StoredValue.ofHost(dtype, this.shape, packBytes(value));
     this.#casts ??= new Map();
     this.#casts.set(dtype, made);
     return made;
