@@ -227,11 +227,15 @@ function results({ point, traced, wires, flat, hasState }: Recorded, weights: We
       const before = at === undefined ? undefined : flat.leaves[at];
       if (leaf.kind === 'static' && !(before instanceof Tensor)) return;
       if (leaf.kind === 'static' || !(before instanceof Tensor))
-        throw unsupported(point, `returns a state with ${own}, which the state it takes has not as a tensor`);
+        throw unsupported(
+          point,
+          `returns a state with ${own}, which is not a tensor of the state that it takes`,
+        );
       update(weights.ofState(own, valueOf(before)), leaf);
       return;
     }
-    if (leaf.kind === 'static') throw unsupported(point, `returns ${String(leaf.value)}, which is no tensor`);
+    if (leaf.kind === 'static')
+      throw unsupported(point, `returns ${String(leaf.value)}, which is not a tensor`);
     const name = outputName(place);
     const node =
       leaf.kind === 'output'

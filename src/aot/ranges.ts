@@ -149,7 +149,7 @@ class Ranged {
   /** What the entry takes and gives, as all trials say. */
   #entryOf(trials: readonly Trial[], formulas: Formulas): Omit<BundleEntry, 'programs'> {
     const ports = openPorts(trials, (sizes, what) => this.#formulaOf(formulas, sizes, what));
-    if (ports === undefined) throw this.#refusal(`takes or gives other tensors at some ${this.#names()}`);
+    if (ports === undefined) throw this.#refusal(`takes or returns other tensors at some ${this.#names()}`);
     const ranges = this.#dims.map(
       ({ name, min, max, multipleOf }) => [name, [min, max, multipleOf]] as const,
     );

@@ -74,7 +74,7 @@ export function distinct<T extends Case>(name: string, cases: readonly T[]): T[]
     else if (JSON.stringify(twin.traced.outputs) !== JSON.stringify(one.traced.outputs))
       throw new SinterError(
         'E_UNSUPPORTED',
-        `build: ${name} gives other shapes at ${showSizes(one.sizes)} than at ${showSizes(twin.sizes)}, and takes the same: inputs must tell sizes`,
+        `build: ${name} returns other shapes at ${showSizes(one.sizes)} than at ${showSizes(twin.sizes)} for inputs of the same shapes: the inputs must determine the sizes`,
       );
   }
   return [...kept.values()];
@@ -114,7 +114,7 @@ export function openEntry(
         );
         throw new SinterError(
           'E_UNSUPPORTED',
-          `build: ${name} takes or gives other tensors at ${showSizes(cases[which]!.sizes)} than at ${showSizes(cases[0]!.sizes)}: only sizes may differ`,
+          `build: ${name} takes or returns other tensors at ${showSizes(cases[which]!.sizes)} than at ${showSizes(cases[0]!.sizes)}: only sizes may differ`,
         );
       }
       if (!('shape' in one)) return one;

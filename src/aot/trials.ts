@@ -59,7 +59,7 @@ export async function rangesTold(
     if (JSON.stringify(other.own.outputs) === JSON.stringify(whole.own.outputs)) continue;
     throw new SinterError(
       'E_UNSUPPORTED',
-      `build: ${point.name} gives other shapes at ${showSizes({ [name]: min })} than at ${showSizes({ [name]: range.max })}, and takes the same: inputs must tell sizes`,
+      `build: ${point.name} returns other shapes at ${showSizes({ [name]: min })} than at ${showSizes({ [name]: range.max })} for inputs of the same shapes: the inputs must determine the sizes`,
     );
   }
   return { ranges, fixed };

@@ -111,7 +111,7 @@ export async function loadBundle(
   const text = new TextDecoder().decode(await readWhole(described, options.signal));
   // Servers may answer requests for missing files with a page.
   if (!text.startsWith('{"version":1,'))
-    throw new SinterError('E_IO', `${described.href}: no bundle of this version`);
+    throw new SinterError('E_IO', `${described.href}: not a bundle of this version`);
   const { onProgress, signal, target: wanted } = options;
   let thrown: unknown;
   const told = (progress: Progress): void => {

@@ -63,7 +63,7 @@ export function sizesOf(name: string, entry: BundleEntry, inputs: Readonly<Recor
   if (missing !== undefined)
     throw new SinterError(
       'E_SHAPE',
-      `${name}: the inputs do not tell ${missing}: built for ${built}\n  try: { data, shape }`,
+      `${name}: the inputs do not determine ${missing}: built for ${built}\n  try: { data, shape }`,
     );
   for (const [size, formula] of Object.entries(derived)) found[size] = valueOf(formula, found);
   return found;

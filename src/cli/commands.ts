@@ -25,9 +25,9 @@ const devicesCommand: Command = {
   name: 'devices',
   about: 'list the devices of this machine',
   details:
-    'Looks for every device and says what it is, or why it is not there. Without SINTER_DEVICE or\n' +
-    'setDevice, tensors are computed on cuda, else on webgpu, else on wasm. cuda:1 is the second CUDA device,\n' +
-    'wasm:2 is WebAssembly on two threads; without a number it has SINTER_THREADS, or one for each core, 8 at most.',
+    'Looks for every device and prints what it is, or why it is missing. Without SINTER_DEVICE or\n' +
+    'setDevice, Sinter uses cuda, or else webgpu, or else wasm. cuda:1 is the second CUDA device, and\n' +
+    'wasm:2 is WebAssembly on two threads. Without a number it has SINTER_THREADS threads, or one for each core, at most 8.',
   options: {},
   examples: ['sinter devices', 'SINTER_DEVICE=wasm:2 sinter demo'],
   run: async (values, output) => {
@@ -104,13 +104,13 @@ function overview(): string {
   return [
     'usage: sinter COMMAND [options]',
     '',
-    'A lazy tensor graph compiler: records, differentiates, fuses, generates kernels, runs.',
+    'A lazy tensor graph compiler: it records, differentiates and fuses operations, and runs generated kernels.',
     '',
     'commands:',
     ...commands.map(({ name, about }) => `  ${name.padEnd(8)}  ${about}`),
     '',
-    '`sinter COMMAND --help` says more. SINTER_DEVICE chooses the device, SINTER_THREADS how many threads wasm has,',
-    'SINTER_DUMP a folder for the text of every stage of the compiler.',
+    '`sinter COMMAND --help` prints the options. SINTER_DEVICE chooses the device, and SINTER_THREADS the number of wasm threads.',
+    'SINTER_DUMP names a folder, into which every stage of the compiler is written as text.',
   ].join('\n');
 }
 

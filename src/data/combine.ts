@@ -239,7 +239,7 @@ export function zip<const P extends readonly Dataset<unknown>[]>(...parts: P): D
 export function zip<const P extends readonly Source<unknown>[]>(...parts: P): AsyncIterable<Zipped<P>>;
 export function zip(...parts: readonly Source<unknown>[]): Dataset<unknown> | AsyncIterable<unknown> {
   if (!sources.accepts(parts)) sources.refuse('zip', 'the datasets', parts);
-  if (parts.length === 0) throw new TensorError('E_VALUE', 'zip', 'expects a dataset at least');
+  if (parts.length === 0) throw new TensorError('E_VALUE', 'zip', 'expects at least one dataset');
   if (!parts.every(isDataset)) return again(() => zipped(parts));
   const datasets = parts as readonly Dataset<unknown>[];
   const lengths = datasets.map(({ length }) => length);

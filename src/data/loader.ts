@@ -264,14 +264,14 @@ function checkTogether(source: unknown, options: LoaderOptions<unknown, unknown>
   if (!isDataset(source)) {
     const hint = 'a dataset with length and get(index), or shuffle(stream, { buffer })';
     refuse(
-      'a stream has no order but its own',
+      'the order of a stream cannot be changed',
       given(['shuffle', 'sampler', 'batchSampler', 'workers']),
       hint,
     );
   }
-  if (options.sampler !== undefined) refuse('a sampler says the order by itself', given(['shuffle']));
+  if (options.sampler !== undefined) refuse('the sampler already sets the order', given(['shuffle']));
   if (options.batchSampler !== undefined)
-    refuse('a batchSampler says it by itself', given(['batchSize', 'shuffle', 'sampler', 'dropLast']));
+    refuse('the batchSampler already sets it', given(['batchSize', 'shuffle', 'sampler', 'dropLast']));
 }
 
 /** The batch, with what the host has of its tensors on the way to the device. */

@@ -88,7 +88,7 @@ export function randomSampler(length: number, options: RandomSamplerOptions = {}
   takesRandom('randomSampler', length, options);
   const { replacement = false, count = length } = options;
   if (length === 0 && count > 0)
-    throw new TensorError('E_VALUE', 'randomSampler', `${count} of no items cannot be drawn`);
+    throw new TensorError('E_VALUE', 'randomSampler', `${count} items cannot be drawn from an empty dataset`);
   const seed = seedOf(options.seed);
   return sampler('randomSampler', count, function* (epoch) {
     const draws = new Draws(seed, epoch);

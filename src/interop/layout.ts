@@ -40,7 +40,11 @@ export class Layout {
       throw new TensorError('E_SHAPE', 'Layout', problem);
     }
     if (!Number.isSafeInteger(offset) || offset < 0)
-      throw new TensorError('E_VALUE', 'Layout', `the offset must be a place, got ${showValue(offset)}`);
+      throw new TensorError(
+        'E_VALUE',
+        'Layout',
+        `the offset must be an index from 0 on, got ${showValue(offset)}`,
+      );
     this.shape = Object.freeze(sizes);
     this.strides = Object.freeze(steps);
     this.offset = offset;
@@ -202,7 +206,11 @@ export class Layout {
     const at = normalizeAxis('slice', axis, this.rank);
     const { step = 1 } = range;
     if (!Number.isSafeInteger(step) || step === 0)
-      throw new TensorError('E_VALUE', 'slice', `the step must be an integer but 0, got ${showValue(step)}`);
+      throw new TensorError(
+        'E_VALUE',
+        'slice',
+        `the step must be an integer other than 0, got ${showValue(step)}`,
+      );
     const size = this.shape[at]!;
     const [low, high] = step > 0 ? [0, size] : [-1, size - 1];
     const bound = (given: number | undefined, otherwise: number): number => {

@@ -40,7 +40,7 @@ export class LanguageModel {
   get codec(): TextCodec {
     const { codec } = this.#parts;
     if (codec !== undefined) return codec;
-    throw new SinterError('E_STATE', 'model: it has no tokenizer\n  try: tokens in the place of text');
+    throw new SinterError('E_STATE', 'model: it has no tokenizer\n  try: tokens instead of text');
   }
 
   /** Generations that wait for their turn. */

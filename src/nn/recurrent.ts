@@ -136,7 +136,7 @@ abstract class Recurrent extends Module {
     const taken = casted('cell', input);
     const x = timeFirst(this, isBatched ? taken : unsqueeze(taken, this.batchFirst ? 0 : 1));
     const [steps, batch] = x.shape as readonly [number, number, number];
-    if (steps === 0) throw new TensorError('E_SHAPE', op, `there is no step: ${show(input)}`);
+    if (steps === 0) throw new TensorError('E_SHAPE', op, `the sequence has no steps: ${show(input)}`);
     const count = this.numLayers * (this.bidirectional ? 2 : 1);
     const starts = widths.map((width, i) => {
       const state = given?.[i];

@@ -88,7 +88,7 @@ function inputsOf(source: SourceText, statements: readonly ResolvedStatement[]):
   for (const { name, value, at } of statements) {
     for (const expr of walk(value)) if (expr.kind === 'access' && !made.has(expr.name)) inputs.add(expr.name);
     if (made.has(name) || inputs.has(name))
-      failAt(source, at, 'E_VALUE', `${name} is there already: every statement makes a new tensor`);
+      failAt(source, at, 'E_VALUE', `${name} is defined already: every statement makes a new tensor`);
     made.add(name);
   }
   return [...inputs];

@@ -77,7 +77,7 @@ function resolveExpr(source: SourceText, expr: NotationExpr, scope: Scope, isGua
     }
     case 'access':
       if (scope.has(expr.name))
-        failAt(source, at, 'E_VALUE', `${expr.name} is an index, and is read as a tensor`);
+        failAt(source, at, 'E_VALUE', `${expr.name} is an index, but is read as a tensor`);
       return { kind: 'access', name: expr.name, indices: expr.indices.map(inner), isGuarded, at };
     case 'call':
       return { kind: 'call', name: expr.name, args: expr.args.map(inner), at };

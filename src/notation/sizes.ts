@@ -47,7 +47,7 @@ export function inferSizes(
       source,
       at,
       'E_SHAPE',
-      `how far ${name} runs is not known\n  try: ${name} < a number, where it is introduced`,
+      `the range of ${name} is not known\n  try: ${name} < a number, where it is introduced`,
     );
   }
   for (const each of reads) checkInside(source, each, sizes);
@@ -77,7 +77,7 @@ function takeWholeAxes(source: SourceText, reads: readonly Read[], sizes: Map<Va
         source,
         each.at,
         'E_SHAPE',
-        `${variable.name} runs along two lengths: ${where(before)}, ${where(each)}`,
+        `${variable.name} has two lengths: ${where(before)}, ${where(each)}`,
       );
     }
   }

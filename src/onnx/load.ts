@@ -105,7 +105,7 @@ export function modelOf(
   if (standard > newestOpset) {
     throw new SinterError(
       'E_UNSUPPORTED',
-      `onnx: the model asks for opset ${standard}, known are 1 to ${newestOpset}`,
+      `onnx: the model needs opset ${standard}, supported are 1 to ${newestOpset}`,
     );
   }
   const unsupported: UnsupportedNode[] = [];

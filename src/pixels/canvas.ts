@@ -57,7 +57,7 @@ function extentOf(x: Tensor, layout: 'chw' | 'hwc'): PictureSize {
   throw new TensorError(
     'E_SHAPE',
     'toCanvas',
-    `${showShape(shape, dtype)} is no picture: expected [height, width] or ${expected} of 1, 3 or 4 channels`,
+    `${showShape(shape, dtype)} is not a picture: expected [height, width] or ${expected} of 1, 3 or 4 channels`,
     layout === 'chw' && [1, 3, 4].includes(shape[2]!) ? "{ layout: 'hwc' }" : undefined,
   );
 }
@@ -71,7 +71,7 @@ function put(elements: Float32Array, canvas: Canvas, extent: PictureSize): void 
       'E_STATE',
       'toCanvas',
       'the canvas has a context of another kind than 2d',
-      'a canvas that nothing was drawn on',
+      'a new canvas',
     );
   if (canvas.width !== width) canvas.width = width;
   if (canvas.height !== height) canvas.height = height;

@@ -209,7 +209,7 @@ export function contextOf(canvas: Canvas): GPUCanvasContext {
     'E_STATE',
     'toCanvas',
     'the canvas has a context of another kind than webgpu',
-    'a canvas that nothing was drawn on',
+    'a new canvas',
   );
 }
 

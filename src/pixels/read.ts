@@ -105,6 +105,6 @@ const noCanvas = (): TensorError =>
   new TensorError(
     'E_UNSUPPORTED',
     'fromPixels',
-    'pixels of another size are drawn, and nothing can draw here',
+    'another size needs a canvas, and there is none here',
     "the source's own width and height, and interpolate()",
   );

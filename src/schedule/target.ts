@@ -155,8 +155,8 @@ export function targetOf(facts: DeviceFacts): Target {
   const seen = `facts.target is ${JSON.stringify(target)}, expected one of ${known.join(', ')}`;
   throw new SinterError(
     'E_UNSUPPORTED',
-    `device ${name}: nothing is known of the programs it runs: ${seen}` +
-      `\n  try: give the facts of your backend's device the target whose programs it runs`,
+    `device ${name} does not say which programs it runs: ${seen}` +
+      `\n  try: set 'target' in the facts of your backend's device`,
   );
 }
 

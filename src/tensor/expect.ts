@@ -98,7 +98,7 @@ export function expectSynchronous(op: string, result: unknown): void {
     throw new TensorError(
       'E_VALUE',
       op,
-      'the function is asynchronous: what it does after its first await would not count',
+      'the function is asynchronous: operations after its first await would not be recorded',
       'record in a function without await, and read data outside: await y.data()',
     );
   }

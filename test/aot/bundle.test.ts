@@ -318,7 +318,7 @@ describe('what no bundle can do is refused', () => {
       'a result that is no tensor',
       { name: 'f', fn: () => 'text', inputs: [] },
       undefined,
-      'f returns text, which is no tensor',
+      'f returns text, which is not a tensor',
     ],
     [
       'a state with less than before',
@@ -409,7 +409,7 @@ describe('over a network', () => {
       fs.writeFileSync(manifest, strange);
       await expect(load({ base, target: 'wasm' })).rejects.toMatchObject({
         code: 'E_IO',
-        message: expect.stringContaining('no bundle of this version') as string,
+        message: expect.stringContaining('not a bundle of this version') as string,
       });
     }
     fs.writeFileSync(manifest, text);

@@ -115,7 +115,9 @@ describe('sizes within ranges', () => {
     await expect(call([2, 3, 8], 5)).rejects.toThrow('mask is f32[batch, length]');
     await expect(call([2, 3, 7], 6)).rejects.toThrow('x is f32[batch, length, 8]');
     const flat = model.run({ x: new Float32Array(48), mask: new Float32Array(6) });
-    await expect(flat).rejects.toThrow(`run: the inputs do not tell batch: ${range}\n  try: { data, shape }`);
+    await expect(flat).rejects.toThrow(
+      `run: the inputs do not determine batch: ${range}\n  try: { data, shape }`,
+    );
     model.dispose();
   });
 

@@ -186,7 +186,7 @@ describe('sizes left open', () => {
       }),
     };
     await expect(built([point])).rejects.toThrow(
-      'run takes or gives other tensors at rank 2 than at rank 1: only sizes may differ',
+      'run takes or returns other tensors at rank 2 than at rank 1: only sizes may differ',
     );
   });
 });

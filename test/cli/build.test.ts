@@ -155,7 +155,7 @@ test.each([
   [['build', module, '--out', 'x', '--arch', 'sm_80'], '--arch: expects --target with cuda'],
   [
     ['build', module, '--out', 'x', '--target', 'cuda', '--arch', 'sm_80,volta'],
-    "--arch: 'volta' is no GPU: expected names as sm_80, sm_90a or compute_80",
+    "--arch: 'volta' is not the name of a GPU: expected names such as sm_80, sm_90a or compute_80",
   ],
   [['build', module, '--out', 'x', '--export', 'nothing'], "exports no function 'nothing'"],
   [['build', module, '--out', 'x', '--dim', 'batch=1,2'], 'sizes are left open, and inputs have them fixed'],

@@ -202,7 +202,7 @@ describe('the published command, in a project of the user’s', () => {
     if ('typescript' in process.features && process.features.typescript !== false) expect(first.code).toBe(0);
     else {
       expect(first.code).toBe(1);
-      expect(first.err).toMatch(/reads no TypeScript by itself\n {2}try: npm install --save-dev tsx/);
+      expect(first.err).toMatch(/cannot read TypeScript by itself\n {2}try: npm install --save-dev tsx/);
     }
     symlinkSync(join(modules, 'tsx'), join(project, 'node_modules/tsx'));
     const second = sinter('explain', 'model.ts');
@@ -231,7 +231,7 @@ describe('the published command, in a project of the user’s', () => {
     const { code, err } = sinter('explain', 'foreign.js');
     expect([code, err]).toEqual([
       1,
-      'sinter: foreign.js imports another copy of sinter than this command is of\n  try: npx sinter in the folder of its package.json\n',
+      'sinter: foreign.js imports another copy of sinter than the one of this command\n  try: npx sinter in the folder of its package.json\n',
     ]);
   });
 });

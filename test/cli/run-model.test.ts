@@ -337,7 +337,7 @@ describe('a model and its bundle', () => {
     const strange = await sinter('run', path.dirname(half));
     expect([strange.code, strange.err]).toEqual([
       1,
-      expect.stringContaining(`${half} is none that this version of sinter writes`),
+      expect.stringContaining(`${half} is not a bundle that this version of sinter writes`),
     ]);
     const modelled = await sinter('run', bundle, '--random', '1', '--profile', '--device', 'wasm');
     expect([modelled.code, modelled.out]).toEqual([

@@ -19,7 +19,7 @@ test('carries of other types', () => {
 });
 
 test('lengths that do not fit', () => {
-  expect(() => sn.scan((c) => [c, c], ones)).toThrow(/there are no slices to count iterations by/);
+  expect(() => sn.scan((c) => [c, c], ones)).toThrow(/without slices the number of iterations is not known/);
   expect(() => sn.scan((c, x) => [c, x], ones, ones, { length: 4 })).toThrow(
     /the slices are 3 along axis 0 of f32\[3\], but length is 4/,
   );

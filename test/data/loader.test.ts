@@ -167,13 +167,15 @@ describe('failures', () => {
   test('of options that contradict each other are told', () => {
     const sampler = data.sequentialSampler(10);
     expect(() => new data.DataLoader(ten, { sampler, shuffle: true })).toThrow(
-      /a sampler says the order by itself: shuffle/,
+      /the sampler already sets the order: shuffle/,
     );
     expect(() => new data.DataLoader([1, 2], { shuffle: true })).toThrow(
-      /a stream has no order but its own: shuffle/,
+      /the order of a stream cannot be changed: shuffle/,
     );
     const batchSampler = { length: 0, batches: () => [] };
-    expect(() => new data.DataLoader(ten, { batchSampler, batchSize: 2 })).toThrow(/by itself: batchSize/);
+    expect(() => new data.DataLoader(ten, { batchSampler, batchSize: 2 })).toThrow(
+      /batchSampler already sets it: batchSize/,
+    );
   });
 });
 

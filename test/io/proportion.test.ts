@@ -200,7 +200,7 @@ function asks(task: () => unknown, longestWait?: number): Promise<unknown> {
 }
 
 test('a decoder that waits for ever is ended, and the next one runs', async () => {
-  await expect(asks(() => new Promise(() => {}), 200)).rejects.toThrow(/waits for what does not come/);
+  await expect(asks(() => new Promise(() => {}), 200)).rejects.toThrow(/waits for data that never comes/);
   expect(await asks(() => 5)).toBe(5);
 });
 

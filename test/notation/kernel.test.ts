@@ -163,7 +163,7 @@ describe('what is refused points at its place', () => {
     [
       'two lengths of an index',
       () => kernel`y[i,j] = sum(k: x[i,k] * w[k,j])`({ x, w: x }),
-      /column 28: k runs along two lengths: axis 1 of x has 3, axis 0 of w has 2\n.*\n {29}\^/,
+      /column 28: k has two lengths: axis 1 of x has 3, axis 0 of w has 2\n.*\n {29}\^/,
     ],
     ['axes that are not there', () => kernel`y[i] = x[i]`({ x }), /x has 2 axes, \[2,3\], and is read at 1/],
     [
@@ -171,7 +171,7 @@ describe('what is refused points at its place', () => {
       () => kernel`y[i,j] = x[i,j] + x[i,j+1]`({ x }),
       /column 23: reads 1 to 3 of axis 1 of x, which has 3[^]*a condition/,
     ],
-    ['an index of nothing', () => kernel`y[i,j] = x[i,0]`({ x }), /column 5: how far j runs is not known/],
+    ['an index of nothing', () => kernel`y[i,j] = x[i,0]`({ x }), /column 5: the range of j is not known/],
     ['an unknown function', () => kernel`y[i,j] = sinc(x[i,j])`({ x }), /there is no function sinc/],
     ['an unknown reduction', () => kernel`y[i] = median(j: x[i,j])`({ x }), /there is no reduction median/],
     [
@@ -186,7 +186,7 @@ describe('what is refused points at its place', () => {
     ],
     ['a missing tensor', () => kernel`y[i] = x[i,0] + b`({ x }), /no tensor b is given/],
     ['a tensor too many', () => kernel`y[i] = x[i,0]`({ x, w: x }), /w is given, and nothing reads it/],
-    ['a name twice', () => kernel`y[i] = x[i,0]; y[i] = x[i,1]`, /y is there already/],
+    ['a name twice', () => kernel`y[i] = x[i,0]; y[i] = x[i,1]`, /y is defined already/],
     ['an index twice', () => kernel`y[i,i] = x[i,i]`, /the index i is there twice/],
     [
       'what is no number',

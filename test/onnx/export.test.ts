@@ -169,7 +169,7 @@ describe('refused is', () => {
       return x.neg();
     };
     await expect(exportOnnx(assigns, [x])).rejects.toThrow('exportOnnx: the function assigns to a tensor');
-    await expect(exportOnnx(() => 3, [x])).rejects.toThrow('returns 3, which is no tensor');
+    await expect(exportOnnx(() => 3, [x])).rejects.toThrow('returns 3, which is not a tensor');
     await expect(exportOnnx(() => ({}), [x])).rejects.toThrow('returns no tensor');
   });
 

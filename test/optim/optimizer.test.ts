@@ -130,7 +130,7 @@ test.each([
     () => new AdamW([leaf(1)], { betas: [0.9, 1] }),
     'AdamW: betas[1] must be a number in [0, 1), got 1',
   ],
-  ['nesterov without momentum', () => sgd({ nesterov: true }), 'nesterov takes a momentum'],
+  ['nesterov without momentum', () => sgd({ nesterov: true }), 'nesterov needs a momentum'],
   ['clipping without gradients', () => clipGradNorm([leaf(1)], 1), 'no parameter has a gradient'],
   [
     'gradients of another structure',

@@ -38,18 +38,18 @@ export const benchCommand: Command = {
   name: 'bench',
   about: 'time the workloads on a device of this machine',
   details:
-    'Times the workloads: inputs on the device, results checked against float64 references, each call waited for.\n' +
-    '`first` is the first call, compiling included; in this process what came before has warmed up the compiler, so\n' +
-    'a figure to quote is that of a workload alone. `replay` is what a call costs the host: the time from calling a\n' +
+    'Times the workloads. Inputs are on the device, results are checked against float64 references, and each call is awaited.\n' +
+    '`first` is the first call, including compilation. Earlier workloads have warmed up the compiler, so to quote a\n' +
+    'figure, run a workload alone. `replay` is the cost of a call for the host: the time from calling a\n' +
     'compiled function of 1 to 300 kernels to its return.',
   options: {
     device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
     workload: {
       type: 'string',
       value: 'NAMES',
-      about: 'these only, e.g. gelu,softmax or replay; an unknown name lists them',
+      about: 'time these only, e.g. gelu,softmax or replay; an unknown name lists them',
     },
-    repeat: { type: 'string', value: 'N', about: 'rounds over all workloads; the best is kept (default 1)' },
+    repeat: { type: 'string', value: 'N', about: 'rounds over all workloads; the best counts (default 1)' },
   },
   examples: [
     'sinter bench --device webgpu:software',

@@ -37,10 +37,10 @@ export const budgetCommand: Command = {
   about: 'count kernels, bytes and memory of the workloads, without a device',
   details:
     'Compiles every workload for a GPU and counts its kernels, the bytes they move, and the memory of a run.\n' +
-    'The lower bound of what is moved is every input read once and every output written once; that of the\n' +
-    'peak is what must be in memory at once when these kernels run in this order.',
+    'The lower bound of the bytes is each input read once and each output written once. The lower bound of the\n' +
+    'peak is what must be in memory at the same time, if the kernels run in this order.',
   options: {
-    workload: { type: 'string', value: 'NAME', about: 'this one only' },
+    workload: { type: 'string', value: 'NAME', about: 'count this one only' },
   },
   examples: ['sinter budget', 'sinter budget --json', 'sinter budget --workload softmax'],
   run: async (values, output) => {

@@ -47,14 +47,14 @@ export const buildCommand: Command = {
   name: 'build',
   about: 'compile functions ahead of time into a folder that needs no compiler',
   details:
-    'Traces the functions that FILE exports and writes what runs them: kernels, weights, and an index.js that imports\n' +
+    'Traces the functions that FILE exports, and writes a folder that runs them: kernels, weights, and an index.js that imports\n' +
     'nothing. It works in pages and in Node; its README.md shows how.\n\n' +
-    'FILE is an ONNX model, or a module that exports functions and `inputs`, arrays of example arguments by name of the function (or one\n' +
-    'array, for a single function). Tensors that a function captures become weights. With an export `state`, a tree of\n' +
-    'tensors that every function takes first, calls may change it: they return { state, ...outputs }. The state stays on\n' +
+    'FILE is an ONNX model, or a module that exports functions and `inputs`: an object with an array of example arguments for each\n' +
+    'function, or the array alone for a single function. Tensors that a function captures become weights. If the module exports\n' +
+    '`state`, a tree of tensors, every function takes it first, and may return { state, ...outputs } to change it. The state stays on\n' +
     'the device from call to call, so train steps and caches work as they do in a program.\n\n' +
-    'Sizes that are left open are told by an export `dims` or --dim, and `inputs` is a function of them then. A range has one\n' +
-    'program for all of its sizes, a list one for each. A call tells by its inputs which sizes it has.',
+    'An export `dims` or --dim declares sizes that are left open; `inputs` is then a function of them. A range has one\n' +
+    'program for all of its sizes, a list has one for each. The inputs of a call determine its sizes.',
   operand: {
     name: 'file',
     value: 'FILE',
@@ -64,22 +64,22 @@ export const buildCommand: Command = {
     target: { type: 'string', value: 'LIST', about: 'of cuda, webgpu and wasm; webgpu,wasm by default' },
     software: {
       type: 'boolean',
-      about: 'schedule WebGPU for adapters without a GPU, as browsers in tests have; slow on GPUs',
+      about: 'schedule WebGPU for adapters without a GPU, such as browsers in tests; slow on GPUs',
     },
-    out: { type: 'string', value: 'DIR', about: 'the folder to write; made when missing' },
-    export: { type: 'string', value: 'LIST', about: 'which functions of FILE; all by default' },
+    out: { type: 'string', value: 'DIR', about: 'the folder to write; created if it is missing' },
+    export: { type: 'string', value: 'LIST', about: 'the functions of FILE to build; all by default' },
     dim: {
       type: 'string',
       multiple: true,
       value: 'LIST',
       about:
-        'sizes that are left open: length=1..2048 or 16..64:16, one program for all, or batch=1,4, one for each; again for more',
+        'sizes left open: length=1..2048 or 16..64:16, one program for all; batch=1,4, one for each; repeatable',
     },
     fix: fixOption,
     arch: {
       type: 'string',
       value: 'LIST',
-      about: `GPUs to compile CUDA's kernels for; ${usualArchs.join(',')} by default; sm_90a alone uses what only that has`,
+      about: `GPUs to compile CUDA kernels for; ${usualArchs.join(',')} by default; sm_90a alone uses features of that GPU only`,
     },
     dtype: {
       type: 'string',
@@ -88,18 +88,18 @@ export const buildCommand: Command = {
     },
     tune: {
       type: 'boolean',
-      about: 'measure schedules of contractions on the devices here, and take the fastest',
+      about: 'measure schedules of contractions on the devices of this machine, and use the fastest',
     },
     'no-checks': {
       type: 'boolean',
       about:
-        'read 0 where a label or an index is outside, and write nothing there; an E_INDEX error by default',
+        'do not check labels and indices: outside, read 0 and write nothing; by default an E_INDEX error',
     },
     schedules: { type: 'string', value: 'FILE', about: 'schedules that were measured before, as JSON' },
     'shard-size': {
       type: 'string',
       value: 'MIB',
-      about: 'most MiB of a file of weights; one file by default',
+      about: 'split weights into files of at most this many MiB; one file by default',
     },
   },
   examples: [

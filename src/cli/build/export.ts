@@ -27,14 +27,18 @@ export const exportCommand: Command = {
   details:
     'Traces a function that FILE exports, on `inputs` as `sinter build` takes them, and writes it as an ONNX model of fixed\n' +
     'shapes. Tensors that it captures become initializers; an export `state` becomes inputs, and what is returned of it outputs.\n' +
-    'Operations that ONNX has no spelling for, such as random draws, are listed in one error.',
+    'One error lists all operations that ONNX does not have, such as random draws.',
   operand: {
     name: 'file',
     value: 'FILE',
     about: 'a module with functions and inputs for them, or an ONNX model',
   },
   options: {
-    out: { type: 'string', value: 'MODEL', about: 'the file to write; its folder is made when missing' },
+    out: {
+      type: 'string',
+      value: 'MODEL',
+      about: 'the file to write; its folder is created if it is missing',
+    },
     export: { type: 'string', value: 'NAME', about: 'which function of FILE' },
     dim: {
       type: 'string',

@@ -46,7 +46,7 @@ export interface DemoResult {
 
 export const demoCommand: Command = {
   name: 'demo',
-  about: 'train a small transformer on text, here and now',
+  about: 'train a small transformer on text',
   details:
     'Trains a decoder-only transformer on a text, character by character, and lets it write. Everything in a\n' +
     'step (drawing the batch, forward, backward, AdamW) is one compiled program. Without a GPU it runs on\n' +
@@ -55,7 +55,7 @@ export const demoCommand: Command = {
     steps: { type: 'string', value: 'N', about: `train steps (default ${settings.steps})` },
     text: { type: 'string', value: 'FILE', about: 'learn this text instead of the built-in one' },
     seed: { type: 'string', value: 'N', about: 'seed of the random generator (default 1)' },
-    length: { type: 'string', value: 'N', about: 'characters to write in the end (default 240)' },
+    length: { type: 'string', value: 'N', about: 'characters to write at the end (default 240)' },
     device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
   },
   examples: ['sinter demo', 'sinter demo --steps 1000 --text book.txt', 'sinter demo --json'],

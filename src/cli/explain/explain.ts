@@ -25,18 +25,22 @@ export const explainCommand: Command = {
   name: 'explain',
   about: 'show what a program becomes: graph, kernels, reasons, sources',
   details:
-    'Compiles a function without a device and shows the recorded graph and the kernels it becomes, those of --device or\n' +
-    'SINTER_DEVICE, else those for a GPU: what each computes, reads and writes, its arithmetic, the bytes it must move,\n' +
-    'what a model of the device makes of that, and why two kernels are not one.\n\n' +
+    'Compiles a function without a device, and shows the recorded graph and the kernels that it becomes, for --device or\n' +
+    'SINTER_DEVICE, or else for a GPU: what each kernel computes, reads and writes, its arithmetic, the bytes that it moves,\n' +
+    'its modelled time, and why two kernels are not one.\n\n' +
     `${programDetails}\n` +
-    '--html writes one self-contained page with the graph drawn, which needs the package @dagrejs/dagre.',
+    '--html writes one self-contained page with a drawing of the graph. It needs the package @dagrejs/dagre.',
   operand: programOperand,
   options: {
     ...programOptions,
-    kernel: { type: 'string', value: 'NAME', about: 'everything about one kernel, by its name or number' },
-    passes: { type: 'boolean', about: 'only what each pass changes, and by which rule' },
-    graph: { type: 'boolean', about: `the recorded graph even when it has more than ${longGraph} nodes` },
-    sources: { type: 'boolean', about: 'the kernels’ sources too' },
+    kernel: {
+      type: 'string',
+      value: 'NAME',
+      about: 'print everything about one kernel, by its name or number',
+    },
+    passes: { type: 'boolean', about: 'print only what each pass changes, and by which rule' },
+    graph: { type: 'boolean', about: `print the recorded graph even if it has more than ${longGraph} nodes` },
+    sources: { type: 'boolean', about: 'print the sources of the kernels too' },
     device: { type: 'string', value: 'NAME', about: 'kernels for this device, see `sinter devices`' },
     software: { type: 'boolean', about: 'kernels for the software adapter instead of a GPU' },
     html: { type: 'string', value: 'FILE', about: 'write one self-contained page' },

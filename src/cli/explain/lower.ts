@@ -21,7 +21,7 @@ export const lowerCommand: Command = {
     ...programOptions,
     target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default), cuda or wasm' },
     software: { type: 'boolean', about: 'schedule for the software adapter instead of a GPU' },
-    out: { type: 'string', value: 'DIR', about: 'the folder to write to; made when missing' },
+    out: { type: 'string', value: 'DIR', about: 'the folder to write to; created if it is missing' },
   },
   examples: [
     'sinter lower --workload softmax',

@@ -10,15 +10,15 @@ export const chatCommand: Command = {
   name: 'chat',
   about: 'talk with a language model in this terminal',
   details:
-    'MODEL is a GGUF file with a chat template. What was said stays in the model’s cache, so\n' +
-    'that an answer costs what is new. Ctrl-C ends an answer, the end of the input (Ctrl-D) the conversation.',
+    'MODEL is a GGUF file with a chat template. The conversation stays in the model’s cache, so\n' +
+    'only new text costs time. Ctrl-C ends an answer, and the end of the input (Ctrl-D) ends the conversation.',
   operand: {
     name: 'model',
     value: 'MODEL',
     about: 'a GGUF file, or the first of several',
   },
   options: {
-    system: { type: 'string', value: 'TEXT', about: 'what the model is told before the conversation' },
+    system: { type: 'string', value: 'TEXT', about: 'instructions for the model before the conversation' },
     ...writingOptions,
     ...modelOptions,
   },

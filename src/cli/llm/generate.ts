@@ -23,18 +23,18 @@ export function countedPrompt(length: number): number[] {
 
 export const generateCommand: Command = {
   name: 'generate',
-  about: 'write on from a prompt with a language model',
+  about: 'continue a prompt with a language model',
   details:
-    'MODEL is a GGUF file. The text is written as it comes. --json writes rates in tokens per\n' +
-    'second instead, of a second run, behind one that compiles; the five likeliest tokens behind the prompt, and what\n' +
-    'was written as tokens. --prompt-tokens makes a prompt of that many tokens, and passes over the model’s end of text.',
+    'MODEL is a GGUF file. The text is printed as it is generated. --json instead prints rates in tokens per\n' +
+    'second, of a second run after one that compiles, the five likeliest tokens after the prompt, and the\n' +
+    'generated tokens. --prompt-tokens makes a prompt of that many tokens, and ignores the model’s end of text.',
   operand: {
     name: 'model',
     value: 'MODEL',
     about: 'a GGUF file, or the first of several',
   },
   options: {
-    prompt: { type: 'string', value: 'TEXT', about: 'what the text begins with' },
+    prompt: { type: 'string', value: 'TEXT', about: 'the beginning of the text' },
     'prompt-tokens': { type: 'string', value: 'N', about: 'a prompt of N tokens that are always the same' },
     ...writingOptions,
     ...modelOptions,

@@ -11,9 +11,9 @@ export const modelOptions: Readonly<Record<string, Option>> = {
   context: {
     type: 'string',
     value: 'N',
-    about: 'tokens that a text may have (default: the model’s, 4096 at most)',
+    about: 'maximal tokens of a text (default: the model’s, at most 4096)',
   },
-  cache: { type: 'string', value: 'TYPE', about: 'what keys and values are kept in: f32 (default) or f16' },
+  cache: { type: 'string', value: 'TYPE', about: 'dtype of keys and values: f32 (default) or f16' },
 };
 
 /** Options of how a text is written. */
@@ -34,10 +34,10 @@ export const writingOptions: Readonly<Record<string, Option>> = {
   'repeat-penalty': {
     type: 'string',
     value: 'X',
-    about: 'divide the scores of tokens that stand in the text',
+    about: 'divide the scores of tokens that are in the text',
   },
   seed: { type: 'string', value: 'N', about: 'the same seed writes the same text' },
-  stop: { type: 'string', multiple: true, value: 'TEXT', about: 'end where this is written; again for more' },
+  stop: { type: 'string', multiple: true, value: 'TEXT', about: 'end at this text; repeatable' },
 };
 
 /** The file that the command was given. */

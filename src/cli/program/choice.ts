@@ -31,13 +31,13 @@ export const fixOption: Option = {
   type: 'string',
   multiple: true,
   value: 'NAME=LIST',
-  about: 'an input that is the same in every call, as shapes and axes are: shape=1,-1; again for more',
+  about: 'fix an input that is the same in every call, such as a shape: shape=1,-1; repeatable',
 };
 
 /** The options of commands that take a program. */
 export const programOptions: Readonly<Record<string, Option>> = {
-  workload: { type: 'string', value: 'NAME', about: 'a built-in one instead; an unknown name lists them' },
-  export: { type: 'string', value: 'NAME', about: 'which export of FILE' },
+  workload: { type: 'string', value: 'NAME', about: 'use a built-in program; an unknown name lists them' },
+  export: { type: 'string', value: 'NAME', about: 'the export of FILE to use' },
   dim: { type: 'string', value: 'LIST', about: 'sizes that a model leaves open: batch=1,length=128' },
   fix: fixOption,
 };
@@ -50,9 +50,9 @@ export const programOperand: NonNullable<Command['operand']> = {
 
 /** How help tells what FILE is. */
 export const programDetails: string =
-  'FILE is a module that exports a function (default, fn, or the one that --export names) and `inputs`: arrays of arguments by\n' +
-  'name of the function (or one array), or a function that gives that; only their shapes count. TypeScript is read where\n' +
-  'Node or tsx can. It may be an ONNX model too.';
+  'FILE is a module that exports a function (default, fn, or the one that --export names) and `inputs`: an object with an\n' +
+  'array of arguments for each function, or the array alone, or a function that returns either. Only their shapes and dtypes\n' +
+  'matter. FILE may be TypeScript, if Node or tsx can read it, or an ONNX model.';
 
 /**
  * The file's program, or the workload. Throws UsageError where

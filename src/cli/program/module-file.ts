@@ -128,7 +128,7 @@ export function expectOwnTensors(inputs: readonly unknown[], file: string): void
   if (!foreign) return;
   throw new SinterError(
     'E_VALUE',
-    `${file} imports another copy of sinter than this command is of\n  try: npx sinter in the folder of its package.json`,
+    `${file} imports another copy of sinter than the one of this command\n  try: npx sinter in the folder of its package.json`,
   );
 }
 
@@ -184,7 +184,7 @@ async function useTsx(path: string, file: string): Promise<() => Promise<void>> 
   } catch {
     throw new SinterError(
       'E_UNSUPPORTED',
-      `${file}: Node ${process.versions.node} reads no TypeScript by itself\n  try: npm install --save-dev tsx, Node 22.18 or later, or a .js file`,
+      `${file}: Node ${process.versions.node} cannot read TypeScript by itself\n  try: npm install --save-dev tsx, Node 22.18 or later, or a .js file`,
     );
   }
   const { register } = (await import(pathToFileURL(tsx).href)) as { register: () => () => Promise<void> };

@@ -278,7 +278,7 @@ async function manifestOf(file: string): Promise<Manifest> {
   }
   throw new SinterError(
     'E_FORMAT',
-    `${file} is none that this version of sinter writes\n  try: sinter build`,
+    `${file} is not a bundle that this version of sinter writes\n  try: sinter build`,
   );
 }
 

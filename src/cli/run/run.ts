@@ -55,43 +55,47 @@ interface Times {
 
 export const runCommand: Command = {
   name: 'run',
-  about: 'run a model on files, compare what comes out, time it',
+  about: 'run a model on files, compare its results, time it',
   details:
     'MODEL is an ONNX model, a module that exports a function and `inputs` (as `sinter explain` takes it), or a folder that\n' +
     '`sinter build` wrote. Inputs come from .npy, .npz, .safetensors, TensorProto .pb, PNG or JPEG files, or are numbers:\n' +
     'x=in.npy, x=all.npz#x, x=cat.jpg, length=3, sizes=1,2,3. A model of one input or output needs no name. Images are laid\n' +
     'out as the input asks, with values from 0 to 1, then (value − mean) / std.\n\n' +
-    'Exits with 1 when an output is not as expected.',
+    'Exits with 1 if an output differs from --expect.',
   operand: { name: 'model', value: 'MODEL', about: 'an ONNX model, a module, or a folder of `sinter build`' },
   options: {
-    input: { type: 'string', multiple: true, value: 'NAME=FILE', about: 'an input; again for more' },
+    input: { type: 'string', multiple: true, value: 'NAME=FILE', about: 'an input; repeatable' },
     output: {
       type: 'string',
       multiple: true,
       value: '[NAME=]FILE',
-      about: 'write outputs as .npy, .npz, .safetensors or .pb; without it they are summed up',
+      about: 'write outputs as .npy, .npz, .safetensors or .pb; without it, print a summary',
     },
     expect: {
       type: 'string',
       multiple: true,
       value: '[NAME=]FILE',
-      about: 'what an output should be',
+      about: 'compare an output with this file',
     },
-    rtol: { type: 'string', value: 'R', about: 'how far off it may be, relative to what is expected; 0.001' },
-    atol: { type: 'string', value: 'A', about: 'and absolutely; 0.00001' },
+    rtol: { type: 'string', value: 'R', about: 'relative tolerance (default 0.001)' },
+    atol: { type: 'string', value: 'A', about: 'absolute tolerance (default 0.00001)' },
     random: {
       type: 'string',
       value: 'SEED',
       about: 'fill inputs that are not given with numbers from 0 to 1',
     },
     dim: { type: 'string', multiple: true, value: 'NAME=SIZE', about: 'a size that the model leaves open' },
-    mean: { type: 'string', value: 'LIST', about: 'of images, by channel: 0.485,0.456,0.406' },
-    std: { type: 'string', value: 'LIST', about: 'of images, by channel: 0.229,0.224,0.225' },
+    mean: { type: 'string', value: 'LIST', about: 'means means of images, by channel: 0.485,0.456,0.406' },
+    std: {
+      type: 'string',
+      value: 'LIST',
+      about: 'standard deviations standard deviations of images, by channel: 0.229,0.224,0.225',
+    },
     export: { type: 'string', value: 'NAME', about: 'which function of a module, or entry of a bundle' },
     device: { type: 'string', value: 'NAME', about: 'where to run: see `sinter devices`' },
     repeat: { type: 'string', value: 'N', about: 'time N calls after the first' },
-    profile: { type: 'boolean', about: 'what each kernel takes' },
-    trace: { type: 'string', value: 'FILE', about: "the same for Chrome's and Perfetto's viewers" },
+    profile: { type: 'boolean', about: 'print the time of each kernel' },
+    trace: { type: 'string', value: 'FILE', about: "write the times for Chrome's and Perfetto's viewers" },
   },
   examples: [
     'sinter run model.onnx --input x=in.npy --output out.npy',

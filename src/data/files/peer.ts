@@ -110,7 +110,7 @@ function asked<Given, Found>(call: PeerCall<Given, Found>): Promise<Found> {
       if ((user + system) / 1000 > limit)
         settle(false, () => reject(tooMuch(op, `more than ${Math.ceil(limit)} ms`)));
       else if (worker.performance.eventLoopUtilization(waited).idle > longestWait)
-        settle(false, () => reject(new Error(`its reader waits for what does not come`)));
+        settle(false, () => reject(new Error(`its reader waits for data that never comes`)));
     }, tick);
     const listeners: readonly (readonly [event: string, listener: Listener])[] = [
       [

@@ -62,7 +62,7 @@ export async function packageFor<Module extends object>(
   if (!isNode()) {
     const name = nameOfPackage(specifier);
     const hint = `import * as reader from '${specifier}', and the option { reader }`;
-    throw new TensorError('E_UNSUPPORTED', op, `a page hands the package ${name} in`, hint);
+    throw new TensorError('E_UNSUPPORTED', op, `a page has to pass the package ${name}`, hint);
   }
   const { importFrom } = await import('../../packages/node.ts');
   return importFrom<Module>(await placeOf(op, specifier));

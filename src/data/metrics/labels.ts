@@ -80,7 +80,7 @@ export function hits(op: string, preds: Tensor, targets: Tensor, k: number, opti
   if (k === 1) return eq(predicted, target);
   const axis = classAxis(op, preds, targets);
   if (axis === undefined)
-    throw new TensorError('E_SHAPE', op, `the top ${k} are of scores, one a class: ${show(preds)}`);
+    throw new TensorError('E_SHAPE', op, `the top ${k} need scores, one for each class: ${show(preds)}`);
   const [, best] = topk(preds, k, axis);
   return flat(some(eq(best, unsqueeze(cast(targets, 'i32'), axis)), axis));
 }

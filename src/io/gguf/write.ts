@@ -314,7 +314,7 @@ function encoded(name: string, type: GgufType, values: Float32Array): Uint8Array
     throw new TensorError(
       'E_DTYPE',
       'writeGguf',
-      `${name}: values of f32 are not turned into ${type}`,
+      `${name}: f32 values cannot be converted to ${type}`,
       'its bytes',
     );
   }

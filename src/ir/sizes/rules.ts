@@ -92,7 +92,7 @@ const sources: SizeRulesOf<'iota' | 'randomBits' | 'constant' | 'parameter'> = {
     const dtype = part.dtype;
     return { node: dtype === 'u64' ? bits : (ctx.b.add('bitcast', [bits], { dtype }) as Node), axes: [] };
   },
-  parameter: (ctx, part) => ctx.refuse(part, 'it stands outside of what was traced'),
+  parameter: (ctx, part) => ctx.refuse(part, 'it was recorded outside of the traced function'),
 };
 
 const table: { readonly [K in Op]: SizeRule } = {

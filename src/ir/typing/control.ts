@@ -36,7 +36,7 @@ export function iterateType(inputs: readonly TensorType[], attrs: Attrs<'iterate
   for (let i = 0; i < carries; i++) {
     const [before, after] = [parameters[i + 1] as TensorType, outputs[i]!];
     if (!sameType(before, after))
-      refuse(`carry ${i} is ${showType(before)} before a turn and ${showType(after)} after it`);
+      refuse(`carry ${i} is ${showType(before)} before an iteration and ${showType(after)} after it`);
   }
   if (guard < -1 || guard >= carries) refuse(`the guard ${guard} is no carry`);
   if (guard >= 0 && !sameType(outputs[guard]!, { dtype: 'i32', shape: [] }))

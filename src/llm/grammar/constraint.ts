@@ -52,7 +52,7 @@ function sorted(codec: TextCodec): SortedTokens {
     throw new TensorError(
       'E_UNSUPPORTED',
       'grammar',
-      'the model’s codec does not tell what its tokens stand for',
+      'the model’s codec does not say which text its tokens stand for',
     );
   }
   const tokens = Array.from({ length: size }, (_, id) => ({ id, bytes: bytesOf(id) }))
@@ -147,5 +147,5 @@ function maskOf(
     goesOn ||= eos.length > 0;
   }
   if (goesOn) return mask;
-  throw new SinterError('E_STATE', 'grammar: no token of the model goes on here');
+  throw new SinterError('E_STATE', 'grammar: no token of the model can continue the text here');
 }

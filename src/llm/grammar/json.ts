@@ -268,7 +268,7 @@ function unsupported(path: string, what: string): TensorError {
   return new TensorError(
     'E_UNSUPPORTED',
     'jsonGrammar',
-    `${path}: ${what} cannot be kept to while writing`,
+    `${path}: ${what} cannot be enforced while the model writes`,
     hint,
   );
 }

@@ -36,7 +36,7 @@ export async function optionalPackage<N extends keyof Known>(
   if (typeof process === 'undefined' || process.versions?.node === undefined) {
     const option = name === '@huggingface/jinja' ? 'jinja' : 'tokenizers';
     const hint = `packages: { ${option}: () => import('${name}') }`;
-    throw new TensorError('E_UNSUPPORTED', 'text', `${name} is needed, and a page has to bring it`, hint);
+    throw new TensorError('E_UNSUPPORTED', 'text', `${name} is needed, and a page has to pass it`, hint);
   }
   const { importFrom, placeFor } = await import('../../packages/node.ts');
   return importFrom<Known[N]>(placeFor('text', name));

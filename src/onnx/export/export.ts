@@ -271,7 +271,7 @@ function programOf(partial: Traced, leaves: readonly unknown[]): TracedProgram {
   const outputs: Node[] = [];
   const results = placesOf(traced.structure).map((place, i) => {
     const leaf = traced.results[i]!;
-    if (leaf.kind === 'static') throw refused(`returns ${String(leaf.value)}, which is no tensor`);
+    if (leaf.kind === 'static') throw refused(`returns ${String(leaf.value)}, which is not a tensor`);
     outputs.push(leaf.kind === 'output' ? traced.graph.outputs[leaf.index]! : nodes[leaf.index]!);
     return outputName(place);
   });

@@ -34,7 +34,7 @@ const sgdSettings: arg.Table<SgdSettings> = {
 function sgdRule(settings: SgdSettings): Rule {
   const { momentum = 0, dampening = 0, nesterov = false, weightDecay = 0 } = settings;
   if (nesterov && (momentum === 0 || dampening !== 0)) {
-    throw new TensorError('E_VALUE', 'sgd', 'nesterov takes a momentum, and no dampening');
+    throw new TensorError('E_VALUE', 'sgd', 'nesterov needs a momentum and no dampening');
   }
   return {
     slots: momentum === 0 ? {} : { direction: 0 },

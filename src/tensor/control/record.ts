@@ -32,7 +32,7 @@ export function valuesOf(op: string, what: string, tree: unknown): Values {
       'E_VALUE',
       op,
       `${what}${at} must be a tensor or a number, got ${showValue(leaf)}`,
-      'what does not change from iteration to iteration is simply used in the function',
+      'a value that is the same in every iteration is simply used in the function',
     );
   });
   return { flat, tensors };
@@ -92,7 +92,7 @@ export function recordLoop({
             'E_VALUE',
             op,
             `the function must return [carry, slice], got ${showValue(result)}`,
-            'return [carry, undefined] where no slices are wanted',
+            'return [carry, undefined] if you want no slices',
           );
         const next = nextOf(op, start.flat, starts, result[0]);
         const given = result[1] === undefined ? undefined : valuesOf(op, 'the slice', result[1]);
@@ -198,7 +198,7 @@ function nextOf(
       throw new TensorError(
         'E_SHAPE',
         op,
-        `${at} is ${was} before an iteration and ${is} after it: every iteration has to hand on one shape`,
+        `${at} is ${was} before an iteration and ${is} after it: every iteration must return the same shape`,
         'begin with a carry of the shape that the function returns, or reshape, sum or slice what it returns',
       );
     if (tensor.dtype === before.dtype) return { tensor, wider: undefined };
@@ -207,7 +207,7 @@ function nextOf(
       throw new TensorError(
         'E_DTYPE',
         op,
-        `${at} is ${was} before an iteration and ${is} after it: every iteration has to hand on one dtype`,
+        `${at} is ${was} before an iteration and ${is} after it: every iteration must return the same dtype`,
         `begin with a carry of ${tensor.dtype}, or return .cast('${before.dtype}')`,
       );
     return { tensor: tensor.cast(before.dtype), wider: undefined };

@@ -92,7 +92,7 @@ export class LoopScope implements TraceScope {
         ? 'the body draws random numbers, which would be the same in every iteration'
         : 'a branch draws random numbers: how many were drawn would depend on data',
       this.#what === 'body'
-        ? 'draw them before, with an axis for the iterations, and pass them as slices; or draw with a key that the iterations hand on'
+        ? 'draw them before, with an axis for the iterations, and pass them as slices; or draw with a key that is part of the carry'
         : 'draw them before, and pass them as operands; or draw with a key',
     );
   }
@@ -129,8 +129,8 @@ export class LoopScope implements TraceScope {
     throw new TensorError(
       'E_STATE',
       this.#op,
-      `the ${this.#what} assigns to ${showHandle(tracer)}, or makes it a leaf: it has no effects but its results`,
-      'hand the value on from iteration to iteration',
+      `the ${this.#what} assigns to ${showHandle(tracer)}, or makes it a leaf: it may have no effects except its results`,
+      'return the value as a part of the carry',
     );
   }
 

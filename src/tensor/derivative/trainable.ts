@@ -22,6 +22,6 @@ export function trainedLeaves(op: string, what: string, { leaves, paths, owned }
     'E_GRAD',
     op,
     `no tensor of ${what} requires gradients, ${paths[idle]} for one: all of them are frozen or constants`,
-    'requiresGrad_() on what is to be trained: operations on parameters give values, not parameters',
+    'requiresGrad_() on the tensors to train: operations on parameters return values, not parameters',
   );
 }

@@ -123,7 +123,7 @@ export class Declared {
       const leaf = paths.indexOf(path);
       const value = leaves[leaf];
       if (!(value instanceof Tensor)) {
-        this.#refuse('E_VALUE', `dims has sizes for ${path}, where the call has no tensor`);
+        this.#refuse('E_VALUE', `dims has sizes for ${path}, but the call has no tensor there`);
       }
       const { shape, dtype } = value;
       const name = nameOf(leaf);

@@ -142,7 +142,7 @@ export class Symbolic {
     const names = dims.map(({ name }) => name).join(', ');
     throw new SinterError(
       'E_UNSUPPORTED',
-      `compile: ${this.#name} records something else at other sizes of ${names}: ${node.op} at one, ${other?.op ?? 'nothing'} at another\n` +
+      `compile: ${this.#name} records other operations at other sizes of ${names}: ${node.op} at one, ${other?.op ?? 'nothing'} at another\n` +
         '  try: no condition on a size in the function, or leave the size out of dims',
     );
   }

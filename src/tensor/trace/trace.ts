@@ -194,7 +194,7 @@ export class Trace implements TraceScope {
     if (!this.#exact) {
       throw new SinterError(
         'E_UNSUPPORTED',
-        `${this.#op}: a number that is an argument meets integers, whose dtype it would take: it has the value of an f32` +
+        `${this.#op}: a number that is an argument is combined with integers, and would take their dtype, but it is held as f32` +
           `\n  try: pass a tensor of that dtype, or cast what it meets to f32`,
       );
     }
@@ -334,7 +334,7 @@ export class Trace implements TraceScope {
       throw new TensorError(
         'E_GRAD',
         'backward',
-        `${showHandle(slot.tracer)} has a history outside of the compiled function, which is not there inside`,
+        `${showHandle(slot.tracer)} depends on tensors outside of the compiled function, and inside it this history is not available`,
         'call backward outside, or pass a leaf or x.detach()',
       );
     });

@@ -155,7 +155,7 @@ test('what cannot be written is refused by name', async () => {
   await expect(write({ data: values(96) })).rejects.toThrow(/takes 68 bytes, got more/);
   await expect(write({ data: 'text' })).rejects.toThrow(/w: data must be/);
   await expect(write({ type: 'q9' })).rejects.toThrow(/no type 'q9'/);
-  await expect(write({ type: 'i32' })).rejects.toThrow(/f32 are not turned into i32/);
+  await expect(write({ type: 'i32' })).rejects.toThrow(/f32 values cannot be converted to i32/);
   await expect(write({ type: 'f16', data: new Float32Array(64).fill(1e6) })).rejects.toThrow(
     /past the largest f16/,
   );

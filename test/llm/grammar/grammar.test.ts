@@ -141,13 +141,13 @@ describe('a schema', () => {
   });
 
   test.each<readonly [what: string, schema: unknown, message: RegExp]>([
-    ['a pattern', { type: 'string', pattern: 'a+' }, /#: pattern cannot be kept to/],
+    ['a pattern', { type: 'string', pattern: 'a+' }, /#: pattern cannot be enforced/],
     [
       'a range',
       { type: 'object', properties: { a: { type: 'integer', minimum: 3 } } },
       /#\/properties\/a: minimum/,
     ],
-    ['oneOf', { oneOf: [{ type: 'null' }] }, /oneOf cannot be kept to/],
+    ['oneOf', { oneOf: [{ type: 'null' }] }, /oneOf cannot be enforced/],
     ['an unknown format', { type: 'string', format: 'email' }, /format 'email'/],
     ['another document', { $ref: 'other.json' }, /\$ref 'other\.json'/],
     ['a lost reference', { $ref: '#/$defs/none' }, /leads nowhere/],
@@ -250,6 +250,6 @@ test('a token that may not come is refused when it is accepted, and so is one be
     template: codec.template,
   };
   expect(() => constraintOf(parseGrammar('root ::= "a"'), deaf)).toThrow(
-    /does not tell what its tokens stand for/,
+    /does not say which text its tokens stand for/,
   );
 });

@@ -233,7 +233,7 @@ describe('a program', () => {
   test('of a bundle refuses a number beside integers', () => {
     const record = (...inputs: unknown[]): unknown =>
       recordEntry({ name: 'sum', fn: sum, inputs } as Parameters<typeof recordEntry>[0], undefined);
-    expect(() => record(u8(1), 2)).toThrow('build: a number that is an argument meets integers');
+    expect(() => record(u8(1), 2)).toThrow('build: a number that is an argument is combined with integers');
     expect(record(sn.ones([1]), 2)).toBeDefined();
   });
 });

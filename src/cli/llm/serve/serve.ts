@@ -11,21 +11,21 @@ export const serveCommand: Command = {
   about: "serve a language model over HTTP, with OpenAI's interface",
   details:
     'Answers /v1/chat/completions and /v1/completions (whole, or as server-sent events), /v1/embeddings, /v1/models and\n' +
-    '/health. Texts are written side by side, each with a cache of its own; a client that goes away ends its text.',
+    '/health. Texts are generated in parallel, each with a cache of its own. If a client disconnects, its text ends.',
   operand: {
     name: 'model',
     value: 'MODEL',
     about: 'a GGUF file, or the first of several',
   },
   options: {
-    host: { type: 'string', value: 'HOST', about: 'where to listen (default 127.0.0.1)' },
-    port: { type: 'string', value: 'N', about: 'on which port (default 8080; 0: any that is free)' },
+    host: { type: 'string', value: 'HOST', about: 'the address to listen on (default 127.0.0.1)' },
+    port: { type: 'string', value: 'N', about: 'the port (default 8080; 0: any free port)' },
     name: { type: 'string', value: 'NAME', about: 'what clients call the model (default: the file’s name)' },
-    parallel: { type: 'string', value: 'N', about: 'texts that are written at once (default 2)' },
+    parallel: { type: 'string', value: 'N', about: 'texts that are generated in parallel (default 2)' },
     queue: {
       type: 'string',
       value: 'N',
-      about: 'requests that may wait; more are refused with 429 (default 16)',
+      about: 'requests that may wait; others get 429 (default 16)',
     },
     ...modelOptions,
   },

@@ -64,7 +64,7 @@ function lengthOf(op: string, slices: unknown, length: number | undefined): numb
     throw new TensorError(
       'E_VALUE',
       op,
-      'there are no slices to count iterations by',
+      'without slices the number of iterations is not known',
       'scan(f, init, undefined, { length: n })',
     );
   return found;

@@ -164,7 +164,7 @@ export function round<D extends DType>(x: Tensor<D>, options: RoundOptions = {})
   const { decimals = 0 } = options;
   if (decimals === 0) return wholes(x);
   if (!isFloat(x.dtype))
-    throw new TensorError('E_DTYPE', 'round', `decimals are of floats: ${show(x)}`, ".cast('f32')");
+    throw new TensorError('E_DTYPE', 'round', `decimals needs floats: ${show(x)}`, ".cast('f32')");
   const scale = 10 ** Math.abs(decimals);
   return apply([x], (b, node) =>
     formula.widened(b, node, (wide) =>

@@ -44,6 +44,6 @@ export function halfRoots(n: number, dtype: DType): Tensor {
 /** Floats that are transformed: f32, or f64; integers and bool as f32. @internal */
 export function partsType(op: string, x: Tensor): DType {
   if (x.dtype === 'f16' || x.dtype === 'bf16')
-    throw new TensorError('E_DTYPE', op, `transforms no 16-bit floats: ${show(x)}`, ".cast('f32')");
+    throw new TensorError('E_DTYPE', op, `does not support 16-bit floats: ${show(x)}`, ".cast('f32')");
   return partType(complexType(x.dtype));
 }

@@ -70,7 +70,7 @@ function startsOf(op: string, x: Tensor, starts: SliceStarts): Starts {
 function checkFits(op: string, x: Tensor, what: string, shape: readonly number[]): void {
   if (shape.length === x.rank && shape.every((size, axis) => size <= x.shape[axis]!)) return;
   const problem = `${what} [${shape.join(',')}] does not fit into ${show(x)}`;
-  throw new TensorError('E_SHAPE', op, problem, 'one size an axis, none larger than that of x');
+  throw new TensorError('E_SHAPE', op, problem, 'one size for each axis, at most that of x');
 }
 
 /** A start below 0 counts from the end; then it is brought into [0, size − length]. */

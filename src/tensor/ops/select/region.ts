@@ -245,7 +245,7 @@ function stridedPlaces(
   checkList(op, 'the strides', steps);
   const strides = Array.from(steps);
   if (strides.length !== shape.length || !strides.every((stride) => Number.isSafeInteger(stride))) {
-    throw new TensorError('E_SHAPE', op, `expects one stride an axis of [${shape.join(',')}]`);
+    throw new TensorError('E_SHAPE', op, `expects one stride for each axis of [${shape.join(',')}]`);
   }
   const reaches = shape.map((dim, i) => (Math.max(1, dim) - 1) * strides[i]!);
   const part = (sign: 1 | -1): number =>

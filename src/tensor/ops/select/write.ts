@@ -139,7 +139,7 @@ export function put<D extends DType>(
     throw new TensorError(
       'E_SHAPE',
       'put',
-      `one position an element: index ${show(index)}, source ${show(source)}`,
+      `one position for each element: index ${show(index)}, source ${show(source)}`,
     );
   watchRange('put', 'index', index, -x.size, x.size, `the ${x.size} elements of ${show(x)}`);
   const mode = options.accumulate === true ? 'add' : 'set';

@@ -65,7 +65,7 @@ export function roll<D extends DType>(
     throw new TensorError(
       'E_VALUE',
       'roll',
-      `expects one whole shift an axis: ${showValue(by)} along [${list.join(',')}]`,
+      `expects one integer shift for each axis: ${showValue(by)} along [${list.join(',')}]`,
     );
   }
   return apply([x], (b, node) => {
@@ -139,7 +139,7 @@ export function pad<D extends DType>(
       'E_SHAPE',
       'pad',
       `${pads.length} pairs for ${show(x)}`,
-      'one pair an axis, the last axes last',
+      'one pair for each axis, in the order of the axes',
     );
   }
   const lead = x.rank - pads.length;

@@ -294,7 +294,7 @@ export function repeat<D extends DType>(
   if (typeof repeats !== 'string') {
     const [name] = Object.keys(sizes);
     if (name === undefined) return repeated(op, x, repeats);
-    throw new TensorError('E_VALUE', op, `a size of '${name}' is given, and no pattern that names it`);
+    throw new TensorError('E_VALUE', op, `a size of '${name}' is given, but the pattern does not name it`);
   }
   const parsed = parse(op, repeats, x.rank);
   checkSizes(op, repeats, parsed, sizes);

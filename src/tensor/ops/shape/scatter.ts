@@ -427,7 +427,7 @@ export function segmentSum(
     throw new TensorError(
       'E_SHAPE',
       'segmentSum',
-      `expects one id a row: source ${show(source)}, ids ${show(ids)}`,
+      `expects one id for each row: source ${show(source)}, ids ${show(ids)}`,
     );
   }
   watchRange('segmentSum', 'segment id', ids, 0, segments, `the ${segments} segments`);

@@ -50,7 +50,8 @@ export function cross(x: Tensor, y: Tensor, axis?: number): Tensor {
 function crossOf(op: string, x: Tensor, y: Tensor, axis: number): Tensor {
   checkNumbers(op, x, y);
   const dtype: DType = operandType(op, [x, y], 'number');
-  if (x.rank !== y.rank) throw new TensorError('E_SHAPE', op, `expects as many axes each: ${show(x, y)}`);
+  if (x.rank !== y.rank)
+    throw new TensorError('E_SHAPE', op, `both must have the same number of axes: ${show(x, y)}`);
   const at = normalizeAxis(op, axis, x.rank);
   if (x.shape[at] !== 3 || y.shape[at] !== 3)
     throw new TensorError('E_SHAPE', op, `expects three elements along axis ${axis}: ${show(x, y)}`);

@@ -145,7 +145,7 @@ function widths(b: GraphBuilder, edges: Node): Node {
 function checkWeight(op: string, x: Tensor, weight: Tensor | undefined, size: number): void {
   if (weight === undefined) return;
   if (weight.size !== size)
-    throw new TensorError('E_SHAPE', op, `one weight an element: x ${show(x)}, weight ${show(weight)}`);
+    throw new TensorError('E_SHAPE', op, `one weight for each element: x ${show(x)}, weight ${show(weight)}`);
   if (weight.dtype !== x.dtype)
     throw new TensorError('E_DTYPE', op, `x and the weight must have one dtype: ${show(x, weight)}`);
 }
@@ -342,7 +342,7 @@ export function bincount(
   checkRank('bincount', 'the operand', x, 1);
   const { weights, minlength = 0, size } = options;
   if (weights !== undefined && (weights.rank !== 1 || weights.size !== x.size))
-    throw new TensorError('E_SHAPE', 'bincount', `one weight an element: ${show(x, weights)}`);
+    throw new TensorError('E_SHAPE', 'bincount', `one weight for each element: ${show(x, weights)}`);
   watch(
     'bincount',
     'E_VALUE',
