@@ -1,8 +1,7 @@
-// What the scheduler and the templates may know of a machine: what it is, limits that must hold, how
-// much of it there is to fill, and a cost profile. Plain data, so that a budget can be computed for
-// a GPU on a machine that has none. Behind the description stand the questions that schedules ask
-// about it, by name: each answer follows from it, so that no pass and no template has figures of its
-// own. The targets that there are stand in target.ts.
+// What the scheduler and the templates know of a machine: its kind, its limits, how much of it there is to
+// fill, and a cost profile. It is plain data, so a budget for a GPU can be computed on a machine without one.
+// Below the description stand the questions that schedules ask about it, by name. Each answer follows from
+// the description, so no pass and no template has figures of its own. target.ts has the targets.
 
 import { isWide, type DType } from '../ir/dtype.ts';
 import type { DeviceLimits } from '../runtime/device.ts';

@@ -1,7 +1,7 @@
-// Which elements of each value anybody asks for: a walk from the outputs backwards. A reader that
-// selects the value at indices below a number that a run brings, or that is itself asked for there
-// only, needs no more of it. What is beyond may be left as it is in memory, NaN as well: readers
-// select it away, or write it where nobody asks.
+// Finds which elements of each value are needed, by a walk from the outputs backwards. A reader that selects
+// the value at indices below a number that a run gives, or whose own result is needed only there, needs no
+// more of it. Memory beyond may hold anything, NaN included: readers select it away, or write it where it is
+// not needed.
 
 import { topological, dims, type Graph, type Need, type Node } from '../ir/graph.ts';
 import { isElementwise } from '../ir/ops.ts';

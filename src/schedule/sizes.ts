@@ -1,6 +1,6 @@
-// Sizes that no kernel can count: tensors in memory have fewer elements than 32 bits with a sign
-// number. Refused when a program is compiled, for every target, rather than computed with indices
-// that wrap. Views and broadcasts that never reach memory may be larger.
+// Rejects programs with tensors that no kernel can index: a tensor in memory must have fewer elements than
+// signed 32-bit integers can count. Programs are rejected when they are compiled, for every target, because
+// indices would wrap otherwise. Views and broadcasts that never reach memory may be larger.
 
 import { DeviceError } from '../errors.ts';
 import { dims, type Node } from '../ir/graph.ts';

@@ -1,5 +1,5 @@
-// The targets that there are, one profile or two for each language that kernels are written in, and
-// the one table that makes them of what an open device reports.
+// The targets: one or two profiles for each language that kernels are written in, and the table that makes
+// them of the facts that an open device reports.
 
 import { SinterError } from '../errors.ts';
 import { dtypes } from '../ir/dtype.ts';

@@ -1,8 +1,8 @@
-// From where on along an axis nothing counts: the expressions of a kernel, which masks make 0, or
-// what changes nothing in a fold, beyond a number that a run brings. The loop over the axis ends
-// there; the masks stay, so that a template may go on for a while, or to the axis's end. Only what
-// is exactly the monoid's identity is left out: a product with 0 is not, where the other side may be
-// NaN or infinite.
+// Bounds of folds: from which index along an axis the terms of a kernel change nothing. Takes the expressions
+// of a kernel. Masks make them 0, or another identity of the fold, beyond a number that a run gives. The loop
+// over the axis ends there. The masks stay, so a template may run further, up to the end of the axis. Only
+// terms that are exactly the identity of the monoid are skipped: a product with 0 is not one if the other
+// side may be NaN or infinite.
 
 import { isFloat, isInteger, type DType } from '../../ir/dtype.ts';
 import { addIndex, atomsOf, scaleIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';

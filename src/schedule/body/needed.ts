@@ -1,5 +1,5 @@
-// Which points of a kernel are needed: where all that it writes is asked for below some number only,
-// along an axis that its indices name. Templates leave out what lies wholly beyond.
+// Finds the points of a kernel that are needed: if readers need everything that it writes only below some
+// number, along an axis of its indices. Templates skip what lies wholly beyond.
 
 import { dims, type Need, type Node } from '../../ir/graph.ts';
 import { isOfScalars } from './bound.ts';

@@ -1,5 +1,5 @@
-// Which words of a row of blocks hold a value: takes a format and a column, gives the words' places
-// in the row, codes before scales. What they say together, codegen/expression/decode.ts computes.
+// Which words of a row of blocks hold a value. Takes a format and a column, and returns the positions of the
+// words in the row, codes before scales. codegen/expression/decode.ts computes the value of these words.
 
 import type { BlockFormat } from '../../ir/blocks/format.ts';
 import { planeOffsets } from '../../ir/blocks/sizes.ts';

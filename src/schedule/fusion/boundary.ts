@@ -1,4 +1,4 @@
-// What must lie in memory whatever shares a kernel with it.
+// The nodes that must be stored in memory, whichever nodes they share a kernel with.
 
 import { isZero } from '../../ir/build.ts';
 import { inputsOf } from '../../ir/control/iterate.ts';

@@ -1,7 +1,8 @@
-// Takes a node and the places of its inputs; gives what a kernel has to compute and read if the
-// node is inlined into it: nodes, stored values, points at which a node is evaluated, and divisions
-// in the indices of views of views. Each is bounded, and where a bound is exceeded some value is
-// stored: without bounds, kernels grow exponentially with the length of a chain of operations.
+// Decides whether a node can be inlined into the kernels that read it. Takes a node and the locations of its
+// inputs. Returns what such a kernel has to compute and read: nodes, stored values, the points at which a
+// node is evaluated, and the divisions in indices of views of views. Each of these is bounded. If one exceeds
+// its bound, some value is stored instead. Without bounds, kernels grow exponentially with the length of a
+// chain of operations.
 
 import { dims, readInputs, type Node } from '../../ir/graph.ts';
 import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';

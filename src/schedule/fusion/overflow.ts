@@ -1,4 +1,5 @@
-// Kernels bind a limited number of buffers. Takes a fusion group, gives the last member that still fits.
+// A kernel can bind a limited number of buffers. Takes a fusion group, and returns the last member that still
+// fits.
 
 import type { Node } from '../../ir/graph.ts';
 import { isThroughView, keyOf, type FusionGroup, type ComputeLocation } from './place.ts';

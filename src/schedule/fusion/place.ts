@@ -1,5 +1,5 @@
-// Where each node of a graph lives once kernels are formed: in memory, in a fusion group that shares a
-// kernel, or inline.
+// The location of each node once kernels are formed: in memory, in a fusion group, which shares a kernel, or
+// inline.
 
 import type { Node, NodeOf } from '../../ir/graph.ts';
 import type { Indices } from '../expression/evaluate.ts';

@@ -1,8 +1,7 @@
-// Checks that the arithmetic of indices fits its type. Loop counters and indices are i32 on every
-// target, so axes and all intermediate values of an index must be below 2^31. Stored tensors always
-// are; a tensor that is never stored (a broadcast, a long `arange`) may be longer, and most
-// programs with such a tensor never iterate along it. Those that do are refused here, where the
-// operation can still be named.
+// Checks that indices fit 32 bits. Loop counters and indices are i32 on every target, so axes and all
+// intermediate values of an index must be below 2^31. Stored tensors always are. A tensor that is never
+// stored (a broadcast, a long `arange`) may be longer, and most programs with such a tensor never iterate
+// along it. A program that does is rejected here, where the error can still name the operation.
 
 import { SinterError } from '../../errors.ts';
 import { integerRange, isFloat } from '../../ir/dtype.ts';

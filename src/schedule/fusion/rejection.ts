@@ -1,6 +1,5 @@
-// Why things are not computed together: which rule of fusion or storage refused, with the
-// figures it compared. Rejections are recorded where the decision is made, so that reports state what
-// happened and infer nothing.
+// Fusion diagnostics: which rule of fusion or storage rejected something, with the figures that it compared.
+// They are recorded where the decision is made, so that reports say what happened and infer nothing.
 
 import type { Node } from '../../ir/graph.ts';
 import type { FusionGroup } from './place.ts';

@@ -1,6 +1,7 @@
-// Where attention may be: products of weights that are made of products, as softmax makes them. Asked before the search for
-// attention (attention.ts), of a scheduled graph by `weighsScores`, and of a recorded one by `mayWeighScores`: the search and what
-// computes attention are a chunk that pages load where the second says so (compile/chunks.ts).
+// Finds where attention may be: products whose weights are made of products, as softmax makes them.
+// `weighsScores` asks it of a scheduled graph, before the search for attention (attention.ts).
+// `mayWeighScores` asks it of a recorded graph: if it is true, a page loads the chunk with the search and the
+// kernels (compile/chunks.ts).
 
 import type { Node, NodeOf } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';

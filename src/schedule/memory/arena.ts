@@ -1,6 +1,6 @@
-// Offsets in scratch memory: the largest block first, each at the lowest place where it meets no
-// block that lives at the same time (greedy by size: Pisarchyk and Lee, Efficient Memory Management
-// for Deep Neural Net Inference, 2020).
+// Offsets in scratch memory. Blocks are placed by size, the largest first, each at the lowest offset at which
+// it does not overlap a block that lives at the same time (greedy by size: Pisarchyk and Lee, Efficient
+// Memory Management for Deep Neural Net Inference, 2020).
 
 /** A part of a block: bytes that are in use from one step to another, both included. */
 export interface Extent {

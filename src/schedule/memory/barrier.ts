@@ -1,4 +1,5 @@
-// What kernels wait for: those behind a barrier for what computes the barrier's event.
+// The kernels that a kernel must wait for because of barriers: a kernel behind a barrier waits for the
+// kernels that compute the barrier's event.
 
 import { readInputs, type Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';

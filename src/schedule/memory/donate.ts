@@ -1,6 +1,6 @@
-// Which donated input a result is written over. Callers pair them by type only, and tensors of a
-// model have few types: here each result goes to the input that it updates, one that it is an
-// elementwise function of or scatters into, so that it can be written in place.
+// Chooses the donated input that each result overwrites. Callers pair them by type only, and the tensors of a
+// model have few types. Here each result gets the input that it updates: one that it is an elementwise
+// function of, or scatters into. Such a result can be written in place.
 
 import type { Graph, Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';

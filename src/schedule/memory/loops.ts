@@ -1,7 +1,7 @@
-// Memory of loops: what iterations hand on lies in arenas that hold one value at a time, because the
-// kernels of an iteration read some of these values and write others, and WebGPU forbids binding one
-// buffer both ways. The arenas of an iteration's intermediates are told apart from those around the loop
-// for the same reason. Loops that do not need them at the same time share such arenas.
+// Memory of loops. The values that an iteration passes to the next lie in arenas that hold one value at a
+// time, because the kernels of an iteration read some of these values and write others, and WebGPU forbids
+// binding one buffer for both. For the same reason, intermediates of an iteration have other arenas than
+// those around the loop. Loops that do not need them at the same time share such arenas.
 
 import type { Node } from '../../ir/graph.ts';
 import type { ArenaBlock } from './arena.ts';

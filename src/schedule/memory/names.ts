@@ -1,4 +1,4 @@
-// What kernels are called.
+// Names of kernels.
 
 import type { Op } from '../../ir/ops.ts';
 import type { Kernel, KernelKind } from '../kernel.ts';

@@ -1,5 +1,5 @@
-// The order kernels run in: as recorded, or, where barriers say that values are computed again to
-// save memory, such that memory is given back early and what waits at a barrier comes late.
+// The order in which kernels run. It is the recorded order, unless barriers say that values are computed
+// again to save memory. Then memory is freed as early as possible, and kernels behind a barrier come late.
 
 import { CompilerBug } from '../../errors.ts';
 import type { Node } from '../../ir/graph.ts';

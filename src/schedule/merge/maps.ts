@@ -1,5 +1,5 @@
-// Takes the map nodes of a graph, gives groups that share a kernel: nodes of one size and rank,
-// while their kernel stays within limits and no group depends on itself.
+// Groups map nodes that share a kernel: nodes of one size and level, as long as their kernel stays within the
+// limits and no group depends on itself.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { delinearize } from '../../ir/index-algebra/expr.ts';
@@ -51,7 +51,7 @@ export function isCheapScalar(node: Node, { places }: Fusion): boolean {
 }
 
 /**
- * Map nodes of one size and rank share a kernel while it fits and each can be computed at the
+ * Map nodes of one size and level share a kernel while it fits and each can be computed at the
  * group's own point. Those that read a tensor in common stay together where they can, so that equal
  * parts of a model get equal kernels.
  */

@@ -1,7 +1,8 @@
-// A convolution of few places over many taps is a product: each place is a window of the input as
-// large as the kernel, so the taps of all channels are one long sum. So are the gradients of
-// convolutions by their weights, where images take the place of channels and taps that of places:
-// what runs along memory in a block is the many images and channels then, and not the few places.
+// A convolution of few positions over many taps becomes a matrix product: each position is a window of the
+// input that is as large as the kernel, so the taps of all channels are one long sum. Gradients of
+// convolutions with respect to their weights have the same form, with images as channels and taps as
+// positions. In blocks of such a product, the many images and channels run along memory, and not the few
+// positions.
 
 import { permute, slice } from '../../ir/build.ts';
 import { isWide } from '../../ir/dtype.ts';

@@ -1,8 +1,8 @@
-// A convolution of an input whose elements stand apart, as the gradient of a strided convolution by
-// its input is: neighbouring results see other taps, but results as far apart as the elements see the
-// same ones. Each such phase is a dense convolution by every so manieth tap, and their results are
-// interleaved, so that no product is with the nothing between elements (the sub-pixel convolution of
-// Shi et al., 2016).
+// A convolution over an input with gaps between its elements, such as the gradient of a strided convolution
+// with respect to its input. Neighbouring results use different taps, but results that are as far apart as
+// the elements use the same ones. Each such phase is a dense convolution with every n-th tap, and the results
+// of the phases are interleaved. So no product is with the zeros between elements (the sub-pixel convolution
+// of Shi et al., 2016).
 
 import { full, reshape, slice } from '../../ir/build.ts';
 import { isWide } from '../../ir/dtype.ts';

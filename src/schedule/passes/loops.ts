@@ -1,8 +1,8 @@
-// Loops as they are scheduled. Loops over the same inputs whose iterations hand on the same values are
-// one loop that gives what each of them gave: a forward loop, and the same loop once more for what
-// its derivative keeps. What every iteration hands on unchanged is no result of a loop, nor is anything
-// of one without iterations. Stacks are of elements of 4 bytes or more, so that an iteration writes its slice
-// where it lies.
+// Loops before scheduling. Loops over the same inputs whose iterations pass on the same values become one
+// loop with the results of each: for example a forward loop, and the same loop again for the values that its
+// derivative keeps. A value that every iteration passes on unchanged is not a result of a loop, and a loop
+// without iterations has none. Stacks have elements of at least 4 bytes, so that an iteration writes its
+// slice in place.
 
 import { cast, full } from '../../ir/build.ts';
 import { graphOf, regionOf } from '../../ir/text/region.ts';

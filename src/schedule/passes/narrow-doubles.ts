@@ -1,9 +1,9 @@
-// Doubles on targets without them, where they can be proven away: what is computed in f64 and cast is
-// computed in what it is cast to, if that gives the same. Exporters write such detours for numbers of
-// Python. Casts move through what only chooses or moves elements. Of two floats with 24 bits, sums,
-// products, quotients and roots rounded to 53 bits and then to 24 are those rounded once (S. Figueroa,
-// When is double rounding innocuous?, 1995), and comparisons do not change. What is left needs doubles,
-// and is refused later.
+// Removes doubles on targets without them, where this does not change results. A value that is computed in
+// f64 and then cast is computed in the dtype of the cast, if that gives the same result. Exporters write such
+// casts for Python numbers. Casts move through operations that only select or move elements. For two floats
+// with 24 bits, sums, products, quotients and roots that are rounded to 53 bits and then to 24 equal those
+// that are rounded once (S. Figueroa, When is double rounding innocuous?, 1995), and comparisons do not
+// change. Doubles that remain are rejected later.
 
 import { binary, cast, unary, where } from '../../ir/build.ts';
 import { isFloat, type DType } from '../../ir/dtype.ts';

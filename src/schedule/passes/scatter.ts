@@ -1,10 +1,14 @@
-// Scatters by how many updates meet how many slots; none needs atomics, and every one folds in a
-// fixed order.  - direct: one kernel, whose invocations walk all updates of a line for a range of
-// slots. Best while there are few.  - chunked: the updates of a line in chunks, each scattered into
-// slots of its own, then the chunks folded in order. Best for    many updates of few slots. The
-// tree depends on sizes only.  - sorted: updates sorted by slot (stable), so that every slot finds
-// its own in a run and folds them in their order. One sort    serves all columns of an embedding. A
-// modelled time decides, from sizes and target alone.
+// Chooses how a scatter runs, by the numbers of updates and slots. No way needs atomics, and all fold in a
+// fixed order. A modelled time decides, from sizes and target alone.
+//
+// - direct: one kernel, whose invocations read all updates of a line for a range of slots. Best for few
+// updates.
+//
+// - chunked: the updates of a line are cut into chunks, each is scattered into slots of its own, and the
+// chunks are folded in order. Best for many updates of few slots. The tree depends on sizes only.
+//
+// - sorted: updates are sorted by slot (stable), so each slot has its updates in one run and folds them in
+// their order. One sort serves all columns of an embedding.
 
 import { binary, broadcast, cast, full, permute, reduce, reshape } from '../../ir/build.ts';
 import { dtypeBytes } from '../../ir/dtype.ts';

@@ -1,4 +1,4 @@
-// What a budget of memory has done, as data.
+// What a budget of memory changed, as data.
 
 import type { Graph } from '../../ir/graph.ts';
 

@@ -1,5 +1,5 @@
-// Operands of products that are packed from memory: where one is seen through windows, every element
-// is packed once for each of its windows, so it pays to lay it out anew in the order of packing.
+// Operands of products that are packed from memory. If an operand is seen through windows, each element is
+// packed once for each of its windows, so it pays to store it in the order of packing.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import { packsOperands } from '../machine.ts';
