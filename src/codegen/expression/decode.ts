@@ -1,6 +1,6 @@
-// What the words of blocks stand for, as register values: one value of each lane's words, or the
-// four neighbours that share a word, whose codes are its bytes. Products of scales and codes are
-// exact in f32 but for q6_k's, so that every device gives the bits that the reference gives.
+// Decodes quantized blocks into register values: one value from the words of each lane, or the four
+// neighbours that share a word, whose codes are its bytes. Products of scales and codes are exact in f32
+// except for q6_k, so every device gives the bits of the reference.
 
 import { nonlinearLevels, tinyFloatLevels, type BlockFormat } from '../../ir/blocks/format.ts';
 import {

@@ -1,5 +1,5 @@
-// The lanes of an axis that is spread over a vector: the atom that stands for them in indices, and what
-// takes its place for one of them.
+// The lanes of an axis that is spread over a vector: the atom that represents them in indices, and what
+// replaces it for a single lane.
 
 import { axisIndex, constantIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
 import type { Value } from '../loop/loop.ts';

@@ -1,8 +1,7 @@
-// Places are found in 32 bits. What the program itself computes on integers wraps around and is
-// marked so; every other sum, difference and product of i32 must fit, or a kernel would read and
-// write elsewhere without a word. Each is followed by the ranges of what it is made of, and so is
-// what a loop's counter reaches past its end. Values that come from memory are clamped before they
-// are used.
+// Checks that every index of a Loop fits 32 bits. Integer arithmetic of the program itself wraps around and
+// is marked so. Every other sum, difference and product of i32 must fit, or a kernel would silently read and
+// write elsewhere. The check follows the ranges of the operands, and the value that a loop counter reaches
+// past its end. Values that come from memory are clamped before they are used as indices.
 
 import { CompilerBug } from '../../errors.ts';
 import { operandsOf } from './builder.ts';

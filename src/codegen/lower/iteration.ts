@@ -1,6 +1,6 @@
-// A loop, lowered: the kernels of one iteration, with a memory plan of their own, and how each value that
-// iterations hand on is kept. What an iteration writes becomes what the next one reads by exchanging two
-// buffers, so a second iteration is the same kernels over exchanged buffers; a value that an iteration
+// Lowers a loop of the program: the kernels of one iteration, with a memory plan of their own, and the
+// buffers of the values that iterations pass on. Such a value has two buffers, which are exchanged after each
+// iteration, so the second iteration is the same kernels over exchanged buffers. A value that an iteration
 // overwrites in place has one buffer.
 
 import { isZero } from '../../ir/build.ts';

@@ -1,5 +1,5 @@
-// Builds one WebAssembly function: instructions in order, locals by name, and vector constants,
-// which are set once at the start: engines would make them anew in every turn of a loop.
+// Builds one WebAssembly function: instructions in order, locals by name, and vector constants. The constants
+// are set once, at the start, because engines would make them again in every iteration of a loop.
 
 import type { WasmFunction } from './module/encode.ts';
 import type { BlockType, Instruction, InstructionName, ValueType } from './module/instructions.ts';

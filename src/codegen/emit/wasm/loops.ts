@@ -1,5 +1,5 @@
-// Serial loops: a counter that is compared at the end of every turn. Bodies that run long are
-// functions (rewrite/outline.ts), innermost loops move pointers along (rewrite/pointers.ts).
+// Serial loops: a counter that is compared at the end of every iteration. Bodies that run long are functions
+// (rewrite/outline.ts), and innermost loops advance pointers (rewrite/pointers.ts).
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import { addressOf } from './access.ts';

@@ -1,4 +1,4 @@
-// An operation at the place where it is written, for the tables that say how: spelling.ts, and
+// An operation at the position where it is written, for the tables that say how to write it: spelling.ts, and
 // wide.ts for integers of 64 bits.
 
 import type { RegisterType, Width } from '../../loop/loop.ts';

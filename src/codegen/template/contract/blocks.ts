@@ -1,5 +1,5 @@
-// Operands of dot that are rows of blocks: which format they have, and where rows begin. What is
-// decoded along the contracted axis from its first column on can be multiplied as it lies.
+// Operands of dot that are rows of quantized blocks: which format they have, and where rows begin. An operand
+// that is decoded along the contracted axis, from the first column on, can be multiplied without unpacking.
 
 import {
   atomsOf,

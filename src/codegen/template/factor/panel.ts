@@ -1,6 +1,6 @@
-// What the templates of matrix algorithms share: a result that is worked on where it lies, rows and
-// columns that invocations of a workgroup divide among them, and steps that wait for each other.
-// Where invocations run in turn there is one to a matrix, which walks along rows by vectors.
+// What the templates of matrix algorithms share: a result that is updated in place, rows and columns that the
+// invocations of a workgroup divide among them, and steps that wait for each other. Where one core runs all
+// invocations, a matrix has one invocation, which goes along rows by vectors.
 
 import type { Node } from '../../../ir/graph.ts';
 import { dims } from '../../../ir/graph.ts';

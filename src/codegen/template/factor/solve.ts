@@ -1,5 +1,5 @@
-// Forward substitution: the columns of the right-hand sides do not depend on each other, so an
-// invocation has some for itself, without waiting. Where invocations run in turn it takes sixteen,
+// Forward substitution. The columns of the right-hand sides do not depend on each other, so each invocation
+// computes some of them, without waiting. Where one core runs all invocations, an invocation takes sixteen,
 // as vectors along the row.
 
 import type { Node } from '../../../ir/graph.ts';

@@ -1,6 +1,6 @@
-// scatter-add-atomic: updates added to their places as they come, by atomic additions: every update
-// is one unit of work and nothing is sorted, but f32 sums come out in the order that the device
-// happens to take. The result starts as zeros.
+// scatter-add-atomic: adds updates to their slots by atomic additions. Every update is one unit of work and
+// nothing is sorted, but the order of f32 sums is the order in which the device runs them. The result starts
+// as zeros.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

@@ -1,7 +1,7 @@
-// sort without workgroup memory: the place of a key is the number of keys before it, counted by
-// comparing it with all others of its line. An invocation counts for four neighbouring keys while
-// it walks the line once, four keys at a time; equal keys before its own count, those after do not,
-// so places are distinct and the order is stable.
+// sort without workgroup memory: the position of a key is the number of keys before it, which is counted by
+// comparing it with all others of its line. An invocation counts for four neighbouring keys while it reads
+// the line once, four keys at a time. Equal keys before its own count and those after do not, so positions
+// are distinct and the order is stable.
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';

@@ -1,7 +1,7 @@
-// search: where values stand among ascending boundaries, a few values an invocation. Binary search
-// with a fixed number of steps: the stride is halved each time, and taken where the boundary before
-// its end still lies below the value. Every value takes as many steps, so neighbouring invocations
-// do not diverge. NaN is the last of an order, as a boundary and as a value.
+// search-sorted: finds the positions of values among ascending boundaries, a few values in each invocation.
+// It is a binary search with a fixed number of steps: each step halves the stride, and moves by it if the
+// boundary before its end is still below the value. All values take the same number of steps, so neighbouring
+// invocations do not diverge. NaN is the greatest, as a boundary and as a value.
 
 import { CompilerBug } from '../../../errors.ts';
 import { isFloat } from '../../../ir/dtype.ts';

@@ -1,7 +1,7 @@
-// Outlining: which bodies of loops become functions of their own. An engine compiles the optimised
-// version of a function while the unoptimised one runs, and uses it from the next call on: code
-// that runs long must therefore be called often. So the body of a loop around an innermost one
-// becomes a function, called once a turn; the values that it captures are parameters.
+// Outlining: which bodies of loops become functions of their own. An engine compiles the optimised version of
+// a function while the unoptimised one runs, and uses it from the next call on, so code that runs long must
+// be called often. The body of a loop around an innermost loop therefore becomes a function, which is called
+// once in each iteration. The values that it captures are parameters.
 
 import { operandsOf } from '../../../loop/builder.ts';
 import type { Loop, Stmt, Value } from '../../../loop/loop.ts';

@@ -1,6 +1,6 @@
-// Running pointers: in an innermost loop, an element whose index grows by the same number every
-// turn is reached through a local that holds its address and grows with it (strength reduction).
-// Neighbours share one, at offsets that the instruction holds.
+// Running pointers (strength reduction). In an innermost loop, an element whose index grows by the same
+// number in every iteration is reached through a local that holds its address and grows with it. Neighbours
+// share one pointer, at offsets that the instruction holds.
 
 import { addInts, constant, mulInts, operandsOf } from '../../../loop/builder.ts';
 import type { Stmt, Value } from '../../../loop/loop.ts';

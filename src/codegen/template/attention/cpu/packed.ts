@@ -1,7 +1,7 @@
-// Attention on a core, which has memory of its own: a workgroup takes some rows of a batch. Their
-// scores are products of packed panels, as contractions are (cpu/panels.ts), and lie in memory;
-// then each row in turn folds its scores and leaves the weights of its keys; the weighted sums are
-// products of panels again. Every row sees all keys that any of them looks at: masks tell.
+// Attention on a CPU core, which has memory of its own. A workgroup takes some rows of a batch. Their scores
+// are products of packed panels, as in contractions (cpu/panels.ts), and are kept in memory. Then each row
+// folds its scores and stores the weights of its keys. The weighted sums are products of panels again. All
+// rows see every key that one of them uses; masks remove the others.
 
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';

@@ -1,6 +1,6 @@
-// The left side of products with rows of blocks: values as whole numbers of 16 bits, a group under one
-// scale, laid out as the codes are that they are multiplied with; each group's scale, and the sum of
-// its values, which stands for what is taken away from every code.
+// The left side of products with quantized blocks, as 16-bit integers: each group of values has one scale,
+// and is laid out like the codes that it is multiplied with. Beside it are the scale of each group, and the
+// sum of its values, which replaces the offset that is subtracted from every code.
 
 import {
   addInts,

@@ -1,7 +1,7 @@
-// What a round of k costs on a GPU, and on the software adapter that stands in for one: the figures
-// that the times of strategies are made of. A GPU is described by the figures its makers give (in
-// clocks), the software adapter by measurement (in nanoseconds); CPUs have a model of their own
-// (cpu/costs.ts). Only ratios matter.
+// The cost of a round of k on a GPU, and on the software adapter that replaces one: the figures from which
+// the times of strategies are computed. A GPU is described by figures of its makers (in clocks), the software
+// adapter by measurements (in nanoseconds). CPUs have a model of their own (cpu/costs.ts). Only ratios
+// matter.
 
 import type { Target } from '../../../../schedule/target.ts';
 import type { ContractProblem } from '../problem.ts';

@@ -1,5 +1,5 @@
-// How many groups of four elements a map computes in one turn of its loop on a CPU: unrolled where
-// the loop's overhead matters, at offsets that differ by constants.
+// How many groups of four elements a map computes in one iteration of its loop on a CPU: the loop is unrolled
+// if its overhead matters, at offsets that differ by constants.
 
 import {
   addIndex,

@@ -1,7 +1,7 @@
-// row on a core: one thread has a row for itself, or several groups of four rows where rows are
-// neighbours in memory. Sweeps take several groups of elements a turn, each with accumulators of
-// its own, so that no sum waits for the last one; what does not make a whole turn, or a whole group
-// of four, has turns of its own. Values that are dear wait in memory for the next sweep
+// row-reduction on a CPU core: one thread computes a row alone, or several groups of four rows if rows are
+// neighbours in memory. In each iteration a sweep takes several groups of elements, each with accumulators of
+// its own, so that no sum waits for the one before. Elements that do not fill a whole iteration, or a whole
+// group of four, have iterations of their own. Expensive values are kept in memory for the next sweep
 // (cpu/values.ts).
 
 import { CompilerBug } from '../../../../errors.ts';

@@ -1,6 +1,6 @@
-// What a sweep accumulates. A fold's state is a few values: the reduction so far; an extremum and
-// its place; or a pair of reductions in one (gpu/fused.ts). Every fold takes steps of a row,
-// combines two states, and finally asks for totals over the invocations that share the row.
+// What a sweep accumulates. The state of a fold is a few values: the reduction so far; an extremum and its
+// position; or a pair of reductions (gpu/fused.ts). Every fold takes elements of a row, combines two states,
+// and finally asks for totals over the invocations that share the row.
 
 import type { Node } from '../../../../ir/graph.ts';
 import type { IndexExpr } from '../../../../ir/index-algebra/expr.ts';
