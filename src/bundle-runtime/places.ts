@@ -1,7 +1,7 @@
-// Assigns memory to everything in a bundle's programs. Weights that a program needs as a pack lie
-// as the first program that packs them needs them; a program that needs another layout has copies
-// of its own, which are made before it runs and copied back afterwards. One program runs at a time:
-// intermediates, arguments and results of all of them share memory.
+// Assigns memory to everything in the programs of a bundle. Weights that a program needs as a pack have the
+// layout of the first program that packs them. A program that needs another layout has copies, which are made
+// before it runs and copied back afterwards. One program runs at a time, so intermediates, arguments and
+// results of all programs share memory.
 
 import type { Copy, Machine, ByteLocation } from './machine.ts';
 import type { BundledProgram, BundleWeight, WeightPort } from './manifest.ts';

@@ -1,5 +1,5 @@
-// What GPUs have in common of what they share with other code (sharing.ts): handles are places in
-// slabs of a pool, whichever API the slabs are of.
+// The part of sharing with other code (sharing.ts) that is the same on all GPUs: handles are ranges of slabs
+// of a pool, whichever API the slabs belong to.
 
 import type { DeviceAllocation } from './device.ts';
 import type { Failures } from './failures.ts';

@@ -1,7 +1,7 @@
-// Where the inputs and outputs of a program must lie: packs one behind another, and buffers that a
-// kernel writes without overlap with those that it reads (in different slabs, where a device binds
-// whole slabs). Buffers that lie elsewhere are moved when the program is run: handles get new
-// places, and their bytes are copied in the order of the device. In a loop that happens once.
+// Arranges the inputs and outputs of a program in memory: the members of a pack lie one after another, and
+// buffers that a kernel writes do not overlap with those that it reads (they lie in different slabs, if a
+// device binds whole slabs). Buffers that lie elsewhere are moved when the program is run: handles get new
+// ranges, and their bytes are copied in the order of the device. In a loop that happens once.
 
 import { everyStep, type Program } from './program.ts';
 import type { Failures } from './failures.ts';

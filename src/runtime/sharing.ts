@@ -1,6 +1,6 @@
-// What a device shares with other code that uses the same API: the API's own objects, memory of the
-// caller's as buffers of the device's, buffers of the device's as memory of the API's. Each device
-// has this in a file that is loaded when somebody asks for it.
+// What a device shares with other code that uses the same API: the objects of the API, memory of the caller
+// as buffers of the device, and buffers of the device as memory of the API. Each device has this in a file
+// that is loaded when it is first used.
 
 import type { WasmMemory } from '../platform.ts';
 

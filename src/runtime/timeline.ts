@@ -1,6 +1,6 @@
-// The order of a device. Work that must keep its place (runs, writes, reads, destroys) goes through
-// here: at once when nothing waits, else behind whatever still compiles. First in, first out, over
-// everything the device does.
+// The order of a device. Work that must keep its position (runs, writes, reads, destroys) goes through here.
+// It starts at once if nothing waits, and otherwise after whatever still compiles. The order is first in,
+// first out, over everything the device does.
 
 /**
  * A condition that work may have to wait for. `opened` never rejects; the work itself handles

@@ -1,7 +1,7 @@
-// Lets the event loop turn, for devices that compute in the calling thread: there a loop that
-// awaits a read in every step would never let it turn. Timers, messages and the rendering of pages
-// need turns, and so does garbage collection: an object that a WeakRef has returned stays alive
-// until the turn ends.
+// Yields to the event loop, for devices that compute in the calling thread: there, a loop that awaits a read
+// in every step would never yield. Timers, messages and the rendering of pages need that, and so does garbage
+// collection: an object that a WeakRef has returned stays alive until the current iteration of the event loop
+// ends.
 
 /** Milliseconds without a turn after which the event loop gets one: half a frame of a page. */
 const patience = 8;

@@ -1,6 +1,6 @@
-// How far the stream has come. Work is counted in epochs, each ended by an event. Code that must
-// know whether work is done (to reuse pinned memory, to read) asks for the work's epoch. Waiting
-// polls at every turn of the event loop and never blocks it.
+// How far the stream has come. Work is counted in epochs, and an event ends each. Code that must know whether
+// work is done (to reuse pinned memory, to read) asks for the epoch of the work. Waiting polls in every
+// iteration of the event loop and never blocks it.
 
 import type { CudaContext } from './api/context.ts';
 

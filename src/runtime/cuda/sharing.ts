@@ -1,6 +1,6 @@
-// CUDA shared with other code of the process: device pointers of the caller's in the device's
-// primary context, and ours as device pointers. The driver is asked which device a pointer is of
-// and which allocation it lies in.
+// Shares CUDA with other code of the process: device pointers of the caller in the primary context of the
+// device, and ours as device pointers. The driver says which device a pointer belongs to, and in which
+// allocation it lies.
 
 import { DeviceError } from '../../errors.ts';
 import type { DeviceAllocation } from '../device.ts';

@@ -1,6 +1,6 @@
-// Page-locked host memory, which the GPU copies from and to while the host goes on: what is written
-// waits here until its copy is done, what is read arrives here. Locking pages takes long, so small
-// pieces are carved from large ones, and pieces are used again.
+// Page-locked host memory, which the GPU copies from and to while the host continues. Written data waits here
+// until its copy is done, and read data arrives here. Locking pages takes long, so small pieces are cut from
+// large ones and used again.
 
 import { SlabPool, sizeClass, type Slab } from '../slabs.ts';
 import type { CudaContext } from './api/context.ts';

@@ -1,6 +1,6 @@
-// WebAssembly shared with other code: modules of the caller's may import the device's memory and
-// work on addresses of its buffers. The memory has one owner, the device's heap, so there is none of
-// somebody else's to wrap.
+// Shares WebAssembly with other code: modules of the caller may import the memory of the device and work on
+// addresses of its buffers. The memory belongs to the heap of the device, so memory of others cannot be
+// wrapped.
 
 import { DeviceError } from '../../errors.ts';
 import type { DeviceAllocation } from '../device.ts';

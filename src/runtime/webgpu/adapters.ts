@@ -1,7 +1,7 @@
-// Which adapters compute on the processor, and which implementation of WebGPU is asked for one. In:
-// the kind of device that is wanted; out: an adapter of that kind, or the reasons why there is
-// none. Implementations are asked in turn: the host's own (`navigator.gpu`: browsers, Deno), which
-// needs no package and is what a program there expects, then Dawn out of npm (Node, Bun).
+// Which adapters compute on the CPU, and which implementation of WebGPU is asked for an adapter. In: the kind
+// of device that is wanted. Out: an adapter of that kind, or the reasons why there is none. Implementations
+// are asked in this order: the host's own (`navigator.gpu`: browsers, Deno), which needs no package and is
+// what programs there expect, then Dawn from npm (Node, Bun).
 
 import { DeviceError } from '../../errors.ts';
 

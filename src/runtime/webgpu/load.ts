@@ -1,8 +1,7 @@
-// A Program made ready on a WebGPU device. `run` only queues: when its turn comes, all steps go
-// into one command buffer, and one submit; where the host steers, into several, and what was queued
-// behind the run waits for it.
-// Bind groups are kept by the places they bind, so a loop over the same buffers replays without
-// building anything.
+// A Program made ready on a WebGPU device. `run` only queues. When the run is next in the queue, all its
+// steps go into one command buffer and one submit. If the host steers loops, they go into several, and work
+// that was queued after the run waits for it. Bind groups are kept by the buffer ranges that they bind, so a
+// loop over the same buffers builds nothing.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers } from '../binding.ts';

@@ -1,5 +1,5 @@
-// The steps of a run with the places that they bind, and what submits them: in one command buffer,
-// or, where the host steers, in parts, between which it reads the guards of loops.
+// The steps of a run with the buffer ranges that they bind, and the code that submits them: in one command
+// buffer, or in parts if the host steers loops, between which it reads their guards.
 
 import { everyStep, type Program } from '../program.ts';
 import type { WebGpuEngine } from './engine.ts';

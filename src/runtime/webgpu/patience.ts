@@ -1,7 +1,7 @@
-// Node only, for the software adapter: waiting without occupying a core. While a promise of Dawn's
-// is pending, Dawn polls at every turn of the event loop, which takes a whole core from the
-// adapter, which computes on the same cores. Here the thread sleeps between turns, for a small part
-// of the time that it has waited already.
+// Node only, for the software adapter: waits without occupying a core. While a promise of Dawn is pending,
+// Dawn polls in every iteration of the event loop, which takes a core from the adapter, which computes on the
+// same cores. Here the thread sleeps between iterations, for a small part of the time that it has waited
+// already.
 
 /** Before this the thread does not sleep: small kernels take less. */
 const AWAKE_MS = 0.25;
