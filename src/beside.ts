@@ -1,7 +1,7 @@
-// Where a file lies that another file names: in that one's folder or below it, and nowhere else.
-// Readers that follow a name out of a file ask here; a bundle knows its files since it was built. A name is no address: each of its parts
-// is spelled as a part of a path, whatever it holds, and the address that it becomes is compared
-// with the folder's, because URL parsers know more ways out than a check of the text does.
+// Finds a file that another file names: in the folder of that file or below it, and nowhere else. Readers
+// that follow a name from a file use this function (a bundle knows its own files). A name is not a URL: each
+// of its parts is encoded as a part of a path, and the resulting URL is compared with that of the folder,
+// because URL parsers know more ways out of a folder than a check of the text does.
 
 import { SinterError } from './errors.ts';
 

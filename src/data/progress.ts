@@ -1,5 +1,5 @@
-// Progress: a loop tells how far it is, as a bar where stderr is a terminal, as a line now and then
-// where it is not, or to a function, as pages need it.
+// Progress of a loop: a bar if stderr is a terminal, otherwise a line now and then, or calls of a function,
+// which pages need.
 
 import * as arg from '../ir/arguments.ts';
 import { showValue, TensorError } from '../errors.ts';

@@ -1,7 +1,6 @@
-// The stages of a compilation, for whoever asks to see them: an observer given with the
-// compilation, and, in Node, the folder that `SINTER_DUMP` names. The folder's writer is loaded
-// when it is wanted, so that a page has nothing of it; what is compiled before it has come waits
-// for it here.
+// The stages of a compilation, for observers: one that is passed to the compilation, and, in Node, the folder
+// that `SINTER_DUMP` names. The writer of the folder is loaded when it is needed, so a page does not contain
+// it. Stages compiled before it is loaded wait here.
 
 import type { Observer, StageWriter } from './stage.ts';
 

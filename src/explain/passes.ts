@@ -1,7 +1,6 @@
 // What each pass changed, and by which rule: `sinter explain --passes`. In: what an observer of the
-// compilation saw of a pass. Out: the changes as data and as text. Nodes are called as in the text
-// of the graph before the pass; `%7.1` is the first of the nodes that a pass made for %7, beside
-// the one that stands for %7 itself.
+// compilation saw of a pass. Out: the changes as data and as text. Nodes have the names of the graph before
+// the pass. `%7.1` is the first additional node that a pass made for %7.
 
 import { sameAttrs, topological, type Graph, type Node } from '../ir/graph.ts';
 import { sameShape } from '../ir/shape.ts';

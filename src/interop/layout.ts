@@ -1,6 +1,6 @@
-// Layout: where the elements of a tensor lie in memory, as PyTorch says it: sizes, steps from one
-// index to the next along each axis, and the place of the first. Everything here is arithmetic of
-// places; no memory is touched. In: layouts; out: layouts, or `undefined` where no strides say it.
+// Layout: where the elements of a tensor lie in memory, in PyTorch's terms: sizes, strides, and the offset of
+// the first element. Everything here is index arithmetic; no memory is touched. In: layouts. Out: layouts, or
+// `undefined` if no strides can express the result.
 
 import * as arg from '../ir/arguments.ts';
 import { showValue, TensorError } from '../errors.ts';

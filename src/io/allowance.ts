@@ -1,6 +1,6 @@
-// How many bytes a file may become. A few bytes can ask for any amount of memory and time: what a
-// reader makes of a file is counted before it is made, and what goes beyond a size in proportion to
-// the file is refused by name.
+// Limits how many bytes a file may become. A small file can ask for any amount of memory and time, so readers
+// count what they will allocate before they do, and throw an error beyond a limit that is proportional to the
+// size of the file.
 
 import { SinterError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';

@@ -1,5 +1,5 @@
-// One call of an operator: what a row of the table gets to see of a node. Inputs by place, as
-// tensors or, where the row says that it needs them on the host, as numbers.
+// One call of an operator: what a row of the table can read of a node. Inputs are by position, as tensors or,
+// if the row needs them on the host, as numbers.
 
 import { SinterError } from '../errors.ts';
 import { isFloat } from '../ir/dtype.ts';

@@ -1,7 +1,7 @@
-// Runs of models that read elements on their way: the stretches of nodes between two reads are compiled
-// once each, for the shapes that come and for what the host knew, and run one after the other. What
-// decides how many results there are (NonZero, NonMaxSuppression) is computed on the host in between,
-// and goes on as data, so that another run with as many results needs no other program.
+// Runs of models that read elements during the run. The stretches of nodes between two reads are compiled
+// once each, for the shapes and the elements that the host knows, and run one after the other. Operators that
+// decide how many results there are (NonZero, NonMaxSuppression) run on the host in between, and their
+// results are data for the next stretch. So another run with the same number of results needs no new program.
 
 import type { HostArray } from '../ir/value.ts';
 import { compile } from '../tensor/compile/compile.ts';

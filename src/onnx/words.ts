@@ -1,6 +1,6 @@
-// Elements of text. No target has strings: they are carried as i32 places in a list of words, distinct
-// and in order, which the host keeps. So operators that only move elements need no second meaning, equal
-// places are equal strings, and the order of places is that of strings.
+// Elements of text. No target has strings: they are i32 positions in a list of distinct words in order, which
+// the host keeps. So operators that only move elements need no second implementation, equal positions are
+// equal strings, and the order of positions is the order of strings.
 
 import { SinterError } from '../errors.ts';
 import type { HostArray } from '../ir/value.ts';

@@ -1,5 +1,5 @@
-// `sinter generate`: goes on from a prompt. With `--json` the fields are those that programs which
-// compare engines read: rates, the likeliest tokens behind the prompt, and the tokens written.
+// `sinter generate`: continues a prompt. With `--json` the fields are those that programs which compare
+// engines read: rates, the likeliest tokens after the prompt, and the generated tokens.
 
 import type { GenerateOptions, LanguageModel } from '../../llm/index.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';

@@ -1,5 +1,5 @@
-// What predictions and targets of classes are brought to: two vectors of labels, and which of their
-// places count.
+// Converts predictions and targets of classes to two vectors of labels, and says which of their positions
+// count.
 
 import { TensorError } from '../../errors.ts';
 import { dtypeKind, isFloat } from '../../ir/dtype.ts';

@@ -1,5 +1,5 @@
-// The workers of one loop over a loader: batches go to whichever has the fewest to make. Whatever
-// becomes of a worker, each batch that is waited for is answered or refused.
+// The workers of one loop over a loader. A batch goes to the worker that has the fewest to make. If a worker
+// ends, every batch that is waited for still resolves or rejects.
 
 import { SinterError, TensorError, type ErrorCode } from '../../errors.ts';
 import type { Stacked } from '../stacking.ts';

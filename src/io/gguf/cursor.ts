@@ -1,6 +1,6 @@
-// Reads the head of a GGUF file from as much of it as has been loaded. What lies past that is asked
-// for by throwing `Short`; what lies past the file's end is an error. Nothing is allocated for a
-// count before the bytes that it asks for are known to exist.
+// Reads the header of a GGUF file from the bytes that have been loaded. It throws `Short` to ask for more
+// bytes; a position after the end of the file is an error. Nothing is allocated for a count before the bytes
+// that it needs are known to exist.
 
 import { malformed } from '../source/source.ts';
 import {

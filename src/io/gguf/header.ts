@@ -1,5 +1,5 @@
-// The head of a GGUF file: metadata, and where each tensor lies. Every place is checked against the
-// file's size, so that no tensor reaches outside of it or into another one.
+// The header of a GGUF file: metadata, and the offset of each tensor. Every offset is checked against the
+// size of the file, so that no tensor reaches outside it or into another one.
 
 import { SinterError } from '../../errors.ts';
 import { storedBytes } from '../source/stored.ts';

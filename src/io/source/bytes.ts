@@ -1,4 +1,4 @@
-// Bytes at a place that are read by pieces, and what is said where they do not come.
+// Bytes of a file that are read in pieces, and the errors if they cannot be read.
 
 import { SinterError } from '../../errors.ts';
 

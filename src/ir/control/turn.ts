@@ -1,6 +1,6 @@
-// One iteration of a loop as a graph over memory: what iterations hand on lies in carries alone. Stacks that a
-// iteration reads are invariants, of which it gathers a slice at the counter; stacks that it gives are
-// carries, which it writes a slice of. Carries that no wanted result depends on are left out.
+// One iteration of a loop as a graph over memory: only carries pass from one iteration to the next. Stacks
+// that an iteration reads are invariants, from which it gathers a slice at the counter. Stacks that it
+// returns are carries, into which it writes a slice. Carries that no needed result depends on are left out.
 
 import { add, broadcast, constant, full, reshape, sub } from '../build.ts';
 import { graphOf } from '../text/region.ts';

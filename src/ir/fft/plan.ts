@@ -1,8 +1,7 @@
-// How a discrete Fourier transform of a length is taken apart: the radices of its stages where one
-// kernel can do it, two shorter transforms where it is longer (Bailey's four steps, 1990), or a
-// convolution where it has large prime factors (Bluestein, 1970). A plan depends on the length
-// alone, for it says how the table of constants is laid out that the transform is given
-// (table.ts).
+// How a discrete Fourier transform of a length is decomposed: the radices of its stages if one kernel can
+// compute it, two shorter transforms if it is longer (Bailey's four steps, 1990), or a convolution if it has
+// large prime factors (Bluestein, 1970). A plan depends on the length alone, because it determines the layout
+// of the table of constants that the transform is given (table.ts).
 
 /** Points that the workgroup of any target transforms in one kernel. */
 export const mostPoints = 4096;

@@ -1,6 +1,5 @@
-// What a pass did to a graph, for reports: the node that stands for each node afterwards, and the
-// rules that were applied on the way. Without a trace, a rewrite and a rule cost one comparison
-// each more.
+// Records what a pass did to a graph, for reports: the node that replaces each node, and the rules that were
+// applied. Without a trace, a rewrite and a rule cost one more comparison each.
 
 import type { Node } from '../node.ts';
 

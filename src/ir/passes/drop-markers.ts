@@ -1,7 +1,7 @@
-// Takes out the markers. Once gradients are derived, `stopGradient` and `customVjp` are the identity
-// on their first input, and what only a custom rule wanted is no longer needed. `bounded` stays at
-// outputs, until the last pass makes what it says a part of the graph; elsewhere what readers select
-// says it. Barriers stay: the scheduler looks at them.
+// Removes the markers. Once gradients are derived, `stopGradient` and `customVjp` are the identity on their
+// first input, and values that only a custom rule needed are no longer needed. `bounded` stays at outputs,
+// until the last pass records it as a part of the graph; elsewhere the selects of readers say the same.
+// Barriers stay, because the scheduler uses them.
 
 import { GraphBuilder, rewrite, type Graph, type Need, type Node } from '../graph.ts';
 

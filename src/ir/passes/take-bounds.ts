@@ -1,5 +1,5 @@
-// Takes bounds of outputs out of a graph, and says beside it what of them is asked for: kernels are
-// made of values that are computed, and a bound computes nothing.
+// Removes bounds of outputs from a graph, and records beside it which part of each output is needed: kernels
+// are made of values that are computed, and a bound computes nothing.
 
 import { rewrite, type Graph, type Need, type Node } from '../graph.ts';
 import { boundsOf, eitherNeed, isMarker } from './drop-markers.ts';

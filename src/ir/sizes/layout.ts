@@ -1,7 +1,6 @@
-// How a value whose sizes are known only at run time lies in memory that is laid out for the
-// largest of them: each axis has a capacity, and of its elements those count whose index is below
-// the true size. An axis that came of merging several keeps what it was merged of: its elements
-// that count do not lie together then.
+// The layout of a value whose sizes are known only at run time, in memory for its largest sizes. Each axis
+// has a capacity, and its elements with an index below the true size are valid. An axis that was merged from
+// several keeps the list of these axes, because its valid elements are then not contiguous.
 
 import { isVarying, type Num, type VaryingSizes } from './size.ts';
 

@@ -1,5 +1,5 @@
-// What the rules of sizes build with: nodes at the capacities of a variant, in which true sizes are
-// run-time scalars, and the one place where elements beyond a true size get a value (`boundedTo`).
+// What the rules of sizes build with: nodes at the capacities of a variant, in which the true sizes are
+// run-time scalars, and `boundedTo`, the only function that gives elements beyond a true size a value.
 
 import { SinterError } from '../../errors.ts';
 import { broadcast, cast, constant, mul, permute, reshape, slice, where } from '../build.ts';

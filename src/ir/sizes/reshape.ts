@@ -1,7 +1,6 @@
-// Reshaping values whose sizes are known only at run time. Where the axes of the result are made of
-// whole factors of the operand's, the capacities are reshaped as the sizes are, and nothing moves.
-// Otherwise every element is gathered from where it lies: its place among the elements that count
-// is the same before and after.
+// Reshapes values whose sizes are known only at run time. If the axes of the result consist of whole factors
+// of the operand's axes, the capacities are reshaped like the sizes, and nothing moves. Otherwise every
+// element is gathered: its position among the valid elements is the same before and after.
 
 import { broadcast, mul, reshape } from '../build.ts';
 import { dims, type Node } from '../graph.ts';

@@ -1,4 +1,4 @@
-// Regions of graphs: what a loop runs, with its text, by which equal ones are told.
+// Regions of graphs: what a loop runs, with its text. Equal texts mean equal regions.
 
 import { GraphBuilder, rewrite, type Graph } from '../graph.ts';
 import { Region } from '../region.ts';

@@ -1,5 +1,5 @@
-// A decoder-only transformer of configurable parts, as an ordinary function of tensors: T tokens that
-// stand behind those of a cache, which joins what it computes. One program serves all positions.
+// A decoder-only transformer of configurable parts, as an ordinary function of tensors: it takes T tokens
+// that follow those of a cache, and the cache gets their keys and values. One program serves all positions.
 
 import { add, dynamicSlice, embedding, mul, tanh, tensor, zeros } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';

@@ -1,5 +1,5 @@
-// Sequences that generations take turns with: as many as there is memory for, each kept with what it
-// has computed, so that a text that begins like an earlier one goes on from there.
+// Sequences that generations share, as many as memory allows. Each keeps what it has computed, so a text that
+// begins like an earlier one continues from there.
 
 import { SinterError } from '../../errors.ts';
 import { Sequence, type Runner } from './sequence.ts';

@@ -1,5 +1,5 @@
-// A model called with other tensors in the places of its own, as functions of its parameters take
-// it: derivatives with respect to some of them, and ensembles by `vmap`.
+// Calls a model with other tensors instead of its own. Functions of parameters need this: derivatives with
+// respect to some of them, and ensembles by `vmap`.
 
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';

@@ -1,5 +1,5 @@
-// Walks over the layers of a model: all of them or the outermost, by dotted name, and what is done
-// to each. A layer that stands at several places comes once, under its first name.
+// Walks over the layers of a model: all of them or the outermost, by dotted name, with a function for each. A
+// layer that occurs in several places comes once, under its first name.
 
 import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';

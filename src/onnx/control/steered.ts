@@ -1,7 +1,7 @@
-// If, Loop and Scan as branches and loops of the program, where their bodies can be recorded once:
-// `cond`, `scan` and `whileLoop`. What cannot be, because types change from turn to turn, sequences
-// are handed on, or the host has to know elements inside, gives undefined, and is walked turn by
-// turn (control.ts).
+// If, Loop and Scan as branches and loops of the program, if their bodies can be recorded once: `cond`,
+// `scan` and `whileLoop`. Returns undefined if they cannot, because types change from iteration to iteration,
+// sequences are passed on, or the host has to know elements inside. Such loops are recorded iteration by
+// iteration (control.ts).
 
 import { SinterError } from '../../errors.ts';
 import { cond, whileLoop } from '../../tensor/ops/control/branch.ts';

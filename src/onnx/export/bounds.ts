@@ -1,5 +1,5 @@
-// What is known of the integers that a node holds: the ends between which they lie, so that places
-// that cannot leave an axis are not checked in the file.
+// The least and the greatest integer that a node can hold. Indices that cannot leave an axis need no check in
+// the file.
 
 import { integerRange, isFloat, isWide, type DType } from '../../ir/dtype.ts';
 import { dims, type Node } from '../../ir/graph.ts';

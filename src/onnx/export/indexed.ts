@@ -1,6 +1,6 @@
-// Reads and writes at places that are data, as ONNX nodes. The format counts negative places from
-// the end and refuses those that lie outside; the graph reads 0 there and drops what is written.
-// Places that may lie outside are caught before they are used.
+// Reads and writes at indices that are data, as ONNX nodes. The format counts negative indices from the end
+// and rejects those outside. The graph reads 0 there and ignores writes. Indices that may be outside are
+// replaced before they are used.
 
 import { dims, type Node } from '../../ir/graph.ts';
 import type { ScatterMode } from '../../ir/ops.ts';

@@ -1,5 +1,5 @@
-// Reading and writing at places that are data. Negative places count from the end; known ones
-// become views.
+// Reads and writes at indices that are data. Negative indices count from the end, and known ones become
+// views.
 
 import type { ScatterReduce } from '../../tensor/ops/shape/scatter.ts';
 import * as sn from '../../operations/index.ts';

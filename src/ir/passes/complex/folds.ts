@@ -1,6 +1,6 @@
-// Products of many complex numbers: a pair of folds does not give them. A reduction multiplies
-// halves until one element is left, a scan elements ever further apart (Hillis and Steele, "Data
-// parallel algorithms", 1986).
+// Products of many complex numbers, which are not a pair of real folds. A reduction multiplies halves until
+// one element is left, and a scan combines elements at growing distances (Hillis and Steele, "Data parallel
+// algorithms", 1986).
 
 import { fullLike, reshape, slice } from '../../build.ts';
 import { dims, type GraphBuilder, type Node } from '../../graph.ts';

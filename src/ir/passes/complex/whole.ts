@@ -1,5 +1,6 @@
-// Ops that treat the parts alike, on values that lie in memory as they are: once on both parts side
-// by side, instead of once on each. What follows a product or an input then reads it as it lies.
+// Ops that treat both parts alike, on complex values as they lie in memory: they run once on both parts side
+// by side, instead of once on each. An op after a product or an input can then read it without a
+// rearrangement.
 
 import { dims, type GraphBuilder, type Node } from '../../graph.ts';
 import type { Attrs, Op } from '../../ops.ts';

@@ -1,5 +1,5 @@
-// Loops as the format has them: `Loop`, and `If` for those of at most one turn that a guard decides.
-// Bodies read stacks and invariants by name from the graph around them; slices are gathered.
+// Loops in the ONNX format: `Loop`, and `If` for loops of at most one iteration that a guard decides. Bodies
+// read stacks and invariants by name from the surrounding graph; slices are gathered.
 
 import { inputsOf, siblingKey } from '../../../ir/control/iterate.ts';
 import { graphOf } from '../../../ir/text/region.ts';
