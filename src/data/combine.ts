@@ -212,7 +212,7 @@ const takesRepeat = arg.takes<(from: Source<unknown>, times: number) => unknown>
   ['the number of times', arg.count(0)],
 );
 
-/** All items, so many times. */
+/** All items, `times` times. */
 export function repeat<T>(from: Dataset<T>, times: number): Dataset<T>;
 export function repeat<T>(from: Stream<T>, times: number): AsyncIterable<T>;
 export function repeat<T>(from: Source<T>, times: number): Dataset<T> | AsyncIterable<T> {

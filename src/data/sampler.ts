@@ -241,7 +241,7 @@ const takesBatches = arg.takes<typeof batchSampler>(
   ['options', arg.settings<BatchOptions>({ batchSize: arg.count(1), dropLast: arg.flag }, ['batchSize'])],
 );
 
-/** What a sampler gives, so many at a time. */
+/** The indices of a sampler in batches. */
 export function batchSampler(inner: Sampler, options: BatchOptions): BatchSampler {
   takesBatches('batchSampler', inner, options);
   const { batchSize, dropLast = false } = options;

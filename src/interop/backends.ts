@@ -54,7 +54,7 @@ export function getBackend(name: string): Backend | undefined {
   return findBackend(name);
 }
 
-/** Whether there is a backend of this name; whether it opens, `openDevice` tells. */
+/** Whether there is a backend of this name. Only `openDevice` shows whether it can be opened. */
 export function hasBackend(name: string): boolean {
   takesName('hasBackend', name);
   return findBackend(name) !== undefined;
@@ -165,7 +165,7 @@ const takesTrim = arg.takes<typeof trimPool>(
   ['the bytes', arg.optional(arg.notNegative)],
 );
 
-/** Gives kept memory back to the device's API, but for so many bytes; finds dropped buffers first. */
+/** Returns free memory to the device's API, except for `keep` bytes; it finds dropped buffers first. */
 export async function trimPool(device: Device, keep: number = 0): Promise<void> {
   takesTrim('trimPool', device, keep);
   (await sharingOf('trimPool', device)).trim(keep);
@@ -173,7 +173,7 @@ export async function trimPool(device: Device, keep: number = 0): Promise<void> 
 
 const takesLimit = arg.takes<typeof limitPool>(['the device', aDevice], ['the bytes', arg.notNegative]);
 
-/** From now on at most so many bytes of free memory are kept; `Infinity` leaves it to what is in use. */
+/** Limits the free memory that is kept to `bytes`; with `Infinity` the limit depends on the memory in use. */
 export async function limitPool(device: Device, bytes: number): Promise<void> {
   takesLimit('limitPool', device, bytes);
   (await sharingOf('limitPool', device)).keepAtMost(bytes);

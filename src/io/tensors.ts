@@ -123,8 +123,8 @@ export async function writeFile(path: FileLocation, bytes: Uint8Array): Promise<
 }
 
 /**
- * As `writeFile`, but whole or not at all: whoever opens the path meanwhile, or after a crash, finds
- * the old file or the new one.
+ * Like `writeFile`, but it replaces the file as a whole or not at all: a reader finds the old file or the
+ * new one, also after a crash.
  */
 export async function replaceFile(path: FileLocation, bytes: Uint8Array): Promise<void> {
   takesWriteFile('replaceFile', path, bytes);

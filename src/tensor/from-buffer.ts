@@ -59,7 +59,7 @@ const takesBuffer = arg.takes<typeof fromBuffer>(
 );
 
 /**
- * A tensor of the elements that lie in a buffer, read by kernels where they lie where that can be.
+ * A tensor of the elements of a buffer. Kernels read them in place if the layout of the buffer allows it.
  * It keeps the value of now; blocks of q8 become f32 as kernels read them.
  */
 export function fromBuffer(buffer: DeviceBuffer, options: FromBufferOptions = {}): Tensor {

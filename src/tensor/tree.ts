@@ -334,8 +334,8 @@ export function treeLeaves(tree: unknown): Tensor[] {
 }
 
 /**
- * The tree with every tensor replaced by `fn` of it and of the leaves at the same place in the
- * other trees; what is no tensor stays. Throws E_VALUE when another tree has a different structure.
+ * The tree with every tensor replaced by `fn` of it and of the leaves at the same path of the other trees;
+ * leaves that are not tensors stay. Throws E_VALUE when another tree has a different structure.
  */
 export function treeMap<T>(
   fn: (tensor: Tensor, ...rest: Tensor[]) => unknown,

@@ -28,8 +28,8 @@ const takesCall = arg.takes<(model: Module, tensors: Readonly<Record<string, Ten
 
 /**
  * `model.forward(...args)` with tensors by dotted name, as `namedParameters`, `namedBuffers` and
- * `stateDict` have them, in the places of those of the model, which stays as it is; what is not
- * named is the model's own. A tensor that the model holds at several places is replaced at all of
+ * `stateDict` have them, instead of the model's own; the model is not changed, and tensors that are not
+ * named are its own. A tensor that the model holds at several places is replaced at all of
  * them. Throws E_VALUE at names that the model lacks, E_SHAPE and E_DTYPE at tensors unlike its own.
  */
 export function functionalCall<M extends Module>(

@@ -273,8 +273,8 @@ const takesWhile = arg.takes<
 const mostTurns = 2 ** 31 - 1;
 
 /**
- * Calls `body(carry)` and hands on what it returns as long as `condition(carry)`, a bool tensor of
- * rank 0, is true; gives the last carry. Carries are trees of tensors of one type in every iteration. The
+ * Replaces the carry by `body(carry)` while `condition(carry)`, a bool tensor of rank 0, is true; returns
+ * the last carry. Carries are trees of tensors of one type in every iteration. The
  * device computes, and the host reads one boolean an iteration. It is differentiated forwards (`jvp`);
  * backwards it is an error, E_GRAD, for what the iterations need would have no bound. Throws E_SHAPE or
  * E_DTYPE where an iteration hands on another type of carry.

@@ -78,8 +78,8 @@ const takesScan = arg.takes<(fn: unknown, init: unknown, xs?: unknown, options?:
 );
 
 /**
- * Calls `fn(carry, x, i)` for each slice `x` of `xs` along axis 0, and hands the carry that it
- * returns to the next: gives the last carry, and what the calls returned beside it, stacked. Carries
+ * Calls `fn(carry, x, i)` for each slice `x` of `xs` along axis 0, and passes the carry that it returns to
+ * the next call: returns the last carry, and the other results of the calls, stacked. Carries
  * and slices are trees of tensors; with no `xs` there are `length` iterations. `fn` is recorded once, and
  * must not read data, draw random numbers or assign to tensors. Throws E_SHAPE or E_DTYPE where a
  * iteration hands on another type of carry.
@@ -127,8 +127,8 @@ const takesFori = arg.takes<
 );
 
 /**
- * Calls `fn(i, carry)` for i from `lower` up to, but not including, `upper`, and hands on the carry
- * that it returns; gives the last one. Carries are trees of tensors of one type in every iteration.
+ * Calls `fn(i, carry)` for i from `lower` up to, but not including, `upper`, and passes the carry that it
+ * returns to the next call; returns the last one. Carries are trees of tensors of one type in every iteration.
  *
  * @jax lax.fori_loop
  */

@@ -127,8 +127,8 @@ export function cdist(x: Tensor, y: Tensor, p = 2): Tensor {
 const takesPdist = arg.takes<typeof pdist>(['x', aTensor], ['p', arg.optional(arg.number)]);
 
 /**
- * The distances between all pairs of n vectors [n, m]: [n·(n − 1)/2], those of the first vector
- * with the ones behind it first.
+ * The distances between all pairs of n vectors [n, m]: [n·(n − 1)/2], first those of the first vector with
+ * the following ones.
  *
  * @example
  * const x = sn.tensor([[1, 2, 3], [4, 5, 6]]);

@@ -50,8 +50,8 @@ const takesVectorNorm = arg.takes<typeof vectorNorm>(
 );
 
 /**
- * (Σ|x|^ord)^(1/ord) over axes, all by default: ∞ and −∞ give the extrema of |x|, 0 counts what is
- * not 0.
+ * (Σ|x|^ord)^(1/ord) over axes, all by default: ∞ and −∞ give the extrema of |x|, 0 counts the elements that
+ * are not 0.
  *
  * @names linalg.vectorNorm
  * @example
@@ -192,8 +192,8 @@ const takesNorm = arg.takes<typeof norm>(
 );
 
 /**
- * (Σ|x|^p)^(1/p) over axes, all by default: p is 2 by default, ∞ and −∞ give the extrema of |x|, 0
- * counts what is not 0. 'fro' is 2; 'nuc' sums the singular values of matrices, the last two axes by
+ * (Σ|x|^p)^(1/p) over axes, all by default: p is 2 by default, ∞ and −∞ give the extrema of |x|, 0 counts
+ * the elements that are not 0. 'fro' is 2; 'nuc' sums the singular values of matrices, the last two axes by
  * default.
  *
  * @jax jnp.linalg.norm
