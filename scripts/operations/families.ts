@@ -156,7 +156,7 @@ export const families: readonly Family[] = [
   {
     page: 'networks',
     title: 'Attention, recurrent cells and bags',
-    about: 'Layers without their weights. Cells take [batch, features]; gates stand in PyTorch’s order.',
+    about: 'Layers without their weights. Cells take [batch, features]. Gates have PyTorch’s order.',
     files: ['product/attention', 'sequence/cells', 'shape/embedding-bag'],
   },
   {
@@ -177,26 +177,26 @@ export const families: readonly Family[] = [
     page: 'views',
     title: 'Views and movement',
     about:
-      'Every dtype; elements are moved, never computed. Axes may count from the end. Views cost no kernel of their own: the ' +
-      'index at which an element is wanted becomes the index at which it lies.',
+      'Views take every dtype. They move elements and compute nothing. Axes may be negative, counted from the ' +
+      'end. A view costs no kernel: it maps the index of a result to the index of its input.',
     files: ['shape/view', 'shape/turn', 'shape/movement', 'shape/rearrange', 'shape/window'],
   },
   {
     page: 'views',
     title: 'Joining and splitting',
     about:
-      'Dtypes promote where several tensors become one. Every dtype; elements are moved, never computed. Axes may count from ' +
-      'the end. Views cost no kernel of their own: the index at which an element is wanted becomes the index at which it ' +
-      'lies.',
+      'These take every dtype, and promote the dtypes of several tensors that become one. They move elements ' +
+      'and compute nothing. Axes may be negative, counted from the end. A view costs no kernel: it maps the ' +
+      'index of a result to the index of its input.',
     files: ['shape/join', 'shape/stacking'],
   },
   {
     page: 'indexing',
     title: 'Indexing, selection and scatters',
     about:
-      'Every dtype; positions are integers of any dtype. What lies outside is an error when the result is read; with ' +
-      '`setChecks(false)` it reads 0 and is not written. Results whose size the data decides are promises outside of ' +
-      '`compile`, and take `size` inside.',
+      'These take every dtype, and positions are integers of any dtype. A position outside is an error when the ' +
+      'result is read; with `setChecks(false)` it reads 0 and writes nothing. Results whose size depends on ' +
+      'data are promises outside `compile`, and take `size` inside.',
     files: [
       'shape/indexing',
       'shape/gather',
@@ -214,8 +214,9 @@ export const families: readonly Family[] = [
     page: 'linalg',
     title: 'Linear algebra',
     about:
-      'Matrices are the last two axes; leading ones are a stack. f32, f64 and complex; halves are refused: cast first. Errors ' +
-      'that the data decides (not positive definite, singular) reject the read. Signs of bases are free, as LAPACK’s are.',
+      'Matrices are the last two axes, and leading axes are a stack. Dtypes are f32, f64 and complex; cast ' +
+      '16-bit floats first. Errors that depend on the data (not positive definite, singular) reject the read. ' +
+      'Signs of bases are not determined, as in LAPACK.',
     files: [
       'linalg/cholesky',
       'linalg/determinant',
@@ -237,8 +238,9 @@ export const families: readonly Family[] = [
     page: 'fft',
     title: 'Fourier transforms',
     about:
-      'Along the last axis, or the axes that `dim` names; any length, any norm. Complex in and out but where the name says ' +
-      'real (`r`) or Hermitian (`h`). f32 and f64 and their complex numbers; integers count as f32.',
+      'Transforms are along the last axis, or the axes of `dim`, for any length and any norm. They take and ' +
+      'return complex numbers, unless the name says real (`r`) or Hermitian (`h`). They take f32 and f64 and ' +
+      'their complex numbers; integers count as f32.',
     files: ['fft/transform', 'fft/frequencies', 'fft/convolve', 'fft/stft'],
     namespaces: ['fft'],
   },
@@ -255,15 +257,16 @@ export const families: readonly Family[] = [
     page: 'sparse',
     title: 'Sparse matrices',
     about:
-      'Rows, columns or pointers are integers, values of any dtype; a matrix is a tree of tensors that `compile` and `grad` ' +
-      'take. The number of elements that the data decides is a promise, or takes `size`.',
+      'Rows, columns or pointers are integers, and values have any dtype. A matrix is a tree of tensors, which ' +
+      '`compile` and `grad` take. If the number of elements depends on data, the result is a promise, or you ' +
+      'give `size`.',
     files: ['sparse/formats', 'sparse/convert', 'sparse/product', 'sparse/structured'],
     namespaces: ['sparse', 'sparse24'],
   },
   {
     page: 'control',
     title: 'Loops and branches',
-    about: 'What they do, and what their bodies may do, docs/functions/control-flow.md says.',
+    about: 'docs/functions/control-flow.md explains what they do and what their bodies may do.',
     files: ['control/associative', 'control/branch', 'control/scan'],
   },
 ];

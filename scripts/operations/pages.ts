@@ -195,7 +195,7 @@ async function operation(
       first!.gradient ? `gradient: ${refusedIn('differentiated', name) ?? 'yes'}` : 'gradient: none',
       ...(!isMethod && name in sn.Tensor.prototype ? ['a method too'] : []),
       ...elsewhere(name),
-      ...(onnx === undefined ? [] : [`ONNX: refused, ${onnx}`]),
+      ...(onnx === undefined ? [] : [`ONNX: not supported, because ${onnx.replace(/^which/, 'it')}`]),
     ].join(' · '),
   );
   lines.push('', '```ts');
@@ -215,7 +215,7 @@ async function page(members: readonly RowFamily[], names: ReturnType<typeof call
   const lines = [
     `# ${members.map(({ title }) => title).join('; ')}`,
     '',
-    'Made by `npm run docs`. Of what the lines of dtypes mean, and of what targets lack, [operations](../ops.md) tells.',
+    'Made by `npm run docs`. [Operations](../ops.md) explains the lines of dtypes, and lists what targets lack.',
   ];
   for (const family of members) {
     lines.push('', `## ${family.title}`, '', ...filled(family.about.split(' ')));
@@ -228,11 +228,11 @@ function contents(pages: ReadonlyMap<string, readonly RowFamily[]>): string {
   const lines = [
     '# Operations',
     '',
-    'Every operation: how it is called, what it means, which dtypes it takes, whether it has a gradient, and an example with what it gives.',
-    'Made by `npm run docs` of the table that `npm run coverage:ops` measures on every target.',
+    'This page lists every operation: how you call it, what it means, which dtypes it takes, whether it has a gradient, and an example.',
+    '`npm run docs` makes it from the table that `npm run coverage:ops` measures on every target.',
     '',
-    'A line of dtypes lists what an operation takes; `→ f32` says what it gives where that is another dtype. Whatever is not in it is refused',
-    'with a `TensorError` (E_DTYPE) at the line that calls. *floats* are f16 bf16 f32 f64, *integers* i8 u8 i16 u16 i32 u32 i64 u64, *complex*',
+    'A line of dtypes lists what an operation takes; `→ f32` is the dtype of the result if it differs. Any other dtype throws',
+    'a `TensorError` (E_DTYPE) at the line of the call. *floats* are f16 bf16 f32 f64, *integers* i8 u8 i16 u16 i32 u32 i64 u64, *complex*',
     'c64 c128. Numbers in results are shown with four digits.',
     '',
     '| target | dtypes that it lacks |',
@@ -241,11 +241,11 @@ function contents(pages: ReadonlyMap<string, readonly RowFamily[]>): string {
       ([target, list]) => `| ${target} | ${list.length === 0 ? 'none' : list.join(' ')} |`,
     ),
     '',
-    'What a target lacks is refused with E_UNSUPPORTED when it is first read there, never computed in less precision.',
+    'If a target lacks a dtype, the first read throws E_UNSUPPORTED. Nothing is computed in less precision.',
     '',
-    'Every operation is a function; those that people write every day are methods of tensors too, `x.add(y)` for `add(x, y)`, and say so.',
+    'Every operation is a function. The everyday ones are methods of tensors too, `x.add(y)` for `add(x, y)`, and their entries say so.',
     '',
-    'Every operation runs alone, inside `compile`, in bundles built ahead of time, and as an ONNX model, but for those that say otherwise.',
+    'Every operation runs alone, inside `compile`, in bundles built ahead of time, and as an ONNX model, unless its entry says otherwise.',
   ];
   for (const [name, members] of pages) {
     for (const family of members) {
@@ -253,7 +253,7 @@ function contents(pages: ReadonlyMap<string, readonly RowFamily[]>): string {
       lines.push('', `## ${family.title}`, '', ...filled(known));
     }
   }
-  lines.push('', `The catalogue that this is measured against has ${catalogue.length} rows.`);
+  lines.push('', `The catalogue that this list is compared with has ${catalogue.length} rows.`);
   return `${lines.join('\n')}\n`;
 }
 
