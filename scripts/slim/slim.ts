@@ -17,11 +17,12 @@ export async function slim(built: string): Promise<void> {
   const files = names.filter((name) => name.endsWith('.js')).map((name) => path.join(built, name));
   const codes = await Promise.all(files.map(shortened));
   const imports = /(?:from|import) ?\(?"(\.[^"]+)"/g;
-  const imported = new Set(
-    files.flatMap((file, i) =>
+  const imported = new Set([
+    ...replacements(built),
+    ...files.flatMap((file, i) =>
       [...codes[i]!.matchAll(imports)].map(([, other]) => path.join(file, '..', other!)),
     ),
-  );
+  ]);
   for (const [i, file] of files.entries()) {
     // A module of types alone leaves no code.
     if (codes[i]!.trim() === 'export {};' && !imported.has(file)) unlinkSync(file);
@@ -35,12 +36,25 @@ async function shortened(file: string): Promise<string> {
   return (await transform(readFileSync(file, 'utf8'), options)).code;
 }
 
+interface Manifest {
+  readonly exports: Readonly<Record<string, { readonly types: string }>>;
+  readonly browser: Readonly<Record<string, string | false>>;
+}
+
+function manifest(): Manifest {
+  return JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as Manifest;
+}
+
 /** The files of declarations that package.json names, in `built`. */
 export function publicTypes(built: string): readonly string[] {
-  const { exports } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
-    readonly exports: Readonly<Record<string, { readonly types: string }>>;
-  };
-  return Object.values(exports).map(({ types }) => path.join(built, path.relative('dist', types)));
+  return Object.values(manifest().exports).map(({ types }) => path.join(built, path.relative('dist', types)));
+}
+
+/** What a page gets in place of other modules, in `built`. */
+function replacements(built: string): readonly string[] {
+  return Object.values(manifest().browser).flatMap((other) =>
+    other === false ? [] : [path.join(built, path.relative('dist', other))],
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

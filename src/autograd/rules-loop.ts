@@ -4,7 +4,7 @@
 // results of fusion roots; the rest is computed again from them. (Chen et al., Training Deep Nets with
 // Sublinear Memory Cost, 2016, is the same with carries alone, which `recompute` asks for.)
 
-import { CompilerBug, TensorError } from '../errors.ts';
+import { TensorError } from '../errors.ts';
 import { add, cast, constant, full, fullLike } from '../ir/build.ts';
 import { inputsOf, iterate, type Iteration } from '../ir/control/iterate.ts';
 import { graphOf, regionOf } from '../ir/text/region.ts';
@@ -12,13 +12,7 @@ import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { hasLoops } from '../ir/ops.ts';
-import type { VjpRule } from './cotangent.ts';
 import { sumOfTurns, termsOf } from './sinking.ts';
-
-/** Loops are differentiated with all of their results at once, by the walk over the graph. */
-export const loopRule: VjpRule<'iterate'> = () => {
-  throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
-};
 
 /** Cotangents of nodes, as vjp.ts finds them. */
 export type Cotangents = (

@@ -1,6 +1,7 @@
 // The derivative of every primitive, one row per op; the type makes a missing row an error. Rows
 // are written by family in rules-*.ts.
 
+import { CompilerBug } from '../errors.ts';
 import { below } from '../ir/build.ts';
 import { isComplex } from '../ir/dtype.ts';
 import type { Node } from '../ir/graph.ts';
@@ -12,7 +13,6 @@ import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
 import { factorRule } from './rules-factor.ts';
-import { loopRule } from './rules-loop.ts';
 import { viewRules } from './rules-view.ts';
 
 /**
@@ -25,7 +25,9 @@ export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
   ...fusionRootRules,
   ...contractionRules,
   factor: factorRule,
-  iterate: loopRule,
+  iterate: () => {
+    throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
+  },
   ...complexRules,
   parameter: 'flat',
   constant: 'flat',

@@ -13,7 +13,7 @@ import { onBehalf } from '../ir/origin/origin.ts';
 import { fixedShape, sameShape, sizeOf } from '../ir/shape.ts';
 import { foldUniform, plus } from './cotangent.ts';
 import { argumentCount, customOf, pullCustom } from './custom.ts';
-import { loopCotangents } from './rules-loop.ts';
+import { loopDerivative } from './slots.ts';
 import { ruleFor } from './rules.ts';
 
 /** Checks that `loss` can be differentiated without a seed: one float element. Throws E_GRAD. */
@@ -86,7 +86,7 @@ export function cotangents(
     const rule = ruleFor(node);
     if (rule === 'flat' || !wanted.includes(true)) continue;
     const pulled = onBehalf('gradient', node, () => {
-      if (node.op === 'iterate') return loopCotangents(builder, node, gs, wanted, cotangents);
+      if (node.op === 'iterate') return loopDerivative.value(builder, node, gs, wanted, cotangents);
       if (group !== undefined) return pullCustom(builder, node as NodeOf<'customVjp'>, gs, wanted);
       return rule(builder, node as never, gs[0]!, wanted);
     });

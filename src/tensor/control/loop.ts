@@ -2,6 +2,8 @@
 // it recorded becomes a region. What it computes of nothing but the world outside is computed there,
 // once.
 
+import { loopCotangents } from '../../autograd/rules-loop.ts';
+import { loopDerivative } from '../../autograd/slots.ts';
 import { add, cast, complex, constant, imag, mul, real, reshape } from '../../ir/build.ts';
 import { iterate } from '../../ir/control/iterate.ts';
 import { regionOf } from '../../ir/text/region.ts';
@@ -145,6 +147,8 @@ function segmented(
   { carries, stacks, captured }: LoopInputs,
   { trips, reverse, segment, guard }: LoopForm,
 ): Node[] {
+  // From here on there is a loop to differentiate.
+  loopDerivative.fill(loopCotangents);
   const whole = { carries: carries.length, stacked: stacks.length, reverse, recompute: false, guard };
   const inputs = [...carries, ...stacks, ...captured];
   if (segment <= 1 || segment >= trips)

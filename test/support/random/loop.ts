@@ -1,5 +1,7 @@
 // Random loops: of a few carries, stacks and invariants of small shapes.
 
+import { loopCotangents } from '../../../src/autograd/rules-loop.ts';
+import { loopDerivative } from '../../../src/autograd/slots.ts';
 import { add, broadcast, cast, constant, mul, reduce, reshape, unary, where } from '../../../src/ir/build.ts';
 import { iterate } from '../../../src/ir/control/iterate.ts';
 import { regionOf } from '../../../src/ir/text/region.ts';
@@ -7,6 +9,9 @@ import type { DType } from '../../../src/ir/dtype.ts';
 import { dims, GraphBuilder, type Graph, type Node, type NodeOf } from '../../../src/ir/graph.ts';
 import { sameShape, sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
+
+// What records a loop brings its derivative; here nothing records.
+loopDerivative.fill(loopCotangents);
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
 export function numbers(seed: number): () => number {
