@@ -3,7 +3,7 @@
 // Tensors
 export { Tensor, type BackwardOptions, type TensorLike } from './tensor/tensor.ts';
 export { fromBuffer, type FromBufferOptions } from './tensor/from-buffer.ts';
-export type { NestedArray } from './tensor/nest.ts';
+export type { NestedArray } from './tensor/tensor.ts';
 export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
 export type { ComplexDType, DType, FloatDType, IntegerDType } from './ir/dtype.ts';
 export type { DataOf, Floated, ItemOf, Promoted, Summed } from './tensor/inferred.ts';
@@ -25,6 +25,7 @@ export {
 
 // Mixed precision
 export { autocast, withAutocast, type AutocastOptions, type AutocastType } from './tensor/autocast.ts';
+export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 
 // Compiling
 export { compile, type CompileFunctionOptions } from './tensor/compile/compile.ts';
@@ -69,7 +70,6 @@ export { detectAnomaly } from './tensor/anomaly/watch.ts';
 export { profile, type Profile, type ProfiledKernel } from './tensor/profiling/profile.ts';
 export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';
-export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
 export { setRetainedMemoryLimit } from './tensor/values.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';

@@ -21,8 +21,7 @@ import { Dim } from '../tensor/sizes/dim.ts';
 import { jointsOf, unconstrained, trialSizesOf } from '../tensor/sizes/trial-sizes.ts';
 import { wiredEntry, type Checking, type TracedEntry } from './entry.ts';
 import { Formulas, mostDivisor, showFormula } from './formula.ts';
-import { openPorts } from './ports.ts';
-import { offsetOf, sizedProgram, type Scalars } from './scalars.ts';
+import { openPorts, offsetOf, sizedProgram, type Scalars } from './ports.ts';
 import { countOf, showSizes, type OpenPoint, type SizeRanges } from './sizes.ts';
 import {
   drawnFromAll,

@@ -1,12 +1,11 @@
 // What the backends that a page can have share. The registry holds it, so that bundlers put it beside the registry, in a file that
 // every page loads anyway: in files of its own it would be three requests more before the first result.
 
-import { givenBuffers } from './binding.ts';
+import { givenBuffers, Plans } from './plans.ts';
 import { checkProgram } from './check.ts';
 import { Failures } from './failures.ts';
 import { ProgramLayout } from './layout.ts';
 import { checkLimits } from './limits.ts';
-import { Plans } from './plans.ts';
 import { Scratch } from './scratch.ts';
 import { SharedEntries } from './shared.ts';
 import { Timeline } from './timeline.ts';

@@ -2,23 +2,22 @@
 // until its data is asked for. The methods of operations (`x.add(y)`) are installed by methods.ts;
 // here is what every tensor can do by itself.
 
-/// <reference lib="esnext.disposable" preserve="true" />
-
 import { showValue, TensorError } from '../errors.ts';
 import { flag, options } from '../ir/arguments.ts';
-import type { DType } from '../ir/dtype.ts';
+import { type DType, isComplex } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { unpackBytes } from '../ir/value.ts';
+import { unpackBytes, type ComplexNumber, type HostData } from '../ir/value.ts';
 import { assignHandle } from './handle/assign.ts';
 import type { DataOf, ItemOf, Known, Unknown } from './inferred.ts';
 import { backward, detached, gradOf, requireGrad, requiresGrad, setGrad } from './handle/gradient.ts';
 import { Handle, showHandle } from './handle/handle.ts';
 import type { DeviceBuffer } from './buffer/buffer.ts';
 import { disposeHandle } from './handle/memory.ts';
-import { nest, type NestedArray } from './nest.ts';
 import { readBytes } from './evaluate/evaluate.ts';
 import { offerFormatter } from './show/browser.ts';
 import { showInConsoles, tensorInLine } from './show/tensor.ts';
+
+/// <reference lib="esnext.disposable" preserve="true" />
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
 export type TensorLike<D extends DType = Unknown> = Tensor<D> | number | boolean;
@@ -238,4 +237,44 @@ function noNumber(handle: Handle): TensorError {
 export function handleOf(tensor: Tensor, op: string = 'operation'): Handle {
   if (tensor instanceof Tensor) return reveal(tensor);
   throw new TensorError('E_VALUE', op, `expects a tensor, got ${showValue(tensor)}`);
+}
+
+// Nested arrays: a flat C-order array as one array per axis.
+
+/** One element, or an array per axis around the elements. */
+export type NestedArray<T = HostElement> = T | NestedArray<T>[];
+
+/** An element of any dtype on the host. */
+type HostElement = number | bigint | boolean | ComplexNumber;
+
+/** Arrays beyond which a tensor is not nested: where an axis has nothing in it, no element counts them. */
+const mostArrays = 1e8;
+
+/**
+ * The elements of `data` nested by `shape`; rank 0 gives the element itself. Of bool they are
+ * booleans, of complex dtypes pairs. Throws E_LIMIT at more arrays than memory holds.
+ */
+export function nest(data: HostData, shape: readonly number[], dtype: DType): NestedArray {
+  let level: NestedArray[] = elementsOf(data, dtype);
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const [inner, size] = [level, shape[axis]!];
+    const count = sizeOf(shape.slice(0, axis));
+    if (count > mostArrays) {
+      const problem = `[${shape.join(',')}] has ${count} arrays: nested arrays are at most ${mostArrays}`;
+      throw new TensorError('E_LIMIT', 'array', problem, 'data(), which has the elements alone');
+    }
+    level = Array.from({ length: count }, (_, i) => inner.slice(i * size, (i + 1) * size));
+  }
+  return level[0]!;
+}
+
+function elementsOf(data: HostData, dtype: DType): NestedArray[] {
+  if (isComplex(dtype))
+    return Array.from({ length: data.length / 2 }, (_, i) => ({
+      re: Number(data[2 * i]),
+      im: Number(data[2 * i + 1]),
+    }));
+  return dtype === 'bool'
+    ? Array.from(data as Iterable<HostElement>, Boolean)
+    : Array.from(data as Iterable<HostElement>);
 }

@@ -6,7 +6,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { plot } from '../../src/cli/demo/plot.ts';
+import { plot } from '../../src/cli/demo/demo.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { sinter } from '../support/cli.ts';
 import { graph, model as onnxFile, node, port } from '../support/onnx/file.ts';

@@ -183,7 +183,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'descending sorts turn equal elements round',
     defect: 'A descending sort was the ascending one backwards, so that equal elements changed their order.',
-    file: 'src/ir/interpret/sort.ts',
+    file: 'src/ir/interpret/interpret.ts',
     find: '|| i - j,',
     replace: '|| sign * (i - j),',
     caughtBy: 'test/ir/interpret-sort.test.ts',
@@ -191,7 +191,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'NaN is sorted first',
     defect: 'NaN came first in the order of numbers instead of behind them all.',
-    file: 'src/ir/interpret/sort.ts',
+    file: 'src/ir/interpret/interpret.ts',
     find: 'Number(Number.isNaN(a)) - Number(Number.isNaN(b))',
     replace: 'Number(Number.isNaN(b)) - Number(Number.isNaN(a))',
     caughtBy: 'test/ir/interpret-sort.test.ts',

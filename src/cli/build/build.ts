@@ -6,8 +6,7 @@ import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promise
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { bundleOf, modulesOf, rangesModule, type Bundle, type BundleRuntime } from '../../aot/bundle.ts';
-import { findImageCompiler, type ImageCompiler } from '../../aot/cuda-images.ts';
-import { cudaTargetFor, usualArchs } from '../../aot/cuda-target.ts';
+import { findImageCompiler, type ImageCompiler, cudaTargetFor, usualArchs } from '../../aot/cuda-images.ts';
 import { SinterError } from '../../errors.ts';
 import { setDevice } from '../../index.ts';
 import type { BundledProgram, BundleTarget, Manifest } from '../../bundle-runtime/manifest.ts';

@@ -2,12 +2,11 @@
 // differentiates, and takes an AdamW step over memory it is given; and one compiled function that
 // continues a text.
 
-import { explainFor, type Explanation } from '../../explain/explain.ts';
 import * as sn from '../../index.ts';
+import { explainFor, type Explanation } from '../../explain/explain.ts';
 import type { Tensor, TensorLike } from '../../index.ts';
 import { adamW, warmupCosine, type OptimizerState } from '../../optim/index.ts';
 import type { Target } from '../../schedule/target.ts';
-import { Alphabet } from './characters.ts';
 import {
   decode,
   decoderLoss,
@@ -15,6 +14,7 @@ import {
   type DecoderParameters,
   type DecoderSizes,
 } from '../../workloads/transformer.ts';
+import { TensorError } from '../../errors.ts';
 
 export interface LanguageSettings extends Omit<DecoderSizes, 'vocabulary'> {
   readonly batch: number;
@@ -107,5 +107,36 @@ export class CharacterModel {
       numbers.push(Number(await this.#next(this.#state.model, tokens, last, heat).item()));
     }
     return this.alphabet.decode(numbers);
+  }
+}
+
+// Text as numbers: an alphabet of the characters that a text has, and back.
+
+/** The characters of a text in code order; a character's number is its place. */
+class Alphabet {
+  readonly characters: readonly string[];
+  readonly #numbers: ReadonlyMap<string, number>;
+
+  constructor(text: string) {
+    this.characters = [...new Set(text)].sort();
+    this.#numbers = new Map(this.characters.map((character, i) => [character, i]));
+  }
+
+  get size(): number {
+    return this.characters.length;
+  }
+
+  /** The number of each character. Throws E_VALUE at one that the alphabet lacks. */
+  encode(text: string): Int32Array {
+    return Int32Array.from(text, (character) => {
+      const number = this.#numbers.get(character);
+      if (number !== undefined) return number;
+      throw new TensorError('E_VALUE', 'encode', `the alphabet has no ${JSON.stringify(character)}`);
+    });
+  }
+
+  /** The text of these numbers. */
+  decode(numbers: Iterable<number>): string {
+    return Array.from(numbers, (number) => this.characters[number] ?? '\uFFFD').join('');
   }
 }

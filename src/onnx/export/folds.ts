@@ -182,7 +182,7 @@ function running(
 }
 
 /**
- * The probes of ir/interpret/sort.ts: halving reaches, each taken while the boundary before it is
+ * The probes of ir/interpret/interpret.ts: halving reaches, each taken while the boundary before it is
  * still below, in the order in which NaN is last.
  */
 function places(e: ModelEmitter, boundaries: Val, values: Val, right: boolean): Val {

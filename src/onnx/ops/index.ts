@@ -13,7 +13,7 @@ import { conv } from './conv.ts';
 import { convert } from './convert.ts';
 import { elementwise } from './elementwise.ts';
 import { gathering } from './gather.ts';
-import { loss } from './loss.ts';
+import { loss, training } from './training.ts';
 import { microsoft, simplifiedNorm } from './microsoft/index.ts';
 import { nchwc } from './microsoft/nchwc.ts';
 import { norm } from './norm.ts';
@@ -29,7 +29,6 @@ import { signal } from './signal.ts';
 import { optional } from './text/optional.ts';
 import { sort } from './sort.ts';
 import { text } from './text/text.ts';
-import { training } from './training.ts';
 
 /** Operators that move or compare elements of any type, strings too. */
 const moving: ReadonlySet<string> = new Set([

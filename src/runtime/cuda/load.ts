@@ -4,14 +4,13 @@
 // new addresses.
 
 import { DeviceError } from '../../errors.ts';
-import { givenBuffers, outputBuffers } from '../binding.ts';
+import { givenBuffers, outputBuffers, Plans, type FittedPlan } from '../plans.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import { ProgramLayout, type Mover, type Arrangement } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import type { BufferPools, MemoryLocation } from '../memory.ts';
 import type { Slab } from '../slabs.ts';
-import { Plans, type FittedPlan } from '../plans.ts';
 import type { Program } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { gateOf, type Gate, type Timeline } from '../timeline.ts';

@@ -3,7 +3,7 @@
 // done in order at once.
 
 import { DeviceError } from '../../errors.ts';
-import { givenBuffers, outputBuffers } from '../binding.ts';
+import { givenBuffers, outputBuffers, Plans, type FittedPlan } from '../plans.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import type { Failures } from '../failures.ts';
@@ -11,7 +11,6 @@ import { ProgramLayout, type Mover } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
 import type { GpuBuffer, BufferPools, MemoryLocation } from '../memory.ts';
 import type { Slab } from '../slabs.ts';
-import { Plans, type FittedPlan } from '../plans.ts';
 import type { Program, ProgramKernel, ProgramStep } from '../program.ts';
 import type { Scratch } from '../scratch.ts';
 import { cutsOf, type JobCut, type Grain } from './cut.ts';

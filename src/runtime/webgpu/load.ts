@@ -4,12 +4,11 @@
 // loop over the same buffers builds nothing.
 
 import { DeviceError } from '../../errors.ts';
-import { givenBuffers, outputBuffers } from '../binding.ts';
+import { givenBuffers, outputBuffers, Plans, type FittedPlan } from '../plans.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceAllocation, LoadedProgram } from '../device.ts';
 import { ProgramLayout, type Arrangement, type Mover } from '../layout.ts';
 import { checkLimits, encodeScalars } from '../limits.ts';
-import { Plans, type FittedPlan } from '../plans.ts';
 import { everyStep, type Program, type ProgramStep } from '../program.ts';
 import { sizeClass } from '../slabs.ts';
 import type { WebGpuEngine } from './engine.ts';

@@ -3,14 +3,20 @@
 // first. Functions given to `compile` are called as they are meanwhile.
 
 import { load } from '../../compile/chunks.ts';
-import { interpreter } from '../../compile/slots.ts';
-import { showValue, TensorError } from '../../errors.ts';
+import { interpreter, type Interpreter } from '../../compile/slots.ts';
+import { showValue, TensorError, SinterError } from '../../errors.ts';
 import { isCallable } from '../../ir/arguments.ts';
-import type { Node } from '../../ir/graph.ts';
-import { currentSession } from '../session.ts';
-import { judge } from './judge.ts';
-import { follow, isFollowed, isFollowing } from './trail.ts';
-import type { Watched } from './watched.ts';
+import { type Node, dims } from '../../ir/graph.ts';
+import { currentSession, SessionPart, type Session } from '../session.ts';
+import { type CallSite, callOf } from '../../ir/call-site.ts';
+import { isInexact } from '../../ir/dtype.ts';
+import type { Fault } from '../../ir/interpret/culprit.ts';
+import { stridesOf, type FixedShape } from '../../ir/shape.ts';
+import { unpackBytes, type HostArray } from '../../ir/value.ts';
+import { showHandle } from '../handle/handle.ts';
+import { showElement } from '../show/number.ts';
+import type { StoredValue } from '../storage/storage.ts';
+import { onNode, type Cause } from '../../ir/origin/origin.ts';
 
 /**
  * Looks for the first NaN or infinity: `detectAnomaly(true)` from here on, `detectAnomaly(false)`
@@ -71,4 +77,133 @@ export function watch({ results, leaves }: Watched): void {
   // The rejection reaches the reads of the value.
   verdict.catch(() => undefined);
   for (const storage of results.values()) storage.guard = verdict;
+}
+
+// Whether results are finite, and what made the first that is not: where `watch` found that it has to know.
+
+/** Rejects with the anomaly of the first result that is not finite. */
+export async function judge(
+  results: ReadonlyMap<Node, StoredValue>,
+  leaves: ReadonlyMap<Node, StoredValue>,
+  { culpritOf, faultOf }: Interpreter,
+): Promise<void> {
+  const suspects: Node[] = [];
+  for (const [node, storage] of results) {
+    if (!isInexact(node.dtype)) continue;
+    // A value that could not be computed has an error of its own.
+    const value = await storage.unguarded().then(
+      (bytes) => unpackBytes(bytes, storage.dtype, storage.shape),
+      () => undefined,
+    );
+    if (value !== undefined && faultOf(value) !== undefined) suspects.push(node);
+  }
+  if (suspects.length === 0) return;
+  const values = new Map<Node, HostArray>();
+  for (const [node, storage] of leaves)
+    values.set(node, unpackBytes(await storage.unguarded(), storage.dtype, storage.shape));
+  for (const suspect of suspects.toSorted((a, b) => a.id - b.id)) {
+    const found = culpritOf(suspect, (node) => values.get(node));
+    if (found === undefined) continue;
+    if ('node' in found) throw anomaly(found.node, found.fault, found.from);
+    const where = showHandle({ dtype: found.input.dtype, shape: dims(found.input) });
+    const problem = `NaN came in with an input, ${where}, at ${placeIn(found.fault, dims(found.input))}`;
+    throw new SinterError('E_VALUE', `detectAnomaly: ${problem}`);
+  }
+}
+
+/** `log: made -Infinity at [1] of f32[3] from 0`, with the line. */
+function anomaly(node: Node, fault: Fault, from: readonly number[]): SinterError {
+  const { call, isGradient } = trailOf(node);
+  const name = nameOf(call, node);
+  const who = isGradient ? `the gradient of ${name}` : name;
+  const shape = dims(node);
+  const type = showHandle({ dtype: node.dtype, shape });
+  const sources =
+    from.length === 0 ? '' : ` from ${from.map((value) => showElement(value, node.dtype)).join(' and ')}`;
+  const by = name === node.op || from.length === 0 ? '' : ` by ${node.op}`;
+  const at = call?.at === undefined ? '' : `\n  at ${call.at}`;
+  const what = `made ${showElement(fault.value, node.dtype)} at ${placeIn(fault, shape)} of ${type}${by}${sources}`;
+  return new SinterError('E_VALUE', `detectAnomaly: ${who} ${what}${at}`);
+}
+
+function nameOf(call: CallSite | undefined, node: Node): string {
+  const op = call?.op ?? node.op;
+  return call?.module === undefined ? op : `${op} in ${call.module}`;
+}
+
+/** `[1,2]`: the indices of an element. */
+function placeIn({ place }: Fault, shape: FixedShape): string {
+  const strides = stridesOf(shape);
+  return `[${shape.map((size, axis) => Math.floor(place / strides[axis]!) % size).join(',')}]`;
+}
+
+// A computation whose results are looked at.
+
+/** A computation whose results are looked at: its nodes down to what was computed before. */
+interface Watched {
+  /** Results and where they will be. */
+  readonly results: ReadonlyMap<Node, StoredValue>;
+  /** Values that the walk ends at. */
+  readonly leaves: ReadonlyMap<Node, StoredValue>;
+}
+
+// Where nodes were recorded, while anomalies are looked for: for each the user's line, or the node
+// whose derivative it carries.
+
+/** Weak: nodes go with the graphs they are of. */
+const calls = new WeakMap<Node, CallSite>();
+const causes = new WeakMap<Node, Cause>();
+
+/** Ends the following of a session, while there is any. */
+const following = new SessionPart((): { end: (() => void) | undefined } => ({ end: undefined }));
+
+/** Frames of a stack that are looked through for the user's line. */
+const deepest = 60;
+
+/** From now on the lines of operations recorded in a session are kept, or, with `false`, no longer. */
+export function follow(on: boolean, session: Session = currentSession()): void {
+  const state = following.of(session);
+  if (on === (state.end !== undefined)) return;
+  state.end?.();
+  state.end = on ? begin(session) : undefined;
+}
+
+function begin(session: Session): () => void {
+  return onNode((node, cause) => {
+    if (currentSession() !== session) return;
+    if (cause !== undefined) causes.set(node, cause);
+    else if (node.op !== 'parameter' && node.op !== 'constant') {
+      const call = callOf(stackHere());
+      calls.set(node, { ...call, op: call.op ?? node.op });
+    }
+  });
+}
+
+function stackHere(): string {
+  const usual = Error.stackTraceLimit;
+  Error.stackTraceLimit = deepest;
+  const { stack = '' } = new Error();
+  Error.stackTraceLimit = usual;
+  return stack;
+}
+
+/** Whether lines are being kept in this session. */
+export function isFollowing(): boolean {
+  return following.current.end !== undefined;
+}
+
+/** Whether this node was recorded while they were. */
+function isFollowed(node: Node): boolean {
+  return calls.has(node) || causes.has(node);
+}
+
+/** The call that a node was recorded in, or whose derivative it carries. */
+function trailOf(node: Node): { readonly call: CallSite | undefined; readonly isGradient: boolean } {
+  let isGradient = false;
+  for (let at = node; ;) {
+    const cause = causes.get(at);
+    if (cause === undefined) return { call: calls.get(at), isGradient };
+    isGradient ||= cause.kind === 'gradient';
+    at = cause.of;
+  }
 }

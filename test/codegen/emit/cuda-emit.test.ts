@@ -11,8 +11,7 @@ import {
   mulInts,
   operation,
 } from '../../../src/codegen/loop/builder.ts';
-import { emitCuda } from '../../../src/codegen/emit/cuda/emit.ts';
-import { isTaken } from '../../../src/codegen/emit/cuda/names.ts';
+import { emitCuda, isTaken } from '../../../src/codegen/emit/cuda/emit.ts';
 import { definitions } from '../../../src/codegen/emit/cuda/prelude-functions.ts';
 import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { compileGraph } from '../../../src/compile.ts';

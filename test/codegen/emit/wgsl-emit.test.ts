@@ -24,12 +24,11 @@ import type {
 import { interpretLoop } from '../../support/interpret/run.ts';
 import { widened } from '../../../src/codegen/loop/register.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
-import { emitWgsl } from '../../../src/codegen/emit/wgsl/emit.ts';
-import { integerFunctions } from '../../../src/codegen/emit/wgsl/prelude-integer.ts';
+import { emitWgsl, isTaken } from '../../../src/codegen/emit/wgsl/emit.ts';
+import { integerFunctions } from '../../../src/codegen/emit/wgsl/prelude.ts';
 import { mathFunctions } from '../../../src/codegen/emit/wgsl/prelude-math.ts';
 import { memoryFunctions } from '../../../src/codegen/emit/wgsl/prelude-memory.ts';
 import { wideFunctions } from '../../../src/codegen/emit/wgsl/prelude-wide.ts';
-import { isTaken } from '../../../src/codegen/emit/wgsl/names.ts';
 import { SinterError } from '../../../src/errors.ts';
 import {
   dtypeBytes,

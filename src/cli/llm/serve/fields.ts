@@ -3,7 +3,6 @@
 
 import type { ChatMessage, GenerateOptions } from '../../../llm/index.ts';
 import { showValue } from '../../../errors.ts';
-import { RequestRefusal } from './refusal.ts';
 
 const isPlainObject = (value: unknown): value is JsonBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -128,7 +127,7 @@ function contentAt(param: string, value: unknown): string {
 }
 
 /** A text, or the tokens of one. */
-export type TextInput = string | readonly number[];
+type TextInput = string | readonly number[];
 
 /** One text or several, each as text or as tokens. */
 export function inputsAt(body: JsonBody, param: string): readonly TextInput[] {
@@ -142,4 +141,29 @@ export function inputsAt(body: JsonBody, param: string): readonly TextInput[] {
     value.every((one) => typeof one === 'string' || isTokens(one));
   if (isList) return value as readonly TextInput[];
   throw refuse(param, 'text, tokens, or a list of these', value);
+}
+
+// What a request is refused with: a status, and the body that OpenAI's clients read.
+
+/** A request that is not answered. */
+export class RequestRefusal extends Error {
+  readonly status: number;
+  readonly param: string | undefined;
+  readonly code: string | undefined;
+
+  constructor(status: number, message: string, details: { param?: string; code?: string } = {}) {
+    super(message);
+    this.status = status;
+    this.param = details.param;
+    this.code = details.code;
+  }
+}
+
+/** The body of an error. */
+export function errorBody(error: unknown): { readonly status: number; readonly body: object } {
+  const status = error instanceof RequestRefusal ? error.status : 500;
+  const message = error instanceof Error ? error.message : String(error);
+  const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error';
+  const { param = null, code = null } = error instanceof RequestRefusal ? error : {};
+  return { status, body: { error: { message, type, param, code } } };
 }

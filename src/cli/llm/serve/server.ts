@@ -6,8 +6,17 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { SinterError } from '../../../errors.ts';
 import type { Finish, Generation, LanguageModel } from '../../../llm/index.ts';
-import { bodyOf, flagAt, inputsAt, messagesAt, wantsUsage, writingAt, type JsonBody } from './fields.ts';
-import { errorBody, RequestRefusal } from './refusal.ts';
+import {
+  bodyOf,
+  flagAt,
+  inputsAt,
+  messagesAt,
+  wantsUsage,
+  writingAt,
+  type JsonBody,
+  errorBody,
+  RequestRefusal,
+} from './fields.ts';
 
 // The bodies that are answered with, as OpenAI's clients read them: whole, or as events of a stream.
 

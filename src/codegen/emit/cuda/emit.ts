@@ -6,22 +6,158 @@
 
 import type { ProgramTileMap } from '../../../runtime/program.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
-import type { Loop, Value } from '../../loop/loop.ts';
+import type { Loop, Value, MatrixStmt, LoopOp, Stmt } from '../../loop/loop.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { call, choice, component, infix, primary, type Term } from '../shared/term.ts';
 import { spellAtomic, spellLoad, spellStore, type CudaScribe } from './access.ts';
-import { spellMatrix } from './matrix.ts';
-import { literal } from './literal.ts';
-import { isTaken } from './names.ts';
+import { literal, spell, type CudaSite } from './spelling.ts';
 import { CudaPrelude } from './prelude.ts';
 import { layShared, type SharedPlan } from './shared.ts';
-import { spell, type CudaSite } from './spelling.ts';
-import { flatThread, spellWarp } from './warp.ts';
 import { spellWarpgroup, tileMapsOf } from './warpgroup.ts';
+import { functionNames, type Monoid } from '../../../ir/ops.ts';
+import { definitions } from './prelude-functions.ts';
+
+// The words that a Loop's names must not be in CUDA C: keywords of C++, words of CUDA, and what
+// generated code calls by name.
+
+const words = `
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl concept const
+consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast else
+enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static static_assert
+static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
+volatile wchar_t while xor xor_eq NULL INFINITY NAN
+threadIdx blockIdx blockDim gridDim warpSize scalars main
+float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 double2 double4 dim3 uchar4 char4 short4 ushort4 size_t
+fabsf fmodf powf fminf fmaxf
+fabs fmod pow fmin fmax isnan min max abs
+atomicAdd atomicMin atomicMax atomicAnd atomicOr atomicCAS`;
+const taken: ReadonlySet<string> = new Set([
+  ...words.trim().split(/\s+/),
+  ...functionNames('cuda').flatMap((name) => [name, `${name}f`]),
+]);
+
+/**
+ * Names that the prelude makes as they are needed, of functions on vectors, over warps and of warp
+ * groups.
+ */
+const made =
+  /^(?:wgmma_n\d+_b?f16|warp(?:_part)?_[a-z]+_[fiub][a-z\d]+|\w+_(?:f|bf|i|u|bool)\d*x[24]|\w+[24]_of|(?:f|bf|i|u)\d+x[24])$/;
+
+/** Whether CUDA C or the emitter gives a word another meaning. */
+export function isTaken(name: string): boolean {
+  return taken.has(name) || definitions.has(name) || made.test(name);
+}
+
+// The statements of matrix units in CUDA C. Fragments are short vectors; functions of the prelude
+// split them into the registers that the PTX instructions take.
+
+/** Writes the lines of a statement. */
+function spellMatrix(scribe: CudaScribe, stmt: MatrixStmt): void {
+  const { prelude, names } = scribe;
+  const pointer = (buffer: string, index: Term): Term => infix('+', primary(names.buffer(buffer)), index);
+  const define = (name: string, type: string, value: Term): void =>
+    scribe.line(`const ${type} ${names.variable(name)} = ${value.text};`);
+  switch (stmt.kind) {
+    case 'loadMatrix': {
+      const load = prelude.use(stmt.transposed ? 'load_matrix_trans' : 'load_matrix');
+      define(stmt.name, 'uint4', call(load, [pointer(stmt.buffer, scribe.value(stmt.index))]));
+      return;
+    }
+    case 'mma': {
+      const sum = primary(names.variable(stmt.name));
+      const multiply = prelude.use(`multiply_${stmt.operand}`);
+      scribe.line(`${call(multiply, [sum, scribe.value(stmt.lhs), scribe.value(stmt.rhs)]).text};`);
+      return;
+    }
+    case 'shuffle': {
+      const { type, width } = stmt.value;
+      const own = width === 1 ? scribe.value(stmt.value) : scribe.atom(stmt.value, 'own');
+      const exchanged = (part: Term): Term => {
+        // What a warp exchanges has 32 bits at least.
+        const given = type === 'bool' ? call('int', [part]) : part;
+        const taken = call('__shfl_xor_sync', [primary('0xffffffffu'), given, primary(String(stmt.mask))]);
+        return type === 'bool' ? infix('!=', taken, primary('0')) : taken;
+      };
+      const parts = Array.from({ length: width }, (_, lane) => exchanged(component(own, lane)).text);
+      const spelled = prelude.type(type, width);
+      define(stmt.name, spelled, width === 1 ? exchanged(own) : primary(`${spelled}{${parts.join(', ')}}`));
+      return;
+    }
+    case 'asyncCopy': {
+      const to = pointer(stmt.buffer, scribe.value(stmt.index));
+      const from = pointer(stmt.from, scribe.value(stmt.at));
+      const inside = stmt.inside.kind === 'constant' && stmt.inside.value !== 0;
+      const valid = inside ? primary('16') : choice(scribe.value(stmt.inside), primary('16'), primary('0'));
+      scribe.line(`${call(prelude.use('cp_async16'), [to, from, valid]).text};`);
+      return;
+    }
+    case 'asyncCommit':
+      scribe.line(`${prelude.use('cp_async_commit')}();`);
+      return;
+    case 'asyncWait':
+      scribe.line(`${prelude.use('cp_async_wait')}<${stmt.pending}>();`);
+      return;
+    default:
+      stmt satisfies never;
+  }
+}
+
+// A thread's place among warps of 32, and reductions over a warp by shuffles. Both partners of a
+// shuffle in a whole warp combine the same two values, and in a part of a warp the first lane's
+// result is given to all, so all lanes end with the same bits.
+
+const operations = {
+  sum: 'add',
+  prod: 'mul',
+  min: 'min',
+  max: 'max',
+  and: 'and',
+  or: 'or',
+} as const satisfies Record<Monoid, LoopOp>;
+
+/** The thread's number in its block, an unsigned. */
+function flatThread({ workgroup: [x, y, z] }: Loop): Term {
+  const at = (axis: 'x' | 'y' | 'z'): Term => primary(`threadIdx.${axis}`);
+  const behind = (outer: Term, extent: number, inner: Term): Term =>
+    infix('+', infix('*', outer, primary(`${extent}u`)), inner);
+  if (z > 1) return behind(behind(at('z'), y, at('y')), x, at('x'));
+  return y > 1 ? behind(at('y'), x, at('x')) : at('x');
+}
+
+/** The combination of `value` (a text that may be written several times) over the warp. */
+function spellWarp(
+  { monoid, value: { type, width } }: Extract<Stmt, { kind: 'subgroupReduce' }>,
+  value: Term,
+  loop: Loop,
+  prelude: CudaPrelude,
+): Term {
+  const [x, y, z] = loop.workgroup;
+  const threads = x * y * z;
+  const combined = spell(operations[monoid], {
+    type,
+    width: 1,
+    args: [primary('x'), primary('other')],
+    types: [type, type],
+    last: undefined,
+    bounded: false,
+    prelude,
+  });
+  // The last warp may have fewer lanes.
+  const whole = threads % 32 === 0;
+  const name = prelude.warp(monoid, type, combined.text, whole);
+  const place = whole ? [] : [flatThread(loop), primary(`${threads}u`)];
+  if (width === 1) return call(name, [value, ...place]);
+  const parts = Array.from(
+    { length: width },
+    (_, lane) => call(name, [component(value, lane), ...place]).text,
+  );
+  return primary(`${prelude.type(type, width)}{${parts.join(', ')}}`);
+}
 
 /** A kernel's text, and the workgroup memory that its launch must ask for. */
-export interface CudaKernel {
+interface CudaKernel {
   readonly source: string;
   /** Bytes of dynamic shared memory, where the static limit is passed. */
   readonly sharedBytes?: number;

@@ -10,15 +10,71 @@ import { spellAtomic, spellLoad, spellStore, type WgslScribe } from './access.ts
 import { printStmt } from '../../loop/print.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { splitWideVectors } from './lanes.ts';
-import { literal } from './literal.ts';
+import { literal, spell } from './spelling.ts';
 import { chooseForms, readsItsOutput, type Form } from './memory.ts';
-import { isTaken } from './names.ts';
-import { WgslPrelude } from './prelude.ts';
+import { WgslPrelude, isPreludeName } from './prelude.ts';
 import { withShifts } from '../../loop/ranges.ts';
-import { spell } from './spelling.ts';
-import { spellSubgroup } from './subgroup.ts';
 import { call, component, infix, primary, type Term } from '../shared/term.ts';
 import { typeLetter, typeName } from './types.ts';
+import { functionNames, type Monoid } from '../../../ir/ops.ts';
+
+// The words that a Loop's names must not be in WGSL.
+
+/**
+ * Keywords, reserved words, and the predeclared types and functions that generated code calls by
+ * name.
+ */
+const words = `
+alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if let loop
+override requires return struct switch true var while
+NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become binding_array cast catch class
+co_await co_return co_yield coherent column_major common compile compile_fragment concept const_cast consteval constexpr
+constinit crate debugger decltype delete demote demote_to_helper do dynamic_cast enum explicit export extends extern external
+fallthrough filter final finally friend from fxgroup get goto groupshared highp impl implements import inline instanceof
+interface layout lowp macro macro_rules match mediump meta mod module move mut mutable namespace new nil noexcept noinline
+nointerpolation non_coherent noncoherent noperspective null nullptr of operator package packoffset partial pass patch
+pixelfragment precise precision premerge priv protected pub public readonly ref regardless register reinterpret_cast require
+resource restrict self set shared sizeof smooth snorm static static_assert static_cast std subroutine super target template
+this thread_local throw trait try type typedef typeid typename typeof union unless unorm unsafe unsized use using varying
+virtual volatile wgsl where with writeonly yield
+atomic bool f16 f32 i32 u32 vec2 vec3 vec4 vec2f vec3f vec4f vec2i vec3i vec4i vec2u vec3u vec4u ptr
+abs any array atomicAdd atomicAnd atomicLoad atomicOr atomicStore bitcast clamp countLeadingZeros exp2 extractBits fma insertBits max
+min select sign storageBarrier unpack2x16float workgroupBarrier
+subgroupAdd subgroupAnd subgroupMax subgroupMin subgroupMul subgroupOr
+scalars workgroup_id local_id local_index subgroup_place subgroup_number subgroup_count`;
+const taken: ReadonlySet<string> = new Set([...words.trim().split(/\s+/), ...functionNames('wgsl')]);
+
+/** Whether WGSL or the emitter gives a word another meaning. */
+export function isTaken(name: string): boolean {
+  return taken.has(name) || isPreludeName(name);
+}
+
+// Reductions over a subgroup in WGSL. The specification leaves open what subgroupMax and
+// subgroupMin do with NaN, so floats are compared as integers in the same order, in which NaN is
+// the greatest or the least.
+
+const foldNames: Readonly<Record<Monoid, string>> = {
+  sum: 'subgroupAdd',
+  prod: 'subgroupMul',
+  min: 'subgroupMin',
+  max: 'subgroupMax',
+  and: 'subgroupAnd',
+  or: 'subgroupOr',
+};
+
+/** The combination of a value over the subgroup. */
+function spellSubgroup(monoid: Monoid, { type, width }: Value, term: Term, prelude: WgslPrelude): Term {
+  const extreme = monoid === 'min' || monoid === 'max';
+  if (type === 'bool') {
+    // false < true, as bits.
+    const bits = typeName('u32', width);
+    const joined = call(foldNames[monoid], [call(bits, [term])]);
+    return width === 1 ? infix('!=', joined, primary('0u')) : infix('!=', joined, primary(`${bits}(0u)`));
+  }
+  if (type !== 'f32' || !extreme) return call(foldNames[monoid], [term]);
+  const ordered = call(prelude.use(`order_${monoid}_F`, width), [term]);
+  return call(prelude.use('unorder_F', width), [call(foldNames[monoid], [ordered])]);
+}
 
 /** The WGSL module of one kernel. `scalarSlots`: words of the program's scalar block. */
 export function emitWgsl(loop: Loop, options: { readonly scalarSlots: number }): string {

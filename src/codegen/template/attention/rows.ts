@@ -21,11 +21,11 @@ import {
   type Frame,
   type Grid,
 } from '../shared/frame.ts';
-import { shiftedPower } from './power.ts';
 import { fewParts, type Feed, type KeyBlock, type Seats } from './seats.ts';
 import { filledSubgroup, Join, joinNames } from '../shared/join.ts';
 import { combine } from '../shared/monoid.ts';
 import { neededOf, pointNeeded } from '../shared/needed.ts';
+import { powerOfTwo } from '../row-reduction/softmax.ts';
 
 export type Attention = Extract<Body, { kind: 'attention' }>;
 
@@ -344,4 +344,20 @@ export class AttentionRows {
     const slot = addInts(mulInts(this.#seats.place, constant(parts)), part);
     return b.let(mulInts(slot, constant(4)), 'slot');
   }
+}
+
+// Weights of an attention kernel as powers of two.
+
+/** exp(x − max), whose error may grow with the exponent, by a power of two. */
+function shiftedPower(
+  b: LoopBuilder,
+  { online }: Extract<Body, { kind: 'attention' }>,
+): NonNullable<LoweringOptions['instead']> {
+  return (expr, value) => {
+    if (expr.kind !== 'op' || expr.op !== 'exp' || expr.dtype !== 'f32') return undefined;
+    const [power] = expr.args as readonly [Expr];
+    const shift = power.kind === 'op' && power.op === 'sub' ? power.args[1] : undefined;
+    const isShifted = shift?.kind === 'result' && shift.node === online?.max.node;
+    return isShifted ? powerOfTwo(b, value(power)) : undefined;
+  };
 }

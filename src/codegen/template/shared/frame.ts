@@ -1,17 +1,17 @@
 // What every template needs around its body: buffers in binding order, a grid that fits the device,
 // and the header comment.
 
-import { boundNote } from './bound-note.ts';
 import { DeviceError } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { showType } from '../../../ir/infer.ts';
-import type { Kernel } from '../../../schedule/kernel.ts';
+import type { Kernel, Body } from '../../../schedule/kernel.ts';
 import { invocationsToFill } from '../../../schedule/machine.ts';
 import type { Target } from '../../../schedule/target.ts';
 import { addInts, builtin, constant, less, LoopBuilder, mulInts, operation } from '../../loop/builder.ts';
 import { Lowering, paddedSize } from '../../expression/lowering.ts';
-import type { Expr } from '../../../schedule/expression/expr.ts';
+import { type Expr, printExpr } from '../../../schedule/expression/expr.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
+import { printIndex } from '../../../ir/index-algebra/expr.ts';
 
 /**
  * A storage buffer as a kernel binds it. Nodes that share memory (in-place results) share a
@@ -158,4 +158,33 @@ export function finish(
     workgroup,
     body: b.body,
   };
+}
+
+// What a kernel's header says of its run-time bounds: `k < scalars[0]`.
+
+/** The bounds of a body's loops and points, as words behind what else is said of it. */
+function boundNote(body: Body): string {
+  const folded = foldedOf(body);
+  const needed = ('needed' in body && body.needed) || [];
+  const notes = [
+    ...(folded === undefined ? [] : [`${folded.axis} < ${shown(folded.end)}`]),
+    ...needed.map(({ at, end }) => `of ${printIndex(at)} < ${shown(end)} only`),
+  ];
+  return notes.map((note) => `, ${note}`).join('');
+}
+
+function foldedOf(body: Body): { readonly axis: string; readonly end: Expr } | undefined {
+  if (body.kind === 'attention') return body.range.end && { axis: 'key', end: body.range.end };
+  if (body.kind !== 'contract' && body.kind !== 'row-reduction') return undefined;
+  return body.bound && { axis: body.kind === 'contract' ? 'k' : 'column', end: body.bound };
+}
+
+/** A bound without what keeps it inside the axis. */
+function shown(end: Expr): string {
+  const core = (expr: Expr): Expr => {
+    if (expr.kind !== 'op' || (expr.op !== 'min' && expr.op !== 'max')) return expr;
+    const [a, b] = expr.args;
+    return b!.kind === 'constant' ? core(a!) : expr;
+  };
+  return printExpr(core(end), () => '').replaceAll(/scalar(\d+)/g, 'scalars[$1]');
 }

@@ -3,8 +3,7 @@
 
 import * as fits from './fits/airy.ts';
 import { decay, nudged } from './exponential.ts';
-import { fitted } from './polynomial.ts';
-import type { Real, RealFormula } from './real.ts';
+import { fitted, type Real, type RealFormula } from './real.ts';
 
 interface Phase {
   /** The part of ζ that is exact, up to x = 500 in f32. */

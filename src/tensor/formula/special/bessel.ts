@@ -1,9 +1,7 @@
 // The Bessel functions of order 0 and 1: polynomials up to 5, then Hankel's phase and amplitude.
 
 import * as fits from './fits/bessel.ts';
-import { differentiable } from './function.ts';
-import { fitted, type Fit } from './polynomial.ts';
-import type { Real, RealFormula } from './real.ts';
+import { differentiable, fitted, type Fit, type Real, type RealFormula } from './real.ts';
 
 const LAST = 5;
 

@@ -4,9 +4,7 @@ import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { withRule } from '../elementwise.ts';
 import { sinPi, cosPi } from './angle.ts';
-import { differentiable } from './function.ts';
-import { Real, type RealFormula, type Truth } from './real.ts';
-import { factorial } from './factorial.ts';
+import { differentiable, Real, type RealFormula, type Truth, factorial } from './real.ts';
 
 /** −x·log x; 0 at 0, −∞ below. */
 export const entr: RealFormula = /* @__PURE__ */ differentiable(

@@ -3,9 +3,7 @@
 
 import { scaledTail } from './fits/erf.ts';
 import { decay, nudged, squared } from './exponential.ts';
-import { differentiable } from './function.ts';
-import { fitted } from './polynomial.ts';
-import type { Real, RealFormula } from './real.ts';
+import { differentiable, fitted, type Real, type RealFormula } from './real.ts';
 
 /** Below this 1 − erf(x) is at least ½, and right to the last digit. */
 const NEAR = 0.46875;

@@ -12,9 +12,7 @@ import {
 } from './fits/gamma.ts';
 import { angleOf, cotPi } from './angle.ts';
 import { polygamma } from './polygamma.ts';
-import { differentiable } from './function.ts';
-import { fitted, fittedFrom } from './polynomial.ts';
-import type { RealFormula } from './real.ts';
+import { differentiable, fitted, fittedFrom, type RealFormula } from './real.ts';
 
 /**
  * log |Γ(x)|. Near 1 and 2, where it is 0, the distance to them times a polynomial; from 8 on

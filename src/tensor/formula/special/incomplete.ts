@@ -12,8 +12,7 @@ import { dims, type Node } from '../../../ir/graph.ts';
 import { iota, withRule } from '../elementwise.ts';
 import { expRest, logRest, stirlingFactor } from './fits/gamma.ts';
 import { lgamma } from './gamma.ts';
-import { fitted } from './polynomial.ts';
-import { Real } from './real.ts';
+import { fitted, Real } from './real.ts';
 
 /** The trapezoids: from `first`, `count` steps of `step`. */
 const RULES = {

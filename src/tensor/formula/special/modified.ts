@@ -2,9 +2,7 @@
 
 import * as fits from './fits/modified.ts';
 import { decay, growth } from './exponential.ts';
-import { differentiable } from './function.ts';
-import { fitted } from './polynomial.ts';
-import type { Real, RealFormula } from './real.ts';
+import { differentiable, fitted, type Real, type RealFormula } from './real.ts';
 
 /** e^−|x|·I₀(x). */
 function scaled0(x: Real): Real {

@@ -3,10 +3,7 @@
 
 import { bernoulli } from './zeta.ts';
 import { cotPi } from './angle.ts';
-import { differentiable } from './function.ts';
-import { polynomial } from './polynomial.ts';
-import type { Real, RealFormula } from './real.ts';
-import { factorial } from './factorial.ts';
+import { differentiable, polynomial, type Real, type RealFormula, factorial } from './real.ts';
 
 const made = new Map<number, RealFormula>();
 

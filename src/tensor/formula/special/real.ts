@@ -4,10 +4,13 @@
 import { binary, fullLike, unary, where } from '../../../ir/build.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import type { BinaryOp, UnaryOp } from '../../../ir/ops.ts';
+import { times } from '../../../autograd/cotangent.ts';
+import type { CustomRule } from '../../../autograd/custom.ts';
+import { withRule } from '../elementwise.ts';
 
 type Function1 = Exclude<UnaryOp, 'cast' | 'bitcast' | 'isNan' | 'not'>;
 /** What stands for a number beside another one. */
-export type RealLike = Real | number;
+type RealLike = Real | number;
 
 export class Real {
   readonly b: GraphBuilder;
@@ -155,4 +158,53 @@ export class Truth {
 export type RealFormula = (x: Real) => Real;
 
 /** A function whose derivative is given by a formula of the argument and the value. */
-export type DerivativeOf = (x: Real, value: Real) => Real;
+type DerivativeOf = (x: Real, value: Real) => Real;
+
+// Factorials, for coefficients of series.
+
+/** n! of a whole n. */
+export function factorial(n: number): number {
+  return n < 2 ? 1 : n * factorial(n - 1);
+}
+
+// Polynomials that stand for a function on an interval.
+
+/** A polynomial in the distance from `center`, highest power first, with the terms that a dtype needs. */
+export interface Fit {
+  readonly center: number;
+  readonly f32: readonly number[];
+  readonly f64: readonly number[];
+}
+
+/** The fit at u. */
+export function fitted(fit: Fit, u: Real): Real {
+  return fittedFrom(fit, fit.center === 0 ? u : u.sub(fit.center));
+}
+
+/** The fit at a distance from its centre. */
+export function fittedFrom(fit: Fit, distance: Real): Real {
+  return polynomial(distance.isDouble ? fit.f64 : fit.f32, distance);
+}
+
+/** The polynomial with these coefficients, highest power first, by Horner's rule. */
+export function polynomial(coefficients: readonly number[], x: Real): Real {
+  const [first = 0, ...rest] = coefficients;
+  return rest.reduce<Real>((sum, c) => sum.fma(x, c), x.like(first));
+}
+
+// Functions of one real number: a formula for the value, and one for the derivative, which is
+// itself made of such functions, so that there are derivatives of every order. Calls that make one
+// are marked pure: bundlers leave out those that nothing uses.
+
+/** The formula with this derivative in place of that of its parts. */
+export function differentiable(value: RealFormula, derivative: DerivativeOf): RealFormula {
+  const rule: CustomRule = (b, [x], out, g) => [
+    times(b, g, derivative(new Real(b, x!), new Real(b, out)).node),
+  ];
+  return (x) => new Real(x.b, withRule(x.b, value(x).node, [x.node], rule));
+}
+
+/** The formula over nodes. */
+export function ofNode(formula: RealFormula): (b: GraphBuilder, x: Node) => Node {
+  return (b, x) => formula(new Real(b, x)).node;
+}

@@ -4,8 +4,7 @@ import { times } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { TensorError } from '../../../errors.ts';
 import { withRule } from '../elementwise.ts';
-import { Real } from './real.ts';
-import { factorial } from './factorial.ts';
+import { Real, factorial } from './real.ts';
 
 /** Numerators and denominators of the Bernoulli numbers B₂ⱼ, for j from 1 on. */
 const numbers: readonly (readonly [number, number])[] = [

@@ -1,7 +1,7 @@
 // The complementary error function, in a file of its own: a page loads its fits with it.
 
 import { erfc as erfcOf } from '../../formula/special/erfc.ts';
-import { ofNode } from '../../formula/special/function.ts';
+import { ofNode } from '../../formula/special/real.ts';
 import { realFormula, type FloatUnary } from '../operand.ts';
 
 /**

@@ -25,8 +25,7 @@ import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, perAxis, show, type PerAxis } from '../operand.ts';
 import { sliceAxis } from '../../formula/layout.ts';
 import { selectRows } from '../shape/gather.ts';
-import { averageTo } from '../window/adaptive.ts';
-import { weightedAxis } from '../window/weighted.ts';
+import { averageTo, weightedAxis } from '../window/adaptive.ts';
 
 export interface InterpolateOptions {
   /**

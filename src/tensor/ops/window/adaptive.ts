@@ -2,9 +2,10 @@
 // over `size` elements reaches from ⌊i·size/count⌋ to ⌈(i+1)·size/count⌉; they overlap where sizes
 // do not divide.
 
-import type { DType } from '../../../ir/dtype.ts';
-import { showValue, TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
+import * as formula from '../../formula/elementwise.ts';
+import { type DType, integerRange, isFloat } from '../../../ir/dtype.ts';
+import { showValue, TensorError } from '../../../errors.ts';
 import {
   add,
   binary,
@@ -17,16 +18,15 @@ import {
   reduce,
   reshape,
   where,
+  reduceKeep,
 } from '../../../ir/build.ts';
-import { integerRange, isFloat } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
-import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, checkReal, show } from '../operand.ts';
-import { weightedAxis } from './weighted.ts';
+import { contract } from '../product/contract.ts';
 
 /** One size for all spatial axes, or one each; null keeps the axis as it is. */
 export type OutputSize = number | readonly (number | null)[];
@@ -299,4 +299,17 @@ export function adaptiveMaxPool3dWithIndices(
 ): [values: Tensor, indices: Tensor] {
   takesAdaptive('adaptiveMaxPool3dWithIndices', x, outputSize);
   return adaptiveMax('adaptiveMaxPool3dWithIndices', 3, x, outputSize);
+}
+
+// An axis of which each output element is a weighted mean: a product with a matrix of weights.
+
+/** Σ over `axis` of x by weights [count, size], each row of which counts as 1. @internal */
+export function weightedAxis(b: GraphBuilder, x: Node, axis: number, weights: Node): Node {
+  const total = reduceKeep(b, 'sum', weights, [1]);
+  const shares = cast(b, div(b, weights, broadcast(b, total, dims(weights))), x.dtype);
+  // The product has the output axis last.
+  const product = contract(b, x, shares, [], [[axis, 1]]);
+  const rank = dims(x).length;
+  const order = Array.from({ length: rank }, (_, i) => (i < axis ? i : i === axis ? rank - 1 : i - 1));
+  return permute(b, product, order);
 }

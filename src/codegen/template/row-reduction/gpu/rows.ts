@@ -56,11 +56,19 @@ import { onlineSoftmax, runningMoments } from './fused.ts';
 import { softmaxInstead } from '../softmax.ts';
 import { filledSubgroup, Join, joinNames } from '../../shared/join.ts';
 import { groupOf, KeptRows, keptNames } from './kept.ts';
-import { rowNeeded } from './needed.ts';
 import { pickedOf } from '../pick.ts';
 import { elementOf, type Item, type RowSweep } from '../plan.ts';
-import { blockedAbove, blockOf, stepsOf, totalWidth, unitsOf, widthOf, type RowBody } from '../tiling.ts';
-import { areNeededBelow } from '../../shared/needed.ts';
+import {
+  blockedAbove,
+  blockOf,
+  stepsOf,
+  totalWidth,
+  unitsOf,
+  widthOf,
+  type RowBody,
+  type RowTiling,
+} from '../tiling.ts';
+import { areNeededBelow, neededOf, pointNeeded } from '../../shared/needed.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
 /** A row an invocation, or several that share it. */
@@ -404,4 +412,26 @@ class RowEmitter {
     const values = writes.map((write) => lowering.value(write.value));
     writes.forEach((write, i) => storeAt(this.#b, lowering, name(write.node), write, values[i]!, lanes));
   }
+}
+
+// Whether rows are needed at all.
+
+/**
+ * Whether a row is needed, which has the number `unit`, or any of those that meet at barriers, of
+ * which it is the first. `perRow` lowers values of the row.
+ */
+function rowNeeded(
+  b: LoopBuilder,
+  frame: Frame,
+  { rows, parts, lanes }: RowTiling,
+  unit: Value,
+  perRow: () => Lowering,
+): Value {
+  const { body } = frame.kernel;
+  if (body.kind !== 'row-reduction') return constant(1, 'bool');
+  const needed = neededOf(b, frame, body.row);
+  const first = mulInts(unit, constant(lanes === 'row' ? 4 : 1));
+  const within = needed === undefined ? constant(1, 'bool') : less(first, needed);
+  const isAlone = lanes !== 'row' && (parts === 1 || rows === 1);
+  return isAlone ? both(within, pointNeeded(b, frame, body.row, perRow)) : within;
 }

@@ -1,7 +1,7 @@
 // Coefficients of the Airy function, derived by scripts/special/fits.py: highest power first, of the
 // distance from the centre.
 
-import type { Fit } from '../polynomial.ts';
+import type { Fit } from '../real.ts';
 
 /** Ai(x). */
 export const airyWave: Fit = {

@@ -1,7 +1,7 @@
 // Coefficients of the Bessel functions, derived by scripts/special/fits.py: highest power first, of the
 // distance from the centre.
 
-import type { Fit } from '../polynomial.ts';
+import type { Fit } from '../real.ts';
 
 /** J₀(x) at x², x ≤ 2. */
 export const j0Near: Fit = {

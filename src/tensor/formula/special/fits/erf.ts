@@ -1,7 +1,7 @@
 // Coefficients of the error function's relatives, derived by scripts/special/fits.py: highest power first, of the
 // distance from the centre.
 
-import type { Fit } from '../polynomial.ts';
+import type { Fit } from '../real.ts';
 
 /** erfcx(x)/q for q = 1/(x + 2), x ≥ 0. */
 export const scaledTail: Fit = {

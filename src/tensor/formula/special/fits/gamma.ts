@@ -1,7 +1,7 @@
 // Coefficients of the logarithm of the gamma function and its derivative, derived by scripts/special/fits.py: highest power first, of the
 // distance from the centre.
 
-import type { Fit } from '../polynomial.ts';
+import type { Fit } from '../real.ts';
 
 /** Where ψ is 0, in two parts. */
 export const digammaRoot = [1.4616321325302124, 1.2438149938918909e-8] as const;

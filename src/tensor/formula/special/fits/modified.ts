@@ -1,7 +1,7 @@
 // Coefficients of the modified Bessel functions, derived by scripts/special/fits.py: highest power first, of the
 // distance from the centre.
 
-import type { Fit } from '../polynomial.ts';
+import type { Fit } from '../real.ts';
 
 /** e⁻ˣ·I₀(x). */
 export const i0Near: Fit = {
