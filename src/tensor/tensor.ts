@@ -2,6 +2,8 @@
 // until its data is asked for. The methods of operations (`x.add(y)`) are installed by methods.ts;
 // here is what every tensor can do by itself.
 
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { showValue, TensorError } from '../errors.ts';
 import { flag, options } from '../ir/arguments.ts';
 import { type DType, isComplex } from '../ir/dtype.ts';
@@ -16,8 +18,6 @@ import { disposeHandle } from './handle/memory.ts';
 import { readBytes } from './evaluate/evaluate.ts';
 import { offerFormatter } from './show/browser.ts';
 import { showInConsoles, tensorInLine } from './show/tensor.ts';
-
-/// <reference lib="esnext.disposable" preserve="true" />
 
 /** What operations take where a tensor is expected: a number becomes a constant. */
 export type TensorLike<D extends DType = Unknown> = Tensor<D> | number | boolean;
