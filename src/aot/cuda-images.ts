@@ -112,7 +112,10 @@ export function cudaTargetFor(archs: readonly string[]): CudaTarget {
   const named = archs.map((name): ArchName => {
     const arch = archNamed(name);
     if (arch !== undefined && arch.capability >= 50) return arch;
-    throw new SinterError('E_VALUE', `'${name}' is no GPU: expected names as sm_80, sm_90a or compute_80`);
+    throw new SinterError(
+      'E_VALUE',
+      `'${name}' is not the name of a GPU: expected names such as sm_80, sm_90a or compute_80`,
+    );
   });
   const capability = Math.min(...named.map((arch) => arch.capability));
   const isAlone = named.every((arch) => arch.isAlone && arch.capability === capability);

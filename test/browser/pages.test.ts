@@ -20,16 +20,16 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 /** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
 const limits = {
   one: {
-    wasm: { bytes: 195_100, requests: 7 },
-    'webgpu:software': { bytes: 191_400, requests: 7 },
+    wasm: { bytes: 193_800, requests: 7 },
+    'webgpu:software': { bytes: 190_100, requests: 7 },
   },
   mlp: {
-    wasm: { bytes: 205_100, requests: 7 },
-    'webgpu:software': { bytes: 201_500, requests: 7 },
+    wasm: { bytes: 203_700, requests: 7 },
+    'webgpu:software': { bytes: 200_100, requests: 7 },
   },
   every: {
-    wasm: { bytes: 339_700, requests: 12 },
-    'webgpu:software': { bytes: 336_500, requests: 12 },
+    wasm: { bytes: 339_700, requests: 11 },
+    'webgpu:software': { bytes: 336_500, requests: 11 },
   },
 } as const satisfies Readonly<Record<PageName, Readonly<Record<string, Required<Bar>>>>>;
 

@@ -104,9 +104,9 @@ function spellMatrix(scribe: CudaScribe, stmt: MatrixStmt): void {
   }
 }
 
-// A thread's place among warps of 32, and reductions over a warp by shuffles. Both partners of a
-// shuffle in a whole warp combine the same two values, and in a part of a warp the first lane's
-// result is given to all, so all lanes end with the same bits.
+// A thread's position in its warp of 32, and reductions over a warp by shuffles. In a whole warp both
+// partners of a shuffle combine the same two values. In a part of a warp all lanes get the result of the
+// first. So all lanes end with the same bits.
 
 const operations = {
   sum: 'add',
