@@ -1,9 +1,8 @@
 // What `sinter` exports beside operations, listed one by one: tensors as such, derivatives, compiling, devices, errors.
 
 // Tensors
-export { Tensor, type BackwardOptions, type TensorLike } from './tensor/tensor.ts';
+export { Tensor, type BackwardOptions, type NestedArray, type TensorLike } from './tensor/tensor.ts';
 export { fromBuffer, type FromBufferOptions } from './tensor/from-buffer.ts';
-export type { NestedArray } from './tensor/tensor.ts';
 export { treeLeaves, treeMap, type Tree } from './tensor/tree.ts';
 export type { ComplexDType, DType, FloatDType, IntegerDType } from './ir/dtype.ts';
 export type { DataOf, Floated, ItemOf, Promoted, Summed } from './tensor/inferred.ts';
@@ -25,7 +24,6 @@ export {
 
 // Mixed precision
 export { autocast, withAutocast, type AutocastOptions, type AutocastType } from './tensor/autocast.ts';
-export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 
 // Compiling
 export { compile, type CompileFunctionOptions } from './tensor/compile/compile.ts';
@@ -70,6 +68,7 @@ export { detectAnomaly } from './tensor/anomaly/watch.ts';
 export { profile, type Profile, type ProfiledKernel } from './tensor/profiling/profile.ts';
 export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';
+export { matmulPrecision, setMatmulPrecision, type MatmulPrecision } from './tensor/precision.ts';
 export type { DeviceReport } from './runtime/registry.ts';
 export { setRetainedMemoryLimit } from './tensor/values.ts';
 export { manualSeed, restoreRngState, saveRngState, type RngState } from './tensor/generator.ts';
