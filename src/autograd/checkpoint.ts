@@ -1,9 +1,9 @@
 // Rematerialisation in derivatives (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016).
-// A function's results are customVjp nodes, whose arguments are what the function reads. On the way
-// back what it computed is computed again from the arguments, behind barriers, which keep the second
-// computation apart from the first and wait for the cotangent of the results. So between the two
-// only the arguments lie in memory, and values that a policy keeps. The rule reads all of this off
-// the graph of the values: it holds whatever transforms have made of that.
+// The results of a checkpointed function are customVjp nodes over the values that the function reads. The
+// backward pass computes the function again from these arguments. Barriers separate the second computation
+// from the first and let it begin only when the cotangent of the results is there. Between the two passes
+// memory holds only the arguments, and the values that a policy keeps. The rule reads all this off the
+// graph of the values, so it also works after other transforms.
 
 import { GraphBuilder, topological, type Node } from '../ir/graph.ts';
 import { isInexact } from '../ir/dtype.ts';

@@ -1,9 +1,9 @@
-// Derivatives given by the user. A `customVjp` node is its first input, `value`, on the way
-// forward; on the way back nothing flows into `value`, and the registered rule gives the cotangents
-// of the other inputs, the arguments. A function with several results has a node for each of them,
-// with all values behind the arguments, so that one call of the rule serves all. Nodes hold plain
-// data only, so they name the rule by number (ir/named/rule.ts), and hold it: a derivative goes with
-// the last node that names it and with the function it was made for.
+// Derivatives that users define. The value of a `customVjp` node is its first input, `value`. In the
+// backward pass nothing flows into `value`; the registered rule gives the cotangents of the other inputs,
+// the arguments. A function with several results has a node for each of them, which has all values behind
+// the arguments, so that one call of the rule serves all results. Nodes hold plain data only, so they name
+// the rule by a number (ir/named/rule.ts). The rule is collected with the last node that names it and the
+// function that it was made for.
 
 import { TensorError } from '../errors.ts';
 import { fullLike } from '../ir/build.ts';

@@ -1,7 +1,7 @@
-// Derivatives where values are complex, in PyTorch's convention: the cotangent of z = x + iy is
-// ∂L/∂x + i·∂L/∂y of a real L, so that −cotangent is the direction of steepest descent. A
-// holomorphic f then passes g·f′(z)* back. The rules of real numbers give g·f′(z), in products and
-// quotients; between conjugations they serve both. What is not holomorphic has its row here.
+// Derivatives of complex values, in PyTorch's convention: the cotangent of z = x + iy is ∂L/∂x + i·∂L/∂y
+// of a real L, so the direction of steepest descent is −cotangent. A holomorphic f passes g·f′(z)* back.
+// The rules for real numbers, products and quotients included, give g·f′(z). With a conjugation before and
+// after they serve complex numbers too. Ops that are not holomorphic have their own row here.
 
 import {
   binary,

@@ -1,5 +1,5 @@
-// Derivatives of matrix algorithms, from their packed results: triangular solves and products only,
-// so that each has a derivative again. (M. Giles, "An extended collection of matrix derivative
+// Derivatives of matrix algorithms, from their packed results. They use only triangular solves and
+// products, so each has a derivative again. (M. Giles, "An extended collection of matrix derivative
 // results", 2008; S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra
 // functions", 2010; I. Murray, "Differentiation of the Cholesky decomposition", 2016.)
 

@@ -1,8 +1,8 @@
-// The derivative of a loop: a loop that runs the other way. Its carries are the cotangents of the
-// carries, and of the invariants, which every iteration adds to; it reads what the forward loop kept of
-// each iteration. That is what the derivative needs and would be dear to compute again: carries, and
-// results of fusion roots; the rest is computed again from them. (Chen et al., Training Deep Nets with
-// Sublinear Memory Cost, 2016, is the same with carries alone, which `recompute` asks for.)
+// The derivative of a loop is a loop in the other direction. Its carries are the cotangents of the
+// forward carries, and those of the invariants, to which every iteration adds. It reads values that the
+// forward loop kept in each iteration: carries, and results of fusion roots, which are expensive to compute
+// again. It computes everything else again from them. (Chen et al., Training Deep Nets with Sublinear
+// Memory Cost, 2016, keep only the carries; `recompute` asks for that.)
 
 import { TensorError } from '../errors.ts';
 import { add, cast, constant, full, fullLike } from '../ir/build.ts';

@@ -1,5 +1,6 @@
-// Derivatives of reductions, scans and indexed access. Ties share a cotangent evenly in reductions; a running extremum gives it to the element that is the extremum so far. Products
-// never divide, so zeros are exact.
+// Derivatives of reductions, scans and indexed access. In a reduction, elements that share the extremum
+// share its cotangent evenly; in a running extremum the current one gets it. Products never divide, so the
+// derivatives at zeros are exact.
 
 import { TensorError } from '../errors.ts';
 import {

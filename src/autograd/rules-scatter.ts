@@ -1,6 +1,6 @@
-// Derivatives of scatters, and of what stands for them. Updates that are added each have the cotangent
-// of their place, of those that are set the last one has it, those that hold an extremum share it
-// evenly, and products never divide, so zeros are exact.
+// Derivatives of scatters and of what replaces them. An update that is added gets the cotangent of its
+// index. Of updates that are set, the last one gets it. Updates that hold an extremum share it evenly.
+// Products never divide, so the derivatives at zeros are exact.
 
 import {
   binary,

@@ -1,6 +1,6 @@
-// Sums over the iterations of a loop that are computed behind it. What an iteration adds to the cotangent of an
-// invariant is mostly a product (of a weight) or a sum (of a bias). Instead of adding to it in every
-// iteration, a loop gives the operands, and one product sums over all iterations at once.
+// Moves sums over the iterations of a loop behind the loop. What an iteration adds to the cotangent of an
+// invariant is mostly a product (of a weight) or a sum (of a bias). The loop stacks the operands instead of
+// adding in every iteration, and one product then sums over all iterations at once.
 
 import { reduce } from '../ir/build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';

@@ -1,4 +1,4 @@
-// Nodes that stand for any value of a type, while a rule is applied to it.
+// Nodes that stand for any value of a type while a rule is applied to it.
 
 import { GraphBuilder, type Node } from '../ir/graph.ts';
 import type { TensorType } from '../ir/infer.ts';

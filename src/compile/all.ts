@@ -1,5 +1,5 @@
-// Every chunk of the compiler, loaded. Node and the command line import it; a bundled page leaves it out (`browser` in
-// package.json) and loads the chunks that its programs need.
+// Loads every chunk of the compiler. Node and the command line import this file. A bundled page leaves it
+// out (`browser` in package.json) and loads only the chunks that its programs need.
 
 import { supplyAll, type Chunk } from './chunks.ts';
 import type { Slot } from '../slot.ts';

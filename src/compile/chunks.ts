@@ -1,6 +1,7 @@
-// The chunks that the compiler is downloaded in. Recording needs none of them. When a value is first read, or a function is first
-// compiled, a page loads the compiler, the emitter of its device's language, and what the operations of its graph need; all at the
-// same time, because the graph alone says what that is. In Node everything is there from the start (all.ts).
+// The chunks in which a page downloads the compiler. Recording needs none of them. When you first read a
+// value or compile a function, the page loads the compiler, the emitter of its device's language, and what
+// the operations of the graph need. It loads them at the same time, because the graph alone says which they
+// are. In Node all chunks are loaded from the start (all.ts).
 
 import { SinterError } from '../errors.ts';
 import { isComplex, isSmallInteger } from '../ir/dtype.ts';

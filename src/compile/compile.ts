@@ -1,5 +1,5 @@
-// The compiler's front door: Graph in, Program out. The one list of passes stands here, in order,
-// each with what it needs and what it guarantees.
+// The entry of the compiler: Graph in, Program out. This file has the one list of passes, in order, each
+// with what it needs and what it guarantees.
 
 import { assemble, storedBytes } from '../codegen/lower/assemble.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';

@@ -1,4 +1,5 @@
-// What the compiler asks for on request, whatever it compiles: the interpreter, and the verifiers of each level.
+// Parts of the compiler that are loaded on request, whatever it compiles: the interpreter, and the verifiers
+// of each level.
 
 import type { verifyLoop } from '../codegen/loop/verify.ts';
 import type { culpritOf, faultOf } from '../ir/interpret/culprit.ts';

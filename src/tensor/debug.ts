@@ -1,7 +1,7 @@
-// Checks of elements: facts that decide whether an operation means anything, such as whether labels
-// are classes. They are told after the next read of any tensor, naming the operation and the user's
-// line. Positions and labels are always checked (checks/range.ts), on the host where it has them.
-// What costs a reduction of floats is watched on the interpreter, and with `setDebug(true)`.
+// Checks of elements, for mistakes that can be seen only there, such as labels that are not classes. An
+// error is thrown by the next read of any tensor, and names the operation and the line that called it.
+// Indices and labels are always checked (checks/range.ts), on the host if it has them. Checks that cost a
+// reduction of floats run on the interpreter, and after `setDebug(true)`.
 
 import { SinterError, TensorError, userLocation, type ErrorCode } from '../errors.ts';
 import { flag, takes } from '../ir/arguments.ts';

@@ -1,6 +1,6 @@
-// Tensors over memory that is there already: a DeviceBuffer's. Kernels read it where it lies, where
-// it begins and ends as they need; else the device copies it once. The value is the memory's as it
-// is now: who writes to the memory through a DeviceBuffer leaves the tensor a copy.
+// Tensors over the memory of a DeviceBuffer. Kernels read the memory where it is, if it begins and ends as
+// they need; otherwise the device copies it once. The tensor keeps the value that the memory has now: before
+// the memory is written to through a DeviceBuffer, the tensor gets a copy.
 
 import { showValue, TensorError } from '../errors.ts';
 import { add, binary, broadcast, cast, mul, reshape, where } from '../ir/build.ts';

@@ -1,6 +1,5 @@
-// Tensor operations on host data, at once and without a device: the function is traced and its
-// graph interpreted. For the few numbers that shapes are made of, where waiting for a device would
-// be absurd.
+// Computes tensor operations on host data at once, without a device: the function is traced and its graph
+// is interpreted. This is for the few numbers that shapes are made of.
 
 import { interpret } from '../ir/interpret/interpret.ts';
 import { sizeOf } from '../ir/shape.ts';

@@ -1,7 +1,7 @@
-// Functions recorded as a whole. Other rooms ask here whether a function is being traced, trace one (its
-// graph over parameters and run-time scalars, what each parameter stands for, and what to do with each
-// output: hand it back in the result tree, or give it to a tensor that the function assigned), and learn
-// what its parameters are called. The recording of a traced function is `trace/`.
+// Functions that are recorded as a whole, for other folders. This file says whether a function is being
+// traced, and what its parameters are called. It traces a function: the result is its graph over parameters
+// and run-time scalars, what each parameter stands for, and where each output goes (into the result tree, or
+// to a tensor that the function assigned). The recording of a traced function is in `trace/`.
 
 import { counts } from './report/stats.ts';
 import { SinterError } from '../errors.ts';

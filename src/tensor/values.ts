@@ -1,6 +1,6 @@
-// The values of tensors, as other rooms ask for them: computed, read, brought to the device, told apart,
-// and changed in place. How values are kept is the tensor layer's own affair (`handle/`, `evaluate/`,
-// `storage/`, `trace/`). Tensors are made of host data, and operations recorded, by `record.ts`.
+// The values of tensors, for other folders: to compute, read, upload, compare and assign them. How the
+// tensor layer keeps values (`handle/`, `evaluate/`, `storage/`, `trace/`) is not visible outside it.
+// `record.ts` makes tensors of host data and records operations.
 
 import type { DType } from '../ir/dtype.ts';
 import type { Graph, Node } from '../ir/graph.ts';

@@ -1,5 +1,5 @@
-// The tangent of a loop: a loop that hands on tangents beside the carries, reads those of slices
-// beside the slices, and gives those of what it gives.
+// The tangent of a loop is a loop that also carries tangents: it reads the tangents of slices, and returns
+// those of its results.
 
 import { fullLike } from '../../ir/build.ts';
 import { inputsOf, iterate } from '../../ir/control/iterate.ts';

@@ -1,5 +1,5 @@
-// Nodes with a derivative of their own, for a batch. Their rule is for one example, so what it gives
-// is batched in turn, when a derivative is taken; the batched node names that as its rule.
+// Batches nodes that have a derivative of their own. Their rule is for one example. When a derivative is
+// taken, what the rule gives is batched too; the batched node names that as its rule.
 
 import { mul, reduce } from '../../ir/build.ts';
 import { isInexact } from '../../ir/dtype.ts';

@@ -1,6 +1,6 @@
-// A loop of a batch that ends for each example by itself: it turns as long as any example goes on,
-// and what is finished keeps its value. Batched, each example has a guard of its own; one more carry
-// says whether any is left, and guards the whole.
+// Batches a loop that ends for each example by itself. The loop continues as long as any example does, and
+// finished examples keep their values. In the batch each example has a guard of its own; one more carry
+// says whether any example is left, and guards the whole loop.
 
 import { broadcast, cast, fullLike, reduce, reshape, where } from '../../ir/build.ts';
 import { Parameters } from '../../ir/control/parameters.ts';

@@ -1,5 +1,5 @@
-// A loop on a whole batch: one loop whose iterations compute all examples. What iterations hand on is mapped
-// where any example's differs, which may take a few tries to find; the rest stays single.
+// Batches a loop: one loop whose iterations compute all examples. A carry is mapped if it differs between
+// examples, which may take a few tries to find out. The other carries stay single.
 
 import { TensorError } from '../../errors.ts';
 import { iterate } from '../../ir/control/iterate.ts';

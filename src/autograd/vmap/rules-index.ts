@@ -1,5 +1,5 @@
-// Reading and writing at indices, for a batch, and sorted searches. What all examples read from
-// stays one: their indices are laid behind one another along the axis.
+// Batches reads and writes at indices, and sorted searches. A value that all examples read from stays
+// single: their indices are laid one behind the other along the axis.
 
 import { broadcast, constant, reshape, where, bounded } from '../../ir/build.ts';
 import { dims, type Node } from '../../ir/graph.ts';

@@ -1,6 +1,6 @@
-// Random words from a key or a counter of each example's own. The primitive has one of each for a
-// whole tensor, so here Philox 4x32-10 (ir/interpret/random.ts) is written in arithmetic: the same
-// bits as the primitive gives for each example alone.
+// Random words from a key or a counter that each example has of its own. The primitive has one key and one
+// counter for a whole tensor, so this file writes Philox 4x32-10 (ir/interpret/random.ts) in arithmetic. It
+// gives the same bits as the primitive does for each example alone.
 
 import { add, binary, broadcast, constant, fullLike, mul, reshape, where } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';

@@ -1,6 +1,6 @@
-// detectAnomaly: every value that is computed is looked at; one with a NaN or an infinity rejects
-// where it, or anything made of it, is read, with the operation and the user's line that made the
-// first. Functions given to `compile` are called as they are meanwhile.
+// detectAnomaly: looks at every value that is computed. If one has a NaN or an infinity, reading it, or
+// anything computed from it, throws an error with the operation and the line that made the first such value.
+// Meanwhile, functions that were given to `compile` are called without being compiled.
 
 import { load } from '../../compile/chunks.ts';
 import { interpreter, type Interpreter } from '../../compile/slots.ts';

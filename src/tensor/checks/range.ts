@@ -1,6 +1,6 @@
-// A range that integers of an operation must lie in: labels in the classes, positions on an axis.
-// Where the elements can be seen they are looked at; where only the device has them, a reduction of
-// one number (`outmost`) tells the same.
+// The range that integers of an operation must lie in: labels among the classes, indices on an axis. If the
+// host has the elements, it looks at them. If only the device has them, a reduction to one number
+// (`outmost`) finds the one that is furthest outside.
 
 import { IndexError, userLocation } from '../../errors.ts';
 import { dtypeBytes, dtypeKind, isInteger, isWide, type DType, integerRange } from '../../ir/dtype.ts';

@@ -1,6 +1,6 @@
-// Loops over trees of tensors as loops of the graph: the body is called once, on tracers, and what
-// it recorded becomes a region. What it computes of nothing but the world outside is computed there,
-// once.
+// Records loops over trees of tensors as loops of the graph. The body is called once, on tracers, and what
+// it records becomes a region. Values of the body that depend only on values from outside are computed
+// outside, once.
 
 import { loopCotangents } from '../../autograd/rules-loop.ts';
 import { loopDerivative } from '../../autograd/slots.ts';

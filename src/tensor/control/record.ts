@@ -1,4 +1,4 @@
-// Loops as they are recorded: a function of the user's, called once on tracers, becomes a region.
+// Records the body of a loop: your function is called once, on tracers, and becomes a region.
 
 import { showValue, TensorError } from '../../errors.ts';
 import { add, binary, cast, full } from '../../ir/build.ts';

@@ -1,5 +1,5 @@
-// `checkpoint`: a function whose derivative computes again what the function computed, instead of
-// having it lie in memory from the way forward to the way back (autograd/checkpoint.ts has the rule).
+// `checkpoint`: a function whose derivative computes its values again, instead of keeping them in memory
+// from the forward to the backward pass. The rule is in autograd/checkpoint.ts.
 
 import * as arg from '../../ir/arguments.ts';
 import { checkpointDerivative, type Keeps } from '../../autograd/checkpoint.ts';

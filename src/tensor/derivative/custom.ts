@@ -1,4 +1,5 @@
-// Derivatives of the user's: `customVjp` backwards, `customJvp` forwards. Each gives the other.
+// Derivatives that users define: `customVjp` in reverse mode, `customJvp` in forward mode. Either gives the
+// other mode too.
 
 import { customInputs, Derivative, type Custom } from '../../autograd/custom.ts';
 import { transposeOf } from '../../autograd/jvp/transpose.ts';

@@ -1,4 +1,4 @@
-// Derivatives forwards: `jvp`, `linearize`, and `hvp`, which goes forwards over backwards.
+// Forward-mode derivatives: `jvp`, `linearize`, and `hvp`, which is forward mode over reverse mode.
 
 import { tangents } from '../../autograd/jvp/jvp.ts';
 import { TensorError } from '../../errors.ts';

@@ -1,8 +1,8 @@
-// Linear functions that outlive the call that made them: what `vjp` and `linearize` give. Where one is
-// called in the recording that made it, the rules run there. Within another, a compiled function or the
-// body of a loop, the function is recorded once at home over parameters for what it is linear in; what it
-// reads besides is captured there as any tensor is, and the rest is laid into the recording of the caller
-// (the "linear jaxpr" with its residuals, in JAX's words).
+// Linear functions that outlive the call that made them: what `vjp` and `linearize` return. Called in the
+// recording that made it, such a function applies its rules there. Called in another one (a compiled
+// function, the body of a loop), it is first recorded once, in the recording that made it, over parameters
+// for its linear arguments. Everything else that it reads is captured like any tensor, and the rest is copied
+// into the recording of the caller. JAX calls this the linear jaxpr with its residuals.
 
 import { TensorError } from '../../errors.ts';
 import { distinct, isDistinct } from '../../ir/build.ts';

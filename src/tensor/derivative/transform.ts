@@ -1,5 +1,5 @@
-// Functional derivatives backwards: `grad`, `valueAndGrad`, `vjp`, `gradients`, and `noGrad`.
-// Those forwards are in forward.ts.
+// Reverse-mode derivatives of functions: `grad`, `valueAndGrad`, `vjp`, `gradients`, and `noGrad`. Forward
+// mode is in forward.ts.
 
 import { cotangents } from '../../autograd/vjp.ts';
 import type { DType } from '../../ir/dtype.ts';

@@ -1,7 +1,7 @@
-// Evaluation, which turns pending values into Storages: an evaluation computes one pending value together
-// with every other result of the graph that it is connected to, so that no loop leaves a growing
-// graph behind. Results are the pending values that no other pending value consumes, those that
-// `assign` made, and intermediate ones that were found to be used again later.
+// Evaluation turns pending values into stored values. It computes one pending value together with all other
+// results of the graph that it is connected to, so that no loop leaves a growing graph behind. Results are
+// pending values that no other pending value uses, values that `assign` made, and intermediate values that
+// were found to be used again later.
 
 import { TensorError } from '../../errors.ts';
 import { topological, type Node } from '../../ir/graph.ts';

@@ -1,6 +1,6 @@
-// Running an executable on Storages: uploads the inputs to the device, allocates the outputs and
-// queues the run. An error is kept in the outputs and thrown where they are read. Donated memory
-// that another value shares is copied first.
+// Runs an executable on stored values: uploads the inputs, allocates the outputs and queues the run. An
+// error is kept in the outputs and thrown when they are read. If donated memory is shared with another
+// value, it is copied first.
 
 import { SinterError } from '../../errors.ts';
 import type { Device, DeviceAllocation } from '../../runtime/device.ts';

@@ -1,8 +1,8 @@
-// Pending values that evaluations have passed over: results of graphs that share nothing with what was
-// asked for. They may never be read, so they are held by weak references: those that the program
-// has dropped are garbage-collected with their graphs. A later evaluation does not walk over them,
-// unless it computes values connected with them: nodes know the group of values that they belong to
-// (union-find), and groups are joined when a graph that connects them is recorded.
+// Pending values that an evaluation has set aside, because they share nothing with the value that was read.
+// They may never be read, so they are held by weak references: what your program has dropped is collected
+// with its graph. A later evaluation visits them only if it computes values that are connected with them.
+// For that, nodes know their group of values (union-find), and recording a graph that connects two groups
+// joins them.
 
 import type { Node } from '../../ir/graph.ts';
 import type { Aside, Handle } from './handle.ts';

@@ -1,8 +1,8 @@
-// Numbers that a recording does not know. A JavaScript number that a recorded function was given as an argument
-// is a tensor of rank 0 and f32 inside, whose value is another at each call; where it meets integers,
-// doubles or half floats it is what the number itself would be there. What depends on which number it is (an integer
-// meets no fraction as an integer) is asked here, and a recording holds only for numbers of which the
-// answers are the same. And integers that an operation takes within a range only, which each call checks.
+// Numbers that a recording does not know. A JavaScript number that is an argument of a recorded function is
+// a tensor of rank 0 and f32 inside it, with another value at each call. Next to integers, doubles or half
+// floats it is what the number itself would be. Some recordings depend on which number it is (an integer
+// next to integers, or a fraction). They ask here, and hold only for numbers with the same answers. Also here:
+// integers that must lie in a range, which each call checks.
 
 import { type DType, integerRange, isInexact } from '../../ir/dtype.ts';
 

@@ -1,9 +1,8 @@
-// What a session has recorded and not computed yet, and how it records: which nodes a derivative is being
-// taken with respect to, and which layers are being called. A call of a method of a layer is a frame; the
-// outermost one is of the layer that the user called, and what it computes with is expected to be its
-// own (layer/held.ts). Frames are kept by the Proxy around each layer (layer/watch.ts). Last, how often something
-// changed that traces of compiled functions depend on and do not compare: hooks of layers, and dtypes of
-// tensors. A trace of an earlier count is made anew.
+// What a session has recorded and not computed yet, and how it records: which nodes a derivative is taken
+// with respect to, and which layers are being called. A call of a method of a layer is a frame, which the
+// Proxy around the layer keeps (layer/watch.ts). The outermost frame is of the layer that you called; the
+// tensors that it computes with are expected to be its own (layer/held.ts). This file also counts changes of
+// hooks and of the dtypes of tensors: a trace with an older count is made again.
 
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
 import { currentSession, type Session, SessionPart } from '../session.ts';

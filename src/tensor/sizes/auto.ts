@@ -1,5 +1,5 @@
-// Sizes that vary without having been declared: from the arguments of a few calls, which axes have
-// one size, and in which range it will be.
+// Sizes that vary without being declared. From the arguments of a few calls this file finds which axes have
+// the same size, and the range to expect.
 
 import { flag, takes } from '../../ir/arguments.ts';
 import type { Face } from '../trace/argument.ts';

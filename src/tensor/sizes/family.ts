@@ -1,6 +1,6 @@
-// A function with varying sizes as few programs: its recordings at several sizes as one structure
-// (ir/sizes/), and of that structure a program for each part of the ranges, compiled when a size in
-// it is first met.
+// Compiles a function with varying sizes to few programs. Recordings at several sizes become one structure
+// (ir/sizes/), and this has a program for each part of the ranges, compiled when a size in the part first
+// comes.
 
 import { SinterError } from '../../errors.ts';
 import { match } from '../../ir/sizes/recording.ts';

@@ -1,7 +1,8 @@
-// Pending values that a program for many sizes is called with, as few programs as the function itself has: `f(ones([n]))` costs
-// no program a size. What came at other sizes is laid over one another as recordings of a function are (ir/sizes/), but nobody can
-// record it anew at sizes of our choice: how far the numbers go that follow from a size is read off those that came, and decides
-// only how much room a program has. Whether a program is right for a size is what `match` and its capacities say.
+// Pending values among the arguments of a program for many sizes, so that `f(ones([n]))` does not cost a
+// program for each n. The graphs of values that came at different sizes are laid over one another, as the
+// recordings of a function are (ir/sizes/). They cannot be recorded again at sizes of our choice. So the
+// ranges of numbers that follow from a size are read off the graphs that came; they decide only how much room
+// a program has. `match` and the capacities decide whether a program is right for a size.
 
 import { SinterError } from '../../errors.ts';
 import { scalarType } from '../../ir/dtype.ts';

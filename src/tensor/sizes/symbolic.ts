@@ -1,7 +1,7 @@
-// The sizes of one compiled function: tries the function at a few sizes, finds what they have to do
-// with one another, and gives each call the program of its sizes. Every size that a call brings for
-// the first time is recorded by itself, and has to be what the structure says it is: a function that
-// does something else at some size gets a program of its own there.
+// The sizes of one compiled function. This file tries the function at a few sizes, finds how the sizes in its
+// graph depend on one another, and gives each call the program for its sizes. A size that is new is recorded
+// once and compared with that structure: if the function does something else at this size, it gets a program
+// of its own.
 
 import { SinterError, TensorError } from '../../errors.ts';
 import { generalise } from '../../ir/sizes/recording.ts';

@@ -1,5 +1,5 @@
-// At which sizes a function is tried: a few that have nothing in common with one another and with
-// fixed sizes, so that what is equal in all recordings is equal for a reason.
+// The sizes at which a function is tried. They have nothing in common with one another or with fixed sizes,
+// so if two numbers are equal in all recordings, they are equal for a reason.
 
 import type { Assignment, Dim } from './dim.ts';
 
