@@ -64,7 +64,7 @@ export { setChecks, setDebug } from './tensor/debug.ts';
 export { close, devices, setDevice, synchronize } from './tensor/device.ts';
 
 // Looking at what happens
-export { detectAnomaly } from './tensor/anomaly/watch.ts';
+export { detectAnomaly } from './tensor/anomaly.ts';
 export { profile, type Profile, type ProfiledKernel } from './tensor/profiling/profile.ts';
 export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';

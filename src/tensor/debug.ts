@@ -1,6 +1,6 @@
 // Checks of elements, for mistakes that can be seen only there, such as labels that are not classes. An
 // error is thrown by the next read of any tensor, and names the operation and the line that called it.
-// Indices and labels are always checked (checks/range.ts), on the host if it has them. Checks that cost a
+// Indices and labels are always checked (range-checks.ts), on the host if it has them. Checks that cost a
 // reduction of floats run on the interpreter, and after `setDebug(true)`.
 
 import { SinterError, TensorError, userLocation, type ErrorCode } from '../errors.ts';
@@ -10,7 +10,7 @@ import type { DType } from '../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../ir/graph.ts';
 import type { FixedShape } from '../ir/shape.ts';
 import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
-import { boundsOf, elementsOf, look, outmost, outside, outsiderAt, visible } from './checks/range.ts';
+import { boundsOf, elementsOf, look, outmost, outside, outsiderAt, visible } from './range-checks.ts';
 import type { IntegerRange } from './handle/number.ts';
 import { isReference } from './device.ts';
 import type { Checked, Handle, TraceScope } from './handle/handle.ts';

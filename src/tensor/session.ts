@@ -10,7 +10,7 @@
 //   the random generator     generator.ts           the device and its queue    device.ts
 //   compiled structures      evaluate/cache.ts      programs for many sizes     sizes/pending.ts
 //   values given up          handle/memory.ts       checks of elements          debug.ts
-//   the profile being taken  report/spans.ts        anomaly detection           anomaly/watch.ts
+//   the profile being taken  report/spans.ts        anomaly detection           anomaly.ts
 //   who hears of compilations                                                   report/compiles.ts
 //
 // Tensors may go from one session to another. What they wait for is computed where it is read.

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { IndexError, TensorError } from '../../src/errors.ts';
 import * as sn from '../../src/index.ts';
 import type { DType, Tensor } from '../../src/index.ts';
-import { boundsOf } from '../../src/tensor/checks/range.ts';
+import { boundsOf } from '../../src/tensor/range-checks.ts';
 import { nodeOf } from '../../src/tensor/record.ts';
 import { Embedding, Linear, Module } from '../../src/nn/index.ts';
 import { AdamW } from '../../src/optim/index.ts';

@@ -5,7 +5,7 @@ import { recorded } from '../../src/tensor/handle/recorded.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
 import { onNode } from '../../src/ir/origin/origin.ts';
-import { isFollowing } from '../../src/tensor/anomaly/watch.ts';
+import { isFollowing } from '../../src/tensor/anomaly.ts';
 import { autocastType } from '../../src/tensor/autocast.ts';
 import { matmulPrecision } from '../../src/tensor/precision.ts';
 import { watching } from '../../src/tensor/debug.ts';

@@ -10,7 +10,7 @@ import type { TuneOptions } from '../../tune/tune.ts';
 import { handlesOf } from '../trace/argument.ts';
 import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../evaluate/executable.ts';
-import { isFollowing } from '../anomaly/watch.ts';
+import { isFollowing } from '../anomaly.ts';
 import { expectSynchronous } from '../expect.ts';
 import { numberTensor } from '../record.ts';
 import { currentMapping, currentTrace } from '../handle/recording.ts';

@@ -7,7 +7,7 @@ import { TensorError } from '../../errors.ts';
 import { topological, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
 import { bindGroup, Group, groupOf, oldestAside } from '../handle/aside.ts';
-import { isWatched, watch } from '../anomaly/watch.ts';
+import { isWatched, watch } from '../anomaly.ts';
 import { entryFor, sharedFor } from './cache.ts';
 import { execute } from './execute.ts';
 import { showHandle, type Handle } from '../handle/handle.ts';

@@ -52,7 +52,7 @@ export interface Found {
   readonly tell: (outside: Handle) => void;
 }
 
-/** Integers of a traced function that must lie in a range, and how far the outmost one lies (checks/range.ts). */
+/** Integers of a traced function that must lie in a range, and how far the outmost one lies (range-checks.ts). */
 export interface Checked {
   readonly range: IntegerRange;
   /** The dtype of the integers. */

@@ -2,14 +2,14 @@
 // host has the elements, it looks at them. If only the device has them, a reduction to one number
 // (`outmost`) finds the one that is furthest outside.
 
-import { IndexError, userLocation } from '../../errors.ts';
-import { dtypeBytes, dtypeKind, isInteger, isWide, type DType, integerRange } from '../../ir/dtype.ts';
-import { binary, broadcast, cast, constant, reduce, where } from '../../ir/build.ts';
-import type { GraphBuilder, Node, NodeOf } from '../../ir/graph.ts';
-import { viewOf } from '../../ir/value.ts';
-import { storageOf } from '../handle/leaf.ts';
-import type { StoredValue } from '../storage/storage.ts';
-import type { IntegerRange } from '../handle/number.ts';
+import { IndexError, userLocation } from '../errors.ts';
+import { dtypeBytes, dtypeKind, isInteger, isWide, type DType, integerRange } from '../ir/dtype.ts';
+import { binary, broadcast, cast, constant, reduce, where } from '../ir/build.ts';
+import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
+import { viewOf } from '../ir/value.ts';
+import { storageOf } from './handle/leaf.ts';
+import type { StoredValue } from './storage/storage.ts';
+import type { IntegerRange } from './handle/number.ts';
 
 /**
  * The error of an integer that is outside. `place`: where the operation was recorded; `example`:

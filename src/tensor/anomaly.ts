@@ -2,21 +2,21 @@
 // anything computed from it, throws an error with the operation and the line that made the first such value.
 // Meanwhile, functions that were given to `compile` are called without being compiled.
 
-import { load } from '../../compile/chunks.ts';
-import { interpreter, type Interpreter } from '../../compile/slots.ts';
-import { showValue, TensorError, SinterError } from '../../errors.ts';
-import { isCallable } from '../../ir/arguments.ts';
-import { type Node, dims } from '../../ir/graph.ts';
-import { currentSession, SessionPart, type Session } from '../session.ts';
-import { type CallSite, callOf } from '../../ir/call-site.ts';
-import { isInexact } from '../../ir/dtype.ts';
-import type { Fault } from '../../ir/interpret/culprit.ts';
-import { stridesOf, type FixedShape } from '../../ir/shape.ts';
-import { unpackBytes, type HostArray } from '../../ir/value.ts';
-import { showHandle } from '../handle/handle.ts';
-import { showElement } from '../show/number.ts';
-import type { StoredValue } from '../storage/storage.ts';
-import { onNode, type Cause } from '../../ir/origin/origin.ts';
+import { load } from '../compile/chunks.ts';
+import { interpreter, type Interpreter } from '../compile/slots.ts';
+import { showValue, TensorError, SinterError } from '../errors.ts';
+import { isCallable } from '../ir/arguments.ts';
+import { type Node, dims } from '../ir/graph.ts';
+import { currentSession, SessionPart, type Session } from './session.ts';
+import { type CallSite, callOf } from '../ir/call-site.ts';
+import { isInexact } from '../ir/dtype.ts';
+import type { Fault } from '../ir/interpret/culprit.ts';
+import { stridesOf, type FixedShape } from '../ir/shape.ts';
+import { unpackBytes, type HostArray } from '../ir/value.ts';
+import { showHandle } from './handle/handle.ts';
+import { showElement } from './show/number.ts';
+import type { StoredValue } from './storage/storage.ts';
+import { onNode, type Cause } from '../ir/origin/origin.ts';
 
 /**
  * Looks for the first NaN or infinity: `detectAnomaly(true)` from here on, `detectAnomaly(false)`
