@@ -1,5 +1,7 @@
-// A slot: code that one room calls and that a chunk of the compiler fills in (compile/chunks.ts). A kernel template for sorts, say,
-// is downloaded by the pages that sort. In Node everything is filled in from the start.
+// A slot holds code that one folder calls and that another one fills in, so that a page downloads the code only if it needs it. Most
+// slots are filled by a chunk of the compiler (compile/chunks.ts): a kernel template for sorts, say, is downloaded by the pages that
+// sort. In Node all chunks are loaded from the start. The derivative of loops is filled in by the code that records a loop
+// (autograd/slots.ts), in Node too.
 
 import { CompilerBug } from './errors.ts';
 
@@ -12,7 +14,10 @@ export class Slot<T> {
     this.name = name;
   }
 
-  /** What fills the slot. Throws a CompilerBug while nothing does: then `chunksOf` has overlooked a chunk. */
+  /**
+   * What fills the slot. Throws a CompilerBug while nothing does: then what has to fill it was
+   * overlooked, by `chunksOf` for a chunk.
+   */
   get value(): T {
     if (this.#value === undefined) throw new CompilerBug('chunks', `${this.name} is used and is not loaded`);
     return this.#value;

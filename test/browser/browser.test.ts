@@ -69,6 +69,20 @@ describe('a bundle for the browser', () => {
     console.log(`two matrices multiplied in a page: ${kilobytes(small.gzip)} gzipped`);
   });
 
+  test('has the derivative of loops only where a loop is recorded', async () => {
+    const derivatives = async (name: string, text: string): Promise<string[]> =>
+      (await bundleText(name, text)).modules
+        .map((module) => path.basename(module))
+        .filter((module) => module === 'vjp.js' || module === 'rules-loop.js');
+    const square = 'const x = sn.ones([2]).requiresGrad_(); x.mul(x).sum().backward();';
+    const loop =
+      'const y = sn.ones([2]).requiresGrad_(); sn.foriLoop(0, 3, (_, c) => c.mul(y), y).sum().backward();';
+    const program = (...lines: readonly string[]): string =>
+      ["import * as sn from 'sinter';", ...lines].join('\n');
+    expect(await derivatives('square', program(square))).toEqual(['vjp.js']);
+    expect((await derivatives('loop', program(loop))).toSorted()).toEqual(['rules-loop.js', 'vjp.js']);
+  });
+
   test('shows a Node module, or an absent peer, where there is one', async () => {
     const files = await bundleText('files', "import * as fs from 'node:fs';\nconsole.log(fs);");
     expect(foreign(files)).toEqual(['__vite-browser-external:node:fs']);
