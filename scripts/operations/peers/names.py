@@ -6,6 +6,7 @@ SAMPLES  a folder of PyTorch 1.13's operator samples, one safetensors file an op
 JAX      a checkout of github.com/jax-ml/jax (the lists were made at cec06d116c05f0d52adfceee3d3b730fdbcb0ce5)
 """
 
+import ast
 import json
 import pathlib
 import re
@@ -78,10 +79,13 @@ modules = {
 def jax(folder: pathlib.Path) -> set[str]:
     found = {"jax.Array.at"}
     for path, module in modules.items():
-        for name in re.findall(r"\w+ as (\w+)", (folder / path).read_text()):
-            # Types, primitives and modules are not operations.
-            if not re.match(r"_|.*_p$|[A-Z]", name):
-                found.add(f"{module}.{name}")
+        for statement in ast.walk(ast.parse((folder / path).read_text())):
+            if not isinstance(statement, ast.ImportFrom):
+                continue
+            for name in (alias.asname for alias in statement.names if alias.asname is not None):
+                # Types, primitives and modules are not operations.
+                if not re.match(r"_|.*_p$|[A-Z]", name):
+                    found.add(f"{module}.{name}")
     return found
 
 
