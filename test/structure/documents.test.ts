@@ -80,7 +80,12 @@ describe('docs/', () => {
     const named = [...readText('docs/cli.md').matchAll(/^\| `sinter ([a-z]+)`/gm)].map(([, name]) => name!);
     const there = [...(await run('--help')).matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!);
     expect(named).toEqual(there);
-    for (const name of named) expect(await run(name, '--help')).toContain(`usage: sinter ${name}`);
+    for (const name of named) {
+      const help = await run(name, '--help');
+      expect(help).toContain(`usage: sinter ${name}`);
+      // What a careless edit leaves: `means means of images`.
+      expect(help, name).not.toMatch(/\b([a-z]+(?: [a-z]+)?) \1(?![\w.])/);
+    }
   });
 
   test('names every module and optional package', () => {

@@ -85,11 +85,11 @@ export const runCommand: Command = {
       about: 'fill inputs that are not given with numbers from 0 to 1',
     },
     dim: { type: 'string', multiple: true, value: 'NAME=SIZE', about: 'a size that the model leaves open' },
-    mean: { type: 'string', value: 'LIST', about: 'means means of images, by channel: 0.485,0.456,0.406' },
+    mean: { type: 'string', value: 'LIST', about: 'means of images, by channel: 0.485,0.456,0.406' },
     std: {
       type: 'string',
       value: 'LIST',
-      about: 'standard deviations standard deviations of images, by channel: 0.229,0.224,0.225',
+      about: 'standard deviations of images, by channel: 0.229,0.224,0.225',
     },
     export: { type: 'string', value: 'NAME', about: 'which function of a module, or entry of a bundle' },
     device: { type: 'string', value: 'NAME', about: 'where to run: see `sinter devices`' },
