@@ -3,7 +3,7 @@
 // derivative (autograd/rules-elementwise.ts), and what languages write in a way of their own
 // (codegen/emit/<language>/spelling.ts, onnx/export/elementwise.ts); its name is the row's key.
 
-import { attrNames, type AttrsOf } from './attrs.ts';
+import { attrNames, type AttrsOf, type Monoid } from './attrs.ts';
 
 export { monoids, type Monoid, type ScatterMode } from './attrs.ts';
 
@@ -193,6 +193,16 @@ export type UnaryOp = keyof UnaryRows;
 export type BinaryOp = keyof BinaryRows;
 export type TernaryOp = keyof TernaryRows;
 export type ElementwiseOp = UnaryOp | BinaryOp | TernaryOp;
+
+/** The op that combines two values of a monoid. */
+export const combining: Readonly<Record<Monoid, 'add' | 'mul' | 'min' | 'max' | 'and' | 'or'>> = {
+  sum: 'add',
+  prod: 'mul',
+  min: 'min',
+  max: 'max',
+  and: 'and',
+  or: 'or',
+};
 /** Languages that rows say how to write ops in. */
 export type Language = 'wgsl' | 'cuda' | 'wasm' | 'onnx';
 /** The elementwise ops of which a language's column says `How`: `own` ones need a row in its own table. */

@@ -7,7 +7,7 @@ import { CompilerBug } from '../../errors.ts';
 import { dtypeBytes, isFloat, isWide, type DType } from '../dtype.ts';
 import { erf } from './erf.ts';
 import { identityOf } from './identity.ts';
-import { givesBool, type ElementwiseOp, type Monoid } from '../ops.ts';
+import { combining, givesBool, type ElementwiseOp, type Monoid } from '../ops.ts';
 import { highProduct } from './random.ts';
 import {
   emptyData,
@@ -171,21 +171,12 @@ export interface ScalarMonoid {
   readonly combine: (a: Scalar, b: Scalar) => Scalar;
 }
 
-const combiningOp = {
-  sum: 'add',
-  prod: 'mul',
-  min: 'min',
-  max: 'max',
-  and: 'and',
-  or: 'or',
-} as const satisfies Record<Monoid, ElementwiseOp>;
-
 /**
  * The monoid's identity and combination in `dtype`, each result rounded or wrapped; NaN wins in min
  * and max.
  */
 export function combineMonoid(monoid: Monoid, dtype: DType): ScalarMonoid {
-  return { identity: identityOf(monoid, dtype), combine: compileScalar(combiningOp[monoid], dtype, dtype) };
+  return { identity: identityOf(monoid, dtype), combine: compileScalar(combining[monoid], dtype, dtype) };
 }
 
 /**

@@ -6,7 +6,7 @@
 
 import { broadcast, reduce, reshape } from '../../ir/build.ts';
 import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
-import type { Monoid } from '../../ir/ops.ts';
+import { combining, type Monoid } from '../../ir/ops.ts';
 import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { convAsDot } from './conv-as-dot.ts';
@@ -120,7 +120,7 @@ function splitScan(node: NodeOf<'scan'>, input: Node, b: GraphBuilder, target: T
   const inner = b.add('scan', [blocks], { monoid, axis: axis + 1, reverse, exclusive }) as Node;
   const one = dims(before).toSpliced(axis + 1, 0, 1);
   const offset = broadcast(b, reshape(b, before, one), split);
-  const joined = b.add(combiner(monoid), [inner, offset], {}) as Node;
+  const joined = b.add(combining[monoid], [inner, offset], {}) as Node;
   const whole = reshape(b, joined, shape.with(axis, chunks * chunk));
   if (extra === 0) return whole;
   const start = shape.map(() => 0).with(axis, reverse ? extra : 0);
@@ -138,9 +138,4 @@ function padStart(b: GraphBuilder, x: Node, axis: number, count: number, monoid:
   const end = padEnd(b, x, axis, count, monoid);
   const pad = end as NodeOf<'pad'>;
   return b.add('pad', [x], { ...pad.attrs, low: pad.attrs.high, high: pad.attrs.low }) as Node;
-}
-
-function combiner(monoid: Monoid): 'add' | 'mul' | 'min' | 'max' | 'and' | 'or' {
-  const ops = { sum: 'add', prod: 'mul', min: 'min', max: 'max', and: 'and', or: 'or' } as const;
-  return ops[monoid];
 }

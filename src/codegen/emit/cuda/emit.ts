@@ -6,7 +6,7 @@
 
 import type { ProgramTileMap } from '../../../runtime/program.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
-import type { Loop, Value, MatrixStmt, LoopOp, Stmt } from '../../loop/loop.ts';
+import type { Loop, Value, MatrixStmt, Stmt } from '../../loop/loop.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { call, choice, component, infix, primary, type Term } from '../shared/term.ts';
@@ -15,7 +15,7 @@ import { literal, spell, type CudaSite } from './spelling.ts';
 import { CudaPrelude } from './prelude.ts';
 import { layShared, type SharedPlan } from './shared.ts';
 import { spellWarpgroup, tileMapsOf } from './warpgroup.ts';
-import { functionNames, type Monoid } from '../../../ir/ops.ts';
+import { combining, functionNames } from '../../../ir/ops.ts';
 import { definitions } from './prelude-functions.ts';
 
 // The words that a Loop's names must not be in CUDA C: keywords of C++, words of CUDA, and what
@@ -108,15 +108,6 @@ function spellMatrix(scribe: CudaScribe, stmt: MatrixStmt): void {
 // partners of a shuffle combine the same two values. In a part of a warp all lanes get the result of the
 // first. So all lanes end with the same bits.
 
-const operations = {
-  sum: 'add',
-  prod: 'mul',
-  min: 'min',
-  max: 'max',
-  and: 'and',
-  or: 'or',
-} as const satisfies Record<Monoid, LoopOp>;
-
 /** The thread's number in its block, an unsigned. */
 function flatThread({ workgroup: [x, y, z] }: Loop): Term {
   const at = (axis: 'x' | 'y' | 'z'): Term => primary(`threadIdx.${axis}`);
@@ -135,7 +126,7 @@ function spellWarp(
 ): Term {
   const [x, y, z] = loop.workgroup;
   const threads = x * y * z;
-  const combined = spell(operations[monoid], {
+  const combined = spell(combining[monoid], {
     type,
     width: 1,
     args: [primary('x'), primary('other')],

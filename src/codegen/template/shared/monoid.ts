@@ -1,18 +1,9 @@
 // Accumulators of reductions and scans: identities, combination, and the value-and-position pair of
 // arg-reductions.
 
-import type { Monoid } from '../../../ir/ops.ts';
+import { combining, type Monoid } from '../../../ir/ops.ts';
 import { arithmetic, both, constant, operation, type LoopBuilder } from '../../loop/builder.ts';
-import type { LoopOp, RegisterType, Value, Width } from '../../loop/loop.ts';
-
-const combining: Readonly<Record<Monoid, LoopOp>> = {
-  sum: 'add',
-  prod: 'mul',
-  min: 'min',
-  max: 'max',
-  and: 'and',
-  or: 'or',
-};
+import type { RegisterType, Value, Width } from '../../loop/loop.ts';
 
 const extremes: Readonly<Record<RegisterType, readonly [number | bigint, number | bigint]>> = {
   f32: [-Infinity, Infinity],

@@ -6,21 +6,12 @@ import { substitute, substituteGuard, type IndexExpr } from '../../../../ir/inde
 import { constantIndex, atomsOf } from '../../../../ir/index-algebra/expr.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
 import { dims, type Node } from '../../../../ir/graph.ts';
-import type { ElementwiseOp, Monoid } from '../../../../ir/ops.ts';
+import { combining } from '../../../../ir/ops.ts';
 import { ExprPool, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Kernel, RowStage } from '../../../../schedule/kernel.ts';
 
 /** Terms that are written out. */
 const mostTerms = 32;
-
-const combining: Readonly<Record<Monoid, ElementwiseOp>> = {
-  sum: 'add',
-  prod: 'mul',
-  min: 'min',
-  max: 'max',
-  and: 'and',
-  or: 'or',
-};
 
 /**
  * The kernel as a map over its rows; undefined where rows are long, or are written element by
