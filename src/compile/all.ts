@@ -5,6 +5,7 @@ import { supplyAll, type Chunk } from './chunks.ts';
 import type { Slot } from '../slot.ts';
 import * as compiler from './chunks/compiler.ts';
 import { slots as attention } from './chunks/attention.ts';
+import { slots as c } from './chunks/c.ts';
 import { slots as convolutions } from './chunks/convolutions.ts';
 import { slots as cuda } from './chunks/cuda.ts';
 import { slots as interpreter } from './chunks/interpreter.ts';
@@ -20,6 +21,7 @@ import { slots as wgsl } from './chunks/wgsl.ts';
 /** The slots that each chunk fills. */
 export const slotsBy: Readonly<Record<Exclude<Chunk, 'compiler'>, readonly Slot<unknown>[]>> = {
   attention,
+  c,
   convolutions,
   cuda,
   interpreter,

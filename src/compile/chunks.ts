@@ -38,6 +38,7 @@ const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
   wgsl: () => import('./chunks/wgsl.ts'),
   cuda: () => import('./chunks/cuda.ts'),
   wasm: () => import('./chunks/wasm.ts'),
+  c: () => import('./chunks/c.ts'),
   interpreter: () => import('./chunks/interpreter.ts'),
   verifiers: () => import('./chunks/verifiers.ts'),
   'wasm-functions': () => import('./chunks/wasm-functions.ts'),

@@ -18,7 +18,7 @@ export type ElementType =
   | 'f32'
   | 'f64';
 
-export type TargetId = 'wgsl' | 'cuda' | 'wasm' | 'interpreter';
+export type TargetId = 'wgsl' | 'cuda' | 'wasm' | 'c' | 'interpreter';
 
 export type BufferRole = 'input' | 'output' | 'scratch' | 'constant';
 

@@ -104,6 +104,9 @@ export const wasmTarget: Target = {
   arithmetic: 30_000,
 };
 
+/** C on the processor of this machine, which shares the memory of WebAssembly and its schedules. */
+export const cTarget: Target = { ...wasmTarget, id: 'c', name: 'native' };
+
 /** The reference interpreter runs graphs; what is said of it is scheduled as for a GPU. */
 export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter', dtypes };
 
@@ -137,10 +140,15 @@ function wasmOf({ features, limits, threads }: DeviceFacts): Target {
   };
 }
 
+function cOf({ limits, threads }: DeviceFacts): Target {
+  return { ...cTarget, limits: { ...limits }, ...(threads !== undefined && { threads }) };
+}
+
 const targets = {
   wgsl: wgslOf,
   cuda: cudaOf,
   wasm: wasmOf,
+  c: cOf,
   interpreter: () => interpreterTarget,
 } as const satisfies Record<TargetId, (facts: DeviceFacts) => Target>;
 
@@ -169,6 +177,7 @@ export function targetOfName(name: string): Target | undefined {
   if (kind === 'webgpu') return rest === 'software' ? softwareTarget : gpuTarget;
   if (kind === 'cuda') return cudaTarget;
   if (kind === 'wasm') return wasmTarget;
+  if (kind === 'native') return cTarget;
   return kind === 'interpreter' ? interpreterTarget : undefined;
 }
 

@@ -13,7 +13,7 @@ test.each(Object.keys(goldenPrograms))('source of %s', async (name) => {
   const { kernels } = compileGraph(sketch.graph(make(sketch)), target, { check: true });
   const text = kernels.map((kernel) => kernel.source).join('\n');
   expect(kernels.length).toBe(1);
-  const suffix = { cuda: 'cu', wasm: 'wat', wgsl: 'wgsl', interpreter: 'txt' }[target.id];
+  const suffix = { cuda: 'cu', wasm: 'wat', c: 'c', wgsl: 'wgsl', interpreter: 'txt' }[target.id];
   const file = `${name.replace(/-(?:cuda|wasm)$/, '')}.${suffix}`;
   await expect(text).toMatchFileSnapshot(`../golden/${target.id}/${file}`);
 });

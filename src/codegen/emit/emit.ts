@@ -3,6 +3,7 @@
 import { CompilerBug } from '../../errors.ts';
 import { Slot } from '../../slot.ts';
 import type { ProgramTileMap, TargetId } from '../../runtime/program.ts';
+import type { emitC } from './c/emit.ts';
 import type { emitCuda } from './cuda/emit.ts';
 import type { Loop } from '../loop/loop.ts';
 import type { emitWasm } from './wasm/emit.ts';
@@ -37,12 +38,14 @@ export type Languages = {
   readonly wgsl: Slot<typeof emitWgsl>;
   readonly cuda: Slot<typeof emitCuda>;
   readonly wasm: Slot<typeof emitWasm>;
+  readonly c: Slot<typeof emitC>;
 };
 
 export const languages: Languages = {
   wgsl: new Slot('the emitter of WGSL'),
   cuda: new Slot('the emitter of CUDA C'),
   wasm: new Slot('the emitter of WebAssembly'),
+  c: new Slot('the emitter of C'),
 };
 
 const emitters: Readonly<Record<TargetId, EmitLoop>> = {
@@ -52,6 +55,7 @@ const emitters: Readonly<Record<TargetId, EmitLoop>> = {
     const { bytes, ...needs } = languages.wasm.value(loop, options);
     return { source: base64(bytes), ...needs };
   },
+  c: (loop) => languages.c.value(loop),
   interpreter: (loop) => {
     throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);
   },
