@@ -26,6 +26,13 @@ export interface LoadedProgram {
     outputs: readonly DeviceAllocation[],
     scalars: readonly number[],
   ): void;
+  /**
+   * Prepares the program of `DeviceFacts.target` that computes the same, with the same inputs, outputs,
+   * scalars and donations. Returns at once, and calls `make` later; runs use the program from when it
+   * is ready. If it cannot be made or prepared, runs stay as they are, and the device warns once. It is
+   * there where `DeviceFacts.first` is.
+   */
+  replace?(make: () => Program): void;
   /** Frees scratch and pipelines. */
   destroy(): void;
 }
@@ -55,6 +62,11 @@ export interface DeviceFacts {
   readonly name: string;
   /** Whose programs it runs. */
   readonly target: TargetId;
+  /**
+   * Whose programs it runs at first, where those of `target` take long to prepare: programs are loaded
+   * in this form, and replaced when they have run a few times.
+   */
+  readonly first?: TargetId;
   readonly description: string;
   readonly software: boolean;
   readonly features: readonly string[];

@@ -2,12 +2,12 @@
 // runs there.
 
 import { areLoaded, chunksOf, isWhole, load, loadedCompiler, type Chunk } from '../../compile/chunks.ts';
-import type { CompileOptions, PinnedTilings } from '../../compile/compile.ts';
+import type { CompiledGraph, CompileOptions, PinnedTilings } from '../../compile/compile.ts';
 import { SinterError } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
-import type { Program } from '../../runtime/program.ts';
+import type { Program, TargetId } from '../../runtime/program.ts';
 import { targetOf, withPrecision } from '../../schedule/target.ts';
 import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
 import { noteCompile, type About } from '../report/compiles.ts';
@@ -35,6 +35,9 @@ export interface Ready {
   readonly dispatches: number;
   readonly moved: number;
 }
+
+/** Runs of a program before the device gets it in the form that takes long to prepare (`DeviceFacts.first`). */
+const runsBeforeReplacing = 3;
 
 /** How many programs have been compiled in this process. */
 export function compileCount(): number {
@@ -74,6 +77,8 @@ export class Executable {
   readonly #about: About;
   readonly #found = new Map<Device, PinnedTilings>();
   readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
+  /** Runs of programs that are to be replaced. */
+  readonly #runs = new Map<Ready, number>();
   /** Errors of the compiler or a device: they are the same at each run, and thrown again. */
   readonly #refusals = new Map<Device, unknown>();
   #halves: readonly Part[] | undefined = undefined;
@@ -108,7 +113,9 @@ export class Executable {
   #chunksOn({ facts }: Device): Iterable<Chunk> {
     const target = targetOf(facts);
     if (target.id === 'interpreter') return ['compiler', 'interpreter'];
-    return chunksOf(this.graph, target, this.#asked()).add(target.id);
+    return chunksOf(this.graph, target, this.#asked())
+      .add(target.id)
+      .add(facts.first ?? target.id);
   }
 
   #asked(): { readonly check: boolean; readonly memory: boolean } {
@@ -123,7 +130,10 @@ export class Executable {
   on(device: Device): Ready {
     const precision = matmulPrecision();
     const known = this.#ready.get(device)?.get(precision);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (this.#runs.size > 0) this.#countRun(known, device, precision);
+      return known;
+    }
     if (this.#refusals.has(device)) throw this.#refusals.get(device);
     try {
       return this.#compile(device, precision);
@@ -138,9 +148,29 @@ export class Executable {
     for (const [other] of this.#ready) if (other.lost) this.#ready.delete(other);
     const start = performance.now();
     for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
-    const schedules = this.#found.get(device);
+    const { facts } = device;
+    const { program, host, casts } = this.#compileFor(facts.first ?? facts.target, device, precision);
+    const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
+    const loaded = device.load(program, host);
+    const ready = { loaded, donated, casts, places: placesOf(program), ...workOf(program) };
+    const timed = { kernels: program.kernels.length, start, milliseconds: performance.now() - start };
+    noteCompile({ device: facts.name, ...timed }, () => this.#reason(device, precision));
+    const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
+    this.#ready.set(device, known.set(precision, ready));
+    if (facts.first !== undefined) this.#runs.set(ready, 1);
+    return ready;
+  }
+
+  #compileFor(
+    id: TargetId,
+    device: Device,
+    precision: MatmulPrecision,
+  ): Pick<CompiledGraph, 'program' | 'host'> & Pick<Ready, 'casts'> {
+    const { facts } = device;
+    // Schedules that were found are of the device's own target.
+    const schedules = id === facts.target ? this.#found.get(device) : undefined;
     const options = schedules === undefined ? this.options : { ...this.options, schedules };
-    const target = withPrecision(targetOf(device.facts), precision);
+    const target = withPrecision(targetOf({ ...facts, target: id }), precision);
     const { castDoubleInputs, compileGraph } = loadedCompiler();
     const cast = castDoubleInputs(this.graph, target);
     const { program, host } = compileGraph(cast?.graph ?? this.graph, target, {
@@ -150,14 +180,19 @@ export class Executable {
     const casts = this.graph.parameters.flatMap((_, i) =>
       options.scalars?.has(i) === true ? [] : [cast?.casts.get(i)],
     );
-    const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
-    const loaded = device.load(program, host);
-    const ready = { loaded, donated, casts, places: placesOf(program), ...workOf(program) };
-    const timed = { kernels: program.kernels.length, start, milliseconds: performance.now() - start };
-    noteCompile({ device: device.facts.name, ...timed }, () => this.#reason(device, precision));
-    const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
-    this.#ready.set(device, known.set(precision, ready));
-    return ready;
+    return { program, ...(host !== undefined && { host }), casts };
+  }
+
+  /** Counts a run of a program that is to be replaced when it has run a few times. */
+  #countRun(ready: Ready, device: Device, precision: MatmulPrecision): void {
+    const runs = this.#runs.get(ready);
+    if (runs === undefined) return;
+    if (runs < runsBeforeReplacing) {
+      this.#runs.set(ready, runs + 1);
+      return;
+    }
+    this.#runs.delete(ready);
+    ready.loaded.replace?.(() => this.#compileFor(device.facts.target, device, precision).program);
   }
 
   #reason(device: Device, precision: MatmulPrecision): ReturnType<About> {
@@ -171,6 +206,7 @@ export class Executable {
   destroy(): void {
     destroyAll(this.#ready);
     this.#ready.clear();
+    this.#runs.clear();
     this.#refusals.clear();
     for (const { executable } of this.#halves ?? []) executable.destroy();
     this.#halves = undefined;
