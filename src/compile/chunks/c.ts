@@ -1,6 +1,6 @@
 // The chunk of kernels in C. Only Node compiles C, and there every chunk is loaded from the start.
 
-import './wasm-functions.ts';
+import './wasm.ts';
 import { languages } from '../../codegen/emit/emit.ts';
 import { emitC } from '../../codegen/emit/c/emit.ts';
 import { fill, type Slot } from '../../slot.ts';
