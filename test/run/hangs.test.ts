@@ -43,9 +43,25 @@ async function run(
   return { results, back };
 }
 
+/** Calls `run` with more and more patience, until a test has begun: on a busy machine workers wait before their first one. */
+async function patiently<T>(
+  limits: Partial<Limits>,
+  run: (limits: Partial<Limits>) => Promise<T>,
+  hasBegun: (made: T) => boolean,
+): Promise<T> {
+  for (let { idle = patient.idle } = limits; ; idle *= 4) {
+    const made = await run({ ...limits, idle });
+    if (hasBegun(made) || idle >= patient.idle) return made;
+  }
+}
+
 /** Runs a planted file before a good one, which is given back and not lost. */
 async function runPlanted(name: string, limits: Partial<Limits>): Promise<FileResult> {
-  const { results, back } = await run([planted(name), good], limits);
+  const { results, back } = await patiently(
+    limits,
+    (patience) => run([planted(name), good], patience),
+    (made) => made.results.some(({ failures }) => failures.some(({ test: begun }) => begun !== '')),
+  );
   expect(back).toEqual([good]);
   expect(results).toHaveLength(1);
   expect(results[0]!.state).toBe('failed');
@@ -92,10 +108,18 @@ test.each([
 });
 
 test('a loop that begins when the tests of a file are over', async () => {
-  const { results, back } = await run([planted('after'), planted('wait')], { processor: 4, idle: 3 });
+  const { results, back } = await patiently(
+    { processor: 4, idle: 3 },
+    (patience) => run([planted('after'), planted('wait')], patience),
+    (made) => made.back.length === 0,
+  );
   expect(back).toEqual([]);
   expect(results.map(({ file, state }) => [file, state])).toContainEqual([planted('wait'), 'failed']);
-  const alone = await run([planted('after')], { idle: 3 });
+  const alone = await patiently(
+    { idle: 3 },
+    (patience) => run([planted('after')], patience),
+    (made) => made.results.some(({ state }) => state === 'passed'),
+  );
   expect(alone).toMatchObject({ back: [], results: [{ state: 'passed' }] });
 });
 
