@@ -9,6 +9,8 @@ export type { DeviceAllocation };
 /** A Program made ready on a device: pipelines compiled, scratch planned. */
 export interface LoadedProgram {
   readonly program: Program;
+  /** What ran it last, where a device has a choice. */
+  readonly engine?: 'c' | 'wasm';
   /**
    * Fresh buffers, laid out as the program's packs ask, for the outputs that are no inputs: each
    * distinct one once, in order.
@@ -56,7 +58,7 @@ export interface DeviceLimits {
  */
 export interface DeviceFacts {
   /**
-   * `cuda`, `cuda:1`, `webgpu`, `wasm`, `webgpu:software` or `interpreter`; a backend that is
+   * `cuda`, `cuda:1`, `webgpu`, `wasm`, `webgpu:software`, `native` or `interpreter`; a backend that is
    * registered has a name of its own.
    */
   readonly name: string;

@@ -5,6 +5,7 @@
 import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import type { Backend, Device } from './device.ts';
+import { nativeBackend, nativeBackendOf } from './native/open.ts';
 import { parts } from './parts.ts';
 import { threadsOfName } from './wasm/names.ts';
 
@@ -26,6 +27,7 @@ const backends = new Map<string, Backend>(
     lazy('webgpu', async () => (await import('./webgpu/open.ts')).webgpuBackend),
     lazy('webgpu:software', async () => (await import('./webgpu/open.ts')).webgpuSoftwareBackend),
     lazy('wasm', async () => (await import('./wasm/device.ts')).wasmBackend),
+    nativeBackend,
     lazy('interpreter', async () => (await import('./interpreter/device.ts')).interpreterBackend),
   ].map((backend) => [backend.name, backend]),
 );
@@ -44,7 +46,7 @@ export function deviceNames(): readonly string[] {
 
 /**
  * Whether `openDevice` knows the name: one of `deviceNames`, `cuda:1` for the machine's second CUDA
- * device, or `wasm:2` for WebAssembly on two threads.
+ * device, or `wasm:2` and `native:2` for two threads.
  */
 export function isDeviceName(name: string): boolean {
   return backendOf(name) !== undefined;
@@ -56,7 +58,7 @@ export function findBackend(name: string): Backend | undefined {
 }
 
 function backendOf(name: string): Backend | undefined {
-  return backends.get(name) ?? cudaBackendOf(name) ?? wasmBackendOf(name);
+  return backends.get(name) ?? cudaBackendOf(name) ?? nativeBackendOf(name) ?? wasmBackendOf(name);
 }
 
 /** The backend of `wasm:2`, with so many threads; undefined for other names. */

@@ -7,7 +7,7 @@ import { dispatch, kernel } from './programs.ts';
 
 /** Kernels over `count` f32, as a device's language spells them. */
 export interface Language {
-  readonly target: 'wgsl' | 'cuda' | 'wasm';
+  readonly target: 'wgsl' | 'cuda' | 'wasm' | 'c';
   /** `y = x · scale + shift`. */
   affine(name: string, count: number, scale: number, shift: number): ProgramKernel;
   /** The same, written over `x`. */
@@ -87,6 +87,64 @@ export const wasm: Language = {
   },
   dispatch: (kernel, buffers, count) => ({ kind: 'dispatch', kernel, buffers, grid: [count, 1, 1] }),
 };
+
+/** A workgroup for each element. */
+export const c: Language = {
+  target: 'c',
+  affine: (name, count, scale, shift) =>
+    cKernel(name, count, ['read', 'read_write'], `b1[i] = b0[i] * ${literal(scale)}f + ${literal(shift)}f;`),
+  affineInPlace: (name, count, scale, shift) =>
+    cKernel(name, count, ['read_write'], `b0[i] = b0[i] * ${literal(scale)}f + ${literal(shift)}f;`),
+  sum: (name, count) => cKernel(name, count, ['read', 'read', 'read_write'], 'b2[i] = b0[i] + b1[i];'),
+  scaled: (name, count) =>
+    cKernel(
+      name,
+      count,
+      ['read', 'read_write'],
+      `float f;
+    memcpy(&f, s, 4);
+    b1[i] = b0[i] * f + (float)(int32_t)s[1] + (float)s[2] + (s[3] != 0u ? 0.5f : 0.0f);`,
+      true,
+    ),
+  dispatch: (kernel, buffers, count) => ({ kind: 'dispatch', kernel, buffers, grid: [count, 1, 1] }),
+};
+
+/** A kernel of one element a group; binding `k` is the array `b<k>`, `s` the scalars, `own` scratch memory. */
+export function cKernel(
+  name: string,
+  count: number,
+  bindings: ProgramKernel['bindings'],
+  body: string,
+  usesScalars = false,
+): ProgramKernel {
+  const pointers = bindings.map(
+    (access, k) => `  ${access === 'read' ? 'const ' : ''}float *b${k} = buffers[${k}];`,
+  );
+  const source = `#ifndef SINTER_KERNEL
+#define SINTER_KERNEL
+#endif
+#include <stdint.h>
+#include <string.h>
+SINTER_KERNEL void ${name}(int32_t first, int32_t end, void *const *buffers, const uint32_t *s, void *own) {
+${pointers.join('\n')}
+  (void)s;
+  (void)own;
+  for (int32_t i = first; i < end; i++) {
+    ${body}
+  }
+}
+`;
+  return {
+    name,
+    kind: 'map',
+    source,
+    workgroup: [1, 1, 1],
+    bindings,
+    usesScalars,
+    flops: 1e9, // Heavy enough, by what it says, for all threads.
+    bytes: 8 * count,
+  };
+}
 
 /** The address of this group's element of a binding. */
 const address = (binding: number): string =>

@@ -7,13 +7,15 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { DeviceError } from '../../src/errors.ts';
 import type { Device, DeviceAllocation } from '../../src/runtime/device.ts';
 import type { Program } from '../../src/runtime/program.ts';
+import { openNativeDevice } from '../../src/runtime/native/node.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { openWebGpu } from '../../src/runtime/webgpu/open.ts';
 import { Machine, reasonWithout } from '../cuda/machine.ts';
 import { collect, nativeBytes } from '../support/collector.ts';
 import { failure } from './failure.ts';
-import { cuda, wasm, wgsl, type Language } from './languages.ts';
+import { c, cuda, wasm, wgsl, type Language } from './languages.ts';
 import { lawsUnless } from './law.ts';
+import { withoutCompiler } from './native/machine.ts';
 import { bytesOf, f32, floatsOf, program, ramp } from './programs.ts';
 
 const N = 300;
@@ -31,6 +33,12 @@ const subjects: readonly Subject[] = [
   { name: 'webgpu:software', language: wgsl, open: () => openWebGpu('webgpu:software') },
   { name: 'wasm', language: wasm, open: () => WasmDevice.open('wasm', { threads: 1 }) },
   { name: 'wasm with two threads', language: wasm, open: () => WasmDevice.open('wasm', { threads: 2 }) },
+  ...[1, 2].map((threads) => ({
+    name: threads === 1 ? 'native' : 'native with two threads',
+    language: c,
+    missing: withoutCompiler,
+    open: () => openNativeDevice('native', { threads }),
+  })),
   {
     name: 'the stand-in for CUDA',
     language: cuda,

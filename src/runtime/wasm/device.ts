@@ -50,7 +50,9 @@ export interface WasmOptions {
 
 export class WasmDevice implements Device {
   readonly facts: DeviceFacts;
-  readonly #engine: WasmEngine;
+  /** The parts that its programs work with, those of the native device too. */
+  readonly engine: WasmEngine;
+  #ended: (() => void) | undefined;
   #sharing: Sharing | undefined;
   readonly #turns = new Turns();
 
@@ -87,7 +89,7 @@ export class WasmDevice implements Device {
     const scratch = new Scratch(memory);
     const modules = new WasmModules(heap, name, pool !== undefined);
     const lose = (error: DeviceError): void => void this.#end(error);
-    this.#engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
+    this.engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
   }
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
@@ -107,17 +109,22 @@ export class WasmDevice implements Device {
     }
   }
 
+  /** Calls back once when it ends, before its memory goes. */
+  onEnd(ended: () => void): void {
+    this.#ended = ended;
+  }
+
   get lost(): boolean {
-    return this.#engine.failures.lost;
+    return this.engine.failures.lost;
   }
 
   allocate(bytes: number): DeviceAllocation {
-    this.#engine.failures.assertAlive();
-    return this.#engine.memory.allocate(bytes);
+    this.engine.failures.assertAlive();
+    return this.engine.memory.allocate(bytes);
   }
 
   write(buffer: DeviceAllocation, bytes: Uint8Array): void {
-    const { failures, heap, memory } = this.#engine;
+    const { failures, heap, memory } = this.engine;
     failures.assertAlive();
     const { slab, offset } = this.#place(buffer);
     if (bytes.length > buffer.bytes) {
@@ -127,7 +134,7 @@ export class WasmDevice implements Device {
   }
 
   async read(buffer: DeviceAllocation, bytes: number): Promise<Uint8Array> {
-    const { failures, heap, memory } = this.#engine;
+    const { failures, heap, memory } = this.engine;
     failures.assertAlive();
     const { slab, offset } = this.#place(buffer);
     if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= buffer.bytes)) {
@@ -143,19 +150,19 @@ export class WasmDevice implements Device {
 
   /** A run is complete when it returns, so memory holds what reads would give. */
   peek(buffer: DeviceAllocation, bytes: number): Uint8Array | undefined {
-    const { failures, heap } = this.#engine;
+    const { failures, heap } = this.engine;
     if (!failures.none || bytes > buffer.bytes) return undefined;
     const { slab, offset } = this.#place(buffer);
     return heap.bytes.subarray(slab.gpu + offset, slab.gpu + offset + bytes);
   }
 
   load(program: Program): LoadedProgram {
-    this.#engine.failures.assertAlive();
-    return loadProgram(this.#engine, program);
+    this.engine.failures.assertAlive();
+    return loadProgram(this.engine, program);
   }
 
   async finish(): Promise<void> {
-    const { failures } = this.#engine;
+    const { failures } = this.engine;
     failures.assertAlive();
     const at = failures.tickRead();
     await this.#turns.give();
@@ -163,19 +170,19 @@ export class WasmDevice implements Device {
   }
 
   async measure(work: () => void): Promise<number> {
-    this.#engine.failures.assertAlive();
+    this.engine.failures.assertAlive();
     const before = performance.now();
     work();
     return 1e6 * (performance.now() - before);
   }
 
   sharing(): Promise<Sharing> {
-    this.#sharing ??= new WasmSharing(this.#engine);
+    this.#sharing ??= new WasmSharing(this.engine);
     return Promise.resolve(this.#sharing);
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
-    return this.#engine.memory.report();
+    return this.engine.memory.report();
   }
 
   destroy(): Promise<void> {
@@ -184,15 +191,16 @@ export class WasmDevice implements Device {
 
   /** Gives back threads and memory; resolves when the threads are gone. */
   async #end(reason: string | DeviceError): Promise<void> {
-    const { failures, pool, modules, heap } = this.#engine;
+    const { failures, pool, modules, heap } = this.engine;
     failures.lose(reason);
+    this.#ended?.();
     modules.clear();
     heap.release();
     await pool?.close();
   }
 
   #place(buffer: DeviceAllocation): MemoryLocation<number> {
-    const { memory } = this.#engine;
+    const { memory } = this.engine;
     if (buffer instanceof GpuBuffer) return buffer.place(memory);
     throw memory.misuse('a buffer of another device was used');
   }

@@ -3,9 +3,10 @@
 /** Threads that one device has at most. */
 export const threadLimit = 64;
 
-/** The number in `wasm:2`; undefined for other names. */
-export function threadsOfName(name: string): number | undefined {
-  const count = Number(/^wasm:([1-9]\d?)$/.exec(name)?.[1]);
+/** The number in `wasm:2`, or in the names of another kind; undefined for other names. */
+export function threadsOfName(name: string, kind: string = 'wasm'): number | undefined {
+  const [own, text = ''] = name.split(':', 2);
+  const count = own === kind && name === `${own}:${text}` && /^[1-9]\d?$/.test(text) ? Number(text) : NaN;
   return count <= threadLimit ? count : undefined;
 }
 

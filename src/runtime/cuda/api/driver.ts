@@ -2,17 +2,16 @@
 // plain name, the folders where systems and containers keep it; search.ts makes the list.
 
 import { DeviceError } from '../../../errors.ts';
+import { loadKoffi, type Koffi } from '../../koffi.ts';
 import {
   absent,
   bind,
-  loadKoffi,
   makeBlock,
   makeCell,
   openFirst,
   type HostBlock,
   type Calls,
   type Cell,
-  type Koffi,
   type LibraryOptions,
 } from './library.ts';
 import { driverPlaces, firstVersion } from './search.ts';
@@ -129,7 +128,7 @@ export interface Driver {
 /** Opens the driver; rejects with E_DEVICE, and what was searched, where there is none. */
 export async function openDriver(device: string, options: LibraryOptions = {}): Promise<Driver> {
   const { env = process.env, resolve } = options;
-  const koffi = await loadKoffi(device, resolve);
+  const koffi = await loadKoffi(device, 'CUDA', resolve);
   const found = openFirst(koffi, driverPlaces(env, process.platform), () => undefined);
   if (Array.isArray(found)) throw absent(device, 'no CUDA driver', found, 'SINTER_CUDA_DRIVER');
   const cu = bind<typeof DRIVER>(koffi, found, DRIVER, device, FORMER);

@@ -5,11 +5,9 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DeviceError } from '../../../errors.ts';
-import { importFrom, resolveFromProject, type Resolve } from '../../../packages/node.ts';
+import type { Resolve } from '../../../packages/node.ts';
+import type { Koffi, Library } from '../../koffi.ts';
 import { triedInWords, type SearchPlace } from './search.ts';
-
-export type Koffi = typeof import('koffi');
-export type Library = ReturnType<Koffi['load']>;
 
 /**
  * How an argument is handed over: `address` for handles, device pointers, and memory that must not
@@ -66,16 +64,6 @@ export interface LibraryOptions {
 // because a module may be dropped (test runners reset them) while its devices live on.
 const heldKey = Symbol.for('sinter.cuda.held');
 const held = ((globalThis as { [heldKey]?: Map<string, Library> })[heldKey] ??= new Map<string, Library>());
-
-/** The package that calls libraries; rejects with E_DEVICE where it is missing. */
-export async function loadKoffi(device: string, resolve: Resolve = resolveFromProject): Promise<Koffi> {
-  try {
-    return await importFrom<Koffi>(resolve('koffi'));
-  } catch (cause) {
-    const problem = 'the package koffi, which opens the libraries of CUDA, is missing';
-    throw new DeviceError('E_DEVICE', device, problem, { hint: 'npm install koffi', cause });
-  }
-}
 
 /** Nothing of `tried` would do; the variable names a file to take instead. */
 export function absent(device: string, what: string, tried: readonly Tried[], variable: string): DeviceError {

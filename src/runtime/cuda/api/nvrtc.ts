@@ -4,17 +4,8 @@
 // list. A version that no longer supports the GPU's generation (13 compiles from 7.5 on) is skipped
 // for an older one.
 
-import {
-  absent,
-  bind,
-  loadKoffi,
-  makeCell,
-  openFirst,
-  type Calls,
-  type Cell,
-  type Library,
-  type LibraryOptions,
-} from './library.ts';
+import { loadKoffi, type Library } from '../../koffi.ts';
+import { absent, bind, makeCell, openFirst, type Calls, type Cell, type LibraryOptions } from './library.ts';
 import { firstVersion, nvrtcPlaces, type SearchPlace } from './search.ts';
 
 const NVRTC = {
@@ -65,7 +56,7 @@ export async function openNvrtc(
 ): Promise<Nvrtc> {
   const { env = process.env, resolve, capabilities = [] } = options;
   const { places = nvrtcPlaces(env, process.platform, newestVersion) } = options;
-  const koffi = await loadKoffi(device, resolve);
+  const koffi = await loadKoffi(device, 'CUDA', resolve);
   const cell = makeCell(koffi);
   const opened = (library: Library): Nvrtc => {
     const calls = bind<typeof NVRTC>(koffi, library, NVRTC, device);

@@ -1,0 +1,51 @@
+// Node only: shared objects in this process, opened through koffi, and their functions as addresses.
+
+import { DeviceError } from '../../errors.ts';
+import type { Koffi, Library } from '../koffi.ts';
+
+/** The functions of the support object. */
+export interface Support {
+  open(threads: number, linger: number): number;
+  close(pool: number): number;
+  /** The address of an array's memory. */
+  address(bytes: Uint8Array): number;
+  /** Runs a plan over memory; both at addresses. */
+  run(pool: number, plan: BigInt64Array, words: number, base: number): number;
+}
+
+export function openSupport(koffi: Koffi, device: string, file: string): Support {
+  const library = openLibrary(koffi, device, file);
+  return {
+    open: library.func('sinter_open', 'uintptr_t', ['int32_t', 'int64_t']),
+    close: library.func('sinter_close', 'int32_t', ['uintptr_t']),
+    address: library.func('sinter_address', 'uintptr_t', ['void *']),
+    run: library.func('sinter_run', 'int32_t', ['uintptr_t', 'void *', 'int64_t', 'uintptr_t']),
+  };
+}
+
+/** The kernels of one program, at their addresses. */
+export interface Kernels {
+  readonly addresses: readonly number[];
+  /** Lets go of the object; no kernel may run afterwards. */
+  unload(): void;
+}
+
+/** The function by which an object gives the addresses of its kernels. */
+export const tableName = 'sinter_kernel_at';
+
+export function openKernels(koffi: Koffi, device: string, file: string, count: number): Kernels {
+  const library = openLibrary(koffi, device, file);
+  const at = library.func(tableName, 'uintptr_t', ['int32_t']);
+  const addresses = Array.from({ length: count }, (_, i) => at(i) as number);
+  return { addresses, unload: () => library.unload() };
+}
+
+function openLibrary(koffi: Koffi, device: string, file: string): Library {
+  try {
+    return koffi.load(file);
+  } catch (cause) {
+    const problem = `${file} cannot be opened: ${cause instanceof Error ? cause.message : String(cause)}`;
+    const hint = 'set SINTER_CACHE to a folder from which code may be run (noexec forbids it)';
+    throw new DeviceError('E_DEVICE', device, problem, { cause, hint });
+  }
+}
