@@ -42,6 +42,11 @@ export interface Target {
   readonly rows: RowProfile;
   /** How loops are written where a core runs invocations in turn (`cpu`). */
   readonly serial?: SerialProfile;
+  /**
+   * Vector registers of a core that a language for one gives: four lanes of 32 bits and 16 of them
+   * where nothing is said.
+   */
+  readonly vectors?: VectorProfile;
   /** Where there are subgroups, and they pay. */
   readonly subgroups?: SubgroupProfile;
   /**
@@ -90,8 +95,17 @@ export interface SerialProfile {
   readonly unroll: number;
   /** Operations that an iteration may have for that. */
   readonly work: number;
+  /** Groups of four that one register holds, which an iteration has however much it does; 1 if absent. */
+  readonly inRegister?: number;
   /** Elements of a row that has loops of its own, at least. */
   readonly width: number;
+}
+
+/** Vector registers of a processor core. */
+export interface VectorProfile {
+  /** Lanes of 32 bits. */
+  readonly lanes: 4 | 8 | 16;
+  readonly registers: 16 | 32;
 }
 
 /** How row kernels trade registers, workgroup memory and sweeps over memory. */

@@ -5,9 +5,9 @@ import { SinterError } from '../errors.ts';
 import { dtypes } from '../ir/dtype.ts';
 import type { DeviceFacts } from '../runtime/device.ts';
 import type { TargetId } from '../runtime/program.ts';
-import type { Target } from './machine.ts';
+import type { Target, VectorProfile } from './machine.ts';
 
-export type { RowProfile, SerialProfile, Target } from './machine.ts';
+export type { RowProfile, SerialProfile, Target, VectorProfile } from './machine.ts';
 
 /** A mid-range GPU with the limits every WebGPU device offers. Budgets are counted on this one. */
 export const gpuTarget: Target = {
@@ -140,8 +140,39 @@ function wasmOf({ features, limits, threads }: DeviceFacts): Target {
   };
 }
 
-function cOf({ limits, threads }: DeviceFacts): Target {
-  return { ...cTarget, limits: { ...limits }, ...(threads !== undefined && { threads }) };
+function cOf({ features, limits, threads }: DeviceFacts): Target {
+  return {
+    ...withVectors(cTarget, vectorsOf(features)),
+    limits: { ...limits },
+    ...(threads !== undefined && { threads }),
+  };
+}
+
+/** Vector registers of a processor with these features; undefined where they have four lanes. */
+function vectorsOf(features: readonly string[]): VectorProfile | undefined {
+  if (features.includes('avx512f')) return { lanes: 16, registers: 32 };
+  if (features.includes('avx2') && features.includes('fma')) return { lanes: 8, registers: 16 };
+  return undefined;
+}
+
+/**
+ * The target with registers of so many lanes: an iteration of a loop has as many of them as it has
+ * of four lanes elsewhere.
+ */
+export function withVectors(target: Target, vectors: VectorProfile | undefined): Target {
+  const { serial } = target;
+  if (vectors === undefined || serial === undefined) return target;
+  const times = vectors.lanes / 4;
+  return {
+    ...target,
+    vectors,
+    serial: {
+      ...serial,
+      unroll: serial.unroll * times,
+      work: serial.work * times,
+      inRegister: times,
+    },
+  };
 }
 
 const targets = {

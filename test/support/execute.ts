@@ -101,7 +101,7 @@ export function runLoops(
     if ('turns' in one) throw new Error('runLoops runs no loops of programs: compile them for a device');
     const { loop: made, bound } = one;
     const loop = instead(made);
-    verifyLoop(loop, target.limits);
+    verifyLoop(loop, target.limits, loop === made ? 4 : 16);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
     interpretLoop(loop, buffers, scalars, subgroupsOf(target, loop));
   }

@@ -7,8 +7,9 @@ import type { ElementwiseOp, Monoid } from '../../ir/ops.ts';
 /** What a register holds. Storage dtypes are widened on load: f16 and bf16 to f32, i8…u16 to i32/u32. Those of 64 bits are for targets
  *  that have them (`Target.dtypes`). */
 export type RegisterType = 'f32' | 'i32' | 'u32' | 'bool' | 'f64' | 'i64' | 'u64';
-/** Elements a register holds: a scalar or a short vector. */
-export type Width = 1 | 2 | 4;
+/** Elements a register holds: a scalar or a short vector. Templates write vectors of up to four; 8 and 16 are made by the emitter of C
+ *  for itself (emit/c/rewrite/widen.ts), and nobody but it and the interpreter may see them. */
+export type Width = 1 | 2 | 4 | 8 | 16;
 
 /**
  * Arithmetic on registers: the elementwise ops with the Graph IR's exact meaning, plus

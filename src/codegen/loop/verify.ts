@@ -93,17 +93,23 @@ function isNarrow(dtype: DType): boolean {
   return dtype === 'f16' || dtype === 'bf16';
 }
 
-/** Checks a Loop; with `limits`, also that a device of these limits can run it. */
-export function verifyLoop(loop: Loop, limits?: LoopLimits): void {
+/** Lanes of the widest vectors that templates write. */
+const narrow: Width = 4;
+
+/**
+ * Checks a Loop; with `limits`, also that a device of these limits can run it. Vectors have
+ * `widest` lanes at most: more than four have only those that C's emitter makes for itself.
+ */
+export function verifyLoop(loop: Loop, limits?: LoopLimits, widest: Width = narrow): void {
   verifyRanges(loop);
-  checkTypes(loop);
+  checkTypes(loop, widest);
   checkUniformity(loop);
   if (limits !== undefined) checkLimits(loop, limits);
 }
 
 /** Only names, types and widths. */
-export function checkTypes(loop: Loop): void {
-  new TypeCheck(loop).run();
+export function checkTypes(loop: Loop, widest: Width = narrow): void {
+  new TypeCheck(loop, widest).run();
 }
 
 interface Binding {
@@ -114,6 +120,7 @@ interface Binding {
 
 class TypeCheck {
   readonly #loop: Loop;
+  readonly #widest: Width;
   readonly #buffers = new Map<string, LoopBuffer>();
   readonly #scopes: Map<string, Binding>[] = [];
   #at = '';
@@ -127,8 +134,9 @@ class TypeCheck {
     variable: (name) => this.#lookup(name),
   };
 
-  constructor(loop: Loop) {
+  constructor(loop: Loop, widest: Width) {
     this.#loop = loop;
+    this.#widest = widest;
   }
 
   run(): void {
@@ -299,6 +307,8 @@ class TypeCheck {
   #value(value: Value): void {
     for (const operand of operandsOf(value)) this.#value(operand);
     const { type, width } = value;
+    if (width > this.#widest)
+      this.#fail(`${printValue(value)} has ${width} lanes, at most ${this.#widest} here`);
     switch (value.kind) {
       case 'constant':
         if (type !== 'f32' && type !== 'f64' && !Number.isInteger(value.value))

@@ -39,7 +39,7 @@ export function interpretLoop(
   scalars: readonly number[],
   subgroups: number | readonly (readonly number[])[] = 4,
 ): void {
-  checkTypes(loop);
+  checkTypes(loop, 16);
   new Interpreter(loop, buffers, scalars, subgroups).run();
 }
 

@@ -64,7 +64,7 @@ export class CudaPrelude {
   }
 
   /** The function that loads aligned elements into a register. */
-  load(dtype: DType, of: RegisterType, width: 2 | 4): string {
+  load(dtype: DType, of: RegisterType, width: Exclude<Width, 1>): string {
     const name = `load_${dtype}x${width}`;
     const [type, pack] = [this.type(of, width), this.#pack(dtype, width)];
     const parts = lanes.slice(0, width).map((lane) => this.widen(dtype, `pack.${lane}`));
@@ -78,7 +78,7 @@ export class CudaPrelude {
   }
 
   /** The function that stores a register to aligned elements. */
-  store(dtype: DType, of: RegisterType, width: 2 | 4): string {
+  store(dtype: DType, of: RegisterType, width: Exclude<Width, 1>): string {
     const name = `store_${dtype}x${width}`;
     const [type, pack] = [this.type(of, width), this.#pack(dtype, width)];
     const parts = lanes.slice(0, width).map((lane) => this.narrow(dtype, `value.${lane}`));
@@ -184,7 +184,7 @@ export class CudaPrelude {
     return [...this.#texts.values()].join('\n\n').replaceAll('#endif\n\n#ifndef SINTER_HOST\n', '\n');
   }
 
-  #pack(dtype: DType, width: 2 | 4): string {
+  #pack(dtype: DType, width: Exclude<Width, 1>): string {
     const name = packName(dtype, width);
     const element = this.element(dtype);
     const bytes = packBytes[dtype];

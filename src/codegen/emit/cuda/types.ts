@@ -50,7 +50,7 @@ export function elementName(dtype: DType): string {
 }
 
 /** The C type of consecutive elements that are reached by one access. */
-export function packName(dtype: DType, width: 2 | 4): string {
+export function packName(dtype: DType, width: Exclude<Width, 1>): string {
   const vector = dtype === 'bool' ? undefined : vectors[dtype as RegisterType];
   return vector === undefined ? `${dtype === 'bool' ? 'u8' : dtype}x${width}` : `${vector}${width}`;
 }

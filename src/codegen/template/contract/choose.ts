@@ -34,7 +34,7 @@ export function candidateTilings(problem: ContractProblem, target: Target): read
 /** Every candidate of every strategy that is legal here. */
 export function legalTilings(problem: ContractProblem, target: Target): readonly ContractTiling[] {
   return presentStrategies()
-    .flatMap((strategy) => [...strategy.candidates(problem)])
+    .flatMap((strategy) => [...strategy.candidates(problem, target)])
     .filter((tiling) => isLegal(tiling, problem, target));
 }
 

@@ -18,7 +18,7 @@ export interface Tile {
 
 export interface Strategy<Tiling extends Tile & { readonly kind: string }> {
   /** Tilings worth a look, larger tiles first; not all of them are legal. */
-  candidates(problem: ContractProblem): Iterable<Tiling>;
+  candidates(problem: ContractProblem, target: Target): Iterable<Tiling>;
   /** Whether `loop` can build this tiling for the problem within the target's limits. */
   isLegal(tiling: Tiling, problem: ContractProblem, target: Target): boolean;
   /**

@@ -41,7 +41,7 @@ export interface Element {
 }
 
 function call(name: Word, wraps: boolean, into: Typed | undefined, args: readonly In<Value>[]): In<Value> {
-  const [, stem = '', lanes] = /^(\w*?)(?:(?<=^splat|^philox)([24]))?$/.exec(name.text)!;
+  const [, stem = '', lanes] = /^(\w*?)(?:(?<=^splat|^philox)(16|[248]))?$/.exec(name.text)!;
   return (scope) => {
     const values = args.map((arg) => arg(scope));
     const operand = values[stem === 'where' ? 1 : 0] ?? scope.failAt(name.column, `${stem} takes more`);

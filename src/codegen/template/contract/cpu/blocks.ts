@@ -23,6 +23,7 @@ import { depthRoom, difference, packPanels, sidesOf, type Depth, type ProductSid
 import type { Contract, ContractProblem } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Tile } from '../strategy.ts';
+import { cpu } from './costs.ts';
 import { endOf, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
 import { accumulators, multiplyAdd, tileNeeded } from '../tile.ts';
@@ -96,11 +97,34 @@ export function panelColumns(dtype: ContractProblem['dtype']): number {
   return dtype === 'f64' ? 8 : 16;
 }
 
+/** Rows and columns of tiles of sums that registers have room for, the largest first. */
+export function tilesOf(
+  dtype: ContractProblem['dtype'],
+  { vectors }: Target,
+): readonly (readonly [rows: number, columns: number])[] {
+  const columns = panelColumns(dtype);
+  if (vectors === undefined || vectors.lanes === 4) return [[2, columns]];
+  // Two vectors of sums a row, two of columns, and one row's element at a time.
+  const wide = (vectors.lanes / 8) * columns;
+  const tall = vectors.registers === 32 ? [12, 8, 4] : [4];
+  return tall.map((rows) => [rows, wide]);
+}
+
+/** How long a multiply-add of four lanes takes. */
+export function multiplyAddTime({ vectors }: Target): number {
+  return vectors === undefined ? cpu.multiplyAdd : (cpu.multiplyAdd * 4) / vectors.lanes;
+}
+
+/** Rows that panels of a block have room for: panels of two rows are packed two at a time. */
+function rowsRoom(blockM: number, rows: number): number {
+  return roundedUp(blockM, rows < 4 ? 2 * rows : rows);
+}
+
 /** The room of a tiling with so many panels in a block. */
 export function panelRoom(tiling: BlockTiling, k: number, panels: number): Room {
   const { rows, columns, blockM, blockK } = tiling;
   const depth = depthRoom(blockK, k);
-  const height = roundedUp(blockM, 2 * rows);
+  const height = rowsRoom(blockM, rows);
   const waiting = k > blockK ? panels : 1;
   return { left: height * depth, right: columns * depth, sums: waiting * height * columns, image: 0 };
 }
@@ -117,7 +141,7 @@ export function isLegalBlock(
   return (
     packsOperands(target) &&
     !isWide(dtype) &&
-    rows === 2 &&
+    (rows === 2 || (target.vectors !== undefined && rows % 4 === 0)) &&
     columns % 4 === 0 &&
     blockM % 4 === 0 &&
     (blockK % 4 === 0 || blockK >= k) &&
@@ -148,9 +172,11 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
     frame,
     buffers.map(({ name }) => name),
   );
-  const pairsRoom = roundedUp(blockM, 2 * height) / height;
+  const pairsRoom = rowsRoom(blockM, height) / height;
   const quadsEach = width / 4;
   const inPieces = k.extent > blockK;
+  // Where vectors are merged, it pays that all panels are known to lie inside the axis.
+  const isWhole = frame.target.vectors !== undefined && m.extent % height === 0 && blockM % height === 0;
 
   const block = (number: Value): void => {
     const [rest, blockAtN] = divideInts(b, number, blocksN, ['block', 'block_n']);
@@ -165,7 +191,7 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
 
     const round = (depth: Depth, isFirst: Value, isLast: Value): void => {
       columns.begin(depth);
-      packPanels(b, left.name, sides.left, height, firstRow, pairs, depth);
+      packPanels(b, left.name, sides.left, height, firstRow, pairs, depth, isWhole);
       b.for('panel', constant(0), columns.panels, 1, (panel) => {
         columns.pack(panel, depth);
         const firstSum = inPieces

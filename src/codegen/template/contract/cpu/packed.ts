@@ -3,6 +3,7 @@
 
 import { addInts, constant, less, mulInts, operation } from '../../../loop/builder.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
+import type { Target } from '../../../../schedule/target.ts';
 import { flippedProblem, isSearched, type Contract, type ContractProblem } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
@@ -14,9 +15,10 @@ import {
   blockLoop,
   isLegalBlock,
   mostSteps,
-  panelColumns,
+  multiplyAddTime,
   panelRoom,
   partOf,
+  tilesOf,
   type BlockPlace,
   type BlockColumns,
   type Room,
@@ -36,8 +38,10 @@ export interface PackedTiling extends Tile {
 }
 
 export const packed: Strategy<PackedTiling> = {
-  *candidates(problem) {
-    for (const flip of [false, true]) yield* blocks(flip ? flippedProblem(problem) : problem, flip);
+  *candidates(problem, target) {
+    for (const flip of [false, true])
+      for (const tile of tilesOf(problem.dtype, target))
+        yield* blocks(flip ? flippedProblem(problem) : problem, flip, tile);
   },
   isLegal(tiling, problem, target) {
     return (
@@ -48,7 +52,8 @@ export const packed: Strategy<PackedTiling> = {
     const { flip, rows, columns, blockM, blockN } = tiling;
     const { batch, m, n, k, epilogue } = problem;
     const [height, width] = [roundedUp(Math.min(blockM, m), rows), roundedUp(Math.min(blockN, n), columns)];
-    const sums = (height * width * k * cpu.multiplyAdd) / 4;
+    const sums =
+      (height * width * k * multiplyAddTime(target)) / 4 + tileTurns(tiling, height * width, k, target);
     // Results lie along n: the other way round each is stored alone.
     const left = height * width * ((flip ? 0.4 : 0.1) + 0.05 * epilogue);
     const seen = isSearched(problem) ? cpu.searched : cpu.packed;
@@ -61,8 +66,11 @@ export const packed: Strategy<PackedTiling> = {
 };
 
 /** Blocks that divide the result evenly, and steps of k that divide k so. */
-function* blocks({ m, n, k, dtype }: ContractProblem, flip: boolean): Generator<PackedTiling> {
-  const [rows, columns] = [2, panelColumns(dtype)];
+function* blocks(
+  { m, n, k }: ContractProblem,
+  flip: boolean,
+  [rows, columns]: readonly [number, number],
+): Generator<PackedTiling> {
   const evenly = (extent: number, parts: number, to: number): number =>
     roundedUp(Math.ceil(extent / parts), to);
   const blockK = evenly(k, Math.ceil(k / mostSteps), 4);
@@ -70,10 +78,23 @@ function* blocks({ m, n, k, dtype }: ContractProblem, flip: boolean): Generator<
     [1, 2, 4, 8, 16, 32, 64].filter((parts) => parts === 1 || extent / parts >= least);
   for (const partsM of shares(m, 32))
     for (const partsN of shares(n, 64)) {
-      const blockM = evenly(m, partsM, 4);
+      const blockM = evenly(m, partsM, Math.max(4, rows));
       const blockN = evenly(n, partsN, columns);
       yield { kind: 'packed', flip, rows, columns, blockM, blockN, blockK };
     }
+}
+
+/**
+ * Time of beginning and leaving tiles of sums, which counts where wide registers are through with a
+ * tile sooner.
+ */
+function tileTurns(
+  { rows, columns, blockK }: PackedTiling,
+  sums: number,
+  k: number,
+  { vectors }: Target,
+): number {
+  return vectors === undefined ? 0 : (sums / (rows * columns)) * Math.ceil(k / blockK) * cpu.tile;
 }
 
 function roomOf(tiling: PackedTiling, { n, k }: ContractProblem): Room {
@@ -102,11 +123,13 @@ function plainColumns(
   const { extent } = body.n;
   const points = new TileLowering(b, frame, body, group);
   const first = b.let(mulInts(block, constant(size)), 'first_column');
+  const isWhole = frame.target.vectors !== undefined && extent % width === 0;
   const columnOf = (panel: Value): Value => b.let(place(panel, width, first), 'column');
   return {
     panels: partOf(b, first, size, extent, width, 'panels', neededOf(b, frame, body.n)),
     begin: () => {},
-    pack: (panel, depth) => packPanels(b, right, sides.right, width, columnOf(panel), constant(1), depth),
+    pack: (panel, depth) =>
+      packPanels(b, right, sides.right, width, columnOf(panel), constant(1), depth, isWhole),
     write: (row, panel, j, sum) => {
       const firstQuad = b.let(operation('div', [columnOf(panel), constant(4)], 'i32'), 'first_quad');
       const quad = b.let(addInts(firstQuad, j), 'quad');

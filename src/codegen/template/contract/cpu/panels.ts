@@ -70,8 +70,11 @@ export function packPanels(
   first: Value,
   panels: Value,
   depth: Depth,
+  /** No panel has anything past the end of the axis. */
+  isWhole = false,
 ): void {
   const { alongK } = side;
+  const within = (index: Value, extent: number): Value => (isWhole ? index : inside(b, index, extent));
   const at = (panel: Value, step: Value, inPanel: number): Value =>
     addInts(mulInts(addInts(mulInts(panel, constant(depth.room)), step), constant(width)), constant(inPanel));
   const local = (step: Value): Value => difference(step, depth.first);
@@ -87,7 +90,7 @@ export function packPanels(
           ? constant(0)
           : b.let(mulInts(operation('mod', [line, constant(groups)], 'i32'), constant(group)), 'in_panel');
       const free = Array.from({ length: group }, (_, i) =>
-        inside(b, place(line, group, addInts(first, constant(i))), side.extent),
+        within(place(line, group, addInts(first, constant(i))), side.extent),
       );
       const quads = (step: Value): Value =>
         operation('div', [addInts(step, constant(3)), constant(4)], 'i32');
@@ -114,7 +117,7 @@ export function packPanels(
   const rounds = lines === 1 ? panels : ceilDiv(b, panels, lines, 'rounds');
   turns(b, rounds, (line) => {
     const quads = Array.from({ length: quadsEach }, (_, j) =>
-      inside(b, place(line, quadsEach, addInts(firstQuad, constant(j))), quadsAll),
+      within(place(line, quadsEach, addInts(firstQuad, constant(j))), quadsAll),
     );
     b.for('k', depth.first, depth.end, 1, (step) => {
       quads.forEach((quad, j) => {

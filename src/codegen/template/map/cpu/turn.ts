@@ -77,10 +77,13 @@ export function longTurns(
 }
 
 /** Groups of four that a turn may have. */
-export function groupsAtOnce(exprs: readonly Expr[], { unroll, work }: SerialProfile): number {
+export function groupsAtOnce(
+  exprs: readonly Expr[],
+  { unroll, work, inRegister = 1 }: SerialProfile,
+): number {
   const each = exprs.filter(({ kind }) => kind !== 'constant' && kind !== 'scalar').length;
   let groups = unroll;
-  while (groups * each > work && groups > 1) groups /= 2;
+  while (groups * each > work && groups > inRegister) groups /= 2;
   return groups;
 }
 

@@ -53,7 +53,7 @@ const shortRow = 16;
 export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target: Target): SerialRows {
   const { row, column } = body;
   const lanes = lanesOf(kernel, body, work);
-  const { unroll, work: maxWork } = target.serial ?? { unroll: 1, work: 0 };
+  const { unroll, work: maxWork, inRegister = 1 } = target.serial ?? { unroll: 1, work: 0 };
   const kept = valuesToKeep(work.sweeps, work.facts);
   const bytes = kept.reduce((sum, expr) => sum + dtypeBytes(registerOf(expr.dtype) as 'f32'), 0);
   const effort = Math.max(...work.sweeps.map((exprs) => effortOf(exprs)), 1);
@@ -69,7 +69,8 @@ export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target:
     room: roomOf(),
     chainsOf(exprs) {
       let chains = Math.max(1, Math.floor(unroll / seats));
-      while (chains > 1 && (chains > steps || chains * effortOf(exprs) > maxWork)) chains /= 2;
+      const isTooMuch = (): boolean => chains > inRegister && chains * effortOf(exprs) > maxWork;
+      while (chains > 1 && (chains > steps || isTooMuch())) chains /= 2;
       return chains;
     },
   };
