@@ -10,12 +10,17 @@ import { emitWasm } from '../../../src/codegen/emit/wasm/emit.ts';
 import { emitWgsl } from '../../../src/codegen/emit/wgsl/emit.ts';
 import type { Loop } from '../../../src/codegen/loop/loop.ts';
 import { printLoop } from '../../../src/codegen/loop/print.ts';
+import { legalTilings } from '../../../src/codegen/template/contract/choose.ts';
+import type { ContractProblem } from '../../../src/codegen/template/contract/problem.ts';
+import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import { expectNear } from '../template/template-cases.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
 import { CompilerBug } from '../../../src/errors.ts';
 import { add, mul, reduce, unary } from '../../../src/ir/build.ts';
 import type { Graph, Node } from '../../../src/ir/graph.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
-import { wasmTarget, type Target } from '../../../src/schedule/target.ts';
+import { cTarget, targetOf, wasmTarget, withVectors, type Target } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { randomProgram } from '../../support/random/graph.ts';
@@ -289,6 +294,84 @@ describe('vectors of more than four lanes', () => {
       expect(emit).toThrow(CompilerBug);
       expect(emit).toThrow(/vectors of more than four lanes, which only C has/);
     }
+  });
+});
+
+describe('Loops that are written for wide registers', () => {
+  const targets = [
+    withVectors(cTarget, { lanes: 8, registers: 16 }),
+    withVectors(cTarget, { lanes: 16, registers: 32 }),
+  ];
+  const products: Readonly<Record<string, (s: Sketch) => readonly Node[]>> = {
+    'whole tiles': (s) => [s.matmul(s.input([24, 20]), s.input([20, 64]))],
+    'tiles that look beyond both edges': (s) => [s.matmul(s.input([26, 17]), s.input([17, 43]))],
+    'sums that wait between blocks of k': (s) => [s.matmul(s.input([24, 324]), s.input([324, 32]))],
+    'sides turned': (s) => {
+      const [x, y] = [s.input([20, 28]), s.input([64, 20])];
+      return [s.dot(x, y, [], [], [0], [1])];
+    },
+    halves: (s) => [s.matmul(s.input([24, 32], 'f16'), s.input([32, 64], 'f16'))],
+    doubles: (s) => [s.matmul(s.input([24, 16], 'f64'), s.input([16, 48], 'f64'))],
+  };
+  test.each(Object.entries(products))('products in tiles: %s', (_, make) => {
+    for (const target of targets) {
+      const sketch = new Sketch();
+      const graph = sketch.graph(make(sketch));
+      const inputs = inputsOf(graph);
+      const tilings = new Set<number>();
+      const tall = (problem: ContractProblem): ContractTiling | undefined => {
+        const tiling = legalTilings(problem, target).find(
+          (one) => one.kind === 'packed' && !tilings.has(one.rows),
+        );
+        if (tiling !== undefined) tilings.add(tiling.rows);
+        return tiling;
+      };
+      const rows = target.vectors?.registers === 32 ? 3 : 1;
+      for (let i = 0; i < rows; i++) {
+        const tiling = new Map<ContractProblem, ContractTiling | undefined>();
+        const pinned = (problem: ContractProblem): ContractTiling | undefined => {
+          if (!tiling.has(problem)) tiling.set(problem, tall(problem));
+          return tiling.get(problem);
+        };
+        const wide = (loop: Loop): Loop => widenVectors(loop, target.vectors!.lanes as 8 | 16);
+        const first = runLoops(target, graph, inputs, pinned);
+        expectNear(first, interpret(graph, inputs));
+        expect(bitsOf(runLoops(target, graph, inputs, pinned, new Map(), wide))).toEqual(bitsOf(first));
+      }
+      expect(tilings.size).toBe(rows);
+    }
+  });
+
+  const others = [
+    'softmax over rows of a multiple of four',
+    'softmax over odd rows',
+    'column sums',
+    'a long sum',
+  ];
+  test.each(others)('%s', (name) => {
+    for (const target of targets) {
+      const sketch = new Sketch();
+      const graph = sketch.graph(cases[name]!(sketch));
+      const inputs = inputsOf(graph);
+      expectNear(runLoops(target, graph, inputs), interpret(graph, inputs));
+      compare(graph, inputs, target);
+    }
+  });
+
+  test('the registers of a processor are known by its features', () => {
+    const facts = (...features: string[]): Target =>
+      targetOf({
+        name: 'native',
+        target: 'c',
+        description: '',
+        software: false,
+        features,
+        limits: cTarget.limits,
+      });
+    expect(facts('avx2', 'fma', 'avx512f').vectors).toEqual({ lanes: 16, registers: 32 });
+    expect(facts('avx2', 'fma').vectors).toEqual({ lanes: 8, registers: 16 });
+    expect(facts('avx2').vectors).toBeUndefined();
+    expect(facts('neon').serial).toEqual(wasmTarget.serial);
   });
 });
 

@@ -53,6 +53,8 @@ export class Packer {
   readonly #undo: (() => void)[] = [];
   readonly #failed = new Set<string>();
   #gain = 0;
+  /** Whether an order is looked for after every step. */
+  #isCareful = false;
 
   constructor(
     segments: readonly Segment[],
@@ -81,22 +83,35 @@ export class Packer {
   /** Merges these statements of a stretch, and what follows from it; false if that saves nothing. */
   seed(segment: Segment, members: readonly number[]): boolean {
     if (members.some((at) => segment.groups[at]! >= 0)) return false;
-    this.#failed.clear();
-    const [from, groups] = [this.#undo.length, this.groups.length];
-    this.#gain = 0;
-    const stmts = members.map((at) => segment.stmts[at]!);
-    if (this.#merge(segment, members, stmts)) {
-      const left = this.groups.slice(groups).reduce((sum, group) => sum + this.#takenOut(group), 0);
-      if (this.#gain - left > 0) return true;
+    for (const isCareful of [false, true]) {
+      this.#failed.clear();
+      this.#isCareful = isCareful;
+      const [from, groups] = [this.#undo.length, this.groups.length];
+      this.#gain = 0;
+      const stmts = members.map((at) => segment.stmts[at]!);
+      const saves = this.#merge(segment, members, stmts) && this.#gain > this.#takenOut(groups);
+      if (saves && this.#hasOrder(groups)) return true;
+      this.#back(from);
+      // An order is looked for at the end, and after every step only where there was none.
+      if (!saves) return false;
     }
-    this.#back(from);
     return false;
+  }
+
+  /** Whether the statements of the stretches that groups from this one on are in can follow each other. */
+  #hasOrder(from: number): boolean {
+    const touched = new Set(this.groups.slice(from).map(({ segment }) => segment));
+    return [...touched].every((segment) => segment.order() !== undefined);
   }
 
   #merge(segment: Segment, members: readonly number[], stmts: readonly PlainStmt[]): boolean {
     if (stmts.every((stmt) => stmt.kind === 'assign')) {
       const names = stmts.map((stmt) => stmt.name);
       return this.homes.has(names[0]!) ? false : this.#varGroup(names) !== undefined;
+    }
+    if (stmts.every((stmt) => stmt.kind === 'let')) {
+      const names = stmts.map((stmt) => stmt.name);
+      return this.homes.has(names[0]!) ? false : this.#letGroup(names) !== undefined;
     }
     if (!stmts.every((stmt) => stmt.kind === 'store')) return false;
     const group = this.#open(segment, members);
@@ -109,17 +124,22 @@ export class Packer {
     if (group === undefined || value === undefined) return false;
     group.value = value;
     this.#gain += (members.length - 1) * segment.weight;
-    return segment.order() !== undefined;
+    return this.#mayFollow(segment);
   }
 
-  /** The weight of the parts of a group that something needs on its own. */
-  #takenOut(group: Group): number {
+  #mayFollow(segment: Segment): boolean {
+    return !this.#isCareful || segment.order() !== undefined;
+  }
+
+  /** The weight of the parts of groups from this one on that something needs on their own. */
+  #takenOut(from: number): number {
     let weight = 0;
-    for (const at of group.members) {
-      const stmt = group.segment.stmts[at]!;
-      if (stmt.kind === 'let' && this.#uses.left(stmt.name) > 0) weight += group.segment.weight;
-      if (stmt.kind === 'var') weight += this.#uses.left(stmt.name);
-    }
+    for (const { segment, members } of this.groups.slice(from))
+      for (const at of members) {
+        const stmt = segment.stmts[at]!;
+        if (stmt.kind === 'let' && this.#uses.left(stmt.name) > 0) weight += segment.weight;
+        if (stmt.kind === 'var') weight += this.#uses.left(stmt.name);
+      }
     return weight;
   }
 
@@ -360,7 +380,7 @@ export class Packer {
     const value = this.#merged(values, group);
     if (value === undefined || this.#gain - before < -(names.length - 1) * segment.weight) return undefined;
     group.value = value;
-    return segment.order() === undefined ? undefined : wide;
+    return this.#mayFollow(segment) ? wide : undefined;
   }
 
   /** Merges registers that change: their declarations, and every assignment to them. */
@@ -408,6 +428,6 @@ export class Packer {
       // A declaration with a constant, or a sum that is named anew, is no less when it is merged; an operation was counted.
       if (values[0]!.kind === 'constant') this.#save((names.length - 1) * row.segment.weight);
     }
-    return rows.every((row) => row.segment.order() !== undefined) ? wide : undefined;
+    return rows.every((row) => this.#mayFollow(row.segment)) ? wide : undefined;
   }
 }

@@ -38,8 +38,9 @@ export function widenVectors(loop: Loop, lanes: 8 | 16): Loop {
 function plant(packer: Packer, segments: readonly Segment[], places: Places, most: number): void {
   const seeds = segments.flatMap((segment) => [
     ...storeRows(segment, places).map((row) => ({ segment, row })),
-    ...assignRows(segment).map((row) => ({ segment, row })),
+    ...alikeRows(segment, 'assign').map((row) => ({ segment, row })),
   ]);
+  const names = segments.flatMap((segment) => alikeRows(segment, 'let').map((row) => ({ segment, row })));
   for (let isNew = true, round = 0; isNew && round < 3; round++) {
     isNew = false;
     for (const { segment, row } of seeds)
@@ -48,6 +49,14 @@ function plant(packer: Packer, segments: readonly Segment[], places: Places, mos
           const done = packer.seed(segment, row.slice(from, from + size));
           isNew ||= done;
           from += done ? size : 1;
+        }
+    // What is combined in the end brings in what it is combined from, so the last come first.
+    for (const { segment, row } of names)
+      for (let size = most; size >= 2; size /= 2)
+        for (let end = row.length; end >= size;) {
+          const done = packer.seed(segment, row.slice(end - size, end));
+          isNew ||= done;
+          end -= done ? size : 1;
         }
   }
 }
@@ -75,11 +84,12 @@ function storeRows(segment: Segment, places: Places): readonly (readonly number[
   });
 }
 
-/** Assignments to registers of four lanes that compute the same of other operands. */
-function assignRows(segment: Segment): readonly (readonly number[])[] {
+/** Assignments to registers of four lanes, or their names, that compute the same of other operands. */
+function alikeRows(segment: Segment, kind: 'assign' | 'let'): readonly (readonly number[])[] {
   const alike = new Map<string, number[]>();
   segment.stmts.forEach((stmt, at) => {
-    if (stmt.kind === 'assign' && stmt.value.width === 4) push(alike, shapeOf(stmt.value), at);
+    if (stmt.kind !== kind || stmt.value.width !== 4) return;
+    if (kind === 'assign' || stmt.value.kind === 'op') push(alike, shapeOf(stmt.value), at);
   });
   return [...alike.values()].filter(({ length }) => length > 1);
 }

@@ -104,15 +104,23 @@ export function tilesOf(
 ): readonly (readonly [rows: number, columns: number])[] {
   const columns = panelColumns(dtype);
   if (vectors === undefined || vectors.lanes === 4) return [[2, columns]];
-  // Two vectors of sums a row, two of columns, and one row's element at a time.
-  const wide = (vectors.lanes / 8) * columns;
-  const tall = vectors.registers === 32 ? [12, 8, 4] : [4];
-  return tall.map((rows) => [rows, wide]);
+  // Two or three vectors of sums a row, as many of columns, and one row's element at a time.
+  const two = (vectors.lanes / 8) * columns;
+  if (vectors.registers === 32) return [12, 8, 4].map((rows) => [rows, two]);
+  return [two * 1.5, two].map((wide) => [4, wide]);
 }
 
-/** How long a multiply-add of four lanes takes. */
-export function multiplyAddTime({ vectors }: Target): number {
-  return vectors === undefined ? cpu.multiplyAdd : (cpu.multiplyAdd * 4) / vectors.lanes;
+/**
+ * How long a multiply-add of four lanes takes. With few sums each waits for the one before it.
+ */
+export function multiplyAddTime(
+  { rows, columns }: Tile,
+  dtype: ContractProblem['dtype'],
+  { vectors }: Target,
+): number {
+  if (vectors === undefined) return cpu.multiplyAdd;
+  const sums = (rows * columns * (dtype === 'f64' ? 2 : 1)) / vectors.lanes;
+  return ((cpu.multiplyAdd * 4) / vectors.lanes) * Math.max(1, cpu.sumsToFill / sums);
 }
 
 /** Rows that panels of a block have room for: panels of two rows are packed two at a time. */

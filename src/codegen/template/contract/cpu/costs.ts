@@ -12,8 +12,9 @@ export const cpu = {
    */
   multiplyAdd: 0.13,
   spill: 0.08,
-  /** Beginning and leaving a tile of sums in registers. */
+  /** Beginning and leaving a tile of sums in registers; sums that keep two units busy. */
   tile: 12,
+  sumsToFill: 10,
   /** Vectors that are held at a time: sums, and what a step loads. */
   registers: 14,
   /** A turn of a loop, and an element that is read or written alone. */

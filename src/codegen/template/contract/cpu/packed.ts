@@ -53,7 +53,8 @@ export const packed: Strategy<PackedTiling> = {
     const { batch, m, n, k, epilogue } = problem;
     const [height, width] = [roundedUp(Math.min(blockM, m), rows), roundedUp(Math.min(blockN, n), columns)];
     const sums =
-      (height * width * k * multiplyAddTime(target)) / 4 + tileTurns(tiling, height * width, k, target);
+      (height * width * k * multiplyAddTime(tiling, problem.dtype, target)) / 4 +
+      tileTurns(tiling, height * width, k, target);
     // Results lie along n: the other way round each is stored alone.
     const left = height * width * ((flip ? 0.4 : 0.1) + 0.05 * epilogue);
     const seen = isSearched(problem) ? cpu.searched : cpu.packed;

@@ -363,6 +363,12 @@ class SerialEmitter {
         const other = some[i + 1];
         return [other === undefined ? state : this.#named(fold, fold.combine(state, other))];
       });
+    // Neighbours are in one register where registers are wide: whole ones come together first.
+    const inRegister = this.#frame.target.serial?.inRegister ?? 1;
+    while (inRegister > 1 && some.length > inRegister && some.length % 2 === 0) {
+      const half = some.length / 2;
+      some = some.slice(0, half).map((state, i) => this.#named(fold, fold.combine(state, some[half + i]!)));
+    }
     while (some.length > 1) some = pairs();
     if (this.#lanes !== 'column') return some[0]!;
     some = [0, 1, 2, 3].map((lane) => laneOfState(some[0]!, lane));
