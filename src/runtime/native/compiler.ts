@@ -102,7 +102,7 @@ export async function findCompiler(
   const named = env['SINTER_CC']?.trim() ?? '';
   const tried: string[] = [];
   for (const text of named === '' ? usual : [named]) {
-    const found = await probe(text.split(/\s+/), Math.min(patience, probePatience), env);
+    const found = await probe(text.split(/\s+/), env);
     if (typeof found !== 'string') return { ...found, patience };
     tried.push(`${text}: ${found}`);
   }
@@ -115,14 +115,13 @@ export async function findCompiler(
 /** What a command says of itself, or why it is no compiler. */
 async function probe(
   command: readonly string[],
-  patience: number,
   env: Environment,
 ): Promise<Omit<Compiler, 'patience'> | string> {
-  const version = await runCommand([...command, '--version'], '', patience, env);
+  const version = await runCommand([...command, '--version'], '', probePatience, env);
   if (version.problem !== undefined) return version.problem;
   const title = titleOf(command, version.stdout);
   for (const machine of machines) {
-    const macros = await runCommand([...command, machine, '-dM', '-E', '-x', 'c', '-'], '', patience, env);
+    const macros = await runCommand([...command, machine, '-dM', '-E', '-x', 'c', '-'], '', probePatience, env);
     if (macros.problem !== undefined) continue;
     const defined = new Map(
       [...macros.stdout.matchAll(/^#define (\w+) ?(.*)$/gm)].map((line) => [line[1]!, line[2]!]),
@@ -193,7 +192,7 @@ function refusal(device: string, problem: string): DeviceError {
 }
 
 function commandFor({ command, flags: all }: Compiler, file: string): string[] {
-  return [...command, ...all, '-shared', '-pthread', '-o', file, '-x', 'c', '-', '-x', 'none', '-lm'];
+  return [...command, ...all, '-shared', '-pthread', '-o', file, '-x', 'c', '-', '-x', 'none', '-lm', '-ldl'];
 }
 
 interface Ended {

@@ -66,9 +66,16 @@ export class NativeProgram implements LoadedProgram {
     const text = textOf(program);
     const { objects, wait } = engine;
     const { meanwhile } = program;
-    const found = objects.find(objects.keyOf(text));
-    if (found !== undefined || meanwhile === undefined || wait) {
-      this.#machine = this.#open(found ?? objects.makeNow(text));
+    try {
+      const found = objects.find(objects.keyOf(text));
+      if (found !== undefined || meanwhile === undefined || wait) {
+        this.#machine = this.#open(found ?? objects.makeNow(text));
+        return;
+      }
+    } catch (error) {
+      if (meanwhile === undefined) throw error;
+      this.#meanwhile = engine.loadMeanwhile(meanwhile);
+      this.#stay(error);
       return;
     }
     this.#meanwhile = engine.loadMeanwhile(meanwhile);

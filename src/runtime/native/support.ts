@@ -9,6 +9,9 @@ export const planWords = {
   repeat: 3,
 } as const;
 
+/** What threads of a pool are called, where threads have names. */
+export const threadName = 'sinter-native';
+
 /** Words of a dispatch before the addresses of its buffers. */
 export const dispatchHead = 8;
 
@@ -19,6 +22,7 @@ export const dispatchHead = 8;
  * chunks are done.
  */
 export const supportText: string = `#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -112,6 +116,9 @@ static int idle(struct pool *pool) {
 static void *serve(void *given) {
   struct worker *worker = given;
   struct pool *pool = worker->pool;
+#ifdef __linux__
+  pthread_setname_np(pthread_self(), "${threadName}");
+#endif
   for (;;) {
     take(pool, worker->me);
     /* Stays awake from one job of a program to the next. */
@@ -145,6 +152,9 @@ static void end(struct pool *pool, int32_t workers) {
 
 /* A pool of so many threads, the caller's among them; 0 where they cannot be started. */
 __attribute__((visibility("default"))) uintptr_t sinter_open(int32_t threads, int64_t linger) {
+  /* The code stays as long as the process: threads run it even where the caller is dropped without an end. */
+  Dl_info here;
+  if (dladdr((void *)(uintptr_t)sinter_open, &here) != 0) dlopen(here.dli_fname, RTLD_NOW | RTLD_NODELETE);
   size_t bytes = (sizeof(struct pool) + 63) / 64 * 64;
   struct pool *pool = aligned_alloc(64, bytes);
   if (pool == 0) return 0;

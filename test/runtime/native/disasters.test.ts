@@ -1,0 +1,233 @@
+// What may go wrong between a program's text and its code: compilers that fail, files that are damaged,
+// folders that take nothing. Results are right, or there is an error that says what happened.
+
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, vi } from 'vitest';
+import type { Program } from '../../../src/runtime/program.ts';
+import { openNativeDevice, type NativeOptions } from '../../../src/runtime/native/node.ts';
+import type { NativeDevice } from '../../../src/runtime/native/device.ts';
+import { failure } from '../failure.ts';
+import { c, wasm, type Language } from '../languages.ts';
+import { lawsUnless } from '../law.ts';
+import { bytesOf, f32, floatsOf, program, ramp } from '../programs.ts';
+import { compilerThat, newFolder, removeFolders } from './compilers.ts';
+import { withoutCompiler } from './machine.ts';
+
+const law = lawsUnless(withoutCompiler);
+const N = 64;
+
+/** A folder that takes no byte, as a full disk does. */
+const disk = vi.hoisted(() => ({ full: undefined as string | undefined }));
+vi.mock('node:fs', async (original) => {
+  const real = await original<typeof fs>();
+  const writeFileSync: typeof real.writeFileSync = (file, data, options) => {
+    if (disk.full !== undefined && String(file).startsWith(disk.full) && data.length > 0)
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    real.writeFileSync(file, data, options);
+  };
+  return { ...real, writeFileSync };
+});
+
+const devices: NativeDevice[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  disk.full = undefined;
+  await Promise.all(devices.splice(0).map((device) => device.destroy()));
+  removeFolders();
+});
+
+async function open(options: NativeOptions): Promise<NativeDevice> {
+  const device = await openNativeDevice('native', { threads: 1, ...options });
+  devices.push(device);
+  return device;
+}
+
+/** `y = 2x + 1` in one language. */
+function affine(language: Language): Program {
+  return program({
+    target: language.target,
+    kernels: [language.affine('twice', N, 2, 1)],
+    buffers: [f32('x', 'input', N), f32('y', 'output', N)],
+    steps: [language.dispatch(0, [0, 1], N)],
+  });
+}
+const alone = affine(c);
+const both: Program = { ...alone, meanwhile: affine(wasm) };
+const expected = ramp(N).map((x) => 2 * x + 1);
+
+/** Runs a loaded program on fresh buffers. */
+async function resultOf(device: NativeDevice, loaded: ReturnType<NativeDevice['load']>): Promise<number[]> {
+  const [x, y] = [device.allocate(4 * N), device.allocate(4 * N)];
+  device.write(x, bytesOf(ramp(N)));
+  loaded.run([x], [y], []);
+  return floatsOf(await device.read(y, 4 * N));
+}
+
+describe('a compiler', () => {
+  law('that reports errors: its first lines are told', async () => {
+    const { env } = compilerThat(`for i in 1 2 3 4 5 6 7 8 9; do echo "kernel.c:$i: error: bad" >&2; done; exit 1`);
+    const device = await open({ env, folder: newFolder() });
+    const error = await failure(() => device.load(alone));
+    expect(error.code).toBe('E_DEVICE');
+    expect(error.message).toMatch(/a program was not compiled: \S+ ended with 1\n {2}kernel\.c:1: error: bad/);
+    expect(error.message).not.toContain('kernel.c:9');
+  });
+
+  law('that is killed midway leaves nothing behind', async () => {
+    const folder = newFolder();
+    const { env } = compilerThat('kill -9 $$');
+    const device = await open({ env, folder });
+    const before = fs.readdirSync(folder).sort();
+    expect((await failure(() => device.load(alone))).message).toContain('was ended by SIGKILL');
+    expect(fs.readdirSync(folder).sort()).toEqual(before);
+  });
+
+  law('that hangs is ended', async () => {
+    const folder = newFolder();
+    const compiler = compilerThat('sleep 1000');
+    await open({ env: compiler.env, folder }); // The device's own object is there from now on.
+    const device = await open({ env: compiler.env, folder, patience: 500 });
+    expect((await failure(() => device.load(alone))).message).toContain('was ended after 0.5 s');
+    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    const loaded = device.load(both);
+    await loaded.settled;
+    expect(loaded.failure?.message).toContain('was ended after 0.5 s');
+    expect(warned).toHaveBeenCalledTimes(1);
+    expect(() => process.kill(compiler.process(), 0)).toThrow('ESRCH');
+  });
+
+  law('that fails leaves programs on WebAssembly, and is told of once', async () => {
+    const { env, count } = compilerThat('echo broken >&2; exit 3');
+    const device = await open({ env, folder: newFolder() });
+    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    const [one, other] = [device.load(both), device.load(both)];
+    expect(await resultOf(device, one)).toEqual(expected);
+    await Promise.all([one.settled, other.settled]);
+    expect(await resultOf(device, other)).toEqual(expected);
+    expect([one.engine, other.engine, count()]).toEqual(['wasm', 'wasm', 1]);
+    expect(one.failure?.message).toContain('ended with 3\n  broken');
+    expect(warned.mock.calls).toEqual([[expect.stringContaining('programs stay on WebAssembly: native: ')]]);
+  });
+
+  law('that says all is well and writes nothing is not believed', async () => {
+    const { env } = compilerThat('exit 0');
+    const device = await open({ env, folder: newFolder() });
+    expect((await failure(() => device.load(alone))).message).toContain('ended well and wrote no object');
+  });
+
+  law('that is still at work ends with the device', async () => {
+    const compiler = compilerThat('sleep 1000');
+    const device = await open({ env: compiler.env, folder: newFolder() });
+    const loaded = device.load(both);
+    await vi.waitFor(() => expect(compiler.count()).toBe(1), 20_000);
+    await device.destroy();
+    await loaded.settled;
+    expect(() => process.kill(compiler.process(), 0)).toThrow('ESRCH');
+  });
+});
+
+describe('a program', () => {
+  law('begins on WebAssembly and goes on as code of the machine, on the same buffers', async () => {
+    const device = await open({ folder: newFolder() });
+    const loaded = device.load(both);
+    const [x, y] = [device.allocate(4 * N), device.allocate(4 * N)];
+    device.write(x, bytesOf(ramp(N)));
+    loaded.run([x], [y], []);
+    expect(loaded.engine).toBe('wasm');
+    const first = await device.read(y, 4 * N);
+    await loaded.settled;
+    device.write(y, new Uint8Array(4 * N));
+    loaded.run([x], [y], []);
+    expect(loaded.engine).toBe('c');
+    expect(await device.read(y, 4 * N)).toEqual(first);
+    expect(floatsOf(first)).toEqual(expected);
+  });
+
+  law('is compiled at once where the device waits', async () => {
+    const device = await open({ folder: newFolder(), wait: true });
+    expect(device.load(both).engine).toBe('c');
+  });
+
+  law('whose other half is called differently is refused', async () => {
+    const device = await open({ folder: newFolder() });
+    const other = { ...affine(wasm), scalars: [{ name: 'f', dtype: 'f32' }] } as const;
+    const error = await failure(() => device.load({ ...alone, meanwhile: other }));
+    expect([error.code, error.message]).toEqual([
+      'E_VALIDATION',
+      expect.stringContaining('has other inputs, outputs, scalars or packs'),
+    ]);
+    const named = { ...alone.kernels[0]!, name: 'f(void); int x' };
+    expect((await failure(() => device.load({ ...alone, kernels: [named] }))).message).toContain('none of C');
+  });
+
+  law('may be destroyed while it is being compiled', async () => {
+    const device = await open({ folder: newFolder() });
+    const loaded = device.load(both);
+    loaded.destroy();
+    await loaded.settled;
+    const error = await failure(() => resultOf(device, loaded));
+    expect(error.code).toBe('E_STATE');
+  });
+});
+
+describe('an object', () => {
+  law('is compiled once, and again when its file is damaged', async () => {
+    const folder = newFolder();
+    const { env, count } = compilerThat('');
+    for (const damage of [undefined, undefined, 'garbage', '']) {
+      if (damage !== undefined) {
+        for (const name of fs.readdirSync(folder).filter((one) => one.endsWith('.so'))) {
+          // Another file of the name: the old one is still mapped.
+          fs.rmSync(path.join(folder, name));
+          fs.writeFileSync(path.join(folder, name), damage);
+        }
+      }
+      const device = await open({ env, folder });
+      expect(await resultOf(device, device.load(alone))).toEqual(expected);
+    }
+    expect(count()).toBe(3);
+  });
+
+  law('is not taken from a folder that others may write to', async () => {
+    const folder = newFolder();
+    const { env, count } = compilerThat('');
+    const first = await open({ env, folder });
+    first.load(alone);
+    fs.chmodSync(folder, 0o777);
+    const second = await open({ env, folder });
+    expect(await resultOf(second, second.load(alone))).toEqual(expected);
+    expect(count()).toBe(2);
+  });
+
+  law('that two compile at once is right for both', async () => {
+    const folder = newFolder();
+    const pair = await Promise.all([open({ folder }), open({ folder })]);
+    const loaded = pair.map((device) => device.load(both));
+    await Promise.all(loaded.map(({ settled }) => settled));
+    for (const [i, device] of pair.entries()) {
+      expect(await resultOf(device, loaded[i]!)).toEqual(expected);
+      expect(loaded[i]!.engine).toBe('c');
+    }
+    expect(fs.readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
+  });
+
+  law('lies in a folder of the process where the cache cannot be made', async () => {
+    const file = path.join(newFolder(), 'file');
+    fs.writeFileSync(file, 'no folder');
+    const device = await open({ folder: path.join(file, 'native') });
+    expect(await resultOf(device, device.load(alone))).toEqual(expected);
+  });
+
+  law('lies there too where the disk is full', async () => {
+    const folder = newFolder();
+    const { env, count } = compilerThat(
+      `case "$*" in *${folder}*) echo 'No space left on device' >&2; exit 1 ;; esac`,
+    );
+    const device = await open({ env, folder });
+    const before = fs.readdirSync(folder).length;
+    disk.full = folder;
+    expect(await resultOf(device, device.load(alone))).toEqual(expected);
+    expect([count(), fs.readdirSync(folder).length]).toEqual([2, before]);
+  });
+});
