@@ -187,7 +187,12 @@ function generated(
     kernels: lowered,
     packs: schedule.packs,
     memory,
-    emit: (loop) => emit(loop, { scalarSlots: scalars.length, relaxedSimd: target.relaxedSimd === true }),
+    emit: (loop) =>
+      emit(loop, {
+        scalarSlots: scalars.length,
+        relaxedSimd: target.relaxedSimd === true,
+        ...(target.vectors !== undefined && { lanes: target.vectors.lanes }),
+      }),
   });
   observe?.({
     kind: 'program',

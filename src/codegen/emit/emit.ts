@@ -24,11 +24,12 @@ export interface Emitted {
 
 /**
  * What emitters are told besides the Loop: words of the program's scalar block; instructions that
- * not every machine has.
+ * not every machine has; lanes of f32 in a register.
  */
 interface EmitOptions {
   readonly scalarSlots: number;
   readonly relaxedSimd?: boolean;
+  readonly lanes?: 4 | 8 | 16;
 }
 
 export type EmitLoop = (loop: Loop, options: EmitOptions) => Emitted;
@@ -55,7 +56,7 @@ const emitters: Readonly<Record<TargetId, EmitLoop>> = {
     const { bytes, ...needs } = languages.wasm.value(loop, options);
     return { source: base64(bytes), ...needs };
   },
-  c: (loop) => languages.c.value(loop),
+  c: (loop, options) => languages.c.value(loop, options),
   interpreter: (loop) => {
     throw new CompilerBug('emit', `${loop.name}: the interpreter runs graphs, not kernels`);
   },

@@ -18,6 +18,7 @@ import { call, choice, infix, level, prefix, primary, subscript, type Term } fro
 import { spellAtomic, spellLoad, spellStore, type CScribe } from './access.ts';
 import { usedIn, withoutUnread } from './live.ts';
 import { CPrelude } from './prelude.ts';
+import { widenVectors } from './rewrite/widen.ts';
 import { literal, spell } from './spelling.ts';
 import { elementType } from './types.ts';
 
@@ -50,9 +51,10 @@ export function isTaken(name: string): boolean {
 /** Bytes between which parts of workgroup memory begin: a cache line, and the widest vector. */
 const alignment = 64;
 
-/** The C of one kernel. */
-export function emitC(loop: Loop): CKernel {
-  const expanded = callsFunctions(loop) ? expandMath(loop, 'itself') : loop;
+/** The C of one kernel. `lanes`: of f32 in a register of the machine; 4 by default. */
+export function emitC(loop: Loop, { lanes = 4 }: { readonly lanes?: 4 | 8 | 16 } = {}): CKernel {
+  const wide = lanes === 4 ? loop : widenVectors(loop, lanes);
+  const expanded = callsFunctions(wide) ? expandMath(wide, 'itself') : wide;
   const { source, sharedBytes } = new Emitter({ ...expanded, body: withoutUnread(expanded.body) }).kernel();
   return {
     source,
