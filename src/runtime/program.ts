@@ -211,11 +211,6 @@ export interface Program {
   readonly donated: readonly { readonly output: number; readonly input: number }[];
   /** Scalar `i` is word `i` of the scalar block. Those with an `input` come last. */
   readonly scalars: readonly ProgramScalar[];
-  /**
-   * C only: the same graph for WebAssembly, with the same inputs, outputs, scalars and packs, which
-   * runs while the C is being compiled, and where it cannot be.
-   */
-  readonly meanwhile?: Program;
 }
 
 /** A program but for its kernels' sources: all that is needed to place and to queue it. */

@@ -44,6 +44,7 @@ export class NativeDevice implements Device {
     this.facts = {
       name,
       target: 'c',
+      ...(!wait && { first: 'wasm' }),
       description: `C by ${compiler.title}, ${widthOf(compiler)}, ${count}`,
       software: true,
       features: compiler.features,
@@ -66,7 +67,6 @@ export class NativeDevice implements Device {
       support,
       pool,
       threads,
-      wait,
       kernels: new SharedEntries<Kernels>((kernels) => kernels.unload()),
       loadMeanwhile: (program) => wasm.load(program),
       report: (error) => this.#report(error),

@@ -1,5 +1,5 @@
-// A Program made ready as code of the machine: its kernels are one shared object. While that is being
-// compiled, runs go to the program that WebAssembly runs over the same memory, if there is one.
+// A Program made ready as code of the machine: its kernels are one shared object. A program may begin as
+// WebAssembly over the same memory, and be replaced when its object has been compiled.
 
 import { DeviceError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
@@ -29,65 +29,58 @@ export interface NativeEngine extends HeapEngine {
   readonly threads: number;
   /** Objects that are open, by their files. */
   readonly kernels: SharedEntries<Kernels>;
-  /** Programs are compiled before `load` returns. */
-  readonly wait: boolean;
-  /** Makes the program that runs meanwhile ready. */
+  /** Loads a program of WebAssembly, over the same memory. */
   loadMeanwhile(program: Program): LoadedProgram;
   /** Tells the user of a program that stays on WebAssembly. */
   report(error: DeviceError): void;
 }
 
-/** Loads a program; throws what is wrong with it (E_VALIDATION, E_LIMIT, E_OOM, E_DEVICE). */
+/**
+ * Loads a program of target `c`, which is compiled before this returns, or one of target `wasm`, which
+ * may be replaced later. Throws what is wrong with it (E_VALIDATION, E_LIMIT, E_OOM, E_DEVICE).
+ */
 export function loadProgram(engine: NativeEngine, program: Program): NativeProgram {
-  const { facts } = engine;
+  if (program.target === 'wasm') return new NativeProgram(engine, program, engine.loadMeanwhile(program));
+  check(engine, program);
+  const { objects } = engine;
+  const text = textOf(program);
+  const file = objects.find(objects.keyOf(text)) ?? objects.makeNow(text);
+  return new NativeProgram(engine, program, opened(engine, program, file));
+}
+
+function check({ facts }: NativeEngine, program: Program): void {
   checkProgram(program, 'c', facts.name);
   checkLimits(program, facts);
   checkNames(program, facts.name);
-  const { meanwhile } = program;
-  if (meanwhile !== undefined) checkMeanwhile(program, meanwhile, facts.name);
-  return new NativeProgram(engine, program);
+}
+
+function opened(engine: NativeEngine, program: Program, file: string): LoadedProgram {
+  return new HeapProgram(engine, program, new NativeExecutor(engine, program, file));
 }
 
 export class NativeProgram implements LoadedProgram {
   readonly program: Program;
-  /** Resolves when it is known what runs the program from then on. */
-  readonly settled: Promise<void>;
   readonly #engine: NativeEngine;
-  #machine: LoadedProgram | undefined;
-  #meanwhile: LoadedProgram | undefined;
+  #current: LoadedProgram;
+  #settled: Promise<void> = Promise.resolve();
   #last: 'c' | 'wasm' | undefined;
   #failure: DeviceError | undefined;
   #destroyed = false;
 
-  constructor(engine: NativeEngine, program: Program) {
+  constructor(engine: NativeEngine, program: Program, current: LoadedProgram) {
     this.program = program;
     this.#engine = engine;
-    this.settled = Promise.resolve();
-    const text = textOf(program);
-    const { objects, wait } = engine;
-    const { meanwhile } = program;
-    try {
-      const found = objects.find(objects.keyOf(text));
-      if (found !== undefined || meanwhile === undefined || wait) {
-        this.#machine = this.#open(found ?? objects.makeNow(text));
-        return;
-      }
-    } catch (error) {
-      if (meanwhile === undefined) throw error;
-      this.#meanwhile = engine.loadMeanwhile(meanwhile);
-      this.#stay(error);
-      return;
-    }
-    this.#meanwhile = engine.loadMeanwhile(meanwhile);
-    this.settled = objects.make(text).then(
-      (file) => this.#switch(file),
-      (error: unknown) => this.#stay(error),
-    );
+    this.#current = current;
   }
 
   /** What ran it last; what would run it now, before the first run. */
   get engine(): 'c' | 'wasm' {
-    return this.#last ?? (this.#machine === undefined ? 'wasm' : 'c');
+    return this.#last ?? this.#here();
+  }
+
+  /** Resolves when it is known what runs the program from then on. */
+  get settled(): Promise<void> {
+    return this.#settled;
   }
 
   /** Why it stays on WebAssembly. */
@@ -100,42 +93,52 @@ export class NativeProgram implements LoadedProgram {
     outputs: readonly DeviceAllocation[],
     scalars: readonly number[],
   ): void {
-    this.#current().run(inputs, outputs, scalars);
-    this.#last = this.#machine === undefined ? 'wasm' : 'c';
+    this.#current.run(inputs, outputs, scalars);
+    this.#last = this.#here();
   }
 
   allocateOutputs(): DeviceAllocation[] {
-    return this.#current().allocateOutputs();
+    return this.#current.allocateOutputs();
+  }
+
+  replace(make: () => Program): void {
+    // Not within the run that asks for it.
+    this.#settled = new Promise((resolve) => void setImmediate(resolve))
+      .then(() => this.#replace(make))
+      .catch((error: unknown) => this.#stay(error));
   }
 
   destroy(): void {
     this.#destroyed = true;
-    this.#machine?.destroy();
-    this.#meanwhile?.destroy();
+    this.#current.destroy();
   }
 
-  #current(): LoadedProgram {
-    return (this.#machine ?? this.#meanwhile)!;
+  #here(): 'c' | 'wasm' {
+    return this.#current.program.target === 'c' ? 'c' : 'wasm';
   }
 
-  #open(file: string): LoadedProgram {
+  async #replace(make: () => Program): Promise<void> {
+    if (this.#isOver()) return;
     const engine = this.#engine;
-    return new HeapProgram(engine, this.program, new NativeExecutor(engine, this.program, file));
+    const program = make();
+    check(engine, program);
+    if (callOf(program) !== callOf(this.program)) {
+      const problem = 'the program that replaces another has other inputs, outputs, scalars or packs';
+      throw new DeviceError('E_VALIDATION', engine.facts.name, problem);
+    }
+    const file = await engine.objects.make(textOf(program));
+    if (this.#isOver()) return;
+    const before = this.#current;
+    this.#current = opened(engine, program, file);
+    before.destroy();
   }
 
-  #switch(file: string): void {
-    if (this.#destroyed || this.#engine.failures.lost) return;
-    try {
-      this.#machine = this.#open(file);
-      this.#meanwhile?.destroy();
-      this.#meanwhile = undefined;
-    } catch (error) {
-      this.#stay(error);
-    }
+  #isOver(): boolean {
+    return this.#destroyed || this.#engine.failures.lost;
   }
 
   #stay(error: unknown): void {
-    if (this.#destroyed || this.#engine.failures.lost) return;
+    if (this.#isOver()) return;
     const { name } = this.#engine.facts;
     this.#failure =
       error instanceof DeviceError
@@ -192,13 +195,6 @@ function checkNames({ kernels }: Program, device: string): void {
     if (/^[A-Za-z_]\w*$/.test(name)) continue;
     throw new DeviceError('E_VALIDATION', device, 'the name is none of C', { kernel: name });
   }
-}
-
-/** Both programs are called with the same buffers and scalars. */
-function checkMeanwhile(program: Program, meanwhile: Program, device: string): void {
-  if (callOf(program) === callOf(meanwhile)) return;
-  const problem = 'the program that runs meanwhile has other inputs, outputs, scalars or packs';
-  throw new DeviceError('E_VALIDATION', device, problem);
 }
 
 /** What a caller sees of a program. */

@@ -19,7 +19,7 @@ export interface NativeOptions extends CompilerOptions {
   readonly threads?: number;
   /** How finely work is cut for them; by default as the device's threads ask for. */
   readonly grain?: Grain;
-  /** Programs are compiled before `load` returns, whatever runs meanwhile; false by default. */
+  /** Programs are compiled for the machine before they run first, and nothing runs on WebAssembly; false by default. */
   readonly wait?: boolean;
   /** Where compiled programs are kept; false for nowhere. Default: `native` in the cache folder. */
   readonly folder?: string | false;

@@ -6,6 +6,7 @@ import * as path from 'node:path';
 import { afterEach, describe, expect, vi } from 'vitest';
 import type { Program } from '../../../src/runtime/program.ts';
 import { openNativeDevice, type NativeOptions } from '../../../src/runtime/native/node.ts';
+import type { NativeProgram } from '../../../src/runtime/native/load.ts';
 import type { NativeDevice } from '../../../src/runtime/native/device.ts';
 import { failure } from '../failure.ts';
 import { c, wasm, type Language } from '../languages.ts';
@@ -53,8 +54,15 @@ function affine(language: Language): Program {
   });
 }
 const alone = affine(c);
-const both: Program = { ...alone, meanwhile: affine(wasm) };
+const first = affine(wasm);
 const expected = ramp(N).map((x) => 2 * x + 1);
+
+/** Loads the program of WebAssembly, and asks for code of the machine in its place. */
+function replaced(device: NativeDevice, by: () => Program = () => alone): NativeProgram {
+  const loaded = device.load(first);
+  loaded.replace(by);
+  return loaded;
+}
 
 /** Runs a loaded program on fresh buffers. */
 async function resultOf(device: NativeDevice, loaded: ReturnType<NativeDevice['load']>): Promise<number[]> {
@@ -66,11 +74,15 @@ async function resultOf(device: NativeDevice, loaded: ReturnType<NativeDevice['l
 
 describe('a compiler', () => {
   law('that reports errors: its first lines are told', async () => {
-    const { env } = compilerThat(`for i in 1 2 3 4 5 6 7 8 9; do echo "kernel.c:$i: error: bad" >&2; done; exit 1`);
+    const { env } = compilerThat(
+      `for i in 1 2 3 4 5 6 7 8 9; do echo "kernel.c:$i: error: bad" >&2; done; exit 1`,
+    );
     const device = await open({ env, folder: newFolder() });
     const error = await failure(() => device.load(alone));
     expect(error.code).toBe('E_DEVICE');
-    expect(error.message).toMatch(/a program was not compiled: \S+ ended with 1\n {2}kernel\.c:1: error: bad/);
+    expect(error.message).toMatch(
+      /a program was not compiled: \S+ ended with 1\n {2}kernel\.c:1: error: bad/,
+    );
     expect(error.message).not.toContain('kernel.c:9');
   });
 
@@ -90,7 +102,7 @@ describe('a compiler', () => {
     const device = await open({ env: compiler.env, folder, patience: 500 });
     expect((await failure(() => device.load(alone))).message).toContain('was ended after 0.5 s');
     const warned = vi.spyOn(console, 'warn').mockReturnValue();
-    const loaded = device.load(both);
+    const loaded = replaced(device);
     await loaded.settled;
     expect(loaded.failure?.message).toContain('was ended after 0.5 s');
     expect(warned).toHaveBeenCalledTimes(1);
@@ -101,7 +113,7 @@ describe('a compiler', () => {
     const { env, count } = compilerThat('echo broken >&2; exit 3');
     const device = await open({ env, folder: newFolder() });
     const warned = vi.spyOn(console, 'warn').mockReturnValue();
-    const [one, other] = [device.load(both), device.load(both)];
+    const [one, other] = [replaced(device), replaced(device)];
     expect(await resultOf(device, one)).toEqual(expected);
     await Promise.all([one.settled, other.settled]);
     expect(await resultOf(device, other)).toEqual(expected);
@@ -119,7 +131,7 @@ describe('a compiler', () => {
   law('that is still at work ends with the device', async () => {
     const compiler = compilerThat('sleep 1000');
     const device = await open({ env: compiler.env, folder: newFolder() });
-    const loaded = device.load(both);
+    const loaded = replaced(device);
     await vi.waitFor(() => expect(compiler.count()).toBe(1), 20_000);
     await device.destroy();
     await loaded.settled;
@@ -130,7 +142,7 @@ describe('a compiler', () => {
 describe('a program', () => {
   law('begins on WebAssembly and goes on as code of the machine, on the same buffers', async () => {
     const device = await open({ folder: newFolder() });
-    const loaded = device.load(both);
+    const loaded = replaced(device);
     const [x, y] = [device.allocate(4 * N), device.allocate(4 * N)];
     device.write(x, bytesOf(ramp(N)));
     loaded.run([x], [y], []);
@@ -144,16 +156,37 @@ describe('a program', () => {
     expect(floatsOf(first)).toEqual(expected);
   });
 
-  law('is compiled at once where the device waits', async () => {
-    const device = await open({ folder: newFolder(), wait: true });
-    expect(device.load(both).engine).toBe('c');
+  law('is for C from the start where the device waits', async () => {
+    const waiting = await open({ folder: newFolder(), wait: true });
+    const usual = await open({ folder: newFolder() });
+    expect([waiting.facts.first, usual.facts.first]).toEqual([undefined, 'wasm']);
+    expect(waiting.load(alone).engine).toBe('c');
   });
 
-  law('whose other half is called differently is refused', async () => {
+  law('that cannot be made leaves the one that there is', async () => {
     const device = await open({ folder: newFolder() });
-    const other = { ...affine(wasm), scalars: [{ name: 'f', dtype: 'f32' }] } as const;
-    const error = await failure(() => device.load({ ...alone, meanwhile: other }));
-    expect([error.code, error.message]).toEqual([
+    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    const loaded = replaced(device, () => {
+      throw new Error('no such program');
+    });
+    await loaded.settled;
+    expect(warned).toHaveBeenCalledTimes(1);
+    expect(await resultOf(device, loaded)).toEqual(expected);
+    expect([loaded.engine, loaded.failure?.message]).toEqual([
+      'wasm',
+      expect.stringContaining('no such program'),
+    ]);
+  });
+
+  law('that is called differently does not replace another', async () => {
+    const device = await open({ folder: newFolder() });
+    const other = { ...alone, scalars: [{ name: 'f', dtype: 'f32' }] } as const;
+    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    const loaded = replaced(device, () => other);
+    await loaded.settled;
+    expect(warned).toHaveBeenCalledTimes(1);
+    expect(await resultOf(device, loaded)).toEqual(expected);
+    expect([loaded.failure?.code, loaded.failure?.message]).toEqual([
       'E_VALIDATION',
       expect.stringContaining('has other inputs, outputs, scalars or packs'),
     ]);
@@ -163,7 +196,7 @@ describe('a program', () => {
 
   law('may be destroyed while it is being compiled', async () => {
     const device = await open({ folder: newFolder() });
-    const loaded = device.load(both);
+    const loaded = replaced(device);
     loaded.destroy();
     await loaded.settled;
     const error = await failure(() => resultOf(device, loaded));
@@ -203,7 +236,7 @@ describe('an object', () => {
   law('that two compile at once is right for both', async () => {
     const folder = newFolder();
     const pair = await Promise.all([open({ folder }), open({ folder })]);
-    const loaded = pair.map((device) => device.load(both));
+    const loaded = pair.map((device) => replaced(device));
     await Promise.all(loaded.map(({ settled }) => settled));
     for (const [i, device] of pair.entries()) {
       expect(await resultOf(device, loaded[i]!)).toEqual(expected);
