@@ -121,7 +121,12 @@ async function probe(
   if (version.problem !== undefined) return version.problem;
   const title = titleOf(command, version.stdout);
   for (const machine of machines) {
-    const macros = await runCommand([...command, machine, '-dM', '-E', '-x', 'c', '-'], '', probePatience, env);
+    const macros = await runCommand(
+      [...command, machine, '-dM', '-E', '-x', 'c', '-'],
+      '',
+      probePatience,
+      env,
+    );
     if (macros.problem !== undefined) continue;
     const defined = new Map(
       [...macros.stdout.matchAll(/^#define (\w+) ?(.*)$/gm)].map((line) => [line[1]!, line[2]!]),
