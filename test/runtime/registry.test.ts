@@ -6,6 +6,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
 import type { Backend, Device } from '../../src/runtime/device.ts';
+import { withoutCompiler } from './native/machine.ts';
 
 type Registry = typeof import('../../src/runtime/registry.ts');
 let registry: Registry;
@@ -104,7 +105,7 @@ test('without any device the error says what was tried and what to do', async ()
 
 test('an unknown name is refused with the names there are', async () => {
   await expect(registry.openDevice('abacus')).rejects.toThrow(
-    'abacus: there is no such device: expected cuda, webgpu, webgpu:software, wasm, interpreter',
+    'abacus: there is no such device: expected cuda, webgpu, webgpu:software, wasm, native, interpreter',
   );
 });
 
@@ -146,6 +147,7 @@ test('discover tells for every device what it is or why it is not there', async 
     ['webgpu', false],
     ['webgpu:software', true],
     ['wasm', true],
+    ['native', withoutCompiler === undefined],
     ['interpreter', true],
     ['kept', true],
     ['passing', true],

@@ -116,9 +116,6 @@ static int idle(struct pool *pool) {
 static void *serve(void *given) {
   struct worker *worker = given;
   struct pool *pool = worker->pool;
-#ifdef __linux__
-  pthread_setname_np(pthread_self(), "${threadName}");
-#endif
   for (;;) {
     take(pool, worker->me);
     /* Stays awake from one job of a program to the next. */
@@ -182,6 +179,9 @@ __attribute__((visibility("default"))) uintptr_t sinter_open(int32_t threads, in
     worker->pool = pool;
     worker->me = started + 1;
     if (pthread_create(&worker->thread, &attributes, serve, worker) != 0) break;
+#ifdef __linux__
+    pthread_setname_np(worker->thread, "${threadName}");
+#endif
   }
   pthread_sigmask(SIG_SETMASK, &before, 0);
   pthread_attr_destroy(&attributes);

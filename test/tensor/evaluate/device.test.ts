@@ -67,7 +67,7 @@ test.each([['nonsense'], [''], [3], [null]])('there is no device %j, at once', (
   expect(error).toBeInstanceOf(DeviceError);
   expect((error as DeviceError).code).toBe('E_DEVICE');
   expect((error as DeviceError).message).toMatch(
-    /^setDevice: there is no device .+\n {2}try: 'cuda', 'webgpu', 'webgpu:software', 'wasm', 'interpreter'/,
+    /^setDevice: there is no device .+\n {2}try: 'cuda', 'webgpu', 'webgpu:software', 'wasm', 'native', 'interpreter'/,
   );
 });
 
