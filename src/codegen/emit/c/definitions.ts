@@ -77,6 +77,8 @@ const ofIntegers: Readonly<Record<string, (name: string, type: Integer) => strin
     const wide = type === 'i32' ? 'int64_t' : 'uint64_t';
     return inline(name, own, `${own} x, ${own} y`, `(${own})((${wide})x * y >> 32)`);
   },
+  eq: (name, type) => inline(name, '_Bool', `${scalarType(type)} x, ${scalarType(type)} y`, 'x == y'),
+  ne: (name, type) => inline(name, '_Bool', `${scalarType(type)} x, ${scalarType(type)} y`, 'x != y'),
   lt: (name, type) => inline(name, '_Bool', `${scalarType(type)} x, ${scalarType(type)} y`, 'x < y'),
   le: (name, type) => inline(name, '_Bool', `${scalarType(type)} x, ${scalarType(type)} y`, 'x <= y'),
 };
@@ -259,7 +261,7 @@ ${philoxRounds}
 }`,
 };
 
-const integers: readonly string[] = ['i32', 'u32', 'i64', 'u64'];
+const integers: readonly string[] = ['i32', 'u32', 'i64', 'u64', 'bool'];
 
 /** The text of a function, by its name: `add_i32`, `min_f32`, `i32_of_f32`, `u32_bits_f32`, `atomic_min_i32`. */
 export function definitions(name: string, to: Uses): string {
@@ -271,7 +273,7 @@ export function definitions(name: string, to: Uses): string {
   if (bits !== null) return reinterpreted(name, bits[1] as RegisterType, bits[2] as RegisterType);
   const atomic = /^atomic_([a-z]+)_([a-z]\d+)$/.exec(name);
   if (atomic !== null) return swapped(name, atomic[1]!, atomic[2] as Integer, to);
-  const typed = /^([a-z]+)_([a-z]\d+)$/.exec(name);
+  const typed = /^([a-z]+)_([a-z]\d+|bool)$/.exec(name);
   if (typed !== null) {
     const [, verb, type] = typed as unknown as [string, string, string];
     const text = integers.includes(type)

@@ -37,7 +37,7 @@ const words = `
 auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return
 short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof main
 group group_x group_y group_z local_x local_y local_z scalars scratch`;
-const taken: ReadonlySet<string> = new Set([...words.trim().split(/\s+/)]);
+const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
 
 /** Names of types and of the prelude's functions. */
 const made =

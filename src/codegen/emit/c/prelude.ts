@@ -19,6 +19,10 @@ function memoryName(dtype: RealDType): RealDType {
   return dtype === 'bool' ? 'u8' : dtype;
 }
 
+/** Compilers warn where what they are told of the processor decides how such vectors are passed. */
+const quiet = `// Only functions of this file are passed vectors.
+#pragma GCC diagnostic ignored "-Wpsabi"`;
+
 /** Names of the operands of functions. */
 const operands = ['x', 'y', 'z'] as const;
 
@@ -54,6 +58,7 @@ export class CPrelude {
   /** The type of a vector in a register. */
   vector(lane: DType, width: Width): string {
     const name = `${lane}x${width}`;
+    if (width * dtypeBytes(lane) > 16) this.define('wide_vectors', () => quiet);
     const bytes = width * dtypeBytes(lane);
     const attributes = `__attribute__((vector_size(${bytes})))`;
     return this.define(name, () => `typedef ${elementType(lane)} ${name} ${attributes};`);

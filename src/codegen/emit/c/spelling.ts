@@ -294,8 +294,13 @@ const words: Partial<Record<LoopOp, string>> = {
   floorMod: 'floor_mod',
 };
 
+const isComparison = (op: LoopOp): boolean => op === 'lt' || op === 'le' || op === 'eq' || op === 'ne';
+
 /** The expression for an operation. */
 export function spell(op: LoopOp, site: CSite): Term {
+  // Compilers warn where a name is compared with itself: there a function compares.
+  const isSelf = isComparison(op) && !isFloat(site.types[0]!) && site.args[0]!.text === site.args[1]!.text;
+  if (isSelf) return site.width === 1 ? typed(op)(site) : ofLanes(op, site);
   if (site.width === 1) return table[op](site);
   if (op === 'philox') return philox(site);
   return operated(op, site) ?? ofLanes(op, site);
