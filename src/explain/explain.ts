@@ -13,6 +13,7 @@ import { passReport, type PassReport } from './passes.ts';
 import * as arg from '../ir/arguments.ts';
 import { rewrite, type Graph, type Node } from '../ir/graph.ts';
 import {
+  cTarget,
   cudaTarget,
   gpuTarget,
   softwareTarget,
@@ -98,7 +99,10 @@ export interface LoweredSource {
 }
 
 export interface LowerOptions {
-  /** Which language: `wgsl` (the default), `cuda`, or `wasm`, whose modules come as text (WAT). */
+  /**
+   * Which language: `wgsl` (the default), `cuda`, `wasm`, whose modules come as text (WAT), or
+   * `native`, whose kernels are C.
+   */
   readonly target?: string;
   /** Schedules kernels for a software adapter instead of a GPU; WGSL only; false by default. */
   readonly software?: boolean;
@@ -127,7 +131,12 @@ export function lower(
 }
 
 /** The machine that kernels of a language are lowered for. */
-const lowerings: Readonly<Record<string, Target>> = { wgsl: gpuTarget, cuda: cudaTarget, wasm: wasmTarget };
+const lowerings: Readonly<Record<string, Target>> = {
+  wgsl: gpuTarget,
+  cuda: cudaTarget,
+  wasm: wasmTarget,
+  native: cTarget,
+};
 
 /** The target that `lower` generates kernels for. Throws E_UNSUPPORTED where there is none. */
 export function loweringTarget({ target = 'wgsl', software = false }: LowerOptions): Target {

@@ -144,6 +144,7 @@ describe('lower', () => {
   test('takes modules and ONNX models as explain does', async () => {
     const module = join(import.meta.dirname, '../fixtures/programs/model.ts');
     expect((await sinter('lower', module, '--target', 'cuda')).out).toContain('__global__');
+    expect((await sinter('lower', module, '--target', 'native')).out).toContain('SINTER_KERNEL void');
 
     const file = join(folder, 'relu.onnx');
     const [x, y] = [port('x', 1, ['batch', 8]), port('y', 1, ['batch', 8])];

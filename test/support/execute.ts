@@ -66,6 +66,12 @@ export function runLoops(
   instead: (loop: Loop) => Loop = (loop) => loop,
   /** Parameters (i32, rank 0) that kernels take as scalars. */
   asScalars: readonly number[] = [],
+  /** Runs a Loop on the elements of its buffers. */
+  run: (loop: Loop, buffers: Map<string, HostData>, scalars: readonly number[]) => void = (
+    loop,
+    buffers,
+    given,
+  ) => interpretLoop(loop, buffers, given, subgroupsOf(target, loop)),
 ): HostArray[] {
   const optimised = optimise(graph, target, true);
   const slots = new Map(asScalars.map((at, slot) => [optimised.parameters[at] as Node, slot]));
@@ -103,7 +109,7 @@ export function runLoops(
     const loop = instead(made);
     verifyLoop(loop, target.limits, loop === made ? 4 : 16);
     const buffers = new Map(bound.map(({ name, nodes }) => [name, store(nodes[0]!)]));
-    interpretLoop(loop, buffers, scalars, subgroupsOf(target, loop));
+    run(loop, buffers, scalars);
   }
   return optimised.outputs.map((node, i) => {
     const { dtype } = graph.outputs[i]!;

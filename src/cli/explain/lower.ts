@@ -7,19 +7,23 @@ import { chosenProgram, programDetails, programOperand, programOptions } from '.
 import { text, type Command } from '../command.ts';
 
 /** What files of a language end with. */
-const suffixes: Readonly<Record<string, string>> = { wgsl: 'wgsl', cuda: 'cu', wasm: 'wat' };
+const suffixes: Readonly<Record<string, string>> = { wgsl: 'wgsl', cuda: 'cu', wasm: 'wat', native: 'c' };
 
 export const lowerCommand: Command = {
   name: 'lower',
   about: 'write the generated kernels of a program',
   details:
-    'Generates the kernels of a program without a device: one file each, NN-name.wgsl, .cu or .wat, in the order\n' +
-    'they run. Without --out the sources go to stdout.\n\n' +
+    'Generates the kernels of a program without a device: one file each, NN-name.wgsl, .cu, .wat or .c, in the\n' +
+    'order they run. Without --out the sources go to stdout.\n\n' +
     programDetails,
   operand: programOperand,
   options: {
     ...programOptions,
-    target: { type: 'string', value: 'TARGET', about: 'the language: wgsl (the default), cuda or wasm' },
+    target: {
+      type: 'string',
+      value: 'TARGET',
+      about: 'the language: wgsl (the default), cuda, wasm or native (C)',
+    },
     software: { type: 'boolean', about: 'schedule for the software adapter instead of a GPU' },
     out: { type: 'string', value: 'DIR', about: 'the folder to write to; created if it is missing' },
   },
@@ -28,6 +32,7 @@ export const lowerCommand: Command = {
     'sinter lower model.ts --export trainStep --out kernels',
     'sinter lower model.onnx --dim batch=1 --target wasm --out kernels',
     'sinter lower --workload softmax --target cuda',
+    'sinter lower --workload softmax --target native',
   ],
   run: async (values, output) => {
     const target = text(values, 'target') ?? 'wgsl';

@@ -1,0 +1,86 @@
+// Random programs as kernels in C: what they compute equals the reference interpreter, for every dtype, and so do graphs of each kind of
+// kernel. All kernels of a test are one library.
+
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { div, reduce } from '../../../src/ir/build.ts';
+import type { Graph, Node } from '../../../src/ir/graph.ts';
+import { dims } from '../../../src/ir/graph.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import { realDTypes, type DType } from '../../../src/ir/dtype.ts';
+import type { HostArray } from '../../../src/ir/value.ts';
+import type { Loop } from '../../../src/codegen/loop/loop.ts';
+import { cTarget } from '../../../src/schedule/target.ts';
+import { CKernels, compiler, nativeFlags, strictFlags } from '../../support/c.ts';
+import { runLoops } from '../../support/execute.ts';
+import { seed } from '../../support/property.ts';
+import { expectClose, randomProgram, type Program } from '../../support/random/graph.ts';
+import { randomArray } from '../../support/random/values.ts';
+import { Sketch } from '../cases.ts';
+
+const tolerance = (dtype: DType): number => (dtype === 'bf16' ? 2e-2 : dtype === 'f16' ? 4e-3 : 1e-3);
+
+/** Compiles the kernels of all programs at once, and compares every program with the interpreter. */
+function check(programs: readonly Program[], flags: readonly string[]): number {
+  const loops: Loop[] = [];
+  for (const { graph, inputs } of programs)
+    runLoops(cTarget, graph, inputs, undefined, undefined, undefined, [], (loop) => void loops.push(loop));
+  const kernels = new CKernels(loops, flags);
+  let next = 0;
+  for (const { graph, inputs } of programs) {
+    const actual = runLoops(cTarget, graph, inputs, undefined, undefined, undefined, [], (_, buffers) => {
+      const results = new Map(buffers);
+      kernels.run(next++, results);
+      for (const [name, data] of buffers) data.set(results.get(name) as never);
+    });
+    interpret(graph, inputs).forEach((expected, i) =>
+      expectClose(actual[i]!, expected, tolerance(expected.dtype)),
+    );
+  }
+  return loops.length;
+}
+
+const sampled = (values: 'tame' | 'edges', count: number): Program[] =>
+  fc.sample(randomProgram({ dtypes: realDTypes, values }), { numRuns: count, seed });
+
+test.skipIf(compiler === undefined)('random programs of every dtype in C equal the interpreter', () => {
+  console.log(`seed ${seed}`);
+  expect(check(sampled('tame', 60), ['-O1', ...strictFlags])).toBeGreaterThan(60);
+});
+
+const undefinedFlags = ['-O1', '-fsanitize=undefined,float-cast-overflow', '-fno-sanitize-recover=all'];
+
+test.skipIf(compiler === undefined)(
+  'random programs of special values do nothing that C leaves undefined',
+  () => {
+    expect(check(sampled('edges', 40), [...undefinedFlags, '-static-libubsan'])).toBeGreaterThan(40);
+  },
+);
+
+function program(make: (s: Sketch) => readonly Node[]): Program {
+  const s = new Sketch();
+  const graph: Graph = s.graph(make(s));
+  const inputs = graph.parameters.map((one, i): HostArray =>
+    randomArray(one.dtype, dims(one as Node), seed + i, 'tame'),
+  );
+  return { graph, inputs };
+}
+
+test.skipIf(compiler === undefined)('products, reductions, scans, sorts and convolutions in C', () => {
+  const programs = [
+    program((s) => [s.matmul(s.input([70, 65]), s.input([65, 90]))]),
+    program((s) => [s.matmul(s.input([3, 200]), s.input([200, 33]))]),
+    program((s) => [s.matmul(s.input([64, 64], 'f64'), s.input([64, 64], 'f64'))]),
+    program((s) => [s.matmul(s.input([40, 30], 'bf16'), s.input([30, 50], 'bf16'))]),
+    program((s) => [s.softmax(s.input([64, 256]), 1)]),
+    program((s) => [s.scan(s.input([16, 64]), 1, 'sum')]),
+    program((s) => [s.argSort(s.input([40, 100], 'u32'), 1)]),
+    program((s) => [s.conv(s.input([1, 16, 20, 20]), s.input([16, 16, 3, 3]))]),
+    program((s) => {
+      const x = s.input([33, 100], 'f16');
+      return [div(s.b, reduce(s.b, 'sum', x, [1]), reduce(s.b, 'max', x, [1]))];
+    }),
+  ];
+  expect(check(programs, [...nativeFlags, ...strictFlags])).toBeGreaterThanOrEqual(programs.length);
+});
