@@ -349,6 +349,25 @@ describe('Loops that are written for wide registers', () => {
     }
   });
 
+  test('convolutions in tiles', () => {
+    for (const target of targets) {
+      const sketch = new Sketch();
+      const graph = sketch.graph([sketch.conv(sketch.input([1, 4, 9, 11]), sketch.input([13, 4, 3, 3]))]);
+      const inputs = inputsOf(graph);
+      const seen = new Set<number>();
+      const pinned = (problem: ContractProblem): ContractTiling | undefined => {
+        const tiling = legalTilings(problem, target).find(({ kind }) => kind === 'image');
+        seen.add(tiling?.rows ?? 0);
+        return tiling;
+      };
+      const wide = (loop: Loop): Loop => widenVectors(loop, target.vectors!.lanes as 8 | 16);
+      const first = runLoops(target, graph, inputs, pinned);
+      expectNear(first, interpret(graph, inputs));
+      expect(bitsOf(runLoops(target, graph, inputs, pinned, new Map(), wide))).toEqual(bitsOf(first));
+      expect([...seen]).toEqual([target.vectors?.lanes === 16 ? 12 : 4]);
+    }
+  });
+
   const others = [
     'softmax over rows of a multiple of four',
     'softmax over odd rows',
