@@ -38,9 +38,8 @@ export function widenVectors(loop: Loop, lanes: 8 | 16): Loop {
 function plant(packer: Packer, segments: readonly Segment[], places: Places, most: number): void {
   const seeds = segments.flatMap((segment) => [
     ...storeRows(segment, places).map((row) => ({ segment, row })),
-    ...alikeRows(segment, 'assign').map((row) => ({ segment, row })),
+    ...alikeRows(segment, isAssigned).map((row) => ({ segment, row })),
   ]);
-  const names = segments.flatMap((segment) => alikeRows(segment, 'let').map((row) => ({ segment, row })));
   for (let isNew = true, round = 0; isNew && round < 3; round++) {
     isNew = false;
     for (const { segment, row } of seeds)
@@ -51,6 +50,8 @@ function plant(packer: Packer, segments: readonly Segment[], places: Places, mos
           from += done ? size : 1;
         }
     // What is combined in the end brings in what it is combined from, so the last come first.
+    const isNear = combinations(packer, segments);
+    const names = segments.flatMap((segment) => alikeRows(segment, isNear).map((row) => ({ segment, row })));
     for (const { segment, row } of names)
       for (let size = most; size >= 2; size /= 2)
         for (let end = row.length; end >= size;) {
@@ -84,12 +85,27 @@ function storeRows(segment: Segment, places: Places): readonly (readonly number[
   });
 }
 
-/** Assignments to registers of four lanes, or their names, that compute the same of other operands. */
-function alikeRows(segment: Segment, kind: 'assign' | 'let'): readonly (readonly number[])[] {
+const isAssigned = (stmt: PlainStmt): boolean => stmt.kind === 'assign';
+
+/** Which names are computed from nothing but what is merged already. */
+function combinations(packer: Packer, segments: readonly Segment[]): (stmt: PlainStmt) => boolean {
+  const near = new Set<string>();
+  const isKnown = (value: Value): boolean =>
+    value.kind === 'variable' && value.width === 4 && (packer.homes.has(value.name) || near.has(value.name));
+  for (const { stmts } of segments)
+    for (const stmt of stmts) {
+      if (stmt.kind !== 'let' || packer.homes.has(stmt.name)) continue;
+      const { value } = stmt;
+      if (isKnown(value) || (value.kind === 'op' && value.args.every(isKnown))) near.add(stmt.name);
+    }
+  return (stmt) => stmt.kind === 'let' && stmt.value.kind === 'op' && near.has(stmt.name);
+}
+
+/** Statements on four lanes, of those that are meant, that compute the same of other operands. */
+function alikeRows(segment: Segment, isMeant: (stmt: PlainStmt) => boolean): readonly (readonly number[])[] {
   const alike = new Map<string, number[]>();
   segment.stmts.forEach((stmt, at) => {
-    if (stmt.kind !== kind || stmt.value.width !== 4) return;
-    if (kind === 'assign' || stmt.value.kind === 'op') push(alike, shapeOf(stmt.value), at);
+    if ('value' in stmt && stmt.value.width === 4 && isMeant(stmt)) push(alike, shapeOf(stmt.value), at);
   });
   return [...alike.values()].filter(({ length }) => length > 1);
 }

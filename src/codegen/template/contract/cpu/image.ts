@@ -15,8 +15,9 @@ import {
   blockLoop,
   isLegalBlock,
   mostSteps,
-  panelColumns,
+  multiplyAddTime,
   panelRoom,
+  tilesOf,
   type BlockPlace,
   type BlockColumns,
   type Room,
@@ -35,7 +36,9 @@ export interface ImageTiling extends Tile {
 }
 
 export const image: Strategy<ImageTiling> = {
-  candidates: blocks,
+  *candidates(problem, target) {
+    for (const tile of tilesOf(problem.dtype, target)) yield* blocks(problem, tile);
+  },
   isLegal(tiling, problem, target) {
     const { flip, lines, blockK } = tiling;
     const { window } = problem;
@@ -51,7 +54,7 @@ export const image: Strategy<ImageTiling> = {
     const height = roundedUp(Math.min(blockM, m), rows);
     const panels = panelsOf(tiling, window);
     const { image: brought } = roomOf({ ...tiling, blockK: k }, k, window);
-    const sums = (height * panels * columns * k * cpu.multiplyAdd) / 4;
+    const sums = (height * panels * columns * k * multiplyAddTime(tiling, problem.dtype, target)) / 4;
     const left = height * panels * columns * (0.1 + 0.05 * epilogue);
     const tiles = (Math.ceil(k / blockK) * panels * height) / rows;
     const seen = (goesAcross(lines, window) ? 0.16 : 0.08) * k * panels * columns + cpu.filled * brought;
@@ -62,7 +65,10 @@ export const image: Strategy<ImageTiling> = {
 };
 
 /** Blocks of lines and of whole channels. */
-function* blocks({ m, k, window, dtype }: ContractProblem): Generator<ImageTiling> {
+function* blocks(
+  { m, k, window }: ContractProblem,
+  [rows, columns]: readonly [number, number],
+): Generator<ImageTiling> {
   if (window?.plane === undefined) return;
   const taps = window.taps * window.tapLines;
   const channels = k / taps;
@@ -74,9 +80,9 @@ function* blocks({ m, k, window, dtype }: ContractProblem): Generator<ImageTilin
       yield {
         kind: 'image',
         flip: false,
-        rows: 2,
-        columns: panelColumns(dtype),
-        blockM: roundedUp(Math.ceil(m / partsM), 4),
+        rows,
+        columns,
+        blockM: roundedUp(Math.ceil(m / partsM), Math.max(4, rows)),
         lines: Math.ceil(window.lines / partsN),
         blockK: taps * Math.min(channels, inBlock),
       };

@@ -21,7 +21,7 @@ import type { Contract, ContractProblem, Window } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
-import { partOf } from './blocks.ts';
+import { multiplyAddTime, partOf } from './blocks.ts';
 import { cpu, shared } from './costs.ts';
 import { imageLines, quadsOf } from './image-lines.ts';
 import { ImageWindow } from './image-window.ts';
@@ -141,7 +141,13 @@ export const winograd: Strategy<WinogradTiling> = {
     if (window === undefined) return Infinity;
     const [channels, rows] = [k / taps ** 2, Math.min(blockM, m)];
     const columns = width * panelsOf(tiling, window);
-    const sums = (tilePoints * roundedUp(rows, height) * columns * channels * cpu.multiplyAdd) / 4;
+    const sums =
+      (tilePoints *
+        roundedUp(rows, height) *
+        columns *
+        channels *
+        multiplyAddTime(tiling, problem.dtype, target)) /
+      4;
     const seen = tilePoints * channels * columns * cpu.transformed;
     const left = tileResults ** 2 * rows * columns * (0.9 + 0.05 * epilogue);
     const weights = tilePoints * rows * channels * 2 * cpu.transformed;

@@ -365,10 +365,14 @@ class SerialEmitter {
       });
     // Neighbours are in one register where registers are wide: whole ones come together first.
     const inRegister = this.#frame.target.serial?.inRegister ?? 1;
-    while (inRegister > 1 && some.length > inRegister && some.length % 2 === 0) {
-      const half = some.length / 2;
-      some = some.slice(0, half).map((state, i) => this.#named(fold, fold.combine(state, some[half + i]!)));
-    }
+    const wholes = (states: State[]): State[] => {
+      const half = states.length / 2;
+      if (inRegister === 1 || half < inRegister || half % 1 !== 0) return states;
+      return wholes(
+        states.slice(0, half).map((state, i) => this.#named(fold, fold.combine(state, states[half + i]!))),
+      );
+    };
+    some = wholes(some);
     while (some.length > 1) some = pairs();
     if (this.#lanes !== 'column') return some[0]!;
     some = [0, 1, 2, 3].map((lane) => laneOfState(some[0]!, lane));
