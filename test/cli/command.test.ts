@@ -75,7 +75,7 @@ describe('failures exit with 1', () => {
     const { code, err } = await sinter('lower', '--workload', 'gelu', '--target', 'metal');
     expect([code, err]).toEqual([
       1,
-      'sinter: lower: there is no target metal: expected one of wgsl, cuda, wasm',
+      'sinter: lower: there is no target metal: expected one of wgsl, cuda, wasm, native',
     ]);
   });
 

@@ -243,7 +243,7 @@ int main(void) {
       (name) => emitC({ ...copies('f16', 'f32', 'f32', 4, 64), name }).source,
     );
     const text = joinC([one!, other!]);
-    expect(text.match(/f32x4 f32_of_f16x4\(/g)).toHaveLength(1);
+    expect(text.match(/f32x4 load_f16x4\(/g)).toHaveLength(1);
     inFolder((folder) => {
       const flags = [...nativeFlags, ...strictFlags, '-c'];
       compileC(text, `${folder}/joined.o`, flags);

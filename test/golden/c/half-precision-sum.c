@@ -11,10 +11,6 @@
 #define SINTER_F32X4
 typedef float f32x4 __attribute__((vector_size(16)));
 #endif
-#ifndef SINTER_U16X4_U
-#define SINTER_U16X4_U
-typedef uint16_t u16x4_u __attribute__((vector_size(8), aligned(2), may_alias));
-#endif
 #ifndef SINTER_U32_BITS_F32
 #define SINTER_U32_BITS_F32
 static inline uint32_t u32_bits_f32(float x) {
@@ -41,22 +37,12 @@ static inline float f32_of_f16(uint32_t x) {
   return f32_bits_u32(u32_bits_f32(scaled) | special | (x & 0x8000u) << 16);
 }
 #endif
-#ifndef SINTER_U32X4
-#define SINTER_U32X4
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
-#endif
-#ifndef SINTER_F32_OF_F16X4
-#define SINTER_F32_OF_F16X4
-static inline f32x4 f32_of_f16x4(u32x4 x) {
-  f32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = f32_of_f16(x[i]);
-  return r;
-}
-#endif
 #ifndef SINTER_LOAD_F16X4
 #define SINTER_LOAD_F16X4
 static inline f32x4 load_f16x4(const uint16_t *p) {
-  return f32_of_f16x4(__builtin_convertvector(*(const u16x4_u *)p, u32x4));
+  f32x4 r = {0};
+  for (int i = 0; i < 4; i++) r[i] = f32_of_f16(p[i]);
+  return r;
 }
 #endif
 #ifndef SINTER_ABS_F32X4
@@ -82,6 +68,10 @@ static inline f32x4 splat_f32x4(float x) {
 static inline i32x4 splat_i32x4(int32_t x) {
   return (i32x4){x, x, x, x};
 }
+#endif
+#ifndef SINTER_U32X4
+#define SINTER_U32X4
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
 #endif
 #ifndef SINTER_ADD_I32X4
 #define SINTER_ADD_I32X4
@@ -111,18 +101,10 @@ static inline uint16_t f16_of_f32(float x) {
   return (uint16_t)((size < 0x47800000u ? finite : other) | ((word >> 16) & 0x8000u));
 }
 #endif
-#ifndef SINTER_F16_OF_F32X4
-#define SINTER_F16_OF_F32X4
-static inline u32x4 f16_of_f32x4(f32x4 x) {
-  u32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = f16_of_f32(x[i]);
-  return r;
-}
-#endif
 #ifndef SINTER_STORE_F16X4
 #define SINTER_STORE_F16X4
 static inline void store_f16x4(uint16_t *p, f32x4 x) {
-  *(u16x4_u *)p = __builtin_convertvector(f16_of_f32x4(x), u16x4_u);
+  for (int i = 0; i < 4; i++) p[i] = f16_of_f32(x[i]);
 }
 #endif
 

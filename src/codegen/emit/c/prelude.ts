@@ -1,7 +1,7 @@
 // What a kernel's text needs before the kernel: types of vectors, and functions. Each stands in a
 // guard block, so that the texts of several kernels can follow each other in one translation unit.
 
-import { dtypeBytes, lowered, type DType, type RealDType } from '../../../ir/dtype.ts';
+import { dtypeBytes, lowered, type DType } from '../../../ir/dtype.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
 import { isLong, widened } from '../../loop/register.ts';
 import { definitions } from './definitions.ts';
@@ -11,12 +11,6 @@ import { elementType, laneType, scalarType } from './types.ts';
 export function guarded(item: string, text: string): string {
   const guard = `SINTER_${item.toUpperCase()}`;
   return `#ifndef ${guard}\n#define ${guard}\n${text}\n#endif`;
-}
-
-/** The dtype that has the C type of an element. */
-function memoryName(dtype: RealDType): RealDType {
-  if (dtype === 'f16' || dtype === 'bf16') return 'u16';
-  return dtype === 'bool' ? 'u8' : dtype;
 }
 
 /** Compilers warn where what they are told of the processor decides how such vectors are passed. */
@@ -64,11 +58,11 @@ export class CPrelude {
     return this.define(name, () => `typedef ${elementType(lane)} ${name} ${attributes};`);
   }
 
-  /** The type of consecutive elements in memory, wherever they begin. */
+  /** The type of consecutive elements in memory, wherever they begin, that are as wide as lanes. */
   packed(dtype: DType, width: Width): string {
     const element = elementType(dtype);
     const size = dtypeBytes(lowered(dtype));
-    const name = `${memoryName(lowered(dtype))}x${width}_u`;
+    const name = `${lowered(dtype)}x${width}_u`;
     const attributes = `__attribute__((vector_size(${width * size}), aligned(${size}), may_alias))`;
     return this.define(name, () => `typedef ${element} ${name} ${attributes};`);
   }
@@ -120,38 +114,37 @@ export class CPrelude {
   load(dtype: DType, width: Width): string {
     const name = `load_${lowered(dtype)}x${width}`;
     return this.define(name, () => {
-      const type = widened(dtype);
-      const result = this.type(type, width);
-      const packed = this.packed(dtype, width);
-      const read = `*(const ${packed} *)p`;
-      return `static inline ${result} ${name}(const ${elementType(dtype)} *p) {\n  return ${this.#widen(dtype, width, read)};\n}`;
+      const head = `${this.type(widened(dtype), width)} ${name}(const ${elementType(dtype)} *p)`;
+      const widen = this.#widened(dtype);
+      if (widen === undefined)
+        return `static inline ${head} {\n  return *(const ${this.packed(dtype, width)} *)p;\n}`;
+      return [
+        `static inline ${head} {`,
+        `  ${this.type(widened(dtype), width)} r = {0};`,
+        `  for (int i = 0; i < ${width}; i++) r[i] = ${widen};`,
+        '  return r;',
+        '}',
+      ].join('\n');
     });
   }
 
-  #widen(dtype: DType, width: Width, read: string): string {
-    switch (lowered(dtype)) {
+  /** What a lane is of an element that is narrower. */
+  #widened(dtype: DType): string | undefined {
+    const plain = lowered(dtype);
+    switch (plain) {
       case 'f16':
-        return `${this.#f32OfF16(width)}(__builtin_convertvector(${read}, ${this.vector('u32', width)}))`;
-      case 'bf16': {
-        const words = this.vector('u32', width);
-        return `(${this.vector('f32', width)})(__builtin_convertvector(${read}, ${words}) << 16)`;
-      }
+      case 'bf16':
+        return `${this.use(`f32_of_${plain}`)}(p[i])`;
       case 'bool':
-        return `__builtin_convertvector(${read}, ${this.vector('i32', width)}) != 0`;
+        return '-(int32_t)(p[i] != 0)';
       case 'i8':
       case 'i16':
-        return `__builtin_convertvector(${read}, ${this.vector('i32', width)})`;
       case 'u8':
       case 'u16':
-        return `__builtin_convertvector(${read}, ${this.vector('u32', width)})`;
+        return 'p[i]';
       default:
-        return read;
+        return undefined;
     }
-  }
-
-  #f32OfF16(width: Width): string {
-    const one = this.use('f32_of_f16');
-    return this.lanewise(`${one}x${width}`, 'f32', width, ['u32'], ([x]) => `${one}(${x})`);
   }
 
   /** The function that writes consecutive elements. */
@@ -159,30 +152,31 @@ export class CPrelude {
     const name = `store_${lowered(dtype)}x${width}`;
     return this.define(name, () => {
       const type = this.type(widened(dtype), width);
-      const packed = this.packed(dtype, width);
-      const narrow = this.#narrow(dtype, width, packed);
-      return `static inline void ${name}(${elementType(dtype)} *p, ${type} x) {\n  *(${packed} *)p = ${narrow};\n}`;
+      const narrow = this.#narrowed(dtype);
+      const line =
+        narrow === undefined
+          ? `*(${this.packed(dtype, width)} *)p = x;`
+          : `for (int i = 0; i < ${width}; i++) p[i] = ${narrow};`;
+      return `static inline void ${name}(${elementType(dtype)} *p, ${type} x) {\n  ${line}\n}`;
     });
   }
 
-  #narrow(dtype: DType, width: Width, packed: string): string {
+  /** What an element is of a lane that is wider. */
+  #narrowed(dtype: DType): string | undefined {
     const plain = lowered(dtype);
     switch (plain) {
       case 'f16':
-      case 'bf16': {
-        const one = this.use(`${plain}_of_f32`);
-        const lanes = this.lanewise(`${one}x${width}`, 'u32', width, ['f32'], ([x]) => `${one}(${x})`);
-        return `__builtin_convertvector(${lanes}(x), ${packed})`;
-      }
+      case 'bf16':
+        return `${this.use(`${plain}_of_f32`)}(x[i])`;
       case 'bool':
-        return `__builtin_convertvector(-x, ${packed})`;
+        return 'x[i] != 0';
       case 'i8':
       case 'i16':
       case 'u8':
       case 'u16':
-        return `__builtin_convertvector(x, ${packed})`;
+        return `(${elementType(dtype)})x[i]`;
       default:
-        return 'x';
+        return undefined;
     }
   }
 
