@@ -9,12 +9,19 @@ import { portedProgram, type PortedProgram } from '../ported.ts';
 import { prepared, type PrepareOptions } from '../prepared.ts';
 import type { OpenPoint } from '../sizes.ts';
 import { overStored } from '../storage.ts';
+import { cppText } from './bindings/cpp.ts';
+import { rustText } from './bindings/rust.ts';
 import { headerText } from './header.ts';
 import { modelOf, type CModel, type GivenFunction } from './model.ts';
 import { isPrefix } from './names.ts';
 import { demoText, makefileText, readmeText, type ProjectOptions } from './project.ts';
 import { openSizes, sourceText } from './source.ts';
 import { weightsImage, weightsText } from './weights.ts';
+
+/** Languages that call C, for which declarations are written. */
+export type Binding = 'cpp' | 'rust';
+
+export const bindings: readonly Binding[] = ['cpp', 'rust'];
 
 export interface CBundleOptions extends PrepareOptions {
   /** What made it, e.g. `sinter 0.1.0`. */
@@ -27,6 +34,8 @@ export interface CBundleOptions extends PrepareOptions {
   readonly embed?: boolean;
   /** Whether there is no C library; there is one by default. */
   readonly freestanding?: boolean;
+  /** Languages besides C and C++ as far as they read the header; none by default. */
+  readonly bindings?: readonly Binding[];
   /** Schedules that were measured; those of the model by default. */
   readonly schedules?: (entry: TracedEntry) => Promise<PinnedTilings | undefined>;
 }
@@ -66,16 +75,37 @@ export async function cBundleOf(
   }
   const model = modelOf({ prefix, producer, title, functions, weights, values });
   const image = weightsImage(model);
-  const project: ProjectOptions = { embed, freestanding, bindings: [] };
+  const texts = new Map(
+    (options.bindings ?? []).map((language) => bindingOf(language, model, image.bytes.length, embed)),
+  );
+  const project: ProjectOptions = { embed, freestanding, bindings: [...texts.keys()] };
   const files = new Map<string, string | Uint8Array>([
     [`${prefix}.h`, headerText(model, { weightsBytes: image.bytes.length, embed })],
     [`${prefix}.c`, sourceText(model, { layout: image.layout, freestanding, join: joined })],
     embed ? [`${prefix}_weights.c`, weightsText(model, image)] : [`${prefix}.bin`, image.bytes],
     ['Makefile', makefileText(model, project)],
     ['README.md', readmeText(model, project)],
+    ...texts,
   ]);
   if (!freestanding) files.set('main.c', demoText(model, project));
   return { model, files, notes };
+}
+
+/** The file of a language, and its text. */
+function bindingOf(
+  language: Binding,
+  model: CModel,
+  weightsBytes: number,
+  embed: boolean,
+): readonly [file: string, text: string] {
+  switch (language) {
+    case 'cpp':
+      return [`${model.prefix}.hpp`, cppText(model, embed)];
+    case 'rust':
+      return [`${model.prefix}.rs`, rustText(model, weightsBytes, embed)];
+    default:
+      return language satisfies never;
+  }
 }
 
 async function compiled(

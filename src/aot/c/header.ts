@@ -143,9 +143,17 @@ function weightMacros({ prefix, weights }: CModel): string {
       place.region === 'state' ? ['STATE', place.offset] : ['WEIGHTS', headBytes + place.offset];
     return `#define ${macro(prefix, region, name)}_AT ${offset} /* ${remark(title)}: ${typeText(rest)} */`;
   };
-  const lines = weights.map(line).join('\n');
+  const lines = weights
+    .toSorted((a, b) => order(a) - order(b))
+    .map(line)
+    .join('\n');
   return `/* Where tensors begin, in bytes: in the state, whose first ${stateHead} bytes are those of random numbers, or in the weights. */
 ${lines}
 
 `;
+}
+
+/** The state first, and each region from its beginning. */
+function order({ place }: CWeight): number {
+  return place.offset + (place.region === 'state' ? 0 : Number.MAX_SAFE_INTEGER / 2);
 }

@@ -41,9 +41,15 @@ export function distinctWords(names: readonly string[], used: Set<string>): stri
   return names.map((name) => uniqueName(word(name), used));
 }
 
-/** The name of a macro. */
+/** The name of a macro; `meanSquare` is `MEAN_SQUARE`. */
 export function macro(...parts: readonly string[]): string {
-  return parts.map((part) => word(part).toUpperCase()).join('_');
+  return parts
+    .map((part) =>
+      word(part)
+        .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '_')
+        .toUpperCase(),
+    )
+    .join('_');
 }
 
 /** Text in one line inside a comment, which must not end it. */

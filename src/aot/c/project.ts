@@ -8,8 +8,8 @@ import { literal, macro } from './names.ts';
 export interface ProjectOptions {
   readonly embed: boolean;
   readonly freestanding: boolean;
-  /** Files of other languages, with what they are. */
-  readonly bindings: readonly (readonly [file: string, about: string])[];
+  /** Files of other languages. */
+  readonly bindings: readonly string[];
 }
 
 /** What a compiler is told about `model.c`. */
@@ -170,7 +170,10 @@ export function readmeText(model: CModel, { embed, freestanding, bindings }: Pro
       ? [`${prefix}_weights.c`, 'the weights, as an array']
       : [`${prefix}.bin`, 'the weights: little endian, each tensor at a multiple of 64 bytes'],
     ...(freestanding ? [] : [['main.c', 'a program that calls each function']]),
-    ...bindings,
+    ...bindings.map((file) => [
+      file,
+      file.endsWith('.rs') ? 'a module of Rust over the library' : 'a class for C++17',
+    ]),
     ['Makefile', freestanding ? `makes \`${lib}\`` : `makes \`${lib}\` and \`demo\``],
   ];
   return `# ${title}

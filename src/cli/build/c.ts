@@ -2,7 +2,7 @@
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cBundleOf, type CBundle, type CBundleOptions } from '../../aot/c/bundle.ts';
+import { bindings, cBundleOf, type Binding, type CBundle, type CBundleOptions } from '../../aot/c/bundle.ts';
 import { isPrefix } from '../../aot/c/names.ts';
 import { everyStep } from '../../runtime/program.ts';
 import { showBytes, table } from '../../table.ts';
@@ -18,6 +18,7 @@ export const cOptions: Readonly<Record<string, Option>> = {
   },
   embed: { type: 'boolean', about: 'C: write the weights as an array, so that no file has to be read' },
   freestanding: { type: 'boolean', about: 'C: use no library but memcpy and memset' },
+  bindings: { type: 'string', value: 'LIST', about: 'C: declarations for other languages too: cpp, rust' },
 };
 
 /** What `--json` prints. */
@@ -36,8 +37,10 @@ export interface CBuildResult {
 /** Options of other targets that C has nothing for. */
 const others = ['arch', 'software', 'tune', 'schedules', 'shard-size'] as const;
 
+type CChoice = Pick<CBundleOptions, 'name' | 'embed' | 'freestanding' | 'bindings'>;
+
 /** What to build. Throws UsageError where options do not fit. */
-export function chosenC(values: OptionValues): Pick<CBundleOptions, 'name' | 'embed' | 'freestanding'> {
+export function chosenC(values: OptionValues): CChoice {
   const strange = others.find((name) => values[name] !== undefined);
   if (strange !== undefined) throw new UsageError(`--${strange}: not for --target c`);
   const name = text(values, 'name') ?? 'model';
@@ -45,7 +48,21 @@ export function chosenC(values: OptionValues): Pick<CBundleOptions, 'name' | 'em
     throw new UsageError(
       `--name: expected a letter, then letters, digits and _, and no keyword, got '${name}'`,
     );
-  return { name, embed: values['embed'] === true, freestanding: values['freestanding'] === true };
+  return {
+    name,
+    embed: values['embed'] === true,
+    freestanding: values['freestanding'] === true,
+    bindings: chosenBindings(text(values, 'bindings')),
+  };
+}
+
+function chosenBindings(list: string | undefined): Binding[] {
+  if (list === undefined) return [];
+  return [...new Set(list.split(',').map((name) => name.trim()))].map((name) => {
+    const found = bindings.find((one) => one === name);
+    if (found !== undefined) return found;
+    throw new UsageError(`--bindings: expected of ${bindings.join(', ')}, got '${name}'`);
+  });
 }
 
 /** Throws UsageError where options of C are given for another target. */
@@ -94,6 +111,8 @@ export async function buildC(
     [`${prefix}_weights.c`, `${result.weights} tensors`],
     ['Makefile', `makes lib${prefix}.a${files.has('main.c') ? ' and demo' : ''}`],
     ['main.c', 'a program that calls each function'],
+    [`${prefix}.hpp`, 'a class for C++17'],
+    [`${prefix}.rs`, 'a module of Rust'],
   ]);
   const rows = sizes.map(([path, bytes]) => [path, showBytes(bytes), about.get(path) ?? '']);
   output.line(
