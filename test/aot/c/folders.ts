@@ -29,10 +29,14 @@ export function builtC(
 }
 
 /** A folder with these files, and what `make` makes of them; every warning is an error. */
-export function madeC(files: ReadonlyMap<string, string | Uint8Array>, target = 'all'): string {
+export function madeC(
+  files: ReadonlyMap<string, string | Uint8Array>,
+  target: 'all' | 'libmodel.a' = 'all',
+  level: '-O0' | '-O2' = '-O0',
+): string {
   const folder = temporary();
   for (const [name, content] of files) fs.writeFileSync(path.join(folder, name), content);
-  expectRun('make', ['-s', '-C', folder, 'CFLAGS=-O1 -march=native -Werror', target]);
+  expectRun('make', ['-s', '-C', folder, `CFLAGS=${level} -march=native -Werror`, target]);
   return folder;
 }
 
@@ -44,7 +48,7 @@ export function ranC(folder: string, main: string, prefix = 'model'): string {
   ];
   fs.writeFileSync(source, main);
   const library = path.join(folder, `lib${prefix}.a`);
-  expectRun('cc', [...strict, '-O1', '-I', folder, '-o', program, source, library, '-lm']);
+  expectRun('cc', [...strict, '-O0', '-I', folder, '-o', program, source, library, '-lm']);
   return expectRun(program, [], folder);
 }
 
