@@ -36,7 +36,7 @@ export interface ElementwiseRow {
   readonly wgsl: string;
   /** The function of doubles; that of floats has an `f` behind it. */
   readonly cuda: string;
-  /** The instruction on floats. `math`: functions in codegen/emit/wasm/math/, for f32 and f64. */
+  /** The instruction on floats. `math`: functions in codegen/emit/shared/math/, for f32 and f64. */
   readonly wasm: 'floor' | 'ceil' | 'nearest' | 'trunc' | 'sqrt' | 'math' | 'own' | 'formula';
   /** The operator of the standard. */
   readonly onnx: string;

@@ -2,7 +2,14 @@
 
 import { add, below, binary, bounded, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
-import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
+import {
+  cTarget,
+  cudaTarget,
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  type Target,
+} from '../../src/schedule/target.ts';
 import { Sketch } from './cases.ts';
 
 /** By the names of their files; each is one kernel. */
@@ -39,6 +46,11 @@ export const goldenPrograms: Readonly<Record<string, readonly [Target, (s: Sketc
   'softmax-wasm': [wasmTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
   'running-sum-wasm': [wasmTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
   'half-precision-sum-wasm': [wasmTarget, (s) => [halfSum(s)]],
+  'matmul-bias-relu-c': [cTarget, (s) => [biasRelu(s, 64, 64, 64)]],
+  'swish-of-rows-c': [cTarget, (s) => [swishOfRows(s)]],
+  'softmax-c': [cTarget, (s) => [s.softmax(s.input([64, 256]), 1)]],
+  'running-sum-c': [cTarget, (s) => [s.scan(s.input([16, 64]), 1, 'sum')]],
+  'half-precision-sum-c': [cTarget, (s) => [halfSum(s)]],
   // Programs of which a run says how much there is.
   'bounded-softmax-software': [softwareTarget, boundedSoftmax],
   'bounded-softmax-wasm': [wasmTarget, boundedSoftmax],

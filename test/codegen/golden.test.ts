@@ -14,6 +14,6 @@ test.each(Object.keys(goldenPrograms))('source of %s', async (name) => {
   const text = kernels.map((kernel) => kernel.source).join('\n');
   expect(kernels.length).toBe(1);
   const suffix = { cuda: 'cu', wasm: 'wat', c: 'c', wgsl: 'wgsl', interpreter: 'txt' }[target.id];
-  const file = `${name.replace(/-(?:cuda|wasm)$/, '')}.${suffix}`;
+  const file = `${name.replace(/-(?:cuda|wasm|c)$/, '')}.${suffix}`;
   await expect(text).toMatchFileSnapshot(`../golden/${target.id}/${file}`);
 });

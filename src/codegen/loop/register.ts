@@ -24,6 +24,11 @@ export function widened(dtype: DType): RegisterType {
   return registers[lowered(dtype)];
 }
 
+/** Whether a register, or a lane, has 64 bits. */
+export function isLong(type: RegisterType): type is 'f64' | 'i64' | 'u64' {
+  return type === 'f64' || type === 'i64' || type === 'u64';
+}
+
 /** One lane of a vector; a scalar is the same in all. */
 export function laneOf(value: Value, lane: number): Value {
   return value.width === 1 ? value : { kind: 'lane', arg: value, lane, type: value.type, width: 1 };

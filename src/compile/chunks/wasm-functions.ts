@@ -1,10 +1,10 @@
 // The chunk of functions in WebAssembly that few programs call: those of angles, and all of doubles.
 
 import './wasm.ts';
-import * as angles from '../../codegen/emit/wasm/math/angle.ts';
-import { doubles } from '../../codegen/emit/wasm/math/double.ts';
-import { scale } from '../../codegen/emit/wasm/math/double-exp.ts';
-import { rareFunctions } from '../../codegen/emit/wasm/math/rare.ts';
+import * as angles from '../../codegen/emit/shared/math/angle.ts';
+import { doubles } from '../../codegen/emit/shared/math/double.ts';
+import { scale } from '../../codegen/emit/shared/math/double-exp.ts';
+import { rareFunctions } from '../../codegen/emit/shared/math/rare.ts';
 import { fill, type Slot } from '../../slot.ts';
 
 const { acos, asin, atan, atan2, cos, reduceAngle, sin, tan } = angles;

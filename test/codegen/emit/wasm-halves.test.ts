@@ -6,7 +6,7 @@ import { interpretLoop } from '../../support/interpret/run.ts';
 import type { Loop, Stmt, Value } from '../../../src/codegen/loop/loop.ts';
 import { checkTypes } from '../../../src/codegen/loop/verify.ts';
 import { halveVectors } from '../../../src/codegen/emit/wasm/rewrite/halves.ts';
-import { isLong } from '../../../src/codegen/emit/wasm/registers.ts';
+import { isLong } from '../../../src/codegen/loop/register.ts';
 import type { HostData } from '../../../src/ir/value.ts';
 import '../../../src/compile/all.ts';
 import { runWasm } from './run-wasm.ts';

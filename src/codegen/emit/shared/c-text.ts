@@ -53,6 +53,18 @@ export abstract class CTextEmitter {
     return this.#lines.join('\n');
   }
 
+  /** The lines of statements inside of blocks, each of which begins with a head. */
+  protected within(heads: readonly string[], body: readonly Stmt[]): string {
+    const [head, ...others] = heads;
+    if (head === undefined) return this.written(body);
+    this.line(head);
+    this.#indent += '  ';
+    this.within(others, body);
+    this.#indent = this.#indent.slice(2);
+    this.line('}');
+    return this.#lines.join('\n');
+  }
+
   #nested(body: readonly Stmt[]): void {
     this.#indent += '  ';
     this.#body(body);

@@ -4,24 +4,11 @@
 // workgroup memory, which belongs to one thread, are plain reads and writes in order.
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
-import type { Loop, Stmt, Value } from '../../loop/loop.ts';
+import type { Stmt, Value } from '../../loop/loop.ts';
 import { storeValue } from './access.ts';
 import type { Emitter } from './emitter.ts';
-import { someStatement } from '../../loop/walk.ts';
 
 type Atomic = Extract<Stmt, { kind: 'atomic' }>;
-
-/**
- * Whether workgroups fold floats into elements that others fold into, so that the result depends on
- * their order.
- */
-export function isSerial(loop: Loop): boolean {
-  const places = new Set(loop.buffers.flatMap(({ name, space }) => (space === 'global' ? [name] : [])));
-  return someStatement(
-    loop.body,
-    (stmt) => stmt.kind === 'atomic' && places.has(stmt.buffer) && isFloat(stmt.value),
-  );
-}
 
 export function foldAtomically(to: Emitter, { op, buffer, index, value }: Atomic): void {
   const { f } = to;

@@ -6,7 +6,8 @@ import type { RegisterType, Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
 import { lanewise, type WasmSpelling } from './integers.ts';
 import { lowWords, narrowMask } from './masks.ts';
-import { isLong, isUnsigned, laneShape, numberType } from './registers.ts';
+import { isLong } from '../../loop/register.ts';
+import { isUnsigned, laneShape, numberType } from './registers.ts';
 
 const isFloat = (type: RegisterType): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
 

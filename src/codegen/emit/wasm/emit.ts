@@ -9,7 +9,8 @@ import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
 import { printStmt } from '../../loop/print.ts';
 import { isNonnegative, rangesOf, withShifts, type ValueRanges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
-import { foldAtomically, isSerial } from './atomic.ts';
+import { isSerial } from '../shared/serial.ts';
+import { foldAtomically } from './atomic.ts';
 import type { Emitter } from './emitter.ts';
 import { encodeModule, type WasmModule } from './module/encode.ts';
 import type { FunctionBuilder } from './function.ts';
@@ -18,13 +19,15 @@ import { outlinedLoops, type CapturedNames, type For } from './rewrite/outline.t
 import { definitionsOf, type Access, type Definitions } from './rewrite/pointers.ts';
 import { outerScope, type WasmScope } from './scope.ts';
 import { routines, type RoutineName } from './routines.ts';
-import { expandMath } from './math/math.ts';
+import { expandMath } from '../shared/math/math.ts';
 import { printModule } from './module/wat.ts';
-import { callsFunctions, hasWideVectors } from './needed.ts';
+import { callsFunctions } from '../shared/math/needed.ts';
+import { hasWideVectors } from './needed.ts';
 import { halveVectors } from './rewrite/halves.ts';
-import { isLong, laneShape, numberType, valueType, wordsOf } from './registers.ts';
+import { isLong } from '../../loop/register.ts';
+import { laneShape, numberType, valueType, wordsOf } from './registers.ts';
 import { spell } from './spelling.ts';
-import { anyLaneOf } from './math/any-lane.ts';
+import { anyLaneOf } from '../shared/math/any-lane.ts';
 
 /** A kernel's module, as bytes and as readable text. */
 export interface WasmKernel {
@@ -43,7 +46,9 @@ export interface WasmKernel {
  */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
   const halved = hasWideVectors(loop) ? halveVectors(loop) : loop;
-  const expanded = callsFunctions(halved) ? expandMath(halved, options.relaxedSimd) : halved;
+  const expanded = callsFunctions(halved)
+    ? expandMath(halved, options.relaxedSimd === true ? 'lanes' : 'product-and-sum')
+    : halved;
   const { module, names, sharedBytes } = new KernelEmitter(expanded).module();
   const text = (): string => printModule(module, loop.header, names);
   return {

@@ -4,7 +4,8 @@
 
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
-import { isLong, isUnsigned, laneShape } from './registers.ts';
+import { isLong } from '../../loop/register.ts';
+import { isUnsigned, laneShape } from './registers.ts';
 
 export type WasmOperation = Extract<Value, { kind: 'op' }>;
 /** Leaves the result of an operation on the stack. */

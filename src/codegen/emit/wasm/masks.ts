@@ -1,4 +1,4 @@
-// Bools in lanes beside lanes of 64 bits. A mask has 32 bits a lane (wasm/registers.ts), so that it
+// Bools in lanes beside lanes of 64 bits. A mask has 32 bits a lane (registers.ts), so that it
 // fits most operands of a select; comparisons of 64-bit lanes make masks of 64 bits a lane, and
 // selects of 64-bit lanes take such masks. Where one directly follows the other, nothing is
 // converted.
@@ -6,7 +6,8 @@
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
 import type { WasmOperation } from './integers.ts';
-import { isLong, laneShape } from './registers.ts';
+import { isLong } from '../../loop/register.ts';
+import { laneShape } from './registers.ts';
 
 /** Leaves a pair of bools on the stack as masks of 64 bits. */
 export function longMask(to: Emitter, condition: Value): void {

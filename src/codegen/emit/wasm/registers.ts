@@ -4,6 +4,7 @@
 
 import { operandsOf } from '../../loop/builder.ts';
 import type { RegisterType, Value } from '../../loop/loop.ts';
+import { isLong } from '../../loop/register.ts';
 import type { ValueType } from './module/instructions.ts';
 
 export type NumberType = 'i32' | 'i64' | 'f32' | 'f64';
@@ -34,11 +35,6 @@ export function laneShape(type: RegisterType): LaneShape {
 /** What holds a value of a register type and width. */
 export function valueType({ type, width }: Pick<Value, 'type' | 'width'>): ValueType {
   return width > 1 ? 'v128' : numbers[type];
-}
-
-/** Whether a register, or a lane, has 64 bits. */
-export function isLong(type: RegisterType): type is 'f64' | 'i64' | 'u64' {
-  return type === 'f64' || type === 'i64' || type === 'u64';
 }
 
 export function isUnsigned(type: RegisterType): boolean {

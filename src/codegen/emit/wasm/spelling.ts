@@ -1,6 +1,6 @@
 // How each operation is written in WebAssembly: instructions on scalars, and on the lanes of a
 // v128. The op's row (ir/ops.ts) names the instruction where one does, or says that the op is made
-// of others before it comes here (math/math.ts); the others have a row here. The meaning is the
+// of others before it comes here (shared/math/math.ts); the others have a row here. The meaning is the
 // interpreter's (ir/interpret/scalar.ts).
 
 import { CompilerBug } from '../../../errors.ts';
@@ -20,7 +20,8 @@ import {
 } from './integers.ts';
 import { longMask, narrowMask } from './masks.ts';
 import { ofWords } from './words.ts';
-import { isLong, isUnsigned, laneShape, numberType, valueType } from './registers.ts';
+import { isLong } from '../../loop/register.ts';
+import { isUnsigned, laneShape, numberType, valueType } from './registers.ts';
 
 const operands = (to: Emitter, { args }: WasmOperation): void => args.forEach((arg) => to.value(arg));
 

@@ -1,8 +1,7 @@
-// Rewrites a Loop for WebAssembly, which has no functions beyond the square root: operations on
-// floats become sequences of those that it has an instruction for, the same at every width, so that
-// a scalar and a vector give the same bits. Shared parts are named; constants stay constants. A
-// `fma` becomes a product and a sum, both rounded, which is the same on all machines; where relaxed
-// SIMD is asked for, f32 keeps it, as lanes of a vector.
+// Rewrites a Loop for languages that have no functions beyond the square root, or none of vectors
+// (WebAssembly, C): operations on floats become sequences of those that processors have an
+// instruction for, the same at every width, so that a scalar and a vector give the same bits. Shared
+// parts are named; constants stay constants. What becomes of a `fma`, the language says.
 
 import { byFormula } from '../../../../ir/formula.ts';
 import { elementwiseRows, givesBool, type ElementwiseOp } from '../../../../ir/ops.ts';
@@ -14,8 +13,8 @@ import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './exp.ts';
 import { log, log1p, log2, pow } from './log.ts';
 import { mulhi } from './integer.ts';
 import { rareFunctions } from './rare.ts';
-import { mayBeExpanded } from '../needed.ts';
-import { isLong } from '../registers.ts';
+import { mayBeExpanded } from './needed.ts';
+import { isLong } from '../../../loop/register.ts';
 import { mod, roundBf16, roundF16, sign } from './round.ts';
 import { Draft, Terms } from './terms.ts';
 import { declaredIn, rewritten, statementsIn, valuesOf } from '../../../loop/walk.ts';
@@ -68,25 +67,31 @@ function expandedIn(value: Value): LoopOp | undefined {
   return undefined;
 }
 
-/** The Loop without functions. `relaxed`: but for `fma` of vectors of f32. */
-export function expandMath(loop: Loop, relaxed: boolean = false): Loop {
+/**
+ * What becomes of a `fma`: a product and a sum, both rounded, which is the same on all machines; of
+ * f32, lanes of a vector, and a product and a sum of f64; or itself.
+ */
+export type FusedAs = 'product-and-sum' | 'lanes' | 'itself';
+
+/** The Loop without functions. */
+export function expandMath(loop: Loop, fused: FusedAs = 'product-and-sum'): Loop {
   const taken = new Set<string>(loop.buffers.map(({ name }) => name));
   const mutable = new Set<string>();
   for (const name of declaredIn(loop.body)) taken.add(name);
   for (const stmt of statementsIn(loop.body)) if (stmt.kind === 'var') mutable.add(stmt.name);
-  return { ...loop, body: new Expansion(taken, mutable, relaxed).body(loop.body, new Map()) };
+  return { ...loop, body: new Expansion(taken, mutable, fused).body(loop.body, new Map()) };
 }
 
 class Expansion {
   readonly #taken: Set<string>;
   readonly #mutable: ReadonlySet<string>;
-  readonly #relaxed: boolean;
+  readonly #fused: FusedAs;
   readonly #counts = new Map<string, number>();
 
-  constructor(taken: Set<string>, mutable: ReadonlySet<string>, relaxed: boolean) {
+  constructor(taken: Set<string>, mutable: ReadonlySet<string>, fused: FusedAs) {
     this.#taken = taken;
     this.#mutable = mutable;
-    this.#relaxed = relaxed;
+    this.#fused = fused;
   }
 
   /** `angles`: what was reduced before, by the name of the angle. */
@@ -158,7 +163,8 @@ class Expansion {
     if (two !== undefined) return two(m, a!, b!);
     if (turn !== undefined) return turn(m, this.#angle(a!, draft, angles));
     if (op === 'mod') return mod(draft, op, a!, b!);
-    if (this.#relaxed && value.type === 'f32') return fused(draft, [a!, b!, c!], width);
+    if (this.#fused === 'itself') return draft.node(value);
+    if (this.#fused === 'lanes' && value.type === 'f32') return fusedLanes(draft, [a!, b!, c!], width);
     return m.add(m.mul(a!, b!), c!);
   }
 
@@ -184,7 +190,7 @@ class Expansion {
  * A `fma` as an instruction of vectors: scalars are taken through one, so that they round as
  * vectors do.
  */
-function fused(draft: Draft, args: readonly Value[], width: Value['width']): Value {
+function fusedLanes(draft: Draft, args: readonly Value[], width: Value['width']): Value {
   const wide = (value: Value): Value =>
     width === 1 ? draft.node({ kind: 'splat', arg: value, type: 'f32', width: 4 }) : value;
   const whole = width === 1 ? 4 : width;
