@@ -25,7 +25,7 @@ export interface PrepareOptions {
   readonly checks?: boolean;
 }
 
-export interface Prepared {
+export interface PreparedEntries {
   readonly recorded: readonly RecordedEntry[];
   readonly weights: readonly BundleWeight[];
   /** By weight. */
@@ -40,7 +40,7 @@ export interface Prepared {
 export async function prepared(
   points: readonly (EntryPoint | OpenPoint)[],
   options: PrepareOptions,
-): Promise<Prepared> {
+): Promise<PreparedEntries> {
   const twice = twin(points.map(({ name }) => name));
   if (twice !== undefined)
     throw new SinterError(

@@ -1,8 +1,10 @@
 // `sinter build --target c`: functions compiled ahead of time into C. `model.ts` says what a model in C is,
 // `memory.ts` where everything lies; `header.ts`, `source.ts`, `weights.ts` and `project.ts` write the files.
 
+import { joinC } from '../../codegen/emit/c/join.ts';
 import { compileGraph, type PinnedTilings } from '../../compile.ts';
 import { SinterError } from '../../errors.ts';
+import { everyStep } from '../../runtime/program.ts';
 import { cTarget } from '../../schedule/target.ts';
 import type { EntryPoint, TracedEntry } from '../entry.ts';
 import { portedProgram, type PortedProgram } from '../ported.ts';
@@ -19,9 +21,9 @@ import { openSizes, sourceText } from './source.ts';
 import { weightsImage, weightsText } from './weights.ts';
 
 /** Languages that call C, for which declarations are written. */
-export type Binding = 'cpp' | 'rust';
+export type CLanguage = 'cpp' | 'rust';
 
-export const bindings: readonly Binding[] = ['cpp', 'rust'];
+export const bindings: readonly CLanguage[] = ['cpp', 'rust'];
 
 export interface CBundleOptions extends PrepareOptions {
   /** What made it, e.g. `sinter 0.1.0`. */
@@ -35,13 +37,15 @@ export interface CBundleOptions extends PrepareOptions {
   /** Whether there is no C library; there is one by default. */
   readonly freestanding?: boolean;
   /** Languages besides C and C++ as far as they read the header; none by default. */
-  readonly bindings?: readonly Binding[];
+  readonly bindings?: readonly CLanguage[];
   /** Schedules that were measured; those of the model by default. */
   readonly schedules?: (entry: TracedEntry) => Promise<PinnedTilings | undefined>;
 }
 
 export interface CBundle {
   readonly model: CModel;
+  /** How often a kernel is called when every function is called once. */
+  readonly dispatches: number;
   /** Contents by path in the folder. */
   readonly files: ReadonlyMap<string, string | Uint8Array>;
   /** What is not as it was asked for. */
@@ -81,19 +85,20 @@ export async function cBundleOf(
   const project: ProjectOptions = { embed, freestanding, bindings: [...texts.keys()] };
   const files = new Map<string, string | Uint8Array>([
     [`${prefix}.h`, headerText(model, { weightsBytes: image.bytes.length, embed })],
-    [`${prefix}.c`, sourceText(model, { layout: image.layout, freestanding, join: joined })],
+    [`${prefix}.c`, sourceText(model, { layout: image.layout, freestanding, join: joinC })],
     embed ? [`${prefix}_weights.c`, weightsText(model, image)] : [`${prefix}.bin`, image.bytes],
     ['Makefile', makefileText(model, project)],
     ['README.md', readmeText(model, project)],
     ...texts,
   ]);
   if (!freestanding) files.set('main.c', demoText(model, project));
-  return { model, files, notes };
+  const dispatches = functions.reduce((sum, { ported }) => sum + dispatchesOf(ported), 0);
+  return { model, dispatches, files, notes };
 }
 
 /** The file of a language, and its text. */
 function bindingOf(
-  language: Binding,
+  language: CLanguage,
   model: CModel,
   weightsBytes: number,
   embed: boolean,
@@ -106,6 +111,10 @@ function bindingOf(
     default:
       return language satisfies never;
   }
+}
+
+function dispatchesOf({ program }: PortedProgram): number {
+  return [...everyStep(program.steps)].filter(({ kind }) => kind === 'dispatch').length;
 }
 
 async function compiled(
@@ -122,8 +131,4 @@ async function compiled(
     title: () => `${name}-c`,
   });
   return portedProgram(name, program, wiring, inputs.length);
-}
-
-function joined(sources: readonly string[]): string {
-  return sources.join('\n');
 }

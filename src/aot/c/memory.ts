@@ -14,22 +14,22 @@ export const alignment = 64;
 /** Bytes of the state before its tensors: the seed and the counter of random numbers, and zeros. */
 export const stateHead = 64;
 
-export type Region = 'weights' | 'state' | 'arena';
+export type CRegion = 'weights' | 'state' | 'arena';
 
 /** Bytes from the start of a region; of the weights from the end of their head. */
-export interface Place {
-  readonly region: Region;
+export interface CPlace {
+  readonly region: CRegion;
   readonly offset: number;
 }
 
 export interface PlacedCopy {
-  readonly from: Place;
-  readonly to: Place;
+  readonly from: CPlace;
+  readonly to: CPlace;
   readonly bytes: number;
 }
 
 export interface ProgramMemory {
-  readonly placeOf: (buffer: number) => Place;
+  readonly placeOf: (buffer: number) => CPlace;
   /** What is copied before the first step and after the last. */
   readonly before: readonly PlacedCopy[];
   readonly after: readonly PlacedCopy[];
@@ -37,15 +37,15 @@ export interface ProgramMemory {
 
 export interface ModelMemory {
   /** Bytes of each region. */
-  readonly bytes: Readonly<Record<Region, number>>;
+  readonly bytes: Readonly<Record<CRegion, number>>;
   /** Bytes of the state that a file of weights holds, from the end of the head on: zeros follow. */
   readonly storedState: number;
   /** Undefined for weights that no program takes. */
-  readonly weights: readonly (Place | undefined)[];
+  readonly weights: readonly (CPlace | undefined)[];
   /** In the order of the programs. */
   readonly programs: readonly ProgramMemory[];
   /** Of the kernel that is running; undefined where none needs any. */
-  readonly scratch: Place | undefined;
+  readonly scratch: CPlace | undefined;
 }
 
 /** Memory that is placed in a region when all is known. */
@@ -94,8 +94,8 @@ export function memoryOf(
   const constant = blocks.filter((block) => homes.has(block) && !changing.has(block));
   const others = blocks.filter((block) => !homes.has(block));
 
-  const places = new Map<Block, Place>();
-  const lay = (region: Region, list: readonly Block[], start: number): number => {
+  const places = new Map<Block, CPlace>();
+  const lay = (region: CRegion, list: readonly Block[], start: number): number => {
     let offset = start;
     for (const block of list) {
       places.set(block, { region, offset });
@@ -108,7 +108,7 @@ export function memoryOf(
     state: lay('state', state, stateHead),
     arena: Math.max(alignment, lay('arena', others, 0)),
   };
-  const placed = ({ memory, offset }: { readonly memory: Block; readonly offset: number }): Place => {
+  const placed = ({ memory, offset }: { readonly memory: Block; readonly offset: number }): CPlace => {
     const { region, offset: start } = places.get(memory)!;
     return { region, offset: start + offset };
   };

@@ -6,7 +6,7 @@ import type { BundleWeight, EntryInput, EntryOutput, Sizes } from '../../bundle-
 import type { HostTensor } from '../../io/host.ts';
 import type { ElementType, ProgramKernel } from '../../runtime/program.ts';
 import type { PortedProgram } from '../ported.ts';
-import { memoryOf, type ModelMemory, type Place } from './memory.ts';
+import { memoryOf, type ModelMemory, type CPlace } from './memory.ts';
 import { distinctWords, macro, parameterNames } from './names.ts';
 
 /** The types of elements in C; bool is a byte of 0 or 1, f16 and bf16 are given by their bits. */
@@ -73,7 +73,7 @@ export interface CFunction {
 
 /** A weight, where it lies, and the macro that says so. */
 export interface CWeight extends CTensor {
-  readonly place: Place;
+  readonly place: CPlace;
   readonly data: Uint8Array;
 }
 

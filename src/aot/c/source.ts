@@ -5,7 +5,7 @@ import { SinterError } from '../../errors.ts';
 import type { CheckPort, Formula, ScalarSource } from '../../bundle-runtime/manifest.ts';
 import type { ProgramStep } from '../../runtime/program.ts';
 import { errors, signature } from './header.ts';
-import { alignment, stateHead, type Place, type PlacedCopy, type ProgramMemory } from './memory.ts';
+import { alignment, stateHead, type CPlace, type PlacedCopy, type ProgramMemory } from './memory.ts';
 import type { CFunction, CKernelText, CModel } from './model.ts';
 import { literal, macro } from './names.ts';
 import { headBytes, magic } from './weights.ts';
@@ -175,7 +175,7 @@ function functionText(model: CModel, one: CFunction, memory: ProgramMemory): str
 }
 
 /** The address of a place, which kernels may write where it is not one of the weights. */
-function address({ region, offset }: Place): string {
+function address({ region, offset }: CPlace): string {
   return region === 'weights'
     ? `(void *)(uintptr_t)(ctx->weights + ${headBytes + offset})`
     : `ctx->${region} + ${offset}`;

@@ -2,9 +2,14 @@
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bindings, cBundleOf, type Binding, type CBundle, type CBundleOptions } from '../../aot/c/bundle.ts';
+import {
+  bindings,
+  cBundleOf,
+  type CLanguage,
+  type CBundle,
+  type CBundleOptions,
+} from '../../aot/c/bundle.ts';
 import { isPrefix } from '../../aot/c/names.ts';
-import { everyStep } from '../../runtime/program.ts';
 import { showBytes, table } from '../../table.ts';
 import type { BuildSource } from './source.ts';
 import { text, UsageError, type Option, type OptionValues, type Output } from '../command.ts';
@@ -56,7 +61,7 @@ export function chosenC(values: OptionValues): CChoice {
   };
 }
 
-function chosenBindings(list: string | undefined): Binding[] {
+function chosenBindings(list: string | undefined): CLanguage[] {
   if (list === undefined) return [];
   return [...new Set(list.split(',').map((name) => name.trim()))].map((name) => {
     const found = bindings.find((one) => one === name);
@@ -82,12 +87,7 @@ export async function buildC(
   const bundle = await cBundleOf(points, { ...options, state, names });
   for (const note of bundle.notes) output.note(note);
   await write(out, bundle);
-  const { model, files } = bundle;
-  const dispatches = model.functions.reduce(
-    (sum, { ported }) =>
-      sum + [...everyStep(ported.program.steps)].filter(({ kind }) => kind === 'dispatch').length,
-    0,
-  );
+  const { model, dispatches, files } = bundle;
   const sizes = [...files].map(([path, content]) => [path, Buffer.byteLength(content)] as const);
   const result: CBuildResult = {
     out,

@@ -78,7 +78,8 @@ function methodText({ name, inputs, outputs }: CFunction, prefix: string): strin
     input.kind === 'number' ? `float ${input.name}` : `const ${vectorType(input)} &${input.name}`,
   );
   const results = outputs.map(
-    (output) => `    ${vectorType(output)} ${output.name} = ${vectorType(output)}(${Math.max(1, output.count)});`,
+    (output) =>
+      `    ${vectorType(output)} ${output.name} = ${vectorType(output)}(${Math.max(1, output.count)});`,
   );
   const args = [
     'context_.get()',
