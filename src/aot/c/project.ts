@@ -1,7 +1,7 @@
 // The files around a model in C: a Makefile, a program that calls each function, and a README.
 
 import type { CFunction, CInput, CModel, CTensor } from './model.ts';
-import { elementTypes, typeText } from './model.ts';
+import { elementTypes } from './model.ts';
 import { inputText, signature, tensorText } from './header.ts';
 import { literal, macro } from './names.ts';
 
@@ -72,7 +72,7 @@ ${embed && !needed.has('tensor') ? '' : readText}${needed.has('number') ? number
   return code;
 }
 
-${functions.map((one) => runText(one, prefix)).join('\n')}
+${functions.map(runText).join('\n')}
 int main(int argc, char **argv)
 {
 ${
@@ -115,7 +115,7 @@ const numberText = `static float number(const char *text)
 `;
 
 /** The function of the program that calls one of the model. */
-function runText({ name, title, inputs, outputs }: CFunction, prefix: string): string {
+function runText({ name, title, inputs, outputs }: CFunction): string {
   const given = inputs.map((input, i): string =>
     input.kind === 'number'
       ? `  float in${i} = count > ${i} && strcmp(inputs[${i}], "-") != 0 ? number(inputs[${i}]) : 0.0f;`
@@ -134,7 +134,7 @@ ${[...results, ...given].join('\n')}
     fprintf(stderr, "expected at most ${inputs.length} inputs\\n");
     return 1;
   }
-${inputs.length === 0 ? '  (void)inputs;\n' : ''}  if (report(${prefix}_${name.slice(prefix.length + 1)}(${args.join(', ')})) != 0) return 1;
+${inputs.length === 0 ? '  (void)inputs;\n' : ''}  if (report(${name}(${args.join(', ')})) != 0) return 1;
 ${outputs.map(printText).join('\n')}
   return 0;
 }
@@ -194,7 +194,7 @@ ${freestanding ? '' : './demo\n'}\`\`\`
 static ${prefix} model_context;
 ${embed ? '' : `static unsigned char weights[${macro(prefix, 'WEIGHTS_BYTES')}] __attribute__((aligned(64)));\n/* Fill weights with the bytes of ${prefix}.bin. */\n`}
 int code = ${prefix}_init(&model_context, ${embed ? `${prefix}_weights, sizeof ${prefix}_weights` : 'weights, sizeof weights'});
-if (code == 0) code = ${exampleCall(first!, prefix)};
+if (code == 0) code = ${exampleCall(first!)};
 if (code != 0) puts(${prefix}_error(code));
 \`\`\`
 
@@ -219,8 +219,7 @@ ${rows.map(([file, about]) => `| \`${file}\` | ${about} |`).join('\n')}
 `;
 }
 
-function exampleCall({ name, inputs, outputs }: CFunction, prefix: string): string {
-  void prefix;
+function exampleCall({ name, inputs, outputs }: CFunction): string {
   const args = ['&model_context', ...[...inputs, ...outputs].map((value) => value.name)];
   return `${name}(${args.join(', ')})`;
 }
@@ -244,10 +243,4 @@ ${[
   ...checks,
 ].join('\n')}
 `;
-}
-
-/** A function's type in words, for lists. */
-export function typesOf({ inputs, outputs }: CFunction): string {
-  const given = inputs.map((input) => (input.kind === 'number' ? 'a number' : typeText(input)));
-  return `(${given.join(', ')}) → ${outputs.map(typeText).join(', ')}`;
 }
