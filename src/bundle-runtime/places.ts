@@ -19,6 +19,15 @@ export interface Places<M> {
   readonly programs: readonly ProgramPlaces<M>[];
 }
 
+/** What of a program says where its buffers may lie. */
+export type PlacedProgram = Pick<
+  BundledProgram,
+  'buffers' | 'packs' | 'arenas' | 'inputs' | 'outputs' | 'ports'
+>;
+
+/** What gives memory. */
+type Memory<M> = Pick<Machine<M>, 'allocate'>;
+
 export function moved<M>({ memory, offset }: ByteLocation<M>, by: number): ByteLocation<M> {
   return { memory, offset: offset + by };
 }
@@ -26,8 +35,8 @@ export function moved<M>({ memory, offset }: ByteLocation<M>, by: number): ByteL
 /** Allocates all memory that programs need on a machine. */
 export function placesOf<M>(
   known: readonly BundleWeight[],
-  all: readonly BundledProgram[],
-  machine: Machine<M>,
+  all: readonly PlacedProgram[],
+  machine: Memory<M>,
 ): Places<M> {
   const programs = all.map((program) => ({ program, places: new Map<number, ByteLocation<M>>() }));
   const weights: (ByteLocation<M> | undefined)[] = known.map(() => undefined);
@@ -36,7 +45,7 @@ export function placesOf<M>(
     all.map((program) => program.arenas),
   );
 
-  const whole = (program: BundledProgram, buffer: number): ByteLocation<M> => {
+  const whole = (program: PlacedProgram, buffer: number): ByteLocation<M> => {
     return { memory: machine.allocate(program.buffers[buffer]!.bytes), offset: 0 };
   };
   // Packs are placed first, because they determine where their members lie.
@@ -85,7 +94,7 @@ export function placesOf<M>(
 }
 
 /** Copies as if all were made at once: sources that an earlier copy overwrites are saved first. */
-function atOnce<M>(copies: readonly Copy<M>[], machine: Machine<M>): Copy<M>[] {
+function atOnce<M>(copies: readonly Copy<M>[], machine: Memory<M>): Copy<M>[] {
   const aside: Copy<M>[] = [];
   const all = copies.map((copy, i) => {
     const { from, bytes } = copy;
@@ -102,7 +111,7 @@ function isSame<M>(one: ByteLocation<M>, other: ByteLocation<M>): boolean {
 }
 
 /** Memory for the first of each list, the second and so on, as large as the largest there. */
-function largest<M>(machine: Machine<M>, lists: readonly (readonly number[])[]): M[] {
+function largest<M>(machine: Memory<M>, lists: readonly (readonly number[])[]): M[] {
   const sizes: number[] = [];
   for (const list of lists) list.forEach((bytes, i) => (sizes[i] = Math.max(sizes[i] ?? 4, bytes)));
   return sizes.map((bytes) => machine.allocate(bytes));

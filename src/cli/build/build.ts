@@ -11,10 +11,11 @@ import { SinterError } from '../../errors.ts';
 import { setDevice } from '../../index.ts';
 import type { BundledProgram, BundleTarget, Manifest } from '../../bundle-runtime/manifest.ts';
 import { showBytes, table } from '../../table.ts';
+import { buildC, chosenC, cOptions, expectNoC } from './c.ts';
 import { buildSchedules } from './schedules.ts';
 import { buildSource } from './source.ts';
 import { chosenFormat, fixOption } from '../program/choice.ts';
-import { text, UsageError, wholeNumber, type Command, type OptionValues } from '../command.ts';
+import { text, UsageError, wholeNumber, type Command, type OptionValues, type Output } from '../command.ts';
 import { version } from '../version.ts';
 
 /** In the order in which bundles try them. */
@@ -47,7 +48,7 @@ export const buildCommand: Command = {
   about: 'compile functions ahead of time into a folder that needs no compiler',
   details:
     'Traces the functions that FILE exports, and writes a folder that runs them: kernels, weights, and an index.js that imports\n' +
-    'nothing. It works in pages and in Node; its README.md shows how.\n\n' +
+    'nothing. It works in pages and in Node; its README.md shows how. With --target c it is a folder of C, with a Makefile.\n\n' +
     'FILE is an ONNX model, or a module that exports functions and `inputs`: an object with an array of example arguments for each\n' +
     'function, or the array alone for a single function. Tensors that a function captures become weights. If the module exports\n' +
     '`state`, a tree of tensors, every function takes it first, and may return { state, ...outputs } to change it. The state stays on\n' +
@@ -60,7 +61,11 @@ export const buildCommand: Command = {
     about: 'an ONNX model, or a module with functions and inputs for them',
   },
   options: {
-    target: { type: 'string', value: 'LIST', about: 'of cuda, webgpu and wasm; webgpu,wasm by default' },
+    target: {
+      type: 'string',
+      value: 'LIST',
+      about: 'of cuda, webgpu and wasm, or c alone; webgpu,wasm by default',
+    },
     software: {
       type: 'boolean',
       about: 'schedule WebGPU for adapters without a GPU, such as browsers in tests; slow on GPUs',
@@ -100,6 +105,7 @@ export const buildCommand: Command = {
       value: 'MIB',
       about: 'split weights into files of at most this many MiB; one file by default',
     },
+    ...cOptions,
   },
   examples: [
     'sinter build model.onnx --dim batch=1 --out bundle',
@@ -110,6 +116,7 @@ export const buildCommand: Command = {
     'sinter build language.ts --out bundle --dtype q8_0 --shard-size 32',
     'sinter build model.onnx --tune --target wasm --out bundle',
     'sinter build model.onnx --target cuda,wasm --arch sm_90a --out bundle',
+    'sinter build model.ts --target c --name digits --out digits',
   ],
   run: async (values, output) => {
     const file = text(values, 'file');
@@ -118,6 +125,15 @@ export const buildCommand: Command = {
     const out = text(values, 'out');
     if (out === undefined)
       throw new UsageError(`build: no folder given\n  try: sinter build ${file} --out bundle`);
+    if (
+      text(values, 'target')
+        ?.split(',')
+        .some((name) => name.trim() === 'c')
+    ) {
+      await runC(file, out, values, output);
+      return;
+    }
+    expectNoC(values);
     const targets = chosenTargets(values);
     const archs = chosenArchs(values, targets);
     const format = chosenFormat(values);
@@ -194,22 +210,47 @@ export const buildCommand: Command = {
   },
 };
 
+/** A folder of C. */
+async function runC(file: string, out: string, values: OptionValues, output: Output): Promise<void> {
+  if (text(values, 'target')!.trim() !== 'c')
+    throw new UsageError('--target: a folder of C is for C alone\n  try: --target c');
+  const options = chosenC(values);
+  const format = chosenFormat(values);
+  await makeFolder(out);
+  setDevice('wasm');
+  output.live(`build: loading ${file}`);
+  const source = await buildSource(file, values);
+  output.live(`build: compiling ${source.points.map(({ name }) => name).join(', ')}`);
+  const own = {
+    producer: `sinter ${version()}`,
+    title: basename(file).replace(/\.\w+$/, ''),
+    format,
+    checks: values['no-checks'] !== true,
+  };
+  await buildC(out, source, { ...options, ...own }, values, output);
+}
+
 const firstLine = '// Made by sinter';
 /** What bundles consist of. */
 const parts =
   /^(?:(?:index|files|cuda|wasm|sizes)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
 
-/**
- * Makes the folder. Throws UsageError, before anything is compiled, where the folder cannot be
- * written to, or holds files that the bundle would replace and no earlier build wrote.
- */
-async function claim(out: string): Promise<void> {
+/** Throws UsageError where the folder cannot be written to. */
+async function makeFolder(out: string): Promise<void> {
   try {
     await mkdir(out, { recursive: true });
     await access(out, constants.W_OK);
   } catch (error) {
     throw new UsageError(`--out: ${out} is no folder to write to: ${(error as Error).message}`);
   }
+}
+
+/**
+ * Makes the folder. Throws UsageError, before anything is compiled, where the folder cannot be
+ * written to, or holds files that the bundle would replace and no earlier build wrote.
+ */
+async function claim(out: string): Promise<void> {
+  await makeFolder(out);
   const script = await readFile(join(out, 'index.js'), 'utf8').catch(() => '');
   if (script.startsWith(firstLine)) return;
   const others = (await readdir(out)).filter((name) => parts.test(name));

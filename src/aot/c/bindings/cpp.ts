@@ -1,0 +1,101 @@
+// A header for C++17 over that of C: a class that owns a context, results by value, codes as exceptions.
+
+import { elementTypes, type CFunction, type CModel, type CTensor } from '../model.ts';
+import { inputText, tensorText } from '../header.ts';
+import { literal, macro, remark } from '../names.ts';
+
+/** `model.hpp`. */
+export function cppText({ prefix, producer, title, functions }: CModel, embed: boolean): string {
+  const weights = embed
+    ? `const void *weights = ${prefix}_weights, std::size_t bytes = sizeof ${prefix}_weights`
+    : 'const void *weights, std::size_t bytes';
+  return `// Made by ${producer}: ${remark(title)} for C++17. README.md shows how to use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#include "${prefix}.h"
+
+namespace ${prefix}_cpp {
+
+// What a call reports that fails: its code is one of ${prefix}_code.
+class error : public std::runtime_error {
+ public:
+  error(int code, const char *what)
+      : std::runtime_error(what == nullptr ? std::string(${prefix}_error(code)) : std::string(what)), code(code) {}
+  int code;
+};
+
+// One model at work.
+class model {
+ public:
+  // The weights have to stay where they are, at a multiple of 64 bytes.
+  explicit model(${weights}) : context_(std::make_unique<::${prefix}>()) {
+    check(${prefix}_init(context_.get(), weights, bytes));
+  }
+
+  // The state, of ${macro(prefix, 'STATE_BYTES')} bytes.
+  void *state() { return ${prefix}_state(context_.get()); }
+
+  void seed(std::uint64_t seed) { check(${prefix}_seed(context_.get(), seed)); }
+
+${functions.map((one) => methodText(one, prefix)).join('\n')}
+ private:
+  void check(int code) const {
+    if (code != ${macro(prefix, 'OK')}) throw error(code, code == ${macro(prefix, 'E_INDEX')} ? context_->what : nullptr);
+  }
+
+  template <typename T>
+  static const T *sized(const std::vector<T> &values, std::size_t count, const char *name) {
+    if (values.size() == count) return count == 0 ? reinterpret_cast<const T *>(&values) : values.data();
+    throw std::invalid_argument(std::string(name) + ": expected " + std::to_string(count) + " elements, got " +
+                                std::to_string(values.size()));
+  }
+
+  std::unique_ptr<::${prefix}> context_;
+};
+
+}  // namespace ${prefix}_cpp
+`;
+}
+
+function vectorType({ dtype }: CTensor): string {
+  return `std::vector<${elementTypes[dtype]}>`;
+}
+
+function methodText({ name, inputs, outputs }: CFunction, prefix: string): string {
+  const own = name.slice(prefix.length + 1);
+  const method = ['model', 'state', 'seed', 'check', 'sized'].includes(own) ? `${own}_` : own;
+  const remarks = [
+    ...inputs.map((input) => `  // takes ${inputText(input)}`),
+    ...outputs.map((output) => `  // gives ${tensorText(output)}`),
+  ];
+  const parameters = inputs.map((input) =>
+    input.kind === 'number' ? `float ${input.name}` : `const ${vectorType(input)} &${input.name}`,
+  );
+  const results = outputs.map(
+    (output) =>
+      `    ${vectorType(output)} ${output.name} = ${vectorType(output)}(${Math.max(1, output.count)});`,
+  );
+  const args = [
+    'context_.get()',
+    ...inputs.map((input) =>
+      input.kind === 'number' ? input.name : `sized(${input.name}, ${input.count}, ${literal(input.title)})`,
+    ),
+    ...outputs.map((output) => `results_.${output.name}.data()`),
+  ];
+  return `  struct ${method}_results {
+${results.join('\n')}
+  };
+${remarks.join('\n')}
+  ${method}_results ${method}(${parameters.join(', ')}) {
+    ${method}_results results_;
+    check(${name}(${args.join(', ')}));
+    return results_;
+  }
+`;
+}

@@ -1,0 +1,134 @@
+// `sinter build --target c`: functions compiled ahead of time into C. `model.ts` says what a model in C is,
+// `memory.ts` where everything lies; `header.ts`, `source.ts`, `weights.ts` and `project.ts` write the files.
+
+import { joinC } from '../../codegen/emit/c/join.ts';
+import { compileGraph, type PinnedTilings } from '../../compile.ts';
+import { SinterError } from '../../errors.ts';
+import { everyStep } from '../../runtime/program.ts';
+import { cTarget } from '../../schedule/target.ts';
+import type { EntryPoint, TracedEntry } from '../entry.ts';
+import { portedProgram, type PortedProgram } from '../ported.ts';
+import { prepared, type PrepareOptions } from '../prepared.ts';
+import type { OpenPoint } from '../sizes.ts';
+import { overStored } from '../storage.ts';
+import { cppText } from './bindings/cpp.ts';
+import { rustText } from './bindings/rust.ts';
+import { headerText } from './header.ts';
+import { modelOf, type CModel, type GivenFunction } from './model.ts';
+import { isPrefix } from './names.ts';
+import { demoText, makefileText, readmeText, type ProjectOptions } from './project.ts';
+import { openSizes, sourceText } from './source.ts';
+import { weightsImage, weightsText } from './weights.ts';
+
+/** Languages that call C, for which declarations are written. */
+export type CLanguage = 'cpp' | 'rust';
+
+export const bindings: readonly CLanguage[] = ['cpp', 'rust'];
+
+export interface CBundleOptions extends PrepareOptions {
+  /** What made it, e.g. `sinter 0.1.0`. */
+  readonly producer: string;
+  /** The model's name in its README. */
+  readonly title: string;
+  /** What all names in C begin with, and the names of its files; `model` by default. */
+  readonly name?: string;
+  /** Whether the weights are an array in C; a file by default. */
+  readonly embed?: boolean;
+  /** Whether there is no C library; there is one by default. */
+  readonly freestanding?: boolean;
+  /** Languages besides C and C++ as far as they read the header; none by default. */
+  readonly bindings?: readonly CLanguage[];
+  /** Schedules that were measured; those of the model by default. */
+  readonly schedules?: (entry: TracedEntry) => Promise<PinnedTilings | undefined>;
+}
+
+export interface CBundle {
+  readonly model: CModel;
+  /** How often a kernel is called when every function is called once. */
+  readonly dispatches: number;
+  /** Contents by path in the folder. */
+  readonly files: ReadonlyMap<string, string | Uint8Array>;
+  /** What is not as it was asked for. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Compiles functions to C. Throws the compiler's errors, and E_UNSUPPORTED for what bundles in C do not
+ * support.
+ */
+export async function cBundleOf(
+  points: readonly (EntryPoint | OpenPoint)[],
+  options: CBundleOptions,
+): Promise<CBundle> {
+  const { name: prefix = 'model', embed = false, freestanding = false, producer, title } = options;
+  if (!isPrefix(prefix))
+    throw new SinterError(
+      'E_VALUE',
+      `build: ${JSON.stringify(prefix)} cannot begin the names of C: expected a letter, then letters, digits and _, and no keyword`,
+    );
+  const ranged = points.find((point) => 'ranges' in point && (point.ranges?.size ?? 0) > 0);
+  if (ranged !== undefined) throw openSizes(ranged.name);
+  const { recorded, weights, values, stored, notes } = await prepared(points, options);
+  const functions: GivenFunction[] = [];
+  for (const { name, entry, cases } of recorded) {
+    if (entry.ranges !== undefined) throw openSizes(name);
+    for (const { sizes, traced } of cases) {
+      const ported = await compiled(name, overStored(traced, stored), options);
+      functions.push({ title: name, sizes, inputs: entry.inputs, outputs: entry.outputs, ported });
+    }
+  }
+  const model = modelOf({ prefix, producer, title, functions, weights, values });
+  const image = weightsImage(model);
+  const texts = new Map(
+    (options.bindings ?? []).map((language) => bindingOf(language, model, image.bytes.length, embed)),
+  );
+  const project: ProjectOptions = { embed, freestanding, bindings: [...texts.keys()] };
+  const files = new Map<string, string | Uint8Array>([
+    [`${prefix}.h`, headerText(model, { weightsBytes: image.bytes.length, embed })],
+    [`${prefix}.c`, sourceText(model, { layout: image.layout, freestanding, join: joinC })],
+    embed ? [`${prefix}_weights.c`, weightsText(model, image)] : [`${prefix}.bin`, image.bytes],
+    ['Makefile', makefileText(model, project)],
+    ['README.md', readmeText(model, project)],
+    ...texts,
+  ]);
+  if (!freestanding) files.set('main.c', demoText(model, project));
+  const dispatches = functions.reduce((sum, { ported }) => sum + dispatchesOf(ported), 0);
+  return { model, dispatches, files, notes };
+}
+
+/** The file of a language, and its text. */
+function bindingOf(
+  language: CLanguage,
+  model: CModel,
+  weightsBytes: number,
+  embed: boolean,
+): readonly [file: string, text: string] {
+  switch (language) {
+    case 'cpp':
+      return [`${model.prefix}.hpp`, cppText(model, embed)];
+    case 'rust':
+      return [`${model.prefix}.rs`, rustText(model, weightsBytes, embed)];
+    default:
+      return language satisfies never;
+  }
+}
+
+function dispatchesOf({ program }: PortedProgram): number {
+  return [...everyStep(program.steps)].filter(({ kind }) => kind === 'dispatch').length;
+}
+
+async function compiled(
+  name: string,
+  entry: TracedEntry,
+  { schedules }: CBundleOptions,
+): Promise<PortedProgram> {
+  const { graph, scalars, donate, wiring, inputs } = entry;
+  const pinned = await schedules?.(entry);
+  const { program } = compileGraph(graph, cTarget, {
+    scalars,
+    donate,
+    ...(pinned && { schedules: pinned }),
+    title: () => `${name}-c`,
+  });
+  return portedProgram(name, program, wiring, inputs.length);
+}

@@ -1,0 +1,159 @@
+// The header of a model in C: its functions with all that a caller has to know, sizes as constants, and
+// the context that the caller allocates.
+
+import { alignment, stateHead } from './memory.ts';
+import type { CFunction, CInput, CModel, CTensor, CWeight } from './model.ts';
+import { elementTypes, typeText } from './model.ts';
+import { macro, remark } from './names.ts';
+import { headBytes } from './weights.ts';
+
+/** What calls return: the ends of the constants' names, and what `error` says. */
+export const errors: readonly (readonly [code: string, about: string])[] = [
+  ['OK', 'no error'],
+  ['E_NULL', 'an argument is NULL'],
+  ['E_ALIGNMENT', `the context or the weights do not begin at a multiple of ${alignment} bytes`],
+  ['E_SIZE', 'the weights have another number of bytes than this model'],
+  ['E_FORMAT', 'the bytes are no weights of sinter'],
+  ['E_MODEL', 'the weights are those of another model'],
+  ['E_DAMAGED', 'the weights are damaged: their hash is another one'],
+  ['E_STATE', 'the context was not initialized'],
+  ['E_INDEX', 'a label or an index is outside its range: the context says which'],
+];
+
+export interface HeaderOptions {
+  /** Bytes of the weights with their head. */
+  readonly weightsBytes: number;
+  /** The weights are an array of the library. */
+  readonly embed: boolean;
+}
+
+/** `model.h`. */
+export function headerText(model: CModel, { weightsBytes, embed }: HeaderOptions): string {
+  const { prefix, producer, title, functions, memory } = model;
+  const name = (text: string): string => macro(prefix, text);
+  const guard = name('H');
+  return `/* Made by ${producer}: ${remark(title)} in C11. README.md shows how to use it. */
+#ifndef ${guard}
+#define ${guard}
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of the weights, of the part of a context that lives from call to call, and of the part that calls work in. */
+#define ${name('WEIGHTS_BYTES')} ${weightsBytes}
+#define ${name('STATE_BYTES')} ${memory.bytes.state}
+#define ${name('ARENA_BYTES')} ${memory.bytes.arena}
+
+/* What the functions return. */
+enum ${prefix}_code {
+${errors.map(([code, about], i) => `  ${name(code)} = ${i},${' '.repeat(Math.max(1, 14 - code.length))}/* ${about} */`).join('\n')}
+};
+
+/* One model at work, which the caller allocates: a static variable, or aligned_alloc(${alignment}, sizeof(${prefix})).
+   Contexts share nothing but their weights: each thread may use one of its own. */
+typedef struct ${prefix} {
+  unsigned char state[${name('STATE_BYTES')}] __attribute__((aligned(${alignment})));
+  unsigned char arena[${name('ARENA_BYTES')}] __attribute__((aligned(${alignment})));
+  const unsigned char *weights;
+  /* After ${name('E_INDEX')}: which integer was outside, and a sentence that says of what. */
+  const char *what;
+  int64_t index;
+  uint64_t ready;
+} ${prefix};
+
+${
+  embed
+    ? `/* The weights, for ${prefix}_init. */
+extern const uint64_t ${prefix}_weights[${weightsBytes / 8}];
+
+`
+    : ''
+}/* Begins with the weights${embed ? ` (${prefix}_weights)` : ` (the bytes of ${prefix}.bin)`}, which have to stay where they are, at a multiple of ${alignment} bytes. Sets the state
+   to its first values, and the seed of random numbers to 0. */
+int ${prefix}_init(${prefix} *ctx, const void *weights, size_t bytes);
+
+/* What a code means. */
+const char *${prefix}_error(int code);
+
+/* The state, of ${name('STATE_BYTES')} bytes; NULL before ${prefix}_init. Write them to a file to save what was learned, and read
+   them back to go on from there. ${macro(prefix, 'STATE')}_*_AT say where its tensors lie. */
+void *${prefix}_state(${prefix} *ctx);
+
+/* Sets the seed of random numbers, and begins their sequence. */
+int ${prefix}_seed(${prefix} *ctx, uint64_t seed);
+
+${functions.map((one) => `${functionRemark(one)}\n${signature(one, prefix)};\n`).join('\n')}
+${weightMacros(model)}#ifdef __cplusplus
+}
+#endif
+
+#endif
+`;
+}
+
+/** The declaration of a function, without an end. */
+export function signature({ name, inputs, outputs }: CFunction, prefix: string): string {
+  const parameters = [
+    `${prefix} *ctx`,
+    ...inputs.map((input) => (input.kind === 'number' ? `float ${input.name}` : `const ${parameter(input)}`)),
+    ...outputs.map(parameter),
+  ];
+  return `int ${name}(${parameters.join(', ')})`;
+}
+
+function parameter({ name, dtype, count }: CTensor): string {
+  return `${elementTypes[dtype]} ${name}[${Math.max(1, count)}]`;
+}
+
+function functionRemark({ title, sizes, inputs, outputs, ported }: CFunction): string {
+  const at = Object.entries(sizes).map(([size, value]) => `${size} ${value}`);
+  const checks = (ported.ports.checks ?? []).map(
+    ({ what, where }) => `   ${remark(what)}: checked to be inside ${remark(where)}.`,
+  );
+  const lines = [
+    `/* ${remark(title)}${at.length > 0 ? ` at ${remark(at.join(', '))}` : ''}. Elements lie in rows: the last axis is the fastest.`,
+    ...inputs.map((input) => `   takes ${inputText(input)}`),
+    ...outputs.map((output) => `   gives ${tensorText(output)}`),
+    ...checks,
+  ];
+  return `${lines.join('\n')} */`;
+}
+
+/** An input in words. */
+export function inputText(input: CInput): string {
+  return input.kind === 'number' ? `${input.name}: a number` : tensorText(input);
+}
+
+/** A tensor in words. */
+export function tensorText(tensor: CTensor): string {
+  const { name, title, dtype, count } = tensor;
+  const own = name === title ? '' : ` (${remark(title)})`;
+  const bits = dtype === 'f16' || dtype === 'bf16' ? ', by bits' : dtype === 'bool' ? ', 0 or 1' : '';
+  return `${name}${own}: ${typeText(tensor)}, ${count === 1 ? '1 element' : `${count} elements`}${bits}`;
+}
+
+function weightMacros({ prefix, weights }: CModel): string {
+  if (weights.length === 0) return '';
+  const line = ({ name, title, place, ...rest }: CWeight): string => {
+    const [region, offset] =
+      place.region === 'state' ? ['STATE', place.offset] : ['WEIGHTS', headBytes + place.offset];
+    return `#define ${macro(prefix, region, name)}_AT ${offset} /* ${remark(title)}: ${typeText(rest)} */`;
+  };
+  const lines = weights
+    .toSorted((a, b) => order(a) - order(b))
+    .map(line)
+    .join('\n');
+  return `/* Where tensors begin, in bytes: in the state, whose first ${stateHead} bytes are those of random numbers, or in the weights. */
+${lines}
+
+`;
+}
+
+/** The state first, and each region from its beginning. */
+function order({ place }: CWeight): number {
+  return place.offset + (place.region === 'state' ? 0 : Number.MAX_SAFE_INTEGER / 2);
+}

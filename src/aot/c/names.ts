@@ -1,0 +1,75 @@
+// Identifiers of C for names of TypeScript, ONNX and state trees.
+
+import { uniqueName } from '../names.ts';
+
+/** Keywords of C and C++, and names that the written code uses itself. */
+const taken: ReadonlySet<string> = new Set(
+  (
+    'alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast constexpr ' +
+    'continue co_await co_return co_yield decltype default delete do double dynamic_cast else enum explicit export extern false ' +
+    'float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private ' +
+    'protected public register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast ' +
+    'struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void ' +
+    'volatile wchar_t while xor xor_eq main errno NULL ctx scalars scratch counter seed memcpy memset ' +
+    'as crate dyn fn impl in let loop match mod move mut pub ref self Self super trait type unsafe use where async await box ' +
+    'final override abstract become do macro priv unsized yield gen'
+  ).split(' '),
+);
+
+/** Letters, digits and single underscores, beginning with a letter. */
+export function word(name: string): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_+|_+$/g, '');
+  return /^[A-Za-z]/.test(plain) ? plain : `x${plain}`;
+}
+
+/** Whether a name can be the prefix of all that a bundle in C declares. */
+export function isPrefix(name: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9_]*$/.test(name) && !taken.has(name) && name.length <= 40;
+}
+
+/** Different names of parameters, none of which is a keyword, a type of the standard headers, or in `others`. */
+export function parameterNames(names: readonly string[], others: readonly string[]): string[] {
+  const used = new Set([...taken, ...others]);
+  return names.map((name) => uniqueName(standard.test(word(name)) ? `${word(name)}_` : word(name), used));
+}
+
+/** Names of types and macros of the headers that are included. */
+const standard = /_t$|^(?:U?INT|SIZE|PTRDIFF|WCHAR|WINT|SIG)[A-Z0-9_]*$|^(?:linux|unix|i386)$/;
+
+/** Different words behind a prefix. */
+export function distinctWords(names: readonly string[], used: Set<string>): string[] {
+  return names.map((name) => uniqueName(word(name), used));
+}
+
+/** The name of a macro; `meanSquare` is `MEAN_SQUARE`. */
+export function macro(...parts: readonly string[]): string {
+  return parts
+    .map((part) =>
+      word(part)
+        .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '_')
+        .toUpperCase(),
+    )
+    .join('_');
+}
+
+/** Text in one line inside a comment, which must not end it. */
+export function remark(text: string): string {
+  return text
+    .replaceAll(/[\p{Cc}\u2028\u2029\\]/gu, (letter) => JSON.stringify(letter).slice(1, -1))
+    .replaceAll('*/', '* /')
+    .replaceAll('/*', '/ *')
+    .replaceAll('??', '? ?');
+}
+
+/** A literal string. */
+export function literal(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  const letters = Array.from(bytes, (byte) => {
+    const letter = String.fromCharCode(byte);
+    // Three digits end an octal escape; a question mark may begin a trigraph.
+    return byte < 32 || byte > 126 || '"\\?'.includes(letter)
+      ? `\\${byte.toString(8).padStart(3, '0')}`
+      : letter;
+  });
+  return `"${letters.join('')}"`;
+}

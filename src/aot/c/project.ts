@@ -1,0 +1,246 @@
+// The files around a model in C: a Makefile, a program that calls each function, and a README.
+
+import type { CFunction, CInput, CModel, CTensor } from './model.ts';
+import { elementTypes } from './model.ts';
+import { inputText, signature, tensorText } from './header.ts';
+import { literal, macro } from './names.ts';
+
+export interface ProjectOptions {
+  readonly embed: boolean;
+  readonly freestanding: boolean;
+  /** Files of other languages. */
+  readonly bindings: readonly string[];
+}
+
+/** What a compiler is told about `model.c`. */
+export const compilerFlags =
+  '-std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -Wall -Wextra -Wconversion';
+
+/** `Makefile`. */
+export function makefileText({ prefix, producer }: CModel, { embed, freestanding }: ProjectOptions): string {
+  const objects = [`${prefix}.o`, ...(embed ? [`${prefix}_weights.o`] : [])];
+  const demo = freestanding
+    ? ''
+    : `
+demo: main.c ${prefix}.h lib${prefix}.a
+	$(CC) -std=c11 $(CFLAGS) -o $@ main.c lib${prefix}.a -lm
+`;
+  return `# Made by ${producer}. CFLAGS are yours to set: make CFLAGS='-O2 -mcpu=cortex-m7'
+CFLAGS ?= -O3 -march=native
+MODEL_FLAGS = ${compilerFlags}
+
+all: lib${prefix}.a${freestanding ? '' : ' demo'}
+
+lib${prefix}.a: ${objects.join(' ')}
+	$(AR) rcs $@ $^
+
+%.o: %.c ${prefix}.h
+	$(CC) $(MODEL_FLAGS) $(CFLAGS) -c -o $@ $<
+${demo}
+clean:
+	rm -f lib${prefix}.a demo *.o
+
+.PHONY: all clean
+`;
+}
+
+/** `main.c`. */
+export function demoText(model: CModel, { embed }: ProjectOptions): string {
+  const { prefix, producer, functions } = model;
+  const calls = functions.map(({ name, title }) => {
+    const test = `strcmp(argv[1], ${literal(title)}) == 0 || strcmp(argv[1], ${literal(name)}) == 0`;
+    return `  if (${test}) return run_${name}(argc - 2, argv + 2);`;
+  });
+  const needed = new Set(functions.flatMap(({ inputs }) => inputs.map(({ kind }) => kind)));
+  return `/* Made by ${producer}: calls a function of the model, and prints what it gives.
+
+     ./demo                          the first function, with zeros
+     ./demo FUNCTION INPUT...        inputs are files of the elements as they lie in memory, numbers, or - for zeros
+
+   This file is replaced when the model is built again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "${prefix}.h"
+
+static ${prefix} context;
+${embed ? '' : `static unsigned char weights[${macro(prefix, 'WEIGHTS_BYTES')}] __attribute__((aligned(64)));\n`}
+${embed && !needed.has('tensor') ? '' : readText}${needed.has('number') ? numberText : ''}static int report(int code)
+{
+  if (code != ${macro(prefix, 'OK')})
+    fprintf(stderr, "%s%s%s\\n", ${prefix}_error(code), context.what == NULL ? "" : ": ", context.what == NULL ? "" : context.what);
+  return code;
+}
+
+${functions.map(runText).join('\n')}
+int main(int argc, char **argv)
+{
+${
+  embed
+    ? `  if (report(${prefix}_init(&context, ${prefix}_weights, sizeof ${prefix}_weights)) != 0) return 1;`
+    : `  read_file("${prefix}.bin", weights, sizeof weights);
+  if (report(${prefix}_init(&context, weights, sizeof weights)) != 0) return 1;`
+}
+  if (argc < 2) return run_${functions[0]!.name}(0, argv);
+${calls.join('\n')}
+  fprintf(stderr, "there is no function %s: there are %s\\n", argv[1], ${literal(functions.map(({ title }) => title).join(', '))});
+  return 1;
+}
+`;
+}
+
+const readText = `static void read_file(const char *name, void *to, size_t bytes)
+{
+  FILE *file = fopen(name, "rb");
+  if (file == NULL || fread(to, 1, bytes, file) != bytes || fgetc(file) != EOF) {
+    fprintf(stderr, "%s: expected a file of %lu bytes\\n", name, (unsigned long)bytes);
+    exit(1);
+  }
+  fclose(file);
+}
+
+`;
+
+const numberText = `static float number(const char *text)
+{
+  char *end;
+  float value = strtof(text, &end);
+  if (end == text || *end != 0) {
+    fprintf(stderr, "%s: expected a number\\n", text);
+    exit(1);
+  }
+  return value;
+}
+
+`;
+
+/** The function of the program that calls one of the model. */
+function runText({ name, title, inputs, outputs }: CFunction): string {
+  const given = inputs.map((input, i): string =>
+    input.kind === 'number'
+      ? `  float in${i} = count > ${i} && strcmp(inputs[${i}], "-") != 0 ? number(inputs[${i}]) : 0.0f;`
+      : `  static ${elementTypes[input.dtype]} in${i}[${Math.max(1, input.count)}];
+  if (count > ${i} && strcmp(inputs[${i}], "-") != 0) read_file(inputs[${i}], in${i}, ${input.bytes});`,
+  );
+  const results = outputs.map(
+    (output, i) => `  static ${elementTypes[output.dtype]} out${i}[${Math.max(1, output.count)}];`,
+  );
+  const args = ['&context', ...inputs.map((_, i) => `in${i}`), ...outputs.map((_, i) => `out${i}`)];
+  return `/* ${title.replaceAll(/[^\w$.-]/g, '_')}: ${inputs.map(({ name: own }) => own).join(', ') || 'no inputs'} */
+static int run_${name}(int count, char **inputs)
+{
+${[...results, ...given].join('\n')}
+  if (count > ${inputs.length}) {
+    fprintf(stderr, "expected at most ${inputs.length} inputs\\n");
+    return 1;
+  }
+${inputs.length === 0 ? '  (void)inputs;\n' : ''}  if (report(${name}(${args.join(', ')})) != 0) return 1;
+${outputs.map(printText).join('\n')}
+  return 0;
+}
+`;
+}
+
+const mostPrinted = 16;
+
+function printText({ dtype, title, count }: CTensor, i: number): string {
+  const [format, cast] =
+    dtype === 'f32' || dtype === 'f64'
+      ? ['%.9g', '(double)']
+      : /^u|^f16$|^bf16$|^bool$/.test(dtype)
+        ? ['%llu', '(unsigned long long)']
+        : ['%lld', '(long long)'];
+  const shown = Math.min(count, mostPrinted);
+  const end = count > shown ? `\n  printf(" ... (${count} elements)");` : '';
+  const loop =
+    shown === 0 ? '' : `\n  for (int i = 0; i < ${shown}; i++) printf(" ${format}", ${cast}out${i}[i]);`;
+  return `  fputs(${literal(`${title}:`)}, stdout);${loop}${end}\n  printf("\\n");`;
+}
+
+/** `README.md`. */
+export function readmeText(model: CModel, { embed, freestanding, bindings }: ProjectOptions): string {
+  const { prefix, producer, title, functions, memory, weights } = model;
+  const [first] = functions;
+  const lib = `lib${prefix}.a`;
+  const hasState = weights.some(({ place }) => place.region === 'state');
+  const rows = [
+    [`${prefix}.h`, 'what to include, from C or C++'],
+    [`${prefix}.c`, 'the model: kernels and functions'],
+    embed
+      ? [`${prefix}_weights.c`, 'the weights, as an array']
+      : [`${prefix}.bin`, 'the weights: little endian, each tensor at a multiple of 64 bytes'],
+    ...(freestanding ? [] : [['main.c', 'a program that calls each function']]),
+    ...bindings.map((file) => [
+      file,
+      file.endsWith('.rs') ? 'a module of Rust over the library' : 'a class for C++17',
+    ]),
+    ['Makefile', freestanding ? `makes \`${lib}\`` : `makes \`${lib}\` and \`demo\``],
+  ];
+  return `# ${title}
+
+Made by ${producer}: a compiled model in C11, for GCC and Clang on machines that keep the low byte first. ${
+    freestanding
+      ? 'It needs no C library but `memcpy` and `memset`, and allocates nothing.'
+      : 'It needs nothing but the C library and libm, and allocates nothing.'
+  }
+
+\`\`\`sh
+make
+${freestanding ? '' : './demo\n'}\`\`\`
+
+\`\`\`c
+#include "${prefix}.h"
+
+static ${prefix} model_context;
+${embed ? '' : `static unsigned char weights[${macro(prefix, 'WEIGHTS_BYTES')}] __attribute__((aligned(64)));\n/* Fill weights with the bytes of ${prefix}.bin. */\n`}
+int code = ${prefix}_init(&model_context, ${embed ? `${prefix}_weights, sizeof ${prefix}_weights` : 'weights, sizeof weights'});
+if (code == 0) code = ${exampleCall(first!)};
+if (code != 0) puts(${prefix}_error(code));
+\`\`\`
+
+Every function returns 0, or a code that \`${prefix}_error\` explains. A code leaves the results as they were. Arrays hold elements
+in rows: the last axis is the fastest.
+
+${functions.map((one) => functionGuide(one, prefix)).join('\n')}
+## Memory
+
+A context (\`${prefix}\`) has ${memory.bytes.state + memory.bytes.arena} bytes and must begin at a multiple of 64 bytes. Several contexts may
+use the same weights, one in each thread. ${
+    hasState
+      ? `What calls change lies in its state of ${memory.bytes.state} bytes:
+write them to a file to save what was learned (\`${prefix}_state\`), and read them back into it to go on. The header has the places
+of all tensors in it.`
+      : 'Calls change nothing but the sequence of random numbers.'
+  } \`${prefix}_seed\` sets the seed of random numbers, which is 0 at first.
+
+| file | what it is |
+| --- | --- |
+${rows.map(([file, about]) => `| \`${file}\` | ${about} |`).join('\n')}
+`;
+}
+
+function exampleCall({ name, inputs, outputs }: CFunction): string {
+  const args = ['&model_context', ...[...inputs, ...outputs].map((value) => value.name)];
+  return `${name}(${args.join(', ')})`;
+}
+
+function functionGuide(one: CFunction, prefix: string): string {
+  const { inputs, outputs, ported } = one;
+  const checks = (ported.ports.checks ?? []).map(
+    ({ what, where }) =>
+      `- \`${what.replaceAll('`', "'")}\` must be inside ${where.replaceAll('`', "'")}, else the call returns \`${macro(prefix, 'E_INDEX')}\``,
+  );
+  const line = (verb: string, text: string): string => `- ${verb} ${text.replaceAll('`', "'")}`;
+  return `## \`${one.name}\`
+
+\`\`\`c
+${signature(one, prefix)};
+\`\`\`
+
+${[
+  ...inputs.map((input: CInput) => line('takes', inputText(input))),
+  ...outputs.map((output) => line('gives', tensorText(output))),
+  ...checks,
+].join('\n')}
+`;
+}

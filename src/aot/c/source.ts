@@ -1,0 +1,327 @@
+// `model.c`: the kernels of a model as static functions, and for each function of the model its steps as
+// straight C.
+
+import { SinterError } from '../../errors.ts';
+import type { CheckPort, Formula, ScalarSource } from '../../bundle-runtime/manifest.ts';
+import type { ProgramStep } from '../../runtime/program.ts';
+import { errors, signature } from './header.ts';
+import { alignment, stateHead, type CPlace, type PlacedCopy, type ProgramMemory } from './memory.ts';
+import type { CFunction, CKernelText, CModel } from './model.ts';
+import { literal, macro } from './names.ts';
+import { headBytes, magic } from './weights.ts';
+
+export interface SourceOptions {
+  /** Of the weights' layout. */
+  readonly layout: bigint;
+  /** No headers but those that a compiler has without a C library. */
+  readonly freestanding: boolean;
+  /** Kernels' texts as one. */
+  readonly join: (sources: readonly string[]) => string;
+}
+
+/** What `ready` of an initialized context holds. */
+const ready = '0x53494e5445524331u';
+
+/** `model.c`. */
+export function sourceText(model: CModel, { layout, freestanding, join }: SourceOptions): string {
+  const { prefix, producer, functions, kernels, memory } = model;
+  const all = functions.map((one, i) => functionText(model, one, memory.programs[i]!));
+  return `/* Made by ${producer}: see ${prefix}.h. */
+#include "${prefix}.h"
+
+${
+  freestanding
+    ? `void *memcpy(void *to, const void *from, size_t bytes);
+void *memset(void *to, int byte, size_t bytes);
+`
+    : '#include <string.h>\n'
+}
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the weights are for machines that keep the low byte first"
+#endif
+
+/* Kernels. */
+#define SINTER_KERNEL static __attribute__((noinline))
+
+${join(kernels.map(renamed))}
+/* The model. */
+${commonText(model, layout)}
+${all.join('\n')}`;
+}
+
+/** A kernel's text, in which its functions have other names where its own name is taken. */
+function renamed({ source, own, name }: CKernelText): string {
+  return own === name ? source : source.replaceAll(new RegExp(`\\b${own}(?=(?:_group)?\\b)`, 'g'), name);
+}
+
+function commonText({ prefix, memory }: CModel, layout: bigint): string {
+  const code = (text: string): string => macro(prefix, text);
+  const body = memory.bytes.weights + memory.storedState;
+  const cases = errors.map(([name, about]) => `    case ${code(name)}: return ${literal(about)};`);
+  const copied =
+    memory.storedState > 0
+      ? `  memcpy(ctx->state + ${stateHead}, from + ${headBytes + memory.bytes.weights}, ${memory.storedState});\n`
+      : '';
+  return `static uint64_t ${prefix}_hash(const unsigned char *bytes, size_t size)
+{
+  uint32_t low = 0x811c9dc5u, high = 0x9747b28cu;
+  for (size_t i = 0; i < size; i += 8) {
+    uint32_t word[2];
+    memcpy(word, bytes + i, 8);
+    low = (low ^ word[0]) * 0x01000193u;
+    low ^= low >> 15;
+    high = (high ^ word[1]) * 0x85ebca6bu;
+    high ^= high >> 13;
+  }
+  return (uint64_t)high << 32 | low;
+}
+
+int ${prefix}_init(${prefix} *ctx, const void *weights, size_t bytes)
+{
+  static const unsigned char magic[8] = { ${[...magic].map((letter) => `'${letter}'`).join(', ')} };
+  const unsigned char *from = weights;
+  uint64_t head[4], expected;
+  if (ctx == NULL || weights == NULL) return ${code('E_NULL')};
+  if ((uintptr_t)(void *)ctx % ${alignment} != 0) return ${code('E_ALIGNMENT')};
+  ctx->ready = 0;
+  if ((uintptr_t)weights % ${alignment} != 0) return ${code('E_ALIGNMENT')};
+  if (bytes != ${code('WEIGHTS_BYTES')}) return ${code('E_SIZE')};
+  memcpy(head, from, sizeof head);
+  memcpy(&expected, magic, 8);
+  if (head[0] != expected || head[3] != ${body}u) return ${code('E_FORMAT')};
+  if (head[1] != ${hex(layout)}) return ${code('E_MODEL')};
+  if (head[2] != ${prefix}_hash(from + ${headBytes}, ${body})) return ${code('E_DAMAGED')};
+  memset(ctx->state, 0, sizeof ctx->state);
+${copied}  memset(ctx->arena, 0, sizeof ctx->arena);
+  ctx->weights = from;
+  ctx->what = NULL;
+  ctx->index = 0;
+  ctx->ready = ${ready};
+  return ${code('OK')};
+}
+
+const char *${prefix}_error(int code)
+{
+  switch (code) {
+${cases.join('\n')}
+    default: return "no code of this model";
+  }
+}
+
+void *${prefix}_state(${prefix} *ctx)
+{
+  return ctx == NULL || ctx->ready != ${ready} ? NULL : ctx->state;
+}
+
+int ${prefix}_seed(${prefix} *ctx, uint64_t seed)
+{
+  if (ctx == NULL) return ${code('E_NULL')};
+  if (ctx->ready != ${ready}) return ${code('E_STATE')};
+  memcpy(ctx->state, &seed, 8);
+  memset(ctx->state + 8, 0, 8);
+  return ${code('OK')};
+}
+`;
+}
+
+function hex(value: bigint): string {
+  return `0x${value.toString(16)}u`;
+}
+
+/** One function of the model. */
+function functionText(model: CModel, one: CFunction, memory: ProgramMemory): string {
+  const { prefix } = model;
+  const { inputs, outputs, ported } = one;
+  const { program, ports } = ported;
+  const code = (text: string): string => macro(prefix, text);
+  const pointers = [
+    'ctx',
+    ...[...inputs, ...outputs].flatMap((value) => ('dtype' in value ? [value.name] : [])),
+  ];
+  const lines = [
+    `if (${pointers.map((name) => `${name} == NULL`).join(' || ')}) return ${code('E_NULL')};`,
+    `if ((uintptr_t)(void *)ctx % ${alignment} != 0) return ${code('E_ALIGNMENT')};`,
+    `if (ctx->ready != ${ready}) return ${code('E_STATE')};`,
+  ];
+  ports.args.forEach((buffer, i) => {
+    const input = inputs[i]!;
+    if (buffer >= 0 && input.kind === 'tensor')
+      lines.push(`memcpy(${address(memory.placeOf(buffer))}, ${input.name}, ${input.bytes});`);
+  });
+  const used = new Set(ports.scalars.flatMap((source) => ('argument' in source ? [source.argument] : [])));
+  inputs.forEach((input, i) => {
+    if (input.kind === 'number' && !used.has(i)) lines.push(`(void)${input.name};`);
+  });
+  const hasScalars = program.scalars.length > 0;
+  if (hasScalars) lines.push(...scalarLines(one));
+  if (ports.draws !== 0) lines.push(...drawLines(whole(ports.draws, one)));
+  lines.push(...memory.before.map(copyLine));
+  program.scalars.forEach(({ input }, slot) => {
+    if (input === undefined) return;
+    lines.push(`memcpy(&scalars[${slot}], ${address(memory.placeOf(program.inputs[input]!))}, 4);`);
+  });
+  const scratch = model.memory.scratch;
+  lines.push(...stepLines(program.steps, { one, memory, scratch: scratch && address(scratch) }, 0));
+  lines.push(...memory.after.map(copyLine));
+  const checks = ports.checks ?? [];
+  if (checks.length > 0) lines.push('ctx->what = NULL;');
+  for (const check of checks) lines.push(...checkLines(check, one, memory, code('E_INDEX')));
+  ports.results.forEach((buffer, i) => {
+    const { name, bytes } = outputs[i]!;
+    lines.push(`memcpy(${name}, ${address(memory.placeOf(buffer))}, ${bytes});`);
+  });
+  lines.push(`return ${code('OK')};`);
+  return `${signature(one, prefix)}\n{\n${lines.map((line) => `  ${line}\n`).join('')}}\n`;
+}
+
+/** The address of a place, which kernels may write where it is not one of the weights. */
+function address({ region, offset }: CPlace): string {
+  return region === 'weights'
+    ? `(void *)(uintptr_t)(ctx->weights + ${headBytes + offset})`
+    : `ctx->${region} + ${offset}`;
+}
+
+function copyLine({ from, to, bytes }: PlacedCopy): string {
+  return `memcpy(${address(to)}, ${address(from)}, ${bytes});`;
+}
+
+function scalarLines({ inputs, ported, title }: CFunction): string[] {
+  const { program, ports } = ported;
+  const lines = [`uint32_t scalars[${program.scalars.length}];`];
+  const usesRandom = ports.scalars.some((source) => 'seed' in source || 'counter' in source);
+  if (usesRandom)
+    lines.push(
+      'uint64_t seed, counter;',
+      'memcpy(&seed, ctx->state, 8);',
+      'memcpy(&counter, ctx->state + 8, 8);',
+    );
+  ports.scalars.forEach((source, i) => {
+    if (!('argument' in source)) {
+      lines.push(`scalars[${i}] = ${wordText(source, title)};`);
+      return;
+    }
+    lines.push(`memcpy(&scalars[${i}], &${inputs[source.argument]!.name}, 4);`);
+  });
+  return usesRandom ? [...lines, '(void)seed;', '(void)counter;'] : lines;
+}
+
+function wordText(source: Exclude<ScalarSource, { readonly argument: number }>, title: string): string {
+  if ('word' in source) return `${source.word >>> 0}u`;
+  const part = (value: string, high: 0 | 1): string =>
+    high === 1 ? `(uint32_t)(${value} >> 32)` : `(uint32_t)(${value})`;
+  if ('seed' in source) return part('seed', source.seed);
+  if ('counter' in source) return part(`(counter + ${whole(source.offset, { title })}u)`, source.counter);
+  throw openSizes(title);
+}
+
+/** Later calls draw other numbers. */
+function drawLines(draws: number): string[] {
+  return [
+    '{',
+    '  uint64_t drawn;',
+    '  memcpy(&drawn, ctx->state + 8, 8);',
+    `  drawn += ${draws}u;`,
+    '  memcpy(ctx->state + 8, &drawn, 8);',
+    '}',
+  ];
+}
+
+function whole(formula: Formula, { title }: { readonly title: string }): number {
+  if (typeof formula === 'number') return formula;
+  throw openSizes(title);
+}
+
+/** The error of a function whose sizes are known at run time alone. */
+export function openSizes(title: string): SinterError {
+  return new SinterError(
+    'E_UNSUPPORTED',
+    `build: ${title} has sizes within a range, and C has a function for each set of sizes\n` +
+      '  try: --dim with one size or a list, as in --dim batch=1,8',
+  );
+}
+
+interface StepPlace {
+  readonly one: CFunction;
+  readonly memory: ProgramMemory;
+  readonly scratch: string | undefined;
+}
+
+function stepLines(steps: readonly ProgramStep[], place: StepPlace, depth: number): string[] {
+  return steps.flatMap((step) => linesOf(step, place, depth));
+}
+
+function linesOf(step: ProgramStep, place: StepPlace, depth: number): string[] {
+  const { one, memory, scratch } = place;
+  const { program } = one.ported;
+  switch (step.kind) {
+    case 'dispatch': {
+      const groups = step.grid.reduce((product, count) => product * count, 1);
+      if (groups === 0) return [];
+      if (groups >= 2 ** 31)
+        throw new SinterError(
+          'E_LIMIT',
+          `build: ${one.title} has a kernel of ${groups} workgroups: C has at most 2^31 - 1`,
+        );
+      const { usesScalars, sharedBytes = 0 } = program.kernels[step.kernel]!;
+      const buffers = step.buffers.map((buffer) => address(memory.placeOf(buffer)));
+      const list = buffers.length > 0 ? `(void *const[]){ ${buffers.join(', ')} }` : 'NULL';
+      const [words, own] = [usesScalars ? 'scalars' : 'NULL', sharedBytes > 0 ? scratch! : 'NULL'];
+      return [`${one.kernels[step.kernel]!}(0, ${groups}, ${list}, ${words}, ${own});`];
+    }
+    case 'copy': {
+      const { bytes } = program.buffers[step.from]!;
+      return [copyLine({ from: memory.placeOf(step.from), to: memory.placeOf(step.to), bytes })];
+    }
+    case 'clear':
+      return [`memset(${address(memory.placeOf(step.buffer))}, 0, ${program.buffers[step.buffer]!.bytes});`];
+    case 'repeat':
+    case 'while': {
+      const turn = `turn${depth}`;
+      const guard = `guard${depth}`;
+      const inner = stepLines(step.steps, place, depth + 1);
+      const head =
+        step.kind === 'repeat'
+          ? []
+          : [
+              `int32_t ${guard};`,
+              `memcpy(&${guard}, ${address(memory.placeOf(step.guard))}, 4);`,
+              `if (${guard} == 0) break;`,
+            ];
+      return [
+        `for (int64_t ${turn} = 0; ${turn} < INT64_C(${step.times}); ${turn}++) {`,
+        ...[...head, ...inner].map((line) => `  ${line}`),
+        '}',
+      ];
+    }
+    case 'host':
+      throw new SinterError('E_UNSUPPORTED', `build: ${one.title} has steps that only the interpreter runs`);
+    default:
+      return step satisfies never;
+  }
+}
+
+/** Ends the call where an integer is outside: `far` counts from the first that is inside. */
+function checkLines(
+  { buffer, what, where, first, end, signed }: CheckPort,
+  one: CFunction,
+  memory: ProgramMemory,
+  code: string,
+): string[] {
+  const wide = one.ported.program.buffers[buffer]!.dtype === 'u64';
+  const [start, stop] = [whole(first, one), whole(end, one)];
+  const type = wide ? 'uint64_t' : 'uint32_t';
+  const found = `far + (${type})${start < 0 ? `(${start})` : start}`;
+  const index = wide ? `(int64_t)(${found})` : signed ? `(int32_t)(${found})` : `(int64_t)(${found})`;
+  const text = `${one.title}: ${what} is outside ${where}: ${start} to ${stop - 1} are inside`;
+  return [
+    '{',
+    `  ${type} far;`,
+    `  memcpy(&far, ${address(memory.placeOf(buffer))}, ${wide ? 8 : 4});`,
+    `  if (far >= ${stop - start}u) {`,
+    `    ctx->what = ${literal(text)};`,
+    `    ctx->index = ${index};`,
+    `    return ${code};`,
+    '  }',
+    '}',
+  ];
+}

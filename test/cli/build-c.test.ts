@@ -1,0 +1,69 @@
+// `sinter build --target c` as someone at a command line meets it.
+
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { setDevice } from '../../src/index.ts';
+import { removeFolders, temporary } from '../aot/bundles.ts';
+import { sinter } from '../support/cli.ts';
+
+afterAll(() => {
+  removeFolders();
+  setDevice(undefined);
+});
+
+const module = path.resolve(import.meta.dirname, '../aot/perceptron.ts');
+const pooled = path.resolve(import.meta.dirname, '../aot/pooled.ts');
+
+test('writes a folder of C, replaces it, and replaces nothing that it did not write', async () => {
+  const folder = temporary();
+  const build = (...more: readonly string[]): ReturnType<typeof sinter> =>
+    sinter('build', module, '--out', folder, '--target', 'c', '--name', 'net', ...more);
+  const makefile = path.join(folder, 'Makefile');
+  fs.writeFileSync(makefile, 'all:\n');
+  const refused = await build();
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('Makefile of ')]);
+  expect(fs.readdirSync(folder)).toEqual(['Makefile']);
+  fs.rmSync(makefile);
+  const said = await build('--bindings', 'cpp,rust', '--json');
+  expect([said.code, said.err]).toEqual([0, '']);
+  const result = JSON.parse(said.out) as { readonly entries: string[] };
+  expect(result).toMatchObject({ out: folder, targets: ['c'] });
+  expect(result.entries.toSorted()).toEqual(['noise', 'predict', 'train']);
+  const files = ['Makefile', 'README.md', 'main.c', 'net.bin', 'net.c', 'net.h', 'net.hpp', 'net.rs'];
+  expect(fs.readdirSync(folder).toSorted()).toEqual(files);
+  expect(fs.readFileSync(path.join(folder, 'net.h'), 'utf8')).toContain(
+    'int net_train(net *ctx, const float',
+  );
+  expect((await build()).out).toContain('main.c');
+});
+
+test('says which options do not fit', async () => {
+  const folder = temporary();
+  const build = (...more: readonly string[]): ReturnType<typeof sinter> =>
+    sinter('build', module, '--out', folder, ...more);
+  const wrong = [
+    [['--target', 'c,wasm'], '--target: a folder of C is for C alone'],
+    [['--target', 'c', '--tune'], '--tune: not for --target c'],
+    [['--target', 'c', '--shard-size', '3'], '--shard-size: not for --target c'],
+    [['--target', 'c', '--name', 'int'], "and no keyword, got 'int'"],
+    [['--target', 'c', '--bindings', 'cobol'], "--bindings: expected of cpp, rust, got 'cobol'"],
+    [['--embed'], '--embed: expects --target c'],
+  ] as const;
+  for (const [options, message] of wrong) {
+    const { code, err } = await build(...options);
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  }
+  const { code, err } = await sinter(
+    'build',
+    pooled,
+    '--out',
+    folder,
+    '--target',
+    'c',
+    '--dim',
+    'batch=1..2',
+  );
+  expect([code, err]).toEqual([1, expect.stringContaining('try: --dim with one size or a list')]);
+  expect(fs.readdirSync(folder)).toEqual([]);
+});
