@@ -76,7 +76,7 @@ describe('a device', () => {
         expect.objectContaining({
           code: 'E_UNSUPPORTED',
           message: expect.stringMatching(
-            /^device mine does not say which programs it runs: facts\.target is .*expected one of 'wgsl', 'cuda', 'wasm', 'interpreter'\n {2}try: /,
+            /^device mine does not say which programs it runs: facts\.target is .*expected one of 'wgsl', 'cuda', 'wasm', 'c', 'interpreter'\n {2}try: /,
           ),
         }),
       );

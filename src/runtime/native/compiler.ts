@@ -33,7 +33,7 @@ const probePatience = 20_000;
 /** Lines of a compiler's output that an error shows. */
 const shownLines = 8;
 
-export interface Compiler {
+export interface CCompiler {
   readonly command: readonly string[];
   /** `gcc 12.2.0`, for people. */
   readonly title: string;
@@ -84,11 +84,12 @@ const widths: readonly (readonly [feature: string, name: string])[] = [
 ];
 
 /** The instruction set that a device's description names. */
-export function widthOf({ features }: Pick<Compiler, 'features'>): string {
+export function widthOf({ features }: Pick<CCompiler, 'features'>): string {
   return widths.find(([feature]) => features.includes(feature))?.[1] ?? 'no vectors';
 }
 
 export interface CompilerOptions {
+  /** Where `SINTER_CC` and `PATH` are looked up; the environment of the process by default. */
   readonly env?: Environment;
   /** Milliseconds that a compiler may take: 120,000 by default. */
   readonly patience?: number;
@@ -98,7 +99,7 @@ export interface CompilerOptions {
 export async function findCompiler(
   device: string,
   { env = process.env, patience = usualPatience }: CompilerOptions = {},
-): Promise<Compiler> {
+): Promise<CCompiler> {
   const named = env['SINTER_CC']?.trim() ?? '';
   const tried: string[] = [];
   for (const text of named === '' ? usual : [named]) {
@@ -116,7 +117,7 @@ export async function findCompiler(
 async function probe(
   command: readonly string[],
   env: Environment,
-): Promise<Omit<Compiler, 'patience'> | string> {
+): Promise<Omit<CCompiler, 'patience'> | string> {
   const version = await runCommand([...command, '--version'], '', probePatience, env);
   if (version.problem !== undefined) return version.problem;
   const title = titleOf(command, version.stdout);
@@ -151,7 +152,7 @@ function titleOf(command: readonly string[], text: string): string {
 }
 
 /** Compiles C text to an object file, or to a shared one that is linked. Throws E_VALIDATION, E_DEVICE. */
-export function compileNow(compiler: Compiler, device: string, text: string, file: string): void {
+export function compileNow(compiler: CCompiler, device: string, text: string, file: string): void {
   const [name, ...args] = commandFor(compiler, file);
   // Node hands `detached` on, though its types do not list it here.
   const options: SpawnSyncOptionsWithStringEncoding & { readonly detached: true } = {
@@ -180,7 +181,7 @@ export function compileNow(compiler: Compiler, device: string, text: string, fil
 
 /** The same in a process beside this one; rejects with the same errors. */
 export async function compileBeside(
-  compiler: Compiler,
+  compiler: CCompiler,
   device: string,
   text: string,
   file: string,
@@ -196,7 +197,7 @@ function refusal(device: string, problem: string): DeviceError {
   return new DeviceError('E_DEVICE', device, `a program was not compiled: ${problem}`);
 }
 
-function commandFor({ command, flags: all }: Compiler, file: string): string[] {
+function commandFor({ command, flags: all }: CCompiler, file: string): string[] {
   return [...command, ...all, '-shared', '-pthread', '-o', file, '-x', 'c', '-', '-x', 'none', '-lm', '-ldl'];
 }
 

@@ -9,7 +9,7 @@ import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
 import { SharedEntries } from '../shared.ts';
 import type { WasmDevice } from '../wasm/device.ts';
-import { widthOf, type Compiler } from './compiler.ts';
+import { widthOf, type CCompiler } from './compiler.ts';
 import { openSupport, type Kernels } from './library.ts';
 import { loadProgram, type NativeEngine, type NativeProgram } from './load.ts';
 import type { Objects } from './objects.ts';
@@ -20,7 +20,7 @@ const linger = 100_000;
 export interface NativeParts {
   readonly wasm: WasmDevice;
   readonly koffi: Koffi;
-  readonly compiler: Compiler;
+  readonly compiler: CCompiler;
   readonly objects: Objects;
   /** The file of the support object. */
   readonly support: string;
@@ -30,7 +30,7 @@ export interface NativeParts {
   readonly wait: boolean;
 }
 
-export class NativeDevice implements Device {
+export class CDevice implements Device {
   readonly facts: DeviceFacts;
   readonly #wasm: WasmDevice;
   readonly #engine: NativeEngine;

@@ -10,7 +10,7 @@ import type { Grain } from '../wasm/cut.ts';
 import { threadLimit } from '../wasm/names.ts';
 import { threadsFromEnvironment } from '../wasm/threading.ts';
 import { findCompiler, type CompilerOptions } from './compiler.ts';
-import { NativeDevice } from './device.ts';
+import { CDevice } from './device.ts';
 import { Objects, usualFolder } from './objects.ts';
 import { supportText } from './support.ts';
 
@@ -28,7 +28,7 @@ export interface NativeOptions extends CompilerOptions {
 }
 
 /** A native device of this name; rejects with the reason when there is none. */
-export async function openNativeDevice(name: string, options: NativeOptions = {}): Promise<NativeDevice> {
+export async function openNativeDevice(name: string, options: NativeOptions = {}): Promise<CDevice> {
   if (process.platform === 'win32') {
     throw new DeviceError(
       'E_DEVICE',
@@ -53,7 +53,7 @@ export async function openNativeDevice(name: string, options: NativeOptions = {}
       ...(grain !== undefined && { grain }),
     });
     try {
-      return new NativeDevice({ wasm, koffi, compiler, objects, support, threads, cores, wait });
+      return new CDevice({ wasm, koffi, compiler, objects, support, threads, cores, wait });
     } catch (error) {
       await wasm.destroy();
       throw error;

@@ -9,14 +9,14 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { DeviceError } from '../../errors.ts';
 import { cacheFolder } from '../cache.ts';
-import { compileBeside, compileNow, type Compiler } from './compiler.ts';
+import { compileBeside, compileNow, type CCompiler } from './compiler.ts';
 
 /** Files of this many days without use are removed when something is written. */
 const keptDays = 60;
 
 export class Objects {
   readonly #device: string;
-  readonly #compiler: Compiler;
+  readonly #compiler: CCompiler;
   /** Where objects are kept, and where they are looked for: undefined for nowhere. */
   readonly #folder: string | undefined;
   /** A folder of this process, made when nothing else can be written to. */
@@ -29,7 +29,7 @@ export class Objects {
   readonly #slots: Promise<unknown>[];
   #next = 0;
 
-  constructor(device: string, compiler: Compiler, folder: string | undefined) {
+  constructor(device: string, compiler: CCompiler, folder: string | undefined) {
     this.#device = device;
     this.#compiler = compiler;
     this.#folder = folder;

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import type { Program } from '../../../src/runtime/program.ts';
 import { openNativeDevice, type NativeOptions } from '../../../src/runtime/native/node.ts';
 import type { NativeProgram } from '../../../src/runtime/native/load.ts';
-import type { NativeDevice } from '../../../src/runtime/native/device.ts';
+import type { CDevice } from '../../../src/runtime/native/device.ts';
 import { failure } from '../failure.ts';
 import { c, wasm, type Language } from '../languages.ts';
 import { lawsUnless } from '../law.ts';
@@ -30,7 +30,7 @@ vi.mock('node:fs', async (original) => {
   return { ...real, writeFileSync };
 });
 
-const devices: NativeDevice[] = [];
+const devices: CDevice[] = [];
 /** The machine's own compiler, by the name that all tests use. */
 let compiler = compilerThat('');
 afterEach(async () => {
@@ -47,7 +47,7 @@ beforeAll(async () => {
 });
 afterAll(removeFolders);
 
-async function open(options: NativeOptions): Promise<NativeDevice> {
+async function open(options: NativeOptions): Promise<CDevice> {
   const { env } = compiler;
   const device = await openNativeDevice('native', { threads: 1, env, ...options });
   devices.push(device);
@@ -68,14 +68,14 @@ const first = affine(wasm);
 const expected = ramp(N).map((x) => 2 * x + 1);
 
 /** Loads the program of WebAssembly, and asks for code of the machine in its place. */
-function replaced(device: NativeDevice, by: () => Program = () => alone): NativeProgram {
+function replaced(device: CDevice, by: () => Program = () => alone): NativeProgram {
   const loaded = device.load(first);
   loaded.replace(by);
   return loaded;
 }
 
 /** Runs a loaded program on fresh buffers. */
-async function resultOf(device: NativeDevice, loaded: ReturnType<NativeDevice['load']>): Promise<number[]> {
+async function resultOf(device: CDevice, loaded: ReturnType<CDevice['load']>): Promise<number[]> {
   const [x, y] = [device.allocate(4 * N), device.allocate(4 * N)];
   device.write(x, bytesOf(ramp(N)));
   loaded.run([x], [y], []);

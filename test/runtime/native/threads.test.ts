@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import type { Program, ProgramKernel } from '../../../src/runtime/program.ts';
 import { openDevice, closeDevice, isDeviceName } from '../../../src/runtime/registry.ts';
 import { openNativeDevice } from '../../../src/runtime/native/node.ts';
-import type { NativeDevice } from '../../../src/runtime/native/device.ts';
+import type { CDevice } from '../../../src/runtime/native/device.ts';
 import { threadName } from '../../../src/runtime/native/support.ts';
 import type { Grain } from '../../../src/runtime/wasm/cut.ts';
 import { failure } from '../failure.ts';
@@ -18,7 +18,7 @@ import { withoutCompiler } from './machine.ts';
 const law = lawsUnless(withoutCompiler);
 /** Every workgroup may go to another thread, however small it is. */
 const grain: Grain = { program: 0, dispatch: 0, share: 0, piece: 0 };
-const devices: NativeDevice[] = [];
+const devices: CDevice[] = [];
 
 beforeAll(async () => {
   if (withoutCompiler !== undefined) return;
@@ -29,7 +29,7 @@ afterAll(() => Promise.all(devices.map((device) => device.destroy())));
 
 /** `y` of one kernel over `x`, on a device. */
 async function run(
-  device: NativeDevice,
+  device: CDevice,
   given: Program,
   x: readonly number[],
   size = x.length,

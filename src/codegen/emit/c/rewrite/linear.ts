@@ -1,4 +1,4 @@
-// Places in memory as sums of products with constants, so that it can be said how far apart two of them are. Arithmetic on places
+// LinearIndices in memory as sums of products with constants, so that it can be said how far apart two of them are. Arithmetic on places
 // never leaves 32 bits (Loop IR), so sums may be reordered.
 
 import type { Loop, Value } from '../../../loop/loop.ts';
@@ -7,7 +7,7 @@ import { printValue } from '../../../loop/print.ts';
 import { namesIn, statementsIn } from '../../../loop/walk.ts';
 
 /** What a place is made of but for a constant, as text that is equal for equal sums; and the constant. */
-export interface Linear {
+export interface LinearIndex {
   readonly base: string;
   readonly constant: number;
 }
@@ -18,11 +18,11 @@ interface Sum {
 }
 
 /** Follows the names of a Loop, of which no two are equal. */
-export class Places {
+export class LinearIndices {
   readonly #lets = new Map<string, Value>();
   readonly #sums = new Map<string, Sum | undefined>();
   readonly #mutable = new Set<string>();
-  readonly #linear = new Map<Value, Linear | undefined>();
+  readonly #linear = new Map<Value, LinearIndex | undefined>();
 
   constructor(loop: Loop) {
     for (const stmt of statementsIn(loop.body)) {
@@ -33,7 +33,7 @@ export class Places {
   }
 
   /** A place; undefined where it depends on a register that changes, or on memory. */
-  of(index: Value): Linear | undefined {
+  of(index: Value): LinearIndex | undefined {
     if (this.#linear.has(index)) return this.#linear.get(index);
     const sum = this.#sum(index);
     const found = sum && {

@@ -3,12 +3,12 @@
 // as it is computed alike. Every seed is an attempt: it is taken back unless it saves statements, weighed by the loops they are in.
 
 import type { RegisterType, Value, Width } from '../../../loop/loop.ts';
-import type { Places } from './linear.ts';
+import type { LinearIndices } from './linear.ts';
 import { push, type PlainStmt, type Segment } from './segments.ts';
-import { sameValue, Uses } from './uses.ts';
+import { sameValue, RegisterUses } from './uses.ts';
 
 /** Statements that become one, and what it computes. */
-export interface Group {
+export interface PackedGroup {
   readonly segment: Segment;
   /** Statements of the stretch, in the order of lanes. */
   readonly members: readonly number[];
@@ -18,7 +18,7 @@ export interface Group {
 }
 
 /** Where a register of four lanes is now: `part` four lanes of a wide one. */
-export interface Home {
+export interface PackedHome {
   readonly name: string;
   readonly part: number;
   readonly count: number;
@@ -26,7 +26,7 @@ export interface Home {
 }
 
 /** A value that gets a name of its own. */
-export interface Part {
+export interface NamedPart {
   readonly name: string;
   readonly value: Value;
 }
@@ -37,19 +37,19 @@ interface Named {
 }
 
 export class Packer {
-  readonly groups: Group[] = [];
-  readonly homes: Map<string, Home> = new Map();
+  readonly groups: PackedGroup[] = [];
+  readonly homes: Map<string, PackedHome> = new Map();
   /** Wide copies of names that have one scalar in every lane, by name and lanes. */
-  readonly twins: Map<string, Part> = new Map();
+  readonly twins: Map<string, NamedPart> = new Map();
   /** Values of four lanes that are computed before a group's statement, to be joined. */
-  readonly parts: Map<Group, Part[]> = new Map();
-  readonly #places: Places;
+  readonly parts: Map<PackedGroup, NamedPart[]> = new Map();
+  readonly #places: LinearIndices;
   readonly #lanes: number;
   readonly #fresh: (hint: string) => string;
   readonly #lets = new Map<string, Named>();
   readonly #vars = new Map<string, Named>();
   readonly #assigns = new Map<string, Named[]>();
-  readonly #uses: Uses;
+  readonly #uses: RegisterUses;
   readonly #undo: (() => void)[] = [];
   readonly #failed = new Set<string>();
   #gain = 0;
@@ -58,8 +58,8 @@ export class Packer {
 
   constructor(
     segments: readonly Segment[],
-    uses: Uses,
-    places: Places,
+    uses: RegisterUses,
+    places: LinearIndices,
     lanes: number,
     fresh: (hint: string) => string,
   ) {
@@ -157,9 +157,9 @@ export class Packer {
   }
 
   /** A group of statements that stand alone. */
-  #open(segment: Segment, members: readonly number[], name?: string): Group | undefined {
+  #open(segment: Segment, members: readonly number[], name?: string): PackedGroup | undefined {
     if (members.some((at) => segment.groups[at]! >= 0)) return undefined;
-    const group: Group = { segment, members, value: undefined, ...(name !== undefined && { name }) };
+    const group: PackedGroup = { segment, members, value: undefined, ...(name !== undefined && { name }) };
     const number = this.groups.push(group) - 1;
     for (const at of members) segment.groups[at] = number;
     this.#do(() => {
@@ -177,7 +177,7 @@ export class Packer {
   }
 
   /** The values as one: merged, or else joined. */
-  #operand(values: readonly Value[], group: Group): Value | undefined {
+  #operand(values: readonly Value[], group: PackedGroup): Value | undefined {
     const [from, before] = [this.#undo.length, this.#gain];
     const least = -(values.length - 1) * group.segment.weight;
     const merged = this.#merged(values, group);
@@ -187,7 +187,7 @@ export class Packer {
   }
 
   /** The values as one that is computed as they are. */
-  #merged(values: readonly Value[], group: Group): Value | undefined {
+  #merged(values: readonly Value[], group: PackedGroup): Value | undefined {
     const [first] = values as [Value];
     const { type, kind } = first;
     const width = this.#width(first, values.length);
@@ -269,9 +269,9 @@ export class Packer {
   }
 
   /** Notes that names are used by a merged statement as wide registers. */
-  #consume(values: readonly Value[], { segment, members }: Group): void {
+  #consume(values: readonly Value[], { segment, members }: PackedGroup): void {
     values.forEach((value, i) => {
-      for (const name of Uses.namesOf(value)) {
+      for (const name of RegisterUses.namesOf(value)) {
         this.#uses.consume(name, segment, members[i]!, 1);
         this.#do(() => this.#uses.consume(name, segment, members[i]!, -1));
       }
@@ -309,7 +309,7 @@ export class Packer {
   }
 
   /** The values side by side. */
-  #joined(values: readonly Value[], group: Group): Value | undefined {
+  #joined(values: readonly Value[], group: PackedGroup): Value | undefined {
     const [first] = values as [Value];
     const { type } = first;
     const width = this.#width(first, values.length);

@@ -4,7 +4,7 @@
 import type { Stmt, Value } from '../../../loop/loop.ts';
 import { operandsOf } from '../../../loop/builder.ts';
 import { bodiesOf, valuesOf } from '../../../loop/walk.ts';
-import type { Places } from './linear.ts';
+import type { LinearIndices } from './linear.ts';
 
 /** A statement that a stretch has. */
 export type PlainStmt = Extract<Stmt, { kind: 'let' | 'var' | 'assign' | 'store' | 'comment' }>;
@@ -28,7 +28,7 @@ export class Segment {
   readonly groups: number[];
   readonly #waits: readonly ReadonlySet<number>[];
 
-  constructor(stmts: readonly PlainStmt[], weight: number, places: Places) {
+  constructor(stmts: readonly PlainStmt[], weight: number, places: LinearIndices) {
     this.stmts = stmts;
     this.weight = weight;
     this.groups = stmts.map(() => -1);
@@ -63,7 +63,7 @@ export class Segment {
 }
 
 /** The stretches of a body and of the bodies inside it, in the order of a walk. */
-export function segmentsOf(body: readonly Stmt[], places: Places, weight = 1): Segment[] {
+export function segmentsOf(body: readonly Stmt[], places: LinearIndices, weight = 1): Segment[] {
   const found: Segment[] = [];
   eachStretch(
     body,
@@ -109,7 +109,7 @@ interface Access {
   readonly width: number;
 }
 
-function waitsOf(stmts: readonly PlainStmt[], places: Places): ReadonlySet<number>[] {
+function waitsOf(stmts: readonly PlainStmt[], places: LinearIndices): ReadonlySet<number>[] {
   const waits = stmts.map(() => new Set<number>());
   const written = new Map<string, number>();
   const readers = new Map<string, number[]>();

@@ -2,7 +2,7 @@
 
 import type { Stmt } from '../../../loop/loop.ts';
 import { bodiesOf, namesIn, rewritten, valuesOf } from '../../../loop/walk.ts';
-import { Uses } from './uses.ts';
+import { RegisterUses } from './uses.ts';
 
 /** The body without values that nobody reads. */
 export function withoutUnused(body: readonly Stmt[]): readonly Stmt[] {
@@ -16,7 +16,7 @@ function without(body: readonly Stmt[], used: Set<string>): readonly Stmt[] {
     if (stmt.kind === 'let' && !used.has(stmt.name)) continue;
     const bodies = bodiesOf(stmt).toReversed();
     const inner = new Map(bodies.map((part) => [part, without(part, used)]));
-    for (const value of valuesOf(stmt)) for (const name of Uses.namesOf(value)) used.add(name);
+    for (const value of valuesOf(stmt)) for (const name of RegisterUses.namesOf(value)) used.add(name);
     for (const name of namesIn(stmt, 'assigned', 'awaited')) used.add(name);
     kept.push(inner.size === 0 ? stmt : rewritten(stmt, { body: (part) => inner.get(part) ?? part }));
   }

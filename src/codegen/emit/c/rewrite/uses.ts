@@ -12,7 +12,7 @@ interface Use {
   count: number;
 }
 
-export class Uses {
+export class RegisterUses {
   readonly #uses = new Map<string, Use[]>();
 
   /** `segments`: those of the body, in the order of a walk. */
@@ -36,7 +36,7 @@ export class Uses {
 
   #add(values: readonly Value[], segment: Segment | undefined, at: number, weight: number): void {
     for (const value of values)
-      for (const name of Uses.namesOf(value)) {
+      for (const name of RegisterUses.namesOf(value)) {
         const known = this.#uses.get(name)?.find((use) => use.segment === segment && use.at === at);
         if (known !== undefined && segment !== undefined) known.count += 1;
         else push(this.#uses, name, { segment, at, weight, count: 1 });

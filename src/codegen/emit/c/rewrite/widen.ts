@@ -7,10 +7,10 @@ import { operandsOf, withOperands } from '../../../loop/builder.ts';
 import { divisors, isMultiple, type KnownDivisors } from '../../../loop/divisible.ts';
 import { bodiesOf, declaredIn, factsOf, rewritten, someStatement, valuesOf } from '../../../loop/walk.ts';
 import { withoutUnused } from './unused.ts';
-import { Places } from './linear.ts';
-import { Packer, type Group } from './packer.ts';
+import { LinearIndices } from './linear.ts';
+import { Packer, type PackedGroup } from './packer.ts';
 import { eachStretch, partsOf, push, Segment, segmentsOf, type PlainStmt } from './segments.ts';
-import { Uses } from './uses.ts';
+import { RegisterUses } from './uses.ts';
 
 /** The Loop on registers of so many lanes of 32 bits, or half as many of 64. */
 export function widenVectors(loop: Loop, lanes: 8 | 16): Loop {
@@ -26,16 +26,16 @@ export function widenVectors(loop: Loop, lanes: 8 | 16): Loop {
     known.add(name);
     return name;
   };
-  const places = new Places(loop);
+  const places = new LinearIndices(loop);
   const segments = segmentsOf(loop.body, places);
-  const packer = new Packer(segments, new Uses(loop.body, segments), places, lanes, fresh);
+  const packer = new Packer(segments, new RegisterUses(loop.body, segments), places, lanes, fresh);
   plant(packer, segments, places, lanes / 4);
   if (packer.groups.length === 0) return loop;
   return { ...loop, body: withoutUnused(new Rebuilding(packer, segments, divisors(loop)).body(loop.body)) };
 }
 
 /** Tries every seed; what saves nothing by itself may after others. */
-function plant(packer: Packer, segments: readonly Segment[], places: Places, most: number): void {
+function plant(packer: Packer, segments: readonly Segment[], places: LinearIndices, most: number): void {
   const seeds = segments.flatMap((segment) => [
     ...storeRows(segment, places).map((row) => ({ segment, row })),
     ...alikeRows(segment, isAssigned).map((row) => ({ segment, row })),
@@ -63,7 +63,7 @@ function plant(packer: Packer, segments: readonly Segment[], places: Places, mos
 }
 
 /** Stores of four elements to places that follow each other. */
-function storeRows(segment: Segment, places: Places): readonly (readonly number[])[] {
+function storeRows(segment: Segment, places: LinearIndices): readonly (readonly number[])[] {
   const byBase = new Map<string, { readonly at: number; readonly place: number }[]>();
   segment.stmts.forEach((stmt, at) => {
     if (stmt.kind !== 'store' || stmt.value.width !== 4) return;
@@ -157,7 +157,7 @@ class Rebuilding {
     }
   }
 
-  #group(group: Group, out: Stmt[]): void {
+  #group(group: PackedGroup, out: Stmt[]): void {
     const { segment, members, name } = group;
     for (const { name: part, value } of this.#packer.parts.get(group) ?? [])
       out.push({ kind: 'let', name: part, value: this.#value(value) });

@@ -1,10 +1,10 @@
 // Every operation on every register type at every width, as C, against the interpreter's meaning of it.
 
 import { describe, expect, test } from 'vitest';
-import type { Width } from '../../../src/codegen/loop/loop.ts';
-import { CKernels, compiler } from '../../support/c.ts';
-import { mapLoop, type Arrays } from '../run-loop.ts';
-import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from './spelling-cases.ts';
+import type { Width } from '../../../../src/codegen/loop/loop.ts';
+import { CKernels, compiler } from '../../../support/text/c.ts';
+import { mapLoop, type Arrays } from '../../run-loop.ts';
+import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from '../spelling-cases.ts';
 
 const rows = [...spellingCases, ...longCases];
 

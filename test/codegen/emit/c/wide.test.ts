@@ -3,19 +3,19 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { vectorStatements, widenVectors } from '../../../src/codegen/emit/c/rewrite/widen.ts';
-import type { Loop } from '../../../src/codegen/loop/loop.ts';
-import { realDTypes } from '../../../src/ir/dtype.ts';
-import { dims, type Node } from '../../../src/ir/graph.ts';
-import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import type { HostArray } from '../../../src/ir/value.ts';
-import { cTarget, withVectors, type Target } from '../../../src/schedule/target.ts';
-import { CKernels, compiler, nativeFlags } from '../../support/c.ts';
-import { runLoops } from '../../support/execute.ts';
-import { seed } from '../../support/property.ts';
-import { expectClose, randomProgram, type Program } from '../../support/random/graph.ts';
-import { randomArray } from '../../support/random/values.ts';
-import { Sketch } from '../cases.ts';
+import { vectorStatements, widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
+import type { Loop } from '../../../../src/codegen/loop/loop.ts';
+import { realDTypes } from '../../../../src/ir/dtype.ts';
+import { dims, type Node } from '../../../../src/ir/graph.ts';
+import { interpret } from '../../../../src/ir/interpret/interpret.ts';
+import type { HostArray } from '../../../../src/ir/value.ts';
+import { cTarget, withVectors, type Target } from '../../../../src/schedule/target.ts';
+import { CKernels, compiler, nativeFlags } from '../../../support/text/c.ts';
+import { runLoops } from '../../../support/execute.ts';
+import { seed } from '../../../support/property.ts';
+import { expectClose, randomProgram, type Program } from '../../../support/random/graph.ts';
+import { randomArray } from '../../../support/random/values.ts';
+import { Sketch } from '../../cases.ts';
 
 /** Vectors wider than the machine's are passed in memory, of which GCC warns. */
 const flags = [...nativeFlags, '-Wall', '-Wextra', '-Wconversion', '-Werror', '-Wno-psabi'];

@@ -3,8 +3,8 @@
 
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { emitC } from '../../../src/codegen/emit/c/emit.ts';
-import { joinC } from '../../../src/codegen/emit/c/join.ts';
+import { emitC } from '../../../../src/codegen/emit/c/emit.ts';
+import { joinC } from '../../../../src/codegen/emit/c/join.ts';
 import {
   addInts,
   builtin,
@@ -12,7 +12,7 @@ import {
   LoopBuilder,
   mulInts,
   operation,
-} from '../../../src/codegen/loop/builder.ts';
+} from '../../../../src/codegen/loop/builder.ts';
 import type {
   AtomicOp,
   Loop,
@@ -20,15 +20,15 @@ import type {
   RegisterType,
   Value,
   Width,
-} from '../../../src/codegen/loop/loop.ts';
-import { widened } from '../../../src/codegen/loop/register.ts';
-import { realDTypes as dtypes, type DType } from '../../../src/ir/dtype.ts';
-import { emptyData, fromReal, type HostData } from '../../../src/ir/value.ts';
-import { CKernels, compileC, compiler, inFolder, nativeFlags, strictFlags } from '../../support/c.ts';
-import { interpretLoop } from '../../support/interpret/run.ts';
-import { mapLoop, type Arrays } from '../run-loop.ts';
-import { aroundHalves, copies, elementsOf, everyHalf } from './copies.ts';
-import { argumentsOf, disagreements, nameOf, spellingCases } from './spelling-cases.ts';
+} from '../../../../src/codegen/loop/loop.ts';
+import { widened } from '../../../../src/codegen/loop/register.ts';
+import { realDTypes as dtypes, type DType } from '../../../../src/ir/dtype.ts';
+import { emptyData, fromReal, type HostData } from '../../../../src/ir/value.ts';
+import { CKernels, compileC, compiler, inFolder, nativeFlags, strictFlags } from '../../../support/text/c.ts';
+import { interpretLoop } from '../../../support/interpret/run.ts';
+import { mapLoop, type Arrays } from '../../run-loop.ts';
+import { aroundHalves, copies, elementsOf, everyHalf } from '../copies.ts';
+import { argumentsOf, disagreements, nameOf, spellingCases } from '../spelling-cases.ts';
 
 // Loops say how wide their vectors are by a type that does not have the widest yet.
 const widths = [1, 2, 4, 8, 16] as readonly number[] as readonly Width[];

@@ -4,20 +4,20 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { div, reduce } from '../../../src/ir/build.ts';
-import type { Graph, Node } from '../../../src/ir/graph.ts';
-import { dims } from '../../../src/ir/graph.ts';
-import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import { realDTypes, type DType } from '../../../src/ir/dtype.ts';
-import type { HostArray } from '../../../src/ir/value.ts';
-import type { Loop } from '../../../src/codegen/loop/loop.ts';
-import { cTarget } from '../../../src/schedule/target.ts';
-import { CKernels, compiler, nativeFlags, strictFlags } from '../../support/c.ts';
-import { runLoops } from '../../support/execute.ts';
-import { seed } from '../../support/property.ts';
-import { expectClose, randomProgram, type Program } from '../../support/random/graph.ts';
-import { randomArray } from '../../support/random/values.ts';
-import { Sketch } from '../cases.ts';
+import { div, reduce } from '../../../../src/ir/build.ts';
+import type { Graph, Node } from '../../../../src/ir/graph.ts';
+import { dims } from '../../../../src/ir/graph.ts';
+import { interpret } from '../../../../src/ir/interpret/interpret.ts';
+import { realDTypes, type DType } from '../../../../src/ir/dtype.ts';
+import type { HostArray } from '../../../../src/ir/value.ts';
+import type { Loop } from '../../../../src/codegen/loop/loop.ts';
+import { cTarget } from '../../../../src/schedule/target.ts';
+import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
+import { runLoops } from '../../../support/execute.ts';
+import { seed } from '../../../support/property.ts';
+import { expectClose, randomProgram, type Program } from '../../../support/random/graph.ts';
+import { randomArray } from '../../../support/random/values.ts';
+import { Sketch } from '../../cases.ts';
 
 const tolerance = (dtype: DType): number => (dtype === 'bf16' ? 2e-2 : dtype === 'f16' ? 4e-3 : 1e-3);
 

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import koffi from 'koffi';
 
-import { emitC } from '../../src/codegen/emit/c/emit.ts';
-import { joinC } from '../../src/codegen/emit/c/join.ts';
-import type { Loop } from '../../src/codegen/loop/loop.ts';
-import { dtypeBytes } from '../../src/ir/dtype.ts';
-import { emptyData, packBytes, unpackBytes } from '../../src/ir/value.ts';
-import { deviceBytes } from '../../src/runtime/program.ts';
-import '../../src/compile/all.ts';
-import type { Arrays } from '../codegen/run-loop.ts';
+import { emitC } from '../../../src/codegen/emit/c/emit.ts';
+import { joinC } from '../../../src/codegen/emit/c/join.ts';
+import type { Loop } from '../../../src/codegen/loop/loop.ts';
+import { dtypeBytes } from '../../../src/ir/dtype.ts';
+import { emptyData, packBytes, unpackBytes } from '../../../src/ir/value.ts';
+import { deviceBytes } from '../../../src/runtime/program.ts';
+import '../../../src/compile/all.ts';
+import type { Arrays } from '../../codegen/run-loop.ts';
 
 /** The first C compiler that answers: `CC`, then the usual names. */
 export function findC(): string | undefined {
