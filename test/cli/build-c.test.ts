@@ -1,4 +1,6 @@
 // `sinter build --target c` as someone at a command line meets it.
+//
+// Runs on the sources: it builds programs of TypeScript, which import them.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';

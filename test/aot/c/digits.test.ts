@@ -1,4 +1,6 @@
 // The example that learns digits in C alone, on the digits beside the project.
+//
+// Runs on the sources: it builds a program of TypeScript, which imports them.
 
 import { gunzipSync } from 'node:zlib';
 import * as fs from 'node:fs';

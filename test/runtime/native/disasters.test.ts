@@ -1,5 +1,7 @@
 // What may go wrong between a program's text and its code: compilers that fail, files that are damaged,
 // folders that take nothing. Results are right, or there is an error that says what happened.
+//
+// Runs on the sources: it stands in for node:fs, which modules of the build would import past it.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';
