@@ -1,0 +1,95 @@
+// Programs on the device `native` begin on WebAssembly, and are replaced by compiled C when they have run three times. Values are
+// those of WebAssembly, but for rounding, before and after.
+
+import { afterAll, afterEach, expect, vi } from 'vitest';
+import * as sn from '../../../src/index.ts';
+import { Linear, Sequential } from '../../../src/nn/index.ts';
+import { Adam } from '../../../src/optim/index.ts';
+import { CDevice } from '../../../src/runtime/native/device.ts';
+import type { NativeProgram } from '../../../src/runtime/native/load.ts';
+import { lawsUnless } from '../../runtime/law.ts';
+import { withoutCompiler } from '../../runtime/native/machine.ts';
+
+const law = lawsUnless(withoutCompiler);
+
+afterEach(() => void vi.restoreAllMocks());
+afterAll(() => void sn.setDevice(undefined));
+
+/** What the device loads from now on. */
+function loadedPrograms(): NativeProgram[] {
+  const programs: NativeProgram[] = [];
+  const load = Reflect.get(CDevice.prototype, 'load') as CDevice['load'];
+  vi.spyOn(CDevice.prototype, 'load').mockImplementation(function (this: CDevice, program) {
+    const loaded = load.call(this, program);
+    programs.push(loaded);
+    return loaded;
+  });
+  return programs;
+}
+
+/** Resolves when the compilers that were asked are done. */
+async function settled(programs: readonly NativeProgram[]): Promise<void> {
+  await new Promise((resolve) => void setImmediate(resolve));
+  await Promise.all(programs.map((program) => program.settled));
+}
+
+/** Losses of so many steps of Adam on a perceptron; `between` is awaited after half of them. */
+async function losses(device: string, between: () => Promise<void>): Promise<number[]> {
+  sn.setDevice(device);
+  sn.manualSeed(5);
+  const model = new Sequential(new Linear(12, 16), sn.tanh, new Linear(16, 3));
+  const optimizer = new Adam(model, { lr: 0.05 });
+  const x = sn.sin(sn.arange(20 * 12).reshape([20, 12]));
+  const labels = sn.tensor(
+    Array.from({ length: 20 }, (_, i) => i % 3),
+    { dtype: 'i32' },
+  );
+  const found: number[] = [];
+  for (let i = 0; i < 12; i++) {
+    const loss = sn.crossEntropy(model.forward(x), labels);
+    loss.backward();
+    optimizer.step();
+    optimizer.zeroGrad();
+    found.push(Number(await loss.item()));
+    if (i === 5) await between();
+  }
+  return found;
+}
+
+law('a train step goes on where it was, as code of the machine', async () => {
+  const expected = await losses('wasm:1', async () => {});
+  const programs = loadedPrograms();
+  const engines: string[] = [];
+  const found = await losses('native:1', async () => {
+    engines.push(...programs.map(({ engine }) => engine));
+    await settled(programs);
+  });
+  expect(engines).toContain('wasm');
+  expect(engines).not.toContain('c');
+  expect(programs.map(({ failure }) => failure)).toEqual(programs.map(() => undefined));
+  expect(programs.filter(({ engine }) => engine === 'c').length).toBeGreaterThan(0);
+  // Before: the same program as on WebAssembly.
+  expect(found.slice(0, 6)).toEqual(expected.slice(0, 6));
+  found.forEach((loss, i) => expect(loss).toBeCloseTo(expected[i]!, 4));
+  expect(found[11]).toBeLessThan(found[0]!);
+});
+
+law('what runs once stays on WebAssembly', async () => {
+  sn.setDevice('native:1');
+  const programs = loadedPrograms();
+  const x = sn.ones([7, 5]);
+  for (const add of [1, 2]) expect(await x.add(add).sum().item()).toBe(35 * (1 + add));
+  await settled(programs);
+  expect(programs.map(({ engine }) => engine)).toEqual(programs.map(() => 'wasm'));
+});
+
+law('runs are right between asking for C and having it', async () => {
+  sn.setDevice('native:1');
+  const programs = loadedPrograms();
+  const twice = sn.compile((x: sn.Tensor) => x.mul(2).add(1));
+  const x = sn.arange(100);
+  const expected = Array.from({ length: 100 }, (_, i) => 2 * i + 1);
+  for (let i = 0; i < 8; i++) expect(await twice(x).array()).toEqual(expected);
+  await settled(programs);
+  expect(await twice(x).array()).toEqual(expected);
+});
