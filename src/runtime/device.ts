@@ -28,13 +28,6 @@ export interface LoadedProgram {
     outputs: readonly DeviceAllocation[],
     scalars: readonly number[],
   ): void;
-  /**
-   * Prepares the program of `DeviceFacts.target` that computes the same, with the same inputs, outputs,
-   * scalars and donations. Returns at once, and calls `make` later; runs use the program from when it
-   * is ready. If it cannot be made or prepared, runs stay as they are, and the device warns once. It is
-   * there where `DeviceFacts.first` is.
-   */
-  replace?(make: () => Program): void;
   /** Frees scratch and pipelines. */
   destroy(): void;
 }
@@ -66,7 +59,7 @@ export interface DeviceFacts {
   readonly target: TargetId;
   /**
    * Whose programs it runs at first, where those of `target` take long to prepare: programs are loaded
-   * in this form, and replaced when they have run a few times.
+   * in this form, and replaced when they have run a few times (`load`).
    */
   readonly first?: TargetId;
   readonly description: string;
@@ -114,8 +107,13 @@ export interface Device {
    * has failed: to be looked at, not kept.
    */
   peek?(buffer: DeviceAllocation, bytes: number): Uint8Array | undefined;
-  /** Makes a program ready; pipelines compile in parallel behind the queue. */
-  load(program: Program, host?: HostFunctions): LoadedProgram;
+  /**
+   * Makes a program ready; pipelines compile in parallel behind the queue. `later`, where
+   * `DeviceFacts.first` is, makes the program of `DeviceFacts.target` that computes the same, with the
+   * same inputs, outputs, scalars and donations: a device may ask for it after some runs, and run it
+   * from when it is ready.
+   */
+  load(program: Program, host?: HostFunctions, later?: () => Program): LoadedProgram;
   /** Waits until all queued work is done; rejects with its first failure. */
   finish(): Promise<void>;
   /**

@@ -4,8 +4,8 @@
 
 import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
+import { nativeBackendOf, nativeBackends } from './native/open.ts';
 import type { Backend, Device } from './device.ts';
-import { nativeBackend, nativeBackendOf } from './native/open.ts';
 import { parts } from './parts.ts';
 import { threadsOfName } from './wasm/names.ts';
 
@@ -27,7 +27,7 @@ const backends = new Map<string, Backend>(
     lazy('webgpu', async () => (await import('./webgpu/open.ts')).webgpuBackend),
     lazy('webgpu:software', async () => (await import('./webgpu/open.ts')).webgpuSoftwareBackend),
     lazy('wasm', async () => (await import('./wasm/device.ts')).wasmBackend),
-    nativeBackend,
+    ...nativeBackends,
     lazy('interpreter', async () => (await import('./interpreter/device.ts')).interpreterBackend),
   ].map((backend) => [backend.name, backend]),
 );
@@ -63,7 +63,7 @@ function backendOf(name: string): Backend | undefined {
 
 /** The backend of `wasm:2`, with so many threads; undefined for other names. */
 function wasmBackendOf(name: string): Backend | undefined {
-  const threads = threadsOfName(name);
+  const threads = threadsOfName(name, 'wasm');
   if (threads === undefined) return undefined;
   return lazy(name, async () => (await import('./wasm/device.ts')).wasmBackendOf(name, threads));
 }

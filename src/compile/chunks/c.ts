@@ -1,8 +1,14 @@
 // The chunk of kernels in C. Only Node compiles C, and there every chunk is loaded from the start.
 
 import './wasm.ts';
+import './wgsl.ts';
 import { languages } from '../../codegen/emit/emit.ts';
 import { emitC } from '../../codegen/emit/c/emit.ts';
+import { cTarget, cTargetOf } from '../../schedule/c-target.ts';
+import { inC } from '../../schedule/target.ts';
 import { fill, type Slot } from '../../slot.ts';
 
-export const slots: readonly Slot<unknown>[] = fill([languages.c, emitC]);
+export const slots: readonly Slot<unknown>[] = fill(
+  [languages.c, emitC],
+  [inC, { usual: cTarget, of: cTargetOf }],
+);

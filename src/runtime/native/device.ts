@@ -3,7 +3,7 @@
 // on the same buffers.
 
 import { DeviceError } from '../../errors.ts';
-import type { Device, DeviceAllocation, DeviceFacts } from '../device.ts';
+import type { Device, DeviceAllocation, DeviceFacts, HostFunctions } from '../device.ts';
 import type { Koffi } from '../koffi.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
@@ -94,9 +94,9 @@ export class CDevice implements Device {
     return this.#wasm.peek(buffer, bytes);
   }
 
-  load(program: Program): NativeProgram {
+  load(program: Program, _host?: HostFunctions, later?: () => Program): NativeProgram {
     this.#engine.failures.assertAlive();
-    return loadProgram(this.#engine, program);
+    return loadProgram(this.#engine, program, later);
   }
 
   finish(): Promise<void> {

@@ -39,8 +39,9 @@ export interface NativeEngine extends HeapEngine {
  * Loads a program of target `c`, which is compiled before this returns, or one of target `wasm`, which
  * may be replaced later. Throws what is wrong with it (E_VALIDATION, E_LIMIT, E_OOM, E_DEVICE).
  */
-export function loadProgram(engine: NativeEngine, program: Program): NativeProgram {
-  if (program.target === 'wasm') return new NativeProgram(engine, program, engine.loadMeanwhile(program));
+export function loadProgram(engine: NativeEngine, program: Program, later?: () => Program): NativeProgram {
+  if (program.target === 'wasm')
+    return new NativeProgram(engine, program, engine.loadMeanwhile(program), later);
   check(engine, program);
   const { objects } = engine;
   const text = textOf(program);
@@ -58,19 +59,25 @@ function opened(engine: NativeEngine, program: Program, file: string): LoadedPro
   return new HeapProgram(engine, program, new NativeExecutor(engine, program, file));
 }
 
+/** Runs of a program on WebAssembly before it is worth a compiler. */
+const runsBeforeReplacing = 3;
+
 export class NativeProgram implements LoadedProgram {
   readonly program: Program;
   readonly #engine: NativeEngine;
   #current: LoadedProgram;
   #settled: Promise<void> = Promise.resolve();
   #last: 'c' | 'wasm' | undefined;
+  #later: (() => Program) | undefined;
+  #runs = 0;
   #failure: DeviceError | undefined;
   #destroyed = false;
 
-  constructor(engine: NativeEngine, program: Program, current: LoadedProgram) {
+  constructor(engine: NativeEngine, program: Program, current: LoadedProgram, later?: () => Program) {
     this.program = program;
     this.#engine = engine;
     this.#current = current;
+    this.#later = later;
   }
 
   /** What ran it last; what would run it now, before the first run. */
@@ -95,12 +102,20 @@ export class NativeProgram implements LoadedProgram {
   ): void {
     this.#current.run(inputs, outputs, scalars);
     this.#last = this.#here();
+    this.#runs += 1;
+    if (this.#later === undefined || this.#runs < runsBeforeReplacing) return;
+    this.replace(this.#later);
+    this.#later = undefined;
   }
 
   allocateOutputs(): DeviceAllocation[] {
     return this.#current.allocateOutputs();
   }
 
+  /**
+   * Compiles a program that computes the same beside this process; runs use it from when it is ready.
+   * If it cannot be made or compiled, runs stay as they are, and the device warns once.
+   */
   replace(make: () => Program): void {
     // Not within the run that asks for it.
     this.#settled = new Promise((resolve) => void setImmediate(resolve))

@@ -36,9 +36,6 @@ export interface Ready {
   readonly moved: number;
 }
 
-/** Runs of a program before the device gets it in the form that takes long to prepare (`DeviceFacts.first`). */
-const runsBeforeReplacing = 3;
-
 /** How many programs have been compiled in this process. */
 export function compileCount(): number {
   return counts.programs;
@@ -77,8 +74,6 @@ export class Executable {
   readonly #about: About;
   readonly #found = new Map<Device, PinnedTilings>();
   readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
-  /** Runs of programs that are to be replaced. */
-  readonly #runs = new Map<Ready, number>();
   /** Errors of the compiler or a device: they are the same at each run, and thrown again. */
   readonly #refusals = new Map<Device, unknown>();
   #halves: readonly Part[] | undefined = undefined;
@@ -130,10 +125,7 @@ export class Executable {
   on(device: Device): Ready {
     const precision = matmulPrecision();
     const known = this.#ready.get(device)?.get(precision);
-    if (known !== undefined) {
-      if (this.#runs.size > 0) this.#countRun(known, device, precision);
-      return known;
-    }
+    if (known !== undefined) return known;
     if (this.#refusals.has(device)) throw this.#refusals.get(device);
     try {
       return this.#compile(device, precision);
@@ -149,15 +141,16 @@ export class Executable {
     const start = performance.now();
     for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
     const { facts } = device;
-    const { program, host, casts } = this.#compileFor(facts.first ?? facts.target, device, precision);
+    const { first, target } = facts;
+    const { program, host, casts } = this.#compileFor(first ?? target, device, precision);
+    const later = first && (() => this.#compileFor(target, device, precision).program);
     const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
-    const loaded = device.load(program, host);
+    const loaded = device.load(program, host, later);
     const ready = { loaded, donated, casts, places: placesOf(program), ...workOf(program) };
     const timed = { kernels: program.kernels.length, start, milliseconds: performance.now() - start };
     noteCompile({ device: facts.name, ...timed }, () => this.#reason(device, precision));
     const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
     this.#ready.set(device, known.set(precision, ready));
-    if (facts.first !== undefined) this.#runs.set(ready, 1);
     return ready;
   }
 
@@ -183,18 +176,6 @@ export class Executable {
     return { program, ...(host !== undefined && { host }), casts };
   }
 
-  /** Counts a run of a program that is to be replaced when it has run a few times. */
-  #countRun(ready: Ready, device: Device, precision: MatmulPrecision): void {
-    const runs = this.#runs.get(ready);
-    if (runs === undefined) return;
-    if (runs < runsBeforeReplacing) {
-      this.#runs.set(ready, runs + 1);
-      return;
-    }
-    this.#runs.delete(ready);
-    ready.loaded.replace?.(() => this.#compileFor(device.facts.target, device, precision).program);
-  }
-
   #reason(device: Device, precision: MatmulPrecision): ReturnType<About> {
     const { what, why } = this.#about();
     if (this.#ready.size === 0) return { what, why };
@@ -206,7 +187,6 @@ export class Executable {
   destroy(): void {
     destroyAll(this.#ready);
     this.#ready.clear();
-    this.#runs.clear();
     this.#refusals.clear();
     for (const { executable } of this.#halves ?? []) executable.destroy();
     this.#halves = undefined;

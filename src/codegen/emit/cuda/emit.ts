@@ -7,7 +7,6 @@
 import type { ProgramTileMap } from '../../../runtime/program.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, Value, MatrixStmt, Stmt } from '../../loop/loop.ts';
-import { refuseWide } from '../../loop/width.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { call, choice, component, infix, primary, type Term } from '../shared/term.ts';
@@ -159,7 +158,6 @@ interface CudaKernel {
 
 /** The CUDA C of one kernel. */
 export function emitCuda(loop: Loop): CudaKernel {
-  refuseWide(loop, 'emit-cuda');
   const shared = layShared(loop);
   const source = new Emitter(loop, shared).module();
   return {

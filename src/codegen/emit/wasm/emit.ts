@@ -6,7 +6,6 @@
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
-import { refuseWide } from '../../loop/width.ts';
 import { printStmt } from '../../loop/print.ts';
 import { isNonnegative, rangesOf, withShifts, type ValueRanges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
@@ -46,7 +45,6 @@ export interface WasmKernel {
  * 0.
  */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
-  refuseWide(loop, 'emit-wasm');
   const halved = hasWideVectors(loop) ? halveVectors(loop) : loop;
   const expanded = callsFunctions(halved)
     ? expandMath(halved, options.relaxedSimd === true ? 'lanes' : 'product-and-sum')

@@ -7,7 +7,6 @@ import { dtypeBytes, isWide } from '../../../ir/dtype.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { spellAtomic, spellLoad, spellStore, type WgslScribe } from './access.ts';
-import { refuseWide } from '../../loop/width.ts';
 import { printStmt } from '../../loop/print.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { splitWideVectors } from './lanes.ts';
@@ -79,7 +78,6 @@ function spellSubgroup(monoid: Monoid, { type, width }: Value, term: Term, prelu
 
 /** The WGSL module of one kernel. `scalarSlots`: words of the program's scalar block. */
 export function emitWgsl(loop: Loop, options: { readonly scalarSlots: number }): string {
-  refuseWide(loop, 'emit-wgsl');
   return new Emitter(splitWideVectors(loop), options.scalarSlots).module();
 }
 
