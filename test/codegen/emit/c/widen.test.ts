@@ -341,6 +341,31 @@ describe('Loops that are written for wide registers', () => {
     }
   });
 
+  const fewRows: Readonly<Record<string, readonly [rows: number, k: number, columns: number]>> = {
+    'one row': [1, 18, 128],
+    'two rows, and columns that fill no register': [2, 9, 52],
+    'one row, an odd end': [1, 7, 75],
+  };
+  test.each(Object.entries(fewRows))('products of %s', (_, [m, k, n]) => {
+    for (const target of targets) {
+      const sketch = new Sketch();
+      const graph = sketch.graph([sketch.matmul(sketch.input([m, k]), sketch.input([k, n]))]);
+      const inputs = inputsOf(graph);
+      const pinned = (problem: ContractProblem): ContractTiling | undefined =>
+        legalTilings(problem, target).find(({ kind }) => kind === 'gemv');
+      let fewest = Infinity;
+      const wide = (loop: Loop): Loop => {
+        const widened = widenVectors(loop, target.vectors!.lanes as 8 | 16);
+        fewest = Math.min(fewest, vectorStatements(widened).get(target.vectors!.lanes) ?? 0);
+        return widened;
+      };
+      const first = runLoops(target, graph, inputs, pinned);
+      expectNear(first, interpret(graph, inputs));
+      expect(bitsOf(runLoops(target, graph, inputs, pinned, new Map(), wide))).toEqual(bitsOf(first));
+      expect(fewest).toBeGreaterThan(4);
+    }
+  });
+
   test('convolutions in tiles', () => {
     for (const target of targets) {
       const sketch = new Sketch();

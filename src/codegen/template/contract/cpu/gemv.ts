@@ -98,6 +98,8 @@ interface Part {
   readonly endQuad: Value;
   /** Steps of k that count. */
   readonly end: Value;
+  /** Groups of four columns that one register holds. */
+  readonly inRegister: number;
 }
 
 function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
@@ -129,7 +131,8 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
     ({ index }) => index,
   );
   const points = new TileLowering(b, frame, body, group);
-  const part: Part = { b, body, points, rows, firstQuad: first, endQuad, end };
+  const inRegister = frame.target.serial?.inRegister ?? 1;
+  const part: Part = { b, body, points, rows, firstQuad: first, endQuad, end, inRegister };
   b.if(tileNeeded(b, frame, body, group, mulInts(tileM, constant(height)), first), () => {
     if (along === 'n') addLines(part, sums, columns);
     else sumLines(part);
@@ -140,7 +143,7 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
 
 /** sums(row, n) += lhs(row, k)·rhs(k, n), a few k at a time. */
 function addLines(
-  { b, body, points, rows, firstQuad, endQuad, end }: Part,
+  { b, body, points, rows, firstQuad, endQuad, end, inRegister }: Part,
   sums: LoopBuffer,
   columns: number,
 ): void {
@@ -150,20 +153,27 @@ function addLines(
   const kept = (row: number, quad: Value): Value => {
     return { kind: 'load', buffer: sums.name, index: slot(row, quad), aligned: true, type, width: 4 };
   };
-  const eachQuad = (visit: (quad: Value) => void): void => b.for('quad', firstQuad, endQuad, 1, visit);
+  const eachQuads = eachOf(b, firstQuad, endQuad, inRegister);
   const { extent } = body.k;
   const whole = extent - (extent % linesAtOnce);
-  eachQuad((quad) => rows.forEach((_, i) => b.store(sums.name, slot(i, quad), constant(0, type, 4), true)));
+  eachQuads((quads) => {
+    for (const i of rows.keys())
+      for (const quad of quads) b.store(sums.name, slot(i, quad), constant(0, type, 4), true);
+  });
   const add = (step: Value, lines: number): void => {
     const steps = Array.from({ length: lines }, (_, i) => b.let(addInts(step, constant(i)), 'k'));
     const factors = rows.map((row) =>
       steps.map((one) => b.let(splat(points.at({ row, step: one }).value(body.lhs), 4), 'a')),
     );
-    eachQuad((quad) => {
-      const right = steps.map((one) => b.let(points.at({ quad, step: one }).value(body.rhs), 'b'));
+    eachQuads((quads) => {
+      const right = quads.map((quad) =>
+        steps.map((one) => b.let(points.at({ quad, step: one }).value(body.rhs), 'b')),
+      );
       factors.forEach((line, i) => {
-        const sum = line.reduce((all, a, j) => multiplyAdd(a, right[j]!, all), kept(i, quad));
-        b.store(sums.name, slot(i, quad), sum, true);
+        const found = quads.map((quad, q) =>
+          line.reduce((all, a, j) => multiplyAdd(a, right[q]![j]!, all), kept(i, quad)),
+        );
+        found.forEach((sum, q) => b.store(sums.name, slot(i, quads[q]!), sum, true));
       });
     });
   };
@@ -173,7 +183,28 @@ function addLines(
       : b.let(operation('min', [end, constant(count)], 'i32'), 'end_k');
   if (whole > 0) b.for('k', constant(0), last(whole), linesAtOnce, (step) => add(step, linesAtOnce));
   if (whole < extent) b.for('k', constant(whole), last(extent), 1, (step) => add(step, 1));
-  eachQuad((quad) => rows.forEach((row, i) => points.write(row, quad, b.let(kept(i, quad), 'sum'))));
+  b.for('quad', firstQuad, endQuad, 1, (quad) =>
+    rows.forEach((row, i) => points.write(row, quad, b.let(kept(i, quad), 'sum'))),
+  );
+}
+
+/** Visits the groups from `first` to `end`, `count` at a time, and those that are left one at a time. */
+function eachOf(
+  b: LoopBuilder,
+  first: Value,
+  end: Value,
+  count: number,
+): (visit: (groups: readonly Value[]) => void) => void {
+  if (count === 1) return (visit) => b.for('quad', first, end, 1, (quad) => visit([quad]));
+  const groups = b.let(operation('sub', [end, first], 'i32'), 'groups');
+  const left = b.let(operation('mod', [groups, constant(count)], 'i32'), 'left');
+  const whole = b.let(operation('sub', [end, left], 'i32'), 'whole_end');
+  return (visit) => {
+    b.for('quad', first, whole, count, (quad) =>
+      visit(Array.from({ length: count }, (_, i) => b.let(addInts(quad, constant(i)), 'quad'))),
+    );
+    b.for('quad', whole, end, 1, (quad) => visit([quad]));
+  };
 }
 
 /** Four results of a row at a time, each a sum over lines of both sides. */
