@@ -12,8 +12,8 @@ import { Origins } from './origins.ts';
 import { passReport, type PassReport } from './passes.ts';
 import * as arg from '../ir/arguments.ts';
 import { rewrite, type Graph, type Node } from '../ir/graph.ts';
-import { cTarget } from '../schedule/c-target.ts';
 import {
+  cTarget,
   cudaTarget,
   gpuTarget,
   softwareTarget,

@@ -5,8 +5,7 @@ import { SinterError } from '../errors.ts';
 import { dtypes } from '../ir/dtype.ts';
 import type { DeviceFacts } from '../runtime/device.ts';
 import type { TargetId } from '../runtime/program.ts';
-import { Slot } from '../slot.ts';
-import type { Target } from './machine.ts';
+import type { Target, VectorProfile } from './machine.ts';
 
 export type { RowProfile, SerialProfile, Target, VectorProfile } from './machine.ts';
 
@@ -105,6 +104,9 @@ export const wasmTarget: Target = {
   arithmetic: 30_000,
 };
 
+/** C on the processor of this machine, which shares the memory of WebAssembly and its schedules. */
+export const cTarget: Target = { ...wasmTarget, id: 'c', name: 'native' };
+
 /** The reference interpreter runs graphs; what is said of it is scheduled as for a GPU. */
 export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter', dtypes };
 
@@ -138,16 +140,46 @@ function wasmOf({ features, limits, threads }: DeviceFacts): Target {
   };
 }
 
-/** What C is written for; only Node compiles it. */
-export const inC: Slot<{ readonly usual: Target; readonly of: (facts: DeviceFacts) => Target }> = new Slot(
-  'the target of C',
-);
+function cOf({ features, limits, threads }: DeviceFacts): Target {
+  return {
+    ...withVectors(cTarget, vectorsOf(features)),
+    limits: { ...limits },
+    ...(threads !== undefined && { threads }),
+  };
+}
+
+/** Vector registers of a processor with these features; undefined where they have four lanes. */
+function vectorsOf(features: readonly string[]): VectorProfile | undefined {
+  if (features.includes('avx512f')) return { lanes: 16, registers: 32 };
+  if (features.includes('avx2') && features.includes('fma')) return { lanes: 8, registers: 16 };
+  return undefined;
+}
+
+/**
+ * The target with registers of so many lanes: an iteration of a loop has as many of them as it has
+ * of four lanes elsewhere.
+ */
+export function withVectors(target: Target, vectors: VectorProfile | undefined): Target {
+  const { serial } = target;
+  if (vectors === undefined || serial === undefined) return target;
+  const times = vectors.lanes / 4;
+  return {
+    ...target,
+    vectors,
+    serial: {
+      ...serial,
+      unroll: serial.unroll * times,
+      work: serial.work * times,
+      inRegister: times,
+    },
+  };
+}
 
 const targets = {
   wgsl: wgslOf,
   cuda: cudaOf,
   wasm: wasmOf,
-  c: (facts) => inC.value.of(facts),
+  c: cOf,
   interpreter: () => interpreterTarget,
 } as const satisfies Record<TargetId, (facts: DeviceFacts) => Target>;
 
@@ -176,7 +208,7 @@ export function targetOfName(name: string): Target | undefined {
   if (kind === 'webgpu') return rest === 'software' ? softwareTarget : gpuTarget;
   if (kind === 'cuda') return cudaTarget;
   if (kind === 'wasm') return wasmTarget;
-  if (kind === 'native') return inC.value.usual;
+  if (kind === 'native') return cTarget;
   return kind === 'interpreter' ? interpreterTarget : undefined;
 }
 

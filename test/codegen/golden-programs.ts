@@ -2,8 +2,14 @@
 
 import { add, below, binary, bounded, broadcast, div, mul, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
-import { cTarget } from '../../src/schedule/c-target.ts';
-import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
+import {
+  cTarget,
+  cudaTarget,
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  type Target,
+} from '../../src/schedule/target.ts';
 import { Sketch } from './cases.ts';
 
 /** By the names of their files; each is one kernel. */

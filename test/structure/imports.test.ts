@@ -93,7 +93,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'errors.ts',
     'ir',
     'io',
-    'schedule/c-target.ts',
     'schedule/target.ts',
     'compile.ts',
     'codegen/emit/c/join.ts',

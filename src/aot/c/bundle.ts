@@ -5,7 +5,7 @@ import { joinC } from '../../codegen/emit/c/join.ts';
 import { compileGraph, type PinnedTilings } from '../../compile.ts';
 import { SinterError } from '../../errors.ts';
 import { everyStep } from '../../runtime/program.ts';
-import { cTarget } from '../../schedule/c-target.ts';
+import { cTarget } from '../../schedule/target.ts';
 import type { EntryPoint, TracedEntry } from '../entry.ts';
 import { portedProgram, type PortedProgram } from '../ported.ts';
 import { prepared, type PrepareOptions } from '../prepared.ts';

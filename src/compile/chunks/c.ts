@@ -4,11 +4,6 @@ import './wasm.ts';
 import './wgsl.ts';
 import { languages } from '../../codegen/emit/emit.ts';
 import { emitC } from '../../codegen/emit/c/emit.ts';
-import { cTarget, cTargetOf } from '../../schedule/c-target.ts';
-import { inC } from '../../schedule/target.ts';
 import { fill, type Slot } from '../../slot.ts';
 
-export const slots: readonly Slot<unknown>[] = fill(
-  [languages.c, emitC],
-  [inC, { usual: cTarget, of: cTargetOf }],
-);
+export const slots: readonly Slot<unknown>[] = fill([languages.c, emitC]);

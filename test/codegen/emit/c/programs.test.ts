@@ -11,7 +11,7 @@ import { interpret } from '../../../../src/ir/interpret/interpret.ts';
 import { realDTypes, type DType } from '../../../../src/ir/dtype.ts';
 import type { HostArray } from '../../../../src/ir/value.ts';
 import type { Loop } from '../../../../src/codegen/loop/loop.ts';
-import { cTarget } from '../../../../src/schedule/c-target.ts';
+import { cTarget } from '../../../../src/schedule/target.ts';
 import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
 import { runLoops } from '../../../support/execute.ts';
 import { seed } from '../../../support/property.ts';
