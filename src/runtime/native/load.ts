@@ -43,9 +43,7 @@ export function loadProgram(engine: NativeEngine, program: Program, later?: () =
   if (program.target === 'wasm')
     return new NativeProgram(engine, program, engine.loadMeanwhile(program), later);
   check(engine, program);
-  const { objects } = engine;
-  const text = textOf(program);
-  const file = objects.find(objects.keyOf(text)) ?? objects.makeNow(text);
+  const file = engine.objects.makeNow(textOf(program));
   return new NativeProgram(engine, program, opened(engine, program, file));
 }
 

@@ -6,20 +6,23 @@
 
 import { CompilerBug } from '../../../errors.ts';
 import { elementwiseRows, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
-import type { LoopOp, RegisterOp, RegisterType, Value, Width } from '../../loop/loop.ts';
+import type { LoopOp, RegisterOp, RegisterType, Value } from '../../loop/loop.ts';
 import { isPowerOfTwo } from '../../loop/ranges.ts';
 import { isLong } from '../../loop/register.ts';
 import {
-  atLeast,
-  call,
-  choice,
-  infix,
-  level,
-  prefix,
-  primary,
-  type BinaryOperator,
-  type Term,
-} from '../shared/term.ts';
+  arithmetic,
+  byKind,
+  helper,
+  inWord,
+  isFloat,
+  isUnsigned,
+  operator,
+  positive,
+  typed,
+  whenConstant,
+  type CFamilySite,
+} from '../shared/c-spelling.ts';
+import { atLeast, call, choice, infix, level, prefix, primary, type Term } from '../shared/term.ts';
 import type { CPrelude } from './prelude.ts';
 import { scalarType } from './types.ts';
 
@@ -70,68 +73,16 @@ function floatLiteral(value: number, suffix: 'f' | ''): string {
 }
 
 /** One use of an operation. */
-export interface CSite {
-  readonly type: RegisterType;
-  readonly width: Width;
-  readonly args: readonly Term[];
-  /** Register types of the arguments. */
-  readonly types: readonly RegisterType[];
-  /** The last argument where it is a constant. */
-  readonly last: number | undefined;
-  /** Signed integers do not wrap around. */
-  readonly bounded: boolean;
+export interface CSite extends CFamilySite {
   readonly prelude: CPrelude;
 }
 
 type Spelling = (site: CSite) => Term;
 
-const isFloat = (type: RegisterType): boolean => type === 'f32' || type === 'f64';
-const isUnsigned = (type: RegisterType): boolean => type === 'u32' || type === 'u64';
-
-const operator =
-  (op: BinaryOperator): Spelling =>
-  ({ args }) =>
-    infix(op, args[0]!, args[1]!);
-/** A function of the prelude. */
-const helper =
-  (name: string): Spelling =>
-  ({ prelude, args }) =>
-    call(prelude.use(name), args);
-/** A function of the prelude that there is for every type of the first argument. */
-const typed =
-  (name: string): Spelling =>
-  ({ types, prelude, args }) =>
-    call(prelude.use(`${name}_${types[0]}`), args);
-
-/** Separate spellings for floats, integers and bools. */
-const byKind =
-  (rows: { readonly float?: Spelling; readonly integer?: Spelling; readonly bool?: Spelling }): Spelling =>
-  (site) => {
-    const [type] = site.types;
-    const row = isFloat(type!) ? rows.float : type === 'bool' ? rows.bool : rows.integer;
-    if (row === undefined) throw new CompilerBug('emit-c', `no such operation on ${type}`);
-    return row(site);
-  };
-
 /** A C cast. */
 function converted(type: string, value: Term): Term {
   return { text: `(${type})${atLeast(value, level.primary)}`, level: level.unary };
 }
-
-/** Signed integers wrap around by a function, unless they are known not to. */
-const arithmetic = (op: '+' | '-' | '*', name: 'add' | 'sub' | 'mul'): Spelling =>
-  byKind({
-    float: operator(op),
-    integer: (site) => (site.bounded || isUnsigned(site.type) ? operator(op) : typed(name))(site),
-  });
-
-/** A constant last argument that cannot go wrong takes the operator. */
-const whenConstant =
-  (safe: (last: number, type: RegisterType) => boolean, plain: Spelling, guarded: Spelling): Spelling =>
-  (site) =>
-    (site.last !== undefined && safe(site.last, site.types[0]!) ? plain : guarded)(site);
-const positive = (last: number): boolean => last > 0;
-const inWord = (last: number, type: RegisterType): boolean => last >= 0 && last < (isLong(type) ? 64 : 32);
 
 /** By a power of two, a shift or a mask. */
 const byPower =
@@ -144,8 +95,8 @@ const masked: Spelling = (site) =>
     ? infix('&', site.args[0]!, primary(`${site.last! - 1}u`))
     : byPower('&', (by) => by - 1)(site);
 
-const negated = ({ args }: CSite): Term => prefix('!', args[0]!);
-const second = ({ args }: CSite): Term => args[1]!;
+const negated = ({ args }: CFamilySite): Term => prefix('!', args[0]!);
+const second = ({ args }: CFamilySite): Term => args[1]!;
 
 /** Compilers warn where an unsigned number is compared with 0: there a function compares. */
 const ordered = (op: '<' | '<=', name: 'lt' | 'le'): Spelling =>
@@ -159,6 +110,10 @@ const ordered = (op: '<' | '<=', name: 'lt' | 'le'): Spelling =>
     bool: (site) => infix(op === '<' ? '&&' : '||', negated(site), second(site)),
   });
 
+/** Whether a bound is the zero beside which, in order, the other one is another number. */
+const isOuterZero = (kind: LoopOp, last: number): boolean =>
+  last === 0 && Object.is(last, -0) === (kind === 'min');
+
 /** Of floats and a constant: by one comparison, which passes NaN on. */
 const extreme = (kind: 'min' | 'max'): Spelling => {
   const plain = typed(kind);
@@ -167,9 +122,11 @@ const extreme = (kind: 'min' | 'max'): Spelling => {
     float: (site) => {
       const { args, last } = site;
       if (last === undefined || Number.isNaN(last)) return plain(site);
-      // Beside the zero that comes last in order, the other one is another number.
-      const isOuter = last === 0 && Object.is(last, -0) === (kind === 'min');
-      return choice(infix(isOuter ? '<=' : '<', args[less]!, args[more]!), args[1]!, args[0]!);
+      return choice(
+        infix(isOuterZero(kind, last) ? '<=' : '<', args[less]!, args[more]!),
+        args[1]!,
+        args[0]!,
+      );
     },
     integer: plain,
     bool: operator(kind === 'min' ? '&&' : '||'),
@@ -313,8 +270,11 @@ function ofLanes(op: LoopOp, site: CSite): Term {
   // One comparison with a constant takes the place of several.
   const isExtreme =
     (op === 'min' || op === 'max') && isFloat(type) && last !== undefined && !Number.isNaN(last);
-  const isOuter = isExtreme && last === 0 && Object.is(last, -0) === (op === 'min');
-  const verb = isExtreme ? (isOuter ? `${op}_zero` : `p${op}`) : (words[op] ?? op.toLowerCase());
+  const verb = isExtreme
+    ? isOuterZero(op, last)
+      ? `${op}_zero`
+      : `p${op}`
+    : (words[op] ?? op.toLowerCase());
   const name = op === 'cast' || op === 'bitcast' ? `${type}x${width}_of_${kind}` : `${verb}_${kind}`;
   const spelled = (lanes: readonly string[]): string =>
     table[op]({

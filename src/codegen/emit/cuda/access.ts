@@ -7,7 +7,7 @@ import type { LoopBuffer, Stmt, Value, Width } from '../../loop/loop.ts';
 import type { Names } from '../shared/names.ts';
 import { call, component, infix, primary, subscript, type Term } from '../shared/term.ts';
 import type { CudaPrelude } from './prelude.ts';
-import { isLong } from './types.ts';
+import { isLong } from '../../loop/register.ts';
 
 /** The part of the emitter that the spelling of accesses uses. */
 export interface CudaScribe {

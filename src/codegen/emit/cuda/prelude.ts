@@ -6,7 +6,8 @@ import { lowered, type DType } from '../../../ir/dtype.ts';
 import type { MatrixType, RegisterType, Width } from '../../loop/loop.ts';
 import { definitions } from './prelude-functions.ts';
 import { wgmmaFunction, wgmmaName } from './prelude-warpgroup.ts';
-import { elementName, isLong, lanes, packName, typeName } from './types.ts';
+import { isLong } from '../../loop/register.ts';
+import { elementName, lanes, packName, typeName } from './types.ts';
 
 const inline = '__device__ __forceinline__';
 

@@ -5,8 +5,22 @@
 
 import { byFormula } from '../../../ir/formula.ts';
 import { elementwiseRows, givesBool, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
-import type { LoopOp, RegisterOp, RegisterType, Width, Value } from '../../loop/loop.ts';
+import type { LoopOp, RegisterOp, RegisterType, Value } from '../../loop/loop.ts';
 import { isPowerOfTwo } from '../../loop/ranges.ts';
+import { isLong } from '../../loop/register.ts';
+import {
+  arithmetic,
+  byKind,
+  helper,
+  inWord,
+  isFloat,
+  isUnsigned,
+  operator,
+  positive,
+  typed,
+  whenConstant,
+  type CFamilySite,
+} from '../shared/c-spelling.ts';
 import {
   call,
   choice,
@@ -18,7 +32,6 @@ import {
   level,
 } from '../shared/term.ts';
 import type { CudaPrelude } from './prelude.ts';
-import { isLong } from './types.ts';
 
 // Constants in CUDA C. NVRTC has no names for infinity and NaN without headers: they are made of
 // their bits.
@@ -74,69 +87,18 @@ function floatLiteral(exact: number): string {
 }
 
 /** One use of an operation. */
-export interface CudaSite {
-  readonly type: RegisterType;
-  readonly width: Width;
-  readonly args: readonly Term[];
-  /** Register types of the arguments. */
-  readonly types: readonly RegisterType[];
-  /** The last argument where it is a constant. */
-  readonly last: number | undefined;
-  /** Signed integers are known not to wrap around. */
-  readonly bounded: boolean;
+export interface CudaSite extends CFamilySite {
   readonly prelude: CudaPrelude;
 }
 
 /** Writes a scalar operation. */
 type Spelling = (site: CudaSite) => Term;
 
-const operator =
-  (op: BinaryOperator): Spelling =>
-  ({ args }) =>
-    infix(op, args[0]!, args[1]!);
-/** A function of the prelude. */
-const helper =
-  (name: string): Spelling =>
-  ({ prelude, args }) =>
-    call(prelude.use(name), args);
-
 /** C's function on floats of either size. */
 const math =
   (name: string): Spelling =>
   ({ types, args }) =>
     call(types[0] === 'f64' ? name : `${name}f`, args);
-/** A function of the prelude that there is for every type of the first argument. */
-const typed =
-  (name: string): Spelling =>
-  ({ types, prelude, args }) =>
-    call(prelude.use(`${name}_${types[0]}`), args);
-
-const isUnsigned = (type: RegisterType): boolean => type === 'u32' || type === 'u64';
-const isFloat = (type: RegisterType): boolean => type === 'f32' || type === 'f64';
-
-/** Separate spellings for floats, integers and bools. */
-const byKind =
-  (rows: { readonly float?: Spelling; readonly integer?: Spelling; readonly bool?: Spelling }): Spelling =>
-  (site) => {
-    const [type] = site.types;
-    return (isFloat(type!) ? rows.float : type === 'bool' ? rows.bool : rows.integer)!(site);
-  };
-
-/** A constant last argument that cannot go wrong takes the operator. */
-const whenConstant =
-  (safe: (last: number, type: RegisterType) => boolean, plain: Spelling, guarded: Spelling): Spelling =>
-  (site) =>
-    (site.last !== undefined && safe(site.last, site.types[0]!) ? plain : guarded)(site);
-const positive = (last: number): boolean => last > 0;
-const inWord = (last: number, type: RegisterType): boolean => last >= 0 && last < (isLong(type) ? 64 : 32);
-
-/** Signed integers wrap around by a function, unless the result is known to fit. */
-const arithmetic = (op: '+' | '-' | '*', name: 'add' | 'sub' | 'mul'): Spelling =>
-  byKind({
-    float: operator(op),
-    integer: (site) => (site.bounded || isUnsigned(site.type) ? operator(op) : typed(name))(site),
-  });
-
 const same: Spelling = ({ args }) => args[0]!;
 const shifted: Spelling = ({ args, last }) => infix('>>', args[0]!, primary(String(Math.log2(last!))));
 const differ = operator('!=');

@@ -1,6 +1,7 @@
 // Types as CUDA C writes them: registers, short vectors of them, and what elements are in memory.
 
 import { lowered, type DType, type RealDType } from '../../../ir/dtype.ts';
+import { isLong } from '../../loop/register.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
 
 const scalars: Readonly<Record<RegisterType, string>> = {
@@ -15,11 +16,6 @@ const scalars: Readonly<Record<RegisterType, string>> = {
 
 /** Vectors that CUDA itself has; the others are structs of the prelude. */
 const vectors: Partial<Record<RegisterType, string>> = { f32: 'float', i32: 'int', u32: 'uint' };
-
-/** Whether a register has 64 bits. */
-export function isLong(type: RegisterType): type is 'f64' | 'i64' | 'u64' {
-  return type === 'f64' || type === 'i64' || type === 'u64';
-}
 
 /** `float`, `float4`, `bool2`, `f64x4`. */
 export function typeName(type: RegisterType, width: Width): string {
