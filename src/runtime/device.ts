@@ -113,7 +113,7 @@ export interface Device {
    * same inputs, outputs, scalars and donations: a device may ask for it after some runs, and run it
    * from when it is ready.
    */
-  load(program: Program, host?: HostFunctions, later?: () => Program): LoadedProgram;
+  load(program: Program, host?: HostFunctions, later?: () => Promise<Program>): LoadedProgram;
   /** Waits until all queued work is done; rejects with its first failure. */
   finish(): Promise<void>;
   /**

@@ -35,6 +35,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'dump/stages.ts',
     'compile/chunks.ts',
     'compile/slots.ts',
+    'compile/thread',
     'type compile',
     'tune',
     'runtime',

@@ -94,7 +94,7 @@ export class CDevice implements Device {
     return this.#wasm.peek(buffer, bytes);
   }
 
-  load(program: Program, _host?: HostFunctions, later?: () => Program): NativeProgram {
+  load(program: Program, _host?: HostFunctions, later?: () => Promise<Program>): NativeProgram {
     this.#engine.failures.assertAlive();
     return loadProgram(this.#engine, program, later);
   }

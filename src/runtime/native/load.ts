@@ -39,7 +39,11 @@ export interface NativeEngine extends HeapEngine {
  * Loads a program of target `c`, which is compiled before this returns, or one of target `wasm`, which
  * may be replaced later. Throws what is wrong with it (E_VALIDATION, E_LIMIT, E_OOM, E_DEVICE).
  */
-export function loadProgram(engine: NativeEngine, program: Program, later?: () => Program): NativeProgram {
+export function loadProgram(
+  engine: NativeEngine,
+  program: Program,
+  later?: () => Promise<Program>,
+): NativeProgram {
   if (program.target === 'wasm')
     return new NativeProgram(engine, program, engine.loadMeanwhile(program), later);
   check(engine, program);
@@ -66,12 +70,17 @@ export class NativeProgram implements LoadedProgram {
   #current: LoadedProgram;
   #settled: Promise<void> = Promise.resolve();
   #last: 'c' | 'wasm' | undefined;
-  #later: (() => Program) | undefined;
+  #later: (() => Promise<Program>) | undefined;
   #runs = 0;
   #failure: DeviceError | undefined;
   #destroyed = false;
 
-  constructor(engine: NativeEngine, program: Program, current: LoadedProgram, later?: () => Program) {
+  constructor(
+    engine: NativeEngine,
+    program: Program,
+    current: LoadedProgram,
+    later?: () => Promise<Program>,
+  ) {
     this.program = program;
     this.#engine = engine;
     this.#current = current;
@@ -114,7 +123,7 @@ export class NativeProgram implements LoadedProgram {
    * Compiles a program that computes the same beside this process; runs use it from when it is ready.
    * If it cannot be made or compiled, runs stay as they are, and the device warns once.
    */
-  replace(make: () => Program): void {
+  replace(make: () => Promise<Program>): void {
     // Not within the run that asks for it.
     this.#settled = new Promise((resolve) => void setImmediate(resolve))
       .then(() => this.#replace(make))
@@ -130,10 +139,11 @@ export class NativeProgram implements LoadedProgram {
     return this.#current.program.target === 'c' ? 'c' : 'wasm';
   }
 
-  async #replace(make: () => Program): Promise<void> {
+  async #replace(make: () => Promise<Program>): Promise<void> {
     if (this.#isOver()) return;
     const engine = this.#engine;
-    const program = make();
+    const program = await make();
+    if (this.#isOver()) return;
     check(engine, program);
     if (callOf(program) !== callOf(this.program)) {
       const problem = 'the program that replaces another has other inputs, outputs, scalars or packs';

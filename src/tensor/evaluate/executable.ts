@@ -2,13 +2,13 @@
 // runs there.
 
 import { areLoaded, chunksOf, isWhole, load, loadedCompiler, type Chunk } from '../../compile/chunks.ts';
-import type { CompiledGraph, CompileOptions, PinnedTilings } from '../../compile/compile.ts';
+import type { CompileOptions, PinnedTilings } from '../../compile/compile.ts';
 import { SinterError } from '../../errors.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, TargetId } from '../../runtime/program.ts';
-import { targetOf, withPrecision } from '../../schedule/target.ts';
+import { targetOf, withPrecision, type Target } from '../../schedule/target.ts';
 import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
 import { noteCompile, type About } from '../report/compiles.ts';
 import { counts } from '../report/stats.ts';
@@ -34,6 +34,13 @@ export interface Ready {
   /** What a run adds to the counts. */
   readonly dispatches: number;
   readonly moved: number;
+}
+
+/** What a compiler is asked. */
+interface Question extends Pick<Ready, 'casts'> {
+  readonly graph: Graph;
+  readonly target: Target;
+  readonly options: CompileOptions;
 }
 
 /** How many programs have been compiled in this process. */
@@ -142,8 +149,9 @@ export class Executable {
     for (const [other] of this.#found) if (other.lost) this.#found.delete(other);
     const { facts } = device;
     const { first, target } = facts;
-    const { program, host, casts } = this.#compileFor(first ?? target, device, precision);
-    const later = first && (() => this.#compileFor(target, device, precision).program);
+    const { graph, options, casts, ...asked } = this.#questionFor(first ?? target, device, precision);
+    const { program, host } = loadedCompiler().compileGraph(graph, asked.target, options);
+    const later = first && (() => this.#compileMeanwhile(target, device, precision));
     const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
     const loaded = device.load(program, host, later);
     const ready = { loaded, donated, casts, places: placesOf(program), ...workOf(program) };
@@ -154,26 +162,25 @@ export class Executable {
     return ready;
   }
 
-  #compileFor(
-    id: TargetId,
-    device: Device,
-    precision: MatmulPrecision,
-  ): Pick<CompiledGraph, 'program' | 'host'> & Pick<Ready, 'casts'> {
+  /** What the compiler is asked for this device in the language of `id`. */
+  #questionFor(id: TargetId, device: Device, precision: MatmulPrecision): Question {
     const { facts } = device;
     // Schedules that were found are of the device's own target.
     const schedules = id === facts.target ? this.#found.get(device) : undefined;
-    const options = schedules === undefined ? this.options : { ...this.options, schedules };
+    const given = schedules === undefined ? this.options : { ...this.options, schedules };
     const target = withPrecision(targetOf({ ...facts, target: id }), precision);
-    const { castDoubleInputs, compileGraph } = loadedCompiler();
-    const cast = castDoubleInputs(this.graph, target);
-    const { program, host } = compileGraph(cast?.graph ?? this.graph, target, {
-      ...options,
-      title: () => this.#about().what,
-    });
+    const cast = loadedCompiler().castDoubleInputs(this.graph, target);
     const casts = this.graph.parameters.flatMap((_, i) =>
-      options.scalars?.has(i) === true ? [] : [cast?.casts.get(i)],
+      given.scalars?.has(i) === true ? [] : [cast?.casts.get(i)],
     );
-    return { program, ...(host !== undefined && { host }), casts };
+    const options = { ...given, title: (): string => this.#about().what };
+    return { graph: cast?.graph ?? this.graph, target, options, casts };
+  }
+
+  async #compileMeanwhile(id: TargetId, device: Device, precision: MatmulPrecision): Promise<Program> {
+    const { compileOnThread } = await import('../../compile/thread/thread.ts');
+    const { graph, target, options } = this.#questionFor(id, device, precision);
+    return compileOnThread(graph, target, options);
   }
 
   #reason(device: Device, precision: MatmulPrecision): ReturnType<About> {

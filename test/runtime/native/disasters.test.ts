@@ -72,7 +72,7 @@ const expected = ramp(N).map((x) => 2 * x + 1);
 /** Loads the program of WebAssembly, and asks for code of the machine in its place. */
 function replaced(device: CDevice, by: () => Program = () => alone): NativeProgram {
   const loaded = device.load(first);
-  loaded.replace(by);
+  loaded.replace(async () => by());
   return loaded;
 }
 
