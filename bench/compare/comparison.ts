@@ -35,6 +35,8 @@ export interface Figure {
 export interface Comparison {
   readonly workload: string;
   readonly ours: Figure | undefined;
+  /** Ours on other devices. */
+  readonly beside: readonly Figure[];
   /** Fastest first. */
   readonly others: readonly Figure[];
   /** The fastest of the others over ours: above 1, ours is faster. */
@@ -45,11 +47,19 @@ export interface Comparison {
   readonly problems: readonly string[];
 }
 
+/** Which time stands for a library: the lowest median of a round, or the least of all calls. */
+export type Measure = 'median' | 'least';
+
+export function timeOf({ median, least }: Figure, measure: Measure): number {
+  return measure === 'median' ? median : (least ?? median);
+}
+
 /** One comparison a workload, in the order asked for. */
 export function compare(
   workloads: readonly string[],
   results: readonly Result[],
   own: string = ours,
+  measure: Measure = 'median',
 ): Comparison[] {
   return workloads.map((workload) => {
     const here = results.filter((result) => result.workload === workload);
@@ -70,7 +80,11 @@ export function compare(
         },
       ];
     });
-    const others = figures.filter(({ peer }) => peer !== own).sort((a, b) => a.median - b.median);
+    const isOurs = ({ peer }: Figure): boolean => peer === own || peer.startsWith('ours-');
+    const others = figures
+      .filter((figure) => !isOurs(figure))
+      .sort((a, b) => timeOf(a, measure) - timeOf(b, measure));
+    const beside = figures.filter((figure) => isOurs(figure) && figure.peer !== own);
     const ourFigure = figures.find(({ peer }) => peer === own);
     const best = others[0];
     const bothThere = ourFigure !== undefined && best !== undefined;
@@ -81,8 +95,9 @@ export function compare(
     return {
       workload,
       ours: ourFigure,
+      beside,
       others,
-      ratio: bothThere ? best.median / ourFigure.median : undefined,
+      ratio: bothThere ? timeOf(best, measure) / timeOf(ourFigure, measure) : undefined,
       firstRatio: bothThere ? Math.min(...others.map(({ first }) => first)) / ourFigure.first : undefined,
       problems: [...new Set(problems)],
     };
@@ -107,14 +122,20 @@ export interface Counted {
 export function comparisonTable(
   counted: ReadonlyMap<string, Counted>,
   compared: readonly Comparison[],
+  measure: Measure = 'median',
 ): string {
-  const others = [...new Set(compared.flatMap((one) => one.others.map(({ peer }) => peer)))].sort();
+  const time = (figure: Figure | undefined): string =>
+    showMs(figure === undefined ? undefined : timeOf(figure, measure));
+  const namesOf = (of: 'beside' | 'others'): string[] =>
+    [...new Set(compared.flatMap((one) => one[of].map(({ peer }) => peer)))].sort();
+  const [beside, others] = [namesOf('beside'), namesOf('others')];
   const head = [
     'workload',
     'is',
     'kernels',
     'bytes',
     'ours ms',
+    ...beside,
     ...others,
     'ratio',
     'first ms',
@@ -122,14 +143,16 @@ export function comparisonTable(
   ];
   const rows = compared.map((one) => {
     const program = counted.get(one.workload);
-    const timesOfOthers = others.map((name) => one.others.find(({ peer }) => peer === name)?.median);
+    const timesBeside = beside.map((name) => time(one.beside.find(({ peer }) => peer === name)));
+    const timesOfOthers = others.map((name) => time(one.others.find(({ peer }) => peer === name)));
     return [
       one.workload,
       program?.name ?? none,
       program === undefined ? none : String(program.kernels),
       program === undefined ? none : showBytes(program.bytes),
-      showMs(one.ours?.median),
-      ...timesOfOthers.map(showMs),
+      time(one.ours),
+      ...timesBeside,
+      ...timesOfOthers,
       one.ratio?.toFixed(2) ?? none,
       showMs(one.ours?.first),
       one.firstRatio?.toFixed(2) ?? none,

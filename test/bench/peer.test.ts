@@ -38,7 +38,13 @@ describe('the peer module', () => {
       "const { device, workloads } = await peers['ours-wasm-1t']();" +
         'print([Object.keys(peers), device, Object.keys(workloads)]);',
     )) as [string[], string, string[]];
-    expect(peers).toEqual(['ours-webgpu', 'ours-wasm-1t', 'ours-wasm-2t']);
+    expect(peers).toEqual([
+      'ours-webgpu',
+      'ours-wasm-1t',
+      'ours-wasm-2t',
+      'ours-native-1t',
+      'ours-native-2t',
+    ]);
     expect(device).toMatch(/^wasm:1: /);
     const own = workloads.filter((name) => !name.startsWith('W9-'));
     expect(own).toEqual(Object.keys(names));

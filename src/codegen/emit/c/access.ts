@@ -9,6 +9,7 @@ import { lowered } from '../../../ir/dtype.ts';
 import type { LoopBuffer, RegisterType, Stmt, Value } from '../../loop/loop.ts';
 import type { Names } from '../shared/names.ts';
 import { call, infix, primary, subscript, type Term } from '../shared/term.ts';
+import { loadFunction, storeFunction } from './memory.ts';
 import type { CPrelude } from './prelude.ts';
 
 /** The part of the emitter that the spelling of accesses uses. */
@@ -41,7 +42,7 @@ export function spellLoad(scribe: CScribe, value: Extract<Value, { kind: 'load' 
   const { prelude } = scribe;
   const { array, buffer } = placeOf(scribe, value.buffer);
   const at = scribe.value(index);
-  if (width > 1) return call(prelude.load(buffer.dtype, width), [pointer(array, at)]);
+  if (width > 1) return call(loadFunction(prelude, buffer.dtype, width), [pointer(array, at)]);
   const element = subscript(array, at.text);
   const dtype = lowered(buffer.dtype);
   switch (dtype) {
@@ -63,7 +64,7 @@ export function spellStore(scribe: CScribe, stmt: Extract<Stmt, { kind: 'store' 
   const index = scribe.value(stmt.index);
   const source = scribe.value(value);
   if (value.width > 1) {
-    const store = prelude.store(buffer.dtype, value.width);
+    const store = storeFunction(prelude, buffer.dtype, value.width);
     scribe.line(`${call(store, [pointer(array, index), source]).text};`);
     return;
   }

@@ -3,8 +3,9 @@
 
 import { dtypeBytes, lowered, type DType } from '../../../ir/dtype.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
-import { isLong, widened } from '../../loop/register.ts';
+import { isLong } from '../../loop/register.ts';
 import { definitions } from './definitions.ts';
+import type { VectorBody } from './lanes.ts';
 import { elementType, laneType, scalarType } from './types.ts';
 
 /** A text that is there once in a translation unit. */
@@ -17,8 +18,23 @@ export function guarded(item: string, text: string): string {
 const quiet = `// Only functions of this file are passed vectors.
 #pragma GCC diagnostic ignored "-Wpsabi"`;
 
+/** Whether the compiler has a function of its own, for the processor that it compiles for. */
+const hasBuiltin = `#ifdef __has_builtin
+#define SINTER_KNOWS(name) __has_builtin(name)
+#else
+#define SINTER_KNOWS(name) 0
+#endif`;
+
 /** Names of the operands of functions. */
 const operands = ['x', 'y', 'z'] as const;
+
+/** How a function on vectors `x`, `y` and `z` may be written; the first one that there is, is. */
+interface VectorTexts {
+  /** A call of what the compiler knows by name. */
+  readonly builtin: string | undefined;
+  readonly body: VectorBody | undefined;
+  readonly lane: (args: readonly string[]) => string;
+}
 
 export class CPrelude {
   /** Texts by the name that they define, each behind those that it uses. */
@@ -80,104 +96,54 @@ export class CPrelude {
   }
 
   /**
-   * A function on vectors that does something to each lane: `lane` writes it, from the texts of the
-   * operands' lanes. Compilers make instructions on vectors of such loops.
+   * A function on vectors: in what the compiler knows by name, in operators, or of each lane. `lane` writes it for one, from the texts of
+   * the operands' lanes.
    */
   lanewise(
     name: string,
     type: RegisterType,
     width: Width,
     types: readonly RegisterType[],
-    lane: (args: readonly string[]) => string,
+    { builtin, body, lane }: VectorTexts,
   ): string {
     return this.define(name, () => {
       const result = this.type(type, width);
       const params = types.map((one, i) => `${this.type(one, width)} ${operands[i]}`).join(', ');
-      const args = types.map((one, i) => {
-        const text = `${operands[i]}[i]`;
-        return one === 'bool' ? `(${text} != 0)` : text;
-      });
-      const value = lane(args);
-      // A mask has all bits or none.
-      const stored = type === 'bool' ? `-(int32_t)(${value})` : value;
-      return [
-        `static inline ${result} ${name}(${params}) {`,
-        `  ${result} r = {0};`,
-        `  for (int i = 0; i < ${width}; i++) r[i] = ${stored};`,
-        '  return r;',
-        '}',
-      ].join('\n');
+      const lines = body === undefined ? this.#laneByLane(type, width, types, lane) : this.#whole(body);
+      const known = builtin === undefined ? lines : this.known(builtin, [`  return ${builtin};`], lines);
+      return [`static inline ${result} ${name}(${params}) {`, ...known, '}'].join('\n');
     });
   }
 
-  /** The function that reads consecutive elements. */
-  load(dtype: DType, width: Width): string {
-    const name = `load_${lowered(dtype)}x${width}`;
-    return this.define(name, () => {
-      const head = `${this.type(widened(dtype), width)} ${name}(const ${elementType(dtype)} *p)`;
-      const widen = this.#widened(dtype);
-      if (widen === undefined)
-        return `static inline ${head} {\n  return *(const ${this.packed(dtype, width)} *)p;\n}`;
-      return [
-        `static inline ${head} {`,
-        `  ${this.type(widened(dtype), width)} r = {0};`,
-        `  for (int i = 0; i < ${width}; i++) r[i] = ${widen};`,
-        '  return r;',
-        '}',
-      ].join('\n');
+  /** Lines for compilers that know the builtin that an expression begins with, and for those that do not. */
+  known(builtin: string, yes: readonly string[], no: readonly string[]): readonly string[] {
+    this.define('has_builtin', () => hasBuiltin);
+    const name = /^\w+/.exec(builtin)![0];
+    return [`#if SINTER_KNOWS(${name})`, ...yes, '#else', ...no, '#endif'];
+  }
+
+  #whole({ lines = [], result }: VectorBody): readonly string[] {
+    return [...lines, `return ${result};`].map((line) => `  ${line}`);
+  }
+
+  #laneByLane(
+    type: RegisterType,
+    width: Width,
+    types: readonly RegisterType[],
+    lane: VectorTexts['lane'],
+  ): readonly string[] {
+    const args = types.map((one, i) => {
+      const text = `${operands[i]}[i]`;
+      return one === 'bool' ? `(${text} != 0)` : text;
     });
-  }
-
-  /** What a lane is of an element that is narrower. */
-  #widened(dtype: DType): string | undefined {
-    const plain = lowered(dtype);
-    switch (plain) {
-      case 'f16':
-      case 'bf16':
-        return `${this.use(`f32_of_${plain}`)}(p[i])`;
-      case 'bool':
-        return '-(int32_t)(p[i] != 0)';
-      case 'i8':
-      case 'i16':
-      case 'u8':
-      case 'u16':
-        return 'p[i]';
-      default:
-        return undefined;
-    }
-  }
-
-  /** The function that writes consecutive elements. */
-  store(dtype: DType, width: Width): string {
-    const name = `store_${lowered(dtype)}x${width}`;
-    return this.define(name, () => {
-      const type = this.type(widened(dtype), width);
-      const narrow = this.#narrowed(dtype);
-      const line =
-        narrow === undefined
-          ? `*(${this.packed(dtype, width)} *)p = x;`
-          : `for (int i = 0; i < ${width}; i++) p[i] = ${narrow};`;
-      return `static inline void ${name}(${elementType(dtype)} *p, ${type} x) {\n  ${line}\n}`;
-    });
-  }
-
-  /** What an element is of a lane that is wider. */
-  #narrowed(dtype: DType): string | undefined {
-    const plain = lowered(dtype);
-    switch (plain) {
-      case 'f16':
-      case 'bf16':
-        return `${this.use(`${plain}_of_f32`)}(x[i])`;
-      case 'bool':
-        return 'x[i] != 0';
-      case 'i8':
-      case 'i16':
-      case 'u8':
-      case 'u16':
-        return `(${elementType(dtype)})x[i]`;
-      default:
-        return undefined;
-    }
+    const value = lane(args);
+    // A mask has all bits or none.
+    const stored = type === 'bool' ? `-(int32_t)(${value})` : value;
+    return [
+      `  ${this.type(type, width)} r = {0};`,
+      `  for (int i = 0; i < ${width}; i++) r[i] = ${stored};`,
+      '  return r;',
+    ];
   }
 
   /** Lanes of 64 bits have masks of 64 bits, which become masks of 32. */

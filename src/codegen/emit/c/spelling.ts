@@ -23,6 +23,8 @@ import {
   type CFamilySite,
 } from '../shared/c-spelling.ts';
 import { atLeast, call, choice, infix, level, prefix, primary, type Term } from '../shared/term.ts';
+import { builtinOf, vectorBody } from './lanes.ts';
+import { floatsToBrains, floatsToHalves, halvesToFloats } from './memory.ts';
 import type { CPrelude } from './prelude.ts';
 import { scalarType } from './types.ts';
 
@@ -270,13 +272,12 @@ function ofLanes(op: LoopOp, site: CSite): Term {
   // One comparison with a constant takes the place of several.
   const isExtreme =
     (op === 'min' || op === 'max') && isFloat(type) && last !== undefined && !Number.isNaN(last);
-  const verb = isExtreme
-    ? isOuterZero(op, last)
-      ? `${op}_zero`
-      : `p${op}`
-    : (words[op] ?? op.toLowerCase());
-  const name = op === 'cast' || op === 'bitcast' ? `${type}x${width}_of_${kind}` : `${verb}_${kind}`;
-  const spelled = (lanes: readonly string[]): string =>
+  const own = isExtreme ? (isOuterZero(op, last) ? (`${op}_zero` as const) : (`p${op}` as const)) : op;
+  const name =
+    op === 'cast' || op === 'bitcast'
+      ? `${type}x${width}_of_${kind}`
+      : `${own === op ? (words[op] ?? op.toLowerCase()) : own}_${kind}`;
+  const lane = (lanes: readonly string[]): string =>
     table[op]({
       ...site,
       width: 1,
@@ -284,7 +285,9 @@ function ofLanes(op: LoopOp, site: CSite): Term {
       last: isExtreme ? last : undefined,
       args: lanes.map(primary),
     }).text;
-  return call(prelude.lanewise(name, type, width, types, spelled), args);
+  const given = { op: own, type, width, types, prelude };
+  const texts = { builtin: builtinOf(given), body: vectorBody(given), lane };
+  return call(prelude.lanewise(name, type, width, types, texts), args);
 }
 
 /** An operation on vectors by operators, where C's mean what it means. */
@@ -348,6 +351,14 @@ function operated(op: LoopOp, site: CSite): Term | undefined {
       return type === from ? args[0]! : converted(own, args[0]!);
     case 'cast':
       return castLanes(site);
+    case 'unpackF16':
+      return call(halvesToFloats(prelude, width), args);
+    case 'packF16':
+    case 'packBf16': {
+      const toWords = (op === 'packF16' ? floatsToHalves : floatsToBrains)(prelude, width);
+      const [low, high] = args.map((arg) => call(toWords, [arg]));
+      return infix('|', low!, infix('<<', high!, primary('16')));
+    }
     default:
       return undefined;
   }

@@ -76,12 +76,16 @@ describe.skipIf(compiler === undefined)('C of wide vectors', () => {
     argumentsOf(row).map((x) => x.slice(-16 * Math.min(40, Math.floor(x.length / 16)))),
   );
   const width = 16 as number as Width;
-  const kernels = new CKernels(
-    rows.map((row, i) => mapLoop(row, width, inputs[i]![0]!.length)),
-    ['-O1', '-march=native', '-fno-math-errno', ...strictFlags],
-  );
+  const flags = ['-O1', '-march=native', '-fno-math-errno', ...strictFlags];
+  // Without the functions that compilers know by name, too.
+  const without = ['-DSINTER_HAS_BUILTIN', '-DSINTER_KNOWS(name)=0'];
 
-  test('every operation on sixteen lanes is what it is on one', () => {
+  test.each([
+    ['with what the compiler knows', flags],
+    ['in operators of C', [...flags, ...without]],
+  ])('every operation on sixteen lanes is what it is on one, %s', (_, given) => {
+    const loops = rows.map((row, i) => mapLoop(row, width, inputs[i]![0]!.length));
+    const kernels = new CKernels(loops, given);
     rows.forEach((row, i) => {
       const arrays: Arrays = new Map(inputs[i]!.map((data, k) => [`x${k}`, data]));
       kernels.run(i, arrays);

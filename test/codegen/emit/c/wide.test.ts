@@ -71,5 +71,5 @@ test.skipIf(compiler === undefined).each([
     program((s) => [s.conv(s.input([1, 16, 20, 20]), s.input([16, 16, 3, 3]))]),
     ...fc.sample(randomProgram({ dtypes: realDTypes, values: 'tame' }), { numRuns: 12, seed }),
   ];
-  expect(check(programs, withVectors(cTarget, { lanes, registers }), lanes)).toBeGreaterThan(5);
+  expect(check(programs, withVectors(cTarget, { lanes, registers }), lanes)).toBeGreaterThanOrEqual(4);
 });

@@ -59,8 +59,8 @@ interface Seat {
 interface Ahead {
   readonly fold: RowFold;
   readonly expr: Expr;
-  /** The results of the row before. */
-  readonly state: State;
+  /** The results of the row before: of so many chains as fill a register, and of single elements. */
+  readonly states: readonly State[];
   readonly tail: State;
   readonly end: Value;
 }
@@ -156,14 +156,14 @@ class SerialEmitter {
     else {
       const b = this.#b;
       const [seat] = this.#seats as [Seat];
-      this.#total(seat, ahead.fold, [ahead.state], ahead.tail);
+      this.#total(seat, ahead.fold, ahead.states, ahead.tail);
       const last = operation('sub', [ahead.end, constant(1)], 'i32');
       const next = b.let(operation('min', [addInts(unit, constant(1)), last], 'i32'), 'next');
-      const state = ahead.fold.open(4);
+      const states = ahead.states.map(() => ahead.fold.open(4));
       const tail = ahead.tail.length > 0 ? ahead.fold.open(1) : [];
-      const take = this.#taking({ ...seat, atoms: [[atom, next]] }, ahead, state, tail);
+      const take = this.#taking({ ...seat, atoms: [[atom, next]] }, ahead, states, tail);
       passes.slice(1).forEach((pass, i) => this.#pass(pass, i === 0 ? take : undefined));
-      this.#assign(ahead.state, state);
+      states.forEach((state, i) => this.#assign(ahead.states[i]!, state));
       this.#assign(ahead.tail, tail);
     }
     this.#rowWrites();
@@ -217,21 +217,29 @@ class SerialEmitter {
     if (effortOf([expr]) >= worthKeeping || effortOf(following.items.map(elementOf)) < worthOverlap) return;
     this.#lanes = lanes;
     const fold = this.#foldOf(item.stage, constant(0));
-    const [state, tail] = [fold.open(4), this.#hasTail ? fold.open(1) : []];
-    this.#ahead = { fold, expr, state, tail, end };
+    const { inRegister = 1 } = this.#frame.target.serial ?? {};
+    const chains = Math.min(inRegister, Math.floor(this.#column.extent / 4));
+    const states = Array.from({ length: chains }, () => fold.open(4));
+    const tail = this.#hasTail ? fold.open(1) : [];
+    this.#ahead = { fold, expr, states, tail, end };
     const seat: Seat = { place: places[0]!, atoms: [[atom, first]], results: new Map() };
-    const take = this.#taking(seat, this.#ahead, state, tail);
+    const take = this.#taking(seat, this.#ahead, states, tail);
     const reach = this.#reach;
     const all = reach && { to: reach.to };
-    alongRow(this.#b, this.#column, true, 1, (at) => at.forEach(take), all);
+    alongRow(this.#b, this.#column, true, chains, (at) => at.forEach(take), all);
   }
 
   /** Folds a row's elements ahead of its turn. */
-  #taking(seat: Seat, { fold, expr }: Ahead, state: State, tail: State): (place: RowPosition) => void {
-    return (place) => {
+  #taking(
+    seat: Seat,
+    { fold, expr }: Ahead,
+    states: readonly State[],
+    tail: State,
+  ): (place: RowPosition, chain: number) => void {
+    return (place, chain) => {
       const step = { lowering: this.#bind(seat, place), valid: undefined };
       step.lowering.value(expr);
-      const into = this.#widthAt(place) === 1 ? tail : state;
+      const into = this.#widthAt(place) === 1 ? tail : states[chain % states.length]!;
       this.#assign(into, fold.take(into, [step]));
     };
   }
@@ -280,7 +288,7 @@ class SerialEmitter {
   }
 
   /** One sweep over the row, then its totals. */
-  #pass({ picks, items }: RowSweep, besides: (place: RowPosition) => void = () => {}): void {
+  #pass({ picks, items }: RowSweep, besides: (place: RowPosition, chain: number) => void = () => {}): void {
     const b = this.#b;
     for (const pick of picks)
       for (const seat of this.#seats) {
@@ -308,7 +316,7 @@ class SerialEmitter {
     const tails = this.#hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
     const take = (places: readonly RowPosition[], isCertain: boolean): void =>
       places.forEach((place, chain) => {
-        besides(place);
+        besides(place, chain);
         this.#seats.forEach((seat, s) => {
           const step = { lowering: this.#at(seat, place, exprs, isCertain), valid: undefined };
           const isTail = this.#widthAt(place) < wide;
