@@ -87,6 +87,26 @@ def resnet_train(dtype=torch.float32):
     return step
 
 
+def lstm_train(dtype=torch.float32):
+    """128 steps, batch 32, 128 wide."""
+    layer = torch.nn.LSTM(128, 128).to(dtype)
+    params = [layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0]
+    with torch.no_grad():
+        for i, each in enumerate(params):
+            each.copy_(uniform(each.numel(), 92 + i, -(128**-0.5), 128**-0.5).reshape(each.shape))
+    x, target = (uniform(128 * 32 * 128, seed).reshape(128, 32, 128).to(dtype) for seed in (90, 91))
+    optimizer = torch.optim.SGD(params, lr=100, fused=True)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.mse_loss(layer(x)[0], target)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
 def gelu():
     x = uniform(2**22, 11, -3, 3)
     return lambda: F.gelu(x * 2 + 1, approximate="tanh") * x
@@ -184,6 +204,14 @@ def gemv(dtype):
     return lambda: row @ matrix
 
 
+def gemv_q8():
+    """By a matrix of bytes [outputs, inputs] with a scale for each output."""
+    row = uniform(4096, 67).reshape(1, 4096)
+    steps = torch.floor(127 * uniform(4096 * 4096, 68) + 0.5).to(torch.int8).reshape(4096, 4096)
+    scales = torch.full((4096,), 1 / 128)
+    return lambda: torch._weight_int8pack_mm(row, steps, scales)
+
+
 workloads = {
     "gelu": gelu,
     "softmax": softmax,
@@ -198,13 +226,15 @@ workloads = {
     "additionsCompiled": additions,
     "convTrain": conv_train,
     "resnetTrain": resnet_train,
+    "lstmTrain": lstm_train,
     "decodeAttention": decode_attention,
     "gemv": lambda: gemv(torch.float32),
+    "gemvQ8": gemv_q8,
 }
 
 
 # Those that `--losses` takes.
-trained = {"resnetTrain": resnet_train}
+trained = {"resnetTrain": resnet_train, "lstmTrain": lstm_train}
 
 
 def measure(step, file):

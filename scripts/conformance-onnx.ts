@@ -2,7 +2,7 @@
 // device. The last line of output is the report; it exits with 0 whatever passed.
 
 import { parseArgs } from 'node:util';
-import { setDevice } from '../src/index.ts';
+import { chooseDevice } from '../test/support/native.ts';
 import { casesOf, runCases } from '../test/support/onnx/conformance.ts';
 
 const { values } = parseArgs({
@@ -20,7 +20,7 @@ if (values.dir === undefined) {
   );
   process.exit(2);
 }
-setDevice(values.device);
+chooseDevice(values.device);
 const chosen = new RegExp(values.only);
 const cases = casesOf(values.dir).filter(
   ({ name, scope }) => chosen.test(name) && (values.scope === '' || scope === values.scope),

@@ -2,7 +2,7 @@
 // in DIR, on a device. The last line of output is the report; it exits with 0 whatever passed.
 
 import { parseArgs } from 'node:util';
-import { setDevice } from '../src/index.ts';
+import { chooseDevice } from '../test/support/native.ts';
 import { runSamples } from '../test/support/opinfo/run.ts';
 
 const { values } = parseArgs({
@@ -19,7 +19,7 @@ if (values.dir === undefined) {
   );
   process.exit(2);
 }
-setDevice(values.device);
+chooseDevice(values.device);
 const chosen = new RegExp(values.only);
 const report = await runSamples(values.dir, {
   // An expression fits an operator's name or a case's.

@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Result } from './comparison.ts';
+import { environment } from './environment.ts';
 
 export interface DriverRun {
   /** Libraries, ours among them, by the names that the driver knows them by. */
@@ -61,7 +62,7 @@ async function finished(
   args: readonly string[],
   note: (line: string) => void,
 ): Promise<void> {
-  const env = { ...process.env, OURS: peerModule };
+  const env = { ...process.env, ...environment, OURS: peerModule };
   const child = spawn(process.execPath, [driver, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const complaints: string[] = [];
   createInterface({ input: child.stdout }).on('line', note);

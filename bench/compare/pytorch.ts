@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { errorOf } from '../../src/workloads/timed/references.ts';
 import type { TimedWorkload } from '../../src/workloads/timed/workload.ts';
 import type { Result } from './comparison.ts';
+import { environment } from './environment.ts';
 
 /** PyTorch with so many threads, by the name that results have. */
 export function pytorchOn(threads: number): string {
@@ -18,13 +19,6 @@ export function pytorchOn(threads: number): string {
 export function isPytorch(peer: string): boolean {
   return peer.startsWith('pytorch-');
 }
-
-/** Keeps freed memory in the process: by default each large result is fetched anew from the system, which can take longer than computing it. */
-const allocator = {
-  MALLOC_TRIM_THRESHOLD_: String(2 ** 32),
-  MALLOC_MMAP_THRESHOLD_: String(2 ** 32),
-  MALLOC_TOP_PAD_: String(2 ** 28),
-};
 
 const script = fileURLToPath(new URL('../train-torch.py', import.meta.url));
 
@@ -59,7 +53,7 @@ export async function runPytorch(
 
 /** What the script prints. Rejects with its last words where it fails. */
 async function saidBy(python: string, args: readonly string[]): Promise<string> {
-  const env = { ...process.env, ...allocator };
+  const env = { ...process.env, ...environment };
   const child = spawn(python, [script, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, complaints] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));

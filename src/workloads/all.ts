@@ -5,6 +5,7 @@ import * as decoding from './decoding.ts';
 import * as models from './models.ts';
 import * as networks from './networks.ts';
 import * as operations from './operations.ts';
+import * as recurrent from './recurrent.ts';
 import type { Workload } from './workload.ts';
 
 export const workloads: readonly Workload[] = [
@@ -32,6 +33,8 @@ export const workloads: readonly Workload[] = [
   models.rnnScan,
   models.checkpointed,
   networks.convTrain,
+  recurrent.lstmTrain,
   decoding.decodeAttention,
   ...decoding.gemvs,
+  decoding.gemvQ8,
 ];

@@ -3,6 +3,7 @@
 
 import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
+import { fromBlocks, type QuantizedTensor } from '../quant/index.ts';
 import { workload, type Workload } from './workload.ts';
 
 /** Of `decodeAttention`. */
@@ -32,7 +33,7 @@ export function rowByMatrix(row: Tensor, matrix: Tensor): Tensor {
   return row.matmul(matrix.cast('f32'));
 }
 
-/** Formats of the matrix, and the workload of each: a quantised one is a row here. */
+/** Formats of the matrix, and the workload of each. */
 export const matrixFormats: readonly (readonly [format: 'f32' | 'f16', workload: string])[] = [
   ['f32', 'gemv'],
   ['f16', 'gemvHalf'],
@@ -43,4 +44,26 @@ export const gemvs: readonly Workload[] = matrixFormats.map(([dtype, name]) =>
     sn.zeros([1, matrixSide]),
     sn.zeros([matrixSide, matrixSide], { dtype }),
   ]),
+);
+
+/** A row by the rows of a matrix in blocks of a few bits, [outputs, inputs] as models keep them. */
+export function rowByBlocks(row: Tensor, matrix: QuantizedTensor): Tensor {
+  return row.matmul(matrix.dequantize().T);
+}
+
+/** A matrix of these blocks of q8_0. */
+export function blockMatrix(blocks: Uint8Array): QuantizedTensor {
+  return fromBlocks(blocks, { format: 'q8_0', shape: [matrixSide, matrixSide] });
+}
+
+/** Values and bytes of a block of q8_0: a scale in f16, then signed bytes. */
+export const block = { values: 32, bytes: 34 } as const;
+
+export const matrixBytes: number = (matrixSide ** 2 / block.values) * block.bytes;
+
+export const gemvQ8: Workload = workload(
+  'gemvQ8',
+  'a row by a matrix of q8_0, 4096 × 4096',
+  rowByBlocks,
+  (): [Tensor, QuantizedTensor] => [sn.zeros([1, matrixSide]), blockMatrix(new Uint8Array(matrixBytes))],
 );

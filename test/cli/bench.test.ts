@@ -49,8 +49,8 @@ describe('a run', () => {
   });
 
   /** What takes seconds on the software adapter. */
-  const long = ['gelu', 'matmul512', 'matmul1024', 'decodeAttention', 'gemv', 'gemvHalf'];
-  const training = ['convTrain', 'resnetTrain'];
+  const long = ['gelu', 'matmul512', 'matmul1024', 'decodeAttention', 'gemv', 'gemvHalf', 'gemvQ8'];
+  const training = ['convTrain', 'resnetTrain', 'lstmTrain'];
 
   test.each(timedWorkloads.filter(({ name }) => ![...long, ...training].includes(name)))(
     '$name gives its reference',

@@ -37,9 +37,12 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   rnnScan: [26, 222],
   checkpointed: [334, 42],
   convTrain: [3, 2],
+  // What each of 128 turns reads and writes counts.
+  lstmTrain: [23, 77],
   decodeAttention: [1, 1],
   gemv: [1, 1],
   gemvHalf: [1, 1],
+  gemvQ8: [1, 1],
 };
 
 const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [line.workload, line]));
@@ -57,9 +60,11 @@ test('a workload that is timed under the name of a counted one is the same progr
     'gptBlockForward',
     'mlpTrainAdam',
     'convTrain',
+    'lstmTrain',
     'decodeAttention',
     'gemv',
     'gemvHalf',
+    'gemvQ8',
   ]);
   const shapes = (args: readonly unknown[]): unknown =>
     treeLeaves(args).map(({ dtype, shape }) => [dtype, shape]);

@@ -11,6 +11,7 @@ import {
   runs,
   secondsIn,
   shardOf,
+  withoutNative,
 } from './costs.ts';
 import { measured } from './measure.ts';
 import type { FileResult } from './journal.ts';
@@ -33,6 +34,17 @@ describe('the quick tier', () => {
     expect(taken).toBeLessThan(30);
     expect(secondsIn('quick', file)).toBeLessThan(2.5);
     expect(secondsIn('full', file)).toBe(20);
+  });
+
+  test('leaves the tests on compiled C to the full tier, and gives their room to others', () => {
+    const names = ['on wasm > x', 'on native > x', 'kernels compute it: native', 'alternatives'];
+    const cost = { seconds: 9, setup: 1, tests: Object.fromEntries(names.map((name) => [name, 2])), rest: 0 };
+    expect(withoutNative(cost)).toEqual({
+      seconds: 5,
+      setup: 1,
+      tests: { 'on wasm > x': 2, alternatives: 2 },
+      rest: 0,
+    });
   });
 
   test('takes all of a file that costs little, and what nobody has measured', () => {

@@ -87,6 +87,18 @@ export function quickSample({ seconds, setup, tests, rest }: FileCost, whole: bo
 
 export type Tier = 'quick' | 'full';
 
+/** What a file costs without its tests on the device `native`, which the quick tier does not have (test/support/devices.ts). */
+export function withoutNative(cost: FileCost): FileCost {
+  const isNative = ([name]: readonly [string, number]): boolean => /\bnative\b/.test(name);
+  const tests = Object.entries(cost.tests);
+  const left = tests.filter(isNative).reduce((sum, [, seconds]) => sum + seconds, 0);
+  return {
+    ...cost,
+    seconds: Math.max(0, cost.seconds - left),
+    tests: Object.fromEntries(tests.filter((one) => !isNative(one))),
+  };
+}
+
 /** What a file costs in a tier, in processor seconds; `whole` where its tests follow one another. */
 export function secondsIn(tier: Tier, cost: FileCost, whole: boolean = false): number {
   if (tier === 'full' || cost === unknown) return cost.seconds;

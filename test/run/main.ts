@@ -7,11 +7,11 @@ import * as fs from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { costOf, readCosts, secondsIn, shardOf, type Tier } from './costs.ts';
+import { costOf, type Costs, readCosts, secondsIn, shardOf, type Tier, withoutNative } from './costs.ts';
 import { ownSeconds } from './group.ts';
 import { type FileResult, openJournal, readJournal, type RunHeader } from './journal.ts';
 import { measured, writeCosts } from './measure.ts';
-import { needsIn } from './needs.ts';
+import { needsIn, type Needs } from './needs.ts';
 import { fixedSeed, matches, readOptions, type RunOptions, usage, UsageError } from './options.ts';
 import { byFile, endingOf, lineOf } from './report.ts';
 import { runFiles } from './run.ts';
@@ -38,6 +38,13 @@ function chosenFiles(options: RunOptions, seconds: (file: string) => number): st
   if (options.shard !== undefined)
     files = shardOf(files, seconds, options.shard.index, options.shard.count).toSorted();
   return files;
+}
+
+function quickCosts(costs: Costs, needsOf: (file: string) => Needs): Costs {
+  const entries = Object.entries(costs).filter(([file]) => fs.existsSync(path.join(root, file)));
+  return Object.fromEntries(
+    entries.map(([file, cost]) => [file, needsOf(file).everyDevice ? withoutNative(cost) : cost]),
+  );
 }
 
 function commit(): string {
@@ -72,8 +79,9 @@ async function main(): Promise<number> {
   }
   const began = performance.now();
   const { tier, json } = options;
-  const costs = readCosts(costsFile);
+  const known = readCosts(costsFile);
   const needsOf = needsIn(root);
+  const costs = tier === 'quick' ? quickCosts(known, needsOf) : known;
   const seconds = (file: string): number => secondsIn(tier, costOf(costs, file), needsOf(file).whole);
   const files = chosenFiles(options, seconds);
   if (options.list) {
@@ -142,7 +150,7 @@ async function main(): Promise<number> {
   });
   for (const line of json ? lines.slice(-1) : lines) console.log(line);
   if (fresh !== undefined) fs.rmSync(fresh, { recursive: true, force: true });
-  if (options.writeCosts) writeCosts(costsFile, measured(tier, costs, merged, new Set(testFiles('test'))));
+  if (options.writeCosts) writeCosts(costsFile, measured(tier, known, merged, new Set(testFiles('test'))));
   return unrun.length > 0 || merged.some(({ state }) => state === 'failed') || merged.length === 0 ? 1 : 0;
 }
 

@@ -80,7 +80,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'preloaded.ts': ['explain'],
   'basics.ts': ['errors.ts', 'tune', 'explain', 'tensor', 'type ir', 'type runtime'],
   operations: ['tensor', 'type ir'],
-  workloads: ['errors.ts', 'index.ts', 'explain', 'schedule/target.ts', 'nn', 'optim'],
+  workloads: ['errors.ts', 'index.ts', 'explain', 'schedule/target.ts', 'nn', 'optim', 'quant'],
   'bundle-runtime': [
     'errors.ts',
     ...['allowed', 'cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),

@@ -4,7 +4,7 @@
 import { type TestContext, TestRunner } from 'vitest';
 
 /** Whether the quick tier runs. */
-const isQuick: boolean = process.env['SINTER_TEST_TIER'] === 'quick';
+export const isQuick: boolean = process.env['SINTER_TEST_TIER'] === 'quick';
 
 /** How many of `count` cases the running test tries: all, or in the quick tier `quick` of them. */
 export function casesOf(count: number, quick: number): number {

@@ -54,6 +54,34 @@ describe.each(everyDevice)('%s', (device) => {
     }
   });
 
+  test('takes the steps within loops, each as often as it runs', async () => {
+    const [w, start] = [1, 2].map((seed) => sn.tensor(data(seed), { shape: [n, n] })) as [Tensor, Tensor];
+    const times = 5;
+    const looped = sn.compile((x: Tensor): Tensor => {
+      const [last] = sn.scan(
+        (state: Tensor): [Tensor, Tensor] => {
+          const next = state.matmul(w).softmax(-1);
+          return [next, next.sum()];
+        },
+        x,
+        sn.zeros([times]),
+      );
+      // As often as its condition holds, which only the device knows.
+      return sn.whileLoop(
+        (y: Tensor) => y.max().gt(0.1),
+        (y: Tensor) => y.mul(0.5),
+        last,
+      );
+    });
+    const plain = await looped(start).array();
+    const found: unknown[] = [];
+    const [spans] = await profileCalls(async () => found.push(await looped(start).array()), 1);
+    expect(found).toEqual([plain, plain]);
+    if (device === 'interpreter') return;
+    const products = spans!.filter(({ kind }) => kind === 'dot');
+    expect(products.length).toBe(times);
+  });
+
   test('ends where the call fails', async () => {
     await expect(profileCalls(() => Promise.reject(new Error('no')), 1)).rejects.toThrow('no');
     expect(await sn.tensor([1, 2]).add(1).array()).toEqual([2, 3]);

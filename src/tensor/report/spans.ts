@@ -31,7 +31,8 @@ interface Profiler {
   readonly hosts: boolean;
   readonly spans: Promise<TimedSpan>[];
   device: string | undefined;
-  readonly steps: Map<Program, readonly LoadedProgram[]>;
+  /** Programs of one step each, by their steps. */
+  readonly steps: Map<Program, Map<ProgramStep, LoadedProgram>>;
   runs: number;
 }
 
@@ -68,11 +69,12 @@ export function runOrProfile(
     return undefined;
   }
   // What lies between kernels stays where it is: programs of equal arenas share them.
-  const parts = steps.get(program) ?? program.steps.map((step) => device.load(onlyStep(program, step)));
+  const parts = steps.get(program) ?? new Map<ProgramStep, LoadedProgram>();
   steps.set(program, parts);
   const run = profiler.runs++;
-  for (const [i, part] of parts.entries()) {
-    const step = program.steps[i]!;
+  for (const step of unrolled(program.steps)) {
+    const part = parts.get(step) ?? device.load(onlyStep(program, step));
+    parts.set(step, part);
     const start = performance.now();
     const work = (): void => part.run(inputs, outputs, scalars);
     let time: Promise<number | undefined> = Promise.resolve(undefined);
@@ -101,11 +103,24 @@ export async function spansOf<T>(
     return { value, spans: await Promise.all(profiler.spans), device: profiler.device };
   } finally {
     current.profiler = undefined;
-    for (const parts of profiler.steps.values()) for (const part of parts) part.destroy();
+    destroyParts(profiler.steps);
+  }
+}
+
+function destroyParts(steps: Profiler['steps']): void {
+  for (const parts of steps.values()) for (const part of parts.values()) part.destroy();
+}
+
+/** Steps one after the other, each as often as it runs. Only the device knows how often those of a `while` do. */
+function* unrolled(steps: readonly ProgramStep[]): Iterable<ProgramStep> {
+  for (const step of steps) {
+    if (step.kind === 'repeat') for (let time = 0; time < step.times; time++) yield* unrolled(step.steps);
+    else yield step;
   }
 }
 
 function onlyStep(program: Program, step: ProgramStep): Program {
+  if (step.kind === 'while') return { ...program, steps: [step] };
   if (step.kind !== 'dispatch') return { ...program, kernels: [], steps: [step] };
   return { ...program, kernels: [program.kernels[step.kernel]!], steps: [{ ...step, kernel: 0 }] };
 }
@@ -130,7 +145,7 @@ export async function profileCalls(call: () => Promise<unknown>, count: number):
     }
   } finally {
     current.profiler = undefined;
-    for (const parts of steps.values()) for (const part of parts) part.destroy();
+    destroyParts(steps);
   }
   return calls;
 }

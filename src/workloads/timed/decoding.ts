@@ -4,11 +4,16 @@ import * as sn from '../../index.ts';
 import type { Tensor } from '../../index.ts';
 import {
   attendCache,
+  block,
+  blockMatrix,
   cached,
   decodeAttention,
+  gemvQ8,
   gemvs,
+  matrixBytes,
   matrixFormats,
   matrixSide,
+  rowByBlocks,
   rowByMatrix,
 } from '../decoding.ts';
 import type { Workload } from '../workload.ts';
@@ -16,15 +21,15 @@ import { uniform } from './inputs.ts';
 import { normalise, sampled, type Reference } from './references.ts';
 import type { TimedWorkload } from './workload.ts';
 
-function timed(
+function timed<A extends unknown[]>(
   counted: Workload,
-  fn: (...args: Tensor[]) => Tensor,
-  args: () => readonly Tensor[],
+  fn: (...args: A) => Tensor,
+  args: () => [...NoInfer<A>],
   reference: () => Reference,
 ): TimedWorkload {
   const start: TimedWorkload['start'] = (given) => {
-    const compiled = sn.compile(fn);
-    return () => compiled(...(given as Tensor[]));
+    const compiled = sn.compile(fn as unknown as (...args: unknown[]) => Tensor);
+    return () => compiled(...given);
   };
   return { ...counted, args, start, reference, tolerance: 2e-5 };
 }
@@ -60,13 +65,14 @@ function attended(): Reference {
 
 export const decodeAttentionTimed: TimedWorkload = timed(
   decodeAttention,
-  attendCache as (...args: Tensor[]) => Tensor,
+  attendCache,
   () => {
-    const { heads, features, keys } = cached;
-    const [query, ...cache] = cacheData();
+    const { heads, features, keys: count } = cached;
+    const [query, keys, values] = cacheData();
     return [
       sn.tensor(query, { shape: [heads, 1, features] }),
-      ...cache.map((data) => sn.tensor(data, { shape: [heads, keys, features] })),
+      sn.tensor(keys, { shape: [heads, count, features] }),
+      sn.tensor(values, { shape: [heads, count, features] }),
     ];
   },
   attended,
@@ -86,7 +92,7 @@ function kept(matrix: Float32Array, format: 'f32' | 'f16'): Tensor {
 export const gemvsTimed: readonly TimedWorkload[] = matrixFormats.map(([format], i) =>
   timed(
     gemvs[i]!,
-    rowByMatrix as (...args: Tensor[]) => Tensor,
+    rowByMatrix,
     () => {
       const [row, matrix] = matrixData();
       return [sn.tensor(row, { shape: [1, matrixSide] }), kept(matrix, format)];
@@ -98,4 +104,33 @@ export const gemvsTimed: readonly TimedWorkload[] = matrixFormats.map(([format],
       );
     },
   ),
+);
+
+/** Elements of the matrix of blocks, in 128ths. */
+function bytesData(): Int8Array {
+  return Int8Array.from(uniform(matrixSide ** 2, 68), (value) => Math.floor(127 * value + 0.5));
+}
+
+/** 1/128 as f16. */
+const scale = 0x2000;
+
+export const gemvQ8Timed: TimedWorkload = timed(
+  gemvQ8,
+  rowByBlocks,
+  () => {
+    const steps = bytesData();
+    const blocks = new Uint8Array(matrixBytes);
+    for (let i = 0; i * block.values < steps.length; i++) {
+      const at = i * block.bytes;
+      new DataView(blocks.buffer).setUint16(at, scale, true);
+      blocks.set(new Uint8Array(steps.buffer, i * block.values, block.values), at + 2);
+    }
+    return [sn.tensor(uniform(matrixSide, 67), { shape: [1, matrixSide] }), blockMatrix(blocks)];
+  },
+  () => {
+    const [row, steps] = [uniform(matrixSide, 67), bytesData()];
+    return sampled(matrixSide, 200, (output) =>
+      row.reduce((sum, value, i) => sum + (value * steps[output * matrixSide + i]!) / 128, 0),
+    );
+  },
 );

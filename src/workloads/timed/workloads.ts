@@ -9,8 +9,9 @@ import * as data from './inputs.ts';
 import * as references from './references.ts';
 import type { Reference } from './references.ts';
 import { workload } from '../workload.ts';
-import { decodeAttentionTimed, gemvsTimed } from './decoding.ts';
+import { decodeAttentionTimed, gemvQ8Timed, gemvsTimed } from './decoding.ts';
 import { convTrainTimed, resnetTrainTimed } from './networks.ts';
+import { lstmTrainTimed } from './recurrent.ts';
 import type { WorkloadStep, TimedWorkload } from './workload.ts';
 
 /** A function compiled once and called with the same arguments each time. */
@@ -216,6 +217,8 @@ export const timedWorkloads: readonly TimedWorkload[] = [
   additionsCompiled,
   convTrainTimed,
   resnetTrainTimed,
+  lstmTrainTimed,
   decodeAttentionTimed,
   ...gemvsTimed,
+  gemvQ8Timed,
 ];

@@ -12,7 +12,7 @@ import { dims, type Graph, type Node } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import { openDevice } from '../../../src/runtime/registry.ts';
-import { cudaTarget, gpuTarget, softwareTarget, wasmTarget } from '../../../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, targetOf, wasmTarget } from '../../../src/schedule/target.ts';
 import { everyDevice } from '../../support/devices.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
 import { randomArray } from '../../support/random/values.ts';
@@ -97,7 +97,6 @@ describe.each(blockFormats)('%s', (format) => {
 
   test.each(everyDevice.filter((name) => name !== 'interpreter'))('kernels compute it: %s', async (name) => {
     const device = await openDevice(name);
-    const target = name === 'wasm' ? wasmTarget : name === 'cuda' ? cudaTarget : softwareTarget;
-    expectAlike(await runOnDevice(device, target, graph, inputs), expected);
+    expectAlike(await runOnDevice(device, targetOf(device.facts), graph, inputs), expected);
   });
 });

@@ -16,11 +16,13 @@ import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import type { Device } from '../../../src/runtime/device.ts';
 import { openDevice } from '../../../src/runtime/registry.ts';
 import {
+  cTarget,
   cudaTarget,
   gpuTarget,
   softwareTarget,
   targetOf,
   wasmTarget,
+  withVectors,
   type Target,
 } from '../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../support/execute.ts';
@@ -167,12 +169,18 @@ function caseGraph({ batch, queries, keys, depth, width, mask, turned, gradient 
   return graphOf(run, args, ...(seen === undefined ? [] : [seen]));
 }
 
+/** Cores with registers of 8 and 16 lanes. */
+const wideTargets: readonly Target[] = [
+  withVectors(cTarget, { lanes: 8, registers: 16 }),
+  withVectors(cTarget, { lanes: 16, registers: 32 }),
+];
+
 test('random attention equals the interpreter, without races', () => {
   checkLaw(40, cases, (drawn) => {
     const graph = caseGraph(drawn);
     const inputs = valuesFor(graph, randomOf(drawn.draw));
     const expected = interpret(graph, inputs);
-    for (const target of [roomyTarget, softwareTarget, wasmTarget]) {
+    for (const target of [roomyTarget, softwareTarget, wasmTarget, ...wideTargets]) {
       runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-4));
     }
   });

@@ -13,13 +13,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findCompiler } from '../../support/cpp.ts';
+import { pruneFolder } from '../../support/prune.ts';
 
 /** Threads of a block run in this order: as numbered, backwards, shuffled, or one warp as far as it can before the next. */
 export const orders = { forward: 0, reverse: 1, random: 2, warpPriority: 3 } as const;
@@ -43,7 +43,7 @@ function buildLibrary(compiler: string): string {
   const cache = join(tmpdir(), `sinter-cuda-standin-${userInfo().uid}`);
   const library = join(cache, `libstandin-${key}.so`);
   const programs = join(cache, `programs-${key}`);
-  prune(programs);
+  pruneFolder(programs);
   if (existsSync(library)) return library;
   mkdirSync(cache, { recursive: true, mode: 0o700 });
   // Headers stay beside what is built with them, so that a library is that of every checkout with these sources.
@@ -101,19 +101,6 @@ function build(compiler: string, files: readonly string[], places: Places): void
   });
   renameSync(built, library);
   rmSync(folder, { recursive: true });
-}
-
-/** Random tests make programs that nobody asks for again: of too many, those go that no running test can be about to load. */
-function prune(programs: string): void {
-  if (!existsSync(programs)) return;
-  const files = readdirSync(programs);
-  if (files.length < 10_000) return;
-  const old = Date.now() - 3_600_000;
-  for (const file of files) {
-    const path = join(programs, file);
-    const { mtimeMs = old } = statSync(path, { throwIfNoEntry: false }) ?? {};
-    if (mtimeMs < old) rmSync(path, { force: true });
-  }
 }
 
 export type StandIn =

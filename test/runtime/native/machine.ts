@@ -1,9 +1,18 @@
-// Whether this machine compiles C.
+// Whether this machine compiles C. The run hides the compiler from all tests (`SINTER_CC=none`), so that the default
+// device is the same on every machine; tests of native code use this environment.
 
 import { findCompiler } from '../../../src/runtime/native/compiler.ts';
 
+/** The name of the compiler that the run was started with; empty for the usual ones. */
+export const compilerName: string = process.env['SINTER_TEST_CC'] ?? process.env['SINTER_CC'] ?? '';
+
+export const compilerEnv: Readonly<Record<string, string | undefined>> = {
+  ...process.env,
+  SINTER_CC: compilerName,
+};
+
 /** Why native code is not tested here; undefined where it is. */
-export const withoutCompiler: string | undefined = await findCompiler('native').then(
+export const withoutCompiler: string | undefined = await findCompiler('native', { env: compilerEnv }).then(
   () => undefined,
   (error: unknown) => (error instanceof Error ? error.message : String(error)),
 );

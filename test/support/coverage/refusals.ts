@@ -8,6 +8,7 @@ import type { Mode } from './cells.ts';
 export const lacking: Readonly<Record<string, readonly DType[]>> = {
   interpreter: [],
   wasm: [],
+  native: [],
   cuda: [],
   'webgpu:software': ['f64', 'c128'],
 };

@@ -247,6 +247,7 @@ export class Packer {
         return { ...first, width };
       }
       case 'splat':
+        return this.#stepped(values as readonly (typeof first)[], width);
       case 'vector':
       case 'lane':
       case 'scalar':
@@ -256,6 +257,22 @@ export class Packer {
       default:
         return first satisfies never;
     }
+  }
+
+  /** Places that lie apart by constants, each in four lanes: the first in all of them, and the constants. */
+  #stepped(splats: readonly Extract<Value, { kind: 'splat' }>[], width: Width): Value | undefined {
+    const [first] = splats as [(typeof splats)[number]];
+    const { type } = first;
+    const places = splats.map(({ arg }) => this.#places.of(arg));
+    const [start] = places;
+    if (type !== 'i32' || start === undefined || places.some((place) => place?.base !== start.base))
+      return undefined;
+    const apart = places.flatMap((place): Value[] => {
+      const value = place!.constant - start.constant;
+      return [0, 1, 2, 3].map(() => ({ kind: 'constant', value, type, width: 1 }));
+    });
+    const steps: Value = { kind: 'vector', args: apart, type, width };
+    return { kind: 'op', op: 'add', args: [{ ...first, width }, steps], type, width };
   }
 
   /** Whether places follow each other four elements apart. */

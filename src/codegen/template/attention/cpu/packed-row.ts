@@ -74,15 +74,41 @@ export function statisticAt({ statistics }: CoreMemory, offset: Value, i: number
   return addInts(mulInts(offset, constant(sizeOfStatistics(statistics))), constant(i));
 }
 
-/** Visits the quads of keys of the row, with their scores. */
+/** Quads of keys at a time: as many as fill a register. */
+const atOnce = ({ frame }: AttentionRows): number => frame.target.serial?.inRegister ?? 1;
+
+/** Accumulators of a fold: one for each quad at a time, and one for the quads that are left. */
+function chainsOf<T>(rows: AttentionRows, make: () => T): readonly T[] {
+  const count = atOnce(rows);
+  return Array.from({ length: count === 1 ? 1 : count + 1 }, make);
+}
+
+/** Accumulators as one, neighbours first. */
+function together(
+  { b }: AttentionRows,
+  chains: readonly Value[],
+  hint: string,
+  join: (x: Value, y: Value) => Value,
+): Value {
+  let some = chains;
+  while (some.length > 1)
+    some = some.flatMap((value, i) => {
+      if (i % 2 === 1) return [];
+      const other = some[i + 1];
+      return [other === undefined ? value : b.let(join(value, other), hint)];
+    });
+  return some[0]!;
+}
+
+/** Visits the quads of keys of the row, with their scores. `chain` numbers the accumulators that a quad goes to. */
 function overKeys(
   rows: AttentionRows,
   { startQuad, endQuad, slotOf }: CoreMemory,
   offset: Value,
-  visit: (at: Lowering, inside: Value | undefined, slot: Value) => void,
+  visit: (at: Lowering, inside: Value | undefined, slot: Value, chain: number) => void,
 ): void {
   const { b, body } = rows;
-  b.for('quad', startQuad, endQuad, 1, (quad) => {
+  const one = (quad: Value, chain: number): void => {
     const slot = slotOf(offset, quad);
     const at = rows.atKeys(quad);
     body.inners.forEach(({ node }, i) => {
@@ -90,8 +116,19 @@ function overKeys(
       const score: Value = { kind: 'load', buffer, index: slot, aligned: true, type: 'f32', width: 4 };
       at.results.set(node as Node, b.let(score, 'score'));
     });
-    visit(at, rows.insideKey(quad), slot);
+    visit(at, rows.insideKey(quad), slot, chain);
+  };
+  const count = atOnce(rows);
+  if (count === 1) {
+    b.for('quad', startQuad, endQuad, 1, (quad) => one(quad, 0));
+    return;
+  }
+  const rest = operation('mod', [operation('sub', [endQuad, startQuad], 'i32'), constant(count)], 'i32');
+  const whole = b.let(operation('sub', [endQuad, rest], 'i32'), 'whole');
+  b.for('quad', startQuad, whole, count, (quad) => {
+    for (let i = 0; i < count; i++) one(addInts(quad, constant(i)), i);
   });
+  b.for('quad', whole, endQuad, 1, (quad) => one(quad, count));
 }
 
 function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
@@ -109,12 +146,15 @@ function sweep(rows: AttentionRows, memory: CoreMemory, offset: Value, pass: num
   if (stages.length + outers.length === 0) return;
   const folds = stages.map((stage) => {
     const none = identity(stage.monoid, registerOf(stage.dtype), 4);
-    return b.var(stage.monoid, stage.monoid === 'max' ? splat(rows.unvisited(stage), 4) : none);
+    return chainsOf(rows, () =>
+      b.var(stage.monoid, stage.monoid === 'max' ? splat(rows.unvisited(stage), 4) : none),
+    );
   });
-  overKeys(rows, memory, offset, (at, inside, slot) => {
+  overKeys(rows, memory, offset, (at, inside, slot, chain) => {
     stages.forEach(({ monoid, value }, i) => {
       const here = masked(at.value(value), inside, identity(monoid, 'f32', 4));
-      b.assign(folds[i]!, combine(monoid, folds[i]!, here));
+      const fold = folds[i]![chain]!;
+      b.assign(fold, combine(monoid, fold, here));
     });
     for (const { outer, i } of outers)
       b.store(`weights_${i}`, slot, masked(at.value(outer.weight), inside, constant(0, 'f32', 4)), true);
@@ -122,8 +162,15 @@ function sweep(rows: AttentionRows, memory: CoreMemory, offset: Value, pass: num
   stages.forEach((stage, i) => rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)));
 }
 
-function total({ b }: AttentionRows, stage: RowStage, fold: Value): Value {
-  const all = combineLanes(b, stage.monoid, fold, stage.monoid);
+function total(rows: AttentionRows, stage: RowStage, folds: readonly Value[]): Value {
+  const { b } = rows;
+  const { monoid } = stage;
+  const all = combineLanes(
+    b,
+    monoid,
+    together(rows, folds, monoid, (x, y) => combine(monoid, x, y)),
+    monoid,
+  );
   return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
 }
 
@@ -137,16 +184,22 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
     online.max.node as Node,
     b.let(operation('where', [none, constant(0, 'f32'), max], 'f32'), 'shift'),
   );
-  const folds = online.stages.map(() => b.var('total', constant(0, 'f32', 4)));
-  const guards = new Map<Expr, Value>();
+  const folds = online.stages.map(() => chainsOf(rows, () => b.var('total', constant(0, 'f32', 4))));
+  const guards = new Map<Expr, readonly Value[]>();
   for (const { guard } of [...online.stages, ...online.outers])
-    if (guard !== undefined && !guards.has(guard)) guards.set(guard, b.var('seen', constant(0, 'bool', 4)));
-  overKeys(rows, memory, offset, (at, inside, slot) => {
+    if (guard !== undefined && !guards.has(guard))
+      guards.set(
+        guard,
+        chainsOf(rows, () => b.var('seen', constant(0, 'bool', 4))),
+      );
+  overKeys(rows, memory, offset, (at, inside, slot, chain) => {
     const term = (core: Expr): Value => b.let(masked(at.value(core), inside, constant(0, 'f32', 4)), 'term');
-    online.stages.forEach(({ core }, i) =>
-      b.assign(folds[i]!, operation('add', [folds[i]!, term(core)], 'f32')),
-    );
-    for (const [guard, flag] of guards) {
+    online.stages.forEach(({ core }, i) => {
+      const fold = folds[i]![chain]!;
+      b.assign(fold, operation('add', [fold, term(core)], 'f32'));
+    });
+    for (const [guard, flags] of guards) {
+      const flag = flags[chain]!;
       const holds = masked(at.value(guard), inside, constant(0, 'bool', 4));
       b.assign(flag, operation('or', [flag, holds], 'bool'));
     }
@@ -155,8 +208,10 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
   rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
   // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
   const lost = b.let(operation('or', [none, operation('isNan', [max], 'bool')], 'bool'), 'lost');
+  const either = (flags: readonly Value[]): Value =>
+    together(rows, flags, 'seen', (x, y) => operation('or', [x, y], 'bool'));
   const applies = ({ guard }: SumTerm): Value =>
-    guard === undefined ? constant(1, 'bool') : combineLanes(b, 'or', guards.get(guard)!, 'seen');
+    guard === undefined ? constant(1, 'bool') : combineLanes(b, 'or', either(guards.get(guard)!), 'seen');
   const nanWhereUndefined = ({ shifts }: SumTerm, value: Value, holds: Value): Value =>
     shifts ? operation('where', [both(lost, holds), constant(NaN, 'f32'), value], 'f32') : value;
   online.stages.forEach((term, i) => {
@@ -179,13 +234,16 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
 /** The greatest score of the row, NaN where one is. */
 function maximum(rows: AttentionRows, memory: CoreMemory, { max }: Online, offset: Value): Value {
   const { b } = rows;
-  const laneMaxima = b.var('max', constant(-Infinity, 'f32', 4));
-  const odd = b.var('odd', constant(0, 'bool', 4));
-  overKeys(rows, memory, offset, (at, inside) => {
+  const maxima = chainsOf(rows, () => b.var('max', constant(-Infinity, 'f32', 4)));
+  const flags = chainsOf(rows, () => b.var('odd', constant(0, 'bool', 4)));
+  overKeys(rows, memory, offset, (at, inside, _, chain) => {
+    const [lanes, odd] = [maxima[chain]!, flags[chain]!];
     const score = b.let(masked(at.value(max.value), inside, constant(-Infinity, 'f32', 4)), 'score');
-    b.assign(laneMaxima, operation('pmax', [laneMaxima, score], 'f32'));
+    b.assign(lanes, operation('pmax', [lanes, score], 'f32'));
     b.assign(odd, operation('or', [odd, operation('isNan', [score], 'bool')], 'bool'));
   });
+  const laneMaxima = together(rows, maxima, 'max', (x, y) => operation('pmax', [x, y], 'f32'));
+  const odd = together(rows, flags, 'odd', (x, y) => operation('or', [x, y], 'bool'));
   const seen = operation('max', [rows.unvisited(max), combineLanes(b, 'max', laneMaxima, 'max')], 'f32');
   const lost = combineLanes(b, 'or', odd, 'odd');
   return b.let(operation('where', [lost, constant(NaN, 'f32'), seen], 'f32'), 'row_max');

@@ -32,16 +32,24 @@ import { storeAt } from '../../shared/store-value.ts';
 import { multiplyAdd } from '../../contract/tile.ts';
 import { place } from '../../../loop/integers.ts';
 
-/** Rows and columns of a tile of sums in registers. */
-const height = 2;
-const width = 16;
+/** Rows and columns of tiles of sums, the tallest first: eight registers at least, so that no sum waits for the one before. */
+function tilesFor({ vectors }: Target): readonly (readonly [rows: number, columns: number])[] {
+  if (vectors === undefined) return [[2, 16]];
+  const columns = 2 * vectors.lanes;
+  return (vectors.registers === 32 ? [8, 4, 2] : [4, 2]).map((rows) => [rows, columns]);
+}
 /** Bytes of scratch memory that a workgroup fills: half of the second level of a cache. */
 const mostBytes = 524_288;
 /** Rows of a workgroup: packed keys serve all of them, but masked ones see keys in vain. */
 const mostRows = { all: 32, some: 16 };
+/** Wider tiles are faster than what packs their keys. */
+const mostWideRows = { all: 64, some: 32 };
 
 interface CoreTiling {
   readonly rows: number;
+  /** Rows and columns of a tile of sums in registers. */
+  readonly height: number;
+  readonly width: number;
   readonly memory: readonly LoopBuffer[];
   readonly statistics: Statistics;
 }
@@ -61,20 +69,29 @@ function coreTiling(body: Attention, statistics: Statistics, target: Target): Co
   const nodes = [...body.inners, ...body.stages, ...body.outers].map(({ node }) => node as Node);
   if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return undefined;
   const { first, last } = body.range;
-  let rows = first === undefined && last === undefined ? mostRows.all : mostRows.some;
+  const most = target.vectors === undefined ? mostRows : mostWideRows;
+  let rows = first === undefined && last === undefined ? most.all : most.some;
   while (rows > 4 && rows / 2 >= body.row.extent) rows /= 2;
-  for (; rows >= height; rows /= 2) {
-    const memory = memoryOf(body, statistics, rows);
+  const tiles = tilesFor(target);
+  for (; rows >= 2; rows /= 2) {
+    const [height, width] = tiles.find((tile) => tile[0] <= rows)!;
+    const memory = memoryOf(body, statistics, rows, width);
     const bytes = memory.reduce((sum, { size }) => sum + 4 * size, 0);
-    if (bytes <= Math.min(mostBytes, target.limits.workgroupBytes)) return { rows, memory, statistics };
+    if (bytes <= Math.min(mostBytes, target.limits.workgroupBytes))
+      return { rows, height, width, memory, statistics };
   }
   return undefined;
 }
 
 /** Keys that a row of scores has room for. */
-const keyRoom = ({ key }: Attention): number => roundedUp(key.extent, width);
+const keyRoom = ({ key }: Attention, width: number): number => roundedUp(key.extent, width);
 
-function memoryOf(body: Attention, statistics: Statistics, rows: number): readonly LoopBuffer[] {
+function memoryOf(
+  body: Attention,
+  statistics: Statistics,
+  rows: number,
+  width: number,
+): readonly LoopBuffer[] {
   const array = (name: string, size: number): LoopBuffer => {
     return { name, space: 'workgroup', dtype: 'f32', size, access: 'read_write' };
   };
@@ -82,9 +99,9 @@ function memoryOf(body: Attention, statistics: Statistics, rows: number): readon
   return [
     array('left', rows * Math.max(4, ...depths)),
     array('right', width * Math.max(4, ...depths)),
-    ...body.inners.map((_, i) => array(`scores_${i}`, rows * keyRoom(body))),
-    ...body.outers.map((_, i) => array(`weights_${i}`, rows * keyRoom(body))),
-    ...body.outers.map((_, i) => array(`values_${i}`, width * keyRoom(body))),
+    ...body.inners.map((_, i) => array(`scores_${i}`, rows * keyRoom(body, width))),
+    ...body.outers.map((_, i) => array(`weights_${i}`, rows * keyRoom(body, width))),
+    ...body.outers.map((_, i) => array(`values_${i}`, width * keyRoom(body, width))),
     array('statistics', rows * Math.max(1, sizeOfStatistics(statistics))),
   ];
 }
@@ -106,7 +123,7 @@ class CoreAttention {
       place: constant(0),
       part: constant(0),
       workgroup: [1, 1, 1] as const,
-      quads: width / 4,
+      quads: tiling.width / 4,
     };
     this.#rows = new AttentionRows(frame, body, seats, names);
   }
@@ -129,7 +146,7 @@ class CoreAttention {
       const end = key.extent % 4 === 0 ? behind : operation('min', [behind, constant(key.extent)], 'i32');
       const memory: CoreMemory = {
         first,
-        room: keyRoom(this.#body),
+        room: keyRoom(this.#body, this.#tiling.width),
         startQuad,
         endQuad,
         statistics: this.#tiling.statistics,
@@ -141,29 +158,39 @@ class CoreAttention {
         rows.stand(b.let(addInts(first, offset), 'row'));
         coreRow(rows, memory, offset);
       });
-      this.#fillPair(memory, count);
+      this.#fillTile(memory, count);
       this.#products(memory, start, b.let(end, 'end_key'), lastRow);
     });
     const shape = `[${batch.extent}] ${row.extent} rows over ${key.extent} keys`;
-    const note = `${shape}, ${this.#tiling.rows} rows a workgroup, tiles of ${height}x${width}`;
+    const note = `${shape}, ${this.#tiling.rows} rows a workgroup, tiles of ${this.#tiling.height}x${this.#tiling.width}`;
     return finish(this.#frame, b, rows.grid, rows.workgroup, note, this.#tiling.memory);
   }
 
-  /** Rows are multiplied in pairs: one without a partner gets one that weighs nothing. */
-  #fillPair({ startQuad, endQuad, slotOf }: CoreMemory, count: Value): void {
+  /** Rows are multiplied by tiles: those that the last tile lacks are rows that weigh nothing. */
+  #fillTile({ startQuad, endQuad, slotOf }: CoreMemory, count: Value): void {
     const { b } = this.#rows;
     const { row, outers } = this.#body;
+    const { height } = this.#tiling;
     if (row.extent % height === 0) return;
-    b.if(operation('eq', [operation('mod', [count, constant(height)], 'i32'), constant(1)], 'bool'), () =>
+    const fill = (offset: Value): void =>
       b.for('quad', startQuad, endQuad, 1, (quad) =>
-        outers.forEach((_, i) => b.store(`weights_${i}`, slotOf(count, quad), constant(0, 'f32', 4), true)),
-      ),
-    );
+        outers.forEach((_, i) => b.store(`weights_${i}`, slotOf(offset, quad), constant(0, 'f32', 4), true)),
+      );
+    if (height === 2) {
+      const left = operation('mod', [count, constant(2)], 'i32');
+      b.if(operation('eq', [left, constant(1)], 'bool'), () => fill(count));
+      return;
+    }
+    const tiles = operation('div', [addInts(count, constant(height - 1)), constant(height)], 'i32');
+    b.for('none', count, b.let(mulInts(tiles, constant(height)), 'filled'), 1, fill);
   }
 
   /** Where a quad of keys of a row lies among scores or weights. */
   #slotOf(startQuad: Value, offset: Value, quad: Value): Value {
-    const line = this.#rows.b.let(mulInts(offset, constant(keyRoom(this.#body) / 4)), 'line');
+    const line = this.#rows.b.let(
+      mulInts(offset, constant(keyRoom(this.#body, this.#tiling.width) / 4)),
+      'line',
+    );
     const local = operation('sub', [quad, startQuad], 'i32');
     return mulInts(addInts(line, local), constant(4));
   }
@@ -212,9 +239,10 @@ class CoreAttention {
     const rows = this.#rows;
     const { b } = rows;
     const { row, key } = this.#body;
+    const { height, width } = this.#tiling;
     const room = depthRoom(depth.extent, depth.extent);
     const all: Depth = { first: constant(0), end: constant(depth.extent), room };
-    const pairs = this.#pairs(first);
+    const pairs = this.#tiles(first);
     packPanels(b, 'left', this.#side(ofRow, row, depth), height, first, pairs, all);
     const keys = this.#side(ofKey, key, depth);
     b.for('quad', startQuad, endQuad, width / 4, (quad) => {
@@ -239,19 +267,20 @@ class CoreAttention {
     });
   }
 
-  /** Pairs of rows that the workgroup has. */
-  #pairs(first: Value): Value {
+  /** Tiles of rows that the workgroup has. */
+  #tiles(first: Value): Value {
     const { row } = this.#body;
-    const { rows } = this.#tiling;
+    const { rows, height } = this.#tiling;
     if (row.extent % rows === 0) return constant(rows / height);
     const left = operation('sub', [constant(row.extent + height - 1), first], 'i32');
-    const pairs = operation('div', [left, constant(height)], 'i32');
-    return this.#rows.b.let(operation('min', [pairs, constant(rows / height)], 'i32'), 'pairs');
+    const tiles = operation('div', [left, constant(height)], 'i32');
+    return this.#rows.b.let(operation('min', [tiles, constant(rows / height)], 'i32'), 'pairs');
   }
 
   /** A tile of sums over `steps` of a packed panel. */
   #tile(steps: Value, panel: string, factor: (step: Value, row: number) => Value): Value[][] {
     const { b } = this.#rows;
+    const { height, width } = this.#tiling;
     const sums = Array.from({ length: height }, (_, r) =>
       Array.from({ length: width / 4 }, (__, j) => b.var(`sum_${r}_${j}`, constant(0, 'f32', 4))),
     );
@@ -286,6 +315,7 @@ class CoreAttention {
     const { b } = rows;
     const { first, room } = memory;
     const { key } = this.#body;
+    const { height, width } = this.#tiling;
     const { column } = own[0]!.outer;
     const nodes = new Set(own.map(({ outer }) => outer.node as Node));
     const writes = this.#frame.kernel.writes.filter((write) => isOfProducts(write, column, nodes));
@@ -298,9 +328,11 @@ class CoreAttention {
       const firstColumn = b.let(mulInts(quad, constant(4)), 'column');
       for (const { outer, i } of own) {
         const side = { ...this.#side(outer.value, outer.column, key), alongK: false };
-        packPanels(b, `values_${i}`, side, width, firstColumn, constant(1), depth);
+        // Where vectors are merged, it pays that all columns are known to lie inside the axis.
+        const isWhole = this.#frame.target.vectors !== undefined && column.extent % width === 0;
+        packPanels(b, `values_${i}`, side, width, firstColumn, constant(1), depth, isWhole);
       }
-      b.for('pair', constant(0), this.#pairs(first), 1, (pair) => {
+      b.for('pair', constant(0), this.#tiles(first), 1, (pair) => {
         const tiles = own.map(({ i }) =>
           this.#tile(steps, `values_${i}`, (step, r) => {
             const line = place(pair, height, constant(r));

@@ -1,0 +1,31 @@
+// The device `native` of tests: it compiles each program before the first run, so that every test runs machine code. What it
+// compiles is kept for all test files and later runs in one folder.
+
+import { mkdirSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setDevice } from '../../src/index.ts';
+import { openNativeDevice } from '../../src/runtime/native/node.ts';
+import { registerBackend } from '../../src/runtime/registry.ts';
+import { compilerEnv, withoutCompiler } from '../runtime/native/machine.ts';
+import { pruneFolder } from './prune.ts';
+
+/** From here on the device `native` of this process compiles before it runs; false where nothing compiles C. */
+export function useNative(): boolean {
+  if (withoutCompiler !== undefined) return false;
+  const folder = join(tmpdir(), `sinter-native-tests-${userInfo().uid}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  pruneFolder(folder);
+  registerBackend({
+    name: 'native',
+    // One thread: the test machine's cores are other workers'. test/runtime/native/ tests several.
+    open: () => openNativeDevice('native', { threads: 1, wait: true, folder, env: compilerEnv }),
+  });
+  return true;
+}
+
+/** Sets the device by its name, for scripts: on `native` every run is one of machine code, the first one too. */
+export function chooseDevice(name: string): void {
+  if (name === 'native' && !useNative()) throw new Error(withoutCompiler);
+  setDevice(name);
+}
