@@ -4,6 +4,7 @@ import './compiler.ts';
 import { direct } from '../../codegen/template/contract/cpu/direct.ts';
 import { image } from '../../codegen/template/contract/cpu/image.ts';
 import { winograd } from '../../codegen/template/contract/cpu/winograd.ts';
+import { winogradWeights } from '../../codegen/template/contract/cpu/winograd-weights.ts';
 import { window } from '../../codegen/template/contract/gpu/window.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';
 import { fill, type Slot } from '../../slot.ts';
@@ -12,5 +13,6 @@ export const slots: readonly Slot<unknown>[] = fill(
   [strategies.window, window],
   [strategies.direct, direct],
   [strategies.winograd, winograd],
+  [strategies['winograd-weights'], winogradWeights],
   [strategies.image, image],
 );

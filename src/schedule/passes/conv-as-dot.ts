@@ -10,6 +10,7 @@ import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.
 import { sizeOf } from '../../ir/shape.ts';
 import { packsOperands } from '../machine.ts';
 import type { Target } from '../target.ts';
+import { staysWeightGradient } from '../weight-gradient.ts';
 
 /** Taps for each place, at least: with fewer a block of neighbouring places reads less. */
 const leastRatio = 4;
@@ -29,6 +30,7 @@ export function convAsDot(
   const taps = dims(weight).slice(2);
   const isDense = groups === 1 && lhsDilation.every((gap) => gap === 1);
   if (!packsOperands(target) || isWide(node.dtype) || !isDense) return undefined;
+  if (staysWeightGradient(node, target)) return undefined;
   const count = sizeOf(dims(node as Node)) * sizeOf(dims(weight));
   const rows = dims(input)[0]! * sizeOf(places);
   if (count === 0 || rows < leastRows || sizeOf(taps) < leastRatio * sizeOf(places)) return undefined;

@@ -20,6 +20,7 @@ export const tilingFields: { readonly [K in Kind]: Readonly<Record<Own<K>, Tilin
   window: { lines: 'count', taps: 'count' },
   direct: { lines: 'count' },
   winograd: { blockM: 'count', lines: 'count', blocks: 'count' },
+  'winograd-weights': { blockM: 'count', blockN: 'count', lines: 'count' },
   image: { blockM: 'count', lines: 'count', blockK: 'count' },
   packed: { blockM: 'count', blockN: 'count', blockK: 'count' },
   'block-rows': { beside: 'count' },

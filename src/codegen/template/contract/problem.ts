@@ -10,6 +10,7 @@ import { sizeOf } from '../../../ir/shape.ts';
 import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
 import type { MatrixType } from '../../loop/loop.ts';
+import { isWeightGradient } from '../../../schedule/weight-gradient.ts';
 import { laneAtom, quadIndex } from '../../expression/lowering.ts';
 import { blockRows } from './blocks.ts';
 import { tiledOperand } from './tile-map.ts';
@@ -33,6 +34,8 @@ export interface Window {
   readonly spread: number;
   /** Of one group, by 3 × 3 taps that are neighbours, at every position. */
   readonly isPlain?: true;
+  /** Of one group, with 3 × 3 results that are neighbours: the gradient by the weights of a plain one. */
+  readonly isGradient?: true;
   /** Of convolutions with one or two spatial axes. */
   readonly plane?: Plane;
 }
@@ -181,6 +184,7 @@ export function windowOf({ node, image }: Contract): Window | undefined {
     dilation: rhsDilation.at(-1)!,
     spread: lhsDilation.at(-1)!,
     ...(isPlain && image !== undefined && { isPlain }),
+    ...(isWeightGradient(node) && image !== undefined && { isGradient: true }),
     ...(image !== undefined &&
       image.spatial.length <= 2 && {
         plane: {

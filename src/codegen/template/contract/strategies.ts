@@ -8,6 +8,7 @@ import type { GemvTiling } from './cpu/gemv.ts';
 import type { ImageTiling } from './cpu/image.ts';
 import type { PackedTiling } from './cpu/packed.ts';
 import type { WinogradTiling } from './cpu/winograd.ts';
+import type { WinogradWeightsTiling } from './cpu/winograd-weights.ts';
 import type { MmaTiling } from './gpu/mma.ts';
 import type { RegisterTiling } from './gpu/registers.ts';
 import type { SplitKTiling } from './gpu/split-k.ts';
@@ -31,6 +32,7 @@ export type ContractTiling =
   | StagedTiling
   | WgmmaTiling
   | WinogradTiling
+  | WinogradWeightsTiling
   | WindowTiling;
 
 type Kind = ContractTiling['kind'];
@@ -49,6 +51,7 @@ export const strategies: {
   'block-rows': slot('block-rows'),
   direct: slot('direct'),
   winograd: slot('winograd'),
+  'winograd-weights': slot('winograd-weights'),
   image: slot('image'),
   packed: slot('packed'),
   gemv: slot('gemv'),

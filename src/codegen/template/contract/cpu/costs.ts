@@ -44,10 +44,10 @@ export const cpu = {
 } as const;
 
 /**
- * Cores that share a product's workgroups: by how long it takes at least, so that it is the same
+ * Cores that share a product's workgroups, as schedules count them whatever the threads: by how long it takes at least, so that it is the same
  * for all tilings.
  */
-function coresFor({ batch, m, n, k }: ContractProblem, { cores, threads = Infinity }: Target): number {
+export function coresFor({ batch, m, n, k }: ContractProblem, { cores, threads = Infinity }: Target): number {
   const least = (batch * m * n * k * cpu.multiplyAdd) / 4;
   if (least < 40_000) return 1;
   // Few rows or columns: two cores take what memory gives, and one reads whole lines faster than

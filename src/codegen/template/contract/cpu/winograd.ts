@@ -6,16 +6,7 @@
 
 import { packsOperands } from '../../../../schedule/machine.ts';
 import { CompilerBug } from '../../../../errors.ts';
-import {
-  addInts,
-  both,
-  constant,
-  less,
-  mulInts,
-  operation,
-  splat,
-  type LoopBuilder,
-} from '../../../loop/builder.ts';
+import { addInts, both, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import type { Contract, ContractProblem, Window } from '../problem.ts';
 import { roundedUp } from '../size.ts';
@@ -28,72 +19,16 @@ import { ImageWindow } from './image-window.ts';
 import { turned } from './panels.ts';
 import { accumulators, multiplyAdd, TileLowering } from '../tile.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
-
-// The transforms of Winograd's minimal filtering F(4,3) in the form of Lavin and Gray (2016): four
-// neighbouring results of three taps by six products instead of twelve, at the points 0, ±1, ±2
-// and ∞. Along two axes each is applied twice, so 36 products stand for 144.
-
-/** Results of a tile along an axis, and elements of the input that they see. */
-const tileResults = 4;
-const tileInputs = 6;
-
-/** Numbers of points in a tile of two axes. */
-const tilePoints = 36;
-
-type Arithmetic = {
-  readonly sum: (x: Value, y: Value) => Value;
-  readonly less: (x: Value, y: Value) => Value;
-  readonly times: (x: Value, factor: number) => Value;
-};
-
-function arithmeticOf(b: LoopBuilder): Arithmetic {
-  const named = (op: 'add' | 'sub' | 'mul', x: Value, y: Value): Value =>
-    b.let(operation(op, [x, y], x.type), 't');
-  return {
-    sum: (x, y) => named('add', x, y),
-    less: (x, y) => named('sub', x, y),
-    times: (x, factor) => named('mul', x, splat(constant(factor, x.type), x.width)),
-  };
-}
-
-/** Six elements of the input → six points. */
-function inputPoints(b: LoopBuilder, d: readonly Value[]): readonly Value[] {
-  const { sum, less, times } = arithmeticOf(b);
-  const [d0, d1, d2, d3, d4, d5] = d as [Value, Value, Value, Value, Value, Value];
-  const [even, odd] = [less(d4, times(d2, 4)), less(d3, times(d1, 4))];
-  const [wide, far] = [less(d4, d2), times(less(d3, d1), 2)];
-  return [
-    sum(times(less(d0, d2), 4), wide),
-    sum(even, odd),
-    less(even, odd),
-    sum(wide, far),
-    less(wide, far),
-    less(sum(times(d1, 4), d5), times(d3, 5)),
-  ];
-}
-
-/** Three weights → six points. */
-function weightPoints(b: LoopBuilder, g: readonly Value[]): readonly Value[] {
-  const { sum, less, times } = arithmeticOf(b);
-  const [g0, g1, g2] = g as [Value, Value, Value];
-  const [even, odd] = [times(sum(g0, g2), -1 / 6), times(g1, 1 / 6)];
-  const [wide, far] = [sum(times(g0, 1 / 24), times(g2, 1 / 6)), times(g1, 1 / 12)];
-  return [times(g0, 1 / 4), less(even, odd), sum(even, odd), sum(wide, far), less(wide, far), g2];
-}
-
-/** Six points of products → four results. */
-export function results(b: LoopBuilder, m: readonly Value[]): readonly Value[] {
-  const { sum, less, times } = arithmeticOf(b);
-  const [m0, m1, m2, m3, m4, m5] = m as [Value, Value, Value, Value, Value, Value];
-  const [near, turn] = [sum(m1, m2), less(m1, m2)];
-  const [far, bend] = [sum(m3, m4), less(m3, m4)];
-  return [
-    sum(sum(m0, near), far),
-    sum(turn, times(bend, 2)),
-    sum(near, times(far, 4)),
-    sum(sum(turn, times(bend, 8)), m5),
-  ];
-}
+import {
+  inputPoints,
+  range,
+  results,
+  tileInputs,
+  tilePoints,
+  tileResults,
+  twice,
+  weightPoints,
+} from './winograd-transforms.ts';
 
 export interface WinogradTiling extends Tile {
   /** conv of 3 × 3 taps: blocks of rows and of output lines, so many of the latter a workgroup. */
@@ -195,18 +130,6 @@ function roomOf(tiling: WinogradTiling, channels: number, window: Window): Reado
     between: tileInputs * lineRoom(window),
     out: tileResults * width,
   };
-}
-
-const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-
-/** Applies a transform along both axes of a square: `at` gives its elements. */
-function twice(
-  count: number,
-  at: (y: number, x: number) => Value,
-  along: (line: readonly Value[]) => readonly Value[],
-): readonly (readonly Value[])[] {
-  const columns = range(count).map((x) => along(range(count).map((y) => at(y, x))));
-  return range(columns[0]!.length).map((y) => along(columns.map((column) => column[y]!)));
 }
 
 function winogradLoop(frame: Frame, body: Contract, tiling: WinogradTiling, problem: ContractProblem): Loop {
