@@ -207,7 +207,8 @@ def gemv(dtype):
 def gemv_q8():
     """By a matrix of bytes [outputs, inputs] with a scale for each output."""
     row = uniform(4096, 67).reshape(1, 4096)
-    steps = torch.floor(127 * uniform(4096 * 4096, 68) + 0.5).to(torch.int8).reshape(4096, 4096)
+    # In float64, as its rounding is that of the workload.
+    steps = torch.floor(127 * uniform(4096 * 4096, 68).double() + 0.5).to(torch.int8).reshape(4096, 4096)
     scales = torch.full((4096,), 1 / 128)
     return lambda: torch._weight_int8pack_mm(row, steps, scales)
 

@@ -1,4 +1,4 @@
-// Workloads on WebAssembly beside PyTorch's on the same number of threads, by turns in one run. See --help.
+// Workloads on WebAssembly or as compiled C beside PyTorch's on the same number of threads, by turns in one run. See --help.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -6,14 +6,19 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { prepare } from '../src/cli/bench/measure.ts';
 import { setDevice } from '../src/index.ts';
+import { openNativeDevice } from '../src/runtime/native/node.ts';
+import { registerBackend } from '../src/runtime/registry.ts';
 import { timedWorkloads } from '../src/workloads/timed/workloads.ts';
+import { environment } from './compare/environment.ts';
+import { chosen } from './options.ts';
 
 const help = `usage: npx tsx bench/train.ts [options]
 
 Prints for each workload the least and the median milliseconds of a step here and in PyTorch (bench/train-torch.py), and what part of
 PyTorch's time ours is: of the wall clock and of the processor's time.
 
-  --workload NAMES  convTrain,resnetTrain by default; also softmax, layerNorm, matmul512, conv3x3, gptBlockForward, mlpTrainAdam
+  --workload NAMES  convTrain,resnetTrain by default; bench/train-torch.py --list prints all
+  --device NAME     wasm by default, or native
   --threads N       of both; 2 by default
   --rounds N        turns of each; 20 by default
   --python PATH     python3 by default: one that has torch
@@ -28,6 +33,7 @@ interface Times {
 const { values } = parseArgs({
   options: {
     workload: { type: 'string', default: 'convTrain,resnetTrain' },
+    device: { type: 'string', default: 'wasm' },
     threads: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '20' },
     python: { type: 'string', default: 'python3' },
@@ -44,6 +50,7 @@ function torch(workload: string): {
   const script = fileURLToPath(new URL('train-torch.py', import.meta.url));
   const child = spawn(values.python, [script, '--workload', workload, '--threads', values.threads], {
     stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, ...environment },
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
@@ -98,7 +105,12 @@ async function compared(name: string): Promise<void> {
 if (values.help === true) {
   console.log(help);
 } else {
-  setDevice(`wasm:${values.threads}`);
-  for (const name of values.workload.split(',')) await compared(name);
+  const [device] = chosen('device', values.device, ['wasm', 'native']);
+  const [name, threads] = [`${device}:${values.threads}`, Number(values.threads)];
+  // Compiled before it runs first: WebAssembly's runs are none of its.
+  if (device === 'native')
+    registerBackend({ name, open: () => openNativeDevice(name, { threads, wait: true }) });
+  setDevice(name);
+  for (const workload of values.workload.split(',')) await compared(workload);
   process.exit();
 }
