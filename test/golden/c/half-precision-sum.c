@@ -11,46 +11,55 @@
 #define SINTER_F32X4
 typedef float f32x4 __attribute__((vector_size(16)));
 #endif
-#ifndef SINTER_U32_BITS_F32
-#define SINTER_U32_BITS_F32
-static inline uint32_t u32_bits_f32(float x) {
-  uint32_t r;
-  __builtin_memcpy(&r, &x, sizeof r);
-  return r;
-}
+#ifndef SINTER_F16X4_U
+#define SINTER_F16X4_U
+typedef uint16_t f16x4_u __attribute__((vector_size(8), aligned(2), may_alias));
 #endif
-#ifndef SINTER_F32_BITS_U32
-#define SINTER_F32_BITS_U32
-static inline float f32_bits_u32(uint32_t x) {
-  float r;
-  __builtin_memcpy(&r, &x, sizeof r);
-  return r;
-}
+#ifndef SINTER_U32X4
+#define SINTER_U32X4
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
 #endif
-#ifndef SINTER_F32_OF_F16
-#define SINTER_F32_OF_F16
-// The float that the low 16 bits of a word are: scaled, as its exponents are others.
-static inline float f32_of_f16(uint32_t x) {
-  const float scaled = f32_bits_u32((x & 0x7fffu) << 13) * 5192296858534827628530496329220096.0f;
+#ifndef SINTER_F32X4_OF_F16
+#define SINTER_F32X4_OF_F16
+static inline f32x4 f32x4_of_f16(u32x4 x) {
+  const f32x4 scaled = (f32x4)((x & 0x7fffu) << 13) * 5192296858534827628530496329220096.0f;
   // Infinities and NaN keep their fraction under the largest exponent.
-  const uint32_t special = scaled >= 65536.0f ? 0x7f800000u : 0u;
-  return f32_bits_u32(u32_bits_f32(scaled) | special | (x & 0x8000u) << 16);
+  const u32x4 special = (u32x4)(scaled >= 65536.0f) & 0x7f800000u;
+  return (f32x4)((u32x4)scaled | special | (x & 0x8000u) << 16);
 }
+#endif
+#ifndef SINTER_I16X8
+#define SINTER_I16X8
+typedef int16_t i16x8 __attribute__((vector_size(16)));
+#endif
+#ifndef SINTER_U64X2
+#define SINTER_U64X2
+typedef uint64_t u64x2 __attribute__((vector_size(16)));
+#endif
+#ifndef SINTER_HAS_BUILTIN
+#define SINTER_HAS_BUILTIN
+#if !defined(SINTER_KNOWS) && defined(__has_builtin)
+#define SINTER_KNOWS(name) __has_builtin(name)
+#elif !defined(SINTER_KNOWS)
+#define SINTER_KNOWS(name) 0
+#endif
 #endif
 #ifndef SINTER_LOAD_F16X4
 #define SINTER_LOAD_F16X4
 static inline f32x4 load_f16x4(const uint16_t *p) {
-  f32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = f32_of_f16(p[i]);
-  return r;
+#if SINTER_KNOWS(__builtin_ia32_vcvtph2ps)
+  uint64_t four;
+  __builtin_memcpy(&four, p, sizeof four);
+  return __builtin_ia32_vcvtph2ps((i16x8)(u64x2){four, 0});
+#else
+  return f32x4_of_f16(__builtin_convertvector(*(const f16x4_u *)p, u32x4));
+#endif
 }
 #endif
 #ifndef SINTER_ABS_F32X4
 #define SINTER_ABS_F32X4
 static inline f32x4 abs_f32x4(f32x4 x) {
-  f32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = __builtin_fabsf(x[i]);
-  return r;
+  return (f32x4)((u32x4)x & 0x7fffffffu);
 }
 #endif
 #ifndef SINTER_I32X4
@@ -69,10 +78,6 @@ static inline i32x4 splat_i32x4(int32_t x) {
   return (i32x4){x, x, x, x};
 }
 #endif
-#ifndef SINTER_U32X4
-#define SINTER_U32X4
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
-#endif
 #ifndef SINTER_ADD_I32X4
 #define SINTER_ADD_I32X4
 static inline i32x4 add_i32x4(i32x4 x, i32x4 y) {
@@ -82,29 +87,27 @@ static inline i32x4 add_i32x4(i32x4 x, i32x4 y) {
 #ifndef SINTER_SELECT_F32X4
 #define SINTER_SELECT_F32X4
 static inline f32x4 select_f32x4(i32x4 x, f32x4 y, f32x4 z) {
-  f32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = (x[i] != 0) ? y[i] : z[i];
-  return r;
+  return (f32x4)(((i32x4)y & x) | ((i32x4)z & ~x));
 }
 #endif
-#ifndef SINTER_F16_OF_F32
-#define SINTER_F16_OF_F32
-// The nearest 16-bit float, of two the even one.
-static inline uint16_t f16_of_f32(float x) {
-  const uint32_t word = u32_bits_f32(x), size = word & 0x7fffffffu;
+#ifndef SINTER_F16_OF_F32X4
+#define SINTER_F16_OF_F32X4
+static inline u32x4 f16_of_f32x4(f32x4 x) {
+  const u32x4 word = (u32x4)x, size = word & 0x7fffffffu;
   // The exponent's bias changes, and half of the last place is added, a little less where that is even.
-  const uint32_t normal = (size + 0xc8000fffu + ((size >> 13) & 1u)) >> 13;
+  const u32x4 normal = (size + 0xc8000fffu + ((size >> 13) & 1u)) >> 13;
   // Below 2^-14: added to a half, the last bits are those of the result.
-  const uint32_t small = u32_bits_f32(f32_bits_u32(size) + 0.5f) - 0x3f000000u;
-  const uint32_t finite = size > 0x387fffffu ? normal : small;
-  const uint32_t other = size > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  return (uint16_t)((size < 0x47800000u ? finite : other) | ((word >> 16) & 0x8000u));
+  const u32x4 small = (u32x4)((f32x4)size + 0.5f) - 0x3f000000u;
+  const u32x4 finite = (u32x4)(((i32x4)normal & (size > 0x387fffffu)) | ((i32x4)small & ~(size > 0x387fffffu)));
+  const u32x4 other = 0x7c00u | ((u32x4)(size > 0x7f800000u) & 0x0200u);
+  const u32x4 whole = (u32x4)(((i32x4)finite & (size < 0x47800000u)) | ((i32x4)other & ~(size < 0x47800000u)));
+  return whole | ((word >> 16) & 0x8000u);
 }
 #endif
 #ifndef SINTER_STORE_F16X4
 #define SINTER_STORE_F16X4
 static inline void store_f16x4(uint16_t *p, f32x4 x) {
-  for (int i = 0; i < 4; i++) p[i] = f16_of_f32(x[i]);
+  *(f16x4_u *)p = __builtin_convertvector(f16_of_f32x4(x), f16x4_u);
 }
 #endif
 

@@ -27,6 +27,34 @@ static inline f32x4 load_f32x4(const float *p) {
   return *(const f32x4_u *)p;
 }
 #endif
+#ifndef SINTER_HAS_BUILTIN
+#define SINTER_HAS_BUILTIN
+#if !defined(SINTER_KNOWS) && defined(__has_builtin)
+#define SINTER_KNOWS(name) __has_builtin(name)
+#elif !defined(SINTER_KNOWS)
+#define SINTER_KNOWS(name) 0
+#endif
+#endif
+#ifndef SINTER_SHUFFLE_F32X4_0_4_1_5
+#define SINTER_SHUFFLE_F32X4_0_4_1_5
+static inline f32x4 shuffle_f32x4_0_4_1_5(f32x4 x, f32x4 y) {
+#if SINTER_KNOWS(__builtin_shufflevector)
+  return __builtin_shufflevector(x, y, 0, 4, 1, 5);
+#else
+  return (f32x4){x[0], y[0], x[1], y[1]};
+#endif
+}
+#endif
+#ifndef SINTER_SHUFFLE_F32X4_2_6_3_7
+#define SINTER_SHUFFLE_F32X4_2_6_3_7
+static inline f32x4 shuffle_f32x4_2_6_3_7(f32x4 x, f32x4 y) {
+#if SINTER_KNOWS(__builtin_shufflevector)
+  return __builtin_shufflevector(x, y, 2, 6, 3, 7);
+#else
+  return (f32x4){x[2], y[2], x[3], y[3]};
+#endif
+}
+#endif
 #ifndef SINTER_STORE_F32X4
 #define SINTER_STORE_F32X4
 static inline void store_f32x4(float *p, f32x4 x) {
@@ -38,6 +66,10 @@ static inline void store_f32x4(float *p, f32x4 x) {
 static inline f32x4 splat_f32x4(float x) {
   return (f32x4){x, x, x, x};
 }
+#endif
+#ifndef SINTER_U32X4
+#define SINTER_U32X4
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
 #endif
 #ifndef SINTER_FMA_F32
 #define SINTER_FMA_F32
@@ -53,17 +85,23 @@ static inline float fma_f32(float x, float y, float z) {
 #ifndef SINTER_FMA_F32X4
 #define SINTER_FMA_F32X4
 static inline f32x4 fma_f32x4(f32x4 x, f32x4 y, f32x4 z) {
+#if SINTER_KNOWS(__builtin_ia32_vfmaddps)
+  return __builtin_ia32_vfmaddps(x, y, z);
+#else
   f32x4 r = {0};
   for (int i = 0; i < 4; i++) r[i] = fma_f32(x[i], y[i], z[i]);
   return r;
+#endif
 }
+#endif
+#ifndef SINTER_I32X4
+#define SINTER_I32X4
+typedef int32_t i32x4 __attribute__((vector_size(16)));
 #endif
 #ifndef SINTER_MAX_ZERO_F32X4
 #define SINTER_MAX_ZERO_F32X4
 static inline f32x4 max_zero_f32x4(f32x4 x, f32x4 y) {
-  f32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = x[i] <= y[i] ? y[i] : x[i];
-  return r;
+  return (f32x4)(((i32x4)y & (x <= y)) | ((i32x4)x & ~(x <= y)));
 }
 #endif
 
@@ -89,8 +127,8 @@ static inline void dot_max_0_group(
       const f32x4 x0 = load_f32x4(in0 + idx_1 * 4);
       const int32_t idx_3 = idx_2 + kquad;
       const f32x4 x0_1 = load_f32x4(in0 + idx_3 * 4);
-      const f32x4 mixed = (f32x4){x0[0], x0_1[0], x0[1], x0_1[1]};
-      const f32x4 mixed_1 = (f32x4){x0[2], x0_1[2], x0[3], x0_1[3]};
+      const f32x4 mixed = shuffle_f32x4_0_4_1_5(x0, x0_1);
+      const f32x4 mixed_1 = shuffle_f32x4_2_6_3_7(x0, x0_1);
       store_f32x4(left + (line * 64 + kquad * 4) * 2, mixed);
       store_f32x4(left + (line * 64 + (kquad * 4 + 2)) * 2, mixed_1);
     }

@@ -27,35 +27,47 @@ static inline f32x4 load_f32x4(const float *p) {
   return *(const f32x4_u *)p;
 }
 #endif
+#ifndef SINTER_U32X4
+#define SINTER_U32X4
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+#endif
+#ifndef SINTER_I32X4
+#define SINTER_I32X4
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+#endif
+#ifndef SINTER_HAS_BUILTIN
+#define SINTER_HAS_BUILTIN
+#if !defined(SINTER_KNOWS) && defined(__has_builtin)
+#define SINTER_KNOWS(name) __has_builtin(name)
+#elif !defined(SINTER_KNOWS)
+#define SINTER_KNOWS(name) 0
+#endif
+#endif
 #ifndef SINTER_PMAX_F32X4
 #define SINTER_PMAX_F32X4
 static inline f32x4 pmax_f32x4(f32x4 x, f32x4 y) {
-  f32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = x[i] < y[i] ? y[i] : x[i];
-  return r;
+#if SINTER_KNOWS(__builtin_ia32_maxps)
+  return __builtin_ia32_maxps(y, x);
+#else
+  return (f32x4)(((i32x4)y & (x < y)) | ((i32x4)x & ~(x < y)));
+#endif
 }
 #endif
 #ifndef SINTER_PMIN_F32X4
 #define SINTER_PMIN_F32X4
 static inline f32x4 pmin_f32x4(f32x4 x, f32x4 y) {
-  f32x4 r = {0};
-  for (int i = 0; i < 4; i++) r[i] = y[i] < x[i] ? y[i] : x[i];
-  return r;
-}
+#if SINTER_KNOWS(__builtin_ia32_minps)
+  return __builtin_ia32_minps(y, x);
+#else
+  return (f32x4)(((i32x4)y & (y < x)) | ((i32x4)x & ~(y < x)));
 #endif
-#ifndef SINTER_I32X4
-#define SINTER_I32X4
-typedef int32_t i32x4 __attribute__((vector_size(16)));
+}
 #endif
 #ifndef SINTER_SPLAT_I32X4
 #define SINTER_SPLAT_I32X4
 static inline i32x4 splat_i32x4(int32_t x) {
   return (i32x4){x, x, x, x};
 }
-#endif
-#ifndef SINTER_U32X4
-#define SINTER_U32X4
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
 #endif
 #ifndef SINTER_STORE_F32X4
 #define SINTER_STORE_F32X4

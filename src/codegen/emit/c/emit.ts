@@ -41,7 +41,7 @@ const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
 
 /** Names of types and of the prelude's functions. */
 const made =
-  /^(?:u?int\d+_t|_[A-Z_]\w*|__\w*|(?:even|odd)_bytes|dot_halves|philox_(?:block|word)|(?:\w+_)?(?:[iuf]\d+|bf16|bool)(?:x\d+)?(?:_u)?)$/;
+  /^(?:u?int\d+_t|_[A-Z_]\w*|__\w*|(?:even|odd)_bytes|dot_halves|philox_(?:block|word)|shuffle_\w+|(?:\w+_)?(?:[iuf]\d+|bf16|bool)(?:x\d+)?(?:_u)?)$/;
 
 /** Whether C or the emitter gives a word another meaning. */
 export function isTaken(name: string): boolean {
@@ -246,6 +246,8 @@ class Emitter extends CTextEmitter implements CScribe {
       case 'scalar':
         return this.#scalar(value);
       case 'vector': {
+        const lanes = this.#shuffled(value);
+        if (lanes !== undefined) return lanes;
         const parts = value.args.map((arg) => this.#laneBits(arg).text);
         return primary(`(${this.prelude.type(value.type, value.width)}){${parts.join(', ')}}`);
       }
@@ -262,6 +264,23 @@ class Emitter extends CTextEmitter implements CScribe {
       default:
         return value satisfies never;
     }
+  }
+
+  /** A vector of lanes of one register, or two of them; undefined where it has others. */
+  #shuffled({ args, type, width }: Extract<Value, { kind: 'vector' }>): Term | undefined {
+    const sources: Extract<Value, { kind: 'variable' }>[] = [];
+    const places: number[] = [];
+    for (const one of args) {
+      if (one.kind !== 'lane' || one.arg.kind !== 'variable' || one.arg.width === 1) return undefined;
+      const source = one.arg;
+      let at = sources.findIndex(({ name }) => name === source.name);
+      if (at < 0) at = sources.push(source) - 1;
+      if (at > 1 || source.width !== sources[0]!.width || source.type !== type) return undefined;
+      places.push(at * source.width + one.lane);
+    }
+    const [x, y = x] = sources as [(typeof sources)[number], (typeof sources)[number]?];
+    const name = this.prelude.shuffle(type, x.width, width, places);
+    return call(name, [this.value(x), this.value(y)]);
   }
 
   /** A scalar as lanes hold it: a bool is all bits or none. */

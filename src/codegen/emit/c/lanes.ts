@@ -30,15 +30,14 @@ export function builtinOf({ op, type, width }: VectorFunction): string | undefin
   const bits = (type === 'f32' ? 32 : 64) * width;
   if (bits !== 128 && bits !== 256 && bits !== 512) return undefined;
   const kind = type === 'f32' ? 'ps' : 'pd';
-  const all = type === 'f32' ? '0xffff' : '0xff';
-  const named = (name: string, args: string): string =>
+  // All lanes, in the type that GCC declares for it.
+  const all = type === 'f32' ? '-1' : '0xff';
+  const named = (name: string, args: string, mask = all): string =>
     bits === 512
-      ? `__builtin_ia32_${name}${kind}512_mask(${args}, ${all}, 4)`
+      ? `__builtin_ia32_${name}${kind}512_mask(${args}, ${mask}, 4)`
       : `__builtin_ia32_${name}${kind}${bits === 256 ? '256' : ''}(${args})`;
   const rounded = (mode: number): string =>
-    bits === 512
-      ? `__builtin_ia32_rndscale${kind}_mask(x, ${mode}, x, ${all}, 4)`
-      : named('round', `x, ${mode}`);
+    bits === 512 ? `__builtin_ia32_rndscale${kind}_mask(x, ${mode}, x, -1, 4)` : named('round', `x, ${mode}`);
   switch (op) {
     // Of two numbers the second one, unless the first is beyond it.
     case 'pmin':
@@ -48,7 +47,7 @@ export function builtinOf({ op, type, width }: VectorFunction): string | undefin
     case 'fma':
       return named('vfmadd', 'x, y, z');
     case 'sqrt':
-      return named('sqrt', bits === 512 ? 'x, x' : 'x');
+      return named('sqrt', bits === 512 ? 'x, x' : 'x', '-1');
     // The eight: nobody is told what was rounded.
     case 'round':
       return rounded(8);
@@ -88,13 +87,13 @@ export function vectorBody(given: VectorFunction): VectorBody | undefined {
       return { result: choose('(x < y)', 'y', 'x') };
     case 'min':
     case 'max': {
-      const [less, join] = op === 'min' ? (['(y < x)', '|'] as const) : (['(x < y)', '&'] as const);
-      if (!isFloat(type)) return { result: choose(less, 'y', 'x') };
+      const [first, join] = op === 'min' ? (['(x < y)', '|'] as const) : (['(y < x)', '&'] as const);
+      if (!isFloat(type)) return { result: choose(first, 'x', 'y') };
       // NaN wins, and −0 is less than 0.
       const zeros = `(${own})((${word})x ${join} (${word})y)`;
       return {
         lines: [
-          `const ${own} one = ${choose(less, 'y', 'x')};`,
+          `const ${own} one = ${choose(first, 'x', 'y')};`,
           `const ${own} ordered = ${choose('(x == y)', zeros, 'one')};`,
         ],
         result: choose('(x != x)', 'x', 'ordered'),

@@ -32,7 +32,7 @@ function loadLines(prelude: CPrelude, dtype: RealDType, width: Width, elements: 
       const whole = [`  return ${words};`];
       const halves = prelude.vector('i16', width === 16 ? 16 : 8);
       if (width === 16) {
-        const builtin = `__builtin_ia32_vcvtph2ps512_mask((${halves})${elements}, (${own}){0}, 0xffff, 4)`;
+        const builtin = `__builtin_ia32_vcvtph2ps512_mask((${halves})${elements}, (${own}){0}, -1, 4)`;
         return prelude.known(builtin, [`  return ${builtin};`], whole);
       }
       if (width === 8) {

@@ -19,9 +19,9 @@ const quiet = `// Only functions of this file are passed vectors.
 #pragma GCC diagnostic ignored "-Wpsabi"`;
 
 /** Whether the compiler has a function of its own, for the processor that it compiles for. */
-const hasBuiltin = `#ifdef __has_builtin
+const hasBuiltin = `#if !defined(SINTER_KNOWS) && defined(__has_builtin)
 #define SINTER_KNOWS(name) __has_builtin(name)
-#else
+#elif !defined(SINTER_KNOWS)
 #define SINTER_KNOWS(name) 0
 #endif`;
 
@@ -144,6 +144,23 @@ export class CPrelude {
       `  for (int i = 0; i < ${width}; i++) r[i] = ${stored};`,
       '  return r;',
     ];
+  }
+
+  /** The function that puts lanes of two vectors, those of the second after those of the first, in a row. */
+  shuffle(type: RegisterType, from: Width, width: Width, places: readonly number[]): string {
+    const [own, given] = [this.type(type, width), this.type(type, from)];
+    const name = `shuffle_${given}_${places.join('_')}`;
+    return this.define(name, () => {
+      const lanes = places.map((place) => `${place < from ? 'x' : 'y'}[${place % from}]`);
+      const builtin = `__builtin_shufflevector(x, y, ${places.join(', ')})`;
+      const plain = [`  return (${own}){${lanes.join(', ')}};`];
+      return [
+        `static inline ${own} ${name}(${given} x, ${given} y) {`,
+        ...(places.some((place) => place >= from) ? [] : ['  (void)y;']),
+        ...this.known(builtin, [`  return ${builtin};`], plain),
+        '}',
+      ].join('\n');
+    });
   }
 
   /** Lanes of 64 bits have masks of 64 bits, which become masks of 32. */

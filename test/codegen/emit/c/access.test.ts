@@ -78,7 +78,7 @@ describe.skipIf(compiler === undefined)('C of wide vectors', () => {
   const width = 16 as number as Width;
   const flags = ['-O1', '-march=native', '-fno-math-errno', ...strictFlags];
   // Without the functions that compilers know by name, too.
-  const without = ['-DSINTER_HAS_BUILTIN', '-DSINTER_KNOWS(name)=0'];
+  const without = ['-DSINTER_KNOWS(name)=0'];
 
   test.each([
     ['with what the compiler knows', flags],
@@ -216,6 +216,36 @@ describe.skipIf(compiler === undefined)('statements in C', () => {
       new Map([['y', new Uint32Array(8)]]),
       [3, 4_000_000_000, 4_294_967_295],
     );
+  });
+
+  test.each([
+    ['of one and of another', [0, 4, 1, 5], 4],
+    ['of one, in another order', [3, 2, 2, 0], 4],
+    ['of a wide one', [8, 9, 10, 11], 16],
+    ['of two wide ones', [0, 16, 17, 31], 16],
+  ] as const)('a vector has lanes %s', (_, places, from) => {
+    const wide = from as number as Width;
+    const loop = loopOf(
+      [buffer('x', 'f32', 2 * from), buffer('y', 'f32', 4)],
+      (b) => {
+        const [x, y] = [0, from].map((at) =>
+          b.let({ ...load('x', constant(at), 'f32'), width: wide } as Value, 'v'),
+        );
+        const args = places.map((place): Value => {
+          return { kind: 'lane', arg: place < from ? x! : y!, lane: place % from, type: 'f32', width: 1 };
+        });
+        b.store('y', constant(0), { kind: 'vector', args, type: 'f32', width: 4 }, true);
+      },
+      { grid: [1, 1, 1], workgroup: [1, 1, 1] },
+    );
+    const x = Float32Array.from({ length: 2 * from }, (__, i) => i);
+    const flags = [...nativeFlags, ...strictFlags, '-Wno-psabi'];
+    for (const more of [[], ['-DSINTER_KNOWS(name)=0']]) {
+      const arrays: Arrays = new Map([['x', x]]);
+      new CKernels([loop], [...flags, ...more]).run(0, arrays);
+      expect([...arrays.get('y')!]).toEqual([...places]);
+    }
+    expect(emitC(loop).source).toContain('__builtin_shufflevector(x, y, ');
   });
 
   test('nothing is written or read outside, by the sanitizer of addresses', () => {

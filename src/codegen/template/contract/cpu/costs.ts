@@ -26,6 +26,8 @@ export const cpu = {
    */
   packed: 0.25,
   searched: 0.9,
+  /** One of several in a wide register. */
+  copied: 0.15,
   /** A value of a block of few bits that is decoded on its own. */
   decoded: 1.3,
   /** An element of a padded input that is brought in. */

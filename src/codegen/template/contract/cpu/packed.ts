@@ -57,8 +57,12 @@ export const packed: Strategy<PackedTiling> = {
       tileTurns(tiling, height * width, k, target);
     // Results lie along n: the other way round each is stored alone.
     const left = height * width * ((flip ? 0.4 : 0.1) + 0.05 * epilogue);
-    const seen = isSearched(problem) ? cpu.searched : cpu.packed;
-    const [tall, wide] = flip ? [seen, cpu.packed] : [cpu.packed, seen];
+    // Lines along the free axis are copied as they are.
+    const plain = (along: 'm' | 'n' | 'k' | 'none'): number =>
+      target.vectors !== undefined && along !== 'k' && along !== 'none' ? cpu.copied : cpu.packed;
+    const [tall, wide] = [plain(problem.lhs), plain(problem.rhs)].map((time, side) =>
+      isSearched(problem) && side === (flip ? 0 : 1) ? cpu.searched : time,
+    ) as [number, number];
     const decoded = problem.blocks === undefined ? 0 : problem.blocks.side === 'lhs' ? height : width;
     const block = sums + k * (height * tall + width * wide + decoded * cpu.decoded) + left + cpu.workgroup;
     return shared(batch * Math.ceil(m / blockM) * Math.ceil(n / blockN), problem, target) * block;
