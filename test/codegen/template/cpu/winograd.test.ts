@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { flip } from '../../../../src/autograd/rules-view.ts';
+import { widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
 import { chosenTiling, isLegal, legalTilings } from '../../../../src/codegen/template/contract/choose.ts';
 import { contractProblem, type ContractProblem } from '../../../../src/codegen/template/contract/problem.ts';
 import type { ContractTiling } from '../../../../src/codegen/template/contract/strategies.ts';
@@ -15,7 +16,13 @@ import type { HostArray } from '../../../../src/ir/value.ts';
 import type { Device } from '../../../../src/runtime/device.ts';
 import { openDevice } from '../../../../src/runtime/registry.ts';
 import { scheduleGraph } from '../../../../src/schedule/schedule.ts';
-import { softwareTarget, wasmTarget } from '../../../../src/schedule/target.ts';
+import {
+  cTarget,
+  softwareTarget,
+  wasmTarget,
+  withVectors,
+  type Target,
+} from '../../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../../support/execute.ts';
 import { seed } from '../../../support/property.ts';
 import { randomArray } from '../../../support/random/values.ts';
@@ -63,8 +70,8 @@ function graphOf({ images, inputs, outputs, lines, columns, pads, ...rest }: Siz
   return s.graph(rest.epilogue ? [z, binary(s.b, 'max', z, 0)] : [z]);
 }
 
-function problemIn(graph: Graph): ContractProblem {
-  const { kernels } = scheduleGraph(graph, wasmTarget, new Map());
+function problemIn(graph: Graph, target: Target = wasmTarget): ContractProblem {
+  const { kernels } = scheduleGraph(graph, target, new Map());
   const kernel = kernels.find(({ body }) => body.kind === 'contract');
   if (kernel?.body.kind !== 'contract') throw new Error('no contraction');
   return contractProblem(kernel, kernel.body);
@@ -91,11 +98,12 @@ beforeAll(async () => {
 function check(
   runs: number,
   run: (graph: Graph, pinned: () => ContractTiling) => Promise<HostArray[]>,
+  target: Target = wasmTarget,
 ): Promise<void> {
   return fc.assert(
     fc.asyncProperty(sizes, async (one) => {
       const graph = graphOf(one);
-      const pool = legalTilings(problemIn(graph), wasmTarget).filter(({ kind }) => kind === 'winograd');
+      const pool = legalTilings(problemIn(graph, target), target).filter(({ kind }) => kind === 'winograd');
       expect(pool).not.toEqual([]);
       const actual = await run(graph, () => pool[one.pick % pool.length]!);
       interpret(graph, inputsOf(graph)).forEach((want, i) =>
@@ -111,6 +119,18 @@ test('as WebAssembly they are what the graph says', () =>
 
 test('as Loops they are what the graph says, and read nothing that nobody wrote', () =>
   check(4, async (graph, pinned) => runLoops(wasmTarget, graph, inputsOf(graph), pinned)));
+
+test.each([
+  [8, 16, 4],
+  [16, 32, 8],
+] as const)('on registers of %i lanes they are what the graph says', (lanes, registers, rows) => {
+  const target = withVectors(cTarget, { lanes, registers });
+  const run = async (graph: Graph, pinned: () => ContractTiling): Promise<HostArray[]> => {
+    expect(pinned().rows).toBe(rows);
+    return runLoops(target, graph, inputsOf(graph), pinned, new Map(), (loop) => widenVectors(loop, lanes));
+  };
+  return check(4, run, target);
+});
 
 function problemOf(input: number[], weight: number[], options: object = {}): ContractProblem {
   const s = new Sketch();

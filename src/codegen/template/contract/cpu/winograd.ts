@@ -5,6 +5,7 @@
 // What is not finite in the input or the weights makes whole tiles of 4 × 4 results NaN.
 
 import { packsOperands } from '../../../../schedule/machine.ts';
+import type { Target } from '../../../../schedule/target.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { addInts, both, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
@@ -38,15 +39,21 @@ export interface WinogradTiling extends Tile {
   readonly blocks: number;
 }
 
-/** Rows and columns of a tile of sums: as in other products in blocks. */
-const [height, width] = [2, 16];
+/** Columns of a tile of sums, as in other products in blocks: a panel of tiles. */
+const width = 16;
+
+/** Rows of a tile of sums: eight registers of sums keep both units busy, and 16 are slower. */
+function rowsFor({ vectors }: Target): number {
+  return ((vectors?.lanes ?? 4) * 8) / width;
+}
 const taps = 3;
 /** Channels on either side, at least: with fewer, transforms take longer than the products they save. */
 const leastChannels = 8;
 
 export const winograd: Strategy<WinogradTiling> = {
-  *candidates({ batch, m, window }) {
+  *candidates({ batch, m, window }, target) {
     if (window?.isPlain !== true) return;
+    const rows = rowsFor(target);
     for (const partsM of [1, 2, 4, 8, 16, 32].filter((parts) => parts === 1 || m / parts >= 8))
       for (const lines of [1, 2, 4].map((count) => count * tileResults)) {
         const blocks = batch * Math.ceil(window.lines / lines);
@@ -54,9 +61,9 @@ export const winograd: Strategy<WinogradTiling> = {
           yield {
             kind: 'winograd',
             flip: false,
-            rows: height,
+            rows,
             columns: width,
-            blockM: roundedUp(Math.ceil(m / partsM), 4),
+            blockM: roundedUp(Math.ceil(m / partsM), Math.max(4, rows)),
             lines,
             blocks: Math.ceil(blocks / shares),
           };
@@ -64,8 +71,10 @@ export const winograd: Strategy<WinogradTiling> = {
   },
   isLegal(tiling, { k, m, dtype, window }, target) {
     if (window?.isPlain !== true || tiling.flip || dtype !== 'f32' || !packsOperands(target)) return false;
-    const [isFitting, channels] = [tiling.rows === height && tiling.columns === width, k / taps ** 2];
-    if (!isFitting || tiling.lines % tileResults !== 0 || tiling.blockM % 4 !== 0) return false;
+    const { rows, columns, lines, blockM } = tiling;
+    const channels = k / taps ** 2;
+    if (columns !== width || (rows !== 2 && (target.vectors === undefined || rows % 4 !== 0))) return false;
+    if (lines % tileResults !== 0 || blockM % Math.max(4, rows) !== 0) return false;
     if (Math.min(channels, m) < leastChannels) return false;
     const room = Object.values(roomOf(tiling, channels, window)).reduce((a, b) => a + b);
     return 4 * room <= target.limits.workgroupBytes;
@@ -78,7 +87,7 @@ export const winograd: Strategy<WinogradTiling> = {
     const columns = width * panelsOf(tiling, window);
     const sums =
       (tilePoints *
-        roundedUp(rows, height) *
+        roundedUp(rows, tiling.rows) *
         columns *
         channels *
         multiplyAddTime(tiling, problem.dtype, target)) /
@@ -137,7 +146,7 @@ function winogradLoop(frame: Frame, body: Contract, tiling: WinogradTiling, prob
   const { window } = problem;
   if (window?.plane === undefined) throw new CompilerBug('winograd template', 'there is no padded input');
   const { plane } = window;
-  const { blockM, lines, blocks } = tiling;
+  const { rows: height, blockM, lines, blocks } = tiling;
   const channels = k.extent / taps ** 2;
   const room = roomOf(tiling, channels, window);
   const apart = strides(blockM, channels);
@@ -157,6 +166,7 @@ function winogradLoop(frame: Frame, body: Contract, tiling: WinogradTiling, prob
   const total = batch.extent * blocksEach;
   const grid = foldGrid(blocksM * Math.ceil(total / blocks), frame.target);
   const groups = groupsOf(window);
+  const inRegister = (frame.target.vectors?.lanes ?? 4) / 4;
   const kept = (part: Part, index: Value, wide: 1 | 4 = 4): Value => {
     return { kind: 'load', buffer: part, index, aligned: true, type: 'f32', width: wide };
   };
@@ -174,35 +184,37 @@ function winogradLoop(frame: Frame, body: Contract, tiling: WinogradTiling, prob
     const points = new TileLowering(b, frame, body, constant(0));
     const inside = (index: Value, extent: number): Value =>
       b.let(operation('min', [index, constant(extent - 1)], 'i32'), 'at');
-    b.for('pair', constant(0), pairs, 1, (pair) => {
-      const two = range(height).map((i) =>
-        inside(addInts(firstRow, place(pair, height, constant(i))), m.extent),
-      );
-      b.for('two', constant(0), constant(Math.ceil(channels / 2)), 1, (half) => {
-        const near = range(2).map((i) => inside(place(half, 2, constant(i)), channels));
-        const weight = (tap: number): Value => {
-          const args = near.flatMap((channel) =>
-            two.map((row) => {
-              const step = b.let(place(channel, taps ** 2, constant(tap)), 'step');
-              return b.let(splat(points.at({ row, step }).value(body.lhs), 1), 'w');
-            }),
+    // A vector is two rows at two channels, or four rows at one.
+    const [across, along] = height < 4 ? [2, 2] : [4, 1];
+    b.for('pair', constant(0), pairs, 1, (pair) =>
+      b.for('quad', constant(0), constant(height / across), 1, (quad) => {
+        const some = range(across).map((i) =>
+          inside(addInts(firstRow, place(pair, height, place(quad, across, constant(i)))), m.extent),
+        );
+        b.for('some', constant(0), constant(Math.ceil(channels / along)), 1, (step) => {
+          const near = range(along).map((i) => inside(place(step, along, constant(i)), channels));
+          const weight = (tap: number): Value => {
+            const args = near.flatMap((channel) =>
+              some.map((row) => {
+                const step = b.let(place(channel, taps ** 2, constant(tap)), 'step');
+                return b.let(splat(points.at({ row, step }).value(body.lhs), 1), 'w');
+              }),
+            );
+            return b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'weight');
+          };
+          const square = twice(
+            taps,
+            (y, x) => weight(y * taps + x),
+            (line) => weightPoints(b, line),
           );
-          return b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'weight');
-        };
-        const square = twice(
-          taps,
-          (y, x) => weight(y * taps + x),
-          (line) => weightPoints(b, line),
-        );
-        const at = b.let(
-          mulInts(place(pair, roundedUp(channels, 2), mulInts(half, constant(2))), constant(2)),
-          'to',
-        );
-        square.flat().forEach((value, point) => {
-          keep('weights', addInts(at, constant(point * apart.weights)), value);
+          const first = place(pair, roundedUp(channels, 2), mulInts(step, constant(along)));
+          const at = b.let(place(first, height, mulInts(quad, constant(across))), 'to');
+          square.flat().forEach((value, point) => {
+            keep('weights', addInts(at, constant(point * apart.weights)), value);
+          });
         });
-      });
-    });
+      }),
+    );
   };
 
   const block = (at: Value): void => {
@@ -229,13 +241,22 @@ function winogradLoop(frame: Frame, body: Contract, tiling: WinogradTiling, prob
           const seen = isInside ? line : b.let(operation('min', [line, lastLine], 'i32'), 'line');
           return b.let(mulInts(seen, constant(plane.line)), 'from');
         });
-        b.for('quad', constant(0), constant(Math.min(plane.line, lineRoom(window)) / 4), 1, (quad) => {
-          const x = mulInts(quad, constant(4));
+        const down = (x: Value): void => {
           const seen = from.map((start) => b.let(kept('image', addInts(start, x)), 'd'));
           inputPoints(b, seen).forEach((value, i) =>
             keep('between', addInts(x, constant(i * lineRoom(window))), value),
           );
-        });
+        };
+        // As many neighbours at a time as a register holds, then the rest.
+        const quads = Math.min(plane.line, lineRoom(window)) / 4;
+        const whole = Math.floor(quads / inRegister);
+        b.for('quad', constant(0), constant(whole), 1, (quad) =>
+          range(inRegister).forEach((j) => down(place(quad, 4 * inRegister, constant(4 * j)))),
+        );
+        if (quads > whole * inRegister)
+          b.for('quad', constant(whole * inRegister), constant(quads), 1, (quad) =>
+            down(mulInts(quad, constant(4))),
+          );
         b.for('four', constant(0), constant(groups), 1, (four) => {
           const slot = b.let(place(tileLine, groups, four), 'slot');
           const [panel, inPanel] = divideInts(b, slot, width / 4, ['panel', 'in_panel']);
@@ -278,7 +299,7 @@ function winogradLoop(frame: Frame, body: Contract, tiling: WinogradTiling, prob
     });
   };
 
-  /** Two rows by 16 tiles at a point. */
+  /** A few rows by 16 tiles at a point. */
   const tile = (point: Value, pair: Value, right: Value): void => {
     const sums = accumulators(b, body, height, width / 4);
     const left = b.let(
