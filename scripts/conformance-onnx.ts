@@ -2,7 +2,7 @@
 // device. The last line of output is the report; it exits with 0 whatever passed.
 
 import { parseArgs } from 'node:util';
-import { chooseDevice } from '../test/support/native.ts';
+import { chooseDevice } from '../test/runtime/native/waiting.ts';
 import { casesOf, runCases } from '../test/support/onnx/conformance.ts';
 
 const { values } = parseArgs({

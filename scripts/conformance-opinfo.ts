@@ -2,7 +2,7 @@
 // in DIR, on a device. The last line of output is the report; it exits with 0 whatever passed.
 
 import { parseArgs } from 'node:util';
-import { chooseDevice } from '../test/support/native.ts';
+import { chooseDevice } from '../test/runtime/native/waiting.ts';
 import { runSamples } from '../test/support/opinfo/run.ts';
 
 const { values } = parseArgs({

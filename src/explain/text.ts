@@ -2,6 +2,7 @@
 // parts, why kernels are separate, and the totals. Lines keep to the width given; a table that is
 // wider loses its least important columns first.
 
+import { cTarget } from '../schedule/target.ts';
 import { showBytes, showCount, table } from '../table.ts';
 import type {
   Explained,
@@ -231,6 +232,9 @@ function totalsText({ totals, memory, target, recomputed }: Explained): string {
   const ratio = lowerBoundBytes === 0 ? '' : ` (${digits(bytes / lowerBoundBytes)}×)`;
   return [
     `${many(kernels, 'kernel')} for ${target}: ${many(pipelines, 'pipeline')}, ${many(dispatches, 'dispatch').replace(/hs$/, 'hes')}`,
+    ...(target === cTarget.name
+      ? ['a program runs as WebAssembly until it has run three times and these kernels are compiled']
+      : []),
     `${showCount(flops)} flops, ${showBytes(bytes)} moved, at least ${showBytes(lowerBoundBytes)}${ratio}; ` +
       `${micros(time)} modelled, at least ${micros(lowerBoundTime)}`,
     `memory ${showBytes(memory.peak)}: inputs ${showBytes(memory.inputs)}, outputs ${showBytes(memory.outputs)}, ` +

@@ -8,6 +8,7 @@ export type { DeviceAllocation };
 
 /** A Program made ready on a device: pipelines compiled, scratch planned. */
 export interface LoadedProgram {
+  /** What the next run runs: where a device replaced the program that was loaded, the other one. */
   readonly program: Program;
   /** What ran it last, where a device has a choice. */
   readonly engine?: 'c' | 'wasm';
@@ -47,7 +48,8 @@ export interface DeviceLimits {
 
 /**
  * Facts the compiler may ask of a device; they make its `Target` (cost profile, limits) and are
- * stable for its lifetime.
+ * stable for its lifetime, but for the features and the description of a device that is not whole
+ * (`Device.whole`).
  */
 export interface DeviceFacts {
   /**
@@ -85,6 +87,11 @@ export type HostFunctions = Readonly<
 /** What every backend's device does. */
 export interface Device {
   readonly facts: DeviceFacts;
+  /**
+   * Resolves when the facts are complete, and programs of `facts.target` can be loaded; rejects with E_DEVICE
+   * where that cannot be. A device without it is whole from the start.
+   */
+  whole?(): Promise<void>;
   /**
    * True once the device was destroyed or lost: every call fails from then on, and a new device
    * must be opened.

@@ -15,7 +15,12 @@ export async function loadKoffi(
   try {
     return await importFrom<Koffi>(resolve('koffi'));
   } catch (cause) {
-    const problem = `the package koffi, which opens the libraries of ${purpose}, is missing`;
-    throw new DeviceError('E_DEVICE', device, problem, { hint: 'npm install koffi', cause });
+    throw missingKoffi(device, purpose, cause);
   }
+}
+
+/** The error of a device whose libraries need the package, where it is missing. */
+export function missingKoffi(device: string, purpose: string, cause: unknown): DeviceError {
+  const problem = `the package koffi, which opens the libraries of ${purpose}, is missing`;
+  return new DeviceError('E_DEVICE', device, problem, { hint: 'npm install koffi', cause });
 }

@@ -75,11 +75,18 @@ export function deviceFromEnvironment(): string | undefined {
 }
 
 /**
- * The device of this name, else of `SINTER_DEVICE`, else the default. One device per name: it is
+ * The device of this name, else of `SINTER_DEVICE`, else the default, whole. One device per name: it is
  * opened at first use, and again after it was lost. Rejects with E_DEVICE and the reasons when
  * there is none.
  */
-export async function openDevice(name: string | undefined = deviceFromEnvironment()): Promise<Device> {
+export async function openDevice(name?: string): Promise<Device> {
+  const device = await beginDevice(name);
+  await device.whole?.();
+  return device;
+}
+
+/** The same as soon as programs can run on it, whole or not. */
+export async function beginDevice(name: string | undefined = deviceFromEnvironment()): Promise<Device> {
   if (name !== undefined) return openNamed(name);
   const reasons: string[] = [];
   for (const candidate of DEFAULT_ORDER) {
@@ -148,9 +155,13 @@ export async function discover(): Promise<readonly DeviceReport[]> {
     try {
       const known = opened.get(name);
       const device = await (known ?? backend.open());
-      const { description, software, features } = device.facts;
-      reports.push({ name, available: true, description, software, features });
-      if (known === undefined) await device.destroy();
+      try {
+        await device.whole?.();
+        const { description, software, features } = device.facts;
+        reports.push({ name, available: true, description, software, features });
+      } finally {
+        if (known === undefined) await device.destroy();
+      }
     } catch (error) {
       reports.push({ name, available: false, reason: messageOf(error) });
     }

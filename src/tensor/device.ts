@@ -7,6 +7,7 @@ import { DeviceError, showValue } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import {
+  beginDevice,
   closeDevice,
   deviceFromEnvironment,
   deviceNames,
@@ -83,6 +84,16 @@ export function device(): Promise<Device> {
   return deviceOf(lanes.current);
 }
 
+/**
+ * The same when its facts are complete; they stay as they are where what completes them is missing, and programs run
+ * all the same.
+ */
+export async function wholeDevice(): Promise<Device> {
+  const found = await device();
+  await found.whole?.().catch(() => undefined);
+  return found;
+}
+
 /** The dtypes of the current device. Rejects with E_DEVICE when there is none. */
 export async function deviceTypes(): Promise<readonly DType[]> {
   return targetOf((await device()).facts).dtypes;
@@ -109,7 +120,7 @@ function deviceOf(lane: Lane): Promise<Device> {
 
 /**
  * What `setDevice` or `SINTER_DEVICE` name, else the default: a GPU, by CUDA or by WebGPU, else
- * WebAssembly.
+ * compiled C, else WebAssembly.
  */
 function openChosen(lane: Lane): Promise<Device> {
   const written = stagesWritten();
@@ -118,7 +129,7 @@ function openChosen(lane: Lane): Promise<Device> {
 
 function openNamed(lane: Lane): Promise<Device> {
   const name = nameIn(lane);
-  return name === undefined ? openDevice() : openDevice(name).catch((error) => throwWithAdvice(name, error));
+  return name === undefined ? beginDevice() : openDevice(name).catch((error) => throwWithAdvice(name, error));
 }
 
 /** The error with words on what to do, where it has none. */

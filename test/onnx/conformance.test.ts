@@ -1,4 +1,4 @@
-// The ONNX project's backend tests: all of them as WebAssembly, a share on software WebGPU, and exported again. They lie beside the
+// The ONNX project's backend tests: all of them as WebAssembly, a share on software WebGPU and as compiled C, and exported again. They lie beside the
 // repository; without them a note says so.
 
 import { execFileSync } from 'node:child_process';
@@ -9,9 +9,12 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { setDevice } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
+import { withoutCompiler } from '../runtime/native/machine.ts';
+import { chooseDevice } from '../runtime/native/waiting.ts';
 import { casesOf, readPb, runCases, type Tally } from '../support/onnx/conformance.ts';
 import { hydrated } from '../support/onnx/hydrated.ts';
 import { reexported } from '../support/onnx/reexport.ts';
+import { isQuick } from '../support/sample.ts';
 
 const archive = fileURLToPath(new URL('../../../shared/onnx/conformance-open.tar.xz', import.meta.url));
 const isThere = existsSync(archive);
@@ -59,6 +62,18 @@ describe.skipIf(!isThere)('the backend tests of the ONNX project', () => {
     const report = await runCases(
       dir,
       fair.filter((_, i) => i % 6 === 0),
+    );
+    expect(report.failures).toEqual([]);
+  });
+
+  test('pass as compiled C, one in eight of them', async (context) => {
+    if (isQuick) context.skip('compiling takes more than the quick tier has time for');
+    if (withoutCompiler !== undefined) context.skip(withoutCompiler);
+    chooseDevice('native');
+    const core = casesOf(dir).filter(({ scope, name }) => scope === 'core' && !unfit.has(name));
+    const report = await runCases(
+      dir,
+      core.filter((_, i) => i % 8 === 0),
     );
     expect(report.failures).toEqual([]);
   });

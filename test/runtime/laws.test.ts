@@ -15,7 +15,7 @@ import { collect, nativeBytes } from '../support/collector.ts';
 import { failure } from './failure.ts';
 import { c, cuda, wasm, wgsl, type Language } from './languages.ts';
 import { lawsUnless } from './law.ts';
-import { withoutCompiler } from './native/machine.ts';
+import { compilerEnv, withoutCompiler } from './native/machine.ts';
 import { bytesOf, f32, floatsOf, program, ramp } from './programs.ts';
 
 const N = 300;
@@ -37,7 +37,7 @@ const subjects: readonly Subject[] = [
     name: threads === 1 ? 'native' : 'native with two threads',
     language: c,
     missing: withoutCompiler,
-    open: () => openNativeDevice('native', { threads }),
+    open: () => openNativeDevice('native', { threads, env: compilerEnv }),
   })),
   {
     name: 'the stand-in for CUDA',

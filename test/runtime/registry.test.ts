@@ -6,13 +6,14 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
 import type { Backend, Device } from '../../src/runtime/device.ts';
-import { withoutCompiler } from './native/machine.ts';
+import { compilerName, withoutCompiler } from './native/machine.ts';
 
 type Registry = typeof import('../../src/runtime/registry.ts');
 let registry: Registry;
 beforeEach(async () => {
   vi.resetModules(); // A registry of its own for each test.
   vi.stubEnv('SINTER_DEVICE', '');
+  vi.stubEnv('SINTER_CC', compilerName);
   vi.stubEnv('SINTER_CUDA_DRIVER', '/no/driver'); // Machines with CUDA count as machines without.
   registry = await import('../../src/runtime/registry.ts');
 });
@@ -101,6 +102,22 @@ test('without any device the error says what was tried and what to do', async ()
   expect(error).toMatchObject({ name: 'DeviceError', code: 'E_DEVICE' });
   expect((error as Error).message).toContain('webgpu: no driver here');
   expect((error as Error).message).toContain("try: setDevice('interpreter')");
+});
+
+test('the default is there before its facts are complete, and a device that is named is whole', async () => {
+  for (const name of ['cuda', 'webgpu']) registry.registerBackend(missing(name, 'not here'));
+  let [asked, installed] = [0, false];
+  const whole = (): Promise<void> => {
+    asked += 1;
+    return installed ? Promise.resolve() : Promise.reject(new DeviceError('E_DEVICE', 'wasm', 'no compiler'));
+  };
+  const { open } = fake('wasm');
+  registry.registerBackend({ name: 'wasm', open: async () => Object.assign(await open(), { whole }) });
+  const begun = await registry.beginDevice();
+  expect([begun.facts.description, asked]).toEqual(['wasm device', 0]);
+  await expect(registry.openDevice('wasm')).rejects.toThrow('no compiler');
+  installed = true;
+  expect(await registry.openDevice('wasm')).toBe(begun);
 });
 
 test('an unknown name is refused with the names there are', async () => {

@@ -5,7 +5,7 @@ import { useStandIn } from '../cuda/standin/standin.ts';
 import { isQuick } from './sample.ts';
 
 /** Compiling takes most of what a test costs on this device, which the quick tier has no time for. */
-const compiled = !isQuick && (await import('./native.ts')).useNative();
+const compiled = !isQuick && (await import('../runtime/native/waiting.ts')).useNative();
 
 export const everyDevice: readonly string[] = [
   'interpreter',

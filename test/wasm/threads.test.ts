@@ -244,4 +244,9 @@ describe('SINTER_THREADS', () => {
       message: expect.stringContaining(`wasm: SINTER_THREADS is '${threads}': expected 1 to 64`) as string,
     });
   });
+
+  test('is refused by the name of the device that was asked for', async () => {
+    vi.stubEnv('SINTER_THREADS', 'many');
+    await expect(WasmDevice.open('native')).rejects.toThrow("native: SINTER_THREADS is 'many'");
+  });
 });

@@ -6,7 +6,7 @@ import { explainFor } from '../../explain/explain.ts';
 import { setDevice } from '../../index.ts';
 import { targetOf, type Target } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
-import { device } from '../../tensor/device.ts';
+import { wholeDevice } from '../../tensor/device.ts';
 import type { TimedWorkload } from '../../workloads/timed/workload.ts';
 import { timedWorkloads } from '../../workloads/timed/workloads.ts';
 import { measureReplay, replaySizes, replayTable, type Replay } from './replay.ts';
@@ -61,7 +61,7 @@ export const benchCommand: Command = {
     const repeat = wholeNumber(values, 'repeat', 1, 1);
     const name = text(values, 'device');
     if (name !== undefined) setDevice(name);
-    const { facts } = await device();
+    const { facts } = await wholeDevice();
     const budgets = chosen.map((workload) => budgetOf(workload, targetOf(facts)));
     const say = values['json'] === true ? output.note : output.line;
     say(`device   ${facts.name}: ${facts.description}\n`);

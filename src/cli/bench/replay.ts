@@ -7,7 +7,7 @@
 import { SinterError } from '../../errors.ts';
 import { explainFor } from '../../explain/explain.ts';
 import { synchronize, type Tensor } from '../../index.ts';
-import { device } from '../../tensor/device.ts';
+import { wholeDevice } from '../../tensor/device.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, table } from '../../table.ts';
 import { stats } from '../../tensor/report/stats.ts';
@@ -35,7 +35,7 @@ const queued = 16;
  * fails is fast.
  */
 export async function measureReplay(kernels: number, calls: number): Promise<Replay> {
-  const { facts } = await device();
+  const { facts } = await wholeDevice();
   const { fn, weights, step, input, values } = smallKernels(kernels);
   const found = explainFor(targetOf(facts), fn, input, ...weights).totals.kernels;
   if (found !== kernels) {

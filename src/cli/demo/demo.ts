@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import type { ExplainedKernel } from '../../explain/explain.ts';
 import { targetOf } from '../../schedule/target.ts';
 import { showBytes, showCount, table } from '../../table.ts';
-import { device } from '../../tensor/device.ts';
+import { wholeDevice } from '../../tensor/device.ts';
 import { CharacterModel, type LanguageSettings } from './language.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
 
@@ -65,7 +65,7 @@ export const demoCommand: Command = {
     const steps = wholeNumber(values, 'steps', settings.steps, glance);
     const length = wholeNumber(values, 'length', 240, 0);
     const source = await sourceText(text(values, 'text'));
-    const { facts } = await device();
+    const { facts } = await wholeDevice();
     const model = new CharacterModel(source, { ...settings, steps });
     const kernels = model.explainStep(targetOf(facts));
     const say = values['json'] === true ? output.note : output.line;

@@ -1,6 +1,7 @@
 // Times of kernels as a table, and as a trace that Chrome's and Perfetto's viewers read.
 
 import { showCount, table } from '../../table.ts';
+import { engineName } from '../../tensor/profiling/profiled.ts';
 import type { Span } from '../../tensor/report/spans.ts';
 
 /** A kernel of a call. */
@@ -8,6 +9,8 @@ export interface KernelTime {
   readonly name: string;
   readonly kind: string;
   readonly run: number;
+  /** Whose code it was, where the device has a choice. */
+  readonly engine?: Span['engine'] | undefined;
   /** The median of the calls, by the device's clock; undefined where it has none. */
   readonly microseconds: number | undefined;
   /** Of the whole: measured, or modelled where there is no clock. */
@@ -40,10 +43,11 @@ export function profileOf(calls: readonly (readonly Span[])[]): RunProfile {
     measured ? times[i]! : Math.max(flops / flopsPerByte, bytes),
   );
   const total = weights.reduce((sum, weight) => sum + weight, 0);
-  const kernels = last.map(({ name, kind, run, flops, bytes }, i) => ({
+  const kernels = last.map(({ name, kind, run, flops, bytes, engine }, i) => ({
     name,
     kind,
     run,
+    ...(engine !== undefined && { engine }),
     microseconds: measured ? times[i]! / 1e3 : undefined,
     share: total === 0 ? 0 : weights[i]! / total,
     flops,
@@ -61,6 +65,7 @@ function medianOf(times: readonly (number | undefined)[]): number | undefined {
 export function profileTable({ kernels, measured, calls }: RunProfile): string {
   if (kernels.length === 0) return 'no kernels ran: the interpreter has none, and constants need none';
   const dearest = kernels.toSorted((a, b) => b.share - a.share);
+  const hasEngines = kernels.some(({ engine }) => engine !== undefined);
   const row = (name: string, kind: string, part: readonly KernelTime[]): string[] => {
     const time = part.reduce((sum, { microseconds = 0 }) => sum + microseconds, 0);
     const share = part.reduce((sum, one) => sum + one.share, 0);
@@ -69,6 +74,7 @@ export function profileTable({ kernels, measured, calls }: RunProfile): string {
     return [
       name,
       kind,
+      ...(hasEngines ? [[...new Set(part.map(engineName))].join(', ')] : []),
       ...(measured ? [time.toFixed(1)] : []),
       `${(100 * share).toFixed(1)} %`,
       ...(measured ? [rate(({ flops }) => flops), rate(({ bytes }) => bytes)] : []),
@@ -80,13 +86,17 @@ export function profileTable({ kernels, measured, calls }: RunProfile): string {
     ...(rest.length > 0 ? [row(`${rest.length} others`, '', rest)] : []),
     row(`all ${kernels.length}`, '', kernels),
   ];
-  const head = measured
-    ? ['kernel', 'kind', 'µs', 'share', 'flop/s', 'byte/s']
-    : ['kernel', 'kind', 'modelled share'];
+  const head = [
+    'kernel',
+    'kind',
+    ...(hasEngines ? ['engine'] : []),
+    ...(measured ? ['µs', 'share', 'flop/s', 'byte/s'] : ['modelled share']),
+  ];
+  const numbers = head.map((_, i) => i).slice(hasEngines ? 3 : 2);
   const origin = measured
     ? `medians of ${calls} calls, each kernel by the device's clock`
     : `kernels have no clock here: shares are modelled from flops and bytes (a byte as long as ${flopsPerByte} flops), not measured`;
-  return `${table(head, rows, measured ? [2, 3, 4, 5] : [2])}\n\n${origin}`;
+  return `${table(head, rows, numbers)}\n\n${origin}`;
 }
 
 /** Events of Chrome's trace format: kernels one behind the other, each as long as it took. */

@@ -5,12 +5,7 @@
 import { spawn, spawnSync, type SpawnSyncOptionsWithStringEncoding } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { DeviceError } from '../../errors.ts';
-
-/** Variables of the process by default. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Tried in order where `SINTER_CC` names no other. */
-const usual: readonly string[] = ['cc', 'gcc', 'clang', 'zig cc'];
+import { compilerCommands, noCompiler, type Environment } from './commands.ts';
 
 /** Warnings of text that is not ours alone would be noise: errors are reported. */
 const flags: readonly string[] = [
@@ -72,62 +67,44 @@ const sets: readonly (readonly [macro: string, feature: string])[] = [
   ['__riscv_v', 'rvv'],
 ];
 
-/** The widest of these, as people call it. */
-const widths: readonly (readonly [feature: string, name: string])[] = [
-  ['avx512f', 'AVX-512'],
-  ['avx2', 'AVX2'],
-  ['avx', 'AVX'],
-  ['sve', 'SVE'],
-  ['neon', 'NEON'],
-  ['rvv', 'RVV'],
-  ['sse4.2', 'SSE4.2'],
-];
-
-/** The instruction set that a device's description names. */
-export function widthOf({ features }: Pick<CCompiler, 'features'>): string {
-  return widths.find(([feature]) => features.includes(feature))?.[1] ?? 'no vectors';
-}
-
 export interface CompilerOptions {
   /** Where `SINTER_CC` and `PATH` are looked up; the environment of the process by default. */
-  readonly env?: Environment;
+  readonly env?: Environment | undefined;
   /** Milliseconds that a compiler may take: 120,000 by default. */
-  readonly patience?: number;
+  readonly patience?: number | undefined;
 }
 
-/** The first compiler that works. Rejects with E_DEVICE and what was tried. */
+/**
+ * The first compiler that works; with a signal, the search does not keep the process, and ends when it says so.
+ * Rejects with E_DEVICE and what was tried.
+ */
 export async function findCompiler(
   device: string,
   { env = process.env, patience = usualPatience }: CompilerOptions = {},
+  signal?: AbortSignal,
 ): Promise<CCompiler> {
-  const named = env['SINTER_CC']?.trim() ?? '';
-  const tried: string[] = [];
-  for (const text of named === '' ? usual : [named]) {
-    const found = await probe(text.split(/\s+/), env);
+  const tried = new Map<string, string>();
+  for (const text of compilerCommands(env)) {
+    const found = await probe(text.split(/\s+/), env, signal);
     if (typeof found !== 'string') return { ...found, patience };
-    tried.push(`${text}: ${found}`);
+    tried.set(text, found);
   }
-  const problem = `there is no C compiler: ${tried.join('; ')}`;
-  throw new DeviceError('E_DEVICE', device, problem, {
-    hint: "install gcc or clang, or name one: SINTER_CC='zig cc'",
-  });
+  throw noCompiler(device, tried);
 }
 
 /** What a command says of itself, or why it is no compiler. */
 async function probe(
   command: readonly string[],
   env: Environment,
+  signal: AbortSignal | undefined,
 ): Promise<Omit<CCompiler, 'patience'> | string> {
-  const version = await runCommand([...command, '--version'], '', probePatience, env);
+  const ask = (...args: readonly string[]): ReturnType<typeof runCommand> =>
+    runCommand([...command, ...args], '', probePatience, env, signal);
+  const version = await ask('--version');
   if (version.problem !== undefined) return version.problem;
   const title = titleOf(command, version.stdout);
   for (const machine of machines) {
-    const macros = await runCommand(
-      [...command, machine, '-dM', '-E', '-x', 'c', '-'],
-      '',
-      probePatience,
-      env,
-    );
+    const macros = await ask(machine, '-dM', '-E', '-x', 'c', '-');
     if (macros.problem !== undefined) continue;
     const defined = new Map(
       [...macros.stdout.matchAll(/^#define (\w+) ?(.*)$/gm)].map((line) => [line[1]!, line[2]!]),
@@ -187,9 +164,8 @@ export async function compileBeside(
   file: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { problem } = await runCommand(commandFor(compiler, file), text, compiler.patience, process.env, {
-    signal,
-  });
+  const command = commandFor(compiler, file);
+  const { problem } = await runCommand(command, text, compiler.patience, process.env, signal);
   if (problem !== undefined) throw refusal(device, problem);
 }
 
@@ -230,7 +206,7 @@ function problemOf({ command, late, patience, error, status, signal, stderr }: E
 }
 
 /**
- * Runs a command to its end; a process that ends first takes it along. `beside`: it does not keep the
+ * Runs a command to its end; a process that ends first takes it along. With a signal it does not keep the
  * process, and ends when the signal says so.
  */
 function runCommand(
@@ -238,7 +214,7 @@ function runCommand(
   input: string,
   patience: number,
   env: Environment,
-  beside?: { readonly signal: AbortSignal },
+  signal?: AbortSignal,
 ): Promise<{ readonly stdout: string; readonly problem: string | undefined }> {
   return new Promise((resolve) => {
     let [late, stdout, stderr, settled] = [false, '', '', false];
@@ -253,18 +229,18 @@ function runCommand(
     }, patience);
     timer.unref();
     process.once('exit', stop);
-    if (beside !== undefined) {
+    if (signal !== undefined) {
       child.unref();
       for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as Socket).unref();
-      beside.signal.addEventListener('abort', stop);
-      if (beside.signal.aborted) stop();
+      signal.addEventListener('abort', stop);
+      if (signal.aborted) stop();
     }
     const settle = (error: Error | undefined, status: number | null, by: NodeJS.Signals | null): void => {
       if (settled) return;
       settled = true;
       clearTimeout(timer);
       process.off('exit', stop);
-      beside?.signal.removeEventListener('abort', stop);
+      signal?.removeEventListener('abort', stop);
       const ended = { command: [name!], late, patience, error, status, signal: by, stderr };
       resolve({ stdout, problem: problemOf(ended) });
     };

@@ -2,76 +2,73 @@
 // memory of a WebAssembly device. Programs may begin on WebAssembly and go on as code of the machine,
 // on the same buffers.
 
-import { DeviceError } from '../../errors.ts';
+import type { DeviceError } from '../../errors.ts';
 import type { Device, DeviceAllocation, DeviceFacts, HostFunctions } from '../device.ts';
-import type { Koffi } from '../koffi.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
-import { SharedEntries } from '../shared.ts';
 import type { WasmDevice } from '../wasm/device.ts';
-import { widthOf, type CCompiler } from './compiler.ts';
-import { openSupport, type Kernels } from './library.ts';
 import { loadProgram, type NativeEngine, type NativeProgram } from './load.ts';
-import type { Objects } from './objects.ts';
-
-/** Nanoseconds that a thread stays awake for the next job: waking one takes 5 to 50 µs. */
-const linger = 100_000;
+import type { NativeTools } from './tools.ts';
 
 export interface NativeParts {
   readonly wasm: WasmDevice;
-  readonly koffi: Koffi;
-  readonly compiler: CCompiler;
-  readonly objects: Objects;
-  /** The file of the support object. */
-  readonly support: string;
   readonly threads: number;
-  /** Cores that the process may use. */
-  readonly cores: number;
   readonly wait: boolean;
+  /** Finds what programs of C need, without keeping the process; rejects with E_DEVICE. */
+  open(signal: AbortSignal): Promise<NativeTools>;
 }
 
 export class CDevice implements Device {
-  readonly facts: DeviceFacts;
   readonly #wasm: WasmDevice;
   readonly #engine: NativeEngine;
-  #isClosed = false;
+  readonly #open: NativeParts['open'];
+  readonly #ending = new AbortController();
+  #facts: DeviceFacts;
+  #tools: NativeTools | undefined;
+  #opening: Promise<NativeTools> | undefined;
+  #hasFailed = false;
   #isReported = false;
 
-  constructor(parts: NativeParts) {
-    const { wasm, koffi, compiler, objects, threads, cores, wait } = parts;
-    const { name, limits } = wasm.facts;
-    const count = threads === 1 ? 'one thread' : `${threads} threads`;
-    this.facts = {
+  constructor({ wasm, threads, wait, open }: NativeParts) {
+    const { name, limits, features } = wasm.facts;
+    this.#facts = {
       name,
       target: 'c',
       ...(!wait && { first: 'wasm' }),
-      description: `C by ${compiler.title}, ${widthOf(compiler)}, ${count}`,
+      description: `C by the compiler of this machine, ${countOf(threads)}`,
       software: true,
-      features: compiler.features,
+      features,
       threads,
       limits,
     };
     this.#wasm = wasm;
-    const support = openSupport(koffi, name, parts.support);
-    const pool = support.open(threads, threads <= cores ? linger : 0);
-    if (pool === 0) {
-      throw new DeviceError('E_DEVICE', name, `${threads} threads cannot be started`, {
-        hint: 'SINTER_THREADS=1, or fewer other processes',
-      });
-    }
+    this.#open = open;
     this.#engine = {
       ...wasm.engine,
-      facts: this.facts,
-      koffi,
-      objects,
-      support,
-      pool,
       threads,
-      kernels: new SharedEntries<Kernels>((kernels) => kernels.unload()),
+      tools: () => this.#openTools(),
+      openedTools: () => this.#tools,
       loadMeanwhile: (program) => wasm.load(program),
       report: (error) => this.#report(error),
     };
     wasm.onEnd(() => this.#close());
+  }
+
+  get facts(): DeviceFacts {
+    return this.#facts;
+  }
+
+  async whole(): Promise<void> {
+    // A compiler may have been installed since.
+    if (this.#hasFailed) this.#opening = undefined;
+    this.#hasFailed = false;
+    // Compilers that run beside the process do not keep it.
+    const timer = setInterval(() => undefined, 2 ** 30);
+    try {
+      await this.#openTools();
+    } finally {
+      clearInterval(timer);
+    }
   }
 
   get lost(): boolean {
@@ -119,15 +116,41 @@ export class CDevice implements Device {
     return this.#wasm.destroy();
   }
 
-  /** Ends threads and compilers, and lets go of objects. */
+  /** Once for all programs: what one lacks, the next one would lack. */
+  #openTools(): Promise<NativeTools> {
+    this.#opening ??= this.#openNow();
+    return this.#opening;
+  }
+
+  async #openNow(): Promise<NativeTools> {
+    const { signal } = this.#ending;
+    try {
+      const tools = await this.#open(signal);
+      if (signal.aborted) tools.close();
+      else this.#take(tools);
+      return tools;
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
+  }
+
+  #take(tools: NativeTools): void {
+    const { title, features } = tools.compiler;
+    const { first, threads = 1 } = this.#facts;
+    const before = first === undefined ? '' : '; programs begin on WebAssembly';
+    this.#facts = {
+      ...this.#facts,
+      description: `C by ${title}, ${widthOf(features)}, ${countOf(threads)}${before}`,
+      features: [...features, ...this.#wasm.facts.features],
+    };
+    this.#tools = tools;
+  }
+
   #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    const { objects, support, pool, kernels } = this.#engine;
-    support.close(pool);
-    for (const each of kernels.values()) each.unload();
-    kernels.clear();
-    objects.close();
+    if (this.#ending.signal.aborted) return;
+    this.#ending.abort();
+    this.#tools?.close();
   }
 
   /** Once: the reason is most often the same for all programs. */
@@ -136,4 +159,23 @@ export class CDevice implements Device {
     this.#isReported = true;
     console.warn(`sinter: programs stay on WebAssembly: ${error.message}`);
   }
+}
+
+function countOf(threads: number): string {
+  return threads === 1 ? 'one thread' : `${threads} threads`;
+}
+
+/** The widest of the vectors that there are, as people call them. */
+const widths: readonly (readonly [feature: string, name: string])[] = [
+  ['avx512f', 'AVX-512'],
+  ['avx2', 'AVX2'],
+  ['avx', 'AVX'],
+  ['sve', 'SVE'],
+  ['neon', 'NEON'],
+  ['rvv', 'RVV'],
+  ['sse4.2', 'SSE4.2'],
+];
+
+function widthOf(features: readonly string[]): string {
+  return widths.find(([feature]) => features.includes(feature))?.[1] ?? 'no vectors';
 }

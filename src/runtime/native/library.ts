@@ -2,6 +2,7 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { Koffi, Library } from '../koffi.ts';
+import type { Objects } from './objects.ts';
 
 /** The functions of the support object. */
 export interface Support {
@@ -13,8 +14,8 @@ export interface Support {
   run(pool: number, plan: BigInt64Array, words: number, base: number): number;
 }
 
-export function openSupport(koffi: Koffi, device: string, file: string): Support {
-  const library = openLibrary(koffi, device, file);
+export function openSupport(koffi: Koffi, objects: Objects, file: string): Support {
+  const library = openLibrary(koffi, objects, file);
   return {
     open: library.func('sinter_open', 'uintptr_t', ['int32_t', 'int64_t']),
     close: library.func('sinter_close', 'int32_t', ['uintptr_t']),
@@ -33,19 +34,22 @@ export interface Kernels {
 /** The function by which an object gives the addresses of its kernels. */
 export const tableName = 'sinter_kernel_at';
 
-export function openKernels(koffi: Koffi, device: string, file: string, count: number): Kernels {
-  const library = openLibrary(koffi, device, file);
+export function openKernels(koffi: Koffi, objects: Objects, file: string, count: number): Kernels {
+  const library = openLibrary(koffi, objects, file);
   const at = library.func(tableName, 'uintptr_t', ['int32_t']);
   const addresses = Array.from({ length: count }, (_, i) => at(i) as number);
   return { addresses, unload: () => library.unload() };
 }
 
-function openLibrary(koffi: Koffi, device: string, file: string): Library {
+/** Opens an object where it lies, or a copy of it: no code may be run from some folders. */
+function openLibrary(koffi: Koffi, objects: Objects, file: string): Library {
   try {
     return koffi.load(file);
   } catch (cause) {
+    const copy = objects.copyOf(file);
+    if (copy !== undefined) return openLibrary(koffi, objects, copy);
     const problem = `${file} cannot be opened: ${cause instanceof Error ? cause.message : String(cause)}`;
     const hint = 'set SINTER_CACHE to a folder from which code may be run (noexec forbids it)';
-    throw new DeviceError('E_DEVICE', device, problem, { cause, hint });
+    throw new DeviceError('E_DEVICE', objects.device, problem, { cause, hint });
   }
 }

@@ -4,10 +4,9 @@
 import { DeviceError } from '../../errors.ts';
 import { checkProgram } from '../check.ts';
 import type { DeviceAllocation, LoadedProgram } from '../device.ts';
-import type { Koffi } from '../koffi.ts';
 import { checkLimits } from '../limits.ts';
 import type { Program } from '../program.ts';
-import { SharedEntries } from '../shared.ts';
+import type { Heap } from '../wasm/heap.ts';
 import {
   HeapProgram,
   type Dispatch,
@@ -15,20 +14,17 @@ import {
   type HeapEngine,
   type Operation,
 } from '../wasm/placed.ts';
-import { openKernels, tableName, type Kernels, type Support } from './library.ts';
-import type { Objects } from './objects.ts';
+import { openKernels, tableName, type Kernels } from './library.ts';
 import { planOf } from './plan.ts';
+import type { NativeTools } from './tools.ts';
 
 /** The parts of a device that its programs work with. */
 export interface NativeEngine extends HeapEngine {
-  readonly koffi: Koffi;
-  readonly objects: Objects;
-  readonly support: Support;
-  /** The address of the pool of threads. */
-  readonly pool: number;
   readonly threads: number;
-  /** Objects that are open, by their files. */
-  readonly kernels: SharedEntries<Kernels>;
+  /** What compiled programs need, found when they ask for it first; rejects with E_DEVICE. */
+  tools(): Promise<NativeTools>;
+  /** The same where it has been found. */
+  openedTools(): NativeTools | undefined;
   /** Loads a program of WebAssembly, over the same memory. */
   loadMeanwhile(program: Program): LoadedProgram;
   /** Tells the user of a program that stays on WebAssembly. */
@@ -44,11 +40,15 @@ export function loadProgram(
   program: Program,
   later?: () => Promise<Program>,
 ): NativeProgram {
-  if (program.target === 'wasm')
-    return new NativeProgram(engine, program, engine.loadMeanwhile(program), later);
+  if (program.target === 'wasm') return new NativeProgram(engine, engine.loadMeanwhile(program), later);
   check(engine, program);
-  const file = engine.objects.makeNow(textOf(program));
-  return new NativeProgram(engine, program, opened(engine, program, file));
+  const tools = engine.openedTools();
+  if (tools === undefined) {
+    const problem = 'a program of C came before the compiler had been found';
+    throw new DeviceError('E_DEVICE', engine.facts.name, problem, { hint: 'await device.whole() before' });
+  }
+  const file = tools.objects.makeNow(textOf(program));
+  return new NativeProgram(engine, opened(engine, tools, program, file));
 }
 
 function check({ facts }: NativeEngine, program: Program): void {
@@ -57,15 +57,14 @@ function check({ facts }: NativeEngine, program: Program): void {
   checkNames(program, facts.name);
 }
 
-function opened(engine: NativeEngine, program: Program, file: string): LoadedProgram {
-  return new HeapProgram(engine, program, new NativeExecutor(engine, program, file));
+function opened(engine: NativeEngine, tools: NativeTools, program: Program, file: string): LoadedProgram {
+  return new HeapProgram(engine, program, new NativeExecutor(engine, tools, program, file));
 }
 
 /** Runs of a program on WebAssembly before it is worth a compiler. */
 const runsBeforeReplacing = 3;
 
 export class NativeProgram implements LoadedProgram {
-  readonly program: Program;
   readonly #engine: NativeEngine;
   #current: LoadedProgram;
   #settled: Promise<void> = Promise.resolve();
@@ -75,16 +74,15 @@ export class NativeProgram implements LoadedProgram {
   #failure: DeviceError | undefined;
   #destroyed = false;
 
-  constructor(
-    engine: NativeEngine,
-    program: Program,
-    current: LoadedProgram,
-    later?: () => Promise<Program>,
-  ) {
-    this.program = program;
+  constructor(engine: NativeEngine, current: LoadedProgram, later?: () => Promise<Program>) {
     this.#engine = engine;
     this.#current = current;
     this.#later = later;
+  }
+
+  /** What the next run runs. */
+  get program(): Program {
+    return this.#current.program;
   }
 
   /** What ran it last; what would run it now, before the first run. */
@@ -142,6 +140,9 @@ export class NativeProgram implements LoadedProgram {
   async #replace(make: () => Promise<Program>): Promise<void> {
     if (this.#isOver()) return;
     const engine = this.#engine;
+    // Before the program is made: the compiler's vectors are what it is made for.
+    const tools = await engine.tools();
+    if (this.#isOver()) return;
     const program = await make();
     if (this.#isOver()) return;
     check(engine, program);
@@ -149,10 +150,10 @@ export class NativeProgram implements LoadedProgram {
       const problem = 'the program that replaces another has other inputs, outputs, scalars or packs';
       throw new DeviceError('E_VALIDATION', engine.facts.name, problem);
     }
-    const file = await engine.objects.make(textOf(program));
+    const file = await tools.objects.make(textOf(program));
     if (this.#isOver()) return;
     const before = this.#current;
-    this.#current = opened(engine, program, file);
+    this.#current = opened(engine, tools, program, file);
     before.destroy();
   }
 
@@ -173,14 +174,16 @@ export class NativeProgram implements LoadedProgram {
 
 class NativeExecutor implements Executor<BigInt64Array> {
   readonly threads: number;
-  readonly #engine: NativeEngine;
+  readonly #heap: Heap;
+  readonly #tools: NativeTools;
   readonly #kernels: Kernels;
 
-  constructor(engine: NativeEngine, program: Program, file: string) {
-    const { koffi, facts, kernels, threads } = engine;
+  constructor({ heap, threads }: NativeEngine, tools: NativeTools, program: Program, file: string) {
+    const { koffi, objects, kernels } = tools;
     this.threads = threads;
-    this.#engine = engine;
-    this.#kernels = kernels.take(file, () => openKernels(koffi, facts.name, file, program.kernels.length));
+    this.#heap = heap;
+    this.#tools = tools;
+    this.#kernels = kernels.take(file, () => openKernels(koffi, objects, file, program.kernels.length));
   }
 
   prepare(operations: readonly Operation<Dispatch>[]): BigInt64Array {
@@ -188,14 +191,14 @@ class NativeExecutor implements Executor<BigInt64Array> {
   }
 
   run(plan: BigInt64Array): undefined {
-    const { heap, support, pool } = this.#engine;
+    const { support, pool } = this.#tools;
     // Where the memory lies is asked each time: an engine may move it when it grows.
-    if (plan.length > 0) support.run(pool, plan, plan.length, support.address(heap.bytes));
+    if (plan.length > 0) support.run(pool, plan, plan.length, support.address(this.#heap.bytes));
     return undefined;
   }
 
   release(): void {
-    this.#engine.kernels.release(this.#kernels);
+    this.#tools.kernels.release(this.#kernels);
   }
 }
 

@@ -3,16 +3,15 @@
 
 import * as os from 'node:os';
 import { DeviceError } from '../../errors.ts';
-import type { Resolve } from '../../packages/node.ts';
-import { loadKoffi } from '../koffi.ts';
+import { resolveFromProject, type Resolve } from '../../packages/node.ts';
+import { missingKoffi } from '../koffi.ts';
 import { WasmDevice } from '../wasm/device.ts';
 import type { Grain } from '../wasm/cut.ts';
 import { threadLimit } from '../wasm/names.ts';
 import { threadsFromEnvironment } from '../wasm/threading.ts';
-import { findCompiler, type CompilerOptions } from './compiler.ts';
+import { checkCommands, compiledPrograms } from './commands.ts';
+import type { CompilerOptions } from './compiler.ts';
 import { CDevice } from './device.ts';
-import { Objects, usualFolder } from './objects.ts';
-import { supportText } from './support.ts';
 
 export interface NativeOptions extends CompilerOptions {
   /** As many as `SINTER_THREADS` says or as there are cores, by default. */
@@ -27,49 +26,48 @@ export interface NativeOptions extends CompilerOptions {
   readonly resolve?: Resolve;
 }
 
-/** A native device of this name; rejects with the reason when there is none. */
+/** A native device of this name, whole; rejects with the reason when there is none. */
 export async function openNativeDevice(name: string, options: NativeOptions = {}): Promise<CDevice> {
-  if (process.platform === 'win32') {
-    throw new DeviceError(
-      'E_DEVICE',
-      name,
-      'programs are compiled for Linux and macOS, not for Windows yet',
-      {
-        hint: "setDevice('wasm')",
-      },
-    );
-  }
-  const { wait = false, grain, env } = options;
-  const koffi = await loadKoffi(name, 'compiled programs', options.resolve);
-  const compiler = await findCompiler(name, options);
-  const folder = options.folder === undefined ? usualFolder(env) : options.folder || undefined;
-  const objects = new Objects(name, compiler, folder);
+  const device = await beginNativeDevice(name, options);
   try {
-    const cores = os.availableParallelism();
-    const threads = options.threads ?? threadsFromEnvironment() ?? Math.min(cores, threadLimit);
-    const support = await held(objects.make(supportText));
-    const wasm = await WasmDevice.open(name, {
-      threads: options.threads,
-      ...(grain !== undefined && { grain }),
-    });
-    try {
-      return new CDevice({ wasm, koffi, compiler, objects, support, threads, cores, wait });
-    } catch (error) {
-      await wasm.destroy();
-      throw error;
-    }
+    await device.whole();
+    return device;
   } catch (error) {
-    objects.close();
+    await device.destroy();
     throw error;
   }
 }
 
-/** Keeps the process until the promise is settled: compilers that run beside it do not. */
-async function held<Value>(promise: Promise<Value>): Promise<Value> {
-  const timer = setInterval(() => undefined, 2 ** 30);
-  try {
-    return await promise;
-  } finally {
-    clearInterval(timer);
+/**
+ * The same before the compiler has been found, which `whole` waits for: programs run on WebAssembly. Rejects with the
+ * reason where what is missing shows at once.
+ */
+export async function beginNativeDevice(name: string, options: NativeOptions = {}): Promise<CDevice> {
+  if (process.platform === 'win32') {
+    const problem = 'programs are compiled for Linux and macOS, not for Windows yet';
+    throw new DeviceError('E_DEVICE', name, problem, { hint: "setDevice('wasm')" });
   }
+  const { wait = false, grain, env = process.env, resolve = resolveFromProject } = options;
+  try {
+    resolve('koffi');
+  } catch (cause) {
+    throw missingKoffi(name, compiledPrograms, cause);
+  }
+  checkCommands(name, env);
+  const cores = os.availableParallelism();
+  const threads = options.threads ?? threadsFromEnvironment(name) ?? Math.min(cores, threadLimit);
+  const wasm = await WasmDevice.open(name, {
+    threads: options.threads,
+    ...(grain !== undefined && { grain }),
+  });
+  return new CDevice({
+    wasm,
+    threads,
+    wait,
+    open: async (signal) => {
+      const { openTools } = await import('./tools.ts');
+      const { patience, folder } = options;
+      return openTools({ device: name, threads, cores, env, patience, folder, resolve }, signal);
+    },
+  });
 }

@@ -15,12 +15,15 @@ import { compileBeside, compileNow, type CCompiler } from './compiler.ts';
 const keptDays = 60;
 
 export class Objects {
-  readonly #device: string;
+  /** The name of the device whose objects these are. */
+  readonly device: string;
   readonly #compiler: CCompiler;
   /** Where objects are kept, and where they are looked for: undefined for nowhere. */
   readonly #folder: string | undefined;
-  /** A folder of this process, made when nothing else can be written to. */
+  /** A folder of this process, made when nothing else can be written to, or code of it be run. */
   #own: string | undefined;
+  /** Whether code may be run from `folder`: mounts with noexec forbid it. */
+  #isForbidden = false;
   #isTidy = false;
   /** Compilations under way, by key. */
   readonly #pending = new Map<string, Promise<string>>();
@@ -30,7 +33,7 @@ export class Objects {
   #next = 0;
 
   constructor(device: string, compiler: CCompiler, folder: string | undefined) {
-    this.#device = device;
+    this.device = device;
     this.#compiler = compiler;
     this.#folder = folder;
     this.#slots = Array.from({ length: os.availableParallelism() }, () => Promise.resolve());
@@ -49,7 +52,7 @@ export class Objects {
       if (hash === undefined) continue;
       const file = path.join(folder, `${hash}.so`);
       const bytes = readBytes(file);
-      if (bytes !== undefined && hashOf(bytes) === hash) return file;
+      if (bytes !== undefined && hashOf(bytes) === hash) return this.#allowed(file);
     }
     return undefined;
   }
@@ -75,6 +78,32 @@ export class Objects {
     return making;
   }
 
+  /**
+   * A copy of an object that cannot be opened where it lies, in the folder of this process; undefined where it
+   * is there already. From then on every object is opened there.
+   */
+  copyOf(file: string): string | undefined {
+    this.#isForbidden = true;
+    const copy = this.#allowed(file);
+    return copy === file ? undefined : copy;
+  }
+
+  /** Where an object is opened. */
+  #allowed(file: string): string {
+    if (!this.#isForbidden || path.dirname(file) === this.#own) return file;
+    const own = this.#ownFolder();
+    if (own === undefined) return file;
+    const copy = path.join(own, path.basename(file));
+    try {
+      // Not over one that may be open.
+      if (!fs.existsSync(copy)) fs.copyFileSync(file, copy);
+      return copy;
+    } catch {
+      removeQuietly(copy);
+      return file;
+    }
+  }
+
   /** Ends compilers under way, and removes what is this process's alone. */
   close(): void {
     this.#ending.abort();
@@ -87,7 +116,7 @@ export class Objects {
     if (known !== undefined) return known;
     for (const { folder, fresh } of this.#places()) {
       try {
-        await compileBeside(this.#compiler, this.#device, text, fresh, this.#ending.signal);
+        await compileBeside(this.#compiler, this.device, text, fresh, this.#ending.signal);
         return this.#settle(key, folder, fresh);
       } catch (error) {
         this.#giveUp(folder, fresh, error);
@@ -99,7 +128,7 @@ export class Objects {
   #makeHere(key: string, text: string): string {
     for (const { folder, fresh } of this.#places()) {
       try {
-        compileNow(this.#compiler, this.#device, text, fresh);
+        compileNow(this.#compiler, this.device, text, fresh);
         return this.#settle(key, folder, fresh);
       } catch (error) {
         this.#giveUp(folder, fresh, error);
@@ -141,7 +170,7 @@ export class Objects {
     const bytes = readBytes(fresh);
     if (bytes === undefined || bytes.length === 0) {
       const problem = `${this.#compiler.command.join(' ')} ended well and wrote no object`;
-      throw new DeviceError('E_DEVICE', this.#device, `a program was not compiled: ${problem}`);
+      throw new DeviceError('E_DEVICE', this.device, `a program was not compiled: ${problem}`);
     }
     const hash = hashOf(bytes);
     const file = path.join(folder, `${hash}.so`);
@@ -155,12 +184,12 @@ export class Objects {
       removeQuietly(note);
     }
     this.#tidy(folder);
-    return file;
+    return this.#allowed(file);
   }
 
   #nowhere(): DeviceError {
     const problem = `a program was not compiled: neither ${this.#folder ?? 'a cache folder'} nor ${os.tmpdir()} can be written to`;
-    return new DeviceError('E_DEVICE', this.#device, problem, {
+    return new DeviceError('E_DEVICE', this.device, problem, {
       hint: 'set SINTER_CACHE to a writable folder',
     });
   }

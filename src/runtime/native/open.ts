@@ -7,8 +7,8 @@ function backendOf(name: string, threads?: number): Backend {
   return {
     name,
     open: async () => {
-      const { openNativeDevice } = await import('./node.ts');
-      return openNativeDevice(name, threads === undefined ? {} : { threads });
+      const { beginNativeDevice } = await import('./node.ts');
+      return beginNativeDevice(name, threads === undefined ? {} : { threads });
     },
   };
 }

@@ -94,7 +94,7 @@ export class WasmDevice implements Device {
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
   static async open(name: string, options: WasmOptions = {}): Promise<WasmDevice> {
-    const chosen = threading(options.threads ?? threadsFromEnvironment());
+    const chosen = threading(options.threads ?? threadsFromEnvironment(name));
     if (chosen.spawn === undefined) return new WasmDevice(name, new Heap(name, false), undefined, chosen.why);
     const heap = new Heap(name, true);
     const { spawn = chosen.spawn, patience, grain } = options;

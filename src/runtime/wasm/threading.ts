@@ -27,14 +27,14 @@ export type Threading =
   | { readonly spawn?: undefined; readonly why?: string };
 
 /**
- * What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE where that is no
- * number of threads.
+ * What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE, which names the device that
+ * was asked for, where that is no number of threads.
  */
-export function threadsFromEnvironment(): number | undefined {
+export function threadsFromEnvironment(device: string): number | undefined {
   const text = typeof process === 'undefined' ? undefined : process.env?.['SINTER_THREADS'];
   if (text === undefined || text === '') return undefined;
   if (/^[1-9]\d*$/.test(text) && Number(text) <= threadLimit) return Number(text);
-  throw new DeviceError('E_DEVICE', 'wasm', `SINTER_THREADS is '${text}': expected 1 to ${threadLimit}`, {
+  throw new DeviceError('E_DEVICE', device, `SINTER_THREADS is '${text}': expected 1 to ${threadLimit}`, {
     hint: 'leave it out for as many threads as there are cores',
   });
 }

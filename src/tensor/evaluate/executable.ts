@@ -104,6 +104,8 @@ export class Executable {
   async prepare(device: Device): Promise<void> {
     await load(this.#chunksOn(device));
     if (this.#find === undefined || this.#found.has(device)) return;
+    // Schedules are found by running programs of the device's own target.
+    await device.whole?.().catch(() => undefined);
     this.#found.set(device, await this.#find(this.graph, device, this.options));
   }
 

@@ -10,6 +10,8 @@ export interface ProfiledKernel {
   readonly kind: string;
   /** Which of the programs that ran, from 0 on. */
   readonly program: number;
+  /** Whose code it was, where the device has a choice: compiled C, or WebAssembly until that is there. */
+  readonly engine?: 'c' | 'wasm' | undefined;
   /** By the device's clock; undefined where it has none. */
   readonly microseconds: number | undefined;
   readonly flops: number;
@@ -86,11 +88,12 @@ export class Profile<T = unknown> {
     // A kernel begins when it was asked for and the one before it is over. Without a clock a kernel
     // is a mark.
     let free = 0;
-    for (const { name, kind, program, microseconds, flops, bytes, at } of this.kernels) {
+    for (const { name, kind, program, microseconds, flops, bytes, at, engine } of this.kernels) {
       const ts = Math.max(1000 * at, free);
       const dur = microseconds ?? 0;
       free = ts + dur;
-      const args = { program, flops, bytes, measured: microseconds !== undefined };
+      const measured = microseconds !== undefined;
+      const args = { program, flops, bytes, measured, ...(engine !== undefined && { engine }) };
       events.push({ name, cat: kind, ph: 'X', ts, dur, pid: 1, tid: device, args });
     }
     return { traceEvents: events, displayTimeUnit: 'ms' };
@@ -100,6 +103,7 @@ export class Profile<T = unknown> {
   toString(): string {
     const { bytes, runs, dispatches } = this.counts;
     const isMeasured = this.kernels.every(({ microseconds }) => microseconds !== undefined);
+    const hasEngines = this.kernels.some(({ engine }) => engine !== undefined);
     const busy = this.kernels.reduce((sum, { microseconds = 0 }) => sum + microseconds, 0);
     const groups = groupBy(this.kernels, groupKey);
     const rows = [...groups.values()]
@@ -112,12 +116,22 @@ export class Profile<T = unknown> {
       .map(({ group, time, moved }) => [
         group[0]!.name,
         group[0]!.kind,
+        ...(hasEngines ? [engineName(group[0]!)] : []),
         String(group.length),
         ...(isMeasured ? [time.toFixed(1), busy === 0 ? '' : `${((100 * time) / busy).toFixed(1)} %`] : []),
         showCount(group.reduce((sum, { flops }) => sum + flops, 0)),
         showBytes(moved),
       ]);
-    const head = ['kernel', 'kind', 'runs', ...(isMeasured ? ['µs', 'share'] : []), 'flops', 'bytes'];
+    const engines = hasEngines ? ['engine'] : [];
+    const head = [
+      'kernel',
+      'kind',
+      ...engines,
+      'runs',
+      ...(isMeasured ? ['µs', 'share'] : []),
+      'flops',
+      'bytes',
+    ];
     const lines = [
       `${this.milliseconds.toFixed(1)} ms on ${this.device}${isMeasured ? `, kernels ${(busy / 1000).toFixed(1)} ms` : ''}: ${counted(runs, 'run')}, ${counted(dispatches, 'kernel')}, ${showBytes(bytes.uploaded)} up, ${showBytes(bytes.downloaded)} down`,
       ...this.compiles.map(
@@ -127,7 +141,7 @@ export class Profile<T = unknown> {
     ];
     if (rows.length === 0) return lines.join('\n');
     const note = isMeasured ? '' : '\n\nthe device has no clock for kernels';
-    return `${lines.join('\n')}\n\n${table(head, rows, head.map((_, i) => i).slice(2))}${note}`;
+    return `${lines.join('\n')}\n\n${table(head, rows, head.map((_, i) => i).slice(2 + engines.length))}${note}`;
   }
 }
 
@@ -137,8 +151,22 @@ Object.defineProperty(Profile.prototype, Symbol.for('nodejs.util.inspect.custom'
   },
 });
 
-function groupKey({ name, kind }: ProfiledKernel): string {
-  return `${name} ${kind}`;
+function groupKey({ name, kind, engine }: ProfiledKernel): string {
+  return `${name} ${kind} ${engine}`;
+}
+
+/** What people call the engine that ran a kernel; empty where the device has no choice. */
+export function engineName({ engine }: Pick<ProfiledKernel, 'engine'>): string {
+  switch (engine) {
+    case 'c':
+      return 'C';
+    case 'wasm':
+      return 'WebAssembly';
+    case undefined:
+      return '';
+    default:
+      return engine satisfies never;
+  }
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

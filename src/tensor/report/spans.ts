@@ -14,6 +14,8 @@ export interface Span {
   readonly kind: string;
   /** Which of the programs that ran, in order. */
   readonly run: number;
+  /** Whose code it was, where the device has a choice. */
+  readonly engine?: LoadedProgram['engine'] | undefined;
   /** By the device's clock; undefined where it has none. */
   readonly nanoseconds: number | undefined;
   readonly flops: number;
@@ -82,7 +84,9 @@ export function runOrProfile(
     else time = device.measure(work);
     const kernel = step.kind === 'dispatch' ? program.kernels[step.kernel] : undefined;
     const { name = step.kind, kind = 'memory', flops = 0, bytes = 0 } = kernel ?? {};
-    spans.push(time.then((nanoseconds) => ({ name, kind, run, nanoseconds, flops, bytes, start })));
+    const { engine } = part;
+    const span = { name, kind, run, flops, bytes, start, ...(engine !== undefined && { engine }) };
+    spans.push(time.then((nanoseconds) => ({ ...span, nanoseconds })));
   }
   return undefined;
 }

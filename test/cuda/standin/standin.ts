@@ -19,7 +19,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findCompiler } from '../../support/cpp.ts';
-import { pruneFolder } from '../../support/prune.ts';
+import { pruneFolder } from './prune.ts';
 
 /** Threads of a block run in this order: as numbered, backwards, shuffled, or one warp as far as it can before the next. */
 export const orders = { forward: 0, reverse: 1, random: 2, warpPriority: 3 } as const;

@@ -4,10 +4,11 @@
 // Runs on the sources: it stands in for node:fs, which modules of the build would import past it.
 
 import * as fs from 'node:fs';
+import { createRequire } from 'node:module';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import type { Program } from '../../../src/runtime/program.ts';
-import { openNativeDevice, type NativeOptions } from '../../../src/runtime/native/node.ts';
+import { beginNativeDevice, openNativeDevice, type NativeOptions } from '../../../src/runtime/native/node.ts';
 import type { NativeProgram } from '../../../src/runtime/native/load.ts';
 import type { CDevice } from '../../../src/runtime/native/device.ts';
 import { failure } from '../failure.ts';
@@ -83,6 +84,78 @@ async function resultOf(device: CDevice, loaded: ReturnType<CDevice['load']>): P
   loaded.run([x], [y], []);
   return floatsOf(await device.read(y, 4 * N));
 }
+
+/** The package koffi, which opens no file of these folders, as where they are mounted without the right to run code. */
+function koffiWithout(folders: readonly string[]): () => string {
+  const real = createRequire(import.meta.url).resolve('koffi');
+  const file = path.join(newFolder(), 'koffi.cjs');
+  fs.writeFileSync(
+    file,
+    `const koffi = require(${JSON.stringify(real)});
+module.exports = { ...koffi, load(file, ...more) {
+  if (${JSON.stringify(folders)}.some((folder) => file.startsWith(folder))) throw new Error('failed to map segment');
+  return koffi.load(file, ...more);
+} };`,
+  );
+  return () => file;
+}
+
+/** A device before its compiler has been found. */
+async function begin(options: NativeOptions): Promise<CDevice> {
+  const { env } = compiler;
+  const device = await beginNativeDevice('native', { threads: 1, env, ...options });
+  devices.push(device);
+  return device;
+}
+
+describe('a device that is not whole', () => {
+  law('runs programs on WebAssembly, and those of C when it has found the compiler', async () => {
+    const device = await begin({ folder: newFolder() });
+    expect(device.facts).toMatchObject({ target: 'c', first: 'wasm', threads: 1 });
+    expect(device.facts.description).toBe('C by the compiler of this machine, one thread');
+    expect((await failure(() => device.load(alone))).message).toContain('await device.whole() before');
+    const loaded = device.load(first, undefined, () => alone);
+    for (let i = 0; i < 3; i++) expect(await resultOf(device, loaded)).toEqual(expected);
+    await loaded.settled;
+    expect(await resultOf(device, loaded)).toEqual(expected);
+    expect([loaded.engine, loaded.program.target]).toEqual(['c', 'c']);
+    expect(device.facts.description).toMatch(/^C by \S.*\d, .*, one thread; programs begin on WebAssembly$/);
+    expect(device.facts.features).toEqual(expect.arrayContaining(['simd128']));
+    expect(device.load(alone).engine).toBe('c');
+  });
+
+  law('asks for no compiler before a program has run three times', async () => {
+    const opened = vi.fn();
+    const real = createRequire(import.meta.url).resolve('koffi');
+    const resolve = (): string => {
+      opened();
+      return real;
+    };
+    const device = await begin({ folder: newFolder(), resolve });
+    const before = opened.mock.calls.length;
+    const loaded = device.load(first, undefined, () => alone);
+    for (let i = 0; i < 2; i++) await resultOf(device, loaded);
+    await loaded.settled;
+    expect(opened.mock.calls.length).toBe(before);
+    await resultOf(device, loaded);
+    await loaded.settled;
+    expect(opened.mock.calls.length).toBeGreaterThan(before);
+  });
+
+  law('stays on WebAssembly where the compiler does not work, and says so once', async () => {
+    const file = path.join(newFolder(), 'broken');
+    fs.writeFileSync(file, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const device = await begin({ folder: newFolder(), env: { ...process.env, SINTER_CC: file } });
+    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    const loaded = [1, 2].map(() => replaced(device));
+    await Promise.all(loaded.map(({ settled }) => settled));
+    for (const one of loaded) expect(await resultOf(device, one)).toEqual(expected);
+    expect(loaded.map(({ engine }) => engine)).toEqual(['wasm', 'wasm']);
+    expect(warned.mock.calls).toEqual([[expect.stringContaining('there is no C compiler')]]);
+    const error = await failure(() => device.whole());
+    expect([error.code, error.message]).toEqual(['E_DEVICE', expect.stringContaining('ended with 1')]);
+  });
+});
 
 describe('a compiler', () => {
   law('that reports errors: its first lines are told', async () => {
@@ -261,6 +334,39 @@ describe('an object', () => {
     fs.writeFileSync(file, 'no folder');
     const device = await open({ folder: path.join(file, 'native') });
     expect(await resultOf(device, device.load(alone))).toEqual(expected);
+  });
+
+  law('is copied there where its folder forbids to run code', async () => {
+    const folder = newFolder();
+    const { env, count } = compilerThat('');
+    const resolve = koffiWithout([folder]);
+    for (const _ of [1, 2]) {
+      const device = await open({ env, folder, resolve });
+      const loaded = [device.load(alone), replaced(device)];
+      await loaded[1]!.settled;
+      for (const one of loaded) {
+        expect(await resultOf(device, one)).toEqual(expected);
+        expect(one.engine).toBe('c');
+      }
+      await device.destroy();
+    }
+    // The folder keeps what was compiled all the same.
+    expect(count()).toBe(1);
+  });
+
+  law('that may be opened nowhere is an error, or leaves programs on WebAssembly', async () => {
+    const options = { folder: newFolder(), resolve: koffiWithout(['/']) };
+    const error = await failure(() => open(options));
+    expect([error.code, error.message]).toEqual([
+      'E_DEVICE',
+      expect.stringMatching(/cannot be opened: failed to map segment[^]*noexec/),
+    ]);
+    const device = await begin(options);
+    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    const loaded = replaced(device);
+    await loaded.settled;
+    expect(await resultOf(device, loaded)).toEqual(expected);
+    expect([loaded.engine, warned.mock.calls.length]).toEqual(['wasm', 1]);
   });
 
   law('lies there too where the disk is full', async () => {

@@ -1,5 +1,5 @@
-// Whether this machine compiles C. The run hides the compiler from all tests (`SINTER_CC=none`), so that the default
-// device is the same on every machine; tests of native code use this environment.
+// Whether this machine compiles C, and the environment for tests of native code: a run that hides the compiler from other tests
+// (`SINTER_CC=none`) names it in `SINTER_TEST_CC`.
 
 import { findCompiler } from '../../../src/runtime/native/compiler.ts';
 

@@ -2,7 +2,7 @@
 // own, loops end where they should, and threads end with their device.
 
 import * as fs from 'node:fs';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
 import type { Program, ProgramKernel } from '../../../src/runtime/program.ts';
 import { openDevice, closeDevice, isDeviceName } from '../../../src/runtime/registry.ts';
 import { openNativeDevice } from '../../../src/runtime/native/node.ts';
@@ -13,7 +13,7 @@ import { failure } from '../failure.ts';
 import { c, cKernel } from '../languages.ts';
 import { lawsUnless } from '../law.ts';
 import { bytesOf, f32, floatsOf, program, ramp } from '../programs.ts';
-import { withoutCompiler } from './machine.ts';
+import { compilerEnv, compilerName, withoutCompiler } from './machine.ts';
 
 const law = lawsUnless(withoutCompiler);
 /** Every workgroup may go to another thread, however small it is. */
@@ -23,7 +23,7 @@ const devices: CDevice[] = [];
 beforeAll(async () => {
   if (withoutCompiler !== undefined) return;
   for (const threads of [1, 2, 3])
-    devices.push(await openNativeDevice(`native:${threads}`, { threads, grain }));
+    devices.push(await openNativeDevice(`native:${threads}`, { threads, grain, env: compilerEnv }));
 });
 afterAll(() => Promise.all(devices.map((device) => device.destroy())));
 
@@ -62,7 +62,9 @@ law('devices say by which compiler, for what and on how many threads they run', 
     ['native:3', 'c', 3],
   ]);
   for (const [i, count] of ['one thread', '2 threads', '3 threads'].entries())
-    expect(devices[i]!.facts.description).toMatch(new RegExp(`^C by \\S.*\\d, \\S+.*, ${count}$`));
+    expect(devices[i]!.facts.description).toMatch(
+      new RegExp(`^C by \\S.*\\d, \\S+.*, ${count}; programs begin on WebAssembly$`),
+    );
   expect(['native', 'native:2', 'native:0', 'native:65', 'native:2:2', 'natives'].map(isDeviceName)).toEqual([
     true,
     true,
@@ -71,9 +73,11 @@ law('devices say by which compiler, for what and on how many threads they run', 
     false,
     false,
   ]);
+  vi.stubEnv('SINTER_CC', compilerName);
   const named = await openDevice('native:2');
   expect(named.facts).toMatchObject({ name: 'native:2', threads: 2 });
   await closeDevice('native:2');
+  vi.unstubAllEnvs();
 });
 
 law('every workgroup runs once, whatever their number', async () => {
@@ -200,7 +204,7 @@ law('memory may grow between two runs', async () => {
 
 law('threads end with their device', async () => {
   const before = poolThreads();
-  const device = await openNativeDevice('native', { threads: 5 });
+  const device = await openNativeDevice('native', { threads: 5, env: compilerEnv });
   if (process.platform === 'linux') expect(poolThreads()).toBe(before + 4);
   await device.destroy();
   await device.destroy();
@@ -232,6 +236,6 @@ law('without a compiler, or without koffi, the reason and what to do are told', 
   const resolve = (): never => {
     throw new Error('not installed');
   };
-  const koffi = await failure(() => openNativeDevice('native', { resolve }));
+  const koffi = await failure(() => openNativeDevice('native', { resolve, env: compilerEnv }));
   expect(koffi.message).toMatch(/the package koffi, which opens .*, is missing[^]*npm install koffi/);
 });

@@ -1,17 +1,18 @@
 // Programs on the device `native` begin on WebAssembly, and are replaced by compiled C when they have run three times. Values are
 // those of WebAssembly, but for rounding, before and after.
 
-import { afterAll, afterEach, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, vi } from 'vitest';
 import * as sn from '../../../src/index.ts';
 import { Linear, Sequential } from '../../../src/nn/index.ts';
 import { Adam } from '../../../src/optim/index.ts';
 import { CDevice } from '../../../src/runtime/native/device.ts';
 import type { NativeProgram } from '../../../src/runtime/native/load.ts';
 import { lawsUnless } from '../../runtime/law.ts';
-import { withoutCompiler } from '../../runtime/native/machine.ts';
+import { compilerName, withoutCompiler } from '../../runtime/native/machine.ts';
 
 const law = lawsUnless(withoutCompiler);
 
+beforeEach(() => void vi.stubEnv('SINTER_CC', compilerName));
 afterEach(() => void vi.restoreAllMocks());
 afterAll(() => void sn.setDevice(undefined));
 
@@ -72,6 +73,36 @@ law('a train step goes on where it was, as code of the machine', async () => {
   expect(found.slice(0, 2)).toEqual(expected.slice(0, 2));
   found.forEach((loss, i) => expect(loss).toBeCloseTo(expected[i]!, 4));
   expect(found[11]).toBeLessThan(found[0]!);
+});
+
+law('profiles say which engine ran each kernel', async () => {
+  sn.setDevice('native:1');
+  const programs = loadedPrograms();
+  const twice = sn.compile((x: sn.Tensor) => x.mul(3).add(1));
+  const x = sn.arange(50);
+  const taken = (): Promise<sn.Profile> => sn.profile(() => twice(x).data());
+  const engines = ({ kernels }: sn.Profile): unknown[] => [...new Set(kernels.map(({ engine }) => engine))];
+  await twice(x).data();
+  const before = await taken();
+  expect(engines(before)).toEqual(['wasm']);
+  expect(String(before)).toMatch(/kernel +kind +engine [^]* WebAssembly /);
+  for (let i = 0; i < 3; i++) await twice(x).data();
+  await settled(programs);
+  const after = await taken();
+  expect(engines(after)).toEqual(['c']);
+  expect(String(after)).toMatch(/ C +1 /);
+  expect(Array.from((await after.value) as Float32Array)).toEqual(
+    Array.from({ length: 50 }, (_, i) => 3 * i + 1),
+  );
+});
+
+law('explanations show the kernels of C, and say what runs before', async () => {
+  sn.setDevice('native:1');
+  const text = String(sn.explain((x: sn.Tensor) => x.mul(3).sum(), sn.ones([50])));
+  expect(text).toContain('1 kernel for native');
+  expect(text).toContain('a program runs as WebAssembly until it has run three times');
+  sn.setDevice('wasm:1');
+  expect(String(sn.explain((x: sn.Tensor) => x.mul(3).sum(), sn.ones([50])))).not.toContain('three times');
 });
 
 law('what runs once stays on WebAssembly', async () => {

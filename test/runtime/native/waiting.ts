@@ -4,11 +4,11 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { setDevice } from '../../src/index.ts';
-import { openNativeDevice } from '../../src/runtime/native/node.ts';
-import { registerBackend } from '../../src/runtime/registry.ts';
-import { compilerEnv, withoutCompiler } from '../runtime/native/machine.ts';
-import { pruneFolder } from './prune.ts';
+import { setDevice } from '../../../src/index.ts';
+import { openNativeDevice } from '../../../src/runtime/native/node.ts';
+import { registerBackend } from '../../../src/runtime/registry.ts';
+import { compilerEnv, withoutCompiler } from './machine.ts';
+import { pruneFolder } from '../../cuda/standin/prune.ts';
 
 /** From here on the device `native` of this process compiles before it runs; false where nothing compiles C. */
 export function useNative(): boolean {

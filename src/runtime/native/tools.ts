@@ -1,0 +1,73 @@
+// Node only: what compiled programs need besides memory: a compiler, the package that opens objects, and the
+// support object with its pool of threads. Finding them takes longer than opening a device.
+
+import { DeviceError } from '../../errors.ts';
+import type { Resolve } from '../../packages/node.ts';
+import { loadKoffi, type Koffi } from '../koffi.ts';
+import { SharedEntries } from '../shared.ts';
+import { findCompiler, type CCompiler, type CompilerOptions } from './compiler.ts';
+import { compiledPrograms } from './commands.ts';
+import { openSupport, type Kernels, type Support } from './library.ts';
+import { Objects, usualFolder } from './objects.ts';
+import { supportText } from './support.ts';
+
+/** Nanoseconds that a thread stays awake for the next job: waking one takes 5 to 50 µs. */
+const linger = 100_000;
+
+export interface ToolOptions extends CompilerOptions {
+  /** The name of the device. */
+  readonly device: string;
+  readonly threads: number;
+  /** Cores that the process may use. */
+  readonly cores: number;
+  /** Where compiled programs are kept; false for nowhere. Default: `native` in the cache folder. */
+  readonly folder?: string | false | undefined;
+  /** Finds the package koffi; Node's resolution by default. */
+  readonly resolve?: Resolve | undefined;
+}
+
+export interface NativeTools {
+  readonly koffi: Koffi;
+  readonly compiler: CCompiler;
+  readonly objects: Objects;
+  readonly support: Support;
+  /** The address of the pool of threads. */
+  readonly pool: number;
+  /** Objects that are open, by their files. */
+  readonly kernels: SharedEntries<Kernels>;
+  /** Ends threads and compilers, and lets go of objects. */
+  close(): void;
+}
+
+/** Finds and opens all of it, without keeping the process; rejects with E_DEVICE and the reason. */
+export async function openTools(options: ToolOptions, signal: AbortSignal): Promise<NativeTools> {
+  const { device, threads, cores } = options;
+  const koffi = await loadKoffi(device, compiledPrograms, options.resolve);
+  const compiler = await findCompiler(device, options, signal);
+  const folder = options.folder === undefined ? usualFolder(options.env) : options.folder || undefined;
+  const objects = new Objects(device, compiler, folder);
+  const stop = (): void => objects.close();
+  signal.addEventListener('abort', stop);
+  try {
+    const support = openSupport(koffi, objects, await objects.make(supportText));
+    const pool = support.open(threads, threads <= cores ? linger : 0);
+    if (pool === 0) {
+      throw new DeviceError('E_DEVICE', device, `${threads} threads cannot be started`, {
+        hint: 'SINTER_THREADS=1, or fewer other processes',
+      });
+    }
+    const kernels = new SharedEntries<Kernels>((each) => each.unload());
+    const close = (): void => {
+      support.close(pool);
+      for (const each of kernels.values()) each.unload();
+      kernels.clear();
+      objects.close();
+    };
+    return { koffi, compiler, objects, support, pool, kernels, close };
+  } catch (error) {
+    objects.close();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
