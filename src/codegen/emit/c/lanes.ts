@@ -5,7 +5,7 @@
 import type { LoopOp, RegisterType, Width } from '../../loop/loop.ts';
 import { isLong } from '../../loop/register.ts';
 import { isFloat, isUnsigned } from '../shared/c-spelling.ts';
-import type { CPrelude } from './prelude.ts';
+import type { CPrelude, VectorBody } from './prelude.ts';
 
 /** A function of vectors `x`, `y` and `z` of one width. */
 export interface VectorFunction {
@@ -16,12 +16,6 @@ export interface VectorFunction {
   /** Types of the operands. */
   readonly types: readonly RegisterType[];
   readonly prelude: CPrelude;
-}
-
-/** What the function returns, and statements before. */
-export interface VectorBody {
-  readonly lines?: readonly string[];
-  readonly result: string;
 }
 
 /** Instructions that compilers know by a name, as an expression for the width; undefined where there is none. */

@@ -5,7 +5,6 @@ import { dtypeBytes, lowered, type DType } from '../../../ir/dtype.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
 import { isLong } from '../../loop/register.ts';
 import { definitions } from './definitions.ts';
-import type { VectorBody } from './lanes.ts';
 import { elementType, laneType, scalarType } from './types.ts';
 
 /** A text that is there once in a translation unit. */
@@ -27,6 +26,12 @@ const hasBuiltin = `#if !defined(SINTER_KNOWS) && defined(__has_builtin)
 
 /** Names of the operands of functions. */
 const operands = ['x', 'y', 'z'] as const;
+
+/** What a function on vectors returns, and statements before. */
+export interface VectorBody {
+  readonly lines?: readonly string[];
+  readonly result: string;
+}
 
 /** How a function on vectors `x`, `y` and `z` may be written; the first one that there is, is. */
 interface VectorTexts {
