@@ -114,7 +114,7 @@ describe('a device that is not whole', () => {
     expect(device.facts).toMatchObject({ target: 'c', first: 'wasm', threads: 1 });
     expect(device.facts.description).toBe('C by the compiler of this machine, one thread');
     expect((await failure(() => device.load(alone))).message).toContain('await device.whole() before');
-    const loaded = device.load(first, undefined, () => alone);
+    const loaded = device.load(first, undefined, async () => alone);
     for (let i = 0; i < 3; i++) expect(await resultOf(device, loaded)).toEqual(expected);
     await loaded.settled;
     expect(await resultOf(device, loaded)).toEqual(expected);
@@ -133,7 +133,7 @@ describe('a device that is not whole', () => {
     };
     const device = await begin({ folder: newFolder(), resolve });
     const before = opened.mock.calls.length;
-    const loaded = device.load(first, undefined, () => alone);
+    const loaded = device.load(first, undefined, async () => alone);
     for (let i = 0; i < 2; i++) await resultOf(device, loaded);
     await loaded.settled;
     expect(opened.mock.calls.length).toBe(before);
