@@ -71,6 +71,8 @@ export function keptText(kept: StorageReason, value: Node, name: NameOf): string
   switch (kept.rule) {
     case 'output':
       return `${what} is a result, so it is in memory anyway`;
+    case 'read-by-loop':
+      return `a loop reads ${what}, and everything that a loop reads is in memory`;
     case 'loops':
       return `${what} takes loops to compute, which its reader would have to run again for every element`;
     case 'source':

@@ -151,8 +151,8 @@ describe.each([
   });
 });
 
-test('a gradient by weights is one product, and one by the input of a strided convolution has no gaps', () => {
-  const wide: Line = { size: 14, taps: 14, stride: 1, low: 1, high: 1, gap: 1, dilation: 1 };
+test('of a strided convolution, the gradient by weights is one product, and the one by the input has no gaps', () => {
+  const wide: Line = { size: 14, taps: 7, stride: 1, low: 1, high: 0, gap: 1, dilation: 2 };
   const byWeights = rewritten(geometry(16, 8, 16, [wide, wide]), convAsDot)!;
   expect(topological(byWeights.outputs).filter(({ op }) => op === 'conv' || op === 'dot')).toMatchObject([
     { op: 'dot' },

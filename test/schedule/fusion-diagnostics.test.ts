@@ -78,6 +78,10 @@ function checkKept(kept: StorageReason, value: Node, graph: Graph, target: Targe
   switch (kept.rule) {
     case 'output':
       return expect(graph.outputs).toContain(value);
+    case 'read-by-loop': {
+      const loops = topological(graph.outputs).filter(({ op }) => op === 'iterate');
+      return expect(loops.flatMap(({ inputs }) => inputs)).toContain(value);
+    }
     case 'loops':
       return expect(isElementwise(value.op)).toBe(false);
     case 'source':

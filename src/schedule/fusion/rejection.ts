@@ -64,6 +64,8 @@ export interface Refused {
 export type StorageReason =
   /** It is one of the program's results. */
   | { readonly rule: 'output' }
+  /** A loop reads it. */
+  | { readonly rule: 'read-by-loop' }
   /**
    * It is computed by loops of its own (a reduction, a product, a scan, a scatter), which no
    * expression can hold.

@@ -72,7 +72,10 @@ class StorageChoice {
   readonly #fusion: Fusion;
   readonly #target: Target;
   readonly #strict: ReadonlySet<Node>;
+  /** The graph's outputs, and what loops read. */
   readonly #outputs: ReadonlySet<Node>;
+  /** What loops read and is no output of the graph. */
+  readonly #readByLoops: ReadonlySet<Node>;
   readonly #escapes: Escapes;
 
   readonly #fusionGroupWrites: Map<FusionGroup, Map<Node, Indices>>;
@@ -99,6 +102,8 @@ class StorageChoice {
     this.#target = target;
     this.#strict = strict;
     this.#outputs = boundaryOf(graph, fusion.order);
+    const results = new Set(graph.outputs);
+    this.#readByLoops = new Set([...this.#outputs].filter((node) => !results.has(node)));
     this.#escapes = new Escapes(fusion, this.#outputs, this.#assembled);
     const { fusionGroups } = fusion;
     this.#fusionGroupWrites = new Map(fusionGroups.map((fusionGroup) => [fusionGroup, new Map()]));
@@ -178,8 +183,9 @@ class StorageChoice {
    * what it is computed from.
    */
   #rematerialise(node: Node, fusionGroup: FusionGroup, uses: Uses): boolean {
-    if (!isElementwise(node.op)) return this.#keep(node, { rule: isThroughView(node) ? 'output' : 'loops' });
-    if (this.#outputs.has(node)) return this.#keep(node, { rule: 'output' });
+    if (!isElementwise(node.op))
+      return this.#keep(node, isThroughView(node) ? this.#boundaryReason(node) : { rule: 'loops' });
+    if (this.#outputs.has(node)) return this.#keep(node, this.#boundaryReason(node));
     const leaves = (member: Node): boolean => this.#escapes.leaves(member, fusionGroup);
     const { places } = this.#fusion;
     const sources = sourcesOf(node, fusionGroup, places, this.#outputs, leaves, (why) =>
@@ -246,10 +252,14 @@ class StorageChoice {
     return false;
   }
 
+  #boundaryReason(node: Node): StorageReason {
+    return { rule: this.#readByLoops.has(node) ? 'read-by-loop' : 'output' };
+  }
+
   /** Why a free node is stored; undefined when its readers compute it inline. */
   #keepingOfFree(node: Node, place: ComputeLocation, uses: Uses): StorageReason | undefined {
-    if (place.kind !== 'free') return this.#fusion.overflows.get(node) ?? { rule: 'output' };
-    if (this.#outputs.has(node)) return { rule: 'output' };
+    if (place.kind !== 'free') return this.#fusion.overflows.get(node) ?? this.#boundaryReason(node);
+    if (this.#outputs.has(node)) return this.#boundaryReason(node);
     if (isLaidOut(node, this.#usersOf(node), this.#target)) return { rule: 'windows' };
     const { inline, store } = storingCost(node, place, uses, this.#target);
     return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: uses.size } : undefined;
