@@ -329,6 +329,13 @@ const longIntegers: readonly RegisterType[] = ['i64', 'u64'];
 /** C's functions on doubles are near to JavaScript's, which themselves are not the nearest. */
 const close: Tolerance = { rel: 4e-15, abs: 1e-15 };
 
+/** Those on bytes and halves of words, which languages of CPU cores have. */
+export const byteCases: readonly Case[] = [
+  { op: 'evenI8', args: ['u32'], result: 'u32', tolerance: exact },
+  { op: 'oddI8', args: ['u32'], result: 'u32', tolerance: exact },
+  { op: 'dotI16', args: ['u32', 'u32'], result: 'i32', tolerance: exact },
+];
+
 /** Those on registers of 64 bits. */
 export const longCases: readonly Case[] = [
   ...floatCases

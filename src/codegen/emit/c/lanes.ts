@@ -19,7 +19,14 @@ export interface VectorFunction {
 }
 
 /** Instructions that compilers know by a name, as an expression for the width; undefined where there is none. */
-export function builtinOf({ op, type, width }: VectorFunction): string | undefined {
+export function builtinOf({ op, type, width, prelude }: VectorFunction): string | undefined {
+  if (op === 'dotI16') {
+    const halves = halvesOf(prelude, width);
+    if (halves === undefined) return undefined;
+    const args = `(${halves})x, (${halves})y`;
+    if (width < 16) return `__builtin_ia32_pmaddwd${32 * width}(${args})`;
+    return `__builtin_ia32_pmaddwd512_mask(${args}, (${prelude.type('i32', width)}){0}, 0xffff)`;
+  }
   if (!isFloat(type)) return undefined;
   const bits = (type === 'f32' ? 32 : 64) * width;
   if (bits !== 128 && bits !== 256 && bits !== 512) return undefined;
@@ -54,6 +61,13 @@ export function builtinOf({ op, type, width }: VectorFunction): string | undefin
     default:
       return undefined;
   }
+}
+
+/** The type of the 16-bit halves of so many words; undefined where no register is that wide. */
+function halvesOf(prelude: CPrelude, width: Width): string | undefined {
+  if (width === 4) return prelude.vector('i16', 8);
+  if (width === 8) return prelude.vector('i16', 16);
+  return width === 16 ? prelude.vector('i16', 32) : undefined;
 }
 
 /** The function in operators; undefined where it is to be done lane by lane. */
@@ -114,6 +128,19 @@ export function vectorBody(given: VectorFunction): VectorBody | undefined {
       if (op === 'byteU') return { result: `(${own})(${low} & 255)` };
       const signed = prelude.type('i32', width);
       return { result: `(${own})((${signed})(${low} << 24) >> 24)` };
+    }
+    case 'evenI8':
+    case 'oddI8': {
+      const halves = halvesOf(prelude, width);
+      if (halves === undefined) return undefined;
+      return { result: `(${own})((${halves})${op === 'evenI8' ? '(x << 8)' : 'x'} >> 8)` };
+    }
+    case 'dotI16': {
+      const low = (word: string): string => `((${own})(${word} << 16) >> 16)`;
+      const high = (word: string): string => `((${own})${word} >> 16)`;
+      const words = prelude.type('u32', width);
+      const sums = [low, high].map((half) => `(${words})(${half('x')} * ${half('y')})`);
+      return { result: `(${own})(${sums.join(' + ')})` };
     }
     default:
       return undefined;

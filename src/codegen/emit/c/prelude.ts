@@ -71,7 +71,7 @@ export class CPrelude {
   }
 
   /** The type of a vector in a register. */
-  vector(lane: DType, width: Width): string {
+  vector(lane: DType, width: Width | 32): string {
     const name = `${lane}x${width}`;
     if (width * dtypeBytes(lane) > 16) this.define('wide_vectors', () => quiet);
     const bytes = width * dtypeBytes(lane);

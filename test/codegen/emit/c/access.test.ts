@@ -28,7 +28,7 @@ import { CKernels, compileC, compiler, inFolder, nativeFlags, strictFlags } from
 import { interpretLoop } from '../../../support/interpret/run.ts';
 import { mapLoop, type Arrays } from '../../run-loop.ts';
 import { aroundHalves, copies, elementsOf, everyHalf } from '../copies.ts';
-import { argumentsOf, disagreements, nameOf, spellingCases } from '../spelling-cases.ts';
+import { argumentsOf, byteCases, disagreements, nameOf, spellingCases } from '../spelling-cases.ts';
 
 // Loops say how wide their vectors are by a type that does not have the widest yet.
 const widths = [1, 2, 4, 8, 16] as readonly number[] as readonly Width[];
@@ -70,7 +70,7 @@ describe.skipIf(compiler === undefined).each(widths)('C at width %i', (width) =>
 });
 
 describe.skipIf(compiler === undefined)('C of wide vectors', () => {
-  const rows = spellingCases.filter(({ op }) => op !== 'mod' && op !== 'pow');
+  const rows = [...spellingCases.filter(({ op }) => op !== 'mod' && op !== 'pow'), ...byteCases];
   // Special values that follow each other, and random ones.
   const inputs = rows.map((row) =>
     argumentsOf(row).map((x) => x.slice(-16 * Math.min(40, Math.floor(x.length / 16)))),

@@ -4,9 +4,16 @@ import { describe, expect, test } from 'vitest';
 import type { Width } from '../../../../src/codegen/loop/loop.ts';
 import { CKernels, compiler } from '../../../support/text/c.ts';
 import { mapLoop, type Arrays } from '../../run-loop.ts';
-import { argumentsOf, disagreements, longCases, nameOf, spellingCases } from '../spelling-cases.ts';
+import {
+  argumentsOf,
+  byteCases,
+  disagreements,
+  longCases,
+  nameOf,
+  spellingCases,
+} from '../spelling-cases.ts';
 
-const rows = [...spellingCases, ...longCases];
+const rows = [...spellingCases, ...longCases, ...byteCases];
 
 describe.skipIf(compiler === undefined).each([1, 2, 4] as const)('C at width %i', (width: Width) => {
   const inputs = rows.map(argumentsOf);
