@@ -64,7 +64,43 @@ describe.each(everyDevice)('on %s', (device) => {
   });
 });
 
-test('a loop that draws by the generator inside is refused, and by keys it is not', async () => {
+describe('what a mapped function says of a loop inside of it is said of the loop, and not of its body', () => {
+  beforeAll(() => sn.setDevice('interpreter'));
+
+  const rows = (xs: Tensor, places: Tensor): Tensor =>
+    sn.scan((carry: Tensor, x: Tensor) => [carry, sn.indexSelect(x, 0, places)], sn.zeros([]), xs)[1];
+  const chosen = (x: Tensor, places: Tensor): Tensor =>
+    sn.cond(
+      x.at(0, 0).gt(0),
+      () => sn.indexSelect(x, 0, places),
+      () => x.slice(0, 0, 2),
+      [],
+    );
+  const xs = sn.arange(24).cast('f32').add(1).reshape([2, 2, 3, 2]);
+
+  test.each([
+    ['an iteration', rows, xs],
+    ['a branch', chosen, xs.select(1, 0)],
+  ] as const)('places that %s reads at are checked for all examples', async (_, fn, x) => {
+    const mapped = sn.vmap(fn, { inAxes: [0, null] });
+    for (const called of [mapped, sn.compile(mapped)]) {
+      const places = (last: number): Tensor => sn.tensor([1, last], { dtype: 'i32' });
+      const each = await Promise.all([0, 1].map((i) => fn(x.at(i), places(0)).array()));
+      expect(await called(x, places(0)).array()).toEqual(each);
+      // Only the device knows these.
+      const far = (last: number): Tensor => places(last).add(x.sum().mul(0).cast('i32'));
+      expect(await called(x, far(0)).array()).toEqual(each);
+      await expect((async () => called(x, far(7)).array())()).rejects.toThrow('index 7 is outside');
+    }
+  });
+
+  test('draws are', () => {
+    const noisy = (x: Tensor): Tensor => sn.foriLoop(0, 3, (_, carry: Tensor) => carry.add(sn.rand([2])), x);
+    expect(() => sn.vmap(noisy)(sn.zeros([2, 2]))).toThrow('the body draws random numbers');
+  });
+});
+
+test('a loop of a mapped function draws by keys', async () => {
   sn.setDevice('interpreter');
   const noisy = (x: Tensor, key: Tensor): Tensor =>
     sn.foriLoop(0, 3, (i, carry: Tensor) => carry.add(sn.rand([2], { key: sn.foldIn(key, i) })), x);

@@ -71,13 +71,16 @@ export function currentTrace(): TraceScope | undefined {
   return recorded().trace;
 }
 
-/** Runs `fn` with operations recorded into `trace`, or outside of any. */
+/**
+ * Runs `fn` with operations recorded into `trace`, or outside of any. A function that is mapped around
+ * it maps what `trace` becomes, such as a loop, and not what is recorded into it.
+ */
 export function withTrace<T>(trace: TraceScope | undefined, fn: () => T): T {
   const state = recorded();
   const outer = state.trace;
   state.trace = trace;
   try {
-    return fn();
+    return withMapping(undefined, fn);
   } finally {
     state.trace = outer;
   }

@@ -51,12 +51,25 @@ function skipEmpty(suite: RunnerTestSuite | RunnerTestFile): void {
   if (willRun(suite) && suite.tasks.length > 0 && !suite.tasks.some(willRun)) suite.mode = 'skip';
 }
 
+/** An error as Vitest keeps it. */
+interface Thrown {
+  readonly message: string;
+  readonly stack?: string;
+  readonly diff?: string;
+  readonly cause?: unknown;
+}
+
 function textOf(task: RunnerTask): string {
-  const errors = task.result?.errors ?? [];
-  const texts = errors.map(
-    ({ stack, message, diff }) => `${stack ?? message}${diff === undefined ? '' : `\n${diff}`}`,
-  );
-  return stripVTControlCharacters(texts.join('\n'));
+  const errors: readonly Thrown[] = task.result?.errors ?? [];
+  return stripVTControlCharacters(errors.map(failureText).join('\n'));
+}
+
+/** An error with what caused it: a law that fast-check refutes says only there what came out. */
+function failureText({ stack, message, diff, cause }: Thrown): string {
+  const own = `${stack ?? message}${diff === undefined ? '' : `\n${diff}`}`;
+  return typeof cause === 'object' && cause !== null
+    ? `${own}\ncaused by ${failureText(cause as Thrown)}`
+    : own;
 }
 
 /** The runner that test/run/vitest.config.ts names. */
