@@ -13,6 +13,11 @@ const config: ViteUserConfig = {
     })),
   },
   test: {
+    // The default device is WebAssembly wherever tests run. Those of compiled C look for the compiler by the other variable.
+    env: {
+      SINTER_CC: 'none',
+      SINTER_TEST_CC: process.env['SINTER_TEST_CC'] ?? process.env['SINTER_CC'] ?? '',
+    },
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/support/seed.ts'],
     pool: 'forks',

@@ -93,6 +93,11 @@ export interface Device {
    */
   whole?(): Promise<void>;
   /**
+   * Resolves when no program is being replaced by one that runs faster. A device without it never
+   * replaces one.
+   */
+  settled?(): Promise<void>;
+  /**
    * True once the device was destroyed or lost: every call fails from then on, and a new device
    * must be opened.
    */

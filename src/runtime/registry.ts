@@ -4,13 +4,19 @@
 
 import { DeviceError } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
-import { nativeBackendOf, nativeBackends } from './native/open.ts';
+import { isNativeUsual, nativeBackendOf, nativeBackends } from './native/open.ts';
 import type { Backend, Device } from './device.ts';
 import { parts } from './parts.ts';
 import { threadsOfName } from './wasm/names.ts';
 
 /** Tried in order when no device is named. */
-const DEFAULT_ORDER: readonly string[] = ['cuda', 'webgpu', 'wasm', 'webgpu:software'];
+const DEFAULT_ORDER: readonly string[] = [
+  'cuda',
+  'webgpu',
+  ...(isNativeUsual ? ['native'] : []),
+  'wasm',
+  'webgpu:software',
+];
 
 /** A backend whose code is loaded when it is opened, but for the parts that backends share. */
 interface Lazy extends Backend {

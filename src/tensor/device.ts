@@ -38,7 +38,7 @@ const lanes = new SessionPart((): Lane => ({
 
 /**
  * Chooses the device for what is computed from now on: `cuda` (`cuda:1` for the second), `webgpu`,
- * `wasm` (`wasm:2` for two threads), `webgpu:software` or `interpreter`; undefined for the default.
+ * `native` and `wasm` (`wasm:2` for two threads), `webgpu:software` or `interpreter`; undefined for the default.
  * Values on another device move when they are used. Throws E_DEVICE at other names; that the
  * machine lacks the device shows when data is read.
  */

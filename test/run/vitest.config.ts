@@ -41,6 +41,7 @@ const config: ViteUserConfig = {
   plugins: batch.needs.sources ? [] : [onTheBuild],
   resolve: { ...bySources.resolve },
   test: {
+    env: { ...bySources.test?.env },
     include: [...batch.files],
     setupFiles: ['test/support/seed.ts'],
     pool: 'forks',

@@ -85,8 +85,14 @@ test('a failure is not remembered', async () => {
   expect((await registry.openDevice('webgpu')).facts.description).toBe('webgpu device');
 });
 
-test('without a GPU the CPU computes, and what imitates a GPU only where WebAssembly cannot', async () => {
+test('without a GPU the CPU computes, by compiled C on Linux, and what imitates a GPU only where it cannot', async () => {
   for (const name of ['cuda', 'webgpu']) registry.registerBackend(missing(name, 'not here'));
+  const native = fake('native');
+  registry.registerBackend(native);
+  const isFirst = process.platform === 'linux';
+  await registry.openDevice();
+  expect(native.opened).toBe(isFirst ? 1 : 0);
+  registry.registerBackend(missing('native', 'no compiler'));
   expect((await registry.openDevice()).facts.name).toBe('wasm');
   registry.registerBackend(missing('wasm', 'no SIMD'));
   const software = fake('webgpu:software');
@@ -96,7 +102,7 @@ test('without a GPU the CPU computes, and what imitates a GPU only where WebAsse
 });
 
 test('without any device the error says what was tried and what to do', async () => {
-  for (const name of ['webgpu', 'wasm', 'webgpu:software'])
+  for (const name of ['webgpu', 'native', 'wasm', 'webgpu:software'])
     registry.registerBackend(missing(name, 'no driver here'));
   const error: unknown = await registry.openDevice().catch((reason: unknown) => reason);
   expect(error).toMatchObject({ name: 'DeviceError', code: 'E_DEVICE' });
@@ -105,7 +111,7 @@ test('without any device the error says what was tried and what to do', async ()
 });
 
 test('the default is there before its facts are complete, and a device that is named is whole', async () => {
-  for (const name of ['cuda', 'webgpu']) registry.registerBackend(missing(name, 'not here'));
+  for (const name of ['cuda', 'webgpu', 'native']) registry.registerBackend(missing(name, 'not here'));
   let [asked, installed] = [0, false];
   const whole = (): Promise<void> => {
     asked += 1;

@@ -49,6 +49,7 @@ export class CDevice implements Device {
       tools: () => this.#openTools(),
       openedTools: () => this.#tools,
       loadMeanwhile: (program) => wasm.load(program),
+      replacing: new Set(),
       report: (error) => this.#report(error),
     };
     wasm.onEnd(() => this.#close());
@@ -62,13 +63,12 @@ export class CDevice implements Device {
     // A compiler may have been installed since.
     if (this.#hasFailed) this.#opening = undefined;
     this.#hasFailed = false;
-    // Compilers that run beside the process do not keep it.
-    const timer = setInterval(() => undefined, 2 ** 30);
-    try {
-      await this.#openTools();
-    } finally {
-      clearInterval(timer);
-    }
+    await keepingTheProcess(this.#openTools());
+  }
+
+  async settled(): Promise<void> {
+    const { replacing } = this.#engine;
+    while (replacing.size > 0) await keepingTheProcess(Promise.all(replacing));
   }
 
   get lost(): boolean {
@@ -157,7 +157,18 @@ export class CDevice implements Device {
   #report(error: DeviceError): void {
     if (this.#isReported) return;
     this.#isReported = true;
-    console.warn(`sinter: programs stay on WebAssembly: ${error.message}`);
+    const other = '\n  SINTER_DEVICE=wasm keeps to WebAssembly and looks for no compiler';
+    console.warn(`sinter: programs stay on WebAssembly: ${error.message}${other}`);
+  }
+}
+
+/** Waits for compilers, which run beside the process without keeping it. */
+async function keepingTheProcess(work: Promise<unknown>): Promise<void> {
+  const timer = setInterval(() => undefined, 2 ** 30);
+  try {
+    await work;
+  } finally {
+    clearInterval(timer);
   }
 }
 

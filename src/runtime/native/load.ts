@@ -6,27 +6,19 @@ import { checkProgram } from '../check.ts';
 import type { DeviceAllocation, LoadedProgram } from '../device.ts';
 import { checkLimits } from '../limits.ts';
 import type { Program } from '../program.ts';
-import type { Heap } from '../wasm/heap.ts';
-import {
-  HeapProgram,
-  type Dispatch,
-  type Executor,
-  type HeapEngine,
-  type Operation,
-} from '../wasm/placed.ts';
-import { openKernels, tableName, type Kernels } from './library.ts';
-import { planOf } from './plan.ts';
+import type { CEngine } from './executor.ts';
 import type { NativeTools } from './tools.ts';
 
 /** The parts of a device that its programs work with. */
-export interface NativeEngine extends HeapEngine {
-  readonly threads: number;
+export interface NativeEngine extends CEngine {
   /** What compiled programs need, found when they ask for it first; rejects with E_DEVICE. */
   tools(): Promise<NativeTools>;
   /** The same where it has been found. */
   openedTools(): NativeTools | undefined;
   /** Loads a program of WebAssembly, over the same memory. */
   loadMeanwhile(program: Program): LoadedProgram;
+  /** Programs that are being replaced, until each is known to run as C or to stay. */
+  readonly replacing: Set<Promise<void>>;
   /** Tells the user of a program that stays on WebAssembly. */
   report(error: DeviceError): void;
 }
@@ -47,18 +39,13 @@ export function loadProgram(
     const problem = 'a program of C came before the compiler had been found';
     throw new DeviceError('E_DEVICE', engine.facts.name, problem, { hint: 'await device.whole() before' });
   }
-  const file = tools.objects.makeNow(textOf(program));
-  return new NativeProgram(engine, opened(engine, tools, program, file));
+  return new NativeProgram(engine, tools.loadNow(engine, program));
 }
 
 function check({ facts }: NativeEngine, program: Program): void {
   checkProgram(program, 'c', facts.name);
   checkLimits(program, facts);
   checkNames(program, facts.name);
-}
-
-function opened(engine: NativeEngine, tools: NativeTools, program: Program, file: string): LoadedProgram {
-  return new HeapProgram(engine, program, new NativeExecutor(engine, tools, program, file));
 }
 
 /** Runs of a program on WebAssembly before it is worth a compiler. */
@@ -123,9 +110,13 @@ export class NativeProgram implements LoadedProgram {
    */
   replace(make: () => Promise<Program>): void {
     // Not within the run that asks for it.
-    this.#settled = new Promise((resolve) => void setImmediate(resolve))
+    const settled = new Promise((resolve) => void setImmediate(resolve))
       .then(() => this.#replace(make))
       .catch((error: unknown) => this.#stay(error));
+    const { replacing } = this.#engine;
+    replacing.add(settled);
+    void settled.then(() => replacing.delete(settled));
+    this.#settled = settled;
   }
 
   destroy(): void {
@@ -150,10 +141,10 @@ export class NativeProgram implements LoadedProgram {
       const problem = 'the program that replaces another has other inputs, outputs, scalars or packs';
       throw new DeviceError('E_VALIDATION', engine.facts.name, problem);
     }
-    const file = await tools.objects.make(textOf(program));
-    if (this.#isOver()) return;
+    const next = await tools.load(engine, program);
+    if (this.#isOver()) return next.destroy();
     const before = this.#current;
-    this.#current = opened(engine, tools, program, file);
+    this.#current = next;
     before.destroy();
   }
 
@@ -170,49 +161,6 @@ export class NativeProgram implements LoadedProgram {
         : new DeviceError('E_DEVICE', name, String(error), { cause: error });
     this.#engine.report(this.#failure);
   }
-}
-
-class NativeExecutor implements Executor<BigInt64Array> {
-  readonly threads: number;
-  readonly #heap: Heap;
-  readonly #tools: NativeTools;
-  readonly #kernels: Kernels;
-
-  constructor({ heap, threads }: NativeEngine, tools: NativeTools, program: Program, file: string) {
-    const { koffi, objects, kernels } = tools;
-    this.threads = threads;
-    this.#heap = heap;
-    this.#tools = tools;
-    this.#kernels = kernels.take(file, () => openKernels(koffi, objects, file, program.kernels.length));
-  }
-
-  prepare(operations: readonly Operation<Dispatch>[]): BigInt64Array {
-    return planOf(operations, this.#kernels.addresses);
-  }
-
-  run(plan: BigInt64Array): undefined {
-    const { support, pool } = this.#tools;
-    // Where the memory lies is asked each time: an engine may move it when it grows.
-    if (plan.length > 0) support.run(pool, plan, plan.length, support.address(this.#heap.bytes));
-    return undefined;
-  }
-
-  release(): void {
-    this.#tools.kernels.release(this.#kernels);
-  }
-}
-
-/** All kernels in one text, and the function that gives their addresses. */
-function textOf({ kernels }: Program): string {
-  const sources = kernels.map(({ source }) => source);
-  const table = kernels.map(({ name }) => `(uintptr_t)${name}`);
-  return `#include <stdint.h>
-${sources.join('\n')}
-__attribute__((visibility("default"))) uintptr_t ${tableName}(int32_t i) {
-  static const uintptr_t kernels[] = { ${[...table, '0'].join(', ')} };
-  return kernels[i];
-}
-`;
 }
 
 /** Names become part of the text. */

@@ -5,3 +5,5 @@ import type { Backend } from '../device.ts';
 export const nativeBackends: readonly Backend[] = [];
 
 export const nativeBackendOf = (_name: string): Backend | undefined => undefined;
+
+export const isNativeUsual = false;

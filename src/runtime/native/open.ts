@@ -21,3 +21,10 @@ export function nativeBackendOf(name: string): Backend | undefined {
   const threads = threadsOfName(name, 'native');
   return threads === undefined ? undefined : backendOf(name, threads);
 }
+
+/**
+ * Whether `native` is a default where no GPU is there: in Node on Linux. On macOS a look for the compiler asks people to install
+ * one; Bun and Deno, which name themselves, have not been tested.
+ */
+export const isNativeUsual: boolean =
+  globalThis.process?.platform === 'linux' && !('Bun' in globalThis || 'Deno' in globalThis);

@@ -3,11 +3,14 @@
 
 import { DeviceError } from '../../errors.ts';
 import type { Resolve } from '../../packages/node.ts';
-import { loadKoffi, type Koffi } from '../koffi.ts';
+import type { LoadedProgram } from '../device.ts';
+import { loadKoffi } from '../koffi.ts';
+import type { Program } from '../program.ts';
 import { SharedEntries } from '../shared.ts';
 import { findCompiler, type CCompiler, type CompilerOptions } from './compiler.ts';
 import { compiledPrograms } from './commands.ts';
-import { openSupport, type Kernels, type Support } from './library.ts';
+import { openProgram, textOf, type CEngine } from './executor.ts';
+import { openSupport, type Kernels } from './library.ts';
 import { Objects, usualFolder } from './objects.ts';
 import { supportText } from './support.ts';
 
@@ -27,14 +30,11 @@ export interface ToolOptions extends CompilerOptions {
 }
 
 export interface NativeTools {
-  readonly koffi: Koffi;
   readonly compiler: CCompiler;
-  readonly objects: Objects;
-  readonly support: Support;
-  /** The address of the pool of threads. */
-  readonly pool: number;
-  /** Objects that are open, by their files. */
-  readonly kernels: SharedEntries<Kernels>;
+  /** Compiles a program beside the process, and makes it ready. Rejects with E_DEVICE. */
+  load(engine: CEngine, program: Program): Promise<LoadedProgram>;
+  /** The same before it returns. */
+  loadNow(engine: CEngine, program: Program): LoadedProgram;
   /** Ends threads and compilers, and lets go of objects. */
   close(): void;
 }
@@ -63,7 +63,14 @@ export async function openTools(options: ToolOptions, signal: AbortSignal): Prom
       kernels.clear();
       objects.close();
     };
-    return { koffi, compiler, objects, support, pool, kernels, close };
+    const parts = { koffi, objects, support, pool, kernels };
+    return {
+      compiler,
+      load: async (engine, program) =>
+        openProgram(engine, parts, program, await objects.make(textOf(program))),
+      loadNow: (engine, program) => openProgram(engine, parts, program, objects.makeNow(textOf(program))),
+      close,
+    };
   } catch (error) {
     objects.close();
     throw error;
