@@ -94,17 +94,17 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
 const angleOps: ReadonlySet<Op> = new Set<Op>(['sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2']);
 
 /**
- * What compiling a graph needs beside its target's language; where no target is known yet, what it needs on each. `memory`:
- * within a budget.
+ * What compiling a graph needs beside its target's language, with these of its options; where no target is known yet, what it
+ * needs on each.
  */
 export function chunksOf(
   graph: Graph,
   target: Pick<Target, 'dtypes' | 'machine' | 'matrixUnits'> | undefined,
-  { check = false, memory = false }: { readonly check?: boolean; readonly memory?: boolean } = {},
+  { check, memory }: { readonly check?: boolean; readonly memory?: number } = {},
 ): Set<Chunk> {
   const needed = new Set<Chunk>(['compiler']);
-  if (check) needed.add('verifiers');
-  if (memory) needed.add('rare');
+  if (check === true) needed.add('verifiers');
+  if (memory !== undefined) needed.add('rare');
   let computes = false;
   let hasRareFunctions = false;
   const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];

@@ -73,10 +73,7 @@ function expectNeedsOnly(
 ): void {
   for (const [id, target] of on) {
     const whole = programOf(graph, target, options);
-    const chunks = chunksOf(graph, target, {
-      check: options.check === true,
-      memory: options.memory !== undefined,
-    }).add(target.id as 'wasm');
+    const chunks = chunksOf(graph, target, options).add(target.id as 'wasm');
     expect([name, id, withOnly(chunks, () => programOf(graph, target, options))]).toEqual([name, id, whole]);
   }
 }

@@ -6,7 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, describe, expect, test } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
 import { CompilerThread } from '../../src/compile/thread/thread.ts';
 import { graphOfPlain, plainGraph } from '../../src/compile/thread/message.ts';
@@ -127,6 +128,34 @@ parentPort.on('message', () => process.exit(3));`,
       await expect(thread.compile(looping, cTarget, {})).rejects.toThrow(
         'the thread that compiles has ended: it exited with 3',
       );
+  });
+
+  test('whose answer cannot be read: an error, and the next request starts another', async () => {
+    const silent = moduleOf(
+      'unread',
+      `import { parentPort } from 'node:worker_threads';
+parentPort.postMessage({ kind: "ready" }, []);
+parentPort.on('message', () => undefined);`,
+    );
+    const thread = new CompilerThread(silent);
+    const unref = vi.spyOn(Worker.prototype, 'unref').mockImplementation(function (this: Worker) {
+      this.once('message', () => this.emit('messageerror', new Error('torn')));
+    });
+    const asked = await Promise.allSettled([0, 1].map(() => thread.compile(looping, cTarget, {})));
+    unref.mockRestore();
+    const reason: unknown = expect.objectContaining({
+      message: expect.stringMatching(/has ended: .*torn/) as unknown,
+    });
+    expect(asked).toEqual([0, 1].map(() => ({ status: 'rejected', reason })));
+    expect(thread.isRunning).toBe(false);
+  });
+
+  test('asked for what cannot be sent: an error, and it goes on until it has nothing to do', async () => {
+    const thread = new CompilerThread(served, 1);
+    const unsent = { scalars: (() => undefined) as unknown as ReadonlySet<number> };
+    await expect(thread.compile(looping, cTarget, unsent)).rejects.toThrow('could not be cloned');
+    await expect.poll(() => thread.isRunning).toBe(false);
+    expect(await thread.compile(looping, cTarget, {})).toEqual(programOf(looping, cTarget));
   });
 
   test('ends when it has nothing to do', async () => {

@@ -9,8 +9,8 @@ import type { Program } from '../../runtime/program.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { CompileOptions } from '../compile.ts';
 
-/** The options that say what is compiled. */
-export type SentOptions = Pick<CompileOptions, 'scalars' | 'donate' | 'schedules' | 'check' | 'memory'>;
+/** The options but for those that only say who hears of the compilation. */
+export type SentOptions = Omit<CompileOptions, 'observe' | 'title' | 'inspect'>;
 
 /** A graph to compile. */
 export interface CompileRequest {

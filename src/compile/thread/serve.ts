@@ -8,8 +8,7 @@ import { graphOfPlain, type CompileAnswer, type CompileRequest } from './message
 async function answerTo({ id, graph: plain, target, options }: CompileRequest): Promise<CompileAnswer> {
   try {
     const graph = graphOfPlain(plain);
-    const asked = { check: options.check === true, memory: options.memory !== undefined };
-    await load(chunksOf(graph, target, asked).add(target.id));
+    await load(chunksOf(graph, target, options).add(target.id));
     return { kind: 'compiled', id, program: loadedCompiler().compileGraph(graph, target, options).program };
   } catch (error) {
     return { kind: 'failed', id, problem: error instanceof Error ? error.message : String(error) };

@@ -57,25 +57,13 @@ export class CompilerThread {
     if (options.observe !== undefined || stagesWritten() !== undefined) return here();
     const worker = await this.#start();
     if (worker === undefined) return here();
-    clearTimeout(this.#idle);
     const id = ++this.#last;
-    const { scalars, donate, schedules, check, memory } = options;
-    const request: CompileRequest = {
-      id,
-      graph: plainGraph(graph),
-      target,
-      options: {
-        ...(scalars && { scalars }),
-        ...(donate && { donate }),
-        ...(schedules && { schedules }),
-        ...(check !== undefined && { check }),
-        ...(memory !== undefined && { memory }),
-      },
-    };
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject, here });
-      worker.postMessage(request, []);
-    });
+    const { observe: _observe, title: _title, inspect: _inspect, ...sent } = options;
+    const request: CompileRequest = { id, graph: plainGraph(graph), target, options: sent };
+    // Throws where something in it cannot be copied: nobody waits for an answer then.
+    worker.postMessage(request, []);
+    clearTimeout(this.#idle);
+    return new Promise((resolve, reject) => void this.#waiting.set(id, { resolve, reject, here }));
   }
 
   async #start(): Promise<Worker | undefined> {
@@ -97,7 +85,11 @@ export class CompilerThread {
     this.#isReady = false;
     let reason: unknown;
     worker.on('message', (answer: CompileAnswer) => this.#hear(answer));
-    worker.once('messageerror', (error) => (reason = error));
+    worker.once('messageerror', (error) => {
+      // Whose answer it was is not known: all who wait are told when the thread has ended.
+      reason = error;
+      void worker.terminate();
+    });
     worker.once('error', (error) => (reason = error));
     worker.once('exit', (code) => this.#ended(worker, reason ?? `it exited with ${code}`));
     // Last: a listener of messages would hold the process again.
@@ -107,6 +99,7 @@ export class CompilerThread {
   #hear(answer: CompileAnswer): void {
     if (answer.kind === 'ready') {
       this.#isReady = true;
+      if (this.#waiting.size === 0) this.#rest();
       return;
     }
     const asked = this.#waiting.get(answer.id);

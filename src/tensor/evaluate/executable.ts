@@ -111,20 +111,15 @@ export class Executable {
 
   /** Begins to load the chunks that this program needs on any device. That one does not come is what `prepare` says. */
   fetch(): void {
-    if (!isWhole()) load(chunksOf(this.graph, undefined, this.#asked())).catch(() => undefined);
+    if (!isWhole()) load(chunksOf(this.graph, undefined, this.options)).catch(() => undefined);
   }
 
   #chunksOn({ facts }: Device): Iterable<Chunk> {
     const target = targetOf(facts);
     if (target.id === 'interpreter') return ['compiler', 'interpreter'];
-    return chunksOf(this.graph, target, this.#asked())
+    return chunksOf(this.graph, target, this.options)
       .add(target.id)
       .add(facts.first ?? target.id);
-  }
-
-  #asked(): { readonly check: boolean; readonly memory: boolean } {
-    const { check, memory } = this.options;
-    return { check: check === true, memory: memory !== undefined };
   }
 
   /**
