@@ -149,7 +149,7 @@ function cOf({ features, limits, threads }: DeviceFacts): Target {
 }
 
 /** Vector registers of a processor with these features; undefined where they have four lanes. */
-function vectorsOf(features: readonly string[]): VectorProfile | undefined {
+export function vectorsOf(features: readonly string[]): VectorProfile | undefined {
   if (features.includes('avx512f')) return { lanes: 16, registers: 32 };
   if (features.includes('avx2') && features.includes('fma')) return { lanes: 8, registers: 16 };
   return undefined;

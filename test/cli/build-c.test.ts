@@ -50,6 +50,8 @@ test('says which options do not fit', async () => {
     [['--target', 'c', '--shard-size', '3'], '--shard-size: not for --target c'],
     [['--target', 'c', '--name', 'int'], "and no keyword, got 'int'"],
     [['--target', 'c', '--bindings', 'cobol'], "--bindings: expected of cpp, rust, got 'cobol'"],
+    [['--target', 'c', '--isa', 'avx'], "--isa: expected of avx512, avx2, got 'avx'"],
+    [['--target', 'c', '--isa', 'avx2', '--freestanding'], '--isa: asking the processor what it has needs'],
     [['--embed'], '--embed: expects --target c'],
   ] as const;
   for (const [options, message] of wrong) {

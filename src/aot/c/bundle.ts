@@ -5,7 +5,7 @@ import { joinC } from '../../codegen/emit/c/join.ts';
 import { compileGraph, type PinnedTilings } from '../../compile.ts';
 import { SinterError } from '../../errors.ts';
 import { everyStep } from '../../runtime/program.ts';
-import { cTarget } from '../../schedule/target.ts';
+import { cTarget, type Target } from '../../schedule/target.ts';
 import type { EntryPoint, TracedEntry } from '../entry.ts';
 import { portedProgram, type PortedProgram } from '../ported.ts';
 import { prepared, type PrepareOptions } from '../prepared.ts';
@@ -14,10 +14,11 @@ import { overStored } from '../storage.ts';
 import { cppText } from './bindings/cpp.ts';
 import { rustText } from './bindings/rust.ts';
 import { headerText } from './header.ts';
+import { isaNames, targetFor, type CIsa } from './isas.ts';
 import { modelOf, type CModel, type GivenFunction } from './model.ts';
 import { isPrefix } from './names.ts';
 import { demoText, makefileText, readmeText, type ProjectOptions } from './project.ts';
-import { openSizes, sourceText } from './source.ts';
+import { isaText, openSizes, sourceText } from './source.ts';
 import { weightsImage, weightsText } from './weights.ts';
 
 /** Languages that call C, for which declarations are written. */
@@ -36,6 +37,8 @@ export interface CBundleOptions extends PrepareOptions {
   readonly embed?: boolean;
   /** Whether there is no C library; there is one by default. */
   readonly freestanding?: boolean;
+  /** Instruction sets with kernels of their own, which the model uses where the processor has them; none by default. */
+  readonly isas?: readonly CIsa[];
   /** Languages besides C and C++ as far as they read the header; none by default. */
   readonly bindings?: readonly CLanguage[];
   /** Schedules that were measured; those of the model by default. */
@@ -69,23 +72,32 @@ export async function cBundleOf(
   const ranged = points.find((point) => 'ranges' in point && (point.ranges?.size ?? 0) > 0);
   if (ranged !== undefined) throw openSizes(ranged.name);
   const { recorded, weights, values, stored, notes } = await prepared(points, options);
+  const isas = isaNames.filter((isa) => options.isas?.includes(isa));
   const functions: GivenFunction[] = [];
   for (const { name, entry, cases } of recorded) {
     if (entry.ranges !== undefined) throw openSizes(name);
     for (const { sizes, traced } of cases) {
-      const ported = await compiled(name, overStored(traced, stored), options);
-      functions.push({ title: name, sizes, inputs: entry.inputs, outputs: entry.outputs, ported });
+      const given = overStored(traced, stored);
+      const pinned = await options.schedules?.(given);
+      const ported = compiled(name, given, cTarget, pinned);
+      const variants = isas.map((isa) => compiled(`${name}-${isa}`, given, targetFor(isa)));
+      functions.push({ title: name, sizes, inputs: entry.inputs, outputs: entry.outputs, ported, variants });
     }
   }
-  const model = modelOf({ prefix, producer, title, functions, weights, values });
+  const model = modelOf({ prefix, producer, title, functions, weights, values, isas });
   const image = weightsImage(model);
   const texts = new Map(
     (options.bindings ?? []).map((language) => bindingOf(language, model, image.bytes.length, embed)),
   );
   const project: ProjectOptions = { embed, freestanding, bindings: [...texts.keys()] };
+  const written = { layout: image.layout, freestanding, join: joinC };
   const files = new Map<string, string | Uint8Array>([
     [`${prefix}.h`, headerText(model, { weightsBytes: image.bytes.length, embed })],
-    [`${prefix}.c`, sourceText(model, { layout: image.layout, freestanding, join: joinC })],
+    [`${prefix}.c`, sourceText(model, written)],
+    ...model.variants.map((one): [string, string] => [
+      `${prefix}_${one.isa}.c`,
+      isaText(model, one, written),
+    ]),
     embed ? [`${prefix}_weights.c`, weightsText(model, image)] : [`${prefix}.bin`, image.bytes],
     ['Makefile', makefileText(model, project)],
     ['README.md', readmeText(model, project)],
@@ -117,14 +129,13 @@ function dispatchesOf({ program }: PortedProgram): number {
   return [...everyStep(program.steps)].filter(({ kind }) => kind === 'dispatch').length;
 }
 
-async function compiled(
+function compiled(
   name: string,
-  entry: TracedEntry,
-  { schedules }: CBundleOptions,
-): Promise<PortedProgram> {
-  const { graph, scalars, donate, wiring, inputs } = entry;
-  const pinned = await schedules?.(entry);
-  const { program } = compileGraph(graph, cTarget, {
+  { graph, scalars, donate, wiring, inputs }: TracedEntry,
+  target: Target,
+  pinned?: PinnedTilings,
+): PortedProgram {
+  const { program } = compileGraph(graph, target, {
     scalars,
     donate,
     ...(pinned && { schedules: pinned }),

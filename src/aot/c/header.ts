@@ -29,7 +29,7 @@ export interface HeaderOptions {
 
 /** `model.h`. */
 export function headerText(model: CModel, { weightsBytes, embed }: HeaderOptions): string {
-  const { prefix, producer, title, functions, memory } = model;
+  const { prefix, producer, title, functions, memory, variants } = model;
   const name = (text: string): string => macro(prefix, text);
   const guard = name('H');
   return `/* Made by ${producer}: ${remark(title)} in C11. README.md shows how to use it. */
@@ -86,7 +86,14 @@ void *${prefix}_state(${prefix} *ctx);
 /* Sets the seed of random numbers, and begins their sequence. */
 int ${prefix}_seed(${prefix} *ctx, uint64_t seed);
 
-${functions.map((one) => `${functionRemark(one)}\n${signature(one, prefix)};\n`).join('\n')}
+${
+  variants.length > 0
+    ? `/* Which kernels run on this processor: ${variants.map(({ isa }) => isa).join(', ')} or portable. */
+const char *${prefix}_isa(void);
+
+`
+    : ''
+}${functions.map((one) => `${functionRemark(one)}\n${signature(one, prefix)};\n`).join('\n')}
 ${weightMacros(model)}#ifdef __cplusplus
 }
 #endif

@@ -42,7 +42,7 @@ export interface ModelMemory {
   readonly storedState: number;
   /** Undefined for weights that no program takes. */
   readonly weights: readonly (CPlace | undefined)[];
-  /** In the order of the programs. */
+  /** In the order of the programs; those of other instruction sets follow. */
   readonly programs: readonly ProgramMemory[];
   /** Of the kernel that is running; undefined where none needs any. */
   readonly scratch: CPlace | undefined;

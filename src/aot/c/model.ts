@@ -6,7 +6,8 @@ import type { BundleWeight, EntryInput, EntryOutput, Sizes } from '../../bundle-
 import type { HostTensor } from '../../io/host.ts';
 import type { ElementType, ProgramKernel } from '../../runtime/program.ts';
 import type { PortedProgram } from '../ported.ts';
-import { memoryOf, type ModelMemory, type CPlace } from './memory.ts';
+import { memoryOf, type CPlace, type ModelMemory, type ProgramMemory } from './memory.ts';
+import { isaNames, type CIsa } from './isas.ts';
 import { distinctWords, macro, parameterNames } from './names.ts';
 
 /** The types of elements in C; bool is a byte of 0 or 1, f16 and bf16 are given by their bits. */
@@ -92,6 +93,18 @@ export interface CModel {
   readonly kernels: readonly CKernelText[];
   readonly weights: readonly CWeight[];
   readonly memory: ModelMemory;
+  /** The functions once more for each of these, the best first. */
+  readonly variants: readonly CVariant[];
+}
+
+/** The functions for processors with an instruction set. */
+export interface CVariant {
+  readonly isa: CIsa;
+  /** As those of the model, with names that end in the set's. */
+  readonly functions: readonly CFunction[];
+  readonly kernels: readonly CKernelText[];
+  /** By function. */
+  readonly programs: readonly ProgramMemory[];
 }
 
 /** A function and its program for one set of sizes. */
@@ -101,6 +114,8 @@ export interface GivenFunction {
   readonly inputs: readonly EntryInput[];
   readonly outputs: readonly EntryOutput[];
   readonly ported: PortedProgram;
+  /** By instruction set, as the model lists them. */
+  readonly variants: readonly PortedProgram[];
 }
 
 export interface GivenModel {
@@ -111,42 +126,55 @@ export interface GivenModel {
   readonly weights: readonly BundleWeight[];
   /** By weight. */
   readonly values: readonly HostTensor[];
+  /** Instruction sets with kernels of their own, the best first. */
+  readonly isas: readonly CIsa[];
 }
 
 /** What the header declares beside the functions of a model. */
-const ownWords = ['init', 'error', 'state', 'seed', 'weights', 'ok', 'hash', 'copy'];
+const ownWords = [
+  'init',
+  'error',
+  'state',
+  'seed',
+  'weights',
+  'ok',
+  'hash',
+  'copy',
+  'isa',
+  ...isaNames.map((isa) => `has_${isa}`),
+];
 
 /** Names, types and memory of a model. */
-export function modelOf({ prefix, functions, weights, values, producer, title }: GivenModel): CModel {
-  const memory = memoryOf(
-    weights,
-    values,
+export function modelOf({ prefix, functions, weights, values, producer, title, isas }: GivenModel): CModel {
+  const sets = [
     functions.map(({ ported }) => ported),
-  );
+    ...isas.map((_, k) => functions.map((one) => one.variants[k]!)),
+  ];
+  // All of them lie over the same state and weights, and one works at a time.
+  const memory = memoryOf(weights, values, sets.flat());
   const words = distinctWords(
     functions.map(({ title: own, sizes }) => [own, ...Object.entries(sizes).flat()].join('_')),
     new Set(ownWords),
   );
-  const kernels = new KernelNames(prefix);
-  const kernelNames = functions.map(({ ported }) =>
-    ported.program.kernels.map((kernel) => kernels.nameOf(kernel)),
-  );
+  const files = sets.map((programs) => {
+    const kernels = new KernelNames(prefix);
+    const names = programs.map(({ program }) => program.kernels.map((kernel) => kernels.nameOf(kernel)));
+    return { kernels: kernels.all, names };
+  });
+  const allNames = files.flatMap(({ names }) => names.flat());
   const macros = distinctWords(
     weights.map(({ name }) => macro(name)),
     new Set(),
   );
-  return {
-    prefix,
-    producer,
-    title,
-    functions: functions.map(({ title: own, sizes, inputs, outputs, ported }, i): CFunction => {
+  const functionsOf = (set: number, ending: string): CFunction[] =>
+    functions.map(({ title: own, sizes, inputs, outputs }, i): CFunction => {
       const names = parameterNames(
         [...inputs, ...outputs].map(({ name }) => name),
-        [prefix, ...kernelNames.flat()],
+        [prefix, ...allNames],
       );
       return {
         title: own,
-        name: `${prefix}_${words[i]!}`,
+        name: `${prefix}_${words[i]!}${ending}`,
         sizes,
         inputs: inputs.map((input, k): CInput => {
           const { name: called } = input;
@@ -154,11 +182,22 @@ export function modelOf({ prefix, functions, weights, values, producer, title }:
           return { kind: 'tensor', ...tensorOf(called, names[k]!, input, sizes) };
         }),
         outputs: outputs.map((output, k) => tensorOf(output.name, names[inputs.length + k]!, output, sizes)),
-        ported,
-        kernels: kernelNames[i]!,
+        ported: sets[set]![i]!,
+        kernels: files[set]!.names[i]!,
       };
-    }),
-    kernels: kernels.all,
+    });
+  return {
+    prefix,
+    producer,
+    title,
+    functions: functionsOf(0, ''),
+    kernels: files[0]!.kernels,
+    variants: isas.map((isa, k) => ({
+      isa,
+      functions: functionsOf(k + 1, `_${isa}`),
+      kernels: files[k + 1]!.kernels,
+      programs: memory.programs.slice((k + 1) * functions.length, (k + 2) * functions.length),
+    })),
     weights: weights.flatMap((weight, i): CWeight[] => {
       const place = memory.weights[i];
       if (place === undefined) return [];

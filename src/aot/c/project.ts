@@ -3,6 +3,7 @@
 import type { CFunction, CInput, CModel, CTensor } from './model.ts';
 import { elementTypes } from './model.ts';
 import { inputText, signature, tensorText } from './header.ts';
+import { isas } from './isas.ts';
 import { literal, macro } from './names.ts';
 
 export interface ProjectOptions {
@@ -17,8 +18,29 @@ export const compilerFlags =
   '-std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -Wall -Wextra -Wconversion';
 
 /** `Makefile`. */
-export function makefileText({ prefix, producer }: CModel, { embed, freestanding }: ProjectOptions): string {
-  const objects = [`${prefix}.o`, ...(embed ? [`${prefix}_weights.o`] : [])];
+export function makefileText(model: CModel, { embed, freestanding }: ProjectOptions): string {
+  const { prefix, producer, variants } = model;
+  const names = variants.map(({ isa }) => isa);
+  const objects = [
+    `${prefix}.o`,
+    ...(names.length > 0 ? [`$(ISAS:%=${prefix}_%.o)`] : []),
+    ...(embed ? [`${prefix}_weights.o`] : []),
+  ];
+  // What runs on any processor of a kind is compiled for all of them.
+  const usual = names.length > 0 ? '-O3' : '-O3 -march=native';
+  const chosen = `
+# Kernels for more lanes, chosen at run time by what the processor has: make ISAS=avx2 for some of them, ISAS= for none.
+ifneq (,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
+ISAS ?= ${names.join(' ')}
+endif
+`;
+  const rules = names.map(
+    (isa) => `${prefix}_${isa}.o: ${prefix}_${isa}.c ${prefix}.h
+	$(CC) $(MODEL_FLAGS) $(CFLAGS) ${isas[isa].flag} -c -o $@ $<
+
+`,
+  );
+  const defined = names.map((isa) => ` $(if $(filter ${isa},$(ISAS)),-D${macro(prefix, isa)})`).join('');
   const demo = freestanding
     ? ''
     : `
@@ -26,15 +48,15 @@ demo: main.c ${prefix}.h lib${prefix}.a
 	$(CC) -std=c11 $(CFLAGS) -o $@ main.c lib${prefix}.a -lm
 `;
   return `# Made by ${producer}. CFLAGS are yours to set: make CFLAGS='-O2 -mcpu=cortex-m7'
-CFLAGS ?= -O3 -march=native
-MODEL_FLAGS = ${compilerFlags}
-
+CFLAGS ?= ${usual}
+MODEL_FLAGS = ${compilerFlags}${defined}
+${names.length > 0 ? chosen : ''}
 all: lib${prefix}.a${freestanding ? '' : ' demo'}
 
 lib${prefix}.a: ${objects.join(' ')}
 	$(AR) rcs $@ $^
 
-%.o: %.c ${prefix}.h
+${rules.join('')}%.o: %.c ${prefix}.h
 	$(CC) $(MODEL_FLAGS) $(CFLAGS) -c -o $@ $<
 ${demo}
 clean:
@@ -159,13 +181,14 @@ function printText({ dtype, title, count }: CTensor, i: number): string {
 
 /** `README.md`. */
 export function readmeText(model: CModel, { embed, freestanding, bindings }: ProjectOptions): string {
-  const { prefix, producer, title, functions, memory, weights } = model;
+  const { prefix, producer, title, functions, memory, weights, variants } = model;
   const [first] = functions;
   const lib = `lib${prefix}.a`;
   const hasState = weights.some(({ place }) => place.region === 'state');
   const rows = [
     [`${prefix}.h`, 'what to include, from C or C++'],
     [`${prefix}.c`, 'the model: kernels and functions'],
+    ...variants.map(({ isa }) => [`${prefix}_${isa}.c`, `the same for processors with ${isa}`]),
     embed
       ? [`${prefix}_weights.c`, 'the weights, as an array']
       : [`${prefix}.bin`, 'the weights: little endian, each tensor at a multiple of 64 bytes'],

@@ -6,7 +6,8 @@ import type { CheckPort, Formula, ScalarSource } from '../../bundle-runtime/mani
 import type { ProgramStep } from '../../runtime/program.ts';
 import { errors, signature } from './header.ts';
 import { alignment, stateHead, type CPlace, type PlacedCopy, type ProgramMemory } from './memory.ts';
-import type { CFunction, CKernelText, CModel } from './model.ts';
+import type { CFunction, CKernelText, CModel, CVariant } from './model.ts';
+import { isas } from './isas.ts';
 import { literal, macro } from './names.ts';
 import { headBytes, magic } from './weights.ts';
 
@@ -24,8 +25,36 @@ const ready = '0x53494e5445524331u';
 
 /** `model.c`. */
 export function sourceText(model: CModel, { layout, freestanding, join }: SourceOptions): string {
-  const { prefix, producer, functions, kernels, memory } = model;
-  const all = functions.map((one, i) => functionText(model, one, memory.programs[i]!));
+  const { functions, kernels, memory } = model;
+  const all = functions.map((one, i) => functionText(model, one, memory.programs[i]!, choiceLines(model, i)));
+  return `${headText(model, freestanding)}
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the weights are for machines that keep the low byte first"
+#endif
+
+${kernelsText(kernels, join)}
+/* The model. */
+${commonText(model, layout)}
+${choiceText(model)}${all.join('\n')}`;
+}
+
+/** `model_avx512.c`: the functions for processors with an instruction set. */
+export function isaText(
+  model: CModel,
+  { isa, functions, kernels, programs }: CVariant,
+  options: SourceOptions,
+): string {
+  const { freestanding, join } = options;
+  const all = functions.map(
+    (one, i) => `${signature(one, model.prefix)};\n${functionText(model, one, programs[i]!)}`,
+  );
+  return `${headText(model, freestanding)}
+${kernelsText(kernels, join)}
+/* The functions for processors with ${isa}: the compiler needs ${isas[isa].flag}. */
+${all.join('\n')}`;
+}
+
+function headText({ producer, prefix }: CModel, freestanding: boolean): string {
   return `/* Made by ${producer}: see ${prefix}.h. */
 #include "${prefix}.h"
 
@@ -35,18 +64,43 @@ ${
 void *memset(void *to, int byte, size_t bytes);
 `
     : '#include <string.h>\n'
+}`;
 }
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the weights are for machines that keep the low byte first"
-#endif
 
-/* Kernels. */
+function kernelsText(kernels: readonly CKernelText[], join: SourceOptions['join']): string {
+  return `/* Kernels. */
 #define SINTER_KERNEL static __attribute__((noinline))
 
-${join(kernels.map(renamed))}
-/* The model. */
-${commonText(model, layout)}
-${all.join('\n')}`;
+${join(kernels.map(renamed))}`;
+}
+
+/** Whether the processor has each instruction set, and the name of the one that is used. */
+function choiceText({ prefix, variants }: CModel): string {
+  if (variants.length === 0) return '';
+  const asked = variants.map(({ isa, functions }) => {
+    const features = isas[isa].features.map((feature) => `__builtin_cpu_supports("${feature}")`);
+    return `#ifdef ${macro(prefix, isa)}
+${functions.map((one) => `${signature(one, prefix)};\n`).join('')}
+static int ${prefix}_has_${isa}(void)
+{
+  return ${features.join(' &&\n         ')};
+}
+#endif
+
+`;
+  });
+  const answers = variants.map(
+    ({ isa }) => `#ifdef ${macro(prefix, isa)}
+  if (${prefix}_has_${isa}()) return "${isa}";
+#endif
+`,
+  );
+  return `${asked.join('')}const char *${prefix}_isa(void)
+{
+${answers.join('')}  return "portable";
+}
+
+`;
 }
 
 /** A kernel's text, in which its functions have other names where its own name is taken. */
@@ -128,8 +182,24 @@ function hex(value: bigint): string {
   return `0x${value.toString(16)}u`;
 }
 
-/** One function of the model. */
-function functionText(model: CModel, one: CFunction, memory: ProgramMemory): string {
+/** Hands the call on to the function for the best instruction set that the processor has. */
+function choiceLines({ prefix, functions, variants }: CModel, place: number): string[] {
+  const { inputs, outputs } = functions[place]!;
+  const called = ['ctx', ...[...inputs, ...outputs].map(({ name }) => name)].join(', ');
+  return variants.flatMap((variant) => [
+    `#ifdef ${macro(prefix, variant.isa)}`,
+    `if (${prefix}_has_${variant.isa}()) return ${variant.functions[place]!.name}(${called});`,
+    '#endif',
+  ]);
+}
+
+/** One function of the model; `chosen` are lines before all others. */
+function functionText(
+  model: CModel,
+  one: CFunction,
+  memory: ProgramMemory,
+  chosen: readonly string[] = [],
+): string {
   const { prefix } = model;
   const { inputs, outputs, ported } = one;
   const { program, ports } = ported;
@@ -139,6 +209,7 @@ function functionText(model: CModel, one: CFunction, memory: ProgramMemory): str
     ...[...inputs, ...outputs].flatMap((value) => ('dtype' in value ? [value.name] : [])),
   ];
   const lines = [
+    ...chosen,
     `if (${pointers.map((name) => `${name} == NULL`).join(' || ')}) return ${code('E_NULL')};`,
     `if ((uintptr_t)(void *)ctx % ${alignment} != 0) return ${code('E_ALIGNMENT')};`,
     `if (ctx->ready != ${ready}) return ${code('E_STATE')};`,

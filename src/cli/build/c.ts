@@ -2,13 +2,8 @@
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  bindings,
-  cBundleOf,
-  type CLanguage,
-  type CBundle,
-  type CBundleOptions,
-} from '../../aot/c/bundle.ts';
+import { bindings, cBundleOf, type CBundle, type CBundleOptions } from '../../aot/c/bundle.ts';
+import { isaNames } from '../../aot/c/isas.ts';
 import { isPrefix } from '../../aot/c/names.ts';
 import { showBytes, table } from '../../table.ts';
 import type { BuildSource } from './source.ts';
@@ -23,6 +18,11 @@ export const cOptions: Readonly<Record<string, Option>> = {
   },
   embed: { type: 'boolean', about: 'C: write the weights as an array, so that no file has to be read' },
   freestanding: { type: 'boolean', about: 'C: use no library but memcpy and memset' },
+  isa: {
+    type: 'string',
+    value: 'LIST',
+    about: 'C: kernels for avx512 and avx2 beside the portable ones, chosen at run time; none by default',
+  },
   bindings: { type: 'string', value: 'LIST', about: 'C: declarations for other languages too: cpp, rust' },
 };
 
@@ -42,7 +42,7 @@ export interface CBuildResult {
 /** Options of other targets that C has nothing for. */
 const others = ['arch', 'software', 'tune', 'schedules', 'shard-size'] as const;
 
-type CChoice = Pick<CBundleOptions, 'name' | 'embed' | 'freestanding' | 'bindings'>;
+type CChoice = Pick<CBundleOptions, 'name' | 'embed' | 'freestanding' | 'isas' | 'bindings'>;
 
 /** What to build. Throws UsageError where options do not fit. */
 export function chosenC(values: OptionValues): CChoice {
@@ -53,20 +53,30 @@ export function chosenC(values: OptionValues): CChoice {
     throw new UsageError(
       `--name: expected a letter, then letters, digits and _, and no keyword, got '${name}'`,
     );
+  const freestanding = values['freestanding'] === true;
+  const chosen = listOf(values, 'isa', isaNames);
+  if (freestanding && chosen.length > 0)
+    throw new UsageError(
+      '--isa: asking the processor what it has needs a library, and --freestanding has none',
+    );
   return {
     name,
     embed: values['embed'] === true,
-    freestanding: values['freestanding'] === true,
-    bindings: chosenBindings(text(values, 'bindings')),
+    freestanding,
+    isas: chosen,
+    bindings: listOf(values, 'bindings', bindings),
   };
 }
 
-function chosenBindings(list: string | undefined): CLanguage[] {
-  if (list === undefined) return [];
-  return [...new Set(list.split(',').map((name) => name.trim()))].map((name) => {
-    const found = bindings.find((one) => one === name);
+/** What a list names, each once. Throws UsageError at other names. */
+function listOf<Name extends string>(values: OptionValues, option: string, known: readonly Name[]): Name[] {
+  const names = text(values, option)
+    ?.split(',')
+    .map((name) => name.trim());
+  return [...new Set(names)].map((name) => {
+    const found = known.find((one) => one === name);
     if (found !== undefined) return found;
-    throw new UsageError(`--bindings: expected of ${bindings.join(', ')}, got '${name}'`);
+    throw new UsageError(`--${option}: expected of ${known.join(', ')}, got '${name}'`);
   });
 }
 
@@ -107,6 +117,10 @@ export async function buildC(
   const about = new Map([
     [`${prefix}.h`, model.functions.map(({ name }) => name).join(', ')],
     [`${prefix}.c`, `${model.kernels.length} kernels; a context has ${showBytes(result.context)}`],
+    ...model.variants.map(({ isa, kernels }): [string, string] => [
+      `${prefix}_${isa}.c`,
+      `${kernels.length} kernels for processors with ${isa}`,
+    ]),
     [`${prefix}.bin`, `${result.weights} tensors`],
     [`${prefix}_weights.c`, `${result.weights} tensors`],
     ['Makefile', `makes lib${prefix}.a${files.has('main.c') ? ' and demo' : ''}`],

@@ -75,6 +75,7 @@ function functionOf(
     sizes: {},
     inputs: [{ name: 'x', kind: 'tensor', ...four }],
     outputs: [{ name: 'y', ...four }],
+    variants: [],
     ported: {
       program: all,
       ports: { args: [0], weights: [], scalars: [], results: [1], updates: [], draws: 0, ...ports },
@@ -119,6 +120,7 @@ function modelWith(
     producer: 'sinter',
     title: 'test',
     functions,
+    isas: [],
     weights: weights.map((_, i) => ({ name: `w.${i}`, ...four, state: i > 0 })),
     values: weights.map((values) => ({
       ...four,
