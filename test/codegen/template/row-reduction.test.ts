@@ -20,7 +20,14 @@ import {
 import { dims, type Graph, type Node } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
-import { gpuTarget, softwareTarget, type Target } from '../../../src/schedule/target.ts';
+import {
+  cTarget,
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  withVectors,
+  type Target,
+} from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { describeProgram, expectClose } from '../../support/random/graph.ts';
@@ -148,6 +155,88 @@ test('row programs mean the same in every schedule', () => {
       }
     }
   });
+});
+
+/** Cores with registers of 4, 8 and 16 lanes. */
+const cores: readonly Target[] = [
+  rowTargets['rows on a core']!,
+  ...(
+    [
+      { lanes: 8, registers: 16 },
+      { lanes: 16, registers: 32 },
+    ] as const
+  ).map((vectors) => withVectors({ ...cTarget, rows: rowTargets['rows on a core']!.rows }, vectors)),
+];
+
+/** A norm of each channel over a batch of images, with what the rows of a kernel share, and a flag of each element. */
+function channelNorm(shape: readonly number[], monoid: 'sum' | 'max', kept: boolean): Graph {
+  const s = new Sketch();
+  const x = s.input(shape);
+  const [gain, shift] = [s.input([1, shape[1]!, 1, 1]), s.input([1, shape[1]!, 1, 1])];
+  const wide = (node: Node): Node => broadcast(s.b, node, shape);
+  const over = (of: Node, by: 'sum' | 'max' = 'sum'): Node => reduceKeep(s.b, by, of, [0, 2, 3]);
+  const count = shape[0]! * shape[2]! * shape[3]!;
+  const off = sub(s.b, x, wide(mul(s.b, over(x), 1 / count)));
+  const variance = mul(s.b, over(mul(s.b, off, off)), 1 / count);
+  const scale = mul(s.b, unary(s.b, 'rsqrt', add(s.b, variance, 1e-3)), gain);
+  const y = add(s.b, mul(s.b, off, wide(scale)), wide(shift));
+  // Exponentials are worth keeping for the sweep that divides by their sum.
+  const after = kept ? unary(s.b, 'exp', mul(s.b, y, 0.5)) : y;
+  const shared = wide(over(after, monoid));
+  return s.graph([sub(s.b, after, shared), binary(s.b, 'lt', x, wide(gain)), over(after, monoid)]);
+}
+
+test('channels of images, whose rows are pieces of memory, mean the same in every schedule', () => {
+  const randomImages = fc.record({
+    shape: fc.tuple(
+      fc.constantFrom(1, 2, 3, 5, 70),
+      fc.constantFrom(1, 3, 4, 5, 8),
+      fc.constantFrom(1, 3, 4, 7),
+      fc.constantFrom(4, 5, 7, 8, 11),
+    ),
+    monoid: fc.constantFrom('sum' as const, 'max' as const),
+    kept: fc.boolean(),
+    seed: fc.nat({ max: 2 ** 20 }),
+  });
+  checkLaw(40, randomImages, ({ shape, monoid, kept, seed }) => {
+    const next = wordsFrom(seed);
+    const values = (sizes: readonly number[]): HostArray => {
+      const length = sizes.reduce((a, b) => a * b);
+      return hostArray(
+        'f32',
+        sizes,
+        Array.from({ length }, () => (next() / 2 ** 32) * 4 - 2),
+      );
+    };
+    const channels = [1, shape[1], 1, 1];
+    const graph = channelNorm(shape, monoid, kept);
+    const inputs = [values(shape), values(channels), values(channels)];
+    const expected = interpret(graph, inputs);
+    for (const target of cores)
+      runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 3e-4));
+  });
+});
+
+test('lanes on a core run along elements, whatever is read once a row', () => {
+  const graph = channelNorm([8, 16, 7, 7], 'sum', false);
+  for (const { kind, schedule } of compileGraph(graph, wasmTarget, { check: true }).kernels)
+    if (kind === 'row-reduction') expect(schedule).toContain('16 rows of 392, lanes along column');
+});
+
+test('a channel over many images is summed no less exactly than in one piece', () => {
+  const errorOf = (shape: readonly number[]): number => {
+    const s = new Sketch();
+    const graph = s.graph([reduce(s.b, 'sum', s.input(shape), [0, 2, 3])]);
+    const next = wordsFrom(11);
+    const length = shape.reduce((a, b) => a * b);
+    const values = Float32Array.from({ length }, () => 1 + next() / 2 ** 32);
+    const exact = values.reduce((sum, value) => sum + value, 0);
+    const [sum] = runLoops(wasmTarget, graph, [hostArray('f32', shape, [...values])]);
+    return Math.abs(Number(sum!.data[0]) - exact) / exact;
+  };
+  // Single elements behind the groups of 2048 images are summed in blocks as well.
+  expect(errorOf([2048, 1, 1, 19])).toBeLessThan(3e-7);
+  expect(errorOf([1, 1, 2048, 19])).toBeLessThan(3e-7);
 });
 
 /** What the one kernel of a recipe says of its schedule. */

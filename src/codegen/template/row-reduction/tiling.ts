@@ -3,6 +3,7 @@
 
 import {
   addIndex,
+  axisIndex,
   coefficientOf,
   scaleIndex,
   substitute,
@@ -189,14 +190,24 @@ export function keptReads(sweeps: readonly (readonly Expr[])[], facts: RowFacts)
   return [...counts].filter(([, count]) => count > 1).map(([read]) => read);
 }
 
-/** Reads whose element index grows by one along the axis, weighted towards per-element reads. */
-export function countContiguous(exprs: readonly Expr[], axis: Axis, step = 1): number {
+/** An axis that loops visit piece by piece: pieces of so many elements, which divide its extent. */
+export interface PiecedAxis extends Axis {
+  readonly piece?: number | undefined;
+}
+
+/** Reads, of those that count, whose element index grows by one (or by `step`) along the axis. */
+export function countContiguous(
+  exprs: readonly Expr[],
+  axis: PiecedAxis,
+  step = 1,
+  counts: (read: Expr) => boolean = () => true,
+): number {
   const seen = new Set<Expr>();
   let count = 0;
   const visit = (expr: Expr): void => {
     if (seen.has(expr)) return;
     seen.add(expr);
-    if (expr.kind === 'read' && isContiguous(expr.index, axis, step)) count += 1;
+    if (expr.kind === 'read' && counts(expr) && isContiguous(expr.index, axis, step)) count += 1;
     argsOf(expr).forEach(visit);
   };
   exprs.forEach(visit);
@@ -204,9 +215,11 @@ export function countContiguous(exprs: readonly Expr[], axis: Axis, step = 1): n
 }
 
 /** Whether an element index grows by one (or by `step`) along the axis. */
-export function isContiguous(index: IndexExpr, axis: Axis, step = 1): boolean {
-  const quad = addIndex(scaleIndex(quadIndex('quad', axis.extent), 4), laneAtom);
-  return coefficientOf(substitute(index, new Map([[axis.atom, quad]])), laneAtom) === step;
+export function isContiguous(index: IndexExpr, { atom, extent, piece }: PiecedAxis, step = 1): boolean {
+  const quad = addIndex(scaleIndex(quadIndex('quad', piece ?? extent), 4), laneAtom);
+  const place =
+    piece === undefined ? quad : addIndex(scaleIndex(axisIndex('piece', extent / piece), piece), quad);
+  return coefficientOf(substitute(index, new Map([[atom, place]])), laneAtom) === step;
 }
 
 /** The smallest power of two that is at least n. */

@@ -14,19 +14,26 @@ import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
-import type { Value } from '../../../loop/loop.ts';
+import type { Value, Width } from '../../../loop/loop.ts';
 import { endOf, inGroups, type Frame } from '../../shared/frame.ts';
-import { blockedAbove, blockOf } from '../tiling.ts';
+import { blockedAbove, blockOf, type PiecedAxis } from '../tiling.ts';
+import { roomOfPiece } from './stretch.ts';
 
 /** A place along the row: an element, or a group of four. */
 export interface RowPosition {
   readonly column: IndexExpr;
+  readonly width: Width;
+  /** Where a value of this place waits in an array of the row's. */
+  readonly slot: IndexExpr;
   readonly atoms: readonly (readonly [IndexExpr, Value])[];
 }
 
-/** Sums in blocks: what is accumulated in one is begun and added up by its caller. */
+/**
+ * Sums in blocks: what is accumulated in one is begun and added up by its caller. `hasTail` tells
+ * whether it visits single elements too.
+ */
 export interface SumBlocks {
-  readonly open: () => void;
+  readonly open: (hasTail: boolean) => void;
   readonly close: () => void;
 }
 
@@ -72,12 +79,16 @@ const aloneBlock = 128;
  */
 export function alongRow(
   b: LoopBuilder,
-  column: Axis,
+  column: PiecedAxis,
   wide: boolean,
   chains: number,
   visit: (places: readonly RowPosition[], isCertain: boolean) => void,
   { blocks, from, to, certain }: StepRange & { readonly blocks?: SumBlocks } = {},
 ): void {
+  if (column.piece !== undefined) {
+    alongPieces(b, column.extent, column.piece, chains, visit, blocks);
+    return;
+  }
   const { extent } = column;
   const steps = wide ? Math.floor(extent / 4) : extent;
   const turns = Math.floor(steps / chains);
@@ -89,38 +100,24 @@ export function alongRow(
       'turns',
     );
   const spread = (step: IndexExpr): IndexExpr => (wide ? addIndex(scaleIndex(step, 4), laneAtom) : step);
+  const width = wide ? 4 : 1;
   const turnAtom = axisIndex('turn', Math.max(1, turns));
   let isCertain = certain !== undefined;
   const turn = (value: Value): void =>
     visit(
-      Array.from({ length: chains }, (_, chain) => ({
-        column: spread(offsetIndex(scaleIndex(turnAtom, chains), chain)),
-        atoms: [[turnAtom, value]] as const,
-      })),
+      Array.from({ length: chains }, (_, chain) => {
+        const place = spread(offsetIndex(scaleIndex(turnAtom, chains), chain));
+        return { column: place, slot: place, width, atoms: [[turnAtom, value]] as const };
+      }),
       isCertain,
     );
   const fewest = chains > 1 ? blockedAbove : aloneBlock;
-  /** Turns of a range, in blocks of blocks where they are many. */
-  const range = (start: Value, end: Value, count: number): void => {
-    const least = Math.ceil(count / fewest);
-    const block = blocks === undefined || count <= fewest ? count : blockOf(count, Math.max(fewest, least));
-    if (block >= count) {
-      b.for('turn', start, end, 1, turn);
-      return;
-    }
-    b.for('block', start, end, block, (first) => {
-      blocks?.open();
-      const behind = addInts(first, constant(block));
-      const whole = end.kind === 'constant' && count % block === 0;
-      range(first, b.let(whole ? behind : operation('min', [behind, end], 'i32'), 'behind'), block);
-      blocks?.close();
-    });
-  };
   if (turns === 1 && isWhole) turn(constant(0));
   else if (turns > 0) {
     const last = to === undefined ? constant(turns) : turnsOf(to);
     const sure = certain === undefined ? undefined : turnsOf(certain);
-    range(from === undefined ? constant(0) : turnsOf(from), sure ?? last, turns);
+    const start = from === undefined ? constant(0) : turnsOf(from);
+    inBlocks(b, 'turn', [start, sure ?? last], turns, fewest, blocks, turn);
     isCertain = false;
     // What is left beyond is a few turns.
     if (sure !== undefined) b.for('turn', sure, last, 1, turn);
@@ -128,7 +125,7 @@ export function alongRow(
   isCertain = false;
   const stepAtom = wide ? quadIndex('step', extent) : axisIndex('step', extent);
   const single = (value: Value): void =>
-    visit([{ column: spread(stepAtom), atoms: [[stepAtom, value]] }], false);
+    visit([{ column: spread(stepAtom), slot: spread(stepAtom), width, atoms: [[stepAtom, value]] }], false);
   const left = steps - chains * turns;
   const firstLeft = constant(chains * turns);
   if (left === 1 && isWhole) single(firstLeft);
@@ -142,5 +139,64 @@ export function alongRow(
     );
   // A few elements, which every sweep visits once.
   const behind = wide && from === undefined ? extent - 4 * steps : 0;
-  for (let i = 0; i < behind; i++) visit([{ column: constantIndex(4 * steps + i), atoms: [] }], false);
+  for (let i = 0; i < behind; i++) {
+    const place = constantIndex(4 * steps + i);
+    visit([{ column: place, slot: place, width: 1, atoms: [] }], false);
+  }
+}
+
+/** The numbers of a range, of which there are `count` at most, in blocks of blocks where they are many. */
+function inBlocks(
+  b: LoopBuilder,
+  hint: string,
+  [start, end]: readonly [Value, Value],
+  count: number,
+  fewest: number,
+  blocks: SumBlocks | undefined,
+  each: (value: Value) => void,
+  hasTail: boolean = false,
+): void {
+  const least = Math.ceil(count / fewest);
+  const block = blocks === undefined || count <= fewest ? count : blockOf(count, Math.max(fewest, least));
+  if (block >= count) {
+    b.for(hint, start, end, 1, each);
+    return;
+  }
+  b.for('block', start, end, block, (first) => {
+    blocks?.open(hasTail);
+    const behind = addInts(first, constant(block));
+    const whole = end.kind === 'constant' && count % block === 0;
+    const last = b.let(whole ? behind : operation('min', [behind, end], 'i32'), 'behind');
+    inBlocks(b, hint, [first, last], block, fewest, blocks, each, hasTail);
+    blocks?.close();
+  });
+}
+
+/** Visits a row piece by piece, each in groups of four and with single elements behind its last group. */
+function alongPieces(
+  b: LoopBuilder,
+  extent: number,
+  piece: number,
+  chains: number,
+  visit: (places: readonly RowPosition[], isCertain: boolean) => void,
+  blocks: SumBlocks | undefined,
+): void {
+  const count = extent / piece;
+  const atom = axisIndex('piece', count);
+  const hasTail = piece % 4 !== 0;
+  const inside: Axis = { name: 'place', extent: piece, atom: axisIndex('place', piece) };
+  const one = (value: Value): void => {
+    blocks?.open(hasTail);
+    const within = (place: RowPosition): RowPosition => ({
+      column: addIndex(scaleIndex(atom, piece), place.column),
+      slot: addIndex(scaleIndex(atom, roomOfPiece(piece)), place.slot),
+      width: place.width,
+      atoms: [[atom, value], ...place.atoms],
+    });
+    alongRow(b, inside, true, chains, (places, isCertain) => visit(places.map(within), isCertain), {
+      ...(blocks && { blocks }),
+    });
+    blocks?.close();
+  };
+  inBlocks(b, 'piece', [constant(0), constant(count)], count, blockedAbove, blocks, one, hasTail);
 }

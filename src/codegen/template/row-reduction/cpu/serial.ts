@@ -27,7 +27,7 @@ import { foldOnCore, laneOfState, placesOf, type RowFold, type State } from '../
 import { pickedOf } from '../pick.ts';
 import { elementOf, type RowSweep } from '../plan.ts';
 import { isPoisoned, softmaxInstead } from '../softmax.ts';
-import type { Lanes, RowBody } from '../tiling.ts';
+import type { Lanes, PiecedAxis, RowBody } from '../tiling.ts';
 import { alongRow, reachOf, type RowPosition, type StepRange } from './along.ts';
 import { neededUnits, serialRows, type RowStretch, type SerialRows } from './stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
@@ -63,6 +63,12 @@ interface Ahead {
   readonly states: readonly State[];
   readonly tail: State;
   readonly end: Value;
+}
+
+/** What is accumulated of a row or a block: by seat, chain and fold, and of single elements by seat and fold. */
+interface RowLevel {
+  readonly ends: readonly (readonly (readonly State[])[])[];
+  readonly tails: readonly (readonly State[])[] | undefined;
 }
 
 class SerialEmitter {
@@ -176,7 +182,7 @@ class SerialEmitter {
     ): void =>
       alongRow(
         this.#b,
-        this.#column,
+        this.#along,
         along,
         this.#plan.chainsOf(exprs),
         (places, isCertain) => {
@@ -226,7 +232,7 @@ class SerialEmitter {
     const take = this.#taking(seat, this.#ahead, states, tail);
     const reach = this.#reach;
     const all = reach && { to: reach.to };
-    alongRow(this.#b, this.#column, true, chains, (at) => at.forEach(take), all);
+    alongRow(this.#b, this.#along, true, chains, (at) => at.forEach(take), all);
   }
 
   /** Folds a row's elements ahead of its turn. */
@@ -248,11 +254,20 @@ class SerialEmitter {
     from.forEach((value, k) => this.#b.assign(into[k]!, value));
   }
 
-  get #hasTail(): boolean {
-    return this.#lanes === 'column' && this.#column.extent % 4 !== 0;
+  /** The axis that sweeps run along. */
+  get #along(): PiecedAxis {
+    return { ...this.#column, piece: this.#plan.piece };
   }
 
-  #bind(seat: Seat, { column, atoms }: RowPosition, isCertain: boolean = false): Lowering {
+  get #hasTail(): boolean {
+    return this.#lanes === 'column' && (this.#plan.piece ?? this.#column.extent) % 4 !== 0;
+  }
+
+  #bind(
+    seat: Seat,
+    { column, atoms }: Pick<RowPosition, 'column' | 'atoms'>,
+    isCertain: boolean = false,
+  ): Lowering {
     const substitution = new Map([
       [this.#row.atom, seat.place],
       [this.#column.atom, column],
@@ -277,14 +292,14 @@ class SerialEmitter {
     const number = this.#seats.indexOf(seat);
     const along = this.#lanes === 'column';
     const slot = along
-      ? place.column
-      : addIndex(scaleIndex(place.column, 4 * this.#seats.length), constantIndex(4 * number));
+      ? place.slot
+      : addIndex(scaleIndex(place.slot, 4 * this.#seats.length), constantIndex(4 * number));
     this.#values.exchange(lowering, slot, this.#widthAt(place), exprs);
     return lowering;
   }
 
-  #widthAt({ column }: RowPosition): Width {
-    return this.#lanes === 'row' || (this.#lanes === 'column' && column.kind !== 'const') ? 4 : 1;
+  #widthAt({ width }: RowPosition): Width {
+    return this.#lanes === 'row' ? 4 : width;
   }
 
   /** One sweep over the row, then its totals. */
@@ -305,44 +320,52 @@ class SerialEmitter {
       const first = this.#lanes === 'column' ? placesOf(constant(chain)) : constant(chain);
       return stages.map((stage) => this.#foldOf(stage, first));
     });
-    const open = (): State[][][] =>
-      this.#seats.map(() => folds.map((some) => some.map((fold) => fold.open(wide))));
-    const whole = open();
-    /** Of the row, then of the block that is summed, and of the block in it. */
-    const levels = [whole];
     const last = stages.map((stage) =>
       this.#foldOf(stage, constant(4 * Math.floor(this.#column.extent / 4))),
     );
-    const tails = this.#hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : [];
+    const open = (hasTail: boolean): RowLevel => ({
+      ends: this.#seats.map(() => folds.map((some) => some.map((fold) => fold.open(wide)))),
+      tails: hasTail ? this.#seats.map(() => last.map((fold) => fold.open(1))) : undefined,
+    });
+    const whole = open(this.#hasTail);
+    /** Of the row, then of the block that is summed, and of the block in it. */
+    const levels = [whole];
     const take = (places: readonly RowPosition[], isCertain: boolean): void =>
       places.forEach((place, chain) => {
         besides(place, chain);
         this.#seats.forEach((seat, s) => {
           const step = { lowering: this.#at(seat, place, exprs, isCertain), valid: undefined };
           const isTail = this.#widthAt(place) < wide;
-          const into = isTail ? tails[s]! : levels.at(-1)![s]![chain]!;
+          const { ends, tails } = levels.at(-1)!;
+          const into = isTail ? tails![s]! : ends[s]![chain]!;
           (isTail ? last : folds[chain]!).forEach((fold, i) =>
             this.#assign(into[i]!, fold.take(into[i], [step])),
           );
         });
       });
     const add = (): void => {
-      const block = levels.pop()!;
-      for (const [s, chained] of block.entries())
+      const { ends, tails } = levels.pop()!;
+      const outer = levels.at(-1)!;
+      for (const [s, chained] of ends.entries())
         for (const [c, some] of chained.entries())
           some.forEach((state, i) => {
-            const into = levels.at(-1)![s]![c]![i]!;
+            const into = outer.ends[s]![c]![i]!;
             this.#assign(into, folds[c]![i]!.combine(into, state));
           });
+      for (const [s, some] of (tails ?? []).entries())
+        some.forEach((state, i) => {
+          const into = outer.tails![s]![i]!;
+          this.#assign(into, last[i]!.combine(into, state));
+        });
     };
-    const blocks = { open: (): void => void levels.push(open()), close: add };
+    const blocks = { open: (hasTail: boolean): void => void levels.push(open(hasTail)), close: add };
     const wideRow = this.#lanes === 'column';
-    alongRow(this.#b, this.#column, wideRow, chains, take, { blocks, ...this.#reach });
+    alongRow(this.#b, this.#along, wideRow, chains, take, { blocks, ...this.#reach });
     this.#values.swept(exprs);
     this.#seats.forEach((seat, s) => {
       last.forEach((fold, i) => {
-        const ends = whole[s]!.map((chain) => chain[i]!);
-        this.#total(seat, fold, ends, tails[s]?.[i] ?? []);
+        const ends = whole.ends[s]!.map((chain) => chain[i]!);
+        this.#total(seat, fold, ends, whole.tails?.[s]?.[i] ?? []);
       });
     });
   }

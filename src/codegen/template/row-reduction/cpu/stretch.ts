@@ -4,12 +4,13 @@
 import {
   addIndex,
   axisIndex,
+  coefficientOf,
   offsetIndex,
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import { dtypeBytes } from '../../../../ir/dtype.ts';
-import type { Expr } from '../../../../schedule/expression/expr.ts';
+import { argsOf, indicesOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, Kernel } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import type { LoopBuilder } from '../../../loop/builder.ts';
@@ -38,6 +39,8 @@ export interface RowStretch {
 export interface SerialRows {
   /** All rows: most of them in the first stretch. */
   readonly stretches: readonly RowStretch[];
+  /** Elements of the pieces that rows are visited in; undefined where a row is one. */
+  readonly piece: number | undefined;
   /** Values that wait between sweeps, and the elements that each needs room for. */
   readonly kept: readonly Expr[];
   readonly room: number;
@@ -49,21 +52,29 @@ export interface SerialRows {
 const mostPerBatch = 8;
 /** Elements of a row so short that lanes run across rows, unless its own are neighbours. */
 const shortRow = 16;
+/** Elements of the shortest piece of a row that has loops of its own. */
+const leastPiece = 16;
 
 export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target: Target): SerialRows {
   const { row, column } = body;
   const lanes = lanesOf(kernel, body, work);
+  const piece = lanes === 'column' ? pieceOf(kernel, body) : undefined;
+  const along = piece ?? column.extent;
   const { unroll, work: maxWork, inRegister = 1 } = target.serial ?? { unroll: 1, work: 0 };
   const kept = valuesToKeep(work.sweeps, work.facts);
   const bytes = kept.reduce((sum, expr) => sum + dtypeBytes(registerOf(expr.dtype) as 'f32'), 0);
   const effort = Math.max(...work.sweeps.map((exprs) => effortOf(exprs)), 1);
   let seats = lanes === 'row' ? mostPerBatch : 1;
   while (seats > 1 && (seats * effort > 8 * maxWork || 8 * seats > row.extent)) seats /= 2;
-  const roomOf = (): number => (lanes === 'column' ? column.extent + 4 : 4 * seats * column.extent);
+  const roomOf = (): number => {
+    if (lanes !== 'column') return 4 * seats * column.extent;
+    return piece === undefined ? column.extent + 4 : (column.extent / piece) * roomOfPiece(piece);
+  };
   const fits = (): boolean => bytes * roomOf() <= Math.min(target.rows.shared, target.limits.workgroupBytes);
   while (seats > 1 && kept.length > 0 && !fits()) seats /= 2;
-  const steps = lanes === 'column' ? Math.floor(column.extent / 4) : column.extent;
+  const steps = lanes === 'column' ? Math.floor(along / 4) : column.extent;
   return {
+    piece,
     stretches: stretchesOf(row, column, lanes, seats),
     kept: fits() ? kept : [],
     room: roomOf(),
@@ -71,14 +82,53 @@ export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target:
       let chains = Math.max(1, Math.floor(unroll / seats));
       const isTooMuch = (): boolean => chains > inRegister && chains * effortOf(exprs) > maxWork;
       while (chains > 1 && (chains > steps || isTooMuch())) chains /= 2;
+      // Few turns of a piece leave no register over.
+      const isWaste = (): boolean => steps < 4 * chains && steps % chains >= inRegister;
+      if (piece !== undefined) while (chains > inRegister && isWaste()) chains /= 2;
       return chains;
     },
   };
 }
 
-function lanesOf(kernel: Kernel, { row, column, stages }: RowBody, { perElement }: RowWork): Lanes {
+/** Room for a piece of a row whose values wait, in whole vectors. */
+export function roomOfPiece(elements: number): number {
+  return 4 * (Math.floor(elements / 4) + 1);
+}
+
+/**
+ * Elements of the longest piece of a row in which indices advance without a division: of a channel
+ * over a batch of images, one image.
+ */
+function pieceOf({ writes }: Kernel, { column, stages, bound }: RowBody): number | undefined {
+  // Places of extrema are counted along the whole row, and what a run asks for ends anywhere.
+  if (bound !== undefined || stages.some(({ arg }) => arg)) return undefined;
+  let longest = 0;
+  const divide = (index: IndexExpr): void => {
+    if (index.kind === 'sum') for (const { atom } of index.terms) divide(atom);
+    else if (index.kind === 'div' || index.kind === 'mod') {
+      if (coefficientOf(index.of, column.atom) !== 1) divide(index.of);
+      else if (column.extent % index.by === 0 && index.by < column.extent)
+        longest = Math.max(longest, index.by);
+    }
+  };
+  const seen = new Set<Expr>();
+  const visit = (expr: Expr): void => {
+    if (seen.has(expr)) return;
+    seen.add(expr);
+    indicesOf(expr).forEach(divide);
+    argsOf(expr).forEach(visit);
+  };
+  for (const { value } of [...stages, ...writes]) visit(value);
+  for (const { index } of writes) divide(index);
+  return longest >= leastPiece ? longest : undefined;
+}
+
+function lanesOf(kernel: Kernel, body: RowBody, { perElement, facts }: RowWork): Lanes {
+  const { row, column, stages } = body;
   const values = [...stages, ...kernel.writes].map(({ value }) => value);
-  const [along, across] = [countContiguous(values, column), countContiguous(values, row)];
+  const along = countContiguous(values, { ...column, piece: pieceOf(kernel, body) });
+  // What is read once a row does not say how elements lie.
+  const across = countContiguous(values, row, 1, facts.varies);
   const isApart = along === across && column.extent < shortRow && perElement.length === 0;
   if ((across > along || isApart || column.extent < 4) && row.extent >= 4) return 'row';
   return column.extent >= 4 ? 'column' : 'none';
