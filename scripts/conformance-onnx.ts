@@ -20,11 +20,12 @@ if (values.dir === undefined) {
   );
   process.exit(2);
 }
-chooseDevice(values.device);
+const rehearse = await chooseDevice(values.device);
 const chosen = new RegExp(values.only);
 const cases = casesOf(values.dir).filter(
   ({ name, scope }) => chosen.test(name) && (values.scope === '' || scope === values.scope),
 );
+await rehearse?.(() => runCases(values.dir!, cases));
 const report = await runCases(values.dir, cases, ({ name, scope }, reason) => {
   if (!values.json && reason !== undefined)
     process.stdout.write(`${scope} ${name}: ${reason.split('\n').join(' ')}\n`);

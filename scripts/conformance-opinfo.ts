@@ -19,11 +19,13 @@ if (values.dir === undefined) {
   );
   process.exit(2);
 }
-chooseDevice(values.device);
+const rehearse = await chooseDevice(values.device);
 const chosen = new RegExp(values.only);
+// An expression fits an operator's name or a case's.
+const takes = (id: string): boolean => chosen.test(id) || chosen.test(id.split('/')[0]!);
+await rehearse?.(() => runSamples(values.dir!, { takes }));
 const report = await runSamples(values.dir, {
-  // An expression fits an operator's name or a case's.
-  takes: (id) => chosen.test(id) || chosen.test(id.split('/')[0]!),
+  takes,
   progress: (name, { passed, total }) => {
     if (!values.json) process.stderr.write(`${name}: ${passed} of ${total}\n`);
   },

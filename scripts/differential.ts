@@ -6,10 +6,11 @@ import { openDevice } from '../src/runtime/registry.ts';
 import type { Device } from '../src/runtime/device.ts';
 import { WasmDevice } from '../src/runtime/wasm/device.ts';
 import { useStandIn } from '../test/cuda/standin/standin.ts';
+import { chooseDevice } from '../test/runtime/native/waiting.ts';
 import { differencesOf } from '../test/support/random/differential.ts';
 
 const usage = `usage: npm run differential -- [options]
-  --device NAME     wasm (one thread), wasm:2 (all work shared), webgpu:software, cuda (its stand-in where there is no GPU); default wasm
+  --device NAME     wasm (one thread), wasm:2 (all work shared), webgpu:software, native, cuda (its stand-in where there is no GPU); default wasm
   --programs N      how many programs; default 1000
   --batch N         how many are merged into one graph; default 20
   --seed N          of the first batch; default 1
@@ -41,6 +42,7 @@ async function open(name: string): Promise<Device> {
     return WasmDevice.open(name, { threads: Number(name.slice(5)), grain });
   }
   if (name === 'cuda' && !useStandIn()) throw new Error('cuda: there is no host compiler for the stand-in');
+  if (name === 'native') await chooseDevice(name);
   return openDevice(name);
 }
 

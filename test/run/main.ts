@@ -43,7 +43,7 @@ function chosenFiles(options: RunOptions, seconds: (file: string) => number): st
 function quickCosts(costs: Costs, needsOf: (file: string) => Needs): Costs {
   const entries = Object.entries(costs).filter(([file]) => fs.existsSync(path.join(root, file)));
   return Object.fromEntries(
-    entries.map(([file, cost]) => [file, needsOf(file).everyDevice ? withoutNative(cost) : cost]),
+    entries.map(([file, cost]) => [file, needsOf(file).native ? withoutNative(cost) : cost]),
   );
 }
 

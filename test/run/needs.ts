@@ -23,8 +23,8 @@ export interface Needs {
   readonly whole: boolean;
   /** Its worker has a CUDA device, the stand-in's; elsewhere there is none. */
   readonly standIn: boolean;
-  /** It runs on `everyDevice`, of which the full tier has one more. */
-  readonly everyDevice: boolean;
+  /** It runs on a device of the full tier alone, `native`: its tests there have that word in their names. */
+  readonly native: boolean;
 }
 
 /** Answers what files need, by their texts and those that they import. */
@@ -50,7 +50,7 @@ export function needsIn(root: string): (file: string) => Needs {
       alone: sentences.alone.test(text),
       whole: sentences.whole.test(text),
       standIn: seen.has('test/cuda/standin/standin.ts'),
-      everyDevice: seen.has('test/support/devices.ts'),
+      native: seen.has('test/support/devices.ts') || seen.has('test/runtime/native/waiting.ts'),
     };
   };
   return (file) => {

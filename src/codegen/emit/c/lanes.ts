@@ -168,6 +168,7 @@ export function chosen(
 function truncated(given: VectorFunction): VectorBody | undefined {
   const { type, types, width, prelude } = given;
   const from = types[0]!;
+  if (from === 'f32' && (type === 'i64' || type === 'u64')) return truncatedWide(given);
   if (from !== 'f32' || type !== 'i32') return undefined;
   const own = prelude.type(type, width);
   const floats = prelude.type(from, width);
@@ -180,5 +181,31 @@ function truncated(given: VectorFunction): VectorBody | undefined {
       `const ${words} beyond = ((${words})(x < 0.0f) & 0x80000000u) | ((${words})(x >= 0.0f) & 0x7fffffffu);`,
     ],
     result: `near | (${own})(beyond & ~(${words})inside)`,
+  };
+}
+
+/** The same of floats as integers of 64 bits. Lane by lane, GCC 12 ends with an internal error where the processor has AVX-512. */
+function truncatedWide({ type, width, prelude }: VectorFunction): VectorBody {
+  const own = prelude.type(type, width);
+  const floats = prelude.type('f32', width);
+  const masks = prelude.type('i32', width);
+  const words = prelude.type('u64', width);
+  const wide = (mask: string): string =>
+    `(${words})__builtin_convertvector(${mask}, ${prelude.type('i64', width)})`;
+  const [low, high] =
+    type === 'i64'
+      ? ['-9223372036854775808.0f', '9223372036854775808.0f']
+      : ['0.0f', '18446744073709551616.0f'];
+  const beyond =
+    type === 'i64'
+      ? `(${wide('(x < 0.0f)')} & 0x8000000000000000ULL) | (${wide('(x >= 0.0f)')} & 0x7fffffffffffffffULL)`
+      : wide('(x >= 0.0f)');
+  return {
+    lines: [
+      `const ${masks} inside = (x >= ${low}) & (x < ${high});`,
+      `const ${own} near = __builtin_convertvector((${floats})((${masks})x & inside), ${own});`,
+      `const ${words} beyond = ${beyond};`,
+    ],
+    result: `near | (${own})(beyond & ~${wide('inside')})`,
   };
 }

@@ -4,7 +4,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { div, reduce } from '../../../../src/ir/build.ts';
+import { cast, div, reduce } from '../../../../src/ir/build.ts';
 import type { Graph, Node } from '../../../../src/ir/graph.ts';
 import { dims } from '../../../../src/ir/graph.ts';
 import { interpret } from '../../../../src/ir/interpret/interpret.ts';
@@ -82,5 +82,25 @@ test.skipIf(compiler === undefined)('products, reductions, scans, sorts and conv
       return [div(s.b, reduce(s.b, 'sum', x, [1]), reduce(s.b, 'max', x, [1]))];
     }),
   ];
+  expect(check(programs, [...nativeFlags, ...strictFlags])).toBeGreaterThanOrEqual(programs.length);
+});
+
+test.skipIf(compiler === undefined)('floats as integers, at and beyond the ends of those', () => {
+  const ends = [31, 32, 63, 64].flatMap((bits) => [2 ** bits, -(2 ** bits)]);
+  const near = ends.flatMap((x) => [x, x * (1 - 2 ** -24), x * (1 + 2 ** -23)]);
+  const x = [Number.NaN, Infinity, -Infinity, 0, -0, 0.9, -0.9, 1, -1, 255.5, -128.5, ...near];
+  const dtypes = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64'] as const;
+  // Lengths of whole vectors, and others.
+  const programs = [4, 8, 16, x.length].flatMap((length) =>
+    (['f32', 'f64'] as const).map((from): Program => {
+      const s = new Sketch();
+      const input = s.input([length], from);
+      const data = from === 'f32' ? Float32Array.from(x) : Float64Array.from(x);
+      return {
+        graph: s.graph(dtypes.map((dtype) => cast(s.b, input, dtype))),
+        inputs: [{ dtype: from, shape: [length], data: data.slice(-length) }],
+      };
+    }),
+  );
   expect(check(programs, [...nativeFlags, ...strictFlags])).toBeGreaterThanOrEqual(programs.length);
 });
