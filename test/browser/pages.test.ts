@@ -20,7 +20,7 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 /** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
 const limits = {
   one: {
-    wasm: { bytes: 191_900, requests: 7 },
+    wasm: { bytes: 192_400, requests: 7 },
     'webgpu:software': { bytes: 187_900, requests: 7 },
   },
   mlp: {

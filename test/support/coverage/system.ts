@@ -211,6 +211,6 @@ export const systemRows: readonly SystemRow[] = [
   capability(
     'S35',
     'without a GPU',
-    'runtime/registry.test.ts: without a GPU the CPU computes, and what imitates a GPU only where WebAssembly cannot',
+    'runtime/registry.test.ts: without a GPU the CPU computes, by compiled C on Linux, and what imitates a GPU only where it cannot',
   ),
 ];
