@@ -8,7 +8,6 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { optimise } from '../../../../src/compile.ts';
 import { widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
 import { chosenTiling, legalTilings } from '../../../../src/codegen/template/contract/choose.ts';
-import { contractProblem, type ContractProblem } from '../../../../src/codegen/template/contract/problem.ts';
 import { add, binary, mul, permute } from '../../../../src/ir/build.ts';
 import type { Graph, Node } from '../../../../src/ir/graph.ts';
 import { interpret } from '../../../../src/ir/interpret/interpret.ts';
@@ -19,8 +18,8 @@ import { scheduleGraph } from '../../../../src/schedule/schedule.ts';
 import { cTarget, gpuTarget, wasmTarget, withVectors, type Target } from '../../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../../support/execute.ts';
 import { seed } from '../../../support/property.ts';
-import { randomArray } from '../../../support/random/values.ts';
 import { Sketch } from '../../cases.ts';
+import { distance, inputsOf, problemIn } from './winograd-cases.ts';
 
 interface Sizes {
   readonly images: number;
@@ -64,28 +63,10 @@ function graphOf({ images, inputs, outputs, lines, columns, low, high, prologue,
   return s.graph(epilogue ? [binary(s.b, 'sub', s.input([outputs, inputs, 3, 3]), weights)] : [weights]);
 }
 
-function problemIn(graph: Graph, target: Target): ContractProblem {
-  const { kernels } = scheduleGraph(optimise(graph, target), target, new Map());
-  const kernel = kernels.find(({ body }) => body.kind === 'contract');
-  if (kernel?.body.kind !== 'contract') throw new Error('no contraction');
-  return contractProblem(kernel, kernel.body);
-}
-
-/** ‖a − b‖ / ‖b‖ */
-function distance(a: HostArray, b: HostArray): number {
-  let [difference, norm] = [0, 0];
-  for (let i = 0; i < b.data.length; i++) {
-    difference += (Number(a.data[i]) - Number(b.data[i])) ** 2;
-    norm += Number(b.data[i]) ** 2;
-  }
-  return Math.sqrt(difference / (norm || 1));
-}
-
-const inputsOf = (graph: Graph): HostArray[] =>
-  graph.parameters.map(({ dtype, shape }, i) => randomArray(dtype, shape as number[], i + 1, 'tame'));
-
 const tilingsOf = (graph: Graph, target: Target): ReturnType<typeof legalTilings> =>
-  legalTilings(problemIn(graph, target), target).filter(({ kind }) => kind === 'winograd-weights');
+  legalTilings(problemIn(optimise(graph, target), target), target).filter(
+    ({ kind }) => kind === 'winograd-weights',
+  );
 
 let device: Device;
 beforeAll(async () => {
@@ -146,14 +127,16 @@ describe('which gradients', () => {
     const graph = graphOf({ ...usual, images: 8, inputs: 64, outputs: 64, lines: 56, columns: 56 });
     const { kernels } = scheduleGraph(optimise(graph, wasmTarget), wasmTarget, new Map());
     expect(kernels).toHaveLength(1);
-    expect(chosenTiling(problemIn(graph, wasmTarget), wasmTarget).kind).toBe('winograd-weights');
+    expect(chosenTiling(problemIn(optimise(graph, wasmTarget), wasmTarget), wasmTarget).kind).toBe(
+      'winograd-weights',
+    );
   });
 
   test('the bits are the same for any number of threads', () => {
     const graph = graphOf({ ...usual, images: 8, inputs: 64, outputs: 64, lines: 28, columns: 28 });
     const lines = [1, 2, 8].map((threads) => {
       const target = { ...wasmTarget, threads };
-      const tiling = chosenTiling(problemIn(graph, target), target);
+      const tiling = chosenTiling(problemIn(optimise(graph, target), target), target);
       return 'lines' in tiling ? tiling.lines : undefined;
     });
     expect(new Set(lines)).toEqual(new Set([7]));

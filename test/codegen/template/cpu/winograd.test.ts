@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { flip } from '../../../../src/autograd/rules-view.ts';
 import { widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
 import { chosenTiling, isLegal, legalTilings } from '../../../../src/codegen/template/contract/choose.ts';
-import { contractProblem, type ContractProblem } from '../../../../src/codegen/template/contract/problem.ts';
+import type { ContractProblem } from '../../../../src/codegen/template/contract/problem.ts';
 import type { ContractTiling } from '../../../../src/codegen/template/contract/strategies.ts';
 import { add, binary, permute } from '../../../../src/ir/build.ts';
 import type { Graph } from '../../../../src/ir/graph.ts';
@@ -15,7 +15,6 @@ import { interpret } from '../../../../src/ir/interpret/interpret.ts';
 import type { HostArray } from '../../../../src/ir/value.ts';
 import type { Device } from '../../../../src/runtime/device.ts';
 import { openDevice } from '../../../../src/runtime/registry.ts';
-import { scheduleGraph } from '../../../../src/schedule/schedule.ts';
 import {
   cTarget,
   softwareTarget,
@@ -25,8 +24,8 @@ import {
 } from '../../../../src/schedule/target.ts';
 import { runLoops, runOnDevice } from '../../../support/execute.ts';
 import { seed } from '../../../support/property.ts';
-import { randomArray } from '../../../support/random/values.ts';
 import { Sketch } from '../../cases.ts';
+import { distance, inputsOf, problemIn } from './winograd-cases.ts';
 
 interface Sizes {
   readonly images: number;
@@ -69,26 +68,6 @@ function graphOf({ images, inputs, outputs, lines, columns, pads, ...rest }: Siz
   const z = s.conv(rest.prologue ? add(s.b, x, x) : x, weight, options);
   return s.graph(rest.epilogue ? [z, binary(s.b, 'max', z, 0)] : [z]);
 }
-
-function problemIn(graph: Graph, target: Target = wasmTarget): ContractProblem {
-  const { kernels } = scheduleGraph(graph, target, new Map());
-  const kernel = kernels.find(({ body }) => body.kind === 'contract');
-  if (kernel?.body.kind !== 'contract') throw new Error('no contraction');
-  return contractProblem(kernel, kernel.body);
-}
-
-/** ‖a − b‖ / ‖b‖ */
-function distance(a: HostArray, b: HostArray): number {
-  let [difference, norm] = [0, 0];
-  for (let i = 0; i < b.data.length; i++) {
-    difference += (Number(a.data[i]) - Number(b.data[i])) ** 2;
-    norm += Number(b.data[i]) ** 2;
-  }
-  return Math.sqrt(difference / (norm || 1));
-}
-
-const inputsOf = (graph: Graph): HostArray[] =>
-  graph.parameters.map(({ dtype, shape }, i) => randomArray(dtype, shape as number[], i + 1, 'tame'));
 
 let device: Device;
 beforeAll(async () => {
@@ -134,7 +113,7 @@ test.each([
 
 function problemOf(input: number[], weight: number[], options: object = {}): ContractProblem {
   const s = new Sketch();
-  return problemIn(s.graph([s.conv(s.input(input), s.input(weight), options)]));
+  return problemIn(s.graph([s.conv(s.input(input), s.input(weight), options)]), wasmTarget);
 }
 
 describe('which convolutions', () => {
@@ -174,7 +153,9 @@ test('what is not finite in the input stays in the tiles that see it, as NaN', a
   });
   const [x, weight] = inputsOf(graph) as [HostArray, HostArray];
   (x.data as Float32Array)[5 * 16 + 5] = Infinity;
-  const winograd = legalTilings(problemIn(graph), wasmTarget).find(({ kind }) => kind === 'winograd')!;
+  const winograd = legalTilings(problemIn(graph, wasmTarget), wasmTarget).find(
+    ({ kind }) => kind === 'winograd',
+  )!;
   const [y] = await runOnDevice(device, wasmTarget, graph, [x, weight], new Map(), () => winograd);
   for (let place = 0; place < 256; place++) {
     const [line, column] = [Math.floor(place / 16), place % 16];

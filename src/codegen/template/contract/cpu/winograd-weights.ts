@@ -12,13 +12,14 @@ import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { addInts, arithmetic, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
-import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
+import type { Loop, Value } from '../../../loop/loop.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 import type { Contract, ContractProblem, Window } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
-import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import { finish, foldGrid, groupNumber, type Frame } from '../../shared/frame.ts';
 import { accumulators, multiplyAdd, TileLowering } from '../tile.ts';
+import { openMemory } from './winograd-memory.ts';
 import { multiplyAddTime, partOf, tilesOf } from './blocks.ts';
 import { bringLine, type Pixels } from './channel-lines.ts';
 import { coresFor, cpu } from './costs.ts';
@@ -170,24 +171,10 @@ function weightsLoop(
   const { rows: height, columns: width, blockM, blockN, lines } = tiling;
   const room = roomOf(tiling, window);
   const apart = strides(tiling, window);
-  const buffers = (Object.keys(room) as Part[]).map((name): LoopBuffer => ({
-    name,
-    space: 'workgroup',
-    dtype: 'f32',
-    size: room[name],
-    access: 'read_write',
-  }));
-  const b = openBuilder(
-    frame,
-    buffers.map(({ name }) => name),
-  );
+  const { b, buffers, kept, keep } = openMemory(frame, room);
   const blocksN = Math.ceil(batch.extent / blockN);
   const total = Math.ceil(m.extent / blockM) * blocksN;
   const grid = foldGrid(total, frame.target);
-  const kept = (part: Part, index: Value, wide: 1 | 4 = 4): Value => {
-    return { kind: 'load', buffer: part, index, aligned: true, type: 'f32', width: wide };
-  };
-  const keep = (part: Part, index: Value, value: Value): void => b.store(part, index, value, true);
   const zero = constant(0, 'f32', 4);
   const number = b.let(groupNumber(grid), 'group');
   const [blockAtM, blockAtN] = divideInts(b, number, blocksN, ['block_m', 'block_n']);

@@ -8,17 +8,18 @@ import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { addInts, both, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
-import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
+import type { Loop, Value } from '../../../loop/loop.ts';
 import type { Contract, ContractProblem, Window } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
-import { finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
+import { finish, foldGrid, groupNumber, type Frame } from '../../shared/frame.ts';
 import { multiplyAddTime, partOf } from './blocks.ts';
 import { cpu, shared } from './costs.ts';
 import { imageLines, quadsOf } from './image-lines.ts';
 import { ImageWindow } from './image-window.ts';
 import { turned } from './panels.ts';
 import { accumulators, multiplyAdd, TileLowering } from '../tile.ts';
+import { openMemory } from './winograd-memory.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 import {
   inputPoints,
@@ -150,27 +151,13 @@ function winogradLoop(frame: Frame, body: Contract, tiling: WinogradTiling, prob
   const channels = k.extent / taps ** 2;
   const room = roomOf(tiling, channels, window);
   const apart = strides(blockM, channels);
-  const buffers = (Object.keys(room) as Part[]).map((name): LoopBuffer => ({
-    name,
-    space: 'workgroup',
-    dtype: 'f32',
-    size: room[name],
-    access: 'read_write',
-  }));
-  const b = openBuilder(
-    frame,
-    buffers.map(({ name }) => name),
-  );
+  const { b, buffers, kept, keep } = openMemory(frame, room);
   const blocksM = Math.ceil(m.extent / blockM);
   const blocksEach = Math.ceil(window.lines / lines);
   const total = batch.extent * blocksEach;
   const grid = foldGrid(blocksM * Math.ceil(total / blocks), frame.target);
   const groups = groupsOf(window);
   const inRegister = (frame.target.vectors?.lanes ?? 4) / 4;
-  const kept = (part: Part, index: Value, wide: 1 | 4 = 4): Value => {
-    return { kind: 'load', buffer: part, index, aligned: true, type: 'f32', width: wide };
-  };
-  const keep = (part: Part, index: Value, value: Value): void => b.store(part, index, value, true);
   const zero = constant(0, 'f32', 4);
   const number = b.let(groupNumber(grid), 'group');
   const [share, blockAtM] = divideInts(b, number, blocksM, ['share', 'block_m']);
