@@ -57,8 +57,9 @@ const leastPiece = 16;
 
 export function serialRows(kernel: Kernel, body: RowBody, work: RowWork, target: Target): SerialRows {
   const { row, column } = body;
-  const lanes = lanesOf(kernel, body, work);
-  const piece = lanes === 'column' ? pieceOf(kernel, body) : undefined;
+  const pieceAlong = pieceOf(kernel, body);
+  const lanes = lanesOf(kernel, body, work, pieceAlong);
+  const piece = lanes === 'column' ? pieceAlong : undefined;
   const along = piece ?? column.extent;
   const { unroll, work: maxWork, inRegister = 1 } = target.serial ?? { unroll: 1, work: 0 };
   const kept = valuesToKeep(work.sweeps, work.facts);
@@ -123,10 +124,14 @@ function pieceOf({ writes }: Kernel, { column, stages, bound }: RowBody): number
   return longest >= leastPiece ? longest : undefined;
 }
 
-function lanesOf(kernel: Kernel, body: RowBody, { perElement, facts }: RowWork): Lanes {
-  const { row, column, stages } = body;
+function lanesOf(
+  kernel: Kernel,
+  { row, column, stages }: RowBody,
+  { perElement, facts }: RowWork,
+  piece: number | undefined,
+): Lanes {
   const values = [...stages, ...kernel.writes].map(({ value }) => value);
-  const along = countContiguous(values, { ...column, piece: pieceOf(kernel, body) });
+  const along = countContiguous(values, { ...column, piece });
   // What is read once a row does not say how elements lie.
   const across = countContiguous(values, row, 1, facts.varies);
   const isApart = along === across && column.extent < shortRow && perElement.length === 0;
