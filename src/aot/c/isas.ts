@@ -5,25 +5,28 @@ import { cTarget, vectorsOf, withVectors, type Target } from '../../schedule/tar
 
 export type CIsa = 'avx512' | 'avx2';
 
-export interface IsaFacts {
-  /** What the compiler is told for the file of this set. */
-  readonly flag: string;
-  /** What a processor must have, as `__builtin_cpu_supports` calls it: all that the flag lets the compiler use. */
-  readonly features: readonly string[];
-}
-
-/** The best first. */
-export const isas: Readonly<Record<CIsa, IsaFacts>> = {
-  avx512: {
-    flag: '-march=x86-64-v4',
-    features: ['avx512f', 'avx512bw', 'avx512cd', 'avx512dq', 'avx512vl', 'avx2', 'fma', 'bmi', 'bmi2'],
-  },
-  avx2: { flag: '-march=x86-64-v3', features: ['avx2', 'fma', 'bmi', 'bmi2'] },
+/** By set, the best first: what a processor must have, as flags of compilers and `__builtin_cpu_supports` call it. */
+const features: Readonly<Record<CIsa, readonly string[]>> = {
+  avx512: ['avx512f', 'avx512bw', 'avx512dq', 'avx512vl', 'avx2', 'fma', 'bmi', 'bmi2'],
+  avx2: ['avx2', 'fma', 'bmi', 'bmi2'],
 };
 
-export const isaNames: readonly CIsa[] = Object.keys(isas) as CIsa[];
+export const isaNames: readonly CIsa[] = Object.keys(features) as CIsa[];
 
 /** What kernels of a set are compiled for. */
 export function targetFor(isa: CIsa): Target {
-  return withVectors(cTarget, vectorsOf(isas[isa].features));
+  return withVectors(cTarget, vectorsOf(features[isa]));
+}
+
+/**
+ * What the compiler is told for the file of a set: no instruction but those that `isPresentText` asks for. Every processor
+ * with AVX2 has f16c, which compilers do not all ask for.
+ */
+export function flagsFor(isa: CIsa): string {
+  return ['-march=x86-64', ...features[isa].map((feature) => `-m${feature}`), '-mf16c'].join(' ');
+}
+
+/** Whether the processor has a set, as C. */
+export function isPresentText(isa: CIsa): string {
+  return features[isa].map((feature) => `__builtin_cpu_supports("${feature}")`).join(' &&\n         ');
 }

@@ -100,7 +100,7 @@ export interface CModel {
 /** The functions for processors with an instruction set. */
 export interface CVariant {
   readonly isa: CIsa;
-  /** As those of the model, with names that end in the set's. */
+  /** As those of the model, with names that end in the set's; two underscores keep them apart from all others. */
   readonly functions: readonly CFunction[];
   readonly kernels: readonly CKernelText[];
   /** By function. */
@@ -194,7 +194,7 @@ export function modelOf({ prefix, functions, weights, values, producer, title, i
     kernels: files[0]!.kernels,
     variants: isas.map((isa, k) => ({
       isa,
-      functions: functionsOf(k + 1, `_${isa}`),
+      functions: functionsOf(k + 1, `__${isa}`),
       kernels: files[k + 1]!.kernels,
       programs: memory.programs.slice((k + 1) * functions.length, (k + 2) * functions.length),
     })),

@@ -3,7 +3,7 @@
 import type { CFunction, CInput, CModel, CTensor } from './model.ts';
 import { elementTypes } from './model.ts';
 import { inputText, signature, tensorText } from './header.ts';
-import { isas } from './isas.ts';
+import { flagsFor } from './isas.ts';
 import { literal, macro } from './names.ts';
 
 export interface ProjectOptions {
@@ -36,7 +36,7 @@ endif
 `;
   const rules = names.map(
     (isa) => `${prefix}_${isa}.o: ${prefix}_${isa}.c ${prefix}.h
-	$(CC) $(MODEL_FLAGS) $(CFLAGS) ${isas[isa].flag} -c -o $@ $<
+	$(CC) $(MODEL_FLAGS) $(CFLAGS) ${flagsFor(isa)} -c -o $@ $<
 
 `,
   );

@@ -7,7 +7,7 @@ import type { ProgramStep } from '../../runtime/program.ts';
 import { errors, signature } from './header.ts';
 import { alignment, stateHead, type CPlace, type PlacedCopy, type ProgramMemory } from './memory.ts';
 import type { CFunction, CKernelText, CModel, CVariant } from './model.ts';
-import { isas } from './isas.ts';
+import { flagsFor, isPresentText } from './isas.ts';
 import { literal, macro } from './names.ts';
 import { headBytes, magic } from './weights.ts';
 
@@ -50,7 +50,7 @@ export function isaText(
   );
   return `${headText(model, freestanding)}
 ${kernelsText(kernels, join)}
-/* The functions for processors with ${isa}: the compiler needs ${isas[isa].flag}. */
+/* The functions for processors with ${isa}: the compiler needs ${flagsFor(isa)}. */
 ${all.join('\n')}`;
 }
 
@@ -78,12 +78,11 @@ ${join(kernels.map(renamed))}`;
 function choiceText({ prefix, variants }: CModel): string {
   if (variants.length === 0) return '';
   const asked = variants.map(({ isa, functions }) => {
-    const features = isas[isa].features.map((feature) => `__builtin_cpu_supports("${feature}")`);
     return `#ifdef ${macro(prefix, isa)}
 ${functions.map((one) => `${signature(one, prefix)};\n`).join('')}
 static int ${prefix}_has_${isa}(void)
 {
-  return ${features.join(' &&\n         ')};
+  return ${isPresentText(isa)};
 }
 #endif
 

@@ -87,7 +87,9 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
       ],
     );
     const folder = madeC(files, 'libmodel.a');
-    const sets: readonly (readonly CIsa[])[] = [['avx512', 'avx2'], ['avx2'], []];
+    const all: readonly (readonly CIsa[])[] = [['avx512', 'avx2'], ['avx2'], []];
+    // Other processors than those have the portable kernels alone.
+    const sets = process.arch === 'x64' ? all : [[]];
     for (const [k, built] of sets.entries()) {
       const make = ['-s', '-C', folder, 'CFLAGS=-O0 -Werror', `ISAS=${built.join(' ')}`];
       if (k > 0) for (const target of ['clean', 'libmodel.a']) expectRun('make', [...make, target]);
@@ -96,6 +98,25 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
       expectClose(found.get('loss')!.flat(), losses.slice(4 * k, 4 * k + 4), 4);
     }
     expect(losses[11]).toBeLessThan(losses[0]!);
+  });
+
+  test('functions whose names end in that of a set stay apart from those for the set', async () => {
+    const x = sn.randn([4]);
+    const twice = (y: sn.Tensor): sn.Tensor => y.mul(2);
+    const thrice = (y: sn.Tensor): sn.Tensor => y.mul(3);
+    const points = [point('scaled', twice, [x]), point('scaled_avx2', thrice, [x])];
+    const { files } = await builtC(points, { isas: ['avx512', 'avx2'] });
+    const program = main(
+      ['static const float x[4] = { 1, 2, 3, 4 };\nstatic float y[4];\n'],
+      [
+        'expect_ok(model_scaled(&context, x, y));',
+        'show("scaled", y, 4);',
+        'expect_ok(model_scaled_avx2(&context, x, y));',
+        'show("other", y, 4);',
+      ],
+    );
+    const found = numbersOf(ranC(madeC(files, 'libmodel.a'), program));
+    expect([found.get('scaled'), found.get('other')]).toEqual([[[2, 4, 6, 8]], [[3, 6, 9, 12]]]);
   });
 
   test('whose kernels have more lanes, and that have no others where they were not asked for', async () => {
