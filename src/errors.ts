@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'E_LIMIT'
   | 'E_IO'
   | 'E_WORKER'
+  | 'E_COLLECTIVE'
   | 'E_BUG';
 
 /** The base of every error Sinter throws: catch this, then look at `code`. */
