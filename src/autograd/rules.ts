@@ -36,6 +36,8 @@ export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
   stopGradient: 'flat',
   customVjp: customRule,
   barrier: (_, __, g) => [g, undefined],
+  // Gradients lie as the values do.
+  shard: (b, { attrs }, g) => [b.add('shard', [g], attrs) as Node],
   // Beyond the bound the cotangent may be anything, and nothing depends on what is there.
   bounded: (b, { inputs, attrs }, g) => [below(b, g, attrs.axis, inputs[1]!)],
 };

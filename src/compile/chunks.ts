@@ -64,6 +64,7 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
   stopGradient: undefined,
   customVjp: undefined,
   barrier: undefined,
+  shard: undefined,
   reduce: 'machine',
   argReduce: 'machine',
   dot: 'machine',

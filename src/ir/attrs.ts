@@ -214,6 +214,11 @@ interface OwnAttrs {
   readonly customVjp: { readonly rule: number };
   /** Inputs: value, and n (i32, rank 0). Beyond the first n elements of the axis nothing is specified. */
   readonly bounded: { readonly axis: number };
+  /**
+   * The mesh as `data=2,model=4`, and for each axis the mesh axes that split it, the coarsest first: `data,model|` for two axes, of
+   * which the second is whole.
+   */
+  readonly shard: { readonly mesh: string; readonly split: string };
 }
 
 /** The attributes of an op, by its name. */
@@ -303,6 +308,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   },
   customVjp: { rule: int },
   bounded: { axis: int },
+  shard: { mesh: text, split: text },
 };
 
 const none: Readonly<Record<string, Form>> = {};

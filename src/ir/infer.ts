@@ -15,7 +15,7 @@ import {
 import { sameShape } from './shape.ts';
 import { fail, type TypeRule, type TypeRulesOf, type TensorType } from './typing/check.ts';
 import { complexes } from './typing/complex.ts';
-import { boundedType, iterateType } from './typing/control.ts';
+import { boundedType, iterateType, shardType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
 import { transforms } from './typing/fft.ts';
@@ -84,6 +84,7 @@ const rules: TypeRulesOf<Exclude<Op, ElementwiseOp>> = {
   customVjp: (inputs) => inputs[0]!,
   barrier: (inputs) => inputs[0]!,
   bounded: boundedType,
+  shard: shardType,
 };
 
 /** The type of a node. Throws TensorError when the inputs or attributes do not fit the op. */

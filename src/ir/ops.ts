@@ -261,9 +261,9 @@ export type FusionRootOp =
  * Markers that are the identity on values: `stopGradient` and `customVjp` mean something to autograd
  * only, and `bounded` says what of a value is used; a `barrier` is its first input, and what is
  * computed from it is neither shared with what is computed from that input itself nor computed
- * before the second input is.
+ * before the second input is; `shard` says how the processes of a mesh are to hold the value.
  */
-export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded';
+export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded' | 'shard';
 /** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
 export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
 /** Every primitive. */
@@ -353,6 +353,7 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   customVjp: marker('variadic', 0),
   barrier: marker(2, 0),
   bounded: marker(2, 0),
+  shard: marker(1, 0),
   complex: complex(2),
   real: complex(1),
   imag: complex(1),

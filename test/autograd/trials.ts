@@ -3,6 +3,7 @@
 import { tableNode } from '../support/fft.ts';
 import * as fc from 'fast-check';
 import { derivativeBy } from '../../src/autograd/custom.ts';
+import { splitKey, whole } from '../../src/ir/mesh/split.ts';
 import { add, cast, complex, conj, constant, imag, mul, real, unary, bounded } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
 import type { Attrs, Monoid, Op, ScatterMode } from '../../src/ir/ops.ts';
@@ -453,6 +454,11 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       const value = mul(b, x!, unary(b, 'sin', x!));
       return sine.node(b, [value, x!]);
     },
+  })),
+  shard: trial(someShape, (shape, random) => ({
+    inputs: [values(shape, random)],
+    build: (b, [x]) =>
+      node(b, 'shard', [mul(b, x!, x!)], { mesh: 'data=2', split: splitKey(whole(shape.length)) }),
   })),
   bounded: trial(someShape, (shape, random) => {
     const [axis, n] = [axisOf(shape, random), integer(random, -1, 4)];

@@ -141,6 +141,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   stopGradient: 'flat',
   customVjp: customRow,
   barrier: (_, __, [t]) => t,
+  shard: 'linear',
   bounded: (b, { inputs, attrs }, [t]) => t && bounded(b, t, attrs.axis, inputs[1]!),
   complex: (b, { inputs: [x, y] }, [re, im]) => complex(b, orZeros(b, re, x!), orZeros(b, im, y!)),
   real: (b, _, [t]) => real(b, t!),

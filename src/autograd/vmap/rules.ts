@@ -117,6 +117,8 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   factor: factorRule,
   completeRows: 'lines',
   stopGradient: 'elementwise',
+  shard: ({ b }, { attrs }, [x]) =>
+    b.add('shard', [x!.node], { ...attrs, split: x!.node.shape.length > 1 ? `|${attrs.split}` : '' }) as Node,
   barrier: (batch, _, [x, event]) => batch.b.add('barrier', [lead(batch, x!), event!.node], {}) as Node,
   customVjp: 'custom',
   bounded: boundedRule,

@@ -57,6 +57,7 @@ export function evaluateComplex(node: Node, inputs: readonly HostArray[], evalua
     case 'stopGradient':
     case 'customVjp':
     case 'barrier':
+    case 'shard':
       return first;
     case 'bounded':
       return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);

@@ -146,6 +146,7 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
     case 'stopGradient':
     case 'customVjp':
     case 'barrier':
+    case 'shard':
       return first;
     case 'bounded':
       return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);

@@ -79,6 +79,7 @@ function isPartwise(node: Node): boolean {
     case 'scatterAddAtomic':
     case 'stopGradient':
     case 'bounded':
+    case 'shard':
       return true;
     default:
       return false;

@@ -232,6 +232,7 @@ const table: { readonly [K in Op]: SizeRule } = {
   stopGradient: elementwise,
   customVjp: (_, __, inputs) => inputs[0]!,
   barrier: (ctx, part, inputs) => ({ node: made(ctx, part, inputs), axes: inputs[0]!.axes }),
+  shard: fixedOnly,
   bounded: (ctx, part, inputs) => {
     const { axis } = part.attrs as { readonly axis: number };
     const [x, bound] = inputs as readonly [SizedNode, SizedNode];

@@ -70,6 +70,7 @@ const rows: { readonly [K in Op]: ExportRow<K> } = {
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
   barrier: ({ compact }, { inputs }) => compact(inputs[0]!),
+  shard: ({ compact }, { inputs }) => compact(inputs[0]!),
   // Nobody asks for what is beyond the bound, so it may be anything.
   bounded: ({ compact }, { inputs }) => compact(inputs[0]!),
   complex: unspelled(complexNumbers),

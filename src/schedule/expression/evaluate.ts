@@ -101,6 +101,7 @@ export class Evaluator {
       case 'customVjp':
       case 'barrier':
       case 'bounded':
+      case 'shard':
         return this.value(node.inputs[0]!, at);
       default: {
         if (isElementwise(node.op)) {

@@ -17,6 +17,7 @@ test('random programs use every op', () => {
   const inner = ['fftPart', 'radixRank', 'permuteScatter', 'segmentReduce', 'customVjp'];
   const elsewhere = [
     'barrier',
+    'shard',
     'iterate',
     'bounded',
     'jacobiRows',
