@@ -9,6 +9,7 @@ import { isElementwise, type Op } from '../ir/ops.ts';
 import type { VjpRule } from './cotangent.ts';
 import { customRule } from './custom.ts';
 import { fusionRootRules } from './rules-root.ts';
+import { collectiveRules } from './rules-collective.ts';
 import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
@@ -29,10 +30,12 @@ export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
     throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
   },
   ...complexRules,
+  ...collectiveRules,
   parameter: 'flat',
   constant: 'flat',
   iota: 'flat',
   randomBits: 'flat',
+  rankIndex: 'flat',
   stopGradient: 'flat',
   customVjp: customRule,
   barrier: (_, __, g) => [g, undefined],

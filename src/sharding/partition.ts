@@ -7,6 +7,7 @@ import { CompilerBug } from '../errors.ts';
 import { countUses, dims, GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import type { Mesh } from '../ir/mesh/mesh.ts';
+import { isElementwise, isView } from '../ir/ops.ts';
 import { onBehalf } from '../ir/origin/origin.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { extended, foldedBy, splitBy, unassigned } from './assign.ts';
@@ -76,6 +77,7 @@ class Partitioning {
   readonly #expected: ReadonlyMap<Node, Split>;
   readonly #uses: ReadonlyMap<Node, number>;
   readonly #collectives: CollectiveUse[] = [];
+  readonly #free = new Set<Node>();
   readonly #rules = new Map<Node, ShardingRule | undefined>();
 
   constructor(graph: Graph, mesh: Mesh, layouts: Layouts) {
@@ -83,14 +85,17 @@ class Partitioning {
     this.#mesh = mesh;
     this.#layouts = layouts;
     this.#uses = countUses(graph);
-    const known = new Map<Node, Split>();
+    const known: (readonly [Node, Split])[] = [];
     for (const node of topological(graph.outputs))
-      if (node.op === 'shard') known.set(node, splitOfKey(node.attrs.split, node.shape.length));
+      if (node.op === 'shard') known.push([node, splitOfKey(node.attrs.split, node.shape.length)]);
     graph.outputs.forEach((node, i) => {
       const split = layouts.outputs[i];
-      if (split !== undefined) known.set(node, split);
+      if (split !== undefined) known.push([node, split]);
     });
-    graph.parameters.forEach((node, i) => known.set(node, layouts.inputs[i] ?? whole(node.shape.length)));
+    graph.parameters.forEach((node, i) => {
+      const split = layouts.inputs[i];
+      if (split !== undefined) known.push([node as Node, split]);
+    });
     this.#expected = expectedSplits(mesh, graph, known, (node) => this.#ruleOf(node));
   }
 
@@ -141,8 +146,16 @@ class Partitioning {
     }
     const rule = this.#ruleOf(node);
     if (rule === undefined) {
-      this.#keep(node, this.#b.copy(node, []), { split: whole(node.shape.length), pending: undefined });
-      return;
+      const seeds = node.inputs.map((input) => this.#in(input, whole(input.shape.length), `seed of ${node.op}`));
+      const layout = { split: whole(node.shape.length), pending: undefined };
+      if (node.op === 'constant' || node.op === 'iota') this.#free.add(node);
+      return this.#keep(node, this.#b.copy(node, seeds), layout);
+    }
+    if (this.#isFree(node)) {
+      const copies = node.inputs.map((input) => this.#versions.get(input)![0]!.node);
+      this.#free.add(node);
+      const layout = { split: whole(node.shape.length), pending: undefined };
+      return this.#keep(node, this.#b.copy(node, copies), layout);
     }
     const carried = this.#carried(node);
     const choice = carried ?? this.#choose(node, rule);
@@ -299,6 +312,11 @@ class Partitioning {
       value = moved(this.#b, this.#mesh, value, move);
     }
     return value;
+  }
+
+  /** Made of constants alone: every process has all of it, and computes what it needs where it needs it. */
+  #isFree({ op, inputs }: Node): boolean {
+    return (isView(op) || isElementwise(op)) && inputs.every((input) => this.#free.has(input));
   }
 
   #placeOf(assignment: Assignment): Place {

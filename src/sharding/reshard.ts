@@ -2,7 +2,7 @@
 // their bytes can be compared before any is recorded.
 
 import { allGather, allReduce, allToAll, rankIndex, reduceScatter } from '../ir/mesh/build.ts';
-import { permute, reshape } from '../ir/build.ts';
+import { broadcast, permute, reshape } from '../ir/build.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../ir/graph.ts';
 import type { Mesh } from '../ir/mesh/mesh.ts';
@@ -169,8 +169,10 @@ export function ownPart(
 ): Node {
   const parts = partsOf(mesh, over);
   const shape = dims(x);
-  const apart = reshape(b, x, shape.toSpliced(axis, 1, parts, shape[axis]! / parts));
-  return b.add('gather', [apart, rankIndex(b, mesh, over)], { axis }) as Node;
+  const own = shape.with(axis, shape[axis]! / parts);
+  const apart = reshape(b, x, own.toSpliced(axis, 0, parts));
+  const index = broadcast(b, rankIndex(b, mesh, over), own.toSpliced(axis, 0, 1));
+  return reshape(b, b.add('gather', [apart, index], { axis }) as Node, own);
 }
 
 /** Parts along one axis for parts along another. */

@@ -152,6 +152,7 @@ const sine = derivativeBy((b, [x], _value, g) => {
 const flat = 'its derivative is 0 wherever it exists';
 const notFloat = 'it gives or takes integers or bool';
 const source = 'it has no float inputs';
+const processes = 'collective.test.ts has its derivatives, over several processes';
 /** A real function of two real tensors by way of a complex one; complex.test.ts has complex inputs. */
 const throughComplex = (of: (b: GraphBuilder, z: Node) => Node): fc.Arbitrary<Trial> =>
   trial(anyShape, (shape, random) => ({
@@ -467,6 +468,13 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       build: (b, [x]) => bounded(b, mul(b, x!, x!), axis, constant(b, n, 'i32')),
     };
   }),
+  rankIndex: source,
+  allReduce: processes,
+  allGather: processes,
+  reduceScatter: processes,
+  allToAll: processes,
+  permuteRanks: processes,
+  broadcastRank: processes,
 };
 
 function full(b: GraphBuilder, shape: FixedShape, value: number): Node {

@@ -87,10 +87,10 @@ export function runOnMesh(graph: Graph, inputs: readonly (readonly HostArray[])[
     if (values[0]!.has(node)) continue;
     const operands = values.map((held) => node.inputs.map((input) => held.get(input)!));
     const results =
-      facts(node.op).class === 'collective'
+      facts(node.op).class === 'collective' || node.op === 'rankIndex'
         ? collective(
             node,
-            operands.map(([x]) => x!),
+            operands.map(([x]) => x),
             values.length,
           )
         : operands.map((own) => evaluateNode(node, own));
@@ -99,7 +99,7 @@ export function runOnMesh(graph: Graph, inputs: readonly (readonly HostArray[])[
   return values.map((held) => graph.outputs.map((output) => held.get(output)!));
 }
 
-function collective(node: Node, operands: readonly HostArray[], size: number): HostArray[] {
+function collective(node: Node, operands: readonly (HostArray | undefined)[], size: number): HostArray[] {
   const attrs = node.attrs as { readonly mesh: string; readonly over: string };
   const mesh = parseMesh(attrs.mesh)!;
   if (mesh.size !== size) throw new Error(`${attrs.mesh} is a mesh of ${mesh.size}, not of ${size}`);

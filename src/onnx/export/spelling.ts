@@ -46,6 +46,8 @@ const ofPasses = 'only the compiler makes it, after a program left for a device'
 
 const complexNumbers = 'the format has no operations on complex numbers: pass viewAsReal';
 
+const processes = 'the format has no programs over several processes: export the program of one';
+
 const rows: { readonly [K in Op]: ExportRow<K> } = {
   ...elementwise,
   ...views,
@@ -77,6 +79,13 @@ const rows: { readonly [K in Op]: ExportRow<K> } = {
   real: unspelled(complexNumbers),
   imag: unspelled(complexNumbers),
   conj: unspelled(complexNumbers),
+  rankIndex: unspelled(processes),
+  allReduce: unspelled(processes),
+  allGather: unspelled(processes),
+  reduceScatter: unspelled(processes),
+  allToAll: unspelled(processes),
+  permuteRanks: unspelled(processes),
+  broadcastRank: unspelled(processes),
 };
 
 /**
