@@ -1,0 +1,100 @@
+// The sharding rule of every primitive, one row an op; the type makes a missing row an error. Rules of several lines
+// are written by family in rules-*.ts.
+
+import { CompilerBug } from '../errors.ts';
+import { dtypeBytes, isComplex, isInexact, isInteger, partType } from '../ir/dtype.ts';
+import type { Node, NodeOf } from '../ir/graph.ts';
+import { mapRows, type ElementwiseOp, type Op } from '../ir/ops.ts';
+import type { Linear, OwnRow, Place, ShardingRow, ShardingRule } from './rule.ts';
+import { alikeRule, one, together, wholeRule } from './row.ts';
+import { foldRules } from './rules-fold.ts';
+import { indexedRules } from './rules-indexed.ts';
+import { viewRules } from './rules-view.ts';
+
+/** One factor an axis, and linear in these operands. */
+const pointwise = <K extends Op>(linear: Linear): OwnRow<K> => ({
+  rule: (node) => alikeRule(node as Node),
+  linear: () => linear,
+});
+
+/** Integers wrap, so that sums survive where bits are cut off; floats are rounded where there are fewer bits. */
+function castLinear({ inputs, dtype: to }: NodeOf<'cast'>): Linear | undefined {
+  const from = inputs[0]!.dtype;
+  if (from === to) return one(0);
+  if (isInteger(from)) return isInteger(to) && dtypeBytes(to) <= dtypeBytes(from) ? one(0) : undefined;
+  if (!isInexact(from) || !isInexact(to) || (isComplex(from) && !isComplex(to))) return undefined;
+  const [narrow, wide] = [partType(from), partType(to)];
+  return narrow === wide || dtypeBytes(narrow) < dtypeBytes(wide) ? one(0) : undefined;
+}
+
+const elementwise: { readonly [K in ElementwiseOp]?: ShardingRow<K> } = {
+  add: pointwise(together(0, 1)),
+  sub: pointwise(together(0, 1)),
+  neg: pointwise(one(0)),
+  mul: pointwise(one(0, 1)),
+  // Integers are cut off at the point.
+  div: {
+    rule: (node) => alikeRule(node as Node),
+    linear: ({ dtype }) => (isInexact(dtype) ? one(0) : undefined),
+  },
+  cast: { rule: (node) => alikeRule(node as Node), linear: castLinear },
+  where: {
+    rule: (node) => alikeRule(node as Node),
+    linear: ({ dtype }) => (dtype === 'bool' ? undefined : together(1, 2)),
+  },
+  // x·y + z: the parts of x and of z, with y the same everywhere.
+  fma: pointwise(together(0, 2)),
+};
+
+/** The row of each op. */
+export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
+  ...mapRows(() => 'elementwise' as const),
+  ...(elementwise as { readonly [K in ElementwiseOp]: ShardingRow<K> }),
+  ...viewRules,
+  ...foldRules,
+  ...indexedRules,
+  parameter: 'source',
+  constant: 'source',
+  iota: 'source',
+  randomBits: 'source',
+  iterate: 'whole',
+  stopGradient: pointwise(one(0)),
+  customVjp: pointwise(one(0)),
+  barrier: pointwise(one(0)),
+  complex: pointwise(together(0, 1)),
+  real: pointwise(one(0)),
+  imag: pointwise(one(0)),
+  conj: pointwise(one(0)),
+};
+
+const rowOf = ({ op }: Node): ShardingRow => shardingRules[op] as unknown as ShardingRow;
+
+/** How the axes of a node's operands and of its result belong together; undefined of sources and collectives. */
+export function ruleOf(node: Node): ShardingRule | undefined {
+  const row = rowOf(node);
+  switch (row) {
+    case 'source':
+    case 'collective':
+      return undefined;
+    case 'elementwise':
+      return alikeRule(node);
+    case 'whole':
+      return wholeRule(node);
+    default:
+      return row.rule(node);
+  }
+}
+
+/** The op on this process's parts of the operands, cut as the rule of the node says under the place's assignment. */
+export function localOf(node: Node, operands: readonly Node[], place: Place): Node {
+  const row = rowOf(node);
+  if (row === 'source') throw new CompilerBug('sharding', `${node.op} has no operands to be split`);
+  const own = typeof row === 'string' ? undefined : row.local?.(node, operands, place);
+  return own ?? place.b.copy(node, operands);
+}
+
+/** Which operands may be parts of a sum that the processes have yet to add up; undefined: none. */
+export function linearOf(node: Node): Linear | undefined {
+  const row = rowOf(node);
+  return typeof row === 'string' ? undefined : row.linear?.(node);
+}
