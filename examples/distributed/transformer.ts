@@ -88,7 +88,8 @@ function initial(vocabulary: number, { layers, width, context }: Settings): Mode
   };
 }
 
-const normed = (x: Tensor, { weight, bias }: Affine): Tensor => sn.layerNorm(x, x.shape.at(-1)!, weight, bias);
+const normed = (x: Tensor, { weight, bias }: Affine): Tensor =>
+  sn.layerNorm(x, x.shape.at(-1)!, weight, bias);
 const linear = (x: Tensor, { weight, bias }: Affine): Tensor => sn.linear(x, weight, bias);
 
 /** [batch, positions] to the mean loss, in nats, of predicting `targets`. */
@@ -131,11 +132,7 @@ function planFor(parallel: Parallel, mesh: Mesh): Plan {
 }
 
 /** The losses of a training; without a mesh it is that of one process. */
-export async function train(
-  settings: Settings,
-  mesh?: Mesh,
-  parallel: Parallel = 'data',
-): Promise<number[]> {
+export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel = 'data'): Promise<number[]> {
   const { text, context, batch, heads, steps, rate, seed } = settings;
   sn.manualSeed(seed);
   const alphabet = [...new Set(text)].sort();
@@ -182,9 +179,20 @@ async function main(): Promise<void> {
   const mesh = meshOf(Object.fromEntries(axes.map(([name, size]) => [name, Number(size)])));
   const text = await readFile(new URL('../essay.txt', import.meta.url), 'utf8');
   const steps = Number(values.steps);
-  const settings = { text, layers: 2, width: 64, heads: 4, context: 32, batch: 16, steps, rate: 3e-3, seed: 1 };
+  const settings = {
+    text,
+    layers: 2,
+    width: 64,
+    heads: 4,
+    context: 32,
+    batch: 16,
+    steps,
+    rate: 3e-3,
+    seed: 1,
+  };
   const losses = await train(settings, mesh, values.parallel as Parallel);
-  if (world.rank === 0) for (const [i, loss] of losses.entries()) console.log(`step ${i + 1}: ${loss.toFixed(4)}`);
+  if (world.rank === 0)
+    for (const [i, loss] of losses.entries()) console.log(`step ${i + 1}: ${loss.toFixed(4)}`);
   await world.leave();
 }
 

@@ -19,12 +19,27 @@ export type Spec = readonly (string | readonly string[] | null)[];
 export function mesh(axes: Readonly<Record<string, number>>): Mesh {
   const given: unknown = axes;
   if (typeof given !== 'object' || given === null || Array.isArray(given) || Object.keys(given).length === 0)
-    throw new TensorError('E_VALUE', 'mesh', `expects axes with sizes, got ${showValue(given)}`, 'mesh({ data: 2 })');
+    throw new TensorError(
+      'E_VALUE',
+      'mesh',
+      `expects axes with sizes, got ${showValue(given)}`,
+      'mesh({ data: 2 })',
+    );
   for (const [name, size] of Object.entries(axes)) {
     if (!/^[A-Za-z_]\w*$/.test(name))
-      throw new TensorError('E_VALUE', 'mesh', `${showValue(name)} is no name of an axis`, 'letters, digits and _');
+      throw new TensorError(
+        'E_VALUE',
+        'mesh',
+        `${showValue(name)} is no name of an axis`,
+        'letters, digits and _',
+      );
     if (!Number.isInteger(size) || size < 1)
-      throw new TensorError('E_VALUE', 'mesh', `the axis ${name} has ${showValue(size)} processes`, 'a whole number from 1');
+      throw new TensorError(
+        'E_VALUE',
+        'mesh',
+        `the axis ${name} has ${showValue(size)} processes`,
+        'a whole number from 1',
+      );
   }
   return meshOf(Object.entries(axes).map(([name, size]) => ({ name, size })));
 }

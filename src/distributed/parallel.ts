@@ -80,4 +80,3 @@ export function shardState<S extends StateOf>(state: S, params: unknown): S {
   });
   return { ...state, slots };
 }
-

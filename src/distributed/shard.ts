@@ -80,4 +80,3 @@ function placed(mesh: Mesh, split: Split): (x: Tensor) => Tensor {
   known.set(key, place);
   return place;
 }
-

@@ -60,7 +60,7 @@ function wish(
 
 /** Without what cannot be laid out: of an axis of several factors a later one can be split only if those before it are in single steps. */
 function representable(mesh: Mesh, rule: ShardingRule, draft: Draft): Assignment {
-  for (let isChanged = true; isChanged; ) {
+  for (let isChanged = true; isChanged;) {
     isChanged = false;
     for (const axes of [...rule.operands, rule.result]) {
       for (const factors of axes) {

@@ -4,7 +4,15 @@
 // already, as ordinary nodes. After GSPMD (Xu et al., 2021) and the DTensor strategies of PyTorch.
 
 import { CompilerBug } from '../errors.ts';
-import { countUses, dims, GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import {
+  countUses,
+  dims,
+  GraphBuilder,
+  topological,
+  type Graph,
+  type Node,
+  type NodeOf,
+} from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import { isElementwise, isView } from '../ir/ops.ts';
@@ -146,7 +154,9 @@ class Partitioning {
     }
     const rule = this.#ruleOf(node);
     if (rule === undefined) {
-      const seeds = node.inputs.map((input) => this.#in(input, whole(input.shape.length), `seed of ${node.op}`));
+      const seeds = node.inputs.map((input) =>
+        this.#in(input, whole(input.shape.length), `seed of ${node.op}`),
+      );
       const layout = { split: whole(node.shape.length), pending: undefined };
       if (node.op === 'constant' || node.op === 'iota') this.#free.add(node);
       return this.#keep(node, this.#b.copy(node, seeds), layout);
@@ -177,7 +187,11 @@ class Partitioning {
         pending = { over: [...pending.over, ...over], monoid };
       } else {
         const move = { kind: 'allReduce', over, monoid } as const;
-        value = this.#move(value, [plannedMove(this.#mesh, node, split, move)], `${node.op} ${showType(node)}`);
+        value = this.#move(
+          value,
+          [plannedMove(this.#mesh, node, split, move)],
+          `${node.op} ${showType(node)}`,
+        );
       }
     }
     this.#keep(node, value, { split, pending });
@@ -204,7 +218,9 @@ class Partitioning {
     const isGrowing = sizeOf(dims(node)) > sizeOf(dims(node.inputs[first]!));
     if (!isAll || !isSame || isGrowing) return undefined;
     const rule = this.#ruleOf(node)!;
-    const wishes = open.map((i) => [rule.operands[i]!, this.#versions.get(node.inputs[i]!)![0]!.layout.split] as const);
+    const wishes = open.map(
+      (i) => [rule.operands[i]!, this.#versions.get(node.inputs[i]!)![0]!.layout.split] as const,
+    );
     const assignment = extended(this.#mesh, rule, unassigned(rule), wishes);
     const fits = open.every((i) =>
       sameSplit(
@@ -242,7 +258,10 @@ class Partitioning {
       .map((input, i) => {
         const split = this.#expected.get(input) ?? this.#versions.get(input)![0]!.layout.split;
         const own = this.#versions.get(input)![0]!.layout.split;
-        return { bytes: sizeOf(dims(input)), wishes: [own, split].map((one) => [rule.operands[i]!, one] as const) };
+        return {
+          bytes: sizeOf(dims(input)),
+          wishes: [own, split].map((one) => [rule.operands[i]!, one] as const),
+        };
       })
       .sort((a, b) => b.bytes - a.bytes)
       .map(({ wishes }) => wishes);
@@ -307,8 +326,7 @@ class Partitioning {
     let value = from;
     for (const { move, ranks, bytes } of moves) {
       const [kind, { over }] = [move.kind, move];
-      if (kind !== 'slice')
-        this.#collectives.push({ kind, over, ranks, value: showType(value), bytes, why });
+      if (kind !== 'slice') this.#collectives.push({ kind, over, ranks, value: showType(value), bytes, why });
       value = moved(this.#b, this.#mesh, value, move);
     }
     return value;

@@ -24,7 +24,12 @@ export type Move =
       readonly monoid: Monoid;
     }
   /** Parts along `axis` become parts along `to`. */
-  | { readonly kind: 'allToAll'; readonly over: readonly string[]; readonly axis: number; readonly to: number };
+  | {
+      readonly kind: 'allToAll';
+      readonly over: readonly string[];
+      readonly axis: number;
+      readonly to: number;
+    };
 
 /** A move with what it sends: bytes that each process sends, by the best known algorithm. */
 export interface PlannedMove {
@@ -160,13 +165,7 @@ function inFront(b: GraphBuilder, x: Node, axis: number, change: (front: Node) =
 }
 
 /** This process's part of a value that all of them have, along an axis. */
-export function ownPart(
-  b: GraphBuilder,
-  mesh: Mesh,
-  x: Node,
-  over: readonly string[],
-  axis: number,
-): Node {
+export function ownPart(b: GraphBuilder, mesh: Mesh, x: Node, over: readonly string[], axis: number): Node {
   const parts = partsOf(mesh, over);
   const shape = dims(x);
   const own = shape.with(axis, shape[axis]! / parts);
@@ -196,4 +195,3 @@ function exchanged(
   const joined = permute(b, back, order.toSpliced(axis, 0, 0));
   return reshape(b, joined, piece.with(axis, parts * piece[axis]!));
 }
-

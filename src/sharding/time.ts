@@ -18,13 +18,19 @@ const latency = 5e-6;
 
 /** Seconds that moves take, one after the other. */
 export function timeOfMoves(moves: readonly PlannedMove[]): number {
-  return moves.reduce((sum, { move, bytes }) => sum + (move.kind === 'slice' ? 0 : latency + bytes / link), 0);
+  return moves.reduce(
+    (sum, { move, bytes }) => sum + (move.kind === 'slice' ? 0 : latency + bytes / link),
+    0,
+  );
 }
 
 /** Seconds that one process takes for all of an op. */
 export function timeOfNode(node: Node): number {
   if (isView(node.op) || facts(node.op).class === 'marker') return 0;
-  const bytes = [node, ...node.inputs].reduce((sum, value) => sum + sizeOf(dims(value)) * dtypeBytes(value.dtype), 0);
+  const bytes = [node, ...node.inputs].reduce(
+    (sum, value) => sum + sizeOf(dims(value)) * dtypeBytes(value.dtype),
+    0,
+  );
   return Math.max(flopsOf(node) / arithmetic, bytes / memory);
 }
 

@@ -19,8 +19,8 @@ import { checkLaw } from '../support/property.ts';
 import { expectClose, randomProgram, type Program } from '../support/random/graph.ts';
 import { casesOf } from '../support/sample.ts';
 
-const meshes = ['data=2', 'data=3', 'a=2,b=2', 'a=2,b=3', 'data=4', 'a=2,b=2,c=2', 'data=1'].map(
-  (text) => parseMesh(text)!,
+const meshes = ['data=2', 'data=3', 'a=2,b=2', 'a=2,b=3', 'data=4', 'a=2,b=2,c=2', 'data=1'].map((text) =>
+  parseMesh(text)!,
 );
 
 /** Sizes that meshes divide in several ways. */
@@ -41,7 +41,9 @@ function splitFor(mesh: Mesh, shape: readonly number[], dice: readonly number[])
 function onMesh({ graph, inputs }: Program, mesh: Mesh, dice: readonly number[]): HostArray[] {
   const at = (i: number): number[] => dice.map((die) => Math.floor(die / (i + 1)));
   const given = graph.parameters.map((node, i) => splitFor(mesh, dims(node), at(i)));
-  const wanted = graph.outputs.map((node, i) => (dice[i % dice.length]! % 3 === 0 ? undefined : splitFor(mesh, dims(node), at(i + 3))));
+  const wanted = graph.outputs.map((node, i) =>
+    dice[i % dice.length]! % 3 === 0 ? undefined : splitFor(mesh, dims(node), at(i + 3)),
+  );
   const made = partition(graph, mesh, { inputs: given, outputs: wanted });
   try {
     const own = Array.from({ length: mesh.size }, (_, rank) =>
@@ -55,9 +57,12 @@ function onMesh({ graph, inputs }: Program, mesh: Mesh, dice: readonly number[])
     });
   } catch (error) {
     const splits = given.map(showSplit).join(' ');
-    throw new Error(`on ${mesh.text}, inputs split ${splits}\n${print(graph)}\nbecame\n${print(made.graph)}`, {
-      cause: error,
-    });
+    throw new Error(
+      `on ${mesh.text}, inputs split ${splits}\n${print(graph)}\nbecame\n${print(made.graph)}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

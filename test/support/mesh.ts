@@ -57,8 +57,7 @@ export function wholeOf(
   const { dtype } = first;
   const local = localShape(mesh, shape, split);
   const groups = new Map<string, HostArray>();
-  const keyOf = (rank: number): string =>
-    split.map((names) => placeAlong(mesh, names, rank)).join();
+  const keyOf = (rank: number): string => split.map((names) => placeAlong(mesh, names, rank)).join();
   parts.forEach((part, rank) => {
     const key = keyOf(rank);
     const known = groups.get(key);

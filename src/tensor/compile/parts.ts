@@ -35,7 +35,9 @@ export interface CallParts {
 
 /** The mesh that a graph's own annotations name; undefined where it has none. Throws E_VALUE where they name two. */
 export function meshWithin(graph: Graph): Mesh | undefined {
-  return theMesh(topological(graph.outputs).flatMap((node) => (node.op === 'shard' ? [node.attrs.mesh] : [])));
+  return theMesh(
+    topological(graph.outputs).flatMap((node) => (node.op === 'shard' ? [node.attrs.mesh] : [])),
+  );
 }
 
 /** The one mesh that these texts name. */
@@ -44,7 +46,12 @@ export function theMesh(texts: readonly string[]): Mesh | undefined {
   const [other] = others;
   if (other !== undefined) {
     const problem = `tensors of two meshes meet: ${first} and ${other}`;
-    throw new TensorError('E_VALUE', 'compile', problem, 'one mesh with all axes, of which each tensor names some');
+    throw new TensorError(
+      'E_VALUE',
+      'compile',
+      problem,
+      'one mesh with all axes, of which each tensor names some',
+    );
   }
   return first === undefined ? undefined : parseMesh(first);
 }
