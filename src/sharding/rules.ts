@@ -9,6 +9,7 @@ import type { Linear, OwnRow, Place, ShardingRow, ShardingRule } from './rule.ts
 import { alikeRule, one, together, wholeRule } from './row.ts';
 import { foldRules } from './rules-fold.ts';
 import { indexedRules } from './rules-indexed.ts';
+import { sourceRules } from './rules-source.ts';
 import { viewRules } from './rules-view.ts';
 
 /** One factor an axis, and linear in these operands. */
@@ -55,8 +56,7 @@ export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
   ...indexedRules,
   parameter: 'source',
   constant: 'source',
-  iota: 'source',
-  randomBits: 'source',
+  ...sourceRules,
   iterate: 'whole',
   stopGradient: pointwise(one(0)),
   customVjp: pointwise(one(0)),

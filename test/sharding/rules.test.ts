@@ -19,7 +19,7 @@ import { randomNumbers } from '../autograd/differences.ts';
 import { checkForm, combine, drawAssignment, expectNear, largestOf, roundings, runSplit } from './split.ts';
 import { Dice, isFinite, isNumeric, nodeTrials } from './trials.ts';
 
-const meshes = ['x=2', 'x=3', 'x=4', 'x=2,y=2'].map((text) => parseMesh(text)!);
+const meshes = ['x=2', 'x=3', 'x=4', 'x=2,y=2', 'x=2,y=3'].map((text) => parseMesh(text)!);
 
 /** Ops of which something was split, folded, and summed over processes. */
 const split = new Set<Op>();

@@ -49,11 +49,12 @@ export function drawAssignment(
   const assigned: string[][] = factors.map(() => []);
   const parts = factors.map(() => 1);
   const axes: readonly AxisFactors[] = [...operands.flat(), ...result];
+  // Those before a factor are in single steps.
   const leads = (factor: number): boolean =>
     axes.every(
       (list) =>
         !list.includes(factor) ||
-        list.slice(0, list.indexOf(factor)).every((before) => factors[before]!.size === 1),
+        list.slice(0, list.indexOf(factor)).every((before) => factors[before]!.size === parts[before]),
     );
   for (const { name, size } of mesh.axes) {
     const fitting = factors.flatMap((factor, i) =>
@@ -73,20 +74,25 @@ interface Part {
   readonly of: number;
 }
 
+const nested = (outer: Part, inner: Part): Part => ({
+  at: outer.at * inner.of + inner.at,
+  of: outer.of * inner.of,
+});
+
 function partOf(mesh: Mesh, names: readonly string[], rank: number): Part {
   const coordinates = coordinatesOf(mesh, rank);
   let part: Part = { at: 0, of: 1 };
   for (const name of names) {
     const { size } = mesh.axes.find((axis) => axis.name === name)!;
-    part = { at: part.at * size + coordinates.get(name)!, of: part.of * size };
+    part = nested(part, { at: coordinates.get(name)!, of: size });
   }
   return part;
 }
 
 /** Where the parts of an axis lie: blocks, one behind the other. */
 function blockOf(shape: FixedShape, axes: readonly AxisFactors[], parts: readonly Part[]) {
-  const own = axes.map(
-    (list) => parts[list.find((factor) => parts[factor]!.of > 1) ?? -1] ?? { at: 0, of: 1 },
+  const own = axes.map((list) =>
+    list.reduce((outer: Part, factor) => nested(outer, parts[factor]!), { at: 0, of: 1 }),
   );
   const size = shape.map((dim, axis) => dim / own[axis]!.of);
   const first = own.reduce((sum, { at }, axis) => sum + at * size[axis]! * stridesOf(shape)[axis]!, 0);
@@ -183,7 +189,7 @@ export function runSplit(
   }
   return {
     value: { dtype: node.dtype, shape, data },
-    largest: largestOf(results.map(({ value }) => value)),
+    largest: largestOf([...results, ...blocks.values()].map(({ value }) => value)),
     fold,
   };
 }

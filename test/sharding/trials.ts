@@ -113,6 +113,16 @@ export const nodeTrials: { readonly [K in Op]?: (dice: Dice) => NodeTrial } = {
       {},
     );
   },
+  iota: (dice) => {
+    const shape = dice.shape(1, 3);
+    const dtype = dice.one(dtypes.filter((each) => each !== 'bool' && !isComplex(each)));
+    return trial('iota', [], { shape, axis: dice.below(shape.length), dtype });
+  },
+  randomBits: (dice) => {
+    const words = [dice.below(99), dice.below(99), dice.one([2 ** 32 - 2, 0, 7]), dice.below(9)];
+    const inputs = words.map((word) => hostArray('u32', [], [word]));
+    return trial('randomBits', inputs, { shape: dice.shape(0, 4) });
+  },
   reshape: (dice) => {
     const [from, to] = regrouped(dice);
     return trial('reshape', [dice.array(dice.one(numbers), from)], { shape: to });
