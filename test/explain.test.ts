@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { explain, explainFor, lower } from '../src/explain/explain.ts';
-import { callOf } from '../src/ir/call-site.ts';
+import { callOf } from '../src/ir/origin/call-site.ts';
 import * as sn from '../src/index.ts';
 import { parse } from '../src/ir/text/parse.ts';
 import { print } from '../src/ir/text/print.ts';

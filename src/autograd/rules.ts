@@ -9,6 +9,7 @@ import { isElementwise, type Op } from '../ir/ops.ts';
 import type { VjpRule } from './cotangent.ts';
 import { customRule } from './custom.ts';
 import { fusionRootRules } from './rules-root.ts';
+import { collectiveRules } from './rules-collective.ts';
 import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
@@ -29,13 +30,17 @@ export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
     throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
   },
   ...complexRules,
+  ...collectiveRules,
   parameter: 'flat',
   constant: 'flat',
   iota: 'flat',
   randomBits: 'flat',
+  rankIndex: 'flat',
   stopGradient: 'flat',
   customVjp: customRule,
   barrier: (_, __, g) => [g, undefined],
+  // Gradients lie as the values do.
+  shard: (b, { attrs }, g) => [b.add('shard', [g], attrs) as Node],
   // Beyond the bound the cotangent may be anything, and nothing depends on what is there.
   bounded: (b, { inputs, attrs }, g) => [below(b, g, attrs.axis, inputs[1]!)],
 };

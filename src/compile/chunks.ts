@@ -64,6 +64,7 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
   stopGradient: undefined,
   customVjp: undefined,
   barrier: undefined,
+  shard: undefined,
   reduce: 'machine',
   argReduce: 'machine',
   dot: 'machine',
@@ -88,6 +89,13 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
   real: 'rare',
   imag: 'rare',
   conj: 'rare',
+  rankIndex: 'rare',
+  allReduce: 'rare',
+  allGather: 'rare',
+  reduceScatter: 'rare',
+  allToAll: 'rare',
+  permuteRanks: 'rare',
+  broadcastRank: 'rare',
 };
 
 /** Operations that take or give angles. */

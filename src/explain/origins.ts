@@ -4,7 +4,7 @@
 // stand for, so that whatever a kernel computes leads back to such a call.
 
 import type { Node } from '../ir/graph.ts';
-import { callOf, type CallSite } from '../ir/call-site.ts';
+import { callOf, type CallSite } from '../ir/origin/call-site.ts';
 import { withNodeListener, type Cause } from '../ir/origin/origin.ts';
 
 /** Where a node comes from. */

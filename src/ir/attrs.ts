@@ -18,6 +18,9 @@ export type ScatterMode = 'set' | 'add' | 'mul' | 'min' | 'max';
 type NoAttrs = Readonly<Record<never, never>>;
 type Ints = readonly number[];
 
+/** A mesh (mesh.ts), and which axes of it a group of processes goes along: `data=2,model=4`, `model`. */
+type Group = Readonly<Record<'mesh' | 'over', string>>;
+
 /**
  * Attributes of the ops that have any. Plain data: numbers, bigints, strings and arrays of them;
  * and regions, which are compared by their texts.
@@ -71,6 +74,8 @@ interface OwnAttrs {
    * hi. Element `i` (flat) is word `i mod 4` of counter + ⌊i/4⌋.
    */
   readonly randomBits: { readonly shape: Shape };
+  /** The place, i32, that this process has in its group. */
+  readonly rankIndex: Group;
   /** Axes are ascending and removed from the result. */
   readonly reduce: { readonly monoid: Monoid; readonly axes: Ints };
   /** i32 index of the first extremum; a NaN counts as the extremum. The axis is removed. */
@@ -214,6 +219,24 @@ interface OwnAttrs {
   readonly customVjp: { readonly rule: number };
   /** Inputs: value, and n (i32, rank 0). Beyond the first n elements of the axis nothing is specified. */
   readonly bounded: { readonly axis: number };
+  /**
+   * The mesh as `data=2,model=4`, and for each axis the mesh axes that split it, the coarsest first: `data,model|` for two axes, of
+   * which the second is whole.
+   */
+  readonly shard: { readonly mesh: string; readonly split: string };
+  // Collectives of a group of n processes, along the leading axis of their values.
+  /** The values of all, combined element by element. */
+  readonly allReduce: Group & { readonly monoid: Monoid };
+  /** [d, ..] → [n·d, ..]: the values of all, one behind the other. */
+  readonly allGather: Group;
+  /** [n·d, ..] → [d, ..]: part i of all, combined element by element, at place i. */
+  readonly reduceScatter: Group & { readonly monoid: Monoid };
+  /** [n·d, ..] in n parts: part j at place i becomes part i at place j. */
+  readonly allToAll: Group;
+  /** The value at place from[k] is taken at place to[k]; no place is twice in either. Others take zeros. */
+  readonly permuteRanks: Group & { readonly from: Ints; readonly to: Ints };
+  /** The value at the place `root`. */
+  readonly broadcastRank: Group & { readonly root: number };
 }
 
 /** The attributes of an op, by its name. */
@@ -245,6 +268,7 @@ const oneOf = (words: readonly string[]): Form => ({
   accepts: (value) => typeof value === 'string' && words.includes(value),
 });
 const monoid: Form = oneOf(monoids);
+const group = { mesh: text, over: text };
 const region: Form = { is: 'a body', accepts: (value) => value instanceof Region };
 
 function isListOf(value: unknown, accepts: (item: unknown) => boolean): boolean {
@@ -272,6 +296,7 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   constant: { value: scalar, dtype },
   iota: { shape, axis: int, dtype },
   randomBits: { shape },
+  rankIndex: group,
   reduce: { monoid, axes: ints },
   argReduce: { monoid: oneOf(['min', 'max']), axis: int },
   argSort: { axis: int, descending: flag },
@@ -303,6 +328,13 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   },
   customVjp: { rule: int },
   bounded: { axis: int },
+  shard: { mesh: text, split: text },
+  allReduce: { ...group, monoid },
+  allGather: group,
+  reduceScatter: { ...group, monoid },
+  allToAll: group,
+  permuteRanks: { ...group, from: ints, to: ints },
+  broadcastRank: { ...group, root: int },
 };
 
 const none: Readonly<Record<string, Form>> = {};

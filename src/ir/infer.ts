@@ -1,7 +1,7 @@
 // Type rules: the dtype and shape of a node from its inputs and attributes. Those of elementwise ops follow from their rows in
 // ops.ts; the others' are in typing/.
 
-import { takesComplex } from './complex-ops.ts';
+import { takesComplex } from './typing/complex-ops.ts';
 import { dtypeBytes, isComplex, isFloat, isInteger, partType, type DType } from './dtype.ts';
 import {
   elementwiseRows,
@@ -14,8 +14,9 @@ import {
 } from './ops.ts';
 import { sameShape } from './shape.ts';
 import { fail, type TypeRule, type TypeRulesOf, type TensorType } from './typing/check.ts';
+import { collectives } from './typing/collective.ts';
 import { complexes } from './typing/complex.ts';
-import { boundedType, iterateType } from './typing/control.ts';
+import { boundedType, iterateType, shardType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
 import { transforms } from './typing/fft.ts';
@@ -79,11 +80,13 @@ const rules: TypeRulesOf<Exclude<Op, ElementwiseOp>> = {
   ...indexed,
   ...factors,
   ...complexes,
+  ...collectives,
   iterate: iterateType,
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
   barrier: (inputs) => inputs[0]!,
   bounded: boundedType,
+  shard: shardType,
 };
 
 /** The type of a node. Throws TensorError when the inputs or attributes do not fit the op. */

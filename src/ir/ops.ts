@@ -235,7 +235,8 @@ export function functionNames(language: Language): readonly string[] {
 
 /** Pure index maps: no arithmetic on values, never a kernel of their own unless an output asks for one. */
 export type ViewOp = 'reshape' | 'permute' | 'broadcast' | 'slice' | 'pad' | 'concat' | 'window';
-export type SourceOp = 'parameter' | 'constant' | 'iota' | 'randomBits';
+/** `rankIndex` is what a process knows of itself: its place in a mesh (mesh.ts). */
+export type SourceOp = 'parameter' | 'constant' | 'iota' | 'randomBits' | 'rankIndex';
 export type FusionRootOp =
   | 'reduce'
   | 'argReduce'
@@ -261,13 +262,24 @@ export type FusionRootOp =
  * Markers that are the identity on values: `stopGradient` and `customVjp` mean something to autograd
  * only, and `bounded` says what of a value is used; a `barrier` is its first input, and what is
  * computed from it is neither shared with what is computed from that input itself nor computed
- * before the second input is.
+ * before the second input is; `shard` says how the processes of a mesh are to hold the value.
  */
-export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded';
+export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded' | 'shard';
 /** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
 export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
+/**
+ * What the processes of a mesh (mesh.ts) do together: each brings one value and takes one. All processes run
+ * the same graph, and meet in its collectives in one order.
+ */
+export type CollectiveOp =
+  | 'allReduce'
+  | 'allGather'
+  | 'reduceScatter'
+  | 'allToAll'
+  | 'permuteRanks'
+  | 'broadcastRank';
 /** Every primitive. */
-export type Op = ElementwiseOp | ViewOp | SourceOp | FusionRootOp | MarkerOp | ComplexOp;
+export type Op = ElementwiseOp | ViewOp | SourceOp | FusionRootOp | MarkerOp | ComplexOp | CollectiveOp;
 
 /** The attributes of an op. */
 export type Attrs<K extends Op = Op> = AttrsOf<K>;
@@ -279,7 +291,8 @@ export type OpClass =
   | 'source'
   | 'fusionRoot'
   | 'marker'
-  | 'complex';
+  | 'complex'
+  | 'collective';
 
 /** What is known of an op without its graph. */
 export interface OpFacts {
@@ -305,7 +318,7 @@ const row =
     codeSize,
   });
 const [view, source, fusionRoot, marker] = [row('view'), row('source'), row('fusionRoot'), row('marker')];
-const complex = row('complex');
+const [complex, collective] = [row('complex'), row('collective')];
 
 const elementwise = (kind: OpClass, arity: number, rows: Readonly<Record<string, ElementwiseRow>>) =>
   Object.entries(rows).map(([op, { flops, codeSize, commutative }]): readonly [string, Row] => [
@@ -326,6 +339,7 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   constant: source(0, 0),
   iota: source(0, 0),
   randomBits: source(4, 40, 10),
+  rankIndex: source(0, 0),
   reduce: fusionRoot(1, 1),
   argReduce: fusionRoot(1, 2),
   argSort: fusionRoot(1, 64),
@@ -353,10 +367,17 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   customVjp: marker('variadic', 0),
   barrier: marker(2, 0),
   bounded: marker(2, 0),
+  shard: marker(1, 0),
   complex: complex(2),
   real: complex(1),
   imag: complex(1),
   conj: complex(1, 1),
+  allReduce: collective(1),
+  allGather: collective(1),
+  reduceScatter: collective(1),
+  allToAll: collective(1),
+  permuteRanks: collective(1),
+  broadcastRank: collective(1),
 };
 
 const entries = [
@@ -389,6 +410,10 @@ export function isElementwise(op: Op): op is ElementwiseOp {
 
 export function isView(op: Op): op is ViewOp {
   return facts(op).class === 'view';
+}
+
+export function isCollective(op: Op): op is CollectiveOp {
+  return facts(op).class === 'collective';
 }
 
 /** Whether an op needs loops of its own: other fusion roots are computed wherever they are read. */

@@ -4,7 +4,7 @@
 // driver reads it (model.ts), or says that it cannot.
 
 import { SinterError } from '../errors.ts';
-import { recordedAt } from '../ir/call-site.ts';
+import { recordedAt } from '../ir/origin/call-site.ts';
 import { onHost } from '../tensor/host-function.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { Budget, currentBudget, withBudget } from './budget.ts';

@@ -3,7 +3,7 @@
 // has it, and each process then does the op on its own part. This is the form of rules of Shardy (OpenXLA).
 
 import type { GraphBuilder, Node, NodeOf } from '../ir/graph.ts';
-import type { Mesh } from '../ir/mesh.ts';
+import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Monoid, Op } from '../ir/ops.ts';
 
 /** What is walked together along axes of several values. */

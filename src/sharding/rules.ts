@@ -65,6 +65,15 @@ export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
   real: pointwise(one(0)),
   imag: pointwise(one(0)),
   conj: pointwise(one(0)),
+  // The layouts of these are said, or they are about parts already.
+  shard: 'elementwise',
+  allReduce: 'collective',
+  allGather: 'collective',
+  reduceScatter: 'collective',
+  allToAll: 'collective',
+  permuteRanks: 'collective',
+  broadcastRank: 'collective',
+  rankIndex: 'collective',
 };
 
 const rowOf = ({ op }: Node): ShardingRow => shardingRules[op] as unknown as ShardingRow;

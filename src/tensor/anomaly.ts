@@ -8,7 +8,7 @@ import { showValue, TensorError, SinterError } from '../errors.ts';
 import { isCallable } from '../ir/arguments.ts';
 import { type Node, dims } from '../ir/graph.ts';
 import { currentSession, SessionPart, type Session } from './session.ts';
-import { type CallSite, callOf } from '../ir/call-site.ts';
+import { type CallSite, callOf } from '../ir/origin/call-site.ts';
 import { isInexact } from '../ir/dtype.ts';
 import type { Fault } from '../ir/interpret/culprit.ts';
 import { stridesOf, type FixedShape } from '../ir/shape.ts';

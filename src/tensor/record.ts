@@ -20,7 +20,7 @@ import {
   nodeFor,
   recordedHandle,
 } from './handle/recording.ts';
-import type { GivenNumber } from './handle/handle.ts';
+import { showHandle, type GivenNumber, type Handle } from './handle/handle.ts';
 import { answerOf } from './handle/number.ts';
 import { StoredValue } from './storage/storage.ts';
 import { handleOf, Tensor, type TensorLike } from './tensor.ts';
@@ -46,10 +46,17 @@ function read(inputs: readonly Tensor[]): Inputs {
   if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));
   for (const input of inputs) {
     const handle = currentHandle(handleOf(input));
+    if (handle.storage?.part !== undefined) refusePart(handle);
     history ||= handle.requiresGrad;
     nodes.push(nodeAt(handle));
   }
   return { nodes, history };
+}
+
+/** Operations on parts that processes have need the other processes, which run what is compiled. */
+function refusePart(handle: Handle): never {
+  const problem = `${showHandle(handle)} is split over several processes, which compute with it in compiled functions only`;
+  throw new TensorError('E_STATE', 'operation', problem, 'compile(fn)(x), or gather(x) for all of it');
 }
 
 /** The tensor of a node that was made of such inputs. */

@@ -2,7 +2,10 @@
 // tensor layer keeps values (`handle/`, `evaluate/`, `storage/`, `trace/`) is not visible outside it.
 // `record.ts` makes tensors of host data and records operations.
 
+import { TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
+import type { FixedShape } from '../ir/shape.ts';
+import { partIn, partShape, type Part } from '../sharding/part.ts';
 import type { Graph, Node } from '../ir/graph.ts';
 import { device, synchronize } from './device.ts';
 import { evaluate, evaluateAll, readBytes } from './evaluate/evaluate.ts';
@@ -10,8 +13,9 @@ import { graphKeyOf, graphOf } from './evaluate/graph-key.ts';
 import { convertHandle } from './handle/assign.ts';
 import { Handle } from './handle/handle.ts';
 import { storageOf } from './handle/leaf.ts';
-import { canonical, nodeFor } from './handle/recording.ts';
+import { canonical, leafHandle, nodeFor } from './handle/recording.ts';
 import { nodeOf } from './record.ts';
+import { StoredValue } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
 
 export { setRetainedMemoryLimit } from './handle/memory.ts';
@@ -127,4 +131,32 @@ export function pendingGraph(tensor: Tensor): Graph {
     return storage?.lost === undefined ? storage : undefined;
   });
   return graphOf(graphKey, graphKey.outputs, () => undefined);
+}
+
+/** What this process has of a tensor that several hold together; undefined where it has all of it. */
+export function partOf(tensor: Tensor): Part | undefined {
+  return handleOf(tensor).storage?.part;
+}
+
+/**
+ * A tensor of this shape of which this process has the part that `part` is. Throws E_STATE where its values are not
+ * on the host.
+ */
+export function tensorOfPart(part: Tensor, shape: FixedShape, as: Part): Tensor {
+  const bytes = hostBytesOf(part);
+  if (bytes === undefined) {
+    const problem = 'the values of the part are not on the host';
+    throw new TensorError('E_STATE', 'fromPart', problem, 'fromPart(tensor(await x.data()), …)');
+  }
+  const stored = partIn(as.mesh, as.split);
+  return new Tensor(leafHandle(StoredValue.ofHost(part.dtype, shape, bytes, stored)));
+}
+
+/** This process's part of a tensor, as a tensor of its own. */
+export async function localPartOf(tensor: Tensor): Promise<Tensor> {
+  const handle = handleOf(tensor);
+  const storage = evaluate(handle);
+  const bytes = await storage.read();
+  const shape = partShape(handle.shape, storage.part);
+  return new Tensor(leafHandle(StoredValue.ofHost(handle.dtype, shape, bytes.slice())));
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rules } from '../../src/autograd/rules.ts';
-import { opNames } from '../../src/ir/ops.ts';
+import { isCollective, opNames, type Op } from '../../src/ir/ops.ts';
 import { checkTrial, randomNumbers } from './differences.ts';
 import { trials } from './trials.ts';
 
@@ -20,8 +20,8 @@ describe('first and second derivatives equal central differences', () => {
 
 it('an op has a rule exactly if it has a derivative to try', () => {
   // Rules that refuse say so where a derivative is asked for; what is made of these ops has rules of its own.
-  // Loops have derivatives as a whole (test/control/).
-  const refusing = new Set(['jacobiRows', 'completeRows', 'iterate']);
+  // Loops have derivatives as a whole (test/control/), and collectives over several processes (collective.test.ts).
+  const refusing = new Set<Op>(['jacobiRows', 'completeRows', 'iterate', ...opNames.filter(isCollective)]);
   const own = opNames.filter((op) => !refusing.has(op));
   for (const op of own) expect([op, rules[op] === 'flat']).toEqual([op, typeof trials[op] === 'string']);
 });

@@ -3,6 +3,7 @@
 import { tableNode } from '../support/fft.ts';
 import * as fc from 'fast-check';
 import { derivativeBy } from '../../src/autograd/custom.ts';
+import { splitKey, whole } from '../../src/ir/mesh/split.ts';
 import { add, cast, complex, conj, constant, imag, mul, real, unary, bounded } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
 import type { Attrs, Monoid, Op, ScatterMode } from '../../src/ir/ops.ts';
@@ -151,6 +152,7 @@ const sine = derivativeBy((b, [x], _value, g) => {
 const flat = 'its derivative is 0 wherever it exists';
 const notFloat = 'it gives or takes integers or bool';
 const source = 'it has no float inputs';
+const processes = 'collective.test.ts has its derivatives, over several processes';
 /** A real function of two real tensors by way of a complex one; complex.test.ts has complex inputs. */
 const throughComplex = (of: (b: GraphBuilder, z: Node) => Node): fc.Arbitrary<Trial> =>
   trial(anyShape, (shape, random) => ({
@@ -454,6 +456,11 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       return sine.node(b, [value, x!]);
     },
   })),
+  shard: trial(someShape, (shape, random) => ({
+    inputs: [values(shape, random)],
+    build: (b, [x]) =>
+      node(b, 'shard', [mul(b, x!, x!)], { mesh: 'data=2', split: splitKey(whole(shape.length)) }),
+  })),
   bounded: trial(someShape, (shape, random) => {
     const [axis, n] = [axisOf(shape, random), integer(random, -1, 4)];
     return {
@@ -461,6 +468,13 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
       build: (b, [x]) => bounded(b, mul(b, x!, x!), axis, constant(b, n, 'i32')),
     };
   }),
+  rankIndex: source,
+  allReduce: processes,
+  allGather: processes,
+  reduceScatter: processes,
+  allToAll: processes,
+  permuteRanks: processes,
+  broadcastRank: processes,
 };
 
 function full(b: GraphBuilder, shape: FixedShape, value: number): Node {

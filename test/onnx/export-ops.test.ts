@@ -44,6 +44,13 @@ const unspelled: readonly Op[] = [
   'completeRows',
   'dequantize',
   'iterate',
+  'rankIndex',
+  'allReduce',
+  'allGather',
+  'reduceScatter',
+  'allToAll',
+  'permuteRanks',
+  'broadcastRank',
 ];
 
 /** The constants of a transform. */

@@ -6,7 +6,7 @@ import { constant } from '../../src/ir/build.ts';
 import { dims, GraphBuilder, type Node, type NodeOf } from '../../src/ir/graph.ts';
 import { offsetsOf } from '../../src/ir/interpret/view.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
-import { coordinatesOf, type Mesh } from '../../src/ir/mesh.ts';
+import { coordinatesOf, type Mesh } from '../../src/ir/mesh/mesh.ts';
 import { combining, type BinaryOp, type Monoid } from '../../src/ir/ops.ts';
 import { showShape, stridesOf, sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { emptyData, partCount, type HostArray } from '../../src/ir/value.ts';

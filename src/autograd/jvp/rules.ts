@@ -24,6 +24,7 @@ import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.
 import { mapRows, type ElementwiseOp, type Op } from '../../ir/ops.ts';
 import { convert, dropWhere, keepWhere, times } from '../cotangent.ts';
 import { argumentCount, customOf, siblings } from '../custom.ts';
+import { foldTangent } from '../rules-collective.ts';
 import { productOfOthers } from '../rules-root.ts';
 import type { JvpRule, JvpRow, Tangents } from './rule.ts';
 import { transposed } from './transpose.ts';
@@ -115,6 +116,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   constant: 'flat',
   iota: 'flat',
   randomBits: 'flat',
+  rankIndex: 'flat',
   reduce: reduceRule,
   argReduce: 'flat',
   argSort: 'flat',
@@ -141,11 +143,18 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   stopGradient: 'flat',
   customVjp: customRow,
   barrier: (_, __, [t]) => t,
+  shard: 'linear',
   bounded: (b, { inputs, attrs }, [t]) => t && bounded(b, t, attrs.axis, inputs[1]!),
   complex: (b, { inputs: [x, y] }, [re, im]) => complex(b, orZeros(b, re, x!), orZeros(b, im, y!)),
   real: (b, _, [t]) => real(b, t!),
   imag: (b, _, [t]) => imag(b, t!),
   conj: (b, _, [t]) => conj(b, t!),
+  allReduce: (b, node, [t]) => foldTangent(b, node, t!),
+  allGather: 'linear',
+  reduceScatter: (b, node, [t]) => foldTangent(b, node, t!),
+  allToAll: 'linear',
+  permuteRanks: 'linear',
+  broadcastRank: 'linear',
 };
 
 /** The row of each op. Elementwise ones follow from the rows of rules-elementwise.ts. */

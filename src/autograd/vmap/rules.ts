@@ -70,6 +70,10 @@ const broadcastRule: BatchRule<'broadcast'> = ({ b, size }, { attrs }, [x]) => {
   return broadcast(b, reshape(b, x!.node, [size, ...ones, ...own]), [size, ...shape]);
 };
 
+/** Collectives work on the leading axis, and leave a batch that is the second one alone. */
+const behindLeading: BatchRule = ({ b }, node, [x]) =>
+  moveAxis(b, b.copy(node as Node, [moveAxis(b, x!.node, 0, 1)]), 1, 0);
+
 const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   reshape: ({ b, size }, { attrs }, [x]) => reshape(b, x!.node, [size, ...fixed(attrs.shape)]),
   permute: ({ b }, { attrs }, [x]) => permute(b, x!.node, behind(attrs.order.map((axis) => axis + 1))),
@@ -93,6 +97,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   constant: 'source',
   iota: 'source',
   randomBits: randomRule,
+  rankIndex: 'source',
   reduce: ({ b }, { attrs }, [x]) =>
     b.add('reduce', [x!.node], { ...attrs, axes: attrs.axes.map((axis) => axis + 1) }) as Node,
   argReduce: 'axis',
@@ -117,6 +122,8 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   factor: factorRule,
   completeRows: 'lines',
   stopGradient: 'elementwise',
+  shard: ({ b }, { attrs }, [x]) =>
+    b.add('shard', [x!.node], { ...attrs, split: x!.node.shape.length > 1 ? `|${attrs.split}` : '' }) as Node,
   barrier: (batch, _, [x, event]) => batch.b.add('barrier', [lead(batch, x!), event!.node], {}) as Node,
   customVjp: 'custom',
   bounded: boundedRule,
@@ -125,6 +132,12 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   real: 'elementwise',
   imag: 'elementwise',
   conj: 'elementwise',
+  allReduce: 'elementwise',
+  allGather: behindLeading,
+  reduceScatter: behindLeading,
+  allToAll: behindLeading,
+  permuteRanks: 'elementwise',
+  broadcastRank: 'elementwise',
 };
 
 /** The row of each op. */

@@ -1,7 +1,7 @@
 // The elementwise ops on complex numbers in double precision, by the textbook's formulas: what the
 // pairs of passes/lower-complex.ts are checked against.
 
-import type { ComplexElementwise } from '../complex-ops.ts';
+import type { ComplexElementwise } from '../typing/complex-ops.ts';
 
 /** Real and imaginary part. */
 export type Complex = readonly [re: number, im: number];

@@ -5,7 +5,7 @@
 import { CompilerBug } from '../../errors.ts';
 import { isComplex, partType } from '../dtype.ts';
 import { dims, type Node, type NodeOf } from '../graph.ts';
-import { takesComplex, type ComplexElementwise } from '../complex-ops.ts';
+import { takesComplex, type ComplexElementwise } from '../typing/complex-ops.ts';
 import { isElementwise, type Attrs } from '../ops.ts';
 import { sizeOf, type FixedShape } from '../shape.ts';
 import { castArray, emptyData, fromReal, type HostArray, type HostData } from '../value.ts';
@@ -57,6 +57,7 @@ export function evaluateComplex(node: Node, inputs: readonly HostArray[], evalua
     case 'stopGradient':
     case 'customVjp':
     case 'barrier':
+    case 'shard':
       return first;
     case 'bounded':
       return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);

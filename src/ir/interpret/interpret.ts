@@ -15,7 +15,14 @@ import { argReduce, reduce, scan, linesAlong } from './fold.ts';
 import { dequantize, firstAlong, gather, permuteScatter, scatter, segmentReduce } from './index.ts';
 import { completeRows, jacobiRows } from './jacobi.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
-import { isElementwise, type Attrs, type ElementwiseOp } from '../ops.ts';
+import {
+  isCollective,
+  isElementwise,
+  type Attrs,
+  type CollectiveOp,
+  type ElementwiseOp,
+  type Op,
+} from '../ops.ts';
 import { randomWords } from './random.ts';
 import { compileScalar, type ScalarFunction } from './scalar.ts';
 import { sameShape, showShape, sizeOf, stridesOf, type FixedShape } from '../shape.ts';
@@ -32,10 +39,17 @@ import {
 import { transformOf } from '../fft/transform.ts';
 
 /**
- * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when
- * they do not fit the parameters. Results may share memory with inputs and with each other.
+ * What this process takes from a collective to which it brings these values: none for `rankIndex`, one for others. Returns
+ * when it has it.
  */
-export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray[] {
+export type Meet = (node: NodeOf<CollectiveOp | 'rankIndex'>, inputs: readonly HostArray[]) => HostArray;
+
+/**
+ * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when
+ * they do not fit the parameters, and E_STATE at a collective where nothing says how processes `meet`. Results may share
+ * memory with inputs and with each other.
+ */
+export function interpret(graph: Graph, inputs: readonly HostArray[], meet?: Meet): HostArray[] {
   checkInputs(graph, inputs);
   const values = new Map<Node, HostArray>();
   graph.parameters.forEach((parameter, i) => values.set(parameter, inputs[i]!));
@@ -46,7 +60,7 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
   for (const node of topological(graph.outputs)) {
     if (!values.has(node)) {
       const read = node.inputs.map((input) => values.get(input)!);
-      values.set(node, node.op === 'iterate' ? resultOf(node, read, loops) : evaluateNode(node, read));
+      values.set(node, valueOf(node, read, loops, meet));
     }
     for (const input of node.inputs) {
       const left = readers.get(input)! - 1;
@@ -57,20 +71,44 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
   return graph.outputs.map((output) => values.get(output)!);
 }
 
+function valueOf(
+  node: Node,
+  inputs: readonly HostArray[],
+  loops: Map<string, readonly HostArray[]>,
+  meet: Meet | undefined,
+): HostArray {
+  if (node.op === 'iterate') return resultOf(node, inputs, loops, meet);
+  if (meet !== undefined && meets(node)) return meet(node, inputs);
+  return evaluateNode(node, inputs);
+}
+
+function meets(node: Node): node is Extract<Node, { readonly op: CollectiveOp | 'rankIndex' }> {
+  return isCollective(node.op) || node.op === 'rankIndex';
+}
+
 /** One result of a loop, all of which are computed at once. */
 function resultOf(
   node: NodeOf<'iterate'>,
   inputs: readonly HostArray[],
   known: Map<string, readonly HostArray[]>,
+  meet: Meet | undefined,
 ): HostArray {
   const key = siblingKey(node);
-  const results = known.get(key) ?? runIteration(inputs, node.attrs, interpret);
+  const run = (body: Graph, values: readonly HostArray[]): HostArray[] => interpret(body, values, meet);
+  const results = known.get(key) ?? runIteration(inputs, node.attrs, run);
   known.set(key, results);
   return results[node.attrs.result]!;
 }
 
+/** What is said where a graph over several processes is evaluated in one that no other is joined to. */
+function alone(op: Op): TensorError {
+  const problem = 'needs the other processes of its mesh, and none are joined to this one';
+  return new TensorError('E_STATE', op, problem, 'interpret(graph, inputs, meet), or simulate(graph, mesh)');
+}
+
 /** The value of one node from its inputs' values, as constant folding needs it. */
 export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArray {
+  if (meets(node)) throw alone(node.op);
   if (touchesComplex(node, inputs)) return evaluateComplex(node, inputs, evaluateNode);
   if (isMapped(node)) return elementwise(node, inputs);
   const shape = dims(node);
@@ -146,6 +184,7 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
     case 'stopGradient':
     case 'customVjp':
     case 'barrier':
+    case 'shard':
       return first;
     case 'bounded':
       return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);

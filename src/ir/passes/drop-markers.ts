@@ -7,7 +7,7 @@ import { GraphBuilder, rewrite, type Graph, type Need, type Node } from '../grap
 
 /** Whether a node is its first input, for kernels as well. */
 export const isMarker = ({ op }: Node): boolean =>
-  op === 'stopGradient' || op === 'customVjp' || op === 'bounded';
+  op === 'stopGradient' || op === 'customVjp' || op === 'bounded' || op === 'shard';
 
 /** Replaces markers by the values they mark, all but bounds of outputs. */
 export function dropMarkers(graph: Graph): Graph {

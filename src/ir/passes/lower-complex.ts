@@ -6,7 +6,7 @@ import { CompilerBug } from '../../errors.ts';
 import { binary, cast, complex, neg, unary } from '../build.ts';
 import { isComplex, partType, type DType } from '../dtype.ts';
 import { GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
-import { takesComplex, type ComplexElementwise } from '../complex-ops.ts';
+import { takesComplex, type ComplexElementwise } from '../typing/complex-ops.ts';
 import type { Attrs, Op } from '../ops.ts';
 import { storedType } from '../stored.ts';
 import { convOfPairs, dotOfPairs } from './complex/contract.ts';
@@ -79,6 +79,7 @@ function isPartwise(node: Node): boolean {
     case 'scatterAddAtomic':
     case 'stopGradient':
     case 'bounded':
+    case 'shard':
       return true;
     default:
       return false;
@@ -129,6 +130,14 @@ function lower(b: GraphBuilder, node: Node, inputs: readonly Node[]): ComplexPai
       return convOfPairs(b, node, pairOf(first), pairOf(inputs[1]!));
     case 'factor':
       return factorOfPairs(b, node, inputs.map(pairOf));
+    // The parts travel together, along an axis behind all others.
+    case 'allReduce':
+    case 'allGather':
+    case 'reduceScatter':
+    case 'allToAll':
+    case 'permuteRanks':
+    case 'broadcastRank':
+      return partsOf(b, b.copy(node, [interleaved(b, pairOf(first))]));
     case 'customVjp':
       return isComplex(first.dtype) ? pairOf(first) : first;
     case 'barrier': {

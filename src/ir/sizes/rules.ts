@@ -2,7 +2,7 @@
 // row an op. Elements beyond a size may hold anything, NaN as well; a row sees to it that those
 // that count never depend on them, and refuses what it cannot do with an error.
 
-import { mapRows, type Op, type Attrs, type Monoid } from '../ops.ts';
+import { mapRows, type Op, type Attrs, type Monoid, type SourceOp } from '../ops.ts';
 import { dims, type Node } from '../graph.ts';
 import { capacityOf, fixedAxis, isExact, prefixAxis, type SizeAxis, sizeOfAxis } from './layout.ts';
 import type { SizeLowering, SizedNode } from './lowering.ts';
@@ -188,7 +188,7 @@ function requireFixed(
   if (nums.some(isVarying)) ctx.refuse(part, 'an axis that it works along has a varying size', nums);
 }
 
-const sources: SizeRulesOf<'iota' | 'randomBits' | 'constant' | 'parameter'> = {
+const sources: SizeRulesOf<SourceOp> = {
   iota: (ctx, part) => {
     const { axis, dtype } = part.attrs as { readonly axis: number; readonly dtype: StructurePart['dtype'] };
     const axes = part.shape.map((size, i) => prefixAxis(size, ctx.capacity(size), i !== axis));
@@ -215,6 +215,7 @@ const sources: SizeRulesOf<'iota' | 'randomBits' | 'constant' | 'parameter'> = {
     const dtype = part.dtype;
     return { node: dtype === 'u64' ? bits : (ctx.b.add('bitcast', [bits], { dtype }) as Node), axes: [] };
   },
+  rankIndex: (ctx, part) => ({ node: made(ctx, part, []), axes: [] }),
   parameter: (ctx, part) => ctx.refuse(part, 'it was recorded outside of the traced function'),
 };
 
@@ -232,6 +233,7 @@ const table: { readonly [K in Op]: SizeRule } = {
   stopGradient: elementwise,
   customVjp: (_, __, inputs) => inputs[0]!,
   barrier: (ctx, part, inputs) => ({ node: made(ctx, part, inputs), axes: inputs[0]!.axes }),
+  shard: fixedOnly,
   bounded: (ctx, part, inputs) => {
     const { axis } = part.attrs as { readonly axis: number };
     const [x, bound] = inputs as readonly [SizedNode, SizedNode];
@@ -253,6 +255,12 @@ const table: { readonly [K in Op]: SizeRule } = {
   completeRows: stacked,
   factor: stacked,
   dequantize: fixedOnly,
+  allReduce: fixedOnly,
+  allGather: fixedOnly,
+  reduceScatter: fixedOnly,
+  allToAll: fixedOnly,
+  permuteRanks: fixedOnly,
+  broadcastRank: fixedOnly,
   ...loops(applyRule),
 };
 

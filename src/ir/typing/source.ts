@@ -4,6 +4,7 @@ import type { SourceOp } from '../ops.ts';
 import { integerRange, isComplex } from '../dtype.ts';
 import { checkShape, fixedShape } from '../shape.ts';
 import { type TypeRulesOf, fail, checkAxis } from './check.ts';
+import { rankIndexType } from './collective.ts';
 
 export const sources: TypeRulesOf<SourceOp> = {
   parameter: (_, { dtype, shape }) => ({ dtype, shape }),
@@ -27,4 +28,5 @@ export const sources: TypeRulesOf<SourceOp> = {
     }
     return { dtype: 'u32', shape };
   },
+  rankIndex: rankIndexType,
 };

@@ -46,6 +46,8 @@ const ofPasses = 'only the compiler makes it, after a program left for a device'
 
 const complexNumbers = 'the format has no operations on complex numbers: pass viewAsReal';
 
+const processes = 'the format has no programs over several processes: export the program of one';
+
 const rows: { readonly [K in Op]: ExportRow<K> } = {
   ...elementwise,
   ...views,
@@ -70,12 +72,20 @@ const rows: { readonly [K in Op]: ExportRow<K> } = {
   stopGradient: ({ compact }, { inputs }) => compact(inputs[0]!),
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
   barrier: ({ compact }, { inputs }) => compact(inputs[0]!),
+  shard: ({ compact }, { inputs }) => compact(inputs[0]!),
   // Nobody asks for what is beyond the bound, so it may be anything.
   bounded: ({ compact }, { inputs }) => compact(inputs[0]!),
   complex: unspelled(complexNumbers),
   real: unspelled(complexNumbers),
   imag: unspelled(complexNumbers),
   conj: unspelled(complexNumbers),
+  rankIndex: unspelled(processes),
+  allReduce: unspelled(processes),
+  allGather: unspelled(processes),
+  reduceScatter: unspelled(processes),
+  allToAll: unspelled(processes),
+  permuteRanks: unspelled(processes),
+  broadcastRank: unspelled(processes),
 };
 
 /**

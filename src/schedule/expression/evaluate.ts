@@ -20,7 +20,13 @@ import {
   type Guard,
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
-import { isElementwise, type FusionRootOp, type Attrs, type ComplexOp } from '../../ir/ops.ts';
+import {
+  isElementwise,
+  type Attrs,
+  type CollectiveOp,
+  type ComplexOp,
+  type FusionRootOp,
+} from '../../ir/ops.ts';
 import { Slot } from '../../slot.ts';
 import type { wordsOf } from './blocks.ts';
 import type { Expr, ExprPool } from './expr.ts';
@@ -101,6 +107,7 @@ export class Evaluator {
       case 'customVjp':
       case 'barrier':
       case 'bounded':
+      case 'shard':
         return this.value(node.inputs[0]!, at);
       default: {
         if (isElementwise(node.op)) {
@@ -108,7 +115,7 @@ export class Evaluator {
           return pool.op(node.op, args, node.dtype);
         }
         // A view that has no case above is a type error here.
-        const other: FusionRootOp | ComplexOp | 'parameter' = node.op;
+        const other: FusionRootOp | ComplexOp | CollectiveOp | 'rankIndex' | 'parameter' = node.op;
         throw new CompilerBug('evaluate', `${other} cannot be computed inside another kernel`);
       }
     }

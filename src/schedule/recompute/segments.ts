@@ -42,6 +42,8 @@ export function isRepeatable({ op }: Node, effort: Effort): boolean {
       return (
         op === 'reduce' || op === 'argReduce' || !hasLoops(op) || (op === 'scan' && effort === 'products')
       );
+    // All processes meet in a collective once.
+    case 'collective':
     case 'complex':
       return false;
   }

@@ -3,6 +3,8 @@
 // the call has a history (compile/past.ts) and its program keeps what the derivative reads.
 
 import type { Graph, Node } from '../../ir/graph.ts';
+import type { Mesh } from '../../ir/mesh/mesh.ts';
+import type { Part } from '../../sharding/part.ts';
 import { showValue } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { fromReal } from '../../ir/value.ts';
@@ -15,6 +17,7 @@ import type { Handle } from '../handle/handle.ts';
 import { freshParameter } from '../handle/leaf.ts';
 import { answerOf } from '../handle/number.ts';
 import { neededByPending, reclaimSoon } from '../handle/memory.ts';
+import { meshWithin, PartPrograms, theMesh, type PartProgram } from './parts.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { evaluatePending, evaluate } from '../evaluate/evaluate.ts';
 import { alsoAbout, type About } from '../report/compiles.ts';
@@ -56,6 +59,9 @@ export class Compiled {
   /** The history of a result has been asked for. */
   #isAsked = false;
   #keeping: { readonly executable: Executable; readonly kept: readonly Node[] } | undefined = undefined;
+  /** The mesh that the graph's own annotations name, once it was looked for. */
+  #mesh: { readonly own: Mesh | undefined } | undefined = undefined;
+  #parts: PartPrograms | undefined = undefined;
 
   /**
    * `donated` are leaves of the arguments, `memory` bytes that a run may take. Where one of `others` runs the same graph, its program
@@ -94,7 +100,30 @@ export class Compiled {
 
   /** The programs it may run. */
   executables(): Executable[] {
-    return this.#keeping === undefined ? [this.executable] : [this.executable, this.#keeping.executable];
+    const parts = this.#parts?.executables() ?? [];
+    return [this.executable, ...(this.#keeping === undefined ? [] : [this.#keeping.executable]), ...parts];
+  }
+
+  /** The program of this process, where tensors are split over several. */
+  #partProgram(inputs: readonly StoredValue[], targets: readonly Handle[]): PartProgram | undefined {
+    const { graph, effects, scalarIndices } = this.traced;
+    const meshes = inputs.flatMap(({ part }) => (part === undefined ? [] : [part.mesh.text]));
+    this.#mesh ??= { own: meshWithin(graph) };
+    if (this.#mesh.own !== undefined) meshes.push(this.#mesh.own.text);
+    const mesh = theMesh(meshes);
+    if (mesh === undefined) return undefined;
+    const { options } = this.executable;
+    const read = inputs.slice(0, graph.parameters.length - scalarIndices.size).map(({ part }) => part);
+    const outputs: (Part | 'whole' | undefined)[] = graph.outputs.map(() => undefined);
+    // What takes the memory of an input, or the place of a value, is laid out as that is.
+    for (const [parameter, output] of options.donate ?? [])
+      outputs[output] = read[placeAmongTensors(parameter, scalarIndices)] ?? 'whole';
+    for (const [i, { source, part }] of effects.entries()) {
+      const target = part === 'value' ? targets[i]!.storage : targets[i]!.grad?.storage;
+      if (source?.kind === 'output' && target !== undefined) outputs[source.index] = target.part ?? 'whole';
+    }
+    this.#parts ??= new PartPrograms(graph);
+    return this.#parts.for({ mesh, inputs: read, outputs }, options, this.#find, this.#about);
   }
 
   /** Why the trace is not valid for this call, whose leaves have names; undefined when it is. */
@@ -147,15 +176,16 @@ export class Compiled {
     for (const requirement of traced.recorded.trace.requirements) checkCall(requirement, leaves, handles);
     // The inputs at this call, taken before anything is assigned or given up.
     const nodes = inputNodes(traced.inputs, handles);
-    const history = nodes === undefined ? undefined : this.#history(nodes);
     // So are the values that it assigns to: a call that fails has changed nothing.
     const targets = traced.effects.map(({ origin }) => outside(origin, handles));
+    const parts = this.#partProgram(inputs, targets);
+    const history = nodes === undefined || parts !== undefined ? undefined : this.#history(nodes);
     const given = giveUp(this.#donated, handles);
 
-    const { executable, kept } = history ?? { executable: this.executable, kept: [] };
-    const { outputs } = bound === undefined ? executable.graph : traced.graph;
-    const promised = outputs.map(({ dtype, shape }) =>
-      StoredValue.promised(dtype, shape as readonly number[]),
+    const { executable, kept } = parts ?? history ?? { executable: this.executable, kept: [] };
+    const { outputs } = bound === undefined && parts === undefined ? executable.graph : traced.graph;
+    const promised = outputs.map(({ dtype, shape }, i) =>
+      StoredValue.promised(dtype, shape as readonly number[], parts?.outputs[i]),
     );
     const counter = takeCompiledCounts(traced.counts);
     const scalars = traced.scalars.map((origin) => scalarValue(origin, leaves, counter));
@@ -257,6 +287,13 @@ function inputNodes(inputs: readonly Input[], handles: Handles): (Node | undefin
     if (part === 'value' && handle.requiresGrad) (nodes ??= [])[i] = nodeFor(handle);
   }
   return nodes;
+}
+
+/** The place of a parameter among those that are tensors. */
+function placeAmongTensors(parameter: number, scalars: ReadonlySet<number>): number {
+  let place = parameter;
+  for (const scalar of scalars) if (scalar < parameter) place -= 1;
+  return place;
 }
 
 function withHistory(handle: Handle, past: (() => Node) | undefined): Handle {

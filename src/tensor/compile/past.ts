@@ -84,7 +84,9 @@ function wanted({ trace, outputs, inputs }: Recorded, reach: Reach): Node[] {
  * for scores of attention.
  */
 function isExpensive(node: Node): boolean {
-  if (facts(node.op).class !== 'fusionRoot') return false;
+  const kind = facts(node.op).class;
+  if (kind === 'collective') return true;
+  if (kind !== 'fusionRoot') return false;
   if (node.op !== 'dot' || node.attrs.lhsBatch.length === 0) return true;
   const size = (of: Node): number => sizeOf(dims(of));
   return size(node) <= size(node.inputs[0]!) + size(node.inputs[1]!);

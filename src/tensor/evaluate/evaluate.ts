@@ -53,7 +53,12 @@ export function readBytes(handle: Handle): Promise<Uint8Array> {
     );
   }
   currentHandle(handle, 'data');
-  const bytes = evaluate(handle).read();
+  const storage = evaluate(handle);
+  if (storage.part !== undefined) {
+    const problem = `${showHandle(handle)} is split over several processes, of which this one has a part`;
+    throw new TensorError('E_STATE', 'data', problem, 'gather(x), which all of them call, or localPart(x)');
+  }
+  const bytes = storage.read();
   const judged: Promise<void>[] = [];
   for (const judge of judges) {
     const verdict = judge();

@@ -44,7 +44,7 @@ const originals = new WeakMap<object, Method>();
 
 /**
  * The method in a frame of its class's name: engines say `Proxy.forward` of what is called on a
- * Proxy, and call stacks are read for what a layer is (ir/call-site.ts).
+ * Proxy, and call stacks are read for what a layer is (ir/origin/call-site.ts).
  */
 function named(target: object, key: PropertyKey, method: Method): Method {
   const prototype = Object.getPrototypeOf(target) as object;

@@ -97,6 +97,8 @@ export class Varying {
     // What carries gradients to the outside keeps values for them, which is worth its own program.
     const hasHistory = gradEnabled() && traced.inputs.some(({ origin }) => requiresGrad(call.flat, origin));
     if (hasHistory && !traced.recorded.trace.differentiates) return counted(traced, undefined);
+    // Tensors that several processes hold have parts of a fixed size.
+    if (traced.inputs.some(({ origin }) => isPart(call.flat, origin))) return counted(traced, undefined);
     try {
       return counted(traced, symbolic.bind(traced, sizes, trials(call, declared)));
     } catch (error) {
@@ -122,6 +124,12 @@ export class Varying {
 function requiresGrad(flat: Flat, origin: Traced['inputs'][number]['origin']): boolean {
   if (origin.kind === 'captured') return origin.handle.requiresGrad;
   return handleOf(flat.leaves[origin.leaf] as Tensor).requiresGrad;
+}
+
+/** Whether this process has only a part of what an input stands for. */
+function isPart(flat: Flat, origin: Traced['inputs'][number]['origin']): boolean {
+  const handle = origin.kind === 'captured' ? origin.handle : handleOf(flat.leaves[origin.leaf] as Tensor);
+  return handle.storage?.part !== undefined;
 }
 
 /** A trial that became a program of its own was a trace. */

@@ -8,6 +8,7 @@ import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { castArray, packBytes, unpackBytes } from '../../ir/value.ts';
 import type { Device } from '../../runtime/device.ts';
 import { deviceBytes } from '../../runtime/program.ts';
+import { partShape, type Part } from '../../sharding/part.ts';
 import { counts } from '../report/stats.ts';
 import { Resident } from './resident.ts';
 
@@ -20,7 +21,11 @@ const mostTaken = 4096;
 export class StoredValue {
   readonly dtype: DType;
   readonly shape: FixedShape;
-  /** Tightly packed size. */
+  /** What this process has of it, where several processes hold it together. */
+  readonly part: Part | undefined;
+  /** The shape of what lies here: that of the part. */
+  readonly #stored: FixedShape;
+  /** Tightly packed size of what lies here. */
   readonly bytes: number;
   #host: Uint8Array | undefined;
   #resident: Resident | undefined = undefined;
@@ -48,21 +53,23 @@ export class StoredValue {
   /** It was given up while such groups read it. */
   doomed: Lost | undefined = undefined;
 
-  private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined) {
+  private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined, part?: Part) {
     this.dtype = dtype;
     this.shape = shape;
-    this.bytes = dtypeBytes(dtype) * sizeOf(shape);
+    this.part = part;
+    this.#stored = partShape(shape, part);
+    this.bytes = dtypeBytes(dtype) * sizeOf(this.#stored);
     this.#host = host;
   }
 
-  /** A value whose packed bytes are on the host; the bytes become the StoredValue's own. */
-  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array): StoredValue {
-    return new StoredValue(dtype, shape, bytes);
+  /** A value whose packed bytes, or those of its part, are on the host; the bytes become the StoredValue's own. */
+  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array, part?: Part): StoredValue {
+    return new StoredValue(dtype, shape, bytes, part);
   }
 
   /** A value that a queued run will produce: `fulfil` or `fail` follows. */
-  static promised(dtype: DType, shape: FixedShape): StoredValue {
-    const storage = new StoredValue(dtype, shape, undefined);
+  static promised(dtype: DType, shape: FixedShape, part?: Part): StoredValue {
+    const storage = new StoredValue(dtype, shape, undefined, part);
     storage.#owed = true;
     return storage;
   }
@@ -72,8 +79,9 @@ export class StoredValue {
     return this.#host;
   }
 
-  /** The packed bytes, where they can be had without waiting: to be looked at, not kept. */
+  /** The packed bytes, where they can be had without waiting: to be looked at, not kept; none of a part. */
   get seen(): Uint8Array | undefined {
+    if (this.part !== undefined) return undefined;
     if (this.#host !== undefined || this.#owed || this.#failure !== undefined) return this.#host;
     const resident = this.#live();
     if (resident === undefined || resident.device.lost) return this.#taken;
@@ -107,7 +115,7 @@ export class StoredValue {
    */
   get deviceBytes(): number {
     if (isSmallInteger(this.dtype)) return deviceBytes(4, Math.ceil(this.bytes / 4));
-    return deviceBytes(dtypeBytes(this.dtype), sizeOf(this.shape));
+    return deviceBytes(dtypeBytes(this.dtype), sizeOf(this.#stored));
   }
 
   /** Bytes that kernels may look at, in whole vectors. */
@@ -191,8 +199,8 @@ export class StoredValue {
     if (known !== undefined) return known;
     const bytes = this.hostBytes;
     if (bytes === undefined) throw new CompilerBug('cast', 'the value is not on the host');
-    const value = castArray(unpackBytes(bytes, this.dtype, this.shape), dtype);
-    const made = StoredValue.ofHost(dtype, this.shape, packBytes(value));
+    const value = castArray(unpackBytes(bytes, this.dtype, this.#stored), dtype);
+    const made = StoredValue.ofHost(dtype, this.shape, packBytes(value), this.part);
     this.#casts ??= new Map();
     this.#casts.set(dtype, made);
     return made;

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { takesComplex } from '../../../src/ir/complex-ops.ts';
+import { takesComplex } from '../../../src/ir/typing/complex-ops.ts';
 import { add, complex, conj, fullLike, imag, mul, real, unary, where } from '../../../src/ir/build.ts';
 import { isComplex, partType, type DType } from '../../../src/ir/dtype.ts';
 import { topological, type GraphBuilder, type Graph, type Node } from '../../../src/ir/graph.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import { topological, type Node } from '../../../src/ir/graph.ts';
 import { evaluateNode, interpret } from '../../../src/ir/interpret/interpret.ts';
-import { opNames } from '../../../src/ir/ops.ts';
+import { isCollective, opNames } from '../../../src/ir/ops.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import { checkLaw } from '../property.ts';
 import { describeProgram, expectClose, randomProgram, type Program } from './graph.ts';
@@ -13,10 +13,11 @@ test('random programs use every op', () => {
   const used = new Set(programs.flatMap(({ graph }) => topological(graph.outputs).map(({ op }) => op)));
   // A custom derivative is an entry in autograd's registry, which the IR does not know; and sorts and scatters are split into
   // steps that have a meaning only together. Rotations of rows are one thing only up to signs and ties; complex numbers,
-  // blocks, loops, bounds and what is computed again have random programs of their own.
+  // blocks, loops, bounds, what is computed again and programs over several processes have random programs of their own.
   const inner = ['fftPart', 'radixRank', 'permuteScatter', 'segmentReduce', 'customVjp'];
   const elsewhere = [
     'barrier',
+    'shard',
     'iterate',
     'bounded',
     'jacobiRows',
@@ -27,7 +28,8 @@ test('random programs use every op', () => {
     'imag',
     'conj',
   ];
-  const known = new Set([...inner, ...elsewhere]);
+  const ofProcesses = ['rankIndex', ...opNames.filter(isCollective)];
+  const known = new Set([...inner, ...elsewhere, ...ofProcesses]);
   expect(opNames.filter((op) => !used.has(op) && !known.has(op))).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 // The elementwise ops that take complex numbers. Their meaning is in interpret/complex-scalar.ts, what becomes of them in
 // passes/lower-complex.ts; both tables are total by the type here.
 
-import type { ElementwiseOp } from './ops.ts';
+import type { ElementwiseOp } from '../ops.ts';
 
 const names = [
   'neg',

@@ -1,0 +1,199 @@
+// A small transformer that learns to continue a text, trained by several processes together. The model and the step are written as for
+// one process; a layout for each parameter says how the processes of a mesh hold it. Start it with
+//
+//   npx sinter launch -n 4 examples/distributed/transformer.ts --parallel tensor --mesh data=2,model=2
+
+import { readFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import * as sn from 'sinter';
+import type { Tensor } from 'sinter';
+import {
+  byName,
+  firstOf,
+  fullySharded,
+  join,
+  mesh as meshOf,
+  shard,
+  shardState,
+  shardTree,
+  type Mesh,
+  type Plan,
+  type Spec,
+} from 'sinter/distributed';
+import { adamW, type OptimizerState } from 'sinter/optim';
+
+/** A linear map, weight [out, in], or the scale and shift of a norm. */
+type Affine = { readonly weight: Tensor; readonly bias: Tensor };
+
+type Layer = {
+  readonly norm1: Affine;
+  readonly query: Affine;
+  readonly key: Affine;
+  readonly value: Affine;
+  readonly project: Affine;
+  readonly norm2: Affine;
+  readonly up: Affine;
+  readonly down: Affine;
+};
+
+type Model = {
+  /** [vocabulary, width] */
+  readonly tokens: Tensor;
+  /** [context, width] */
+  readonly positions: Tensor;
+  readonly layers: readonly Layer[];
+  readonly norm: Affine;
+  /** [vocabulary, width] */
+  readonly head: Tensor;
+};
+
+export interface Settings {
+  readonly text: string;
+  readonly layers: number;
+  readonly width: number;
+  readonly heads: number;
+  readonly context: number;
+  readonly batch: number;
+  readonly steps: number;
+  readonly rate: number;
+  readonly seed: number;
+}
+
+/** How the processes share the work. */
+export type Parallel = 'data' | 'fsdp' | 'tensor';
+
+function initial(vocabulary: number, { layers, width, context }: Settings): Model {
+  const norm = (): Affine => ({ weight: sn.ones([width]), bias: sn.zeros([width]) });
+  const linear = (from: number, to: number): Affine => ({
+    weight: sn.normal([to, from], { std: 1 / Math.sqrt(from) }),
+    bias: sn.zeros([to]),
+  });
+  const layer = (): Layer => ({
+    norm1: norm(),
+    query: linear(width, width),
+    key: linear(width, width),
+    value: linear(width, width),
+    project: linear(width, width),
+    norm2: norm(),
+    up: linear(width, 4 * width),
+    down: linear(4 * width, width),
+  });
+  return {
+    tokens: sn.normal([vocabulary, width], { std: 0.5 }),
+    positions: sn.normal([context, width], { std: 0.1 }),
+    layers: Array.from({ length: layers }, layer),
+    norm: norm(),
+    head: sn.normal([vocabulary, width], { std: 0.02 }),
+  };
+}
+
+const normed = (x: Tensor, { weight, bias }: Affine): Tensor =>
+  sn.layerNorm(x, x.shape.at(-1)!, weight, bias);
+const linear = (x: Tensor, { weight, bias }: Affine): Tensor => sn.linear(x, weight, bias);
+
+/** [batch, positions] to the mean loss, in nats, of predicting `targets`. */
+function lossOf(model: Model, tokens: Tensor, targets: Tensor, heads: number): Tensor {
+  const [batch, length] = tokens.shape as [number, number];
+  const width = model.positions.shape[1]!;
+  const apart = (x: Tensor): Tensor => x.reshape([batch, length, heads, width / heads]).permute([0, 2, 1, 3]);
+  let x = sn.embedding(tokens, model.tokens).add(model.positions.narrow(0, 0, length));
+  for (const layer of model.layers) {
+    const y = normed(x, layer.norm1);
+    const [q, k, v] = [layer.query, layer.key, layer.value].map((map) => apart(linear(y, map))) as [
+      Tensor,
+      Tensor,
+      Tensor,
+    ];
+    const seen = sn.scaledDotProductAttention(q, k, v, { isCausal: true });
+    x = linear(seen.permute([0, 2, 1, 3]).reshape([batch, length, width]), layer.project).add(x);
+    x = linear(linear(normed(x, layer.norm2), layer.up).gelu({ approximate: 'tanh' }), layer.down).add(x);
+  }
+  const logits = sn.linear(normed(x, model.norm), model.head);
+  return sn.crossEntropy(logits.flatten(0, 1), targets.flatten());
+}
+
+// Megatron's layouts (Shoeybi et al., 2019): the first product of a pair is split by rows and the second by columns, so that a pair needs
+// one sum over the processes; the vocabulary is split for the embedding and for the loss.
+const rows: Spec = ['model', null];
+const columns: Spec = [null, 'model'];
+const tensorParallel: Plan = byName({
+  tokens: rows,
+  head: rows,
+  ...Object.fromEntries(['query', 'key', 'value', 'up'].map((name) => [`${name}.weight`, rows])),
+  ...Object.fromEntries(['query', 'key', 'value', 'up'].map((name) => [`${name}.bias`, ['model']])),
+  'project.weight': columns,
+  'down.weight': columns,
+});
+
+function planFor(parallel: Parallel, mesh: Mesh): Plan {
+  if (parallel === 'tensor') return tensorParallel;
+  return parallel === 'fsdp' ? fullySharded(mesh, 'data', 64) : firstOf();
+}
+
+/** The losses of a training; without a mesh it is that of one process. */
+export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel = 'data'): Promise<number[]> {
+  const { text, context, batch, heads, steps, rate, seed } = settings;
+  sn.manualSeed(seed);
+  const alphabet = [...new Set(text)].sort();
+  const numbers = sn.tensor(Int32Array.from(text, (letter) => alphabet.indexOf(letter)));
+  // Rounded up, so that processes divide it; what no letter has is never drawn.
+  const whole = initial(8 * Math.ceil(alphabet.length / 8), settings);
+  const optimizer = adamW({ weightDecay: 0.05 });
+  let model = mesh === undefined ? whole : shardTree(whole, mesh, planFor(parallel, mesh));
+  let state = mesh === undefined ? optimizer.init(model) : shardState(optimizer.init(whole), model);
+  const isSplit = mesh?.axes.some(({ name }) => name === 'data') === true;
+  const spread = (x: Tensor): Tensor => (isSplit ? shard(x, mesh, ['data', null]) : x);
+
+  const step = sn.compile(
+    (before: Model, moments: OptimizerState) => {
+      const starts = sn.randint(0, text.length - context, [batch, 1]);
+      const windows = spread(numbers.take(starts.add(sn.arange(context + 1))));
+      const [tokens, targets] = [windows.narrow(1, 0, context), windows.narrow(1, 1, context)];
+      const loss = (at: Model): Tensor => lossOf(at, tokens, targets, heads);
+      const { value, grad } = sn.valueAndGrad(loss)(before);
+      const [after, next] = optimizer.update(before, grad, moments, { lr: rate });
+      return { model: after, state: next, loss: value };
+    },
+    { donate: [0, 1] },
+  );
+  const losses: Tensor[] = [];
+  for (let i = 0; i < steps; i++) {
+    const made = step(model, state);
+    [model, state] = [made.model, made.state];
+    losses.push(made.loss);
+  }
+  return Promise.all(losses.map((loss) => loss.item() as Promise<number>));
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      parallel: { type: 'string', default: 'data' },
+      mesh: { type: 'string' },
+      steps: { type: 'string', default: '20' },
+    },
+  });
+  const world = await join();
+  const axes = (values.mesh ?? `data=${world.size}`).split(',').map((axis) => axis.split('='));
+  const mesh = meshOf(Object.fromEntries(axes.map(([name, size]) => [name, Number(size)])));
+  const text = await readFile(new URL('../essay.txt', import.meta.url), 'utf8');
+  const steps = Number(values.steps);
+  const settings = {
+    text,
+    layers: 2,
+    width: 64,
+    heads: 4,
+    context: 32,
+    batch: 16,
+    steps,
+    rate: 3e-3,
+    seed: 1,
+  };
+  const losses = await train(settings, mesh, values.parallel as Parallel);
+  if (world.rank === 0)
+    for (const [i, loss] of losses.entries()) console.log(`step ${i + 1}: ${loss.toFixed(4)}`);
+  await world.leave();
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) await main();

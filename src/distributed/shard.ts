@@ -1,0 +1,82 @@
+// Tensors that processes hold together. Each process has a part and knows the whole shape; compiled functions compute with
+// them as with any tensor, and every process of the mesh makes the same calls.
+
+import type { Node } from '../ir/graph.ts';
+import { splitKey, whole, type Split } from '../ir/mesh/split.ts';
+import { partition } from '../sharding/partition.ts';
+import { aTensor } from '../tensor/expect.ts';
+import { compile } from '../tensor/compile/compile.ts';
+import { partitioning } from '../tensor/compile/parts.ts';
+import { noGrad } from '../tensor/derivative/transform.ts';
+import { record } from '../tensor/record.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { isTracing } from '../tensor/tracing.ts';
+import { localPartOf, partOf, tensorOfPart } from '../tensor/values.ts';
+import { specOf, splitOf, type Mesh, type Spec } from './mesh.ts';
+
+partitioning.fill(partition);
+
+/**
+ * The tensor, held so by the processes of a mesh: `shard(w, mesh, [null, 'model'])` splits the second axis. Inside a compiled function
+ * it says how a value is to be held, and so is its gradient. Outside, every process calls it with the same tensor, and keeps
+ * its part. Throws E_VALUE or E_SHAPE where the spec does not fit the mesh or the shape.
+ */
+export function shard(x: Tensor, mesh: Mesh, spec: Spec): Tensor {
+  aTensor.accepts(x) || aTensor.refuse('shard', 'x', x);
+  const split = splitOf('shard', mesh, x.shape, spec);
+  return isTracing() ? marked(x, mesh, split) : placed(mesh, split)(x);
+}
+
+/**
+ * The whole tensor, on every process of its mesh; they all call it. A tensor that is not split is given back.
+ */
+export function gather(x: Tensor): Tensor {
+  const part = partOf(x);
+  if (part === undefined) return x;
+  return placed(part.mesh, whole(x.shape.length))(x);
+}
+
+/** How a tensor is split; undefined where this process has all of it. */
+export function layoutOf(x: Tensor): { readonly mesh: Mesh; readonly spec: Spec } | undefined {
+  const part = partOf(x);
+  return part && { mesh: part.mesh, spec: specOf(part.split) };
+}
+
+/**
+ * A tensor of which each process brings its own part, as a loader of data that reads other rows on each process does: `fromPart(rows,
+ * mesh, ['data', null])` has as many rows as all of them together. The values of `part` have to be on the host.
+ */
+export function fromPart(part: Tensor, mesh: Mesh, spec: Spec): Tensor {
+  const sizes = spec.map((entry) => (entry === null ? [] : typeof entry === 'string' ? [entry] : entry));
+  const shape = part.shape.map((size, axis) =>
+    (sizes[axis] ?? []).reduce(
+      (product, name) => product * (mesh.axes.find((one) => one.name === name)?.size ?? 1),
+      size,
+    ),
+  );
+  const split = splitOf('fromPart', mesh, shape, spec);
+  return tensorOfPart(part, shape, { mesh, split });
+}
+
+/** The part of a tensor that this process has, as a tensor of its own on the host. */
+export function localPart(x: Tensor): Promise<Tensor> {
+  return localPartOf(x);
+}
+
+function marked(x: Tensor, mesh: Mesh, split: Split): Tensor {
+  const attrs = { mesh: mesh.text, split: splitKey(split) };
+  return record([x], (b, [node]) => b.add('shard', [node!], attrs) as Node);
+}
+
+const known = new Map<string, (x: Tensor) => Tensor>();
+
+/** A compiled function that only lays a tensor out. */
+function placed(mesh: Mesh, split: Split): (x: Tensor) => Tensor {
+  const key = `${mesh.text};${splitKey(split)};${split.length}`;
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const compiled = compile((x: Tensor) => marked(x, mesh, split));
+  const place = (x: Tensor): Tensor => noGrad(() => compiled(x));
+  known.set(key, place);
+  return place;
+}

@@ -1,0 +1,26 @@
+// What a process has of a tensor that several processes hold together.
+
+import type { Mesh } from '../ir/mesh/mesh.ts';
+import { isWhole, localShape, splitKey, type Split } from '../ir/mesh/split.ts';
+import type { FixedShape } from '../ir/shape.ts';
+
+/** This process's part of a tensor: which mesh it is split over, and how. */
+export interface Part {
+  readonly mesh: Mesh;
+  readonly split: Split;
+}
+
+/** The shape of the part of a tensor. */
+export function partShape(shape: FixedShape, part: Part | undefined): FixedShape {
+  return part === undefined ? shape : localShape(part.mesh, shape, part.split);
+}
+
+/** The part that a split gives; undefined where every process has the whole. */
+export function partIn(mesh: Mesh, split: Split): Part | undefined {
+  return isWhole(split) ? undefined : { mesh, split };
+}
+
+/** Equal for equal parts. */
+export function partKey(part: Part | undefined): string {
+  return part === undefined ? '' : `${part.mesh.text};${splitKey(part.split)}`;
+}

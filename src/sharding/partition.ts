@@ -1,0 +1,361 @@
+// From a program over whole tensors to the program of one process of a mesh. Each node gets a layout, in the order of the graph: of
+// the ways in which the rule of its op can be split, the one whose changes of layout and whose arithmetic take the least
+// modelled time. Operands that lie otherwise are moved by collectives. Gradients need nothing of their own: the graph has them
+// already, as ordinary nodes. After GSPMD (Xu et al., 2021) and the DTensor strategies of PyTorch.
+
+import { CompilerBug } from '../errors.ts';
+import {
+  countUses,
+  dims,
+  GraphBuilder,
+  topological,
+  type Graph,
+  type Node,
+  type NodeOf,
+} from '../ir/graph.ts';
+import { showType } from '../ir/infer.ts';
+import type { Mesh } from '../ir/mesh/mesh.ts';
+import { isElementwise, isView } from '../ir/ops.ts';
+import { onBehalf } from '../ir/origin/origin.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { extended, foldedBy, splitBy, unassigned } from './assign.ts';
+import {
+  localShape,
+  partsOf,
+  sameSplit,
+  showSplit,
+  splitOfKey,
+  whole,
+  type Split,
+} from '../ir/mesh/split.ts';
+import { rankIndex } from '../ir/mesh/build.ts';
+import type { Layout, Pending } from './layout.ts';
+import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
+import { expectedSplits } from './propagate.ts';
+import { linearOf, localOf, ruleOf } from './rules.ts';
+import type { Assignment, Place, ShardingRule } from './rule.ts';
+import { timeOfMoves, timeOfNode } from './time.ts';
+
+/** How the values that a program gets and gives are laid out. */
+export interface Layouts {
+  /** By parameter; left out where every process has the whole. */
+  readonly inputs: readonly (Split | undefined)[];
+  /** By output; left out where the program may choose. */
+  readonly outputs: readonly (Split | undefined)[];
+}
+
+/** A collective of the program of a process. */
+export interface CollectiveUse {
+  readonly kind: string;
+  readonly over: readonly string[];
+  readonly ranks: number;
+  /** What is moved, on one process: `f32[64, 32]`. */
+  readonly value: string;
+  /** Bytes that each process sends. */
+  readonly bytes: number;
+  readonly why: string;
+}
+
+/** The program of one process. */
+export interface Partitioned {
+  readonly graph: Graph;
+  /** How each output is laid out. */
+  readonly outputs: readonly Split[];
+  readonly collectives: readonly CollectiveUse[];
+  /** The layout of each node of the whole graph. */
+  readonly layouts: ReadonlyMap<Node, Layout>;
+}
+
+/** A value on this process, in one of the layouts that it was brought into. */
+interface Version {
+  readonly node: Node;
+  readonly layout: Layout;
+}
+
+export function partition(graph: Graph, mesh: Mesh, layouts: Layouts): Partitioned {
+  return new Partitioning(graph, mesh, layouts).run();
+}
+
+class Partitioning {
+  readonly #graph: Graph;
+  readonly #mesh: Mesh;
+  readonly #layouts: Layouts;
+  readonly #b = new GraphBuilder();
+  readonly #versions = new Map<Node, Version[]>();
+  readonly #expected: ReadonlyMap<Node, Split>;
+  readonly #uses: ReadonlyMap<Node, number>;
+  readonly #collectives: CollectiveUse[] = [];
+  readonly #free = new Set<Node>();
+  readonly #rules = new Map<Node, ShardingRule | undefined>();
+
+  constructor(graph: Graph, mesh: Mesh, layouts: Layouts) {
+    this.#graph = graph;
+    this.#mesh = mesh;
+    this.#layouts = layouts;
+    this.#uses = countUses(graph);
+    const known: (readonly [Node, Split])[] = [];
+    for (const node of topological(graph.outputs))
+      if (node.op === 'shard') known.push([node, splitOfKey(node.attrs.split, node.shape.length)]);
+    graph.outputs.forEach((node, i) => {
+      const split = layouts.outputs[i];
+      if (split !== undefined) known.push([node, split]);
+    });
+    graph.parameters.forEach((node, i) => {
+      const split = layouts.inputs[i];
+      if (split !== undefined) known.push([node as Node, split]);
+    });
+    this.#expected = expectedSplits(mesh, graph, known, (node) => this.#ruleOf(node));
+  }
+
+  run(): Partitioned {
+    const { parameters, outputs } = this.#graph;
+    const locals = parameters.map((node, i) => this.#parameter(node, this.#layouts.inputs[i]));
+    for (const node of topological(outputs))
+      if (!this.#versions.has(node)) onBehalf('rewrite', node, () => this.#place(node));
+    const results = outputs.map((node, i) => {
+      const { layout } = this.#versions.get(node)![0]!;
+      const split = this.#layouts.outputs[i] ?? layout.split;
+      return { node: this.#in(node, split, 'the result is laid out so'), split };
+    });
+    return {
+      graph: {
+        parameters: locals,
+        outputs: results.map(({ node }) => node),
+      },
+      outputs: results.map(({ split }) => split),
+      collectives: this.#collectives,
+      layouts: new Map([...this.#versions].map(([node, [first]]) => [node, first!.layout])),
+    };
+  }
+
+  #parameter(node: NodeOf<'parameter'>, split: Split = whole(node.shape.length)): NodeOf<'parameter'> {
+    const shape = localShape(this.#mesh, dims(node), split);
+    const local = this.#b.add('parameter', [], { ...node.attrs, shape });
+    this.#keep(node as Node, local as Node, { split, pending: undefined });
+    return local;
+  }
+
+  #ruleOf(node: Node): ShardingRule | undefined {
+    if (!this.#rules.has(node)) this.#rules.set(node, ruleOf(node));
+    return this.#rules.get(node);
+  }
+
+  #keep(node: Node, local: Node, layout: Layout): void {
+    const versions = this.#versions.get(node) ?? [];
+    this.#versions.set(node, [...versions, { node: local, layout }]);
+  }
+
+  /** Lays one node out, and records what this process does for it. */
+  #place(node: Node): void {
+    if (node.op === 'shard') {
+      const split = splitOfKey(node.attrs.split, node.shape.length);
+      const value = this.#in(node.inputs[0]!, split, 'a shard says so');
+      return this.#keep(node, value, { split, pending: undefined });
+    }
+    const rule = this.#ruleOf(node);
+    if (rule === undefined) {
+      const seeds = node.inputs.map((input) =>
+        this.#in(input, whole(input.shape.length), `seed of ${node.op}`),
+      );
+      const layout = { split: whole(node.shape.length), pending: undefined };
+      if (node.op === 'constant' || node.op === 'iota') this.#free.add(node);
+      return this.#keep(node, this.#b.copy(node, seeds), layout);
+    }
+    if (this.#isFree(node)) {
+      const copies = node.inputs.map((input) => this.#versions.get(input)![0]!.node);
+      this.#free.add(node);
+      const layout = { split: whole(node.shape.length), pending: undefined };
+      return this.#keep(node, this.#b.copy(node, copies), layout);
+    }
+    const carried = this.#carried(node);
+    const choice = carried ?? this.#choose(node, rule);
+    const { assignment } = choice;
+    const why = `operand of ${node.op} ${showType(node)}`;
+    const operands = node.inputs.map((input, i) =>
+      carried?.operands.includes(i) === true
+        ? this.#versions.get(input)![0]!.node
+        : this.#in(input, splitBy(assignment, rule.operands[i]!), `${why}, place ${i}`),
+    );
+    const local = localOf(node, operands, this.#placeOf(assignment));
+    const split = splitBy(assignment, rule.result);
+    this.#check(node, local, split);
+    let [value, pending] = [local, carried?.pending];
+    for (const { over, monoid } of foldedBy(rule, assignment)) {
+      if (monoid === 'sum' && pending === undefined) {
+        pending = { over, monoid };
+      } else if (monoid === 'sum' && pending?.monoid === 'sum') {
+        pending = { over: [...pending.over, ...over], monoid };
+      } else {
+        const move = { kind: 'allReduce', over, monoid } as const;
+        value = this.#move(
+          value,
+          [plannedMove(this.#mesh, node, split, move)],
+          `${node.op} ${showType(node)}`,
+        );
+      }
+    }
+    this.#keep(node, value, { split, pending });
+  }
+
+  /**
+   * Where an operand is a sum that the processes have yet to add up, and the op is linear in it: the op on what each has, so that
+   * fewer or smaller sums are added up, later. Not where something else reads the operand, which would then be added up twice.
+   */
+  #carried(
+    node: Node,
+  ):
+    | { readonly assignment: Assignment; readonly pending: Pending; readonly operands: readonly number[] }
+    | undefined {
+    const linear = linearOf(node);
+    if (linear === undefined) return undefined;
+    const pendings = node.inputs.map((input) => this.#onlyPending(input));
+    const open = linear.operands.filter((i) => pendings[i] !== undefined);
+    const [first] = open;
+    if (first === undefined) return undefined;
+    const isAll = linear.kind === 'together' ? open.length === linear.operands.length : open.length === 1;
+    const pending = pendings[first]!;
+    const isSame = open.every((i) => pendings[i]!.over.join() === pending.over.join());
+    const isGrowing = sizeOf(dims(node)) > sizeOf(dims(node.inputs[first]!));
+    if (!isAll || !isSame || isGrowing) return undefined;
+    const rule = this.#ruleOf(node)!;
+    const wishes = open.map(
+      (i) => [rule.operands[i]!, this.#versions.get(node.inputs[i]!)![0]!.layout.split] as const,
+    );
+    const assignment = extended(this.#mesh, rule, unassigned(rule), wishes);
+    const fits = open.every((i) =>
+      sameSplit(
+        splitBy(assignment, rule.operands[i]!),
+        this.#versions.get(node.inputs[i]!)![0]!.layout.split,
+      ),
+    );
+    // What is not carried must be the same on the processes whose sums are open.
+    const isFree = !assignment.some((axes) => axes.some((name) => pending.over.includes(name)));
+    return fits && isFree ? { assignment, pending, operands: open } : undefined;
+  }
+
+  #onlyPending(input: Node): Pending | undefined {
+    if (this.#uses.get(input) !== 1) return undefined;
+    const versions = this.#versions.get(input)!;
+    const pending = versions[0]!.layout.pending;
+    return versions.length === 1 && pending?.monoid === 'sum' ? pending : undefined;
+  }
+
+  /** The way to split an op that takes the least time. */
+  #choose(node: Node, rule: ShardingRule): { readonly assignment: Assignment } {
+    let best: { readonly assignment: Assignment; readonly time: number } | undefined;
+    for (const assignment of this.#candidates(node, rule)) {
+      const time = this.#timeOf(node, rule, assignment);
+      if (best === undefined || time < best.time) best = { assignment, time };
+    }
+    return best!;
+  }
+
+  #candidates(node: Node, rule: ShardingRule): Assignment[] {
+    const none = unassigned(rule);
+    const expected = this.#expected.get(node);
+    const result = expected === undefined ? [] : [[rule.result, expected] as const];
+    const operands = node.inputs
+      .map((input, i) => {
+        const split = this.#expected.get(input) ?? this.#versions.get(input)![0]!.layout.split;
+        const own = this.#versions.get(input)![0]!.layout.split;
+        return {
+          bytes: sizeOf(dims(input)),
+          wishes: [own, split].map((one) => [rule.operands[i]!, one] as const),
+        };
+      })
+      .sort((a, b) => b.bytes - a.bytes)
+      .map(({ wishes }) => wishes);
+    const all = operands.flat();
+    const asked = [
+      [...result, ...all],
+      [...all, ...result],
+      ...operands.map((first) => [...first, ...result, ...all]),
+      ...operands,
+      result,
+    ];
+    const made = asked.map((wishes) => extended(this.#mesh, rule, none, wishes));
+    const keys = new Set<string>();
+    return [...made, none].filter((assignment) => {
+      const key = assignment.map((axes) => axes.join()).join('|');
+      return !keys.has(key) && keys.add(key);
+    });
+  }
+
+  /** Modelled time of an op in this way: its arithmetic, the moves of its operands, and those of its result to where it is expected. */
+  #timeOf(node: Node, rule: ShardingRule, assignment: Assignment): number {
+    const mesh = this.#mesh;
+    const moves = node.inputs.flatMap((input, i) => {
+      const split = splitBy(assignment, rule.operands[i]!);
+      return this.#nearest(input, split).moves;
+    });
+    const split = splitBy(assignment, rule.result);
+    const folds = foldedBy(rule, assignment);
+    const sums = folds.filter(({ monoid }) => monoid === 'sum').flatMap(({ over }) => over);
+    const pending: Pending | undefined = sums.length === 0 ? undefined : { over: sums, monoid: 'sum' };
+    const goal = this.#expected.get(node) ?? whole(node.shape.length).map((_, axis) => split[axis]!);
+    const after = movesBetween(mesh, typed(node), { split, pending }, { split: goal, pending: undefined });
+    const others = folds
+      .filter(({ monoid }) => monoid !== 'sum')
+      .map(({ over, monoid }) => plannedMove(mesh, node, split, { kind: 'allReduce', over, monoid }));
+    const parts = assignment.reduce((product, axes) => product * partsOf(mesh, axes), 1);
+    return timeOfMoves([...moves, ...after, ...others]) + timeOfNode(node) / parts;
+  }
+
+  /** Of the versions of a value the one from which a split is reached soonest. */
+  #nearest(node: Node, split: Split): { readonly version: Version; readonly moves: readonly PlannedMove[] } {
+    const to = { split, pending: undefined };
+    let best: { version: Version; moves: readonly PlannedMove[]; time: number } | undefined;
+    for (const version of this.#versions.get(node)!) {
+      const moves = movesBetween(this.#mesh, typed(node), version.layout, to);
+      const time = timeOfMoves(moves);
+      if (best === undefined || time < best.time) best = { version, moves, time };
+    }
+    return best!;
+  }
+
+  /** The part of a value that this process has in a split of its own, moved there where it must be. */
+  #in(node: Node, split: Split, why: string): Node {
+    const { version, moves } = this.#nearest(node, split);
+    if (moves.length === 0) return version.node;
+    const value = this.#move(version.node, moves, why);
+    this.#keep(node, value, { split, pending: undefined });
+    return value;
+  }
+
+  #move(from: Node, moves: readonly PlannedMove[], why: string): Node {
+    let value = from;
+    for (const { move, ranks, bytes } of moves) {
+      const [kind, { over }] = [move.kind, move];
+      if (kind !== 'slice') this.#collectives.push({ kind, over, ranks, value: showType(value), bytes, why });
+      value = moved(this.#b, this.#mesh, value, move);
+    }
+    return value;
+  }
+
+  /** Made of constants alone: every process has all of it, and computes what it needs where it needs it. */
+  #isFree({ op, inputs }: Node): boolean {
+    return (isView(op) || isElementwise(op)) && inputs.every((input) => this.#free.has(input));
+  }
+
+  #placeOf(assignment: Assignment): Place {
+    const [b, mesh] = [this.#b, this.#mesh];
+    return {
+      b,
+      mesh,
+      assignment,
+      parts: (factor) => partsOf(mesh, assignment[factor]!),
+      part: (factor) => rankIndex(b, mesh, assignment[factor]!),
+    };
+  }
+
+  #check(node: Node, local: Node, split: Split): void {
+    const shape = localShape(this.#mesh, dims(node), split);
+    if (local.dtype === node.dtype && dims(local).join() === shape.join()) return;
+    const problem = `${node.op} ${showType(node)}, split ${showSplit(split)}, became ${showType(local)} on a process`;
+    throw new CompilerBug('partition', problem);
+  }
+}
+
+function typed(node: Node): { readonly shape: readonly number[]; readonly dtype: Node['dtype'] } {
+  return { shape: dims(node), dtype: node.dtype };
+}
