@@ -9,6 +9,7 @@ import type { Linear, OwnRow, Place, ShardingRow, ShardingRule } from './rule.ts
 import { alikeRule, one, together, wholeRule } from './row.ts';
 import { foldRules } from './rules-fold.ts';
 import { indexedRules } from './rules-indexed.ts';
+import { loopRow } from './rules-loop.ts';
 import { sourceRules } from './rules-source.ts';
 import { viewRules } from './rules-view.ts';
 
@@ -57,7 +58,7 @@ export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
   parameter: 'source',
   constant: 'source',
   ...sourceRules,
-  iterate: 'whole',
+  iterate: loopRow({ ruleOf, linearOf, localOf }),
   stopGradient: pointwise(one(0)),
   customVjp: pointwise(one(0)),
   barrier: pointwise(one(0)),

@@ -168,18 +168,23 @@ export function runSplit(
     if (known === undefined) same.set(key, value);
     else expectNear(value, known, 0);
   }
-  const blocks = new Map<string, { value: HostArray; parts: readonly Part[] }>();
-  for (const [key, value] of same) {
-    const { parts } = results.find((each) => each.parts.map(({ at }) => at).join() === key)!;
-    const block = parts.map(({ at }, i) => (folded[i] === undefined ? at : 0)).join();
-    const known = blocks.get(block);
-    if (known === undefined) blocks.set(block, { value, parts });
-    else blocks.set(block, { value: combine(combining[folded.find(Boolean)!], known.value, value), parts });
+  let blocks = [...same].map(([key, value]) => ({ value, place: key.split(',').map(Number) }));
+  for (const [factor, monoid] of folded.entries()) {
+    if (monoid === undefined) continue;
+    const next = new Map<string, { value: HostArray; place: number[] }>();
+    for (const { value, place } of blocks) {
+      const block = place.with(factor, 0);
+      const known = next.get(block.join());
+      const both = known === undefined ? value : combine(combining[monoid], known.value, value);
+      next.set(block.join(), { value: both, place: block });
+    }
+    blocks = [...next.values()];
   }
   const shape = dims(node);
   const data = emptyData(node.dtype, sizeOf(shape));
   const each = partCount(node.dtype);
-  for (const { value, parts } of blocks.values()) {
+  for (const { value, place } of blocks) {
+    const parts = place.map((at, factor): Part => ({ at, of: results[0]!.parts[factor]?.of ?? 1 }));
     const { size, offsets } = blockOf(shape, rule.result, parts);
     const expected = showShape(size, node.dtype);
     const seen = showShape(value.shape, value.dtype);
@@ -189,7 +194,7 @@ export function runSplit(
   }
   return {
     value: { dtype: node.dtype, shape, data },
-    largest: largestOf([...results, ...blocks.values()].map(({ value }) => value)),
+    largest: largestOf([...results, ...blocks].map(({ value }) => value)),
     fold,
   };
 }
