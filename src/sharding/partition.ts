@@ -72,6 +72,15 @@ interface Version {
   readonly layout: Layout;
 }
 
+/** How a value gets to a split. */
+type Way =
+  | { readonly version: Version; readonly moves: readonly PlannedMove[] }
+  /** Its op is applied once more, split so. */
+  | { readonly assignment: Assignment };
+
+/** Ops behind one another that are applied once more rather than sent. */
+const mostAgain = 4;
+
 export function partition(graph: Graph, mesh: Mesh, layouts: Layouts): Partitioned {
   return new Partitioning(graph, mesh, layouts).run();
 }
@@ -85,7 +94,6 @@ class Partitioning {
   readonly #expected: ReadonlyMap<Node, Split>;
   readonly #uses: ReadonlyMap<Node, number>;
   readonly #collectives: CollectiveUse[] = [];
-  readonly #free = new Set<Node>();
   readonly #rules = new Map<Node, ShardingRule | undefined>();
 
   constructor(graph: Graph, mesh: Mesh, layouts: Layouts) {
@@ -158,27 +166,18 @@ class Partitioning {
         this.#in(input, whole(input.shape.length), `seed of ${node.op}`),
       );
       const layout = { split: whole(node.shape.length), pending: undefined };
-      if (node.op === 'constant' || node.op === 'iota') this.#free.add(node);
       return this.#keep(node, this.#b.copy(node, seeds), layout);
-    }
-    if (this.#isFree(node)) {
-      const copies = node.inputs.map((input) => this.#versions.get(input)![0]!.node);
-      this.#free.add(node);
-      const layout = { split: whole(node.shape.length), pending: undefined };
-      return this.#keep(node, this.#b.copy(node, copies), layout);
     }
     const carried = this.#carried(node);
     const choice = carried ?? this.#choose(node, rule);
     const { assignment } = choice;
     const why = `operand of ${node.op} ${showType(node)}`;
-    const operands = node.inputs.map((input, i) =>
+    const local = this.#apply(node, assignment, (input, own, i) =>
       carried?.operands.includes(i) === true
         ? this.#versions.get(input)![0]!.node
-        : this.#in(input, splitBy(assignment, rule.operands[i]!), `${why}, place ${i}`),
+        : this.#in(input, own, `${why}, place ${i}`),
     );
-    const local = localOf(node, operands, this.#placeOf(assignment));
     const split = splitBy(assignment, rule.result);
-    this.#check(node, local, split);
     let [value, pending] = [local, carried?.pending];
     for (const { over, monoid } of foldedBy(rule, assignment)) {
       if (monoid === 'sum' && pending === undefined) {
@@ -286,7 +285,8 @@ class Partitioning {
     const mesh = this.#mesh;
     const moves = node.inputs.flatMap((input, i) => {
       const split = splitBy(assignment, rule.operands[i]!);
-      return this.#nearest(input, split).moves;
+      const way = this.#way(input, split);
+      return 'moves' in way ? way.moves : [];
     });
     const split = splitBy(assignment, rule.result);
     const folds = foldedBy(rule, assignment);
@@ -301,23 +301,44 @@ class Partitioning {
     return timeOfMoves([...moves, ...after, ...others]) + timeOfNode(node) / parts;
   }
 
-  /** Of the versions of a value the one from which a split is reached soonest. */
-  #nearest(node: Node, split: Split): { readonly version: Version; readonly moves: readonly PlannedMove[] } {
+  /** How a value gets to a split: from which of its versions soonest, or by being computed again where nothing has to be sent for it. */
+  #way(node: Node, split: Split, depth: number = mostAgain): Way {
     const to = { split, pending: undefined };
-    let best: { version: Version; moves: readonly PlannedMove[]; time: number } | undefined;
+    let best: (Extract<Way, { readonly moves: unknown }> & { readonly time: number }) | undefined;
     for (const version of this.#versions.get(node)!) {
       const moves = movesBetween(this.#mesh, typed(node), version.layout, to);
       const time = timeOfMoves(moves);
       if (best === undefined || time < best.time) best = { version, moves, time };
     }
-    return best!;
+    if (best!.time === 0) return best!;
+    return this.#again(node, split, depth) ?? best!;
+  }
+
+  /** How a view or an elementwise op is split, whose operands get there without a message. */
+  #again(
+    node: Node,
+    split: Split,
+    depth: number,
+  ): Extract<Way, { readonly assignment: unknown }> | undefined {
+    if (depth === 0 || !(isView(node.op) || isElementwise(node.op))) return undefined;
+    const rule = this.#ruleOf(node)!;
+    const assignment = extended(this.#mesh, rule, unassigned(rule), [[rule.result, split]]);
+    if (!sameSplit(splitBy(assignment, rule.result), split)) return undefined;
+    const isFree = node.inputs.every((input, i) => {
+      const way = this.#way(input, splitBy(assignment, rule.operands[i]!), depth - 1);
+      return 'assignment' in way || timeOfMoves(way.moves) === 0;
+    });
+    return isFree ? { assignment } : undefined;
   }
 
   /** The part of a value that this process has in a split of its own, moved there where it must be. */
   #in(node: Node, split: Split, why: string): Node {
-    const { version, moves } = this.#nearest(node, split);
-    if (moves.length === 0) return version.node;
-    const value = this.#move(version.node, moves, why);
+    const way = this.#way(node, split);
+    if ('moves' in way && way.moves.length === 0) return way.version.node;
+    const value =
+      'moves' in way
+        ? this.#move(way.version.node, way.moves, why)
+        : this.#apply(node, way.assignment, (input, own) => this.#in(input, own, why));
     this.#keep(node, value, { split, pending: undefined });
     return value;
   }
@@ -332,11 +353,6 @@ class Partitioning {
     return value;
   }
 
-  /** Made of constants alone: every process has all of it, and computes what it needs where it needs it. */
-  #isFree({ op, inputs }: Node): boolean {
-    return (isView(op) || isElementwise(op)) && inputs.every((input) => this.#free.has(input));
-  }
-
   #placeOf(assignment: Assignment): Place {
     const [b, mesh] = [this.#b, this.#mesh];
     return {
@@ -346,6 +362,19 @@ class Partitioning {
       parts: (factor) => partsOf(mesh, assignment[factor]!),
       part: (factor) => rankIndex(b, mesh, assignment[factor]!),
     };
+  }
+
+  /** The op on this process's parts of its operands. */
+  #apply(
+    node: Node,
+    assignment: Assignment,
+    operand: (input: Node, split: Split, place: number) => Node,
+  ): Node {
+    const rule = this.#ruleOf(node)!;
+    const operands = node.inputs.map((input, i) => operand(input, splitBy(assignment, rule.operands[i]!), i));
+    const local = localOf(node, operands, this.#placeOf(assignment));
+    this.#check(node, local, splitBy(assignment, rule.result));
+    return local;
   }
 
   #check(node: Node, local: Node, split: Split): void {

@@ -62,12 +62,19 @@ function splitOf(
   return isWhole(split) ? undefined : split;
 }
 
-/** Axes of nodes that rules walk together (union-find). */
+/**
+ * Axes of nodes that rules walk together (union-find). Hollow are axes along which values only repeat, or count, such as that of a number
+ * spread over a shape: one such value may meet many that have nothing in common, so it joins none of them. Hollow axes that meet
+ * are one class, which is as the first that it meets of another kind.
+ */
 class AxisClasses {
   readonly #first = new Map<Node, number>();
   readonly #parent: number[] = [];
   /** Bytes of the values that have an axis of a class; of roots. */
   readonly #weights: number[] = [];
+  readonly #isHollow: boolean[] = [];
+  readonly #meetings: (readonly [hollow: number, other: number])[] = [];
+  #lent: Map<number, number> | undefined;
 
   add(node: Node): void {
     if (this.#first.has(node)) return;
@@ -76,11 +83,57 @@ class AxisClasses {
     node.shape.forEach(() => {
       this.#parent.push(this.#parent.length);
       this.#weights.push(bytes);
+      this.#isHollow.push(node.op === 'constant' || node.op === 'iota');
     });
   }
 
+  /** Axes that begin with the same factor are walked together. */
+  join(node: Node, rule: ShardingRule): void {
+    const solid = new Map<number, number>();
+    const hollow = new Map<number, number>();
+    for (const [i, axes] of rule.operands.entries()) {
+      for (const [axis, factors] of axes.entries()) {
+        const factor = leading(rule, factors);
+        if (factor === undefined) continue;
+        const place = this.#first.get(node.inputs[i]!)! + axis;
+        const places = this.#isHollow[place]! ? hollow : solid;
+        const other = places.get(factor);
+        places.set(factor, other === undefined ? place : this.#union(other, place));
+      }
+    }
+    for (const [axis, factors] of rule.result.entries()) {
+      const factor = leading(rule, factors);
+      if (factor === undefined) continue;
+      const place = this.#first.get(node)! + axis;
+      const met = solid.get(factor);
+      this.#isHollow[place] = met === undefined;
+      const other = met ?? hollow.get(factor);
+      if (other !== undefined) this.#union(other, place);
+    }
+    for (const [factor, place] of hollow) {
+      const met = solid.get(factor);
+      if (met !== undefined) this.#meetings.push([place, met]);
+    }
+  }
+
   of(node: Node, axis: number): number {
-    let at = this.#first.get(node)! + axis;
+    const root = this.#rootOf(this.#first.get(node)! + axis);
+    const lender = this.#lenders().get(root);
+    return lender === undefined ? root : this.#rootOf(lender);
+  }
+
+  #lenders(): ReadonlyMap<number, number> {
+    if (this.#lent !== undefined) return this.#lent;
+    const lent = new Map<number, number>();
+    for (const [hollow, other] of this.#meetings) {
+      const root = this.#rootOf(hollow);
+      if (!lent.has(root)) lent.set(root, other);
+    }
+    return (this.#lent = lent);
+  }
+
+  #rootOf(place: number): number {
+    let at = place;
     while (this.#parent[at] !== at) {
       this.#parent[at] = this.#parent[this.#parent[at]!]!;
       at = this.#parent[at]!;
@@ -97,25 +150,8 @@ class AxisClasses {
     return this.#weights[root]!;
   }
 
-  /** Axes that begin with the same factor are walked together. */
-  join(node: Node, rule: ShardingRule): void {
-    const places = new Map<number, number>();
-    const values = [node, ...node.inputs];
-    for (const [i, axes] of [rule.result, ...rule.operands].entries()) {
-      for (const [axis, factors] of axes.entries()) {
-        const factor = leading(rule, factors);
-        if (factor === undefined) continue;
-        const place = this.of(values[i]!, axis);
-        const other = places.get(factor);
-        places.set(factor, other === undefined ? place : this.#union(other, place));
-      }
-    }
-  }
-
   #union(a: number, b: number): number {
-    let [x, y] = [a, b];
-    while (this.#parent[x] !== x) x = this.#parent[x]!;
-    while (this.#parent[y] !== y) y = this.#parent[y]!;
+    const [x, y] = [this.#rootOf(a), this.#rootOf(b)];
     if (x === y) return x;
     this.#parent[y] = x;
     this.#weights[x]! += this.#weights[y]!;
