@@ -7,6 +7,7 @@ import { binary, broadcast, constant, fullLike, isZero, where } from '../ir/buil
 import { Parameters } from '../ir/control/parameters.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { isMarker } from '../ir/passes/drop-markers.ts';
+import { sameShape } from '../ir/shape.ts';
 import { graphOf, regionOf } from '../ir/text/region.ts';
 import { unsplit } from './row.ts';
 import type { Assignment, AxisFactors, Factor, Linear, OwnRow, Place, ShardingRule } from './rule.ts';
@@ -143,6 +144,14 @@ function joined(graph: Graph, order: readonly Node[], carries: number, rules: Ru
   for (let i = 0; i < carries; i++) {
     const [before, after] = [graph.parameters[i + 1] as Node, graph.outputs[i]!];
     before.shape.forEach((_, axis) => sets.join(sets.of(before, axis), sets.of(after, axis)));
+  }
+  // What nothing reads may lie in any way: it lies as a value of its shape does, so that both can be left where they are.
+  const read = new Set(topological(graph.outputs));
+  const parameters = graph.parameters as readonly Node[];
+  for (const unread of parameters) {
+    const like = parameters.find((other) => read.has(other) && sameShape(other.shape, unread.shape));
+    if (read.has(unread) || like === undefined) continue;
+    unread.shape.forEach((_, axis) => sets.join(sets.of(like, axis), sets.of(unread, axis)));
   }
   return sets;
 }

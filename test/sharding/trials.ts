@@ -100,6 +100,7 @@ function recurrent(dice: Dice): NodeTrial {
   const square = own.add('square', 'f64', [width, width]);
   const turns = own.add('turns', 'i32', []);
   const x = own.add('x', 'f64', [batch, width]);
+  own.add('unread', 'f64', [batch, width]);
   const w = own.add('w', 'f64', [width, width]);
   const product = { lhsBatch: [], rhsBatch: [], rhsContract: [0], dtype: 'f64' } as const;
   const hidden = b.add('dot', [h, w], { ...product, lhsContract: [1] }) as Node;
@@ -118,10 +119,11 @@ function recurrent(dice: Dice): NodeTrial {
     dice.array('f64', [width, width]),
     dice.array('i32', []),
     dice.array('f64', [trips, batch, width]),
+    dice.array('f64', [trips, batch, width]),
     dice.array('f64', [width, width]),
   ];
   const [reverse, result] = [dice.below(2) === 1, dice.below(outputs.length)];
-  const loop = { carries: 3, stacked: 1, trips, reverse, recompute: false, guard: -1 };
+  const loop = { carries: 3, stacked: 2, trips, reverse, recompute: false, guard: dice.one([-1, 2]) };
   return trial('iterate', inputs, { ...loop, body, result });
 }
 
