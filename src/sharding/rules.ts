@@ -9,6 +9,8 @@ import type { Linear, OwnRow, Place, ShardingRow, ShardingRule } from './rule.ts
 import { alikeRule, one, together, wholeRule } from './row.ts';
 import { foldRules } from './rules-fold.ts';
 import { indexedRules } from './rules-indexed.ts';
+import { loopRow } from './rules-loop.ts';
+import { sourceRules } from './rules-source.ts';
 import { viewRules } from './rules-view.ts';
 
 /** One factor an axis, and linear in these operands. */
@@ -55,9 +57,8 @@ export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
   ...indexedRules,
   parameter: 'source',
   constant: 'source',
-  iota: 'source',
-  randomBits: 'source',
-  iterate: 'whole',
+  ...sourceRules,
+  iterate: loopRow({ ruleOf, linearOf, localOf }),
   stopGradient: pointwise(one(0)),
   customVjp: pointwise(one(0)),
   barrier: pointwise(one(0)),

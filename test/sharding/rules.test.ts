@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 
 import { isInexact, realDTypes } from '../../src/ir/dtype.ts';
-import { topological, type Node } from '../../src/ir/graph.ts';
+import { topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { evaluateNode } from '../../src/ir/interpret/interpret.ts';
 import { parseMesh, type Mesh } from '../../src/ir/mesh/mesh.ts';
 import { opNames, type Op } from '../../src/ir/ops.ts';
@@ -14,12 +14,13 @@ import { linearOf, ruleOf, shardingRules } from '../../src/sharding/rules.ts';
 import { seed } from '../support/property.ts';
 import { describeProgram, randomProgram } from '../support/random/graph.ts';
 import type { ValueKind } from '../support/random/values.ts';
+import { randomLoop } from '../support/random/loop.ts';
 import { casesOf, needsWholeFile } from '../support/sample.ts';
 import { randomNumbers } from '../autograd/differences.ts';
 import { checkForm, combine, drawAssignment, expectNear, largestOf, roundings, runSplit } from './split.ts';
 import { Dice, isFinite, isNumeric, nodeTrials } from './trials.ts';
 
-const meshes = ['x=2', 'x=3', 'x=4', 'x=2,y=2'].map((text) => parseMesh(text)!);
+const meshes = ['x=2', 'x=3', 'x=4', 'x=2,y=2', 'x=2,y=3'].map((text) => parseMesh(text)!);
 
 /** Ops of which something was split, folded, and summed over processes. */
 const split = new Set<Op>();
@@ -90,6 +91,28 @@ function checkNode(
   if (values === 'tame') checkLinear(node, inputs, new Dice(random));
 }
 
+/** Each node of a graph on its own. */
+function checkGraph(
+  graph: Graph,
+  inputs: readonly HostArray[],
+  mesh: Mesh,
+  drawn: number,
+  values: ValueKind,
+): void {
+  const known = new Map<Node, HostArray>();
+  graph.parameters.forEach((parameter, i) => known.set(parameter as Node, inputs[i]!));
+  for (const [step, node] of topological(graph.outputs).entries()) {
+    const read = node.inputs.map((input) => known.get(input)!);
+    if (!known.has(node)) known.set(node, evaluateNode(node, read));
+    if (ruleOf(node) === undefined) continue;
+    try {
+      checkNode(node, read, mesh, drawn + step, values);
+    } catch (error) {
+      throw new Error(`${node.op}: ${String(error)}: ${String((error as Error).cause)}`, { cause: error });
+    }
+  }
+}
+
 const drawing = fc.tuple(fc.constantFrom(...meshes), fc.integer());
 
 describe('parts put together', () => {
@@ -123,27 +146,22 @@ describe('parts put together', () => {
     it(`the ops of random programs on ${values} values`, () => {
       fc.assert(
         fc.property(programs(values), drawing, (program, [mesh, drawn]) => {
-          const { graph, inputs } = program;
-          const known = new Map<Node, HostArray>();
-          graph.parameters.forEach((parameter, i) => known.set(parameter as Node, inputs[i]!));
-          for (const [step, node] of topological(graph.outputs).entries()) {
-            const read = node.inputs.map((input) => known.get(input)!);
-            if (!known.has(node)) known.set(node, evaluateNode(node, read));
-            const row = shardingRules[node.op];
-            if (row === 'source' || row === 'collective') continue;
-            try {
-              checkNode(node, read, mesh, drawn + step, values);
-            } catch (error) {
-              throw new Error(`${node.op}: ${String(error)}: ${String((error as Error).cause)}`, {
-                cause: error,
-              });
-            }
-          }
+          checkGraph(program.graph, program.inputs, mesh, drawn, values);
         }),
         { numRuns: casesOf(2000, 150), seed },
       );
     });
   }
+});
+
+it('random loops', () => {
+  fc.assert(
+    fc.property(fc.integer(), drawing, (loop, [mesh, drawn]) => {
+      const { graph, inputs } = randomLoop(loop);
+      checkGraph(graph, inputs, mesh, drawn, 'tame');
+    }),
+    { numRuns: casesOf(1000, 100), seed },
+  );
 });
 
 test('every op with a rule was split', (context) => {

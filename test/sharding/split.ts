@@ -49,11 +49,12 @@ export function drawAssignment(
   const assigned: string[][] = factors.map(() => []);
   const parts = factors.map(() => 1);
   const axes: readonly AxisFactors[] = [...operands.flat(), ...result];
+  // Those before a factor are in single steps.
   const leads = (factor: number): boolean =>
     axes.every(
       (list) =>
         !list.includes(factor) ||
-        list.slice(0, list.indexOf(factor)).every((before) => factors[before]!.size === 1),
+        list.slice(0, list.indexOf(factor)).every((before) => factors[before]!.size === parts[before]),
     );
   for (const { name, size } of mesh.axes) {
     const fitting = factors.flatMap((factor, i) =>
@@ -73,20 +74,25 @@ interface Part {
   readonly of: number;
 }
 
+const nested = (outer: Part, inner: Part): Part => ({
+  at: outer.at * inner.of + inner.at,
+  of: outer.of * inner.of,
+});
+
 function partOf(mesh: Mesh, names: readonly string[], rank: number): Part {
   const coordinates = coordinatesOf(mesh, rank);
   let part: Part = { at: 0, of: 1 };
   for (const name of names) {
     const { size } = mesh.axes.find((axis) => axis.name === name)!;
-    part = { at: part.at * size + coordinates.get(name)!, of: part.of * size };
+    part = nested(part, { at: coordinates.get(name)!, of: size });
   }
   return part;
 }
 
 /** Where the parts of an axis lie: blocks, one behind the other. */
 function blockOf(shape: FixedShape, axes: readonly AxisFactors[], parts: readonly Part[]) {
-  const own = axes.map(
-    (list) => parts[list.find((factor) => parts[factor]!.of > 1) ?? -1] ?? { at: 0, of: 1 },
+  const own = axes.map((list) =>
+    list.reduce((outer: Part, factor) => nested(outer, parts[factor]!), { at: 0, of: 1 }),
   );
   const size = shape.map((dim, axis) => dim / own[axis]!.of);
   const first = own.reduce((sum, { at }, axis) => sum + at * size[axis]! * stridesOf(shape)[axis]!, 0);
@@ -162,18 +168,23 @@ export function runSplit(
     if (known === undefined) same.set(key, value);
     else expectNear(value, known, 0);
   }
-  const blocks = new Map<string, { value: HostArray; parts: readonly Part[] }>();
-  for (const [key, value] of same) {
-    const { parts } = results.find((each) => each.parts.map(({ at }) => at).join() === key)!;
-    const block = parts.map(({ at }, i) => (folded[i] === undefined ? at : 0)).join();
-    const known = blocks.get(block);
-    if (known === undefined) blocks.set(block, { value, parts });
-    else blocks.set(block, { value: combine(combining[folded.find(Boolean)!], known.value, value), parts });
+  let blocks = [...same].map(([key, value]) => ({ value, place: key.split(',').map(Number) }));
+  for (const [factor, monoid] of folded.entries()) {
+    if (monoid === undefined) continue;
+    const next = new Map<string, { value: HostArray; place: number[] }>();
+    for (const { value, place } of blocks) {
+      const block = place.with(factor, 0);
+      const known = next.get(block.join());
+      const both = known === undefined ? value : combine(combining[monoid], known.value, value);
+      next.set(block.join(), { value: both, place: block });
+    }
+    blocks = [...next.values()];
   }
   const shape = dims(node);
   const data = emptyData(node.dtype, sizeOf(shape));
   const each = partCount(node.dtype);
-  for (const { value, parts } of blocks.values()) {
+  for (const { value, place } of blocks) {
+    const parts = place.map((at, factor): Part => ({ at, of: results[0]!.parts[factor]?.of ?? 1 }));
     const { size, offsets } = blockOf(shape, rule.result, parts);
     const expected = showShape(size, node.dtype);
     const seen = showShape(value.shape, value.dtype);
@@ -183,7 +194,7 @@ export function runSplit(
   }
   return {
     value: { dtype: node.dtype, shape, data },
-    largest: largestOf(results.map(({ value }) => value)),
+    largest: largestOf([...results, ...blocks].map(({ value }) => value)),
     fold,
   };
 }

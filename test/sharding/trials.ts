@@ -1,5 +1,8 @@
 // Random nodes of every op whose axes can be split by meshes of 2, 3 and 4, and of ops that random programs do not have.
 
+import { add, mul, reduce, unary } from '../../src/ir/build.ts';
+import { Parameters } from '../../src/ir/control/parameters.ts';
+import { regionOf } from '../../src/ir/text/region.ts';
 import { derivativeBy } from '../../src/autograd/custom.ts';
 import { dtypes, isComplex, isFloat, isInteger, type DType } from '../../src/ir/dtype.ts';
 import { fftTable } from '../../src/ir/fft/table.ts';
@@ -87,6 +90,43 @@ function scatterShapes(dice: Dice): { operand: number[]; at: number[]; axis: num
 
 const sine = derivativeBy((b, [x], _value, g) => [b.add('mul', [x!, g], {}) as Node]);
 
+/** A recurrent layer over a batch, with sums over the batch as carries, as slices, and in between. */
+function recurrent(dice: Dice): NodeTrial {
+  const [batch, width, trips] = [dice.one([2, 4, 6, 3]), dice.one([2, 4, 3]), dice.below(4)];
+  const b = new GraphBuilder();
+  const own = new Parameters(b);
+  own.add('count', 'i32', []);
+  const h = own.add('h', 'f64', [batch, width]);
+  const square = own.add('square', 'f64', [width, width]);
+  const turns = own.add('turns', 'i32', []);
+  const x = own.add('x', 'f64', [batch, width]);
+  own.add('unread', 'f64', [batch, width]);
+  const w = own.add('w', 'f64', [width, width]);
+  const product = { lhsBatch: [], rhsBatch: [], rhsContract: [0], dtype: 'f64' } as const;
+  const hidden = b.add('dot', [h, w], { ...product, lhsContract: [1] }) as Node;
+  const next = unary(b, 'tanh', add(b, hidden, x));
+  // What is the same everywhere beside what is a sum over the batch.
+  const gradient = b.add('dot', [x, next], { ...product, lhsContract: [0] }) as Node;
+  const step = dice.below(2) === 0 ? gradient : add(b, gradient, w);
+  const columns = reduce(b, 'sum', dice.below(2) === 0 ? next : mul(b, next, x), [0]);
+  const outputs = [next, add(b, square, mul(b, step, 0.5)), add(b, turns, 1), next, columns, square];
+  // The greatest of a batch, and what is not linear in a sum over it, need the whole batch.
+  if (dice.below(6) === 0) outputs.push(reduce(b, 'max', next, [0]));
+  if (dice.below(6) === 0) outputs.push(unary(b, 'exp', square));
+  const body = regionOf({ parameters: own.list, outputs });
+  const inputs = [
+    dice.array('f64', [batch, width]),
+    dice.array('f64', [width, width]),
+    dice.array('i32', []),
+    dice.array('f64', [trips, batch, width]),
+    dice.array('f64', [trips, batch, width]),
+    dice.array('f64', [width, width]),
+  ];
+  const [reverse, result] = [dice.below(2) === 1, dice.below(outputs.length)];
+  const loop = { carries: 3, stacked: 2, trips, reverse, recompute: false, guard: dice.one([-1, 2]) };
+  return trial('iterate', inputs, { ...loop, body, result });
+}
+
 const complexOp = (op: 'real' | 'imag' | 'conj') => (dice: Dice) =>
   trial(op, [dice.array(dice.one(['c64', 'c128'] as const), dice.shape(0, 3))], {});
 
@@ -112,6 +152,16 @@ export const nodeTrials: { readonly [K in Op]?: (dice: Dice) => NodeTrial } = {
       [1, 2, 3].map(() => dice.array(dtype, shape)),
       {},
     );
+  },
+  iota: (dice) => {
+    const shape = dice.shape(1, 3);
+    const dtype = dice.one(dtypes.filter((each) => each !== 'bool' && !isComplex(each)));
+    return trial('iota', [], { shape, axis: dice.below(shape.length), dtype });
+  },
+  randomBits: (dice) => {
+    const words = [dice.below(99), dice.below(99), dice.one([2 ** 32 - 2, 0, 7]), dice.below(9)];
+    const inputs = words.map((word) => hostArray('u32', [], [word]));
+    return trial('randomBits', inputs, { shape: dice.shape(0, 4) });
   },
   reshape: (dice) => {
     const [from, to] = regrouped(dice);
@@ -349,6 +399,7 @@ export const nodeTrials: { readonly [K in Op]?: (dice: Dice) => NodeTrial } = {
     const n = hostArray('i32', [], [dice.one([-(2 ** 31), -1, 0, 1, 2, 3, 5, 2 ** 31 - 1])]);
     return trial('bounded', [dice.array(dice.one(numbers), shape), n], { axis: dice.below(shape.length) });
   },
+  iterate: recurrent,
   complex: (dice) => {
     const [dtype, shape] = [dice.one(floats), dice.shape(0, 3)];
     return trial('complex', [dice.array(dtype, shape), dice.array(dtype, shape)], {});
