@@ -1,6 +1,7 @@
 // The interface of every backend. A backend owns buffers, loads Programs once, and runs them; it
 // knows nothing of graphs.
 
+import type { Communicator } from './communicator.ts';
 import type { Program, TargetId } from './program.ts';
 import type { DeviceAllocation, Sharing } from './sharing.ts';
 
@@ -140,6 +141,10 @@ export interface Device {
    * only be copied.
    */
   sharing?(): Promise<Sharing>;
+  /** From now on it runs the collectives of its programs on this. A device without it runs none. */
+  join?(communicator: Communicator): void;
+  /** What it has joined. */
+  readonly communicator?: Communicator;
   /**
    * Ends it: from now on it is lost. A promise resolves when its threads are gone, where it has
    * any.

@@ -63,6 +63,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   quant: ['errors.ts', 'ir', 'tensor'],
   notation: ['errors.ts', 'ir', 'tensor', 'operations'],
   interop: ['errors.ts', 'ir', 'tensor', 'runtime', 'schedule/target.ts'],
+  distributed: ['errors.ts', 'packages', 'ir/value.ts', 'runtime', 'tensor/device.ts'],
   train: ['errors.ts', 'platform.ts', 'ir', 'tensor', 'nn', 'io'],
   onnx: [
     'errors.ts',
@@ -109,6 +110,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'errors.ts',
     'packages',
+    'distributed',
     'dump/stages.ts',
     'aot',
     'onnx',
