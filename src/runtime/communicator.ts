@@ -29,6 +29,7 @@ export type CollectiveAction =
   /** Every rank takes the block of the rank at this place of the group. */
   | { readonly kind: 'broadcast'; readonly root: number };
 
+/** One collective, as all ranks of its group call it. */
 export interface CollectiveCall {
   readonly action: CollectiveAction;
   readonly dtype: ElementType;
