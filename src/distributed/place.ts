@@ -9,6 +9,7 @@ export interface Starter {
   /** What to say of it. */
   readonly name: string;
   readonly engine: 'mpi';
+  readonly rank: number;
   /** Ranks, where it says how many. */
   readonly size: number | undefined;
 }
@@ -28,7 +29,12 @@ export function starterOf(env: Env): Starter | undefined {
   for (const [rank, size, name] of launchers)
     if (isNumber(env[rank])) {
       const count = size === undefined ? undefined : env[size];
-      return { name, engine: 'mpi', size: isNumber(count) ? Number(count) : undefined };
+      return {
+        name,
+        engine: 'mpi',
+        rank: Number(env[rank]),
+        size: isNumber(count) ? Number(count) : undefined,
+      };
     }
   if (isNumber(env['RANK']) && isNumber(env['WORLD_SIZE']) && Number(env['WORLD_SIZE']) > 1)
     throw needsNccl('RANK and WORLD_SIZE are set, as torchrun sets them');
