@@ -15,8 +15,8 @@ import {
   join,
   mesh as meshOf,
   shard,
-  shardState,
   shardTree,
+  statePlan,
   type Mesh,
   type Plan,
   type Spec,
@@ -140,8 +140,12 @@ export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel 
   // Rounded up, so that processes divide it; what no letter has is never drawn.
   const whole = initial(8 * Math.ceil(alphabet.length / 8), settings);
   const optimizer = adamW({ weightDecay: 0.05 });
-  let model = mesh === undefined ? whole : shardTree(whole, mesh, planFor(parallel, mesh));
-  let state = mesh === undefined ? optimizer.init(model) : shardState(optimizer.init(whole), model);
+  let [model, state] = [whole, optimizer.init(whole)];
+  if (mesh !== undefined) {
+    const plan = planFor(parallel, mesh);
+    model = shardTree(whole, mesh, plan);
+    state = shardTree(state, mesh, statePlan(plan, whole));
+  }
   const isSplit = mesh?.axes.some(({ name }) => name === 'data') === true;
   const spread = (x: Tensor): Tensor => (isSplit ? shard(x, mesh, ['data', null]) : x);
 

@@ -4,7 +4,7 @@
 
 import { allGather, allReduce, reduceScatter } from '../ir/mesh/build.ts';
 import { binary, broadcast, cast, div, fullLike, reshape, unary, where } from '../ir/build.ts';
-import { dims, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
+import { dims, type CollectiveNode, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import { parseMesh, type Mesh } from '../ir/mesh/mesh.ts';
 import type { CollectiveOp } from '../ir/ops.ts';
 import { dropWhere, keepWhere, times, type VjpRule } from './cotangent.ts';
@@ -13,7 +13,7 @@ import { productOfOthers } from './rules-root.ts';
 type Fold = NodeOf<'allReduce'> | NodeOf<'reduceScatter'>;
 
 /** The group of a collective, as constructors take it. */
-function groupOf({ attrs: { mesh, over } }: NodeOf<CollectiveOp>): readonly [Mesh, readonly string[]] {
+function groupOf({ attrs: { mesh, over } }: CollectiveNode): readonly [Mesh, readonly string[]] {
   return [parseMesh(mesh)!, over.split(',')];
 }
 

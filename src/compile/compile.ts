@@ -352,7 +352,7 @@ function turnsOf(
 
 /** The whole graph as one host function. */
 function interpreted(graph: Graph, options: CompileOptions): CompiledGraph {
-  const { interpret } = interpreter.value;
+  const { interpret, meetOn } = interpreter.value;
   // Every value is computed whole.
   checkElements([...(graph.parameters as readonly Node[]), ...topological(graph.outputs)], 'interpreter');
   const scalarIndices = options.scalars ?? new Set<number>();
@@ -389,14 +389,14 @@ function interpreted(graph: Graph, options: CompileOptions): CompiledGraph {
     })),
   };
   const host: HostFunctions = {
-    interpret: (bytes, numbers) => {
+    interpret: (bytes, numbers, ranks) => {
       let [tensor, scalar] = [0, 0];
       const values = graph.parameters.map(({ dtype, shape }, i) =>
         scalarIndices.has(i)
           ? hostArray(dtype, [], [numbers[scalar++]!])
           : unpackBytes(bytes[tensor++]!, dtype, shape as readonly number[]),
       );
-      return interpret(graph, values).map((value, i) => {
+      return interpret(graph, values, meetOn(ranks)).map((value, i) => {
         const memory = new Uint8Array(buffers[outputs[i]!]!.bytes);
         memory.set(packBytes(value));
         return memory;

@@ -9,6 +9,7 @@ import type { fitMemory } from '../schedule/recompute/fit.ts';
 import type { plannedOf } from '../schedule/recompute/timeline.ts';
 import type { verifyKernel } from '../schedule/verify.ts';
 import { Slot } from '../slot.ts';
+import type { meetOn } from './meeting.ts';
 
 /** The interpreter of graphs, and of single nodes, and its search for what made values that are not finite. */
 export interface Interpreter {
@@ -16,6 +17,7 @@ export interface Interpreter {
   readonly evaluateNode: typeof evaluateNode;
   readonly faultOf: typeof faultOf;
   readonly interpret: typeof interpret;
+  readonly meetOn: typeof meetOn;
 }
 
 export const interpreter: Slot<Interpreter> = new Slot('the interpreter');

@@ -2,26 +2,25 @@
 // own: where the batch is split and the parameters are whole, gradients are sums over the processes, and the compiler adds
 // them up.
 
-import { isWhole } from '../ir/mesh/split.ts';
 import { flatten, unflatten } from '../tensor/tree.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { partOf } from '../tensor/values.ts';
-import { specOf, type Mesh, type Spec } from './mesh.ts';
+import type { Mesh, Spec } from './mesh.ts';
 import { shard } from './shard.ts';
 
 /** How the tensors of a tree are split: for the tensor at a path, such as `blocks[0].up.weight`, its spec; undefined for those that are whole. */
 export type Plan = (path: string, tensor: Tensor) => Spec | undefined;
 
 /**
- * The tree with its tensors held as a plan says. Tensors that the plan leaves out stay whole on every process, which have to
- * have the same values there. Throws what `shard` throws, with the path.
+ * The tree with its tensors held as a plan says, with the values of rank 0; all processes call it. Tensors that the plan leaves out are
+ * whole on every process. Throws what `shard` throws.
  */
 export function shardTree<T>(tree: T, mesh: Mesh, plan: Plan): T {
   const { structure, leaves, paths } = flatten(tree, 'shardTree');
   const placed = leaves.map((leaf, i) => {
     if (!(leaf instanceof Tensor)) return leaf;
     const spec = plan(paths[i]!.replace(/^\./, ''), leaf);
-    return spec === undefined ? leaf : shard(leaf, mesh, spec);
+    const placed = shard(leaf, mesh, spec ?? leaf.shape.map(() => null));
+    return leaf.requiresGrad ? placed.requiresGrad_() : placed;
   });
   return unflatten(structure, placed) as T;
 }
@@ -60,23 +59,15 @@ export function firstOf(...plans: readonly Plan[]): Plan {
   };
 }
 
-/** What `optimizer.init` gives. */
-interface StateOf {
-  readonly slots: readonly Readonly<Record<string, Tensor>>[];
-}
-
-/**
- * The state of an optimizer, whose moments are held as the parameters that they belong to: `shardState(optimizer.init(params), params)`.
- */
-export function shardState<S extends StateOf>(state: S, params: unknown): S {
-  const tensors = flatten(params, 'shardState').leaves.filter((leaf) => leaf instanceof Tensor);
-  const slots = state.slots.map((of, i) => {
-    const param = tensors[i];
-    const part = param === undefined ? undefined : partOf(param);
-    if (param === undefined || part === undefined || isWhole(part.split)) return of;
-    const place = (slot: Tensor): Tensor =>
-      slot.shape.join() === param.shape.join() ? shard(slot, part.mesh, specOf(part.split)) : slot;
-    return Object.fromEntries(Object.entries(of).map(([name, slot]) => [name, place(slot)]));
-  });
-  return { ...state, slots };
+/** The plan of an optimizer's state, whose moments are held as a plan says of the parameters that they belong to. */
+export function statePlan(plan: Plan, params: unknown): Plan {
+  const { leaves, paths } = flatten(params, 'statePlan');
+  const tensors = leaves.flatMap((leaf, i) =>
+    leaf instanceof Tensor ? [{ path: paths[i]!.replace(/^\./, ''), tensor: leaf }] : [],
+  );
+  return (path, slot) => {
+    const param = tensors[Number(/^slots\[(\d+)\]/.exec(path)?.[1] ?? -1)];
+    const isAlike = param !== undefined && param.tensor.shape.join() === slot.shape.join();
+    return isAlike ? plan(param.path, param.tensor) : undefined;
+  };
 }

@@ -2,6 +2,7 @@
 // them as with any tensor, and every process of the mesh makes the same calls.
 
 import type { Node } from '../ir/graph.ts';
+import { broadcastRank } from '../ir/mesh/build.ts';
 import { splitKey, whole, type Split } from '../ir/mesh/split.ts';
 import { partition } from '../sharding/partition.ts';
 import { aTensor } from '../tensor/expect.ts';
@@ -18,13 +19,13 @@ partitioning.fill(partition);
 
 /**
  * The tensor, held so by the processes of a mesh: `shard(w, mesh, [null, 'model'])` splits the second axis. Inside a compiled function
- * it says how a value is to be held, and so is its gradient. Outside, every process calls it with the same tensor, and keeps
- * its part. Throws E_VALUE or E_SHAPE where the spec does not fit the mesh or the shape.
+ * it says how a value is to be held, and so is its gradient. Outside, all processes call it, the values are those of rank 0, and each
+ * keeps its part. Throws E_VALUE or E_SHAPE where the spec does not fit the mesh or the shape.
  */
 export function shard(x: Tensor, mesh: Mesh, spec: Spec): Tensor {
   aTensor.accepts(x) || aTensor.refuse('shard', 'x', x);
   const split = splitOf('shard', mesh, x.shape, spec);
-  return isTracing() ? marked(x, mesh, split) : placed(mesh, split)(x);
+  return isTracing() ? marked(x, mesh, split) : placed(mesh, split, partOf(x) === undefined)(x);
 }
 
 /**
@@ -33,7 +34,7 @@ export function shard(x: Tensor, mesh: Mesh, spec: Spec): Tensor {
 export function gather(x: Tensor): Tensor {
   const part = partOf(x);
   if (part === undefined) return x;
-  return placed(part.mesh, whole(x.shape.length))(x);
+  return placed(part.mesh, whole(x.shape.length), false)(x);
 }
 
 /** How a tensor is split; undefined where this process has all of it. */
@@ -70,13 +71,22 @@ function marked(x: Tensor, mesh: Mesh, split: Split): Tensor {
 
 const known = new Map<string, (x: Tensor) => Tensor>();
 
-/** A compiled function that only lays a tensor out. */
-function placed(mesh: Mesh, split: Split): (x: Tensor) => Tensor {
-  const key = `${mesh.text};${splitKey(split)};${split.length}`;
+/**
+ * A compiled function that only lays a tensor out. Of one that every process has, the values of rank 0 count: processes whose
+ * values differ would go on with parts that do not belong together.
+ */
+function placed(mesh: Mesh, split: Split, isEverywhere: boolean): (x: Tensor) => Tensor {
+  const key = [mesh.text, splitKey(split), split.length, isEverywhere].join(';');
   const found = known.get(key);
   if (found !== undefined) return found;
-  const compiled = compile((x: Tensor) => marked(x, mesh, split));
+  const compiled = compile((x: Tensor) => marked(isEverywhere ? ofFirst(x, mesh) : x, mesh, split));
   const place = (x: Tensor): Tensor => noGrad(() => compiled(x));
   known.set(key, place);
   return place;
+}
+
+/** The values of rank 0. */
+function ofFirst(x: Tensor, mesh: Mesh): Tensor {
+  const over = mesh.axes.map(({ name }) => name);
+  return record([x], (b, [node]) => broadcastRank(b, node!, mesh, over, 0));
 }

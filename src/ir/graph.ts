@@ -3,16 +3,21 @@
 
 import { Region } from './region.ts';
 import { infer, type TensorType } from './infer.ts';
-import type { Attrs, Op } from './ops.ts';
+import { isCollective, type Attrs, type Op } from './ops.ts';
 import { isFloat, isWide, type DType } from './dtype.ts';
 import { holdRule } from './named/rule.ts';
-import type { Node, NodeFields, NodeOf } from './node.ts';
+import type { CollectiveNode, Node, NodeFields, NodeOf } from './node.ts';
 import { announce, onBehalf } from './origin/origin.ts';
 import { enterRewrite, leaveRewrite } from './origin/trace.ts';
 import { fixedShape, sameShape, type FixedShape } from './shape.ts';
 import { fromReal } from './value.ts';
 
-export type { Node, NodeOf };
+export type { CollectiveNode, Node, NodeOf };
+
+/** The node, where it is a collective. */
+export function collectiveOf(node: Node): CollectiveNode | undefined {
+  return isCollective(node.op) ? (node as CollectiveNode) : undefined;
+}
 
 /** A pure program: parameters in, outputs out. */
 export interface Graph {

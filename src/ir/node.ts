@@ -1,7 +1,7 @@
 // A node of the Graph IR, as data: one operation over others, with its attributes and its type.
 
 import type { DType } from './dtype.ts';
-import type { Attrs, Op } from './ops.ts';
+import type { Attrs, CollectiveOp, Op } from './ops.ts';
 import type { Shape } from './shape.ts';
 
 export interface NodeFields<K extends Op> {
@@ -20,3 +20,5 @@ export interface NodeFields<K extends Op> {
 export type NodeOf<K extends Op> = NodeFields<K>;
 /** One operation of a graph; narrow on `op` to read `attrs`. */
 export type Node = { [K in Op]: NodeFields<K> }[Op];
+/** What processes do together. */
+export type CollectiveNode = { [K in CollectiveOp]: NodeFields<K> }[CollectiveOp];

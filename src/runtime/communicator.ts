@@ -2,6 +2,7 @@
 // the collectives of its programs on it. MPI, NCCL or threads stand behind it (distributed/); this file
 // says what they all do.
 
+import { DeviceError } from '../errors.ts';
 import type { ElementType } from './program.ts';
 
 /** What collectives combine elements by; `and` and `or` are for bool. */
@@ -50,4 +51,68 @@ export interface Communicator {
    * time-out.
    */
   run(call: CollectiveCall, from: Uint8Array, to: Uint8Array): void;
+}
+
+/** An axis of a mesh of ranks: how many stand along it, and by how many ranks neighbours differ. */
+export interface RankAxis {
+  readonly size: number;
+  readonly stride: number;
+}
+
+/** Groups of the ranks of a mesh: the ranks of one differ along these axes only, of which the first varies slowest. */
+export interface RankGroups {
+  /** How many ranks the mesh has. */
+  readonly ranks: number;
+  readonly axes: readonly RankAxis[];
+}
+
+/** A collective as programs name it: every rank finds its group. */
+export interface Meeting extends RankGroups {
+  readonly action: CollectiveAction;
+  readonly dtype: ElementType;
+}
+
+/** The ranks of the group of a rank, in order. */
+export function groupOfRank({ axes }: RankGroups, rank: number): readonly number[] {
+  const first = axes.reduce((at, axis) => at - placeOn(axis, rank) * axis.stride, rank);
+  return axes.reduce<readonly number[]>(
+    (ranks, { size, stride }) =>
+      ranks.flatMap((at) => Array.from({ length: size }, (_, i) => at + i * stride)),
+    [first],
+  );
+}
+
+/** Which place of its group a rank has. */
+export function placeOfRank({ axes }: RankGroups, rank: number): number {
+  return axes.reduce((place, axis) => place * axis.size + placeOn(axis, rank), 0);
+}
+
+function placeOn({ size, stride }: RankAxis, rank: number): number {
+  return Math.floor(rank / stride) % size;
+}
+
+/** What programs of a device do with other ranks. Throws E_STATE where the device has joined none, or not as many. */
+export interface Ranks {
+  run(meeting: Meeting, from: Uint8Array, to: Uint8Array): void;
+  /** Which place of its group this rank has. */
+  place(groups: RankGroups): number;
+}
+
+/** The ranks that a device has joined, as its programs use them. */
+export function ranksOf(device: string, communicator: () => Communicator | undefined): Ranks {
+  const joined = (ranks: number): Communicator => {
+    const found = communicator();
+    if (found?.size === ranks) return found;
+    const has = found === undefined ? 'the device has joined none' : `the device has joined ${found.size}`;
+    const hint = 'join of sinter/distributed in every process, before a program of processes runs';
+    throw new DeviceError('E_STATE', device, `the program needs ${ranks} processes: ${has}`, { hint });
+  };
+  return {
+    run: (meeting, from, to) => {
+      const found = joined(meeting.ranks);
+      const { action, dtype } = meeting;
+      found.run({ action, dtype, group: groupOfRank(meeting, found.rank) }, from, to);
+    },
+    place: (groups) => placeOfRank(groups, joined(groups.ranks).rank),
+  };
 }

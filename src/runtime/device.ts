@@ -1,6 +1,7 @@
 // The interface of every backend. A backend owns buffers, loads Programs once, and runs them; it
 // knows nothing of graphs.
 
+import type { Communicator, Ranks } from './communicator.ts';
 import type { Program, TargetId } from './program.ts';
 import type { DeviceAllocation, Sharing } from './sharing.ts';
 
@@ -78,10 +79,14 @@ export interface DeviceFacts {
 
 /**
  * Host functions of a Program's `host` steps (interpreter only): whole buffers in, elements packed
- * from their start, padding at their end; packed elements out, with or without padding.
+ * from their start, padding at their end; packed elements out, with or without padding. They meet other
+ * processes by `ranks`.
  */
 export type HostFunctions = Readonly<
-  Record<string, (inputs: readonly Uint8Array[], scalars: readonly number[]) => readonly Uint8Array[]>
+  Record<
+    string,
+    (inputs: readonly Uint8Array[], scalars: readonly number[], ranks: Ranks) => readonly Uint8Array[]
+  >
 >;
 
 /** What every backend's device does. */
@@ -126,6 +131,13 @@ export interface Device {
    * from when it is ready.
    */
   load(program: Program, host?: HostFunctions, later?: () => Promise<Program>): LoadedProgram;
+  /**
+   * Has programs run their collectives on a communicator from now on, instead of the one joined before. Devices without it
+   * refuse programs that have collectives, with E_UNSUPPORTED.
+   */
+  join?(communicator: Communicator): void;
+  /** What it has joined. */
+  readonly communicator?: Communicator | undefined;
   /** Waits until all queued work is done; rejects with its first failure. */
   finish(): Promise<void>;
   /**

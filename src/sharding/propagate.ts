@@ -30,6 +30,7 @@ export function expectedSplits(
   const wishes = classes.wishes(asked);
   // Values whose axes are all walked together, as a weight with its gradient and its moments, lie alike.
   const alike = new Map(asked.map(([node, split]) => [classes.key(node), split]));
+  for (const node of order) if (!alike.has(classes.key(node))) classes.weigh(node);
   const found = new Map<Node, Split>();
   for (const node of order) {
     const split = alike.get(classes.key(node)) ?? splitOf(mesh, node, classes, wishes);
@@ -70,8 +71,8 @@ function splitOf(
 class AxisClasses {
   readonly #first = new Map<Node, number>();
   readonly #parent: number[] = [];
-  /** Bytes of the values that have an axis of a class; of roots. */
-  readonly #weights: number[] = [];
+  /** Bytes of the values that have an axis of a class, by root. */
+  readonly #weights = new Map<number, number>();
   readonly #isHollow: boolean[] = [];
   readonly #meetings: (readonly [hollow: number, other: number])[] = [];
   #lent: Map<number, number> | undefined;
@@ -79,10 +80,8 @@ class AxisClasses {
   add(node: Node): void {
     if (this.#first.has(node)) return;
     this.#first.set(node, this.#parent.length);
-    const bytes = sizeOf(dims(node)) * dtypeBytes(node.dtype);
     node.shape.forEach(() => {
       this.#parent.push(this.#parent.length);
-      this.#weights.push(bytes);
       this.#isHollow.push(node.op === 'constant' || node.op === 'iota');
     });
   }
@@ -147,14 +146,20 @@ class AxisClasses {
   }
 
   weight(root: number): number {
-    return this.#weights[root]!;
+    return this.#weights.get(root) ?? 0;
+  }
+
+  /** A value whose layout is not known counts for the classes of its axes. */
+  weigh(node: Node): void {
+    const bytes = sizeOf(dims(node)) * dtypeBytes(node.dtype);
+    for (const root of new Set(node.shape.map((_, axis) => this.of(node, axis))))
+      this.#weights.set(root, this.weight(root) + bytes);
   }
 
   #union(a: number, b: number): number {
     const [x, y] = [this.#rootOf(a), this.#rootOf(b)];
     if (x === y) return x;
     this.#parent[y] = x;
-    this.#weights[x]! += this.#weights[y]!;
     return x;
   }
 

@@ -1,5 +1,6 @@
-// Modelled time, by which ways to split an op are compared. The figures are those of a data centre's GPU and its links; what
-// counts is how they stand to each other, and that all processes use the same, so that they come to the same program.
+// Modelled time, by which ways to split an op are compared. What counts is how the figures stand to each other, and that all
+// processes use the same, so that they come to the same program: ten operations in the time of a byte to another process are
+// what a processor's cores do; a GPU does more, but values that all of them compute take memory on all of them.
 
 import { dims, type Node } from '../ir/graph.ts';
 import { facts, isView, type Attrs } from '../ir/ops.ts';
@@ -8,7 +9,7 @@ import { sizeOf } from '../ir/shape.ts';
 import type { PlannedMove } from './reshard.ts';
 
 /** Operations a second. */
-const arithmetic = 5e13;
+const arithmetic = 1e12;
 /** Bytes a second from and to memory. */
 const memory = 2e12;
 /** Bytes a second to another process. */

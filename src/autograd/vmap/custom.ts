@@ -7,15 +7,7 @@ import type { GraphBuilder, Node, NodeOf } from '../../ir/graph.ts';
 import { WeakValues } from '../../ir/named/weak-values.ts';
 import { argumentCount, customOf, Derivative, type Custom } from '../custom.ts';
 import { variable } from '../variable.ts';
-import { lead, type Batch, type BatchedOperand } from './rule.ts';
-
-/** Makes nodes of one example nodes of all (vmap.ts). */
-type Batching = (
-  b: GraphBuilder,
-  nodes: readonly Node[],
-  tracers: ReadonlyMap<Node, Node>,
-  size: number,
-) => readonly (Node | undefined)[];
+import { lead, type Batch, type BatchedOperand, type Batching } from './rule.ts';
 
 /** The node for a batch. */
 export function customOnBatch(
@@ -32,7 +24,7 @@ export function customOnBatch(
   const values = rest.slice(count).map((each) => lead(batch, each));
   const inputs = [lead(batch, value!), ...args.map(({ node: arg }) => arg), ...values];
   const { derivative, custom, result } = customOf(node.attrs.rule);
-  const own = custom.isOfGraph === true ? derivative : batched(derivative, batch.size, mapped, batching);
+  const own = custom.isOfGraph === true ? derivative : batched(derivative, batch, mapped, batching);
   return own.node(batch.b, inputs, result);
 }
 
@@ -40,10 +32,15 @@ export function customOnBatch(
 const known = new WeakMap<Derivative, WeakValues<string, Derivative>>();
 
 /** The derivative for a batch, where some of the arguments are mapped. */
-function batched(one: Derivative, size: number, mapped: readonly boolean[], batching: Batching): Derivative {
+function batched(
+  one: Derivative,
+  { size, together }: Batch,
+  mapped: readonly boolean[],
+  batching: Batching,
+): Derivative {
   const batches = known.get(one) ?? new WeakValues<string, Derivative>();
   known.set(one, batches);
-  const key = `${size} ${mapped.map(Number).join('')}`;
+  const key = `${size} ${mapped.map(Number).join('')} ${together?.key ?? ''}`;
   return batches.getOrMake(key, () => new Derivative(onBatch(one.custom, size, mapped, batching)));
 }
 

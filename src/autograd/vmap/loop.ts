@@ -6,15 +6,7 @@ import { iterate } from '../../ir/control/iterate.ts';
 import { graphOf, regionOf } from '../../ir/text/region.ts';
 import { dims, GraphBuilder, rewrite, type Node, type NodeOf } from '../../ir/graph.ts';
 import { anyGuard, guardedRegion } from './guarded.ts';
-import { lead, moveAxis, type Batch, type BatchedOperand } from './rule.ts';
-
-/** Nodes for all examples, as vmap.ts finds them. */
-type Batching = (
-  b: GraphBuilder,
-  nodes: readonly Node[],
-  tracers: ReadonlyMap<Node, Node>,
-  size: number,
-) => (Node | undefined)[];
+import { lead, moveAxis, type Batch, type BatchedOperand, type Batching } from './rule.ts';
 
 /** One result of a loop for all examples, the batch leading. */
 export function loopOnBatch(

@@ -17,7 +17,25 @@ export interface Batch {
   readonly b: GraphBuilder;
   /** How many examples there are. */
   readonly size: number;
+  /** Where examples are processes: what they do together. */
+  readonly together?: Together | undefined;
 }
+
+/** What examples compute of each other's values, where they are processes of a mesh (on-mesh.ts). */
+export interface Together {
+  /** Tells it from others. */
+  readonly key: string;
+  /** The node for all examples; undefined where each computes it by itself. */
+  onAll(batch: Batch, node: Node, operands: readonly BatchedOperand[]): Node | undefined;
+}
+
+/** Makes nodes of one example nodes of all (vmap.ts); undefined of those that are the same for all. */
+export type Batching = (
+  b: GraphBuilder,
+  nodes: readonly Node[],
+  tracers: ReadonlyMap<Node, Node>,
+  size: number,
+) => (Node | undefined)[];
 
 /**
  * The result for all examples, the batch leading, from operands of which at least one is mapped.

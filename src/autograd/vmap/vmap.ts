@@ -10,14 +10,23 @@ import type { Attrs, Op } from '../../ir/ops.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { customOnBatch } from './custom.ts';
 import { loopOnBatch } from './loop.ts';
-import { lead, type Batch, type BatchRule, type BatchedOperand, type VmapRow } from './rule.ts';
+import {
+  lead,
+  type Batch,
+  type BatchRule,
+  type BatchedOperand,
+  type Batching,
+  type Together,
+  type VmapRow,
+} from './rule.ts';
 import { onLines } from './rules-index.ts';
 import { batchRules } from './rules.ts';
 
 /**
  * For each of `nodes` what it is for all `size` examples, the batch as its leading axis; undefined
  * where it is the same for all of them. `tracers` says of the nodes that stand for one example
- * what they stand for; `special` may give some nodes another value, before their inputs are asked.
+ * what they stand for; `special` may give some nodes another value, before their inputs are asked. `together` says what
+ * examples do together, in the bodies of loops and in rules too.
  */
 export function batched(
   b: GraphBuilder,
@@ -25,46 +34,56 @@ export function batched(
   tracers: ReadonlyMap<Node, Node>,
   size: number,
   special: (node: Node) => Node | undefined = () => undefined,
+  together?: Together,
 ): (Node | undefined)[] {
-  const batch: Batch = { b, size };
+  const batch: Batch = { b, size, together };
   const found = new Map<Node, Node>(tracers);
-  // Ids grow from inputs to users: nothing older than the oldest tracer can depend on one.
-  let oldest = Infinity;
+  // Ids grow from inputs to users: nothing older than the oldest tracer can depend on one. What examples do together may
+  // differ between them without one.
+  let oldest = together === undefined ? Infinity : 0;
   for (const node of tracers.keys()) oldest = Math.min(oldest, node.id);
   for (const node of topological(nodes, ({ id }) => id < oldest)) {
     if (node.id < oldest || found.has(node)) continue;
     const given = special(node);
     if (given !== undefined) found.set(node, given);
-    else if (node.inputs.some((input) => found.has(input))) {
+    else if (together !== undefined || node.inputs.some((input) => found.has(input))) {
       const operands = node.inputs.map((input): BatchedOperand => {
         const whole = found.get(input);
         return { node: whole ?? input, isMapped: whole !== undefined };
       });
-      found.set(
-        node,
-        onBehalf('rewrite', node, () => onBatch(batch, node, operands)),
-      );
+      const whole = onBehalf('rewrite', node, () => onBatch(batch, node, operands));
+      if (whole !== undefined) found.set(node, whole);
     }
   }
   return nodes.map((node) => found.get(node));
 }
 
-function onBatch(batch: Batch, node: Node, operands: readonly BatchedOperand[]): Node {
-  const result = apply(batch, node, operands);
+function onBatch(batch: Batch, node: Node, operands: readonly BatchedOperand[]): Node | undefined {
+  const result = batch.together?.onAll(batch, node, operands) ?? byRule(batch, node, operands);
+  if (result === undefined) return undefined;
   if (result.dtype === node.dtype && sameShape(result.shape, [batch.size, ...node.shape])) return result;
   const problem = `${node.op} of ${batch.size} examples, ${showType(node)} each, became ${showType(result)}`;
   throw new CompilerBug('vmap', problem);
 }
 
+/** By the row of its op; undefined where all examples have the same. */
+function byRule(batch: Batch, node: Node, operands: readonly BatchedOperand[]): Node | undefined {
+  // Inside of loops and rules examples may do something together.
+  const isOpen = batch.together !== undefined && (node.op === 'iterate' || node.op === 'customVjp');
+  return isOpen || operands.some(({ isMapped }) => isMapped) ? apply(batch, node, operands) : undefined;
+}
+
 function apply(batch: Batch, node: Node, operands: readonly BatchedOperand[]): Node {
   const { b } = batch;
   const row = batchRules[node.op] as VmapRow;
+  const inner: Batching = (of, nodes, tracers, size) =>
+    batched(of, nodes, tracers, size, undefined, batch.together);
   const add = (nodes: readonly Node[], attrs: Attrs): Node => b.add(node.op as Op, nodes, attrs) as Node;
   switch (row) {
     case 'custom':
-      return customOnBatch(batch, node as NodeOf<'customVjp'>, operands, batched);
+      return customOnBatch(batch, node as NodeOf<'customVjp'>, operands, inner);
     case 'loop':
-      return loopOnBatch(batch, node as NodeOf<'iterate'>, operands, batched);
+      return loopOnBatch(batch, node as NodeOf<'iterate'>, operands, inner);
     case 'source':
       throw new CompilerBug('vmap', `${node.op} has inputs`);
     case 'elementwise':

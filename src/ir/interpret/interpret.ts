@@ -7,7 +7,15 @@ import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { siblingKey } from '../control/iterate.ts';
 import { graphOf } from '../text/region.ts';
-import { countUses, dims, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
+import {
+  countUses,
+  dims,
+  topological,
+  type CollectiveNode,
+  type Graph,
+  type Node,
+  type NodeOf,
+} from '../graph.ts';
 import { evaluateComplex, touchesComplex } from './complex.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
@@ -15,14 +23,7 @@ import { argReduce, reduce, scan, linesAlong } from './fold.ts';
 import { dequantize, firstAlong, gather, permuteScatter, scatter, segmentReduce } from './index.ts';
 import { completeRows, jacobiRows } from './jacobi.ts';
 import { broadcast, concat, pad, permute, slice, window } from './view.ts';
-import {
-  isCollective,
-  isElementwise,
-  type Attrs,
-  type CollectiveOp,
-  type ElementwiseOp,
-  type Op,
-} from '../ops.ts';
+import { isCollective, isElementwise, type Attrs, type ElementwiseOp, type Op } from '../ops.ts';
 import { randomWords } from './random.ts';
 import { compileScalar, type ScalarFunction } from './scalar.ts';
 import { sameShape, showShape, sizeOf, stridesOf, type FixedShape } from '../shape.ts';
@@ -42,7 +43,7 @@ import { transformOf } from '../fft/transform.ts';
  * What this process takes from a collective to which it brings these values: none for `rankIndex`, one for others. Returns
  * when it has it.
  */
-export type Meet = (node: NodeOf<CollectiveOp | 'rankIndex'>, inputs: readonly HostArray[]) => HostArray;
+export type Meet = (node: CollectiveNode | NodeOf<'rankIndex'>, inputs: readonly HostArray[]) => HostArray;
 
 /**
  * Runs a graph on host arrays given in parameter order. Throws E_VALUE, E_DTYPE or E_SHAPE when
@@ -82,7 +83,7 @@ function valueOf(
   return evaluateNode(node, inputs);
 }
 
-function meets(node: Node): node is Extract<Node, { readonly op: CollectiveOp | 'rankIndex' }> {
+function meets(node: Node): node is CollectiveNode | NodeOf<'rankIndex'> {
   return isCollective(node.op) || node.op === 'rankIndex';
 }
 

@@ -3,6 +3,7 @@
 // in order.
 
 import { DeviceError, SinterError } from '../../errors.ts';
+import { ranksOf, type Communicator, type Ranks } from '../communicator.ts';
 import { checkProgram } from '../check.ts';
 import type {
   Backend,
@@ -72,6 +73,8 @@ class InterpreterDevice implements Device {
   readonly #turns = new Turns();
   #destroyed = false;
   #sharing: Sharing | undefined;
+  #communicator: Communicator | undefined;
+  readonly ranks: Ranks = ranksOf(NAME, () => this.#communicator);
 
   get lost(): boolean {
     return this.#destroyed;
@@ -143,6 +146,14 @@ class InterpreterDevice implements Device {
       }
     }
     return new InterpretedProgram(this, program, host);
+  }
+
+  get communicator(): Communicator | undefined {
+    return this.#communicator;
+  }
+
+  join(communicator: Communicator): void {
+    this.#communicator = communicator;
   }
 
   async finish(): Promise<void> {
@@ -311,7 +322,7 @@ class InterpretedProgram implements LoadedProgram {
     writes: readonly Uint8Array[],
     scalars: readonly number[],
   ): void {
-    const results = this.#host[name]!(reads, scalars);
+    const results = this.#host[name]!(reads, scalars, this.#device.ranks);
     if (results.length !== writes.length) {
       throw failure(
         'E_VALIDATION',

@@ -1,0 +1,57 @@
+// What processes would send each other for a function, before there are any: which collectives its program has, with
+// their bytes and why they are there.
+
+import type { Split } from '../ir/mesh/split.ts';
+import { partition, type CollectiveUse } from '../sharding/partition.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import { traceFunction } from '../tensor/tracing.ts';
+import { flatten } from '../tensor/tree.ts';
+import { splitOf, type Mesh } from './mesh.ts';
+import type { Plan } from './parallel.ts';
+
+export type { CollectiveUse };
+
+/** What the processes of a mesh send each other in one call. */
+export interface Communication {
+  /** In the order of the program. */
+  readonly collectives: readonly CollectiveUse[];
+  /** Bytes that each process sends in one call, in all. */
+  readonly bytes: number;
+  /** The same by kind and mesh axes: `allReduce data`. */
+  readonly bytesByCollective: Readonly<Record<string, number>>;
+}
+
+/**
+ * What the processes of a mesh send each other in a call of `fn`, whose arguments are held as these plans say: one plan an argument; undefined
+ * where every process has all of it. Runs nothing, and needs no other process. A byte that a process has to send twice counts
+ * twice; bytes are those of the best known algorithms: (n − 1)/n of the value for a gather or a scattered sum, twice that for a sum.
+ */
+export function explainParallel(
+  fn: (...args: never[]) => unknown,
+  mesh: Mesh,
+  plans: readonly (Plan | undefined)[],
+  ...args: readonly unknown[]
+): Communication {
+  const { leaves, paths } = flatten(args, 'explainParallel');
+  const splits = leaves.map((leaf, i): Split | undefined => {
+    const [, argument, path] = /^\[(\d+)\]\.?(.*)$/.exec(paths[i]!) ?? [];
+    const spec = leaf instanceof Tensor ? plans[Number(argument)]?.(path!, leaf) : undefined;
+    return spec && splitOf('explainParallel', mesh, (leaf as Tensor).shape, spec);
+  });
+  const { graph, inputs, scalarIndices } = traceFunction(fn, args);
+  let tensor = 0;
+  const given = graph.parameters.map((_, i) => {
+    const origin = scalarIndices.has(i) ? undefined : inputs[tensor++]!.origin;
+    return origin?.kind === 'argument' ? splits[origin.leaf] : undefined;
+  });
+  const { collectives } = partition(graph, mesh, {
+    inputs: given,
+    outputs: graph.outputs.map(() => undefined),
+  });
+  const bytesByCollective: Record<string, number> = {};
+  for (const { kind, over, bytes } of collectives) {
+    const name = `${kind} ${over.join()}`;
+    bytesByCollective[name] = (bytesByCollective[name] ?? 0) + bytes;
+  }
+  return { collectives, bytes: collectives.reduce((sum, { bytes }) => sum + bytes, 0), bytesByCollective };
+}

@@ -1,0 +1,48 @@
+// What processes send each other, counted and compared with what the papers say.
+
+import { expect, test } from 'vitest';
+
+import { explainParallel } from '../../src/distributed/index.ts';
+import { treeLeaves } from '../../src/index.ts';
+import type { Tensor } from '../../src/index.ts';
+import {
+  gptDataParallel,
+  gptFullySharded,
+  gptTensorParallel,
+  type ParallelWorkload,
+} from '../../src/workloads/parallel.ts';
+
+const bytesOf = (tensors: readonly Tensor[]): number => tensors.reduce((sum, { size }) => sum + 4 * size, 0);
+
+function counted({ fn, mesh, plans, args }: ParallelWorkload): ReturnType<typeof explainParallel> {
+  return explainParallel(fn, mesh, plans(), ...args());
+}
+
+test('data parallel sends each gradient once, as a sum: 2(n − 1)/n of its bytes', () => {
+  const { bytesByCollective, collectives } = counted(gptDataParallel);
+  const params = treeLeaves(gptDataParallel.args()[0]);
+  const n = gptDataParallel.mesh.size;
+  const loss = (2 * (n - 1) * 4) / n;
+  expect(bytesByCollective).toEqual({ 'allReduce data': (2 * (n - 1) * bytesOf(params)) / n + loss });
+  expect(collectives.length).toBe(params.length + 1);
+});
+
+test('fully sharded gathers each parameter once and scatters the sum of each gradient: (n − 1)/n each', () => {
+  const { bytesByCollective } = counted(gptFullySharded);
+  const params = bytesOf(treeLeaves(gptFullySharded.args()[0]));
+  const n = gptFullySharded.mesh.size;
+  expect(bytesByCollective).toEqual({
+    'allGather data': ((n - 1) * params) / n,
+    'reduceScatter data': ((n - 1) * params) / n,
+    'allReduce data': (2 * (n - 1) * 4) / n,
+  });
+});
+
+test('tensor parallel adds up the activations twice a layer forward, and twice backward', () => {
+  const { collectives } = counted(gptTensorParallel);
+  const [layers, x] = gptTensorParallel.args() as [unknown[], Tensor];
+  const sums = collectives.filter(({ value }) => value === `f32[${x.shape.join()}]`);
+  expect(sums.map(({ kind }) => kind)).toEqual(Array.from({ length: 4 * layers.length }, () => 'allReduce'));
+  // Besides, the loss alone.
+  expect(collectives.length).toBe(4 * layers.length);
+});
