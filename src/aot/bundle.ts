@@ -12,7 +12,7 @@ import type {
   BundleEntry,
   Manifest,
 } from '../bundle-runtime/manifest.ts';
-import type { ProgramKernel } from '../runtime/program.ts';
+import { everyStep, type ProgramKernel } from '../runtime/program.ts';
 import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/target.ts';
 import { type ImageCompiler, cudaTargetFor, usualArchs } from './cuda-images.ts';
 import type { EntryPoint, TracedEntry } from './entry.ts';
@@ -153,6 +153,10 @@ async function bundled(
     ...(schedules && { schedules }),
     title: () => `${name}-${target}`,
   });
+  if ([...everyStep(compiled.program.steps)].some(({ kind }) => kind === 'collective')) {
+    const problem = `build: ${name} has collectives, and a bundle is run by one process`;
+    throw new SinterError('E_UNSUPPORTED', `${problem}\n  try: build what one process computes between them`);
+  }
   const { program, ports } = portedProgram(name, compiled.program, traced, given.length);
   const width = Math.max(2, String(program.kernels.length - 1).length);
   const kernels = program.kernels.map(({ source, ...kernel }, i): BundledKernel => {

@@ -102,7 +102,7 @@ class Wasm implements Machine<number> {
         const [at, { bytes }] = [address(step.buffer), program.buffers[step.buffer]!];
         return () => void this.#bytes().fill(0, at, at + bytes);
       }
-      if (step.kind === 'host') return () => undefined;
+      if (step.kind === 'host' || step.kind === 'collective') return () => undefined;
       const args = step.buffers.map(address);
       const described = program.kernels[step.kernel]!;
       if (described.usesScalars) args.push(block);

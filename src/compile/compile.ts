@@ -54,6 +54,8 @@ export interface CompileOptions {
    * default.
    */
   readonly memory?: number;
+  /** Which process of its mesh the program is for; E_STATE where a graph asks for it and it is not said. */
+  readonly rank?: number;
   /** Hand out the schedule as well; false by default. */
   readonly inspect?: boolean;
   /** What is compiled, in a few words, for those who look at its stages; `graph` by default. */
@@ -148,10 +150,11 @@ export function compileGraph(graph: Graph, target: Target, options: CompileOptio
 /** Generated kernels: optimise, schedule, plan memory, lower, spell. */
 function generated(
   recorded: Graph,
-  target: Target,
+  given: Target,
   options: CompileOptions,
   observe: Observer | undefined,
 ): CompiledGraph {
+  const target = options.rank === undefined ? given : { ...given, rank: options.rank };
   checkElements([...recorded.parameters, ...recorded.outputs] as readonly Node[], target.name);
   const whole = optimise(recorded, target, options.check, observe);
   const fitted = options.memory === undefined ? undefined : fit(whole, target, options, options.memory);
@@ -302,6 +305,7 @@ export function lowerGraph(
     const lowered = kernels.map((kernel, place): Lowered => {
       const looped = turns.get(kernel);
       if (looped !== undefined) return { kernel, turns: looped };
+      if (kernel.body.kind === 'collective') return { kernel, ...kernel.body };
       const moved = withMovedBytes(kernel, memory.overwrites);
       const made = lowerKernel(moved, target, memory, loops, pinned, known);
       observe?.({ kind: 'loop', place, count: kernels.length, kernel, loop: made.loop });
@@ -309,7 +313,7 @@ export function lowerGraph(
     });
     for (const loop of loops.values()) verifyRanges(loop);
     const taken = new Map([...offered].filter(([result]) => memory.overwrites.has(result)));
-    const fits = lowered.every((one) => 'turns' in one || one.bound.length <= storageBuffers);
+    const fits = lowered.every((one) => !('bound' in one) || one.bound.length <= storageBuffers);
     if (fits || taken.size === offered.size) return { settled: { schedule, memory, lowered, loops } };
     return { revised: taken };
   });

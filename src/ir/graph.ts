@@ -193,9 +193,9 @@ export function rebuild(node: Node, inputs: readonly Node[], builder: GraphBuild
   return builder.copy(node, inputs);
 }
 
-/** The inputs whose values a node reads: a barrier only waits for its second. */
+/** The inputs whose values a node reads: a barrier and a collective only wait for their second. */
 export function readInputs({ op, inputs }: Node): readonly Node[] {
-  return op === 'barrier' ? inputs.slice(0, 1) : inputs;
+  return op === 'barrier' || isCollective(op) ? inputs.slice(0, 1) : inputs;
 }
 
 /** The nodes that read each node of a list. */

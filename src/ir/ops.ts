@@ -269,7 +269,8 @@ export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded' | 's
 export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
 /**
  * What the processes of a mesh (mesh.ts) do together: each brings one value and takes one. All processes run
- * the same graph, and meet in its collectives in one order.
+ * the same graph, and meet in its collectives in one order. A second input, which the compiler adds, is a value that is
+ * computed before; it is not read.
  */
 export type CollectiveOp =
   | 'allReduce'
@@ -372,12 +373,12 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   real: complex(1),
   imag: complex(1),
   conj: complex(1, 1),
-  allReduce: collective(1),
-  allGather: collective(1),
-  reduceScatter: collective(1),
-  allToAll: collective(1),
-  permuteRanks: collective(1),
-  broadcastRank: collective(1),
+  allReduce: collective('variadic'),
+  allGather: collective('variadic'),
+  reduceScatter: collective('variadic'),
+  allToAll: collective('variadic'),
+  permuteRanks: collective('variadic'),
+  broadcastRank: collective('variadic'),
 };
 
 const entries = [

@@ -151,6 +151,14 @@ function usesOf(
       if (dtype !== 'i32') invalid(`step ${position} is guarded by ${dtype}`);
       return { uses: [step.guard] };
     }
+    case 'collective': {
+      const [from, to] = [program.buffers[step.from], program.buffers[step.to]];
+      if (step.sends > (from?.bytes ?? Infinity) || step.takes > (to?.bytes ?? Infinity))
+        invalid(
+          `step ${position} sends ${step.sends} bytes and takes ${step.takes}: more than its buffers have`,
+        );
+      return { uses: [step.from, step.to] };
+    }
     case 'host':
       return { uses: [...step.reads, ...step.writes] };
     default:

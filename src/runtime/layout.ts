@@ -169,6 +169,7 @@ function unitsOf(program: Program): { readonly packs: readonly Unit[]; readonly 
   });
   const written = new Set<number>();
   for (const step of everyStep(steps)) {
+    if (step.kind === 'collective') written.add(step.to);
     if (step.kind !== 'dispatch') continue;
     step.buffers.forEach((buffer, i) => {
       if (kernels[step.kernel]!.bindings[i] === 'read_write') written.add(buffer);
@@ -205,8 +206,8 @@ function unitsOf(program: Program): { readonly packs: readonly Unit[]; readonly 
 }
 
 /**
- * Pairs of units of which one dispatch reads one and writes the other, or one of which is copied to
- * the other.
+ * Pairs of units of which one dispatch, or collective, reads one and writes the other, or one of which is
+ * copied to the other.
  */
 function separatePairs(
   { steps, kernels, inputs, outputs, buffers }: Program,
@@ -220,7 +221,7 @@ function separatePairs(
     else known.add(other);
   };
   for (const step of everyStep(steps)) {
-    if (step.kind === 'copy') add(unitOf(step.from), unitOf(step.to));
+    if (step.kind === 'copy' || step.kind === 'collective') add(unitOf(step.from), unitOf(step.to));
     if (step.kind !== 'dispatch') continue;
     const { bindings } = kernels[step.kernel]!;
     step.buffers.forEach((read, i) => {

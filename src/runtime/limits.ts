@@ -7,7 +7,7 @@ import { everyStep, mostElements, type Program, type ProgramOutline } from './pr
 const inParts = 'compute it in parts: split a batch, heads or rows, and take one part after another';
 const smaller = `${inParts}; hold it in f16 or bf16; or take a device that binds more (cuda, wasm)`;
 
-/** Throws E_LIMIT, naming limit, value and kernel. */
+/** Throws E_LIMIT, naming limit, value and kernel, and E_UNSUPPORTED for steps that the target has not. */
 export function checkLimits(
   program: ProgramOutline,
   { limits, name }: Pick<DeviceFacts, 'limits' | 'name'>,
@@ -35,6 +35,12 @@ export function checkLimits(
   for (const step of everyStep(program.steps)) {
     if (step.kind === 'host') {
       throw new DeviceError('E_UNSUPPORTED', name, `host step ${step.run}: only the interpreter runs these`);
+    }
+    if (step.kind === 'collective' && (program.target === 'wgsl' || program.target === 'cuda')) {
+      const problem = 'programs of several processes do not run on it';
+      throw new DeviceError('E_UNSUPPORTED', name, problem, {
+        hint: 'the devices native, wasm and interpreter',
+      });
     }
     if (step.kind !== 'dispatch') continue;
     const kernel = program.kernels[step.kernel]!;

@@ -2,6 +2,8 @@
 // are inferred and nothing is compiled from here on. This file and its neighbours import nothing of
 // the compiler.
 
+import type { Meeting } from './communicator.ts';
+
 /** Element types as programs name them (the same words as the compiler's). */
 export type ElementType =
   | 'bool'
@@ -158,6 +160,14 @@ export type ProgramStep =
       readonly times: number;
       readonly steps: readonly ProgramStep[];
     }
+  /** So many bytes at the start of a buffer go to other ranks, and what comes from them to another buffer, or the same. */
+  | ({
+      readonly kind: 'collective';
+      readonly from: number;
+      readonly sends: number;
+      readonly to: number;
+      readonly takes: number;
+    } & Meeting)
   /**
    * Interpreter target only: a function of the host, looked up in the table given when the program
    * is loaded.

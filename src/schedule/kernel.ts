@@ -2,7 +2,7 @@
 // templates turn each into a Loop. Kernels are named and ordered; buffers are stored graph nodes.
 
 import type { DType } from '../ir/dtype.ts';
-import type { Node, NodeOf } from '../ir/graph.ts';
+import type { CollectiveNode, Node, NodeOf } from '../ir/graph.ts';
 import type { Guard, IndexExpr } from '../ir/index-algebra/expr.ts';
 import type { Monoid, ScatterMode } from '../ir/ops.ts';
 import type { Expr, ExprPool } from './expression/expr.ts';
@@ -26,7 +26,8 @@ export type KernelKind =
   | 'jacobi-rows'
   | 'factor'
   | 'complete-rows'
-  | 'iterate';
+  | 'iterate'
+  | 'collective';
 
 /** An iteration axis of a kernel: `atom` stands for it in every index expression. */
 export interface Axis {
@@ -347,6 +348,13 @@ export type Body =
       readonly kind: 'iterate';
       readonly node: NodeOf<'iterate'>;
       readonly results: readonly Node[];
+    }
+  /** What processes do together: the device moves whole values. */
+  | {
+      readonly kind: 'collective';
+      readonly node: CollectiveNode;
+      /** What lies in memory of its input. */
+      readonly operand: Node;
     };
 
 export interface Kernel {

@@ -24,6 +24,8 @@ export interface Target {
   /** Element types that kernels compute with. */
   readonly dtypes: readonly DType[];
   readonly limits: DeviceLimits;
+  /** Which process of its mesh a program is for, where it is for one. */
+  readonly rank?: number;
   readonly cores: Cores;
   /**
    * Threads that share the workgroups of a kernel, where that is known beforehand. Which results

@@ -3,11 +3,11 @@
 // are built, small kernels are merged, and all are put in dependency order.
 
 import { CompilerBug } from '../errors.ts';
-import { dims, topological, type Graph, type Need, type Node } from '../ir/graph.ts';
+import { collectiveOf, dims, topological, type Graph, type Need, type Node } from '../ir/graph.ts';
 import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.ts';
 import { isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { loopKernel } from './body/iterate.ts';
+import { collectiveKernel, loopKernel } from './body/iterate.ts';
 import { fusionRootBodies, buildBody } from './body/body.ts';
 import { fusionGroupNodes, type Fusion } from './fusion/fusion.ts';
 import { withNeeds } from './body/needed.ts';
@@ -22,7 +22,7 @@ import { orderKernels } from './memory/order.ts';
 import { neededElements } from './needed.ts';
 import { bindingsOf, type Donations } from './fusion/overflow.ts';
 import type { Packs } from './memory/pack.ts';
-import { keyOf } from './fusion/place.ts';
+import { keyOf, readsWhole } from './fusion/place.ts';
 import { kernelEvaluator, type KernelPlan } from './body/plan.ts';
 import type { ConcatPiece } from './fusion/place.ts';
 import { checkReach } from './fusion/reach.ts';
@@ -97,7 +97,7 @@ function storageFixpoint(
     const fusion = fusionGroupNodes(graph, target, scalars, strict, donations);
     const storage = chooseStorage(graph, fusion, target, strict);
     const overflowing = [...storage.fusionGroupWrites].flatMap(([fusionGroup, writes]) => {
-      if (fusionGroup.kind === 'iterate') return [];
+      if (readsWhole(fusionGroup.kind)) return [];
       const bound = bindingsOf(fusionGroup.reads, writes.keys(), donations);
       return bound > target.limits.storageBuffers ? [keyOf(fusionGroup)] : [];
     });
@@ -127,6 +127,8 @@ function buildKernel(
 ): Kernel {
   const [fusionRoot] = plan.fusionGroup?.fusionRoots ?? [];
   if (fusionRoot?.op === 'iterate') return loopKernel(fusionRoot, [...plan.writes.keys()]);
+  const collective = fusionRoot && collectiveOf(fusionRoot);
+  if (collective !== undefined) return collectiveKernel(collective);
   const room = target.limits.storageBuffers;
   const attempt = (
     recomputed: ReadonlySet<Node>,

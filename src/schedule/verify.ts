@@ -36,6 +36,7 @@ const bodyOf: Readonly<Record<KernelKind, Body['kind']>> = {
   factor: 'factor',
   'complete-rows': 'complete-rows',
   iterate: 'iterate',
+  collective: 'collective',
 };
 
 /** Throws CompilerBug, naming `pass`, when a kernel is not well-formed. */
@@ -100,6 +101,7 @@ function ownProblem(kernel: Kernel, body: OwnBody): string | undefined {
     body.kind === 'jacobi-rows' ||
     body.kind === 'complete-rows' ||
     body.kind === 'iterate' ||
+    body.kind === 'collective' ||
     body.kind === 'factor'
       ? undefined
       : writes.map(writeProblem).find((problem) => problem !== undefined))

@@ -25,8 +25,8 @@ import { fill } from '../../src/slot.ts';
 import { ranksOf } from '../../src/runtime/communicator.ts';
 import { checkLaw, checkLawAsync, seed } from '../support/property.ts';
 import { expectClose } from '../support/random/graph.ts';
-import { localProgram, stackedRanks, type LocalProgram } from '../support/random/local.ts';
-import { inStep } from '../support/world.ts';
+import { localProgram, stackedRanks, type LocalProgram } from '../support/ranks/program.ts';
+import { inStep } from '../support/ranks/world.ts';
 import { checkGraph, floatInputs, randomNumbers, record, values } from './differences.ts';
 
 fill([loopDerivative, loopCotangents]);

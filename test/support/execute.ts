@@ -104,7 +104,7 @@ export function runLoops(
     store(parameter as Node).set(asStored(inputs[i]!, parameter).data as never),
   );
   for (const one of lowered) {
-    if ('turns' in one) throw new Error('runLoops runs no loops of programs: compile them for a device');
+    if (!('loop' in one)) throw new Error('runLoops runs kernels alone: compile for a device');
     const { loop: made, bound } = one;
     const loop = instead(made);
     verifyLoop(loop, target.limits, loop === made ? 4 : 16);

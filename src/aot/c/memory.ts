@@ -152,6 +152,9 @@ function* writtenBy({ program: { steps, kernels }, ports }: PortedProgram): Gene
       case 'clear':
         yield step.buffer;
         break;
+      case 'collective':
+        yield step.to;
+        break;
       case 'host':
         yield* step.writes;
         break;

@@ -363,8 +363,9 @@ function linesOf(step: ProgramStep, place: StepPlace, depth: number): string[] {
         '}',
       ];
     }
+    case 'collective':
     case 'host':
-      throw new SinterError('E_UNSUPPORTED', `build: ${one.title} has steps that only the interpreter runs`);
+      throw new SinterError('E_UNSUPPORTED', `build: ${one.title} has steps that no bundle runs`);
     default:
       return step satisfies never;
   }

@@ -14,10 +14,12 @@ import {
   type ProgramStep,
   type TargetId,
 } from '../../runtime/program.ts';
+import { nodeBytes } from '../../schedule/cost.ts';
+import { meetingOf } from '../../schedule/collective.ts';
 import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Pack, Packs } from '../../schedule/memory/pack.ts';
 import type { Emitted } from '../emit/emit.ts';
-import { loopSteps, type Lowered, type LoweredIteration } from './iteration.ts';
+import { loopSteps, type Lowered, type LoweredCollective, type LoweredIteration } from './iteration.ts';
 import type { LoweredKernel } from './kernel.ts';
 import type { Loop } from '../loop/loop.ts';
 
@@ -145,7 +147,10 @@ class Assembler {
   }
 
   #steps(all: readonly Lowered[], scope: Scope): ProgramStep[] {
-    return all.flatMap((one) => ('turns' in one ? this.#loop(one, scope) : this.#dispatch(one, scope)));
+    return all.flatMap((one) => {
+      if ('turns' in one) return this.#loop(one, scope);
+      return 'operand' in one ? [this.#collective(one, scope)] : this.#dispatch(one, scope);
+    });
   }
 
   /** A loop, and its results to where they are wanted, if that is elsewhere. */
@@ -170,6 +175,19 @@ class Assembler {
       return [{ kind: 'copy', from: bufferOf(homes[place]!), to: bufferOf(result) }];
     });
     return [...steps, ...moved];
+  }
+
+  #collective({ kernel, node, operand }: LoweredCollective, scope: Scope): ProgramStep {
+    const bufferOf = (each: Node): number => this.#bufferOf(each, kernel.name, scope);
+    const [sends, takes] = [nodeBytes(operand), nodeBytes(node as Node)];
+    return {
+      kind: 'collective',
+      ...meetingOf(node),
+      from: bufferOf(operand),
+      sends,
+      to: bufferOf(node as Node),
+      takes,
+    };
   }
 
   #dispatch(one: LoweredKernel, scope: Scope): ProgramStep[] {

@@ -5,7 +5,14 @@
 
 import { isZero } from '../../ir/build.ts';
 import { turnOf, type Carried } from '../../ir/control/turn.ts';
-import { dims, GraphBuilder, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import {
+  dims,
+  GraphBuilder,
+  type CollectiveNode,
+  type Graph,
+  type Node,
+  type NodeOf,
+} from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Kernel } from '../../schedule/kernel.ts';
 import type { MemoryPlan } from '../../schedule/memory/plan.ts';
@@ -50,7 +57,14 @@ export interface LoweredIteration {
   readonly turns: LoopTrips;
 }
 
-export type Lowered = LoweredKernel | LoweredIteration;
+/** What processes do together: a step of its own. */
+export interface LoweredCollective {
+  readonly kernel: Kernel;
+  readonly node: CollectiveNode;
+  readonly operand: Node;
+}
+
+export type Lowered = LoweredKernel | LoweredIteration | LoweredCollective;
 
 /** Lowers the graph of one iteration; `donations` pair its outputs with parameters. */
 export type LowerTurn = (

@@ -103,7 +103,8 @@ function fillTemplate(frame: Frame, pinned: PinnedTilings): Loop {
     case 'batched-dispatch':
       throw new CompilerBug('lower', 'kernels in one dispatch have no template of their own');
     case 'iterate':
-      throw new CompilerBug('lower', 'a loop of the program has no template');
+    case 'collective':
+      throw new CompilerBug('lower', `a kernel of kind ${kind} has no template`);
     case 'map':
       return mapLoop(frame);
     default:

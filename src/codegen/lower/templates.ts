@@ -9,7 +9,7 @@ import type { Frame } from '../template/shared/frame.ts';
 export type Template = (frame: Frame, pinned: PinnedTilings) => Loop;
 
 /** Kinds of kernels whose templates chunks bring. */
-export type RareKind = Exclude<Body['kind'], 'map' | 'batched-dispatch' | 'iterate'>;
+export type RareKind = Exclude<Body['kind'], 'map' | 'batched-dispatch' | 'iterate' | 'collective'>;
 
 const slot = (kind: RareKind): Slot<Template> => new Slot(`the template ${kind}`);
 

@@ -12,6 +12,8 @@ function sizeOfGroup(
   inputs: readonly TensorType[],
   { mesh: text, over }: { readonly mesh: string; readonly over: string },
 ): number {
+  if (inputs.length > 2)
+    fail(op, 'E_VALUE', `expects a value and an event, got ${inputs.length} inputs`, inputs);
   const mesh = parseMesh(text);
   if (mesh === undefined) return fail(op, 'E_VALUE', `'${text}' is no mesh, such as data=2,model=4`, inputs);
   const axes = axesNamed(mesh, over);

@@ -85,6 +85,8 @@ export function runStepsOf(program: ProgramOutline, isCopied: readonly boolean[]
         return [
           { kind: 'while', guard: step.guard, times: step.times, runSteps: step.steps.flatMap(stepsOf) },
         ];
+      // Refused when the program is loaded.
+      case 'collective':
       case 'host':
         return [];
       default:

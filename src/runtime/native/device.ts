@@ -3,6 +3,7 @@
 // on the same buffers.
 
 import type { DeviceError } from '../../errors.ts';
+import type { Communicator } from '../communicator.ts';
 import type { Device, DeviceAllocation, DeviceFacts, HostFunctions } from '../device.ts';
 import type { Program } from '../program.ts';
 import type { Sharing } from '../sharing.ts';
@@ -94,6 +95,14 @@ export class CDevice implements Device {
   load(program: Program, _host?: HostFunctions, later?: () => Promise<Program>): NativeProgram {
     this.#engine.failures.assertAlive();
     return loadProgram(this.#engine, program, later);
+  }
+
+  get communicator(): Communicator | undefined {
+    return this.#wasm.communicator;
+  }
+
+  join(communicator: Communicator): void {
+    this.#wasm.join(communicator);
   }
 
   finish(): Promise<void> {

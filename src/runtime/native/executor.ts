@@ -1,12 +1,14 @@
 // Node only: programs of C made ready to run. All kernels of one are one shared object; its operations are a plan, which the
 // threads of the support object run over the memory of a WebAssembly device.
 
+import { DeviceError } from '../../errors.ts';
 import type { Koffi } from '../koffi.ts';
 import type { Program } from '../program.ts';
 import type { SharedEntries } from '../shared.ts';
-import type { Heap } from '../wasm/heap.ts';
 import {
+  exchange,
   HeapProgram,
+  isSet,
   type Dispatch,
   type Executor,
   type HeapEngine,
@@ -14,7 +16,7 @@ import {
 } from '../wasm/placed.ts';
 import { openKernels, tableName, type Kernels, type Support } from './library.ts';
 import type { Objects } from './objects.ts';
-import { planOf } from './plan.ts';
+import { partsOfRun, type RunPart } from './plan.ts';
 
 /** The parts of a device that programs of C work with. */
 export interface CEngine extends HeapEngine {
@@ -38,33 +40,66 @@ export function openProgram(
   parts: CParts,
   program: Program,
   file: string,
-): HeapProgram<BigInt64Array> {
+): HeapProgram<readonly RunPart[]> {
   return new HeapProgram(engine, program, new CExecutor(engine, parts, program, file));
 }
 
-class CExecutor implements Executor<BigInt64Array> {
+class CExecutor implements Executor<readonly RunPart[]> {
   readonly threads: number;
-  readonly #heap: Heap;
+  readonly #engine: CEngine;
   readonly #parts: CParts;
   readonly #kernels: Kernels;
 
-  constructor({ heap, threads }: CEngine, parts: CParts, program: Program, file: string) {
+  constructor(engine: CEngine, parts: CParts, program: Program, file: string) {
     const { koffi, objects, kernels } = parts;
-    this.threads = threads;
-    this.#heap = heap;
+    this.threads = engine.threads;
+    this.#engine = engine;
     this.#parts = parts;
     this.#kernels = kernels.take(file, () => openKernels(koffi, objects, file, program.kernels.length));
   }
 
-  prepare(operations: readonly Operation<Dispatch>[]): BigInt64Array {
-    return planOf(operations, this.#kernels.addresses);
+  prepare(operations: readonly Operation<Dispatch>[]): readonly RunPart[] {
+    return partsOfRun(operations, this.#kernels.addresses);
   }
 
-  run(plan: BigInt64Array): undefined {
-    const { support, pool } = this.#parts;
-    // Where the memory lies is asked each time: an engine may move it when it grows.
-    if (plan.length > 0) support.run(pool, plan, plan.length, support.address(this.#heap.bytes));
+  run(parts: readonly RunPart[]): DeviceError | undefined {
+    for (const part of parts) {
+      const failure = this.#do(part);
+      if (failure !== undefined) return failure;
+    }
     return undefined;
+  }
+
+  #do(part: RunPart): DeviceError | undefined {
+    const { heap } = this.#engine;
+    switch (part.kind) {
+      case 'words': {
+        const { support, pool } = this.#parts;
+        // Where the memory lies is asked each time: an engine may move it when it grows.
+        support.run(pool, part.words, part.words.length, support.address(heap.bytes));
+        return undefined;
+      }
+      case 'repeat': {
+        const { times, guard } = part;
+        const goesOn = (): boolean => guard === undefined || isSet(heap, guard);
+        for (let time = 0; time < times && goesOn(); time++) {
+          const failure = this.run(part.parts);
+          if (failure !== undefined) return failure;
+        }
+        return undefined;
+      }
+      case 'collective':
+        try {
+          exchange(this.#engine, part);
+          return undefined;
+        } catch (error) {
+          if (error instanceof DeviceError) return error;
+          const options = { cause: error };
+          return new DeviceError('E_COLLECTIVE', this.#engine.facts.name, String(error), options);
+        }
+      default:
+        return part satisfies never;
+    }
   }
 
   release(): void {

@@ -2,6 +2,7 @@
 // by this thread and by others that share its memory.
 
 import { DeviceError } from '../../errors.ts';
+import { ranksOf, type Communicator } from '../communicator.ts';
 import type { Backend, Device, DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Failures } from '../failures.ts';
 import type { Move } from '../layout.ts';
@@ -54,6 +55,7 @@ export class WasmDevice implements Device {
   readonly engine: WasmEngine;
   #ended: (() => void) | undefined;
   #sharing: Sharing | undefined;
+  #communicator: Communicator | undefined;
   readonly #turns = new Turns();
 
   private constructor(name: string, heap: Heap, pool?: Pool, why?: string, grain?: Grain) {
@@ -89,7 +91,8 @@ export class WasmDevice implements Device {
     const scratch = new Scratch(memory);
     const modules = new WasmModules(heap, name, pool !== undefined);
     const lose = (error: DeviceError): void => void this.#end(error);
-    this.engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, lose };
+    const ranks = ranksOf(name, () => this.communicator);
+    this.engine = { facts, failures, heap, memory, scratch, modules, pool, grain, mover, ranks, lose };
   }
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
@@ -159,6 +162,14 @@ export class WasmDevice implements Device {
   load(program: Program): LoadedProgram {
     this.engine.failures.assertAlive();
     return loadProgram(this.engine, program);
+  }
+
+  get communicator(): Communicator | undefined {
+    return this.#communicator;
+  }
+
+  join(communicator: Communicator): void {
+    this.#communicator = communicator;
   }
 
   async finish(): Promise<void> {

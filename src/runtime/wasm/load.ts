@@ -8,7 +8,15 @@ import type { LoadedProgram } from '../device.ts';
 import { checkLimits } from '../limits.ts';
 import type { Program } from '../program.ts';
 import type { LoadedKernel, WasmModules } from './modules.ts';
-import { HeapProgram, type Dispatch, type Executor, type HeapEngine, type Operation } from './placed.ts';
+import {
+  exchange,
+  HeapProgram,
+  isSet,
+  type Dispatch,
+  type Executor,
+  type HeapEngine,
+  type Operation,
+} from './placed.ts';
 import type { PoolJob, Pool } from './pool.ts';
 
 /** The parts of a device that its programs work with. */
@@ -81,8 +89,7 @@ class WasmExecutor implements Executor<readonly WasmOperation[]> {
   }
 
   #goesOn(guard: number | undefined): boolean {
-    if (guard === undefined) return true;
-    return this.#engine.heap.bytes.subarray(guard, guard + 4).some((byte) => byte !== 0);
+    return guard === undefined || isSet(this.#engine.heap, guard);
   }
 
   #do(operation: Exclude<WasmOperation, { readonly kind: 'repeat' }>): void {
@@ -101,6 +108,9 @@ class WasmExecutor implements Executor<readonly WasmOperation[]> {
       }
       case 'clear':
         heap.bytes.fill(0, operation.at, operation.at + operation.bytes);
+        return;
+      case 'collective':
+        exchange(this.#engine, operation);
         return;
       default:
         operation satisfies never;

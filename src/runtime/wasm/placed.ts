@@ -3,6 +3,7 @@
 // machine over the same memory. A run is complete when `run` returns.
 
 import { DeviceError } from '../../errors.ts';
+import type { Ranks } from '../communicator.ts';
 import { givenBuffers, outputBuffers, Plans, type FittedPlan } from '../plans.ts';
 import type { DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import type { Failures } from '../failures.ts';
@@ -24,6 +25,7 @@ export interface HeapEngine {
   readonly scratch: Scratch<number>;
   readonly grain: Grain | undefined;
   readonly mover: Mover<number>;
+  readonly ranks: Ranks;
   /** Ends the device, with this reason. */
   lose(error: DeviceError): void;
 }
@@ -44,11 +46,15 @@ export interface Dispatch {
   readonly scratch: { readonly address: number; readonly bytes: number } | undefined;
 }
 
+/** A collective, between addresses. */
+export type Exchange = Extract<ProgramStep, { readonly kind: 'collective' }>;
+
 /** What a run does, one after the other; `Call` is how its executor runs a dispatch. */
 export type Operation<Call> =
   | Call
   | { readonly kind: 'copy'; readonly from: number; readonly to: number; readonly bytes: number }
   | { readonly kind: 'clear'; readonly at: number; readonly bytes: number }
+  | Exchange
   | {
       readonly kind: 'repeat';
       readonly times: number;
@@ -199,6 +205,8 @@ export class HeapProgram<Prepared> implements LoadedProgram {
             },
           ];
         }
+        case 'collective':
+          return [{ ...step, from: address(step.from), to: address(step.to) }];
         case 'host':
           return [];
         default:
@@ -212,6 +220,17 @@ export class HeapProgram<Prepared> implements LoadedProgram {
     );
     return [...single, ...steps.flatMap(operationsOf), ...repeats];
   }
+}
+
+/** Whether the i32 at an address is not 0. */
+export function isSet(heap: Heap, at: number): boolean {
+  return heap.bytes.subarray(at, at + 4).some((byte) => byte !== 0);
+}
+
+/** Does a collective on the memory of a heap. */
+export function exchange({ heap, ranks }: Pick<HeapEngine, 'heap' | 'ranks'>, step: Exchange): void {
+  const { from, sends, to, takes } = step;
+  ranks.run(step, heap.bytes.subarray(from, from + sends), heap.bytes.subarray(to, to + takes));
 }
 
 /** Bytes of one thread's scratch memory, in whole cache lines. */

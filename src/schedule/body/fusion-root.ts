@@ -102,8 +102,9 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator): 
       return segmentReduceBody(fusionRoot, fusionGroup, evaluator);
     case 'factor':
       return factorBody(fusionRoot, fusionGroup, evaluator);
+    case 'collective':
     case 'iterate':
-      throw new CompilerBug('schedule', 'a loop has a kernel without expressions');
+      throw new CompilerBug('schedule', `${fusionGroup.kind} has a kernel without expressions`);
     case 'permute-scatter':
       return { kind: 'map', axis: axis('axis') };
     default:

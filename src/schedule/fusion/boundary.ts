@@ -2,7 +2,14 @@
 
 import { isZero } from '../../ir/build.ts';
 import { inputsOf } from '../../ir/control/iterate.ts';
-import { topological, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
+import {
+  collectiveOf,
+  topological,
+  type CollectiveNode,
+  type Graph,
+  type Node,
+  type NodeOf,
+} from '../../ir/graph.ts';
 
 /** What a loop reads from memory: all of its inputs, but for carries that begin as zeros. */
 export function readsOfLoop(node: NodeOf<'iterate'>): Set<Node> {
@@ -10,8 +17,33 @@ export function readsOfLoop(node: NodeOf<'iterate'>): Set<Node> {
   return new Set([...carries.filter((carry) => !isZero(carry)), ...stacks, ...invariants]);
 }
 
-/** What must lie in memory whatever reads it: outputs, and what loops read. */
+/** What a collective reads from memory, which has the bytes of its input. */
+export function operandOf({ inputs: [x] }: CollectiveNode): Node {
+  let operand = x!;
+  while (operand.op === 'reshape') operand = operand.inputs[0]!;
+  return operand;
+}
+
+/** What a collective waits for: the one, or the loop, that was before it. */
+export function eventOf({ inputs: [, event] }: CollectiveNode): Node | undefined {
+  let at = event;
+  // Registers of small integers stand between.
+  while (at !== undefined && collectiveOf(at) === undefined && at.op !== 'iterate') at = at.inputs[0];
+  return at;
+}
+
+/** The values behind a collective's kernel. */
+export function readsOfCollective(node: CollectiveNode): readonly Node[] {
+  const [operand, event] = [operandOf(node), eventOf(node)];
+  return event === undefined || event === operand ? [operand] : [operand, event];
+}
+
+/** What must lie in memory whatever reads it: outputs, what loops and collectives read, and what collectives give. */
 export function boundaryOf({ outputs }: Graph, order: readonly Node[] = topological(outputs)): Set<Node> {
   const loops = order.filter((node) => node.op === 'iterate');
-  return new Set([...outputs, ...loops.flatMap((node) => [...readsOfLoop(node)])]);
+  const met = order.flatMap((node) => {
+    const found = collectiveOf(node);
+    return found === undefined ? [] : [node, operandOf(found)];
+  });
+  return new Set([...outputs, ...loops.flatMap((node) => [...readsOfLoop(node)]), ...met]);
 }

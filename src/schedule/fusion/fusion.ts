@@ -14,7 +14,7 @@ import { boundaryOf } from './boundary.ts';
 import { FusionGroupPass } from './walk.ts';
 import { recomputingKernels, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
 import { overflowCut, type FusionGroupCut, type Donations } from './overflow.ts';
-import { keyOf, type AttentionGroup, type FusionGroup, type ComputeLocation } from './place.ts';
+import { keyOf, readsWhole, type AttentionGroup, type FusionGroup, type ComputeLocation } from './place.ts';
 import type { Overflow, Refused } from './rejection.ts';
 import { fixpoint } from '../fixpoint.ts';
 import type { Target } from '../target.ts';
@@ -70,7 +70,7 @@ export function fusionGroupNodes(
     const tooLarge: AttentionGroup[] = [];
     const more = new Map(cuts);
     for (const fusionGroup of pass.fusionGroups) {
-      if (fusionGroup.kind === 'iterate') continue;
+      if (readsWhole(fusionGroup.kind)) continue;
       const cut = overflowCut(
         fusionGroup,
         users,

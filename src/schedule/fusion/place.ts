@@ -134,8 +134,14 @@ export function movesElements(kind: FusionRootKind): boolean {
     kind === 'permute-scatter' ||
     kind === 'scatter-add-atomic' ||
     kind === 'factor' ||
+    kind === 'collective' ||
     kind === 'iterate'
   );
+}
+
+/** Kernels that have no loops of their own over what they read and write. */
+export function readsWhole(kind: FusionRootKind): boolean {
+  return kind === 'iterate' || kind === 'collective';
 }
 
 /** Keys and payload of a sort go to the same places; parts of a transform have the same operands. */

@@ -2,7 +2,7 @@
 // a place, which depends on the places of its inputs.
 
 import { siblingKey } from '../../ir/control/iterate.ts';
-import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
+import { collectiveOf, dims, type CollectiveNode, type Node, type NodeOf } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
@@ -16,7 +16,7 @@ import {
   type IterationDomain,
 } from './domain.ts';
 import type { Indices } from '../expression/evaluate.ts';
-import { readsOfLoop } from './boundary.ts';
+import { readsOfCollective, readsOfLoop } from './boundary.ts';
 import { isExact } from './exact.ts';
 import {
   divisionLimit,
@@ -111,6 +111,8 @@ export class FusionGroupPass {
     if (node.op === 'permuteScatter' || node.op === 'fftPart')
       return this.#joinCompanion(node) ?? this.#openCompanion(node);
     if (node.op === 'iterate') return this.#placeLoop(node);
+    const collective = collectiveOf(node);
+    if (collective !== undefined) return this.#placeCollective(collective);
     const own = ownLoops(node);
     if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
@@ -334,6 +336,14 @@ export class FusionGroupPass {
     place.fusionGroup.reads.clear();
     for (const read of readsOfLoop(node)) place.fusionGroup.reads.add(read);
     this.#companions.set(key, place.fusionGroup);
+    return place;
+  }
+
+  /** A collective reads whole buffers, once what it waits for is there. */
+  #placeCollective(node: CollectiveNode): ComputeLocation {
+    const place = this.#open(node as Node, 'collective', { axes: {}, at: [] });
+    place.fusionGroup.reads.clear();
+    for (const read of readsOfCollective(node)) place.fusionGroup.reads.add(read);
     return place;
   }
 

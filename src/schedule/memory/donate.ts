@@ -61,8 +61,8 @@ export function pairDonations(offered: ReadonlyMap<Node, Node>): Map<Node, Node>
 }
 
 /**
- * The donors of its type that a result is an elementwise function of, scatters into, or is a loop's
- * last value of, nearest first.
+ * The donors of its type that a result is an elementwise function of, scatters into, is a loop's last value of, or is
+ * added up over processes, nearest first.
  */
 function updatedBy(result: Node, donors: ReadonlySet<Node>): Node[] {
   const type = showType(result);
@@ -71,6 +71,7 @@ function updatedBy(result: Node, donors: ReadonlySet<Node>): Node[] {
   for (const node of seen) {
     if (donors.has(node) && showType(node) === type) found.push(node);
     if (node.op === 'scatter') seen.add(node.inputs[0]!);
+    if (node.op === 'allReduce') seen.add(node.inputs[0]!);
     if (node.op === 'iterate' && node.attrs.result < node.attrs.carries)
       seen.add(node.inputs[node.attrs.result]!);
     if (!isElementwise(node.op)) continue;

@@ -254,6 +254,8 @@ function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean
     const at = (result as NodeOf<'iterate'>).attrs.result;
     return at < attrs.carries && inputs[at] === old && inputs.indexOf(old) === inputs.lastIndexOf(old);
   }
+  // Communicators take the same memory from and to.
+  if (body.kind === 'collective') return body.operand === old && sizeOf(dims(old)) === sizeOf(dims(result));
   if (body.kind === 'batched-dispatch') {
     const [reader, ...others] = body.parts.filter((part) => part.reads.includes(old));
     return reader !== undefined && others.length === 0 && readsOnlyWhereWritten(reader, old, result);
@@ -337,6 +339,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     case 'scatter-add-atomic':
     case 'factor':
     case 'iterate':
+    case 'collective':
       return undefined;
     default:
       return body satisfies never;

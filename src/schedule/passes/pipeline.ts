@@ -3,7 +3,7 @@
 
 import { isComplex, isSmallInteger } from '../../ir/dtype.ts';
 import { topological, type Graph, type Node } from '../../ir/graph.ts';
-import type { Op } from '../../ir/ops.ts';
+import { isCollective, type Op } from '../../ir/ops.ts';
 import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
 import { removeDeadCode } from '../../ir/passes/dead-code.ts';
@@ -37,7 +37,9 @@ type SlotName =
   | 'splitScatters'
   | 'splitSorts'
   | 'splitFolds'
-  | 'takeBounds';
+  | 'takeBounds'
+  | 'orderCollectives'
+  | 'placeRank';
 
 const slot = (name: SlotName): Slot<Run> => new Slot(`the pass ${name}`);
 
@@ -52,6 +54,8 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitSorts: slot('splitSorts'),
   splitFolds: slot('splitFolds'),
   takeBounds: slot('takeBounds'),
+  orderCollectives: slot('orderCollectives'),
+  placeRank: slot('placeRank'),
 };
 
 /** A pass that leaves a graph as it is where no node asks for it. */
@@ -76,11 +80,17 @@ function isOneOf(...ops: readonly Op[]): (node: Node) => boolean {
   return ({ op }) => ops.includes(op);
 }
 
+/** Whether processes may meet in a node: in a loop its iterations may. */
+function mayMeet({ op }: Node): boolean {
+  return isCollective(op) || op === 'iterate';
+}
+
 /** Every pass, in order. Each is pure and keeps the meaning of the graph. */
 export const passes: readonly Pass[] = [
   rare('mergeLoops', 'loops of equal iterations are one', isOneOf('iterate')),
   rare('lowerComplex', 'no complex numbers: pairs of their parts', ({ dtype }) => isComplex(dtype)),
   { name: 'dropMarkers', guarantees: 'no markers, but bounds of outputs', run: dropMarkers },
+  rare('orderCollectives', 'collectives wait for each other in the recorded order', mayMeet),
   rare(
     'packSmallIntegers',
     'no integers of 8 or 16 bits where the target has none',
@@ -109,4 +119,5 @@ export const passes: readonly Pass[] = [
   ),
   { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
   rare('takeBounds', 'no bounded outputs: the graph says what of them is needed', isOneOf('bounded')),
+  rare('placeRank', 'no place of a process but its number', isOneOf('rankIndex')),
 ];

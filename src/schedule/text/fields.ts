@@ -193,6 +193,7 @@ export const bodyFields: {
     update: 'expr',
   },
   iterate: { node: 'node', results: { list: 'node' } },
+  collective: { node: 'node', operand: 'node' },
   factor: { node: 'node', batch: 'axis', operands: { list: { fields: matrix } } },
 };
 

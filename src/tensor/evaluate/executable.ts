@@ -170,7 +170,12 @@ export class Executable {
     const casts = this.graph.parameters.flatMap((_, i) =>
       given.scalars?.has(i) === true ? [] : [cast?.casts.get(i)],
     );
-    const options = { ...given, title: (): string => this.#about().what };
+    const { communicator } = device;
+    const options = {
+      ...given,
+      ...(communicator !== undefined && { rank: communicator.rank }),
+      title: (): string => this.#about().what,
+    };
     return { graph: cast?.graph ?? this.graph, target, options, casts };
   }
 

@@ -214,6 +214,8 @@ function runProgram(
         driver.call('cuMemsetD8_v2', fill, at(step.buffer), 0, buffers[step.buffer]!.bytes);
         break;
       }
+      case 'collective':
+        throw new DeviceError('E_UNSUPPORTED', name, 'a collective');
       case 'host':
         throw new DeviceError('E_UNSUPPORTED', name, `host step ${step.run}`);
       default:

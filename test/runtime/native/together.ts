@@ -106,6 +106,7 @@ function onShelf(program: Program, shelf: Shelf | undefined): Program {
           return { ...step, steps: moved(step.steps) };
         case 'copy':
         case 'clear':
+        case 'collective':
         case 'host':
           return step;
         default:

@@ -13,6 +13,7 @@ import {
 import { add, broadcast, cast, mul, permute, reduce, reshape, slice, unary } from '../../../src/ir/build.ts';
 import { dims, GraphBuilder, type Graph, type Node } from '../../../src/ir/graph.ts';
 import { parseMesh, type Mesh } from '../../../src/ir/mesh/mesh.ts';
+import { print } from '../../../src/ir/text/print.ts';
 import type { Monoid } from '../../../src/ir/ops.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
@@ -35,7 +36,11 @@ const allMeshes = ['a=2', 'a=3', 'a=2,b=2', 'a=2,b=3', 'a=3,b=1,c=2'];
 
 /** A random program, with at least one collective. */
 export function localProgram(options: LocalOptions = {}): fc.Arbitrary<LocalProgram> {
-  return fc.integer({ min: 0 }).map((seed) => drawn(randomNumbers(seed), options));
+  return fc.integer({ min: 0 }).map((seed) => {
+    const program = drawn(randomNumbers(seed), options);
+    const text = (): string => `\n${program.mesh.text}\n${print(program.graph)}`;
+    return Object.assign(program, { [fc.toStringMethod]: text });
+  });
 }
 
 function drawn(

@@ -2,9 +2,9 @@
 // result of, and is ended there. Once all ranks have come, what each takes is known, and all run again, a collective further.
 // Runs have to be repeatable, and all ranks are held to meet in one order.
 
-import { combineMonoid } from '../../src/ir/interpret/scalar.ts';
-import { hostArray, packBytes, unpackBytes, type HostArray, type Scalar } from '../../src/ir/value.ts';
-import type { CollectiveAction, CollectiveCall, Communicator } from '../../src/runtime/communicator.ts';
+import { combineMonoid } from '../../../src/ir/interpret/scalar.ts';
+import { hostArray, packBytes, unpackBytes, type HostArray, type Scalar } from '../../../src/ir/value.ts';
+import type { CollectiveAction, CollectiveCall, Communicator } from '../../../src/runtime/communicator.ts';
 
 /** A call that a rank waits in. */
 interface Waiting {
