@@ -9,6 +9,7 @@ import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { sizeOf, type FixedShape } from '../ir/shape.ts';
 import { localShape, partsOf, type Split } from '../ir/mesh/split.ts';
+import { bytesSent } from './cost.ts';
 import type { Layout } from './layout.ts';
 
 /** One step of a change of layout. `over` are mesh axes, `axis` is the axis of the value that they split. */
@@ -51,7 +52,7 @@ export function movesBetween(
   const local = (): number => sizeOf(localShape(mesh, value.shape, split)) * dtypeBytes(value.dtype);
   const add = (move: Move, before: number, after: number): void => {
     const ranks = partsOf(mesh, move.over);
-    moves.push({ move, ranks, bytes: bytesSent(move.kind, ranks, before, after) });
+    moves.push({ move, ranks, bytes: sentBy(move, ranks, Math.max(before, after)) });
   };
   const change = (move: Move, next: (readonly string[])[]): void => {
     const before = local();
@@ -104,7 +105,7 @@ export function movesBetween(
 export function plannedMove(mesh: Mesh, value: Node, split: Split, move: Move): PlannedMove {
   const bytes = sizeOf(localShape(mesh, dims(value), split)) * dtypeBytes(value.dtype);
   const ranks = partsOf(mesh, move.over);
-  return { move, ranks, bytes: bytesSent(move.kind, ranks, bytes, bytes) };
+  return { move, ranks, bytes: sentBy(move, ranks, bytes) };
 }
 
 /** The mesh axes by which a sum over `left` can be scattered along an axis that is split so, on the way to `wanted`. */
@@ -128,14 +129,8 @@ function isPrefix(a: readonly string[], b: readonly string[]): boolean {
   return a.length <= b.length && commonLength(a, b) === a.length;
 }
 
-/**
- * What each of n processes sends: (n − 1)/n of the bytes that it begins or ends with, whichever are more, and twice
- * that for a sum that everyone has (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009).
- */
-function bytesSent(kind: Move['kind'], ranks: number, before: number, after: number): number {
-  if (kind === 'slice') return 0;
-  const share = (ranks - 1) / ranks;
-  return (kind === 'allReduce' ? 2 : 1) * share * Math.max(before, after);
+function sentBy({ kind }: Move, ranks: number, bytes: number): number {
+  return kind === 'slice' ? 0 : bytesSent(kind, ranks, bytes);
 }
 
 /** A value after a move. */
