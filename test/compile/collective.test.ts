@@ -11,11 +11,11 @@ import {
   permuteRanks,
   rankIndex,
   reduceScatter,
-} from '../../src/ir/build-collective.ts';
+} from '../../src/ir/mesh/build.ts';
 import { add, binary, broadcast, cast, constant, mul, reshape, unary, where } from '../../src/ir/build.ts';
 import { iterate } from '../../src/ir/control/iterate.ts';
 import type { DType } from '../../src/ir/dtype.ts';
-import { parseMesh } from '../../src/ir/mesh.ts';
+import { parseMesh } from '../../src/ir/mesh/mesh.ts';
 import { isCollective } from '../../src/ir/ops.ts';
 import { regionOf } from '../../src/ir/text/region.ts';
 import { checkLimits } from '../../src/runtime/limits.ts';
