@@ -170,17 +170,30 @@ export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel 
   return Promise.all(losses.map((loss) => loss.item() as Promise<number>));
 }
 
+/** `2,2` with the names that go with the way to share, or `data=2,model=2`. */
+function readMesh(text: string, parallel: Parallel): Mesh {
+  const sizes = text.split(',');
+  const names = parallel !== 'tensor' ? ['data'] : sizes.length === 1 ? ['model'] : ['data', 'model'];
+  const axes = sizes.map((size, i): [string, number] => {
+    const [name, count] = size.includes('=') ? size.split('=') : [names[i], size];
+    return [name!, Number(count)];
+  });
+  return meshOf(Object.fromEntries(axes));
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       parallel: { type: 'string', default: 'data' },
       mesh: { type: 'string' },
       steps: { type: 'string', default: '20' },
+      device: { type: 'string' },
+      json: { type: 'boolean', default: false },
     },
   });
-  const world = await join();
-  const axes = (values.mesh ?? `data=${world.size}`).split(',').map((axis) => axis.split('='));
-  const mesh = meshOf(Object.fromEntries(axes.map(([name, size]) => [name, Number(size)])));
+  const world = await join({ ...(values.device !== undefined && { device: values.device }) });
+  const parallel = values.parallel as Parallel;
+  const mesh = readMesh(values.mesh ?? String(world.size), parallel);
   const text = await readFile(new URL('../essay.txt', import.meta.url), 'utf8');
   const steps = Number(values.steps);
   const settings = {
@@ -194,10 +207,16 @@ async function main(): Promise<void> {
     rate: 3e-3,
     seed: 1,
   };
-  const losses = await train(settings, mesh, values.parallel as Parallel);
-  if (world.rank === 0)
+  const start = performance.now();
+  const losses = await train(settings, mesh, parallel);
+  const seconds = (performance.now() - start) / 1000;
+  const bytesByCollective = Object.fromEntries(
+    Object.entries(world.traffic).map(([kind, { bytes }]) => [kind, bytes]),
+  );
+  if (world.rank === 0 && values.json) console.log(JSON.stringify({ losses, bytesByCollective, seconds }));
+  else if (world.rank === 0)
     for (const [i, loss] of losses.entries()) console.log(`step ${i + 1}: ${loss.toFixed(4)}`);
-  await world.leave();
+  world.leave();
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) await main();

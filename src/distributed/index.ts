@@ -3,6 +3,7 @@
 
 // Ranks
 export { join, type Engine, type JoinOptions, type World } from './world.ts';
+export type { Traffic } from './traffic.ts';
 export type {
   CollectiveAction,
   CollectiveCall,

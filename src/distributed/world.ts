@@ -4,9 +4,11 @@
 import { DeviceError, showValue, SinterError } from '../errors.ts';
 import type { CollectiveCall, Communicator } from '../runtime/communicator.ts';
 import { device, setDevice } from '../tensor/device.ts';
+import { restoreRngState, saveRngState } from '../tensor/generator.ts';
 import { AloneCommunicator } from './engines/alone.ts';
 import type { EngineMember } from './member.ts';
 import { starterOf } from './place.ts';
+import { CountingCommunicator, type Traffic } from './traffic.ts';
 
 /** What moves bytes between ranks. */
 export type Engine = 'alone' | 'threads' | 'mpi';
@@ -28,6 +30,8 @@ export interface World {
   readonly description: string;
   /** What the collectives of programs run on. */
   readonly communicator: Communicator;
+  /** Collectives that this rank has run so far, by kind: how many, and the bytes that it sent for them. */
+  readonly traffic: Readonly<Record<string, Traffic>>;
   /** Returns when all ranks have called it. Throws E_COLLECTIVE where one does not come. */
   barrier(): void;
   /** Says that this rank comes to no further collective. A program that ends well leaves by itself. */
@@ -38,7 +42,7 @@ let joined: Promise<World> | undefined;
 
 /**
  * Joins the ranks that this program was started as: by `sinter launch`, by mpirun or srun, or alone as one rank. Opens the
- * device, which runs the collectives of its programs from then on. Joining again gives the same world. Rejects with
+ * device, which runs the collectives of its programs from then on. All ranks go on with the random generator of rank 0. Joining again gives the same world. Rejects with
  * E_UNSUPPORTED where the processes have nothing to speak by or the device runs no collectives, and E_DEVICE where a library or
  * the device is missing.
  */
@@ -50,6 +54,7 @@ export async function join(options: JoinOptions = {}): Promise<World> {
       `join: there is no engine ${showValue(engine)}: expected 'threads', 'mpi' or 'alone'`,
     );
   if (typeof name === 'string') setDevice(name);
+  const isNew = joined === undefined;
   const attempt = (joined ??= enter(engine));
   attempt.catch(() => {
     if (joined === attempt) joined = undefined;
@@ -58,7 +63,19 @@ export async function join(options: JoinOptions = {}): Promise<World> {
   if (engine !== undefined && engine !== world.engine)
     throw new SinterError('E_STATE', `join: this process has joined by ${world.engine}, not ${engine}`);
   if (name !== false) await joinDevice(world);
+  if (isNew) agreeOnRandom(world);
   return world;
+}
+
+/** All ranks draw the same random numbers, those of rank 0, so that values that they all make are equal. */
+function agreeOnRandom({ communicator, size }: World): void {
+  if (size === 1) return;
+  const { seed, counter } = saveRngState();
+  const words = BigUint64Array.of(BigInt(seed), BigInt(counter));
+  const bytes = new Uint8Array(words.buffer);
+  const group = Array.from({ length: size }, (_, rank) => rank);
+  communicator.run({ action: { kind: 'broadcast', root: 0 }, dtype: 'u64', group }, bytes, bytes);
+  restoreRngState({ seed: String(words[0]), counter: String(words[1]) });
 }
 
 async function joinDevice({ communicator, size }: World): Promise<void> {
@@ -72,7 +89,7 @@ async function joinDevice({ communicator, size }: World): Promise<void> {
 
 async function enter(engine: Engine | undefined): Promise<World> {
   const member = await memberOf(engine);
-  const { communicator } = member;
+  const communicator = new CountingCommunicator(member.communicator);
   const { rank, size, description } = communicator;
   const group = Array.from({ length: size }, (_, other) => other);
   const call: CollectiveCall = { action: { kind: 'allReduce', monoid: 'sum' }, dtype: 'u8', group };
@@ -82,6 +99,9 @@ async function enter(engine: Engine | undefined): Promise<World> {
     engine: member.engine,
     description,
     communicator,
+    get traffic() {
+      return communicator.traffic;
+    },
     barrier: () => communicator.run(call, new Uint8Array(1), new Uint8Array(1)),
     leave: () => {
       joined = undefined;
