@@ -26,6 +26,7 @@ const entries = [
   ['sinter/io', 'src/io/index.ts', 'Files of tensors.'],
   ['sinter/onnx', 'src/onnx/index.ts', 'Models in the ONNX format, in and out.'],
   ['sinter/train', 'src/train/index.ts', 'Trainings as a whole.'],
+  ['sinter/distributed', 'src/distributed/index.ts', 'Worlds of several processes.'],
   ['sinter/ir', 'src/ir/index.ts', 'Graphs as text and data: build, parse, print, verify, interpret.'],
   ['sinter/notation', 'src/notation/index.ts', 'Kernels written by what each element is.'],
   [

@@ -1,7 +1,7 @@
 // What every command of `sinter` is made of: its options as data, from which parsing and help both
 // follow, and where it writes. Results go to stdout, progress to stderr.
 
-import { parseArgs } from 'node:util';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { SinterError } from '../errors.ts';
 
 /** A command line that asks for something that is not there: exit code 2. */
@@ -18,6 +18,8 @@ export interface Option {
   readonly value?: string;
   /** It may be given several times. */
   readonly multiple?: true;
+  /** One letter that stands for it too. */
+  readonly short?: string;
 }
 
 /**
@@ -49,6 +51,8 @@ export interface Command {
   readonly options: Readonly<Record<string, Option>>;
   /** What may stand beside the options; its value goes by this name. */
   readonly operand?: { readonly name: string; readonly value: string; readonly about: string };
+  /** What follows the operand goes by this name as a list, whatever it looks like: it is somebody else's. */
+  readonly rest?: { readonly name: string; readonly value: string; readonly about: string };
   readonly examples: readonly string[];
   readonly run: (values: OptionValues, output: Output) => Promise<void>;
 }
@@ -57,7 +61,7 @@ export interface Command {
 export const commonOptions: Readonly<Record<string, Option>> = {
   json: { type: 'boolean', about: 'write the result as JSON on stdout' },
   debug: { type: 'boolean', about: 'show stack traces of errors' },
-  help: { type: 'boolean', about: 'show this text' },
+  help: { type: 'boolean', short: 'h', about: 'show this text' },
 };
 
 /**
@@ -67,14 +71,15 @@ export const commonOptions: Readonly<Record<string, Option>> = {
 export function parseOptions(command: Command, args: readonly string[]): OptionValues {
   const options = { ...command.options, ...commonOptions };
   const types = Object.fromEntries(
-    Object.entries(options).map(([name, { type, multiple = false }]) => [
+    Object.entries(options).map(([name, { type, multiple = false, short }]) => [
       name,
-      { type, multiple, ...(name === 'help' ? { short: 'h' } : {}) },
+      { type, multiple, ...(short === undefined ? {} : { short }) },
     ]),
   );
   try {
+    const end = command.rest === undefined ? args.length : endOfOwn(args, types);
     const { values, positionals } = parseArgs({
-      args: [...args],
+      args: args.slice(0, end),
       options: types,
       strict: true,
       allowPositionals: command.operand !== undefined,
@@ -82,26 +87,40 @@ export function parseOptions(command: Command, args: readonly string[]): OptionV
     const [operand, extra] = positionals;
     if (extra !== undefined) throw new Error(`Unexpected argument '${extra}'`);
     const { name = '' } = command.operand ?? {};
-    return (operand === undefined ? values : { ...values, [name]: operand }) as OptionValues;
+    const rest = command.rest === undefined ? {} : { [command.rest.name]: args.slice(end) };
+    return (operand === undefined ? values : { ...values, ...rest, [name]: operand }) as OptionValues;
   } catch (error) {
     const first = (error as Error).message.split('. ')[0]!;
     throw new UsageError(`${command.name}: ${first}\n  try: sinter ${command.name} --help`);
   }
 }
 
+/** Where the operand ends: what follows is not the command's. */
+function endOfOwn(args: readonly string[], options: NonNullable<ParseArgsConfig['options']>): number {
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const operand = tokens.find(({ kind }) => kind === 'positional');
+  return operand === undefined ? args.length : operand.index + 1;
+}
+
 /** The text of `sinter COMMAND --help`. */
 export function commandHelp(command: Command): string {
-  const { operand } = command;
+  const { operand, rest } = command;
   const rows = [
     ...(operand === undefined ? [] : [[operand.value, operand.about] as const]),
+    ...(rest === undefined ? [] : [[rest.value, rest.about] as const]),
     ...Object.entries({ ...command.options, ...commonOptions }).map(
       ([name, option]) =>
-        [`--${name}${option.value === undefined ? '' : ` ${option.value}`}`, option.about] as const,
+        [
+          `--${name}${option.short === undefined || name === 'help' ? '' : `, -${option.short}`}${option.value === undefined ? '' : ` ${option.value}`}`,
+          option.about,
+        ] as const,
     ),
   ];
   const width = Math.max(...rows.map(([left]) => left.length));
   return [
-    `usage: sinter ${command.name} ${operand === undefined ? '' : `[${operand.value}] `}[options]`,
+    rest === undefined
+      ? `usage: sinter ${command.name} ${operand === undefined ? '' : `[${operand.value}] `}[options]`
+      : `usage: sinter ${command.name} [options] ${operand?.value} [${rest.value}]`,
     '',
     command.details,
     '',

@@ -14,6 +14,7 @@ import { lowerCommand } from './explain/lower.ts';
 import { chatCommand } from './llm/chat.ts';
 import { generateCommand } from './llm/generate.ts';
 import { serveCommand } from './llm/serve/serve.ts';
+import { launchCommand } from './launch/launch.ts';
 import { runCommand } from './run/run.ts';
 import { version } from './version.ts';
 import { devices } from '../index.ts';
@@ -58,6 +59,7 @@ const commands: readonly Command[] = [
   buildCommand,
   exportCommand,
   runCommand,
+  launchCommand,
   generateCommand,
   chatCommand,
   serveCommand,

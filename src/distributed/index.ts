@@ -1,4 +1,14 @@
-// `sinter/distributed`: programs that several processes run together.
+// `sinter/distributed`: programs that several processes run together: the ranks and what moves bytes between them, and
+// tensors that they hold together.
+
+// Ranks
+export { join, type Engine, type JoinOptions, type World } from './world.ts';
+export type {
+  CollectiveAction,
+  CollectiveCall,
+  CollectiveMonoid,
+  Communicator,
+} from '../runtime/communicator.ts';
 
 // Meshes, and tensors that are split over them
 export { mesh, type Mesh, type Spec } from './mesh.ts';

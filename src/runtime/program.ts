@@ -2,8 +2,6 @@
 // are inferred and nothing is compiled from here on. This file and its neighbours import nothing of
 // the compiler.
 
-import type { Meeting } from './communicator.ts';
-
 /** Element types as programs name them (the same words as the compiler's). */
 export type ElementType =
   | 'bool'
@@ -131,6 +129,49 @@ export function strideProblem({
   });
   if (odd < 0) return undefined;
   return `strides are multiples of 8 elements, and each of the one before, not [${strides.join()}]`;
+}
+
+/** What collectives combine elements by; `and` and `or` are for bool. */
+export type CollectiveMonoid = 'sum' | 'prod' | 'min' | 'max' | 'and' | 'or';
+
+/**
+ * What becomes of the blocks of a group of n ranks, each of which brings one block of elements and takes one.
+ * Blocks are whole: where a block has n parts, these lie one behind the other.
+ */
+export type CollectiveAction =
+  /** Every rank takes the blocks of all, combined element by element. */
+  | { readonly kind: 'allReduce'; readonly monoid: CollectiveMonoid }
+  /** Every rank takes the blocks of all, one behind the other in the order of the group. */
+  | { readonly kind: 'allGather' }
+  /** Blocks have n parts: rank i takes part i of all, combined element by element. */
+  | { readonly kind: 'reduceScatter'; readonly monoid: CollectiveMonoid }
+  /** Blocks have n parts: part j of rank i becomes part i of rank j. */
+  | { readonly kind: 'allToAll' }
+  /**
+   * Rank `to` takes the block of rank `from` for each pair of places in the group; no place is twice the first, or
+   * twice the second, of a pair. A rank to which nothing comes takes zeros.
+   */
+  | { readonly kind: 'permute'; readonly pairs: readonly (readonly [from: number, to: number])[] }
+  /** Every rank takes the block of the rank at this place of the group. */
+  | { readonly kind: 'broadcast'; readonly root: number };
+
+/** An axis of a mesh of ranks: how many stand along it, and by how many ranks neighbours differ. */
+export interface RankAxis {
+  readonly size: number;
+  readonly stride: number;
+}
+
+/** Groups of the ranks of a mesh: the ranks of one differ along these axes only, of which the first varies slowest. */
+export interface RankGroups {
+  /** How many ranks the mesh has. */
+  readonly ranks: number;
+  readonly axes: readonly RankAxis[];
+}
+
+/** A collective as programs name it: every rank finds its group. */
+export interface Meeting extends RankGroups {
+  readonly action: CollectiveAction;
+  readonly dtype: ElementType;
 }
 
 /** What a run does, one after the other. */

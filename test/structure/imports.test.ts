@@ -20,6 +20,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ir: ['errors.ts', 'packages/ohm.ts'],
   runtime: ['errors.ts', 'packages/node.ts', 'platform.ts'],
   autograd: ['errors.ts', 'slot.ts', 'ir'],
+  sharding: ['errors.ts', 'ir'],
   schedule: ['errors.ts', 'slot.ts', 'table.ts', 'ir', 'runtime/program.ts', 'type runtime'],
   codegen: ['errors.ts', 'slot.ts', 'ir', 'schedule', 'runtime/program.ts'],
   dump: ['ir', 'codegen', 'type schedule', 'schedule/text', 'runtime/program.ts'],
@@ -31,6 +32,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'table.ts',
     'ir',
     'autograd',
+    'sharding/part.ts',
+    'type sharding',
     'schedule/target.ts',
     'dump/stages.ts',
     'compile/chunks.ts',
@@ -63,6 +66,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   quant: ['errors.ts', 'ir', 'tensor'],
   notation: ['errors.ts', 'ir', 'tensor', 'operations'],
   interop: ['errors.ts', 'ir', 'tensor', 'runtime', 'schedule/target.ts'],
+  distributed: ['errors.ts', 'packages', 'ir', 'sharding', 'runtime', 'tensor'],
   train: ['errors.ts', 'platform.ts', 'ir', 'tensor', 'nn', 'io'],
   onnx: [
     'errors.ts',
@@ -80,7 +84,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'preloaded.ts': ['explain'],
   'basics.ts': ['errors.ts', 'tune', 'explain', 'tensor', 'type ir', 'type runtime'],
   operations: ['tensor', 'type ir'],
-  workloads: ['errors.ts', 'index.ts', 'explain', 'schedule/target.ts', 'nn', 'optim', 'quant'],
+  workloads: ['errors.ts', 'index.ts', 'explain', 'schedule/target.ts', 'nn', 'optim', 'quant', 'distributed'],
   'bundle-runtime': [
     'errors.ts',
     ...['allowed', 'cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),
@@ -109,6 +113,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'errors.ts',
     'packages',
+    'distributed',
     'dump/stages.ts',
     'aot',
     'onnx',

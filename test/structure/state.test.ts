@@ -11,6 +11,8 @@ const left: Readonly<Record<string, number>> = {
   codegen: 1,
   compile: 1,
   data: 3,
+  // A process is in one world.
+  distributed: 1,
   dump: 3,
   explain: 1,
   interop: 1,

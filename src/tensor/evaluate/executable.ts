@@ -62,14 +62,17 @@ export interface Part {
   readonly outputs: readonly number[];
 }
 
+/** What programs of one device are told apart by. */
+function variantOn({ communicator }: Device, precision: MatmulPrecision): string {
+  return communicator === undefined ? precision : `${precision} ${communicator.rank}`;
+}
+
 /**
  * Destroys the programs of a garbage-collected executable, which its device would keep otherwise.
  */
-const collected = new FinalizationRegistry<ReadonlyMap<Device, ReadonlyMap<MatmulPrecision, Ready>>>(
-  destroyAll,
-);
+const collected = new FinalizationRegistry<ReadonlyMap<Device, ReadonlyMap<string, Ready>>>(destroyAll);
 
-function destroyAll(ready: ReadonlyMap<Device, ReadonlyMap<MatmulPrecision, Ready>>): void {
+function destroyAll(ready: ReadonlyMap<Device, ReadonlyMap<string, Ready>>): void {
   for (const [device, known] of ready)
     if (!device.lost) for (const { loaded } of known.values()) loaded.destroy();
 }
@@ -80,7 +83,7 @@ export class Executable {
   readonly #find: FindSchedules | undefined;
   readonly #about: About;
   readonly #found = new Map<Device, PinnedTilings>();
-  readonly #ready = new Map<Device, Map<MatmulPrecision, Ready>>();
+  readonly #ready = new Map<Device, Map<string, Ready>>();
   /** Errors of the compiler or a device: they are the same at each run, and thrown again. */
   readonly #refusals = new Map<Device, unknown>();
   #halves: readonly Part[] | undefined = undefined;
@@ -106,7 +109,7 @@ export class Executable {
     if (this.#find === undefined || this.#found.has(device)) return;
     // Schedules are found by running programs of the device's own target.
     await device.whole?.().catch(() => undefined);
-    this.#found.set(device, await this.#find(this.graph, device, this.options));
+    this.#found.set(device, await this.#find(this.graph, device, this.#optionsOn(device)));
   }
 
   /** Begins to load the chunks that this program needs on any device. That one does not come is what `prepare` says. */
@@ -128,13 +131,15 @@ export class Executable {
    */
   on(device: Device): Ready {
     const precision = matmulPrecision();
-    const known = this.#ready.get(device)?.get(precision);
+    const known = this.#ready.get(device)?.get(variantOn(device, precision));
     if (known !== undefined) return known;
     if (this.#refusals.has(device)) throw this.#refusals.get(device);
     try {
       return this.#compile(device, precision);
     } catch (error) {
-      const isPassing = device.lost || (error instanceof SinterError && error.code === 'E_OOM');
+      // A device may join other processes later.
+      const isPassing =
+        device.lost || (error instanceof SinterError && (error.code === 'E_OOM' || error.code === 'E_STATE'));
       if (!isPassing) this.#refusals.set(device, error);
       throw error;
     }
@@ -154,9 +159,14 @@ export class Executable {
     const ready = { loaded, donated, casts, places: placesOf(program), ...workOf(program) };
     const timed = { kernels: program.kernels.length, start, milliseconds: performance.now() - start };
     noteCompile({ device: facts.name, ...timed }, () => this.#reason(device, precision));
-    const known = this.#ready.get(device) ?? new Map<MatmulPrecision, Ready>();
-    this.#ready.set(device, known.set(precision, ready));
+    const known = this.#ready.get(device) ?? new Map<string, Ready>();
+    this.#ready.set(device, known.set(variantOn(device, precision), ready));
     return ready;
+  }
+
+  /** The options, with the process that the device is one of. */
+  #optionsOn({ communicator }: Device): CompileOptions {
+    return communicator === undefined ? this.options : { ...this.options, rank: communicator.rank };
   }
 
   /** What the compiler is asked for this device in the language of `id`. */
@@ -164,7 +174,8 @@ export class Executable {
     const { facts } = device;
     // Schedules that were found are of the device's own target.
     const schedules = id === facts.target ? this.#found.get(device) : undefined;
-    const given = schedules === undefined ? this.options : { ...this.options, schedules };
+    const own = this.#optionsOn(device);
+    const given = schedules === undefined ? own : { ...own, schedules };
     const target = withPrecision(targetOf({ ...facts, target: id }), precision);
     const cast = loadedCompiler().castDoubleInputs(this.graph, target);
     const casts = this.graph.parameters.flatMap((_, i) =>

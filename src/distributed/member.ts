@@ -1,0 +1,10 @@
+// What an engine gives a rank that joins.
+
+import type { Communicator } from '../runtime/communicator.ts';
+
+export interface EngineMember {
+  readonly engine: 'alone' | 'threads' | 'mpi';
+  readonly communicator: Communicator;
+  /** Says that this rank comes to no further collective, and gives back what the engine holds. */
+  leave(): void;
+}
