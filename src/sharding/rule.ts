@@ -12,7 +12,8 @@ export interface Factor {
   readonly size: number;
   /**
    * How results of processes that each have a part of the steps become one, where the result does not have the factor: by
-   * this monoid. Every factor that only operands have says it.
+   * this monoid. A factor that only operands have says it, unless the result is the same whichever part a process has:
+   * of operands that are not read.
    */
   readonly fold?: Monoid;
 }

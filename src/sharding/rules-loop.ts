@@ -241,9 +241,9 @@ function loopRule(node: NodeOf<'iterate'>, { graph, strands, strandOf }: Body): 
   strands.forEach(({ size, sums }, strand) => {
     if (!given.has(strand) && !operands.flat().includes(strand)) return;
     factorOf.set(strand, factors.length);
-    // A result that does not depend on how the strand is split is the same on all processes: the greatest of them.
-    const same = node.dtype === 'bool' ? 'or' : 'max';
-    factors.push(given.has(strand) ? { size } : { size, fold: sums.has(output) ? 'sum' : same });
+    // Other results do not depend on how the strand is split.
+    const isFolded = !given.has(strand) && sums.has(output);
+    factors.push(isFolded ? { size, fold: 'sum' } : { size });
   });
   const factorsOf = (list: readonly (number | undefined)[]): AxisFactors[] =>
     list.map((strand) => (strand === undefined ? unsplit : [factorOf.get(strand)!]));

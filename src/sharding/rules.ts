@@ -3,10 +3,11 @@
 
 import { CompilerBug } from '../errors.ts';
 import { dtypeBytes, isComplex, isInexact, isInteger, partType } from '../ir/dtype.ts';
-import type { Node, NodeOf } from '../ir/graph.ts';
+import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import { mapRows, type ElementwiseOp, type Op } from '../ir/ops.ts';
+import { sameShape } from '../ir/shape.ts';
 import type { Linear, OwnRow, Place, ShardingRow, ShardingRule } from './rule.ts';
-import { alikeRule, one, together, wholeRule } from './row.ts';
+import { alikeRule, FactorList, one, together, wholeRule } from './row.ts';
 import { foldRules } from './rules-fold.ts';
 import { indexedRules } from './rules-indexed.ts';
 import { loopRow } from './rules-loop.ts';
@@ -48,6 +49,23 @@ const elementwise: { readonly [K in ElementwiseOp]?: ShardingRow<K> } = {
   fma: pointwise(together(0, 2)),
 };
 
+/**
+ * The first operand, whose result it is, and others that are there for what is derived or waited for: these stay as they
+ * lie, each by factors of its own.
+ */
+const firstOfAll: OwnRow<'customVjp' | 'barrier'> = {
+  rule: (node) => {
+    const { factors, operands, result } = alikeRule(node as Node);
+    const list = new FactorList();
+    list.all.push(...factors);
+    const others = node.inputs.map((operand, i) =>
+      sameShape(operand.shape, node.shape) ? operands[i]! : dims(operand).map((size) => list.axis(size)),
+    );
+    return { factors: list.all, operands: others, result };
+  },
+  linear: () => one(0),
+};
+
 /** The row of each op. */
 export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
   ...mapRows(() => 'elementwise' as const),
@@ -60,8 +78,8 @@ export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
   ...sourceRules,
   iterate: loopRow({ ruleOf, linearOf, localOf }),
   stopGradient: pointwise(one(0)),
-  customVjp: pointwise(one(0)),
-  barrier: pointwise(one(0)),
+  customVjp: firstOfAll,
+  barrier: firstOfAll,
   complex: pointwise(together(0, 1)),
   real: pointwise(one(0)),
   imag: pointwise(one(0)),
