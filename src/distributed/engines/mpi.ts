@@ -520,6 +520,11 @@ export async function mpiMember(
         '  try: SINTER_MPI=/path/to/libmpi.so, the library of the mpirun that starts the processes',
     );
   }
+  // Node prints an error that nobody catches when it has called what listens to `exit`, and that ends all ranks at once.
+  process.once('uncaughtExceptionMonitor', (error) => {
+    process.stderr.write(`${error.stack ?? error.message}\n`);
+    communicator.fail(error);
+  });
   process.once('exit', (code) => communicator.leave(code));
   return { engine: 'mpi', communicator, leave: () => communicator.leave() };
 }

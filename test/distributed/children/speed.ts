@@ -1,6 +1,5 @@
 // Times allReduce sums of f32 and prints them: `{"bytes": 4, "us": …}` for each size. Run by hand, with two ranks.
 
-import { parentPort, workerData } from 'node:worker_threads';
 import { mpiMember } from '../../../src/distributed/engines/mpi.ts';
 import { threadMember } from '../../../src/distributed/engines/threads.ts';
 import { startThreads } from '../../../src/distributed/engines/threads-start.ts';
@@ -29,5 +28,3 @@ if (what === 'start') {
   }
   leave();
 }
-void parentPort;
-void workerData;
