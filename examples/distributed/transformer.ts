@@ -4,7 +4,8 @@
 //   npx sinter launch -n 4 examples/distributed/transformer.ts --parallel tensor --mesh data=2,model=2
 
 import { readFile } from 'node:fs/promises';
-import { pathToFileURL } from 'node:url';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import * as sn from 'sinter';
 import type { Tensor } from 'sinter';
@@ -219,4 +220,4 @@ async function main(): Promise<void> {
   world.leave();
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) await main();
+if (resolve(process.argv[1] ?? '') === fileURLToPath(import.meta.url)) await main();
