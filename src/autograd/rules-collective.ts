@@ -2,7 +2,7 @@
 // collective is a function of it: a linear one, whose transpose is a collective again, but for extrema and products. These have
 // the derivatives of the fold of the stack along the group.
 
-import { allGather, allReduce, reduceScatter } from '../ir/mesh/build.ts';
+import { allGather, allReduce, reduceScatter } from '../ir/collectives.ts';
 import { binary, broadcast, cast, div, fullLike, reshape, unary, where } from '../ir/build.ts';
 import { dims, type CollectiveNode, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import { parseMesh, type Mesh } from '../ir/mesh/mesh.ts';

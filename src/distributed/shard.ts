@@ -2,7 +2,8 @@
 // them as with any tensor, and every process of the mesh makes the same calls.
 
 import type { Node } from '../ir/graph.ts';
-import { broadcastRank } from '../ir/mesh/build.ts';
+import { broadcastRank } from '../ir/collectives.ts';
+import type { Mesh } from '../ir/mesh/mesh.ts';
 import { splitKey, whole, type Split } from '../ir/mesh/split.ts';
 import { partition } from '../sharding/partition.ts';
 import { aTensor } from '../tensor/expect.ts';
@@ -13,7 +14,7 @@ import { record } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isTracing } from '../tensor/tracing.ts';
 import { localPartOf, partOf, tensorOfPart } from '../tensor/values.ts';
-import { specOf, splitOf, type Mesh, type Spec } from './mesh.ts';
+import { specOf, splitOf, type Spec } from './mesh.ts';
 
 partitioning.fill(partition);
 

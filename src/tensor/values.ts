@@ -5,7 +5,7 @@
 import { TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import type { FixedShape } from '../ir/shape.ts';
-import { partIn, partShape, type Part } from '../sharding/part.ts';
+import { partIn, partShape, type ShardPart } from '../sharding/part.ts';
 import type { Graph, Node } from '../ir/graph.ts';
 import { device, synchronize } from './device.ts';
 import { evaluate, evaluateAll, readBytes } from './evaluate/evaluate.ts';
@@ -134,7 +134,7 @@ export function pendingGraph(tensor: Tensor): Graph {
 }
 
 /** What this process has of a tensor that several hold together; undefined where it has all of it. */
-export function partOf(tensor: Tensor): Part | undefined {
+export function partOf(tensor: Tensor): ShardPart | undefined {
   return handleOf(tensor).storage?.part;
 }
 
@@ -142,7 +142,7 @@ export function partOf(tensor: Tensor): Part | undefined {
  * A tensor of this shape of which this process has the part that `part` is. Throws E_STATE where its values are not
  * on the host.
  */
-export function tensorOfPart(part: Tensor, shape: FixedShape, as: Part): Tensor {
+export function tensorOfPart(part: Tensor, shape: FixedShape, as: ShardPart): Tensor {
   const bytes = hostBytesOf(part);
   if (bytes === undefined) {
     const problem = 'the values of the part are not on the host';

@@ -29,6 +29,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'runtime/cache.ts', 'type runtime'],
   tensor: [
     'errors.ts',
+    'slot.ts',
     'table.ts',
     'ir',
     'autograd',
@@ -84,7 +85,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'preloaded.ts': ['explain'],
   'basics.ts': ['errors.ts', 'tune', 'explain', 'tensor', 'type ir', 'type runtime'],
   operations: ['tensor', 'type ir'],
-  workloads: ['errors.ts', 'index.ts', 'explain', 'schedule/target.ts', 'nn', 'optim', 'quant', 'distributed'],
+  workloads: [
+    'errors.ts',
+    'index.ts',
+    'explain',
+    'schedule/target.ts',
+    'nn',
+    'optim',
+    'quant',
+    'distributed',
+  ],
   'bundle-runtime': [
     'errors.ts',
     ...['allowed', 'cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),

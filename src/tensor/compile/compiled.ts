@@ -4,7 +4,7 @@
 
 import type { Graph, Node } from '../../ir/graph.ts';
 import type { Mesh } from '../../ir/mesh/mesh.ts';
-import type { Part } from '../../sharding/part.ts';
+import type { ShardPart } from '../../sharding/part.ts';
 import { showValue } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { fromReal } from '../../ir/value.ts';
@@ -114,7 +114,7 @@ export class Compiled {
     if (mesh === undefined) return undefined;
     const { options } = this.executable;
     const read = inputs.slice(0, graph.parameters.length - scalarIndices.size).map(({ part }) => part);
-    const outputs: (Part | 'whole' | undefined)[] = graph.outputs.map(() => undefined);
+    const outputs: (ShardPart | 'whole' | undefined)[] = graph.outputs.map(() => undefined);
     // What takes the memory of an input, or the place of a value, is laid out as that is.
     for (const [parameter, output] of options.donate ?? [])
       outputs[output] = read[placeAmongTensors(parameter, scalarIndices)] ?? 'whole';

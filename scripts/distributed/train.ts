@@ -39,8 +39,8 @@ interface Trained {
   readonly seconds: number;
 }
 
-const cli = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
-const script = fileURLToPath(new URL('../examples/distributed/transformer.ts', import.meta.url));
+const cli = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const script = fileURLToPath(new URL('../../examples/distributed/transformer.ts', import.meta.url));
 
 function train(ranks: number, engine: string, parallel: string, mesh: string): Trained {
   const launch = ['launch', '-n', String(ranks), '--engine', engine, '--show', '0'];
