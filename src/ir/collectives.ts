@@ -5,6 +5,10 @@ import { constant } from './build.ts';
 import type { GraphBuilder, Node } from './graph.ts';
 import type { Mesh } from './mesh/mesh.ts';
 import type { Monoid } from './ops.ts';
+import { meshRules } from './typing/collective.ts';
+import { meshTypes } from './typing/slots.ts';
+
+meshTypes.fill(meshRules);
 
 /** Axes of a mesh, by name: the group of a process goes along them. */
 type Over = readonly string[];

@@ -200,9 +200,7 @@ class Partitioning {
    * Where an operand is a sum that the processes have yet to add up, and the op is linear in it: the op on what each has, so that
    * fewer or smaller sums are added up, later. Not where something else reads the operand, which would then be added up twice.
    */
-  #carried(
-    node: Node,
-  ):
+  #carried(node: Node):
     | {
         readonly assignment: ShardAssignment;
         readonly pending: ShardPending;

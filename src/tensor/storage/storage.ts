@@ -8,7 +8,7 @@ import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { castArray, packBytes, unpackBytes } from '../../ir/value.ts';
 import type { Device } from '../../runtime/device.ts';
 import { deviceBytes } from '../../runtime/program.ts';
-import { partShape, type ShardPart } from '../../sharding/part.ts';
+import type { ShardPart } from '../../sharding/part.ts';
 import { counts } from '../report/stats.ts';
 import { Resident } from './resident.ts';
 
@@ -57,7 +57,7 @@ export class StoredValue {
     this.dtype = dtype;
     this.shape = shape;
     this.part = part;
-    this.#stored = partShape(shape, part);
+    this.#stored = part?.shapeOf(shape) ?? shape;
     this.bytes = dtypeBytes(dtype) * sizeOf(this.#stored);
     this.#host = host;
   }
