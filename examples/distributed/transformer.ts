@@ -19,7 +19,7 @@ import {
   shardTree,
   statePlan,
   type Mesh,
-  type Plan,
+  type ShardPlan,
   type Spec,
 } from 'sinter/distributed';
 import { adamW, type OptimizerState } from 'sinter/optim';
@@ -118,7 +118,7 @@ function lossOf(model: Model, tokens: Tensor, targets: Tensor, heads: number): T
 // one sum over the processes; the vocabulary is split for the embedding and for the loss.
 const rows: Spec = ['model', null];
 const columns: Spec = [null, 'model'];
-const tensorParallel: Plan = byName({
+const tensorParallel: ShardPlan = byName({
   tokens: rows,
   head: rows,
   ...Object.fromEntries(['query', 'key', 'value', 'up'].map((name) => [`${name}.weight`, rows])),
@@ -127,7 +127,7 @@ const tensorParallel: Plan = byName({
   'down.weight': columns,
 });
 
-function planFor(parallel: Parallel, mesh: Mesh): Plan {
+function planFor(parallel: Parallel, mesh: Mesh): ShardPlan {
   if (parallel === 'tensor') return tensorParallel;
   return parallel === 'fsdp' ? fullySharded(mesh, 'data', 64) : firstOf();
 }

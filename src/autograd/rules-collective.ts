@@ -2,7 +2,7 @@
 // collective is a function of it: a linear one, whose transpose is a collective again, but for extrema and products. These have
 // the derivatives of the fold of the stack along the group.
 
-import { allGather, allReduce, reduceScatter } from '../ir/mesh/build.ts';
+import { allGather, allReduce, reduceScatter } from '../ir/collectives.ts';
 import { binary, broadcast, cast, div, fullLike, reshape, unary, where } from '../ir/build.ts';
 import { dims, type CollectiveNode, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import { parseMesh, type Mesh } from '../ir/mesh/mesh.ts';
@@ -67,7 +67,7 @@ function foldRule(b: GraphBuilder, node: Fold, total: Node): Node | undefined {
 }
 
 /** The tangent of a fold over places. */
-export function foldTangent(b: GraphBuilder, node: Fold, t: Node): Node | undefined {
+function foldTangent(b: GraphBuilder, node: Fold, t: Node): Node | undefined {
   const sum = (x: Node): Node => b.add(node.op, [x], { ...node.attrs, monoid: 'sum' }) as Node;
   switch (node.attrs.monoid) {
     case 'sum':
@@ -87,8 +87,7 @@ export function foldTangent(b: GraphBuilder, node: Fold, t: Node): Node | undefi
   }
 }
 
-/** Rules of collectives. */
-export const collectiveRules: { readonly [K in CollectiveOp]: VjpRule<K> } = {
+const collectiveRules: { readonly [K in CollectiveOp]: VjpRule<K> } = {
   allReduce: (b, node, g) => [foldRule(b, node, allReduce(b, g, ...groupOf(node), 'sum'))],
   reduceScatter: (b, node, g) => [foldRule(b, node, allGather(b, g, ...groupOf(node)))],
   // Every process has all values: what each of them makes of one is added up where it is from.
@@ -103,4 +102,17 @@ export const collectiveRules: { readonly [K in CollectiveOp]: VjpRule<K> } = {
     const isRoot = binary(b, 'eq', b.add('rankIndex', [], { mesh, over }) as Node, root);
     return [keepWhere(b, broadcast(b, isRoot, dims(g)), allReduce(b, g, ...groupOf(node), 'sum'))];
   },
+};
+
+/** What fills the slot. */
+export interface CollectiveDerivatives {
+  /** The cotangents of what a collective reads. */
+  cotangents(b: GraphBuilder, node: CollectiveNode, g: Node): readonly (Node | undefined)[];
+  /** The tangent of a fold over places; other collectives are linear. */
+  tangent(b: GraphBuilder, node: Fold, t: Node): Node | undefined;
+}
+
+export const collectiveDerivatives: CollectiveDerivatives = {
+  cotangents: (b, node, g) => (collectiveRules[node.op] as unknown as VjpRule)(b, node as Node, g, [true]),
+  tangent: foldTangent,
 };

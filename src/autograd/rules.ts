@@ -4,17 +4,20 @@
 import { CompilerBug } from '../errors.ts';
 import { below } from '../ir/build.ts';
 import { isComplex } from '../ir/dtype.ts';
-import type { Node } from '../ir/graph.ts';
+import type { CollectiveNode, GraphBuilder, Node } from '../ir/graph.ts';
 import { isElementwise, type Op } from '../ir/ops.ts';
 import type { VjpRule } from './cotangent.ts';
 import { customRule } from './custom.ts';
 import { fusionRootRules } from './rules-root.ts';
-import { collectiveRules } from './rules-collective.ts';
 import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
 import { factorRule } from './rules-factor.ts';
 import { viewRules } from './rules-view.ts';
+import { collectiveDerivative } from './slots.ts';
+
+const ofCollective = (b: GraphBuilder, node: CollectiveNode, g: Node): readonly (Node | undefined)[] =>
+  collectiveDerivative.value.cotangents(b, node, g);
 
 /**
  * `flat`: nothing flows to the inputs, because there are none, they are integers, or the derivative
@@ -30,7 +33,12 @@ export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
     throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
   },
   ...complexRules,
-  ...collectiveRules,
+  allReduce: ofCollective,
+  allGather: ofCollective,
+  reduceScatter: ofCollective,
+  allToAll: ofCollective,
+  permuteRanks: ofCollective,
+  broadcastRank: ofCollective,
   parameter: 'flat',
   constant: 'flat',
   iota: 'flat',

@@ -54,7 +54,7 @@ export interface CompileOptions {
    * default.
    */
   readonly memory?: number;
-  /** Which process of its mesh the program is for; E_STATE where a graph asks for it and it is not said. */
+  /** Which process of its mesh the program is for; by default none, and E_STATE where a graph asks for it. */
   readonly rank?: number;
   /** Hand out the schedule as well; false by default. */
   readonly inspect?: boolean;

@@ -1,15 +1,14 @@
 // What processes would send each other for a function, before there are any: which collectives its program has, with
 // their bytes and why they are there.
 
+import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Split } from '../ir/mesh/split.ts';
 import { partition, type CollectiveUse } from '../sharding/partition.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { traceFunction } from '../tensor/tracing.ts';
 import { flatten } from '../tensor/tree.ts';
-import { splitOf, type Mesh } from './mesh.ts';
-import type { Plan } from './parallel.ts';
-
-export type { CollectiveUse };
+import { splitOf } from './mesh.ts';
+import type { ShardPlan } from './parallel.ts';
 
 /** What the processes of a mesh send each other in one call. */
 export interface Communication {
@@ -29,7 +28,7 @@ export interface Communication {
 export function explainParallel(
   fn: (...args: never[]) => unknown,
   mesh: Mesh,
-  plans: readonly (Plan | undefined)[],
+  plans: readonly (ShardPlan | undefined)[],
   ...args: readonly unknown[]
 ): Communication {
   const { leaves, paths } = flatten(args, 'explainParallel');

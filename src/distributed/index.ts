@@ -12,11 +12,13 @@ export type {
 } from '../runtime/communicator.ts';
 
 // Meshes, and tensors that are split over them
-export { mesh, type Mesh, type Spec } from './mesh.ts';
+export { mesh, type Spec } from './mesh.ts';
+export type { Mesh } from '../ir/mesh/mesh.ts';
 export { shard, gather, fromPart, localPart, layoutOf } from './shard.ts';
 
 // Plans for whole models
-export { shardTree, fullySharded, byName, firstOf, statePlan, type Plan } from './parallel.ts';
+export { shardTree, fullySharded, byName, firstOf, statePlan, type ShardPlan } from './parallel.ts';
 
 // What is sent
-export { explainParallel, type Communication, type CollectiveUse } from './explain.ts';
+export { explainParallel, type Communication } from './explain.ts';
+export type { CollectiveUse } from '../sharding/partition.ts';

@@ -4,8 +4,6 @@ import { showValue, TensorError } from '../errors.ts';
 import { meshOf, type Mesh } from '../ir/mesh/mesh.ts';
 import { splitProblem, showSplit, type Split } from '../ir/mesh/split.ts';
 
-export type { Mesh };
-
 /**
  * How a tensor is split: for each of its axes the mesh axis that splits it, a list of them (the first splits coarsest), or null where
  * every process has the whole axis.

@@ -4,17 +4,18 @@
 
 import { flatten, unflatten } from '../tensor/tree.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import type { Mesh, Spec } from './mesh.ts';
+import type { Mesh } from '../ir/mesh/mesh.ts';
+import type { Spec } from './mesh.ts';
 import { shard } from './shard.ts';
 
 /** How the tensors of a tree are split: for the tensor at a path, such as `blocks[0].up.weight`, its spec; undefined for those that are whole. */
-export type Plan = (path: string, tensor: Tensor) => Spec | undefined;
+export type ShardPlan = (path: string, tensor: Tensor) => Spec | undefined;
 
 /**
  * The tree with its tensors held as a plan says, with the values of rank 0; all processes call it. Tensors that the plan leaves out are
  * whole on every process. Throws what `shard` throws.
  */
-export function shardTree<T>(tree: T, mesh: Mesh, plan: Plan): T {
+export function shardTree<T>(tree: T, mesh: Mesh, plan: ShardPlan): T {
   const { structure, leaves, paths } = flatten(tree, 'shardTree');
   const placed = leaves.map((leaf, i) => {
     if (!(leaf instanceof Tensor)) return leaf;
@@ -30,7 +31,7 @@ export function shardTree<T>(tree: T, mesh: Mesh, plan: Plan): T {
  * longest axis that the processes divide, the first of equals. Whole stay tensors that no axis of fits, and those of fewer elements
  * than `least`, 1 by default.
  */
-export function fullySharded(mesh: Mesh, axis: string, least = 1): Plan {
+export function fullySharded(mesh: Mesh, axis: string, least = 1): ShardPlan {
   const count = mesh.axes.find(({ name }) => name === axis)?.size ?? 1;
   return (_, { shape, size }) => {
     if (size < least) return undefined;
@@ -43,13 +44,13 @@ export function fullySharded(mesh: Mesh, axis: string, least = 1): Plan {
 }
 
 /** Splits the tensors whose path ends as a key says, whatever stands before it: `{ 'up.weight': ['model', null] }`. */
-export function byName(specs: Readonly<Record<string, Spec>>): Plan {
+export function byName(specs: Readonly<Record<string, Spec>>): ShardPlan {
   const entries = Object.entries(specs);
   return (path) => entries.find(([end]) => path === end || path.endsWith(`.${end}`))?.[1];
 }
 
 /** The first plan that says something of a tensor. */
-export function firstOf(...plans: readonly Plan[]): Plan {
+export function firstOf(...plans: readonly ShardPlan[]): ShardPlan {
   return (path, tensor) => {
     for (const plan of plans) {
       const spec = plan(path, tensor);
@@ -60,7 +61,7 @@ export function firstOf(...plans: readonly Plan[]): Plan {
 }
 
 /** The plan of an optimizer's state, whose moments are held as a plan says of the parameters that they belong to. */
-export function statePlan(plan: Plan, params: unknown): Plan {
+export function statePlan(plan: ShardPlan, params: unknown): ShardPlan {
   const { leaves, paths } = flatten(params, 'statePlan');
   const tensors = leaves.flatMap((leaf, i) =>
     leaf instanceof Tensor ? [{ path: paths[i]!.replace(/^\./, ''), tensor: leaf }] : [],

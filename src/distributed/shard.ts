@@ -1,21 +1,27 @@
 // Tensors that processes hold together. Each process has a part and knows the whole shape; compiled functions compute with
 // them as with any tensor, and every process of the mesh makes the same calls.
 
+import { collectiveDerivatives } from '../autograd/rules-collective.ts';
+import { collectiveDerivative } from '../autograd/slots.ts';
 import type { Node } from '../ir/graph.ts';
-import { broadcastRank } from '../ir/mesh/build.ts';
+import { broadcastRank } from '../ir/collectives.ts';
+import type { Mesh } from '../ir/mesh/mesh.ts';
 import { splitKey, whole, type Split } from '../ir/mesh/split.ts';
+import { partIn } from '../sharding/part.ts';
 import { partition } from '../sharding/partition.ts';
+import { fill } from '../slot.ts';
 import { aTensor } from '../tensor/expect.ts';
 import { compile } from '../tensor/compile/compile.ts';
-import { partitioning } from '../tensor/compile/parts.ts';
+import * as parts from '../tensor/compile/parts.ts';
+import { partPrograms } from '../tensor/compile/slots.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { record } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isTracing } from '../tensor/tracing.ts';
 import { localPartOf, partOf, tensorOfPart } from '../tensor/values.ts';
-import { specOf, splitOf, type Mesh, type Spec } from './mesh.ts';
+import { specOf, splitOf, type Spec } from './mesh.ts';
 
-partitioning.fill(partition);
+fill([parts.partitioning, partition], [partPrograms, parts], [collectiveDerivative, collectiveDerivatives]);
 
 /**
  * The tensor, held so by the processes of a mesh: `shard(w, mesh, [null, 'model'])` splits the second axis. Inside a compiled function
@@ -56,7 +62,7 @@ export function fromPart(part: Tensor, mesh: Mesh, spec: Spec): Tensor {
     ),
   );
   const split = splitOf('fromPart', mesh, shape, spec);
-  return tensorOfPart(part, shape, { mesh, split });
+  return tensorOfPart(part, shape, partIn(mesh, split));
 }
 
 /** The part of a tensor that this process has, as a tensor of its own on the host. */

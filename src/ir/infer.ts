@@ -8,20 +8,21 @@ import {
   facts,
   givesBool,
   type Attrs,
+  type CollectiveOp,
   type ElementwiseOp,
   type TypeFamily,
   type Op,
 } from './ops.ts';
 import { sameShape } from './shape.ts';
 import { fail, type TypeRule, type TypeRulesOf, type TensorType } from './typing/check.ts';
-import { collectives } from './typing/collective.ts';
 import { complexes } from './typing/complex.ts';
-import { boundedType, iterateType, shardType } from './typing/control.ts';
+import { boundedType, iterateType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
 import { transforms } from './typing/fft.ts';
 import { folds } from './typing/fold.ts';
 import { indexed } from './typing/indexed.ts';
+import { meshTypes } from './typing/slots.ts';
 import { sources } from './typing/source.ts';
 import { views } from './typing/view.ts';
 
@@ -71,7 +72,7 @@ function elementwise(inputs: readonly TensorType[], attrs: unknown, op: Elementw
   return { dtype: givesBool(op) ? 'bool' : dtype, shape };
 }
 
-const rules: TypeRulesOf<Exclude<Op, ElementwiseOp>> = {
+const rules: TypeRulesOf<Exclude<Op, ElementwiseOp | CollectiveOp | 'rankIndex' | 'shard'>> = {
   ...sources,
   ...views,
   ...folds,
@@ -80,13 +81,11 @@ const rules: TypeRulesOf<Exclude<Op, ElementwiseOp>> = {
   ...indexed,
   ...factors,
   ...complexes,
-  ...collectives,
   iterate: iterateType,
   stopGradient: (inputs) => inputs[0]!,
   customVjp: (inputs) => inputs[0]!,
   barrier: (inputs) => inputs[0]!,
   bounded: boundedType,
-  shard: shardType,
 };
 
 /** The type of a node. Throws TensorError when the inputs or attributes do not fit the op. */
@@ -97,5 +96,6 @@ export function infer<K extends Op>(op: K, inputs: readonly TensorType[], attrs:
   }
   if (kind === 'unary' || kind === 'binary' || kind === 'ternary')
     return elementwise(inputs, attrs, op as ElementwiseOp);
-  return (rules as unknown as Record<string, TypeRule<K>>)[op]!(inputs, attrs, op);
+  const rule = (rules as unknown as Partial<Record<Op, TypeRule<K>>>)[op];
+  return (rule ?? (meshTypes.value as unknown as Record<Op, TypeRule<K>>)[op])(inputs, attrs, op);
 }

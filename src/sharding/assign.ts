@@ -1,14 +1,14 @@
 // Between the splits of an op's operands and result, and the factors of its rule: which mesh axes split each factor.
 
 import type { Mesh } from '../ir/mesh/mesh.ts';
-import type { Assignment, AxisFactors, ShardingRule } from './rule.ts';
+import type { ShardAssignment, AxisFactors, ShardingRule } from './rule.ts';
 import { axisSize, partsOf, type Split } from '../ir/mesh/split.ts';
 
 /** Mesh axes by factor, while they are being chosen. */
 type Draft = (readonly string[])[];
 
 /** No factor is split. */
-export function unassigned(rule: ShardingRule): Assignment {
+export function unassigned(rule: ShardingRule): ShardAssignment {
   return rule.factors.map(() => []);
 }
 
@@ -19,9 +19,9 @@ export function unassigned(rule: ShardingRule): Assignment {
 export function extended(
   mesh: Mesh,
   rule: ShardingRule,
-  from: Assignment,
+  from: ShardAssignment,
   wishes: readonly (readonly [axes: readonly AxisFactors[], split: Split])[],
-): Assignment {
+): ShardAssignment {
   const draft: Draft = [...from];
   for (const [axes, split] of wishes)
     for (const [axis, factors] of axes.entries()) wish(mesh, rule, draft, factors, split[axis]!);
@@ -59,7 +59,7 @@ function wish(
 }
 
 /** Without what cannot be laid out: of an axis of several factors a later one can be split only if those before it are in single steps. */
-function representable(mesh: Mesh, rule: ShardingRule, draft: Draft): Assignment {
+function representable(mesh: Mesh, rule: ShardingRule, draft: Draft): ShardAssignment {
   for (let isChanged = true; isChanged;) {
     isChanged = false;
     for (const axes of [...rule.operands, rule.result]) {
@@ -79,12 +79,12 @@ function representable(mesh: Mesh, rule: ShardingRule, draft: Draft): Assignment
 }
 
 /** How a value whose axes have these factors is split. */
-export function splitBy(assignment: Assignment, axes: readonly AxisFactors[]): Split {
+export function splitBy(assignment: ShardAssignment, axes: readonly AxisFactors[]): Split {
   return axes.map((factors) => factors.flatMap((factor) => assignment[factor]!));
 }
 
 /** The mesh axes along which results have to be combined, by the monoid that does it. */
-export function foldedBy(rule: ShardingRule, assignment: Assignment): readonly Fold[] {
+export function foldedBy(rule: ShardingRule, assignment: ShardAssignment): readonly ShardFold[] {
   const held = new Set(rule.result.flat());
   return rule.factors.flatMap(({ fold }, factor) => {
     const over = assignment[factor]!;
@@ -92,7 +92,7 @@ export function foldedBy(rule: ShardingRule, assignment: Assignment): readonly F
   });
 }
 
-export interface Fold {
+export interface ShardFold {
   readonly over: readonly string[];
   readonly monoid: NonNullable<ShardingRule['factors'][number]['fold']>;
 }

@@ -3,13 +3,13 @@
 import type { Split } from '../ir/mesh/split.ts';
 import type { Monoid } from '../ir/ops.ts';
 
-export interface Layout {
+export interface ShardLayout {
   readonly split: Split;
   /** The value is what the processes along these mesh axes have, combined; they have not been combined yet. */
-  readonly pending: Pending | undefined;
+  readonly pending: ShardPending | undefined;
 }
 
-export interface Pending {
+export interface ShardPending {
   readonly over: readonly string[];
   readonly monoid: Monoid;
 }

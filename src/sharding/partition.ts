@@ -28,12 +28,12 @@ import {
   whole,
   type Split,
 } from '../ir/mesh/split.ts';
-import { rankIndex } from '../ir/mesh/build.ts';
-import type { Layout, Pending } from './layout.ts';
+import { rankIndex } from '../ir/collectives.ts';
+import type { ShardLayout, ShardPending } from './layout.ts';
 import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
 import { expectedSplits } from './propagate.ts';
 import { linearOf, localOf, ruleOf } from './rules.ts';
-import type { Assignment, Place, ShardingRule } from './rule.ts';
+import type { ShardAssignment, ShardPlace, ShardingRule } from './rule.ts';
 import { timeOfMoves, timeOfNode } from './time.ts';
 
 /** How the values that a program gets and gives are laid out. */
@@ -63,20 +63,20 @@ export interface Partitioned {
   readonly outputs: readonly Split[];
   readonly collectives: readonly CollectiveUse[];
   /** The layout of each node of the whole graph. */
-  readonly layouts: ReadonlyMap<Node, Layout>;
+  readonly layouts: ReadonlyMap<Node, ShardLayout>;
 }
 
 /** A value on this process, in one of the layouts that it was brought into. */
 interface Version {
   readonly node: Node;
-  readonly layout: Layout;
+  readonly layout: ShardLayout;
 }
 
 /** How a value gets to a split. */
 type Way =
   | { readonly version: Version; readonly moves: readonly PlannedMove[] }
   /** Its op is applied once more, split so. */
-  | { readonly assignment: Assignment };
+  | { readonly assignment: ShardAssignment };
 
 /** Ops behind one another that are applied once more rather than sent. */
 const mostAgain = 4;
@@ -148,7 +148,7 @@ class Partitioning {
     return this.#rules.get(node);
   }
 
-  #keep(node: Node, local: Node, layout: Layout): void {
+  #keep(node: Node, local: Node, layout: ShardLayout): void {
     const versions = this.#versions.get(node) ?? [];
     this.#versions.set(node, [...versions, { node: local, layout }]);
   }
@@ -200,10 +200,12 @@ class Partitioning {
    * Where an operand is a sum that the processes have yet to add up, and the op is linear in it: the op on what each has, so that
    * fewer or smaller sums are added up, later. Not where something else reads the operand, which would then be added up twice.
    */
-  #carried(
-    node: Node,
-  ):
-    | { readonly assignment: Assignment; readonly pending: Pending; readonly operands: readonly number[] }
+  #carried(node: Node):
+    | {
+        readonly assignment: ShardAssignment;
+        readonly pending: ShardPending;
+        readonly operands: readonly number[];
+      }
     | undefined {
     const linear = linearOf(node);
     if (linear === undefined) return undefined;
@@ -232,7 +234,7 @@ class Partitioning {
     return fits && isFree ? { assignment, pending, operands: open } : undefined;
   }
 
-  #onlyPending(input: Node): Pending | undefined {
+  #onlyPending(input: Node): ShardPending | undefined {
     if (this.#uses.get(input) !== 1) return undefined;
     const versions = this.#versions.get(input)!;
     const pending = versions[0]!.layout.pending;
@@ -240,8 +242,8 @@ class Partitioning {
   }
 
   /** The way to split an op that takes the least time. */
-  #choose(node: Node, rule: ShardingRule): { readonly assignment: Assignment } {
-    let best: { readonly assignment: Assignment; readonly time: number } | undefined;
+  #choose(node: Node, rule: ShardingRule): { readonly assignment: ShardAssignment } {
+    let best: { readonly assignment: ShardAssignment; readonly time: number } | undefined;
     for (const assignment of this.#candidates(node, rule)) {
       const time = this.#timeOf(node, rule, assignment);
       if (best === undefined || time < best.time) best = { assignment, time };
@@ -249,7 +251,7 @@ class Partitioning {
     return best!;
   }
 
-  #candidates(node: Node, rule: ShardingRule): Assignment[] {
+  #candidates(node: Node, rule: ShardingRule): ShardAssignment[] {
     const none = unassigned(rule);
     const expected = this.#expected.get(node);
     const result = expected === undefined ? [] : [[rule.result, expected] as const];
@@ -281,7 +283,7 @@ class Partitioning {
   }
 
   /** Modelled time of an op in this way: its arithmetic, the moves of its operands, and those of its result to where it is expected. */
-  #timeOf(node: Node, rule: ShardingRule, assignment: Assignment): number {
+  #timeOf(node: Node, rule: ShardingRule, assignment: ShardAssignment): number {
     const mesh = this.#mesh;
     const moves = node.inputs.flatMap((input, i) => {
       const split = splitBy(assignment, rule.operands[i]!);
@@ -291,7 +293,7 @@ class Partitioning {
     const split = splitBy(assignment, rule.result);
     const folds = foldedBy(rule, assignment);
     const sums = folds.filter(({ monoid }) => monoid === 'sum').flatMap(({ over }) => over);
-    const pending: Pending | undefined = sums.length === 0 ? undefined : { over: sums, monoid: 'sum' };
+    const pending: ShardPending | undefined = sums.length === 0 ? undefined : { over: sums, monoid: 'sum' };
     const goal = this.#expected.get(node) ?? whole(node.shape.length).map((_, axis) => split[axis]!);
     const after = movesBetween(mesh, typed(node), { split, pending }, { split: goal, pending: undefined });
     const others = folds
@@ -353,7 +355,7 @@ class Partitioning {
     return value;
   }
 
-  #placeOf(assignment: Assignment): Place {
+  #placeOf(assignment: ShardAssignment): ShardPlace {
     const [b, mesh] = [this.#b, this.#mesh];
     return {
       b,
@@ -367,7 +369,7 @@ class Partitioning {
   /** The op on this process's parts of its operands. */
   #apply(
     node: Node,
-    assignment: Assignment,
+    assignment: ShardAssignment,
     operand: (input: Node, split: Split, place: number) => Node,
   ): Node {
     const rule = this.#ruleOf(node)!;

@@ -1,7 +1,7 @@
 // From one layout of a value to another: the collectives and slices that do it, as data first, so that
 // their bytes can be compared before any is recorded.
 
-import { allGather, allReduce, allToAll, rankIndex, reduceScatter } from '../ir/mesh/build.ts';
+import { allGather, allReduce, allToAll, rankIndex, reduceScatter } from '../ir/collectives.ts';
 import { broadcast, permute, reshape } from '../ir/build.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../ir/graph.ts';
@@ -10,10 +10,10 @@ import type { Monoid } from '../ir/ops.ts';
 import { sizeOf, type FixedShape } from '../ir/shape.ts';
 import { localShape, partsOf, type Split } from '../ir/mesh/split.ts';
 import { bytesSent } from './cost.ts';
-import type { Layout } from './layout.ts';
+import type { ShardLayout } from './layout.ts';
 
 /** One step of a change of layout. `over` are mesh axes, `axis` is the axis of the value that they split. */
-export type Move =
+export type ShardMove =
   /** Everyone has the whole, and keeps a part. */
   | { readonly kind: 'slice'; readonly over: readonly string[]; readonly axis: number }
   | { readonly kind: 'allGather'; readonly over: readonly string[]; readonly axis: number }
@@ -34,7 +34,7 @@ export type Move =
 
 /** A move with what it sends: bytes that each process sends, by the best known algorithm. */
 export interface PlannedMove {
-  readonly move: Move;
+  readonly move: ShardMove;
   /** Processes that take part. */
   readonly ranks: number;
   readonly bytes: number;
@@ -44,17 +44,17 @@ export interface PlannedMove {
 export function movesBetween(
   mesh: Mesh,
   value: { readonly shape: FixedShape; readonly dtype: DType },
-  from: Layout,
-  to: Layout,
+  from: ShardLayout,
+  to: ShardLayout,
 ): readonly PlannedMove[] {
   const moves: PlannedMove[] = [];
   let split: (readonly string[])[] = [...from.split];
   const local = (): number => sizeOf(localShape(mesh, value.shape, split)) * dtypeBytes(value.dtype);
-  const add = (move: Move, before: number, after: number): void => {
+  const add = (move: ShardMove, before: number, after: number): void => {
     const ranks = partsOf(mesh, move.over);
     moves.push({ move, ranks, bytes: sentBy(move, ranks, Math.max(before, after)) });
   };
-  const change = (move: Move, next: (readonly string[])[]): void => {
+  const change = (move: ShardMove, next: (readonly string[])[]): void => {
     const before = local();
     split = next;
     add(move, before, local());
@@ -102,7 +102,7 @@ export function movesBetween(
 }
 
 /** One move of a value that is split so. */
-export function plannedMove(mesh: Mesh, value: Node, split: Split, move: Move): PlannedMove {
+export function plannedMove(mesh: Mesh, value: Node, split: Split, move: ShardMove): PlannedMove {
   const bytes = sizeOf(localShape(mesh, dims(value), split)) * dtypeBytes(value.dtype);
   const ranks = partsOf(mesh, move.over);
   return { move, ranks, bytes: sentBy(move, ranks, bytes) };
@@ -129,12 +129,12 @@ function isPrefix(a: readonly string[], b: readonly string[]): boolean {
   return a.length <= b.length && commonLength(a, b) === a.length;
 }
 
-function sentBy({ kind }: Move, ranks: number, bytes: number): number {
+function sentBy({ kind }: ShardMove, ranks: number, bytes: number): number {
   return kind === 'slice' ? 0 : bytesSent(kind, ranks, bytes);
 }
 
 /** A value after a move. */
-export function moved(b: GraphBuilder, mesh: Mesh, x: Node, move: Move): Node {
+export function moved(b: GraphBuilder, mesh: Mesh, x: Node, move: ShardMove): Node {
   switch (move.kind) {
     case 'slice':
       return ownPart(b, mesh, x, move.over, move.axis);
@@ -174,7 +174,7 @@ function exchanged(
   b: GraphBuilder,
   mesh: Mesh,
   x: Node,
-  { over, axis, to }: Extract<Move, { readonly kind: 'allToAll' }>,
+  { over, axis, to }: Extract<ShardMove, { readonly kind: 'allToAll' }>,
 ): Node {
   const parts = partsOf(mesh, over);
   const shape = dims(x);

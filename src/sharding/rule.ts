@@ -7,7 +7,7 @@ import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Monoid, Op } from '../ir/ops.ts';
 
 /** What is walked together along axes of several values. */
-export interface Factor {
+export interface ShardFactor {
   /** How many steps there are: the axis's size, or a divisor of it. */
   readonly size: number;
   /**
@@ -25,7 +25,7 @@ export interface Factor {
 export type AxisFactors = readonly number[];
 
 export interface ShardingRule {
-  readonly factors: readonly Factor[];
+  readonly factors: readonly ShardFactor[];
   /** For each operand, for each of its axes. */
   readonly operands: readonly (readonly AxisFactors[])[];
   /** For each axis of the result. */
@@ -33,13 +33,13 @@ export interface ShardingRule {
 }
 
 /** The mesh axes that split each factor, in order, the first splits coarsest; a mesh axis splits one factor at most. */
-export type Assignment = readonly (readonly string[])[];
+export type ShardAssignment = readonly (readonly string[])[];
 
 /** What a row may ask of the place where a part of an op is made. */
-export interface Place {
+export interface ShardPlace {
   readonly b: GraphBuilder;
   readonly mesh: Mesh;
-  readonly assignment: Assignment;
+  readonly assignment: ShardAssignment;
   /** Into how many parts a factor is split. */
   parts(factor: number): number;
   /** Which of these parts is this process's: i32, rank 0. Not for factors in one part. */
@@ -47,7 +47,7 @@ export interface Place {
 }
 
 /** In which operands an op is linear; the others have to be equal on all processes. */
-export interface Linear {
+export interface ShardLinear {
   /** All these operands at once (`add`), or any one of them while the others are equal on all processes (`mul`). */
   readonly kind: 'together' | 'one';
   readonly operands: readonly number[];
@@ -60,12 +60,12 @@ export interface OwnRow<K extends Op = Op> {
    * The op on this process's parts of the operands; where it is left out, the op with the attributes it has. Rows whose
    * attributes speak of sizes need it.
    */
-  local?(node: NodeOf<K>, operands: readonly Node[], place: Place): Node;
+  local?(node: NodeOf<K>, operands: readonly Node[], place: ShardPlace): Node;
   /**
    * Which operands may be parts of a sum that the processes have yet to add up, so that the result is one, too. Left
    * out: none may.
    */
-  readonly linear?: (node: NodeOf<K>) => Linear | undefined;
+  readonly linear?: (node: NodeOf<K>) => ShardLinear | undefined;
 }
 
 /** A rule of its own, or what it is made of. */

@@ -4,7 +4,7 @@ import { isInexact, isInteger, dtypeBytes, type DType } from '../ir/dtype.ts';
 import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import type { Op } from '../ir/ops.ts';
 import type { FixedShape } from '../ir/shape.ts';
-import type { AxisFactors, Linear, Place, ShardingRow, ShardingRule } from './rule.ts';
+import type { AxisFactors, ShardLinear, ShardPlace, ShardingRow, ShardingRule } from './rule.ts';
 import { alikeRule, FactorList, one, together, unsplit, wholeRule } from './row.ts';
 import { areApart } from './rules-view.ts';
 
@@ -81,7 +81,7 @@ function convRule(node: NodeOf<'conv'>): ShardingRule {
   };
 }
 
-function convLocal(node: NodeOf<'conv'>, operands: readonly Node[], place: Place): Node {
+function convLocal(node: NodeOf<'conv'>, operands: readonly Node[], place: ShardPlace): Node {
   const { groups } = node.attrs;
   const own = groups > 1 ? groups / place.parts(groupsOfChannels) : groups;
   return place.b.add('conv', operands, { ...node.attrs, groups: own }) as Node;
@@ -156,7 +156,7 @@ type FoldOp =
   | 'factor'
   | 'completeRows';
 
-const ofSum = ({ attrs }: NodeOf<'reduce' | 'scan'>): Linear | undefined =>
+const ofSum = ({ attrs }: NodeOf<'reduce' | 'scan'>): ShardLinear | undefined =>
   attrs.monoid === 'sum' ? one(0) : undefined;
 
 export const foldRules: { readonly [K in FoldOp & Op]: ShardingRow<K> } = {

@@ -7,7 +7,7 @@ import { identityOf } from '../ir/interpret/identity.ts';
 import { isComplex } from '../ir/dtype.ts';
 import type { Monoid, Op, ScatterMode } from '../ir/ops.ts';
 import type { FixedShape } from '../ir/shape.ts';
-import type { AxisFactors, Linear, Place, ShardingRow, ShardingRule } from './rule.ts';
+import type { AxisFactors, ShardLinear, ShardPlace, ShardingRow, ShardingRule } from './rule.ts';
 import {
   alikeRule,
   FactorList,
@@ -67,7 +67,7 @@ function scatterRule(node: NodeOf<'scatter'>): ShardingRule {
   return { factors: list.all, operands: [result, from, from], result };
 }
 
-function scatterLocal(node: NodeOf<'scatter'>, operands: readonly Node[], place: Place): Node {
+function scatterLocal(node: NodeOf<'scatter'>, operands: readonly Node[], place: ShardPlace): Node {
   const { axis, mode } = node.attrs;
   const [operand, indices, updates] = operands as [Node, Node, Node];
   const at = indicesWithin(place, indices, pointed, dims(node as Node)[axis]!);
@@ -81,7 +81,7 @@ function scatterLocal(node: NodeOf<'scatter'>, operands: readonly Node[], place:
 }
 
 /** The value on processes that have the first part of the updates, and what changes nothing on the others. */
-function onFirst(place: Place, value: Node, monoid: Monoid): Node {
+function onFirst(place: ShardPlace, value: Node, monoid: Monoid): Node {
   const { b } = place;
   const nothing = isComplex(value.dtype) ? 0 : identityOf(monoid, value.dtype);
   const isFirst = broadcast(b, binary(b, 'eq', place.part(given), 0), dims(value));
@@ -110,7 +110,7 @@ function segmentRule(node: NodeOf<'segmentReduce'>): ShardingRule {
   return { factors: list.all, operands: [result, others, others, others], result };
 }
 
-function segmentLocal(node: NodeOf<'segmentReduce'>, operands: readonly Node[], place: Place): Node {
+function segmentLocal(node: NodeOf<'segmentReduce'>, operands: readonly Node[], place: ShardPlace): Node {
   const { b } = place;
   const [operand, starts, order, updates] = operands as [Node, Node, Node, Node];
   if (place.parts(pointed) === 1) return b.copy(node as Node, operands);
@@ -122,7 +122,7 @@ function segmentLocal(node: NodeOf<'segmentReduce'>, operands: readonly Node[], 
 }
 
 /** What is folded in adds up, or takes the place of what was there: linear in both at once. A product is in one. */
-function scatterLinear(mode: ScatterMode, updates: number): Linear | undefined {
+function scatterLinear(mode: ScatterMode, updates: number): ShardLinear | undefined {
   if (mode === 'add' || mode === 'set') return together(0, updates);
   return mode === 'mul' ? one(0) : undefined;
 }

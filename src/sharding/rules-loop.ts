@@ -10,13 +10,21 @@ import { isMarker } from '../ir/passes/drop-markers.ts';
 import { sameShape } from '../ir/shape.ts';
 import { graphOf, regionOf } from '../ir/text/region.ts';
 import { unsplit } from './row.ts';
-import type { Assignment, AxisFactors, Factor, Linear, OwnRow, Place, ShardingRule } from './rule.ts';
+import type {
+  ShardAssignment,
+  AxisFactors,
+  ShardFactor,
+  ShardLinear,
+  OwnRow,
+  ShardPlace,
+  ShardingRule,
+} from './rule.ts';
 
 /** The rules of the ops of a body. */
 interface Rules {
   ruleOf(node: Node): ShardingRule | undefined;
-  linearOf(node: Node): Linear | undefined;
-  localOf(node: Node, operands: readonly Node[], place: Place): Node;
+  linearOf(node: Node): ShardLinear | undefined;
+  localOf(node: Node, operands: readonly Node[], place: ShardPlace): Node;
 }
 
 /** Axes that are split together, in the body of a loop. */
@@ -236,7 +244,7 @@ function loopRule(node: NodeOf<'iterate'>, { graph, strands, strandOf }: Body): 
   const output = graph.outputs[result]!;
   const results = result < carries ? strandsOf(output) : [undefined, ...strandsOf(output)];
   const given = new Set(results);
-  const factors: Factor[] = [];
+  const factors: ShardFactor[] = [];
   const factorOf = new Map<number, number>();
   strands.forEach(({ size, sums }, strand) => {
     if (!given.has(strand) && !operands.flat().includes(strand)) return;
@@ -259,7 +267,7 @@ function onFirst(b: GraphBuilder, value: Node, part: Node): Node {
 function loopLocal(
   node: NodeOf<'iterate'>,
   operands: readonly Node[],
-  place: Place,
+  place: ShardPlace,
   known: Body,
   rules: Rules,
 ): Node {
@@ -314,10 +322,10 @@ function loopLocal(
       const strand = spot === undefined ? undefined : strandOf(spot.node, spot.axis);
       return spots.every(({ leads }) => leads) && strand !== undefined && isCut(strand) ? strand : undefined;
     });
-    const assignment: Assignment = strandsOf.map((strand) =>
+    const assignment: ShardAssignment = strandsOf.map((strand) =>
       strand === undefined ? [] : place.assignment[factorOf.get(strand)!]!,
     );
-    const inner: Place = {
+    const inner: ShardPlace = {
       b,
       mesh: place.mesh,
       assignment,

@@ -4,9 +4,9 @@ import { add, binary, broadcast, cast, constant, reshape, where } from '../ir/bu
 import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import { sizeOf, type FixedShape } from '../ir/shape.ts';
 import { alikeRule, firstStep, localShape } from './row.ts';
-import type { Place, ShardingRow, ShardingRule } from './rule.ts';
+import type { ShardPlace, ShardingRow, ShardingRule } from './rule.ts';
 
-function iotaLocal({ attrs }: NodeOf<'iota'>, place: Place): Node {
+function iotaLocal({ attrs }: NodeOf<'iota'>, place: ShardPlace): Node {
   const { b } = place;
   const { axis, dtype } = attrs;
   const whole = attrs.shape as FixedShape;
@@ -32,7 +32,7 @@ function randomRule(node: NodeOf<'randomBits'>): ShardingRule {
  * Each step of the counter is four words: a part begins at one of them. The words from there on, and of these the
  * part's, where it does not begin with the first of four.
  */
-function randomLocal(node: NodeOf<'randomBits'>, words: readonly Node[], place: Place): Node {
+function randomLocal(node: NodeOf<'randomBits'>, words: readonly Node[], place: ShardPlace): Node {
   const { b } = place;
   const whole = dims(node as Node);
   const shape = localShape(whole, randomRule(node).result, place);

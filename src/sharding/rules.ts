@@ -6,7 +6,7 @@ import { dtypeBytes, isComplex, isInexact, isInteger, partType } from '../ir/dty
 import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import { mapRows, type ElementwiseOp, type Op } from '../ir/ops.ts';
 import { sameShape } from '../ir/shape.ts';
-import type { Linear, OwnRow, Place, ShardingRow, ShardingRule } from './rule.ts';
+import type { ShardLinear, OwnRow, ShardPlace, ShardingRow, ShardingRule } from './rule.ts';
 import { alikeRule, FactorList, one, together, wholeRule } from './row.ts';
 import { foldRules } from './rules-fold.ts';
 import { indexedRules } from './rules-indexed.ts';
@@ -15,13 +15,13 @@ import { sourceRules } from './rules-source.ts';
 import { viewRules } from './rules-view.ts';
 
 /** One factor an axis, and linear in these operands. */
-const pointwise = <K extends Op>(linear: Linear): OwnRow<K> => ({
+const pointwise = <K extends Op>(linear: ShardLinear): OwnRow<K> => ({
   rule: (node) => alikeRule(node as Node),
   linear: () => linear,
 });
 
 /** Integers wrap, so that sums survive where bits are cut off; floats are rounded where there are fewer bits. */
-function castLinear({ inputs, dtype: to }: NodeOf<'cast'>): Linear | undefined {
+function castLinear({ inputs, dtype: to }: NodeOf<'cast'>): ShardLinear | undefined {
   const from = inputs[0]!.dtype;
   if (from === to) return one(0);
   if (isInteger(from)) return isInteger(to) && dtypeBytes(to) <= dtypeBytes(from) ? one(0) : undefined;
@@ -114,7 +114,7 @@ export function ruleOf(node: Node): ShardingRule | undefined {
 }
 
 /** The op on this process's parts of the operands, cut as the rule of the node says under the place's assignment. */
-export function localOf(node: Node, operands: readonly Node[], place: Place): Node {
+export function localOf(node: Node, operands: readonly Node[], place: ShardPlace): Node {
   const row = rowOf(node);
   if (row === 'source') throw new CompilerBug('sharding', `${node.op} has no operands to be split`);
   const own = typeof row === 'string' ? undefined : row.local?.(node, operands, place);
@@ -122,7 +122,7 @@ export function localOf(node: Node, operands: readonly Node[], place: Place): No
 }
 
 /** Which operands may be parts of a sum that the processes have yet to add up; undefined: none. */
-export function linearOf(node: Node): Linear | undefined {
+export function linearOf(node: Node): ShardLinear | undefined {
   const row = rowOf(node);
   return typeof row === 'string' ? undefined : row.linear?.(node);
 }

@@ -5,7 +5,7 @@
 import { TensorError } from '../errors.ts';
 import type { DType } from '../ir/dtype.ts';
 import type { FixedShape } from '../ir/shape.ts';
-import { partIn, partShape, type Part } from '../sharding/part.ts';
+import type { ShardPart } from '../sharding/part.ts';
 import type { Graph, Node } from '../ir/graph.ts';
 import { device, synchronize } from './device.ts';
 import { evaluate, evaluateAll, readBytes } from './evaluate/evaluate.ts';
@@ -134,21 +134,20 @@ export function pendingGraph(tensor: Tensor): Graph {
 }
 
 /** What this process has of a tensor that several hold together; undefined where it has all of it. */
-export function partOf(tensor: Tensor): Part | undefined {
+export function partOf(tensor: Tensor): ShardPart | undefined {
   return handleOf(tensor).storage?.part;
 }
 
 /**
- * A tensor of this shape of which this process has the part that `part` is. Throws E_STATE where its values are not
+ * A tensor of this shape of which this process has `part`, which is `stored` of it; all of it where that is undefined. Throws E_STATE where its values are not
  * on the host.
  */
-export function tensorOfPart(part: Tensor, shape: FixedShape, as: Part): Tensor {
+export function tensorOfPart(part: Tensor, shape: FixedShape, stored: ShardPart | undefined): Tensor {
   const bytes = hostBytesOf(part);
   if (bytes === undefined) {
     const problem = 'the values of the part are not on the host';
     throw new TensorError('E_STATE', 'fromPart', problem, 'fromPart(tensor(await x.data()), …)');
   }
-  const stored = partIn(as.mesh, as.split);
   return new Tensor(leafHandle(StoredValue.ofHost(part.dtype, shape, bytes, stored)));
 }
 
@@ -157,6 +156,6 @@ export async function localPartOf(tensor: Tensor): Promise<Tensor> {
   const handle = handleOf(tensor);
   const storage = evaluate(handle);
   const bytes = await storage.read();
-  const shape = partShape(handle.shape, storage.part);
+  const shape = storage.part?.shapeOf(handle.shape) ?? handle.shape;
   return new Tensor(leafHandle(StoredValue.ofHost(handle.dtype, shape, bytes.slice())));
 }

@@ -3,7 +3,14 @@
 
 import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
-import { byName, fullySharded, mesh as meshOf, statePlan, type Mesh, type Plan } from '../distributed/index.ts';
+import {
+  byName,
+  fullySharded,
+  mesh as meshOf,
+  statePlan,
+  type Mesh,
+  type ShardPlan,
+} from '../distributed/index.ts';
 import { adamW, type OptimizerState } from '../optim/index.ts';
 import { decoderLoss, initDecoder, type AffineWeights, type DecoderParameters } from './transformer.ts';
 
@@ -15,7 +22,7 @@ export interface ParallelWorkload {
   readonly fn: (...args: never[]) => unknown;
   readonly args: () => readonly unknown[];
   /** One an argument. */
-  readonly plans: () => readonly (Plan | undefined)[];
+  readonly plans: () => readonly (ShardPlan | undefined)[];
 }
 
 const optimizer = adamW({ lr: 1e-3, weightDecay: 0.05 });
@@ -41,7 +48,7 @@ function decoderArguments(): readonly unknown[] {
   return [params, optimizer.init(params), texts(), texts()];
 }
 
-const overData: Plan = () => ['data', null];
+const overData: ShardPlan = () => ['data', null];
 
 export const gptDataParallel: ParallelWorkload = {
   name: 'gptDataParallel',
@@ -112,7 +119,7 @@ function splitLayer(x: Tensor, p: SplitLayer, heads: number): Tensor {
 }
 
 /** Megatron's layout of a layer (Shoeybi et al., 2019): the first product of each pair by rows, the second by columns. */
-export const byHeads: Plan = byName({
+export const byHeads: ShardPlan = byName({
   ...Object.fromEntries(['query', 'key', 'value', 'up'].map((name) => [`${name}.weight`, ['model', null]])),
   ...Object.fromEntries(['query', 'key', 'value', 'up'].map((name) => [`${name}.bias`, ['model']])),
   'project.weight': [null, 'model'],
@@ -121,11 +128,15 @@ export const byHeads: Plan = byName({
 
 export const gptTensorParallel: ParallelWorkload = {
   name: 'gptTensorParallel',
-  about: "gradients of two layers of a small GPT, heads and hidden features over 4 processes (Megatron's layout)",
+  about:
+    "gradients of two layers of a small GPT, heads and hidden features over 4 processes (Megatron's layout)",
   mesh: meshOf({ model: 4 }),
   fn: (layers: SplitLayer[], x: Tensor) => {
     const loss = (p: SplitLayer[], at: Tensor): Tensor =>
-      p.reduce((y, layer) => splitLayer(y, layer, sizes.heads), at).square().mean();
+      p
+        .reduce((y, layer) => splitLayer(y, layer, sizes.heads), at)
+        .square()
+        .mean();
     return sn.grad(loss, { argnums: [0, 1] })(layers, x);
   },
   args: () => [

@@ -5,14 +5,15 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { derivativeBy } from '../../src/autograd/custom.ts';
 import { loopCotangents } from '../../src/autograd/rules-loop.ts';
-import { loopDerivative } from '../../src/autograd/slots.ts';
+import { collectiveDerivatives } from '../../src/autograd/rules-collective.ts';
+import { collectiveDerivative, loopDerivative } from '../../src/autograd/slots.ts';
 import { tangentGraph } from '../../src/autograd/jvp/jvp.ts';
 import { gradientGraph } from '../../src/autograd/vjp.ts';
-import { simulate } from '../../src/autograd/vmap/on-mesh.ts';
+import { simulate } from '../support/ranks/on-mesh.ts';
 import { batched } from '../../src/autograd/vmap/vmap.ts';
 import { meetOn } from '../../src/compile/meeting.ts';
 import { iterate } from '../../src/ir/control/iterate.ts';
-import { allGather, allReduce, permuteRanks, rankIndex } from '../../src/ir/mesh/build.ts';
+import { allGather, allReduce, permuteRanks, rankIndex } from '../../src/ir/collectives.ts';
 import { add, broadcast, cast, mul, unary } from '../../src/ir/build.ts';
 import { dims, GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
@@ -29,7 +30,7 @@ import { localProgram, stackedRanks, type LocalProgram } from '../support/ranks/
 import { inStep } from '../support/ranks/world.ts';
 import { checkGraph, floatInputs, randomNumbers, record, values } from './differences.ts';
 
-fill([loopDerivative, loopCotangents]);
+fill([loopDerivative, loopCotangents], [collectiveDerivative, collectiveDerivatives]);
 
 /** What every rank computes, by output, stacked. */
 async function ofProcesses(

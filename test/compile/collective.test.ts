@@ -11,7 +11,7 @@ import {
   permuteRanks,
   rankIndex,
   reduceScatter,
-} from '../../src/ir/mesh/build.ts';
+} from '../../src/ir/collectives.ts';
 import { add, binary, broadcast, cast, constant, mul, reshape, unary, where } from '../../src/ir/build.ts';
 import { iterate } from '../../src/ir/control/iterate.ts';
 import type { DType } from '../../src/ir/dtype.ts';
@@ -25,7 +25,7 @@ import { graphOf } from '../ir/arrays.ts';
 import { compilerEnv, withoutCompiler } from '../runtime/native/machine.ts';
 import { isQuick } from '../support/sample.ts';
 import { randomArray } from '../support/random/values.ts';
-import { simulate } from '../../src/autograd/vmap/on-mesh.ts';
+import { simulate } from '../support/ranks/on-mesh.ts';
 import { compileGraph, optimise, type CompiledGraph, type CompileOptions } from '../../src/compile.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { unpackBytes, packBytes, type HostArray } from '../../src/ir/value.ts';

@@ -10,7 +10,7 @@ import {
   permuteRanks,
   rankIndex,
   reduceScatter,
-} from '../../src/ir/mesh/build.ts';
+} from '../../src/ir/collectives.ts';
 import type { DType } from '../../src/ir/dtype.ts';
 import { GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
 import { showType } from '../../src/ir/infer.ts';

@@ -13,7 +13,7 @@ import { partsOf, showSplit, type Split } from '../../src/ir/mesh/split.ts';
 import { print } from '../../src/ir/text/print.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import { partition } from '../../src/sharding/partition.ts';
-import { partOf, runOnMesh, wholeOf } from '../support/mesh.ts';
+import { partOf, runOnMesh, wholeOf } from '../support/ranks/mesh.ts';
 import type { StepKind } from '../support/random/steps.ts';
 import { checkLaw } from '../support/property.ts';
 import { expectClose, randomProgram, type Program } from '../support/random/graph.ts';

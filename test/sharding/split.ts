@@ -11,7 +11,7 @@ import { combining, type BinaryOp, type Monoid } from '../../src/ir/ops.ts';
 import { showShape, stridesOf, sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { emptyData, partCount, type HostArray } from '../../src/ir/value.ts';
 import { verify } from '../../src/ir/verify.ts';
-import type { Assignment, AxisFactors, Place, ShardingRule } from '../../src/sharding/rule.ts';
+import type { ShardAssignment, AxisFactors, ShardPlace, ShardingRule } from '../../src/sharding/rule.ts';
 import { localOf } from '../../src/sharding/rules.ts';
 
 /** Throws unless the rule is one of the node: lists of the right lengths, sizes that divide, folds where they are needed. */
@@ -47,7 +47,7 @@ export function drawAssignment(
   mesh: Mesh,
   random: () => number,
   folds: boolean,
-): Assignment {
+): ShardAssignment {
   const assigned: string[][] = factors.map(() => []);
   const parts = factors.map(() => 1);
   const axes: readonly AxisFactors[] = [...operands.flat(), ...result];
@@ -126,7 +126,7 @@ function runParts(
   inputs: readonly HostArray[],
   rule: ShardingRule,
   mesh: Mesh,
-  assignment: Assignment,
+  assignment: ShardAssignment,
 ): { readonly value: HostArray; readonly parts: readonly Part[] }[] {
   return Array.from({ length: mesh.size }, (_, rank) => {
     const parts = assignment.map((names) => partOf(mesh, names, rank));
@@ -135,7 +135,7 @@ function runParts(
     const parameters = arrays.map(({ dtype, shape }, index): NodeOf<'parameter'> =>
       b.add('parameter', [], { index, name: `p${index}`, dtype, shape }),
     );
-    const place: Place = {
+    const place: ShardPlace = {
       b,
       mesh,
       assignment,
@@ -157,7 +157,7 @@ export function runSplit(
   inputs: readonly HostArray[],
   rule: ShardingRule,
   mesh: Mesh,
-  assignment: Assignment,
+  assignment: ShardAssignment,
 ): { readonly value: HostArray; readonly largest: number; readonly fold: Monoid | undefined } {
   const results = runParts(node, inputs, rule, mesh, assignment);
   const folded = rule.factors.map(({ fold }, i) => (assignment[i]!.length > 0 ? fold : undefined));

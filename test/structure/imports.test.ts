@@ -17,7 +17,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'platform.ts': [],
   'slot.ts': ['errors.ts'],
   'table.ts': [],
-  ir: ['errors.ts', 'packages/ohm.ts'],
+  ir: ['errors.ts', 'slot.ts', 'packages/ohm.ts'],
   runtime: ['errors.ts', 'packages/node.ts', 'platform.ts'],
   autograd: ['errors.ts', 'slot.ts', 'ir'],
   sharding: ['errors.ts', 'ir'],
@@ -29,6 +29,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'runtime/cache.ts', 'type runtime'],
   tensor: [
     'errors.ts',
+    'slot.ts',
     'table.ts',
     'ir',
     'autograd',
@@ -66,7 +67,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   quant: ['errors.ts', 'ir', 'tensor'],
   notation: ['errors.ts', 'ir', 'tensor', 'operations'],
   interop: ['errors.ts', 'ir', 'tensor', 'runtime', 'schedule/target.ts'],
-  distributed: ['errors.ts', 'packages', 'ir', 'sharding', 'runtime', 'tensor'],
+  distributed: ['errors.ts', 'slot.ts', 'packages', 'ir', 'autograd', 'sharding', 'runtime', 'tensor'],
   train: ['errors.ts', 'platform.ts', 'ir', 'tensor', 'nn', 'io'],
   onnx: [
     'errors.ts',
@@ -84,7 +85,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'preloaded.ts': ['explain'],
   'basics.ts': ['errors.ts', 'tune', 'explain', 'tensor', 'type ir', 'type runtime'],
   operations: ['tensor', 'type ir'],
-  workloads: ['errors.ts', 'index.ts', 'explain', 'schedule/target.ts', 'nn', 'optim', 'quant', 'distributed'],
+  workloads: [
+    'errors.ts',
+    'index.ts',
+    'explain',
+    'schedule/target.ts',
+    'nn',
+    'optim',
+    'quant',
+    'distributed',
+  ],
   'bundle-runtime': [
     'errors.ts',
     ...['allowed', 'cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),

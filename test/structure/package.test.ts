@@ -61,6 +61,7 @@ describe('package.json', () => {
       'src/bundle-runtime/wasm.ts',
       // What a thread runs, which is named by its address.
       'src/compile/thread/serve.ts',
+      'src/cli/launch/rank.ts',
     ];
     const reached = new Set(roots.flatMap((path) => reachable(path, () => true)));
     expect([...sources.keys()].filter((path) => !reached.has(path))).toEqual([]);

@@ -24,8 +24,8 @@ import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.
 import { mapRows, type ElementwiseOp, type Op } from '../../ir/ops.ts';
 import { convert, dropWhere, keepWhere, times } from '../cotangent.ts';
 import { argumentCount, customOf, siblings } from '../custom.ts';
-import { foldTangent } from '../rules-collective.ts';
 import { productOfOthers } from '../rules-root.ts';
+import { collectiveDerivative } from '../slots.ts';
 import type { JvpRule, JvpRow, Tangents } from './rule.ts';
 import { transposed } from './transpose.ts';
 
@@ -149,9 +149,9 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   real: (b, _, [t]) => real(b, t!),
   imag: (b, _, [t]) => imag(b, t!),
   conj: (b, _, [t]) => conj(b, t!),
-  allReduce: (b, node, [t]) => foldTangent(b, node, t!),
+  allReduce: (b, node, [t]) => collectiveDerivative.value.tangent(b, node, t!),
   allGather: 'linear',
-  reduceScatter: (b, node, [t]) => foldTangent(b, node, t!),
+  reduceScatter: (b, node, [t]) => collectiveDerivative.value.tangent(b, node, t!),
   allToAll: 'linear',
   permuteRanks: 'linear',
   broadcastRank: 'linear',

@@ -21,7 +21,7 @@ export interface Batch {
   readonly together?: Together | undefined;
 }
 
-/** What examples compute of each other's values, where they are processes of a mesh (on-mesh.ts). */
+/** What examples compute of each other's values, where they are processes of a mesh (test/support/ranks/on-mesh.ts). */
 export interface Together {
   /** Tells it from others. */
   readonly key: string;

@@ -4,6 +4,10 @@
 import { parentPort } from 'node:worker_threads';
 import { chunksOf, load, loadedCompiler } from '../chunks.ts';
 import { graphOfPlain, type CompileAnswer, type CompileRequest } from './message.ts';
+import { meshRules } from '../../ir/typing/collective.ts';
+import { meshTypes } from '../../ir/typing/slots.ts';
+
+meshTypes.fill(meshRules);
 
 async function answerTo({ id, graph: plain, target, options }: CompileRequest): Promise<CompileAnswer> {
   try {

@@ -1,7 +1,8 @@
-// Type rules of collectives, which work on the leading axis, and of a process's place in its group.
+// Type rules of collectives, which work on the leading axis, of a process's place in its group, and of how a mesh splits a value.
 
 import { isComplex } from '../dtype.ts';
 import { axesNamed, groupSize, parseMesh } from '../mesh/mesh.ts';
+import { splitOfKey, splitProblem } from '../mesh/split.ts';
 import type { CollectiveOp, Monoid, Op } from '../ops.ts';
 import { fixedShape } from '../shape.ts';
 import { fail, type TensorType, type TypeRule, type TypeRulesOf } from './check.ts';
@@ -47,12 +48,25 @@ function checkPlaces(op: Op, places: readonly number[], count: number, inputs: r
   if (twice !== undefined) fail(op, 'E_VALUE', `the place ${twice} is twice in one list`, inputs);
 }
 
-export const rankIndexType: TypeRule<'rankIndex'> = (_, attrs, op) => {
+const rankIndexType: TypeRule<'rankIndex'> = (_, attrs, op) => {
   sizeOfGroup(op, [], attrs);
   return { dtype: 'i32', shape: [] };
 };
 
-export const collectives: TypeRulesOf<CollectiveOp> = {
+/** The value's own type, whose axes the mesh can split so. */
+const shardType: TypeRule<'shard'> = (inputs, { mesh: text, split }, op) => {
+  const [value] = inputs as readonly [TensorType];
+  const mesh = parseMesh(text);
+  if (mesh === undefined) return fail(op, 'E_VALUE', `'${text}' is no mesh (data=2,model=4 is one)`, inputs);
+  const shape = fixedShape(value.shape, op);
+  const problem = splitProblem(mesh, shape, splitOfKey(split, shape.length));
+  return problem === undefined ? value : fail(op, 'E_SHAPE', problem, inputs);
+};
+
+/** Ops that only programs over several processes have. */
+export const meshRules: TypeRulesOf<CollectiveOp | 'rankIndex' | 'shard'> = {
+  rankIndex: rankIndexType,
+  shard: shardType,
   allReduce: (inputs, attrs, op) => {
     sizeOfGroup(op, inputs, attrs);
     checkMonoid(op, attrs.monoid, inputs);

@@ -2,9 +2,7 @@
 
 import { isComplex, type DType } from '../dtype.ts';
 import type { Attrs } from '../ops.ts';
-import { parseMesh } from '../mesh/mesh.ts';
-import { splitOfKey, splitProblem } from '../mesh/split.ts';
-import { fixedShape, sameShape } from '../shape.ts';
+import { sameShape } from '../shape.ts';
 import { checkAxis, fail, showType, type TypeRule, type TensorType } from './check.ts';
 
 /**
@@ -59,14 +57,4 @@ export const boundedType: TypeRule<'bounded'> = (inputs, { axis }, op) => {
   if (n.dtype !== 'i32') fail(op, 'E_DTYPE', 'the bound must be an i32', inputs);
   if (n.shape.length !== 0) fail(op, 'E_SHAPE', 'the bound must be a single number (rank 0)', inputs);
   return value;
-};
-
-/** The value's own type, whose axes the mesh can split so. */
-export const shardType: TypeRule<'shard'> = (inputs, { mesh: text, split }, op) => {
-  const [value] = inputs as readonly [TensorType];
-  const mesh = parseMesh(text);
-  if (mesh === undefined) return fail(op, 'E_VALUE', `'${text}' is no mesh (data=2,model=4 is one)`, inputs);
-  const shape = fixedShape(value.shape, op);
-  const problem = splitProblem(mesh, shape, splitOfKey(split, shape.length));
-  return problem === undefined ? value : fail(op, 'E_SHAPE', problem, inputs);
 };

@@ -4,9 +4,8 @@ import type { SourceOp } from '../ops.ts';
 import { integerRange, isComplex } from '../dtype.ts';
 import { checkShape, fixedShape } from '../shape.ts';
 import { type TypeRulesOf, fail, checkAxis } from './check.ts';
-import { rankIndexType } from './collective.ts';
 
-export const sources: TypeRulesOf<SourceOp> = {
+export const sources: TypeRulesOf<Exclude<SourceOp, 'rankIndex'>> = {
   parameter: (_, { dtype, shape }) => ({ dtype, shape }),
   constant: (_, { dtype }, op) => {
     if (isComplex(dtype)) fail(op, 'E_DTYPE', `${dtype} is made of two constants, by complex`, []);
@@ -28,5 +27,4 @@ export const sources: TypeRulesOf<SourceOp> = {
     }
     return { dtype: 'u32', shape };
   },
-  rankIndex: rankIndexType,
 };

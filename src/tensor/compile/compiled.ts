@@ -4,7 +4,7 @@
 
 import type { Graph, Node } from '../../ir/graph.ts';
 import type { Mesh } from '../../ir/mesh/mesh.ts';
-import type { Part } from '../../sharding/part.ts';
+import type { ShardPart } from '../../sharding/part.ts';
 import { showValue } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { fromReal } from '../../ir/value.ts';
@@ -17,7 +17,8 @@ import type { Handle } from '../handle/handle.ts';
 import { freshParameter } from '../handle/leaf.ts';
 import { answerOf } from '../handle/number.ts';
 import { neededByPending, reclaimSoon } from '../handle/memory.ts';
-import { meshWithin, PartPrograms, theMesh, type PartProgram } from './parts.ts';
+import type { PartProgram, PartPrograms } from './parts.ts';
+import { partPrograms } from './slots.ts';
 import { keeping, pastOf, reachOf, type Reach } from './past.ts';
 import { evaluatePending, evaluate } from '../evaluate/evaluate.ts';
 import { alsoAbout, type About } from '../report/compiles.ts';
@@ -106,15 +107,17 @@ export class Compiled {
 
   /** The program of this process, where tensors are split over several. */
   #partProgram(inputs: readonly StoredValue[], targets: readonly Handle[]): PartProgram | undefined {
+    const code = partPrograms.filled;
+    if (code === undefined) return undefined;
     const { graph, effects, scalarIndices } = this.traced;
     const meshes = inputs.flatMap(({ part }) => (part === undefined ? [] : [part.mesh.text]));
-    this.#mesh ??= { own: meshWithin(graph) };
+    this.#mesh ??= { own: code.meshWithin(graph) };
     if (this.#mesh.own !== undefined) meshes.push(this.#mesh.own.text);
-    const mesh = theMesh(meshes);
+    const mesh = code.theMesh(meshes);
     if (mesh === undefined) return undefined;
     const { options } = this.executable;
     const read = inputs.slice(0, graph.parameters.length - scalarIndices.size).map(({ part }) => part);
-    const outputs: (Part | 'whole' | undefined)[] = graph.outputs.map(() => undefined);
+    const outputs: (ShardPart | 'whole' | undefined)[] = graph.outputs.map(() => undefined);
     // What takes the memory of an input, or the place of a value, is laid out as that is.
     for (const [parameter, output] of options.donate ?? [])
       outputs[output] = read[placeAmongTensors(parameter, scalarIndices)] ?? 'whole';
@@ -122,7 +125,7 @@ export class Compiled {
       const target = part === 'value' ? targets[i]!.storage : targets[i]!.grad?.storage;
       if (source?.kind === 'output' && target !== undefined) outputs[source.index] = target.part ?? 'whole';
     }
-    this.#parts ??= new PartPrograms(graph);
+    this.#parts ??= new code.PartPrograms(graph);
     return this.#parts.for({ mesh, inputs: read, outputs }, options, this.#find, this.#about);
   }
 

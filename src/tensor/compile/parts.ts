@@ -6,7 +6,7 @@ import type { Mesh } from '../../ir/mesh/mesh.ts';
 import { TensorError } from '../../errors.ts';
 import { parseMesh } from '../../ir/mesh/mesh.ts';
 import type { Split } from '../../ir/mesh/split.ts';
-import { partIn, partKey, type Part } from '../../sharding/part.ts';
+import { partIn, partKey, type ShardPart } from '../../sharding/part.ts';
 import type { partition } from '../../sharding/partition.ts';
 import { Slot } from '../../slot.ts';
 import { Executable, type FindSchedules } from '../evaluate/executable.ts';
@@ -21,16 +21,16 @@ export interface PartProgram {
   /** Nothing is kept for gradients: they are taken inside. */
   readonly kept: readonly Node[];
   /** What this process has of each output. */
-  readonly outputs: readonly (Part | undefined)[];
+  readonly outputs: readonly (ShardPart | undefined)[];
 }
 
 /** How a call lays out what goes in and out. */
 export interface CallParts {
   readonly mesh: Mesh;
   /** By input, those that the program does not read left out. */
-  readonly inputs: readonly (Part | undefined)[];
+  readonly inputs: readonly (ShardPart | undefined)[];
   /** By output of the graph; left out where the program may choose. */
-  readonly outputs: readonly (Part | 'whole' | undefined)[];
+  readonly outputs: readonly (ShardPart | 'whole' | undefined)[];
 }
 
 /** The mesh that a graph's own annotations name; undefined where it has none. Throws E_VALUE where they name two. */

@@ -2,7 +2,6 @@
 // or computing, else why they cannot. `console.log` of Node, Bun and Deno asks for this, text asks
 // for one line of it, and browsers do where "custom formatters" is on.
 
-import { showSplit } from '../../ir/mesh/split.ts';
 import { dtypeBytes, isComplex, lowered, partType, type DType, type RealDType } from '../../ir/dtype.ts';
 import { bf16FromBits, f16FromBits, type Scalar } from '../../ir/value.ts';
 import { showHandle, type Handle } from '../handle/handle.ts';
@@ -68,7 +67,7 @@ function seenOf(of: Handle): { readonly elements?: ShownElements; readonly remar
 function placeOf(storage: StoredValue): string {
   const { device, part } = storage;
   const place = device === undefined ? 'pending' : `on ${device}`;
-  return part === undefined ? place : `${showSplit(part.split)} of ${part.mesh.text}, ${place}`;
+  return part === undefined ? place : `${part.toString()}, ${place}`;
 }
 
 function firstLine(failure: unknown): string {

@@ -8,7 +8,7 @@ import { showShape, sizeOf, type FixedShape } from '../../ir/shape.ts';
 import { castArray, packBytes, unpackBytes } from '../../ir/value.ts';
 import type { Device } from '../../runtime/device.ts';
 import { deviceBytes } from '../../runtime/program.ts';
-import { partShape, type Part } from '../../sharding/part.ts';
+import type { ShardPart } from '../../sharding/part.ts';
 import { counts } from '../report/stats.ts';
 import { Resident } from './resident.ts';
 
@@ -22,7 +22,7 @@ export class StoredValue {
   readonly dtype: DType;
   readonly shape: FixedShape;
   /** What this process has of it, where several processes hold it together. */
-  readonly part: Part | undefined;
+  readonly part: ShardPart | undefined;
   /** The shape of what lies here: that of the part. */
   readonly #stored: FixedShape;
   /** Tightly packed size of what lies here. */
@@ -53,22 +53,22 @@ export class StoredValue {
   /** It was given up while such groups read it. */
   doomed: Lost | undefined = undefined;
 
-  private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined, part?: Part) {
+  private constructor(dtype: DType, shape: FixedShape, host: Uint8Array | undefined, part?: ShardPart) {
     this.dtype = dtype;
     this.shape = shape;
     this.part = part;
-    this.#stored = partShape(shape, part);
+    this.#stored = part?.shapeOf(shape) ?? shape;
     this.bytes = dtypeBytes(dtype) * sizeOf(this.#stored);
     this.#host = host;
   }
 
   /** A value whose packed bytes, or those of its part, are on the host; the bytes become the StoredValue's own. */
-  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array, part?: Part): StoredValue {
+  static ofHost(dtype: DType, shape: FixedShape, bytes: Uint8Array, part?: ShardPart): StoredValue {
     return new StoredValue(dtype, shape, bytes, part);
   }
 
   /** A value that a queued run will produce: `fulfil` or `fail` follows. */
-  static promised(dtype: DType, shape: FixedShape, part?: Part): StoredValue {
+  static promised(dtype: DType, shape: FixedShape, part?: ShardPart): StoredValue {
     const storage = new StoredValue(dtype, shape, undefined, part);
     storage.#owed = true;
     return storage;

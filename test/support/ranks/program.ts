@@ -9,7 +9,7 @@ import {
   permuteRanks,
   rankIndex,
   reduceScatter,
-} from '../../../src/ir/mesh/build.ts';
+} from '../../../src/ir/collectives.ts';
 import { add, broadcast, cast, mul, permute, reduce, reshape, slice, unary } from '../../../src/ir/build.ts';
 import { dims, GraphBuilder, type Graph, type Node } from '../../../src/ir/graph.ts';
 import { parseMesh, type Mesh } from '../../../src/ir/mesh/mesh.ts';

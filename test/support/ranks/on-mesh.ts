@@ -1,10 +1,10 @@
 // What a graph of one process means, where all processes of a mesh run it: one graph over the values of all of them,
 // stacked along a leading axis of the mesh's size, process by process. What each process computes by itself is batched along it
-// (vmap.ts), and a collective is a few ordinary primitives. This is how programs over several processes are checked
+// (src/autograd/vmap/vmap.ts), and a collective is a few ordinary primitives. This is how programs over several processes are checked
 // without any, on every device.
 
-import { TensorError } from '../../errors.ts';
-import { broadcast, fullLike, permute, reduce, reshape, slice } from '../../ir/build.ts';
+import { TensorError } from '../../../src/errors.ts';
+import { broadcast, fullLike, permute, reduce, reshape, slice } from '../../../src/ir/build.ts';
 import {
   collectiveOf,
   dims,
@@ -13,11 +13,11 @@ import {
   type Graph,
   type Node,
   type NodeOf,
-} from '../../ir/graph.ts';
-import { axesNamed, groupSize, type Mesh } from '../../ir/mesh/mesh.ts';
-import type { FixedShape } from '../../ir/shape.ts';
-import { lead, moveAxis, type Batch, type Together } from './rule.ts';
-import { batched } from './vmap.ts';
+} from '../../../src/ir/graph.ts';
+import { axesNamed, groupSize, type Mesh } from '../../../src/ir/mesh/mesh.ts';
+import type { FixedShape } from '../../../src/ir/shape.ts';
+import { lead, moveAxis, type Batch, type Together } from '../../../src/autograd/vmap/rule.ts';
+import { batched } from '../../../src/autograd/vmap/vmap.ts';
 
 /**
  * The graph of all processes: each parameter and each output has a leading axis of the mesh's size, with the value of

@@ -1,13 +1,13 @@
 // Processes of a mesh in one: they run a graph node by node, all at once, and collectives take what all of them have. It
 // is slow and plain, to compare with.
 
-import { GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
-import { evaluateNode } from '../../src/ir/interpret/interpret.ts';
-import { axesNamed, coordinatesOf, groupOf, parseMesh, type Mesh } from '../../src/ir/mesh/mesh.ts';
-import { localShape, partsOf, type Split } from '../../src/ir/mesh/split.ts';
-import { combining, facts, type Monoid } from '../../src/ir/ops.ts';
-import { sizeOf } from '../../src/ir/shape.ts';
-import { emptyData, hostArray, type HostArray } from '../../src/ir/value.ts';
+import { GraphBuilder, topological, type Graph, type Node } from '../../../src/ir/graph.ts';
+import { evaluateNode } from '../../../src/ir/interpret/interpret.ts';
+import { axesNamed, coordinatesOf, groupOf, parseMesh, type Mesh } from '../../../src/ir/mesh/mesh.ts';
+import { localShape, partsOf, type Split } from '../../../src/ir/mesh/split.ts';
+import { combining, facts, type Monoid } from '../../../src/ir/ops.ts';
+import { sizeOf } from '../../../src/ir/shape.ts';
+import { emptyData, hostArray, type HostArray } from '../../../src/ir/value.ts';
 
 const b = new GraphBuilder();
 const like = ({ dtype, shape }: HostArray, index = 0): Node =>

@@ -40,8 +40,8 @@ interface Trained {
 }
 
 // The built one: threads of Node 20 read no TypeScript of their own.
-const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
-const script = fileURLToPath(new URL('../examples/distributed/transformer.ts', import.meta.url));
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const script = fileURLToPath(new URL('../../examples/distributed/transformer.ts', import.meta.url));
 
 function train(ranks: number, engine: string, parallel: string, mesh: string): Trained {
   const launch = ['launch', '-n', String(ranks), '--engine', engine, '--show', '0'];

@@ -1,10 +1,14 @@
-// Constructors of collectives (../typing/collective.ts). A group along no axis of the mesh is one process alone, of which a
+// Constructors of collectives (typing/collective.ts). A group along no axis of the mesh is one process alone, of which a
 // collective asks nothing: it gives its input back.
 
-import { constant } from '../build.ts';
-import type { GraphBuilder, Node } from '../graph.ts';
-import type { Mesh } from './mesh.ts';
-import type { Monoid } from '../ops.ts';
+import { constant } from './build.ts';
+import type { GraphBuilder, Node } from './graph.ts';
+import type { Mesh } from './mesh/mesh.ts';
+import type { Monoid } from './ops.ts';
+import { meshRules } from './typing/collective.ts';
+import { meshTypes } from './typing/slots.ts';
+
+meshTypes.fill(meshRules);
 
 /** Axes of a mesh, by name: the group of a process goes along them. */
 type Over = readonly string[];

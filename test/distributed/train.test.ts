@@ -1,0 +1,73 @@
+// Ranks train the transformer of examples/distributed/ together, in every way of sharing it, and come to the losses of one
+// rank. Threads always, and each MPI that is installed.
+
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { isQuick } from '../support/sample.ts';
+import { mpis } from './mpis.ts';
+
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const script = fileURLToPath(new URL('../../examples/distributed/transformer.ts', import.meta.url));
+const steps = 2;
+const run = promisify(execFile);
+
+interface Trained {
+  readonly losses: readonly number[];
+  readonly bytesByCollective: Readonly<Record<string, number>>;
+}
+
+/** The losses of a training by so many ranks. Fails where a rank does. */
+async function trained(
+  ranks: number,
+  parallel: string,
+  mesh: string,
+  engine: readonly string[] = ['--engine', 'threads'],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Trained> {
+  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps), '--device', 'wasm:1'];
+  const launch = [cli, 'launch', '-n', String(ranks), ...engine, '--show', '0', script, ...own, '--json'];
+  const { stdout } = await run(process.execPath, launch, { env: { ...process.env, ...env } });
+  return JSON.parse(stdout) as Trained;
+}
+
+const alone = await trained(1, 'data', '1');
+
+function expectSame({ losses }: Trained): void {
+  expect(losses.length).toBe(steps);
+  losses.forEach((loss, i) => {
+    expect(Math.abs(loss - alone.losses[i]!) / alone.losses[i]!).toBeLessThan(1e-5);
+  });
+}
+
+/** The cheapest first: it is what the quick tier runs. */
+const ways: readonly (readonly [ranks: number, parallel: string, mesh: string])[] = [
+  [2, 'tensor', '2'],
+  [2, 'data', '2'],
+  [2, 'fsdp', '2'],
+  [4, 'data', '4'],
+  [4, 'fsdp', '4'],
+  [4, 'tensor', '4'],
+  [4, 'tensor', '2,2'],
+];
+const tried = isQuick ? ways.slice(0, 1) : ways;
+
+test('one rank learns', () => {
+  expect(alone.losses.at(-1)).toBeLessThan(alone.losses[0]!);
+  expect(alone.bytesByCollective).toEqual({});
+});
+
+test.each(tried)('%d threads, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
+  expectSame(await trained(ranks, parallel, mesh));
+});
+
+describe.each(mpis)('$name', ({ absent, command, args, library }) => {
+  const some = ways.filter(([ranks, , mesh]) => !isQuick && (ranks === 2 || mesh === '2,2'));
+  test.each(some)('%d processes, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
+    // Without an MPI mpi.test.ts says what is missing, as a skipped test.
+    if (absent !== undefined) return;
+    const engine = ['--engine', 'mpi', '--mpirun', [command, ...args].join(' ')];
+    expectSame(await trained(ranks, parallel, mesh, engine, { SINTER_MPI: library }));
+  });
+});
