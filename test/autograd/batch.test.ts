@@ -16,6 +16,10 @@ import { record } from './differences.ts';
 import { trials } from './trials.ts';
 import { describeProgram, expectClose, randomProgram, type Program } from '../support/random/graph.ts';
 import { randomArray } from '../support/random/values.ts';
+import { meshRules } from '../../src/ir/typing/collective.ts';
+import { meshTypes } from '../../src/ir/typing/slots.ts';
+
+meshTypes.fill(meshRules);
 
 const runs = Number(process.env['SINTER_BATCH_RUNS'] ?? 300);
 
