@@ -99,9 +99,9 @@ describe.each(mpis)('$name', (mpi) => {
     ] as const)
       test(`${phase}, one rank that ${what} ends the waits of all others`, async ({ skip }) => {
         if (mpi.absent !== undefined) return skip(mpi.absent);
-        const { outcomes } = await onProcesses(mpi, `${phase}: ${what}`);
+        const { outcomes, said: printed } = await onProcesses(mpi, `${phase}: ${what}`);
         for (const rank of [0, 1, 3]) {
-          expect(outcomes[rank]).toMatchObject({ code: 'E_COLLECTIVE' });
+          expect(outcomes[rank], printed).toMatchObject({ code: 'E_COLLECTIVE' });
           expect(outcomes[rank]!.message).toContain(said);
         }
       });
@@ -116,9 +116,9 @@ describe.each(mpis)('$name', (mpi) => {
   test('ranks that do not come in time are named, with the collective', async ({ skip }) => {
     if (mpi.absent !== undefined) return skip(mpi.absent);
     const env = { SINTER_COLLECTIVE_TIMEOUT: '10' };
-    const { outcomes } = await onProcesses(mpi, 'first: does not come', 1, { env });
+    const { outcomes, said } = await onProcesses(mpi, 'first: does not come', 1, { env });
     for (const outcome of [outcomes[0], outcomes[1], outcomes[3]])
-      expect(outcome).toMatchObject({
+      expect(outcome, said).toMatchObject({
         code: 'E_COLLECTIVE',
         message: expect.stringContaining(`rank 2 has not come to ${reduceOf16}, within 10 s`) as string,
       });

@@ -175,6 +175,10 @@ export function mpiPlaces(env: Readonly<Record<string, string | undefined>>): re
 /** The first library that is there. Rejects with E_DEVICE, which says what was tried. */
 export async function openMpi({ env = process.env, resolve }: MpiOptions = {}): Promise<MpiLibrary> {
   const koffi = await loadKoffi('mpi', 'MPI', resolve);
+  // UCX, by which MPICH moves bytes, watches for memory that is given back. To see whether it can, it moves the end of the heap (brk)
+  // a page up and down again: a page that another thread of the process has taken in between is then gone, and the process dies.
+  // Without it, UCX on InfiniBand registers memory for each transfer. It reads this when it is loaded.
+  process.env['UCX_MEM_MMAP_HOOK_MODE'] ??= 'none';
   const tried: string[] = [];
   for (const file of mpiPlaces(env)) {
     let library: Library;

@@ -45,6 +45,12 @@ const wordsBytes = 256;
 /** Milliseconds of a wait: until a core is let go, until notes are read, until others are told. */
 const [busy, quiet, worried] = [20, 100, 1000];
 
+/** Milliseconds that a wait goes on after its time, for notes of ranks that came in the last moment, or on a busy machine. */
+const grace = 3000;
+
+/** Memory that MPI reads and writes until a wait is over: an array that nobody knows any more would be freed. */
+const held: MpiArgument[] = [];
+
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
 /** Memory for a handle, that stays where it is: small arrays without a buffer of their own are moved about. */
@@ -85,8 +91,6 @@ export class MpiCommunicator implements Communicator {
   readonly #compares: boolean;
   /** Milliseconds that a wait keeps its core. */
   readonly #busy: number;
-  /** Memory that MPI reads and writes until a wait is over: an array that nobody knows any more would be freed. */
-  readonly #held: MpiArgument[] = [];
   #failure: string | undefined;
   #hasLeft = false;
 
@@ -387,12 +391,13 @@ export class MpiCommunicator implements Communicator {
     this.#finish(waiting, [request], args);
   }
 
-  /** Waits until all requests are done, whose memory is `held`. Throws where they will not be, or not in time. */
-  #finish(waiting: Waiting, requests: readonly BigInt64Array[], held: readonly MpiArgument[]): void {
-    this.#held.push(...requests, ...held);
+  /** Waits until all requests are done, which use `memory`. Throws where they will not be, or not in time. */
+  #finish(waiting: Waiting, requests: readonly BigInt64Array[], memory: readonly MpiArgument[]): void {
+    const before = held.length;
+    held.push(...requests, ...memory);
     this.#poll(waiting, requests);
-    // Where a wait has failed, MPI may still write: the memory stays.
-    this.#held.length = 0;
+    // Where a wait has failed, MPI may still write: the memory stays as long as the process.
+    held.length = before;
   }
 
   #poll(waiting: Waiting, requests: readonly BigInt64Array[]): void {
@@ -424,7 +429,7 @@ export class MpiCommunicator implements Communicator {
           note,
         );
       }
-      if (waited > this.#timeout) throw this.#late(waiting);
+      if (waited > this.#timeout + grace) throw this.#late(waiting);
     }
   }
 
