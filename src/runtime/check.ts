@@ -2,6 +2,7 @@
 // declared, every region inside its arena. What the compiler guarantees is asked again here because
 // programs also come from files.
 
+import { groupProblem } from './communicator.ts';
 import { DeviceError } from '../errors.ts';
 import { everyStep, strideProblem } from './program.ts';
 import type { ProgramBuffer, ProgramOutline, ProgramStep, ProgramTileMap, TargetId } from './program.ts';
@@ -157,6 +158,8 @@ function usesOf(
         invalid(
           `step ${position} sends ${step.sends} bytes and takes ${step.takes}: more than its buffers have`,
         );
+      const problem = groupProblem(step);
+      if (problem !== undefined) invalid(`step ${position}: ${problem}`);
       return { uses: [step.from, step.to] };
     }
     case 'host':

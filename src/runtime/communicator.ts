@@ -32,6 +32,12 @@ export interface Communicator {
   run(call: CollectiveCall, from: Uint8Array, to: Uint8Array): void;
 }
 
+/** Why there are no such groups, in words; undefined where there are. */
+export function groupProblem({ ranks, axes }: RankGroups): string | undefined {
+  const odd = axes.find(({ size, stride }) => !(size >= 1 && stride >= 1 && ranks % (size * stride) === 0));
+  return odd && `an axis of ${odd.size} ranks, ${odd.stride} apart, is none of ${ranks} ranks`;
+}
+
 /** The ranks of the group of a rank, in order. */
 export function groupOfRank({ axes }: RankGroups, rank: number): readonly number[] {
   const first = axes.reduce((at, axis) => at - placeOn(axis, rank) * axis.stride, rank);

@@ -37,7 +37,22 @@ const mapped = (change: object): Partial<Program> => {
   };
 };
 
+/** A sum over two of four ranks, of x into y. */
+const meets = (change: object): Program['steps'][number] => ({
+  kind: 'collective',
+  action: { kind: 'allReduce', monoid: 'sum' },
+  dtype: 'f32',
+  ranks: 4,
+  axes: [{ size: 2, stride: 2 }],
+  from: 0,
+  sends: 256,
+  to: 2,
+  takes: 256,
+  ...change,
+});
+
 test('a sound program passes', () => {
+  expect(() => checkProgram({ ...sound, steps: [meets({})] }, 'wgsl', 'd')).not.toThrow();
   expect(() => checkProgram(sound, 'wgsl', 'd')).not.toThrow();
 });
 
@@ -72,6 +87,9 @@ test.each<[Partial<Program>, string]>([
   [{ steps: [dispatch(0, [0, 1], -64)] }, 'the grid -1×1×1'],
   [{ steps: [{ ...dispatch(0, [0, 1], 64), grid: [1.5, 1, 1] } as never] }, 'the grid 1.5×1×1'],
   [{ ...buffer(2, { bytes: 128 }), steps: sound.steps.slice(1) }, 'step 0 copies 256 bytes onto 128'],
+  [{ steps: [meets({ sends: 300 })] }, 'step 0 sends 300 bytes and takes 256: more than its buffers have'],
+  [{ steps: [meets({ axes: [{ size: 3, stride: 1 }] })] }, 'an axis of 3 ranks, 1 apart, is none of 4 ranks'],
+  [{ steps: [meets({ axes: [{ size: 2, stride: 4 }] })] }, 'an axis of 2 ranks, 4 apart, is none of 4 ranks'],
   [{ packs: [{ buffer: 9, members: [] }] }, 'pack 0 is buffer 9 of 4'],
   [{ packs: [{ buffer: 0, members: [{ buffer: 0, offset: 0 }] }] }, 'pack 0 is the input x'],
 ])('a malformed program is refused: case %#', (change, words) => {
