@@ -29,7 +29,7 @@ fill([parts.partitioning, partition], [partPrograms, parts], [collectiveDerivati
  * keeps its part. Throws E_VALUE or E_SHAPE where the spec does not fit the mesh or the shape.
  */
 export function shard(x: Tensor, mesh: Mesh, spec: Spec): Tensor {
-  aTensor.accepts(x) || aTensor.refuse('shard', 'x', x);
+  if (!aTensor.accepts(x)) aTensor.refuse('shard', 'x', x);
   const split = splitOf('shard', mesh, x.shape, spec);
   return isTracing() ? marked(x, mesh, split) : placed(mesh, split, partOf(x) === undefined)(x);
 }
