@@ -177,6 +177,15 @@ function sumsOf(
 ): ReadonlySet<Node> | undefined {
   const sums = new Set<Node>();
   const has = (node: Node): boolean => node.shape.some((_, axis) => isIn(node, axis));
+  // An op may have an operand with the axes and not depend on its values, as a barrier on its event: then it folds nothing.
+  const folds = (node: Node): boolean => {
+    const rule = node.inputs.some(has) ? rules.ruleOf(node) : undefined;
+    if (rule === undefined) return false;
+    return spotsOf(node, rule).some(
+      (spots, factor) =>
+        rule.factors[factor]!.fold !== undefined && spots.some(({ node: value, axis }) => isIn(value, axis)),
+    );
+  };
   for (let before = -1; before !== sums.size;) {
     before = sums.size;
     for (const node of order) {
@@ -190,10 +199,7 @@ function sumsOf(
           (linear.kind === 'together' || open.length === 1);
         if (!isLinear || isTouched) return undefined;
         sums.add(node);
-      } else if (node.inputs.some(has) && !has(node)) {
-        // Results that have none of the axes have folded them.
-        sums.add(node);
-      }
+      } else if (!has(node) && folds(node)) sums.add(node);
     }
     outputs.slice(0, carries).forEach((output, i) => {
       if (sums.has(output)) sums.add(parameters[i + 1] as Node);

@@ -160,7 +160,8 @@ it('random loops', () => {
       const { graph, inputs } = randomLoop(loop);
       checkGraph(graph, inputs, mesh, drawn, 'tame');
     }),
-    { numRuns: casesOf(1000, 100), seed },
+    // The first has a loop in its body, one of whose results does not depend on the operand that is split.
+    { numRuns: casesOf(1000, 100), seed, examples: [[1767067683, [parseMesh('x=2')!, 0]]] },
   );
 });
 
@@ -170,6 +171,8 @@ test('every op with a rule was split', (context) => {
     words.some((word) => shardingRules[op] === word);
   // A shard is where its own split says (partition.ts).
   const isLaidOut = (op: Op): boolean => op === 'shard' || split.has(op);
-  const missed = opNames.filter((op) => !isLaidOut(op) && !isCalled(op, 'source', 'collective', 'whole'));
+  // Elementwise ops have one rule together, and some of them are rare.
+  const words = ['source', 'collective', 'whole', 'elementwise'] as const;
+  const missed = opNames.filter((op) => !isLaidOut(op) && !isCalled(op, ...words));
   expect(missed).toEqual([]);
 });
