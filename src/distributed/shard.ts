@@ -65,8 +65,8 @@ export function fromPart(part: Tensor, mesh: Mesh, spec: Spec): Tensor {
   return tensorOfPart(part, shape, partIn(mesh, split));
 }
 
-/** The part of a tensor that this process has, as a tensor of its own on the host. */
-export function localPart(x: Tensor): Promise<Tensor> {
+/** The part of a tensor that this process has, as a tensor of its own. */
+export function localPart(x: Tensor): Tensor {
   return localPartOf(x);
 }
 

@@ -298,6 +298,8 @@ function foldRange(
 /** Checks what a compiled function is called with, before it runs. */
 export function checkInput(value: Handle, range: IntegerRange, place: string): void {
   const storage = evaluate(value);
+  // Of a value that several processes hold each of them checks its part.
+  if (storage.part !== undefined) return checkInput(leafHandle(storage.ownPart()), range, place);
   const { current } = checks;
   if (storage.seen !== undefined) current.fault ??= look(storage, range, place);
   else {

@@ -34,6 +34,6 @@ export function onHost(
 export function hostValue({ origin, part }: Input, args: readonly Tensor[]): HostArray | undefined {
   if (part !== 'value') return undefined;
   const { storage } = origin.kind === 'captured' ? origin.handle : handleOf(args[origin.leaf]!);
-  const bytes = storage?.hostBytes;
+  const bytes = storage?.part === undefined ? storage?.hostBytes : undefined;
   return bytes === undefined ? undefined : unpackBytes(bytes, storage!.dtype, storage!.shape);
 }

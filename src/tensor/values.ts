@@ -46,9 +46,10 @@ export function bytesOf(of: Tensor | Value): Promise<Uint8Array> {
   return readBytes(handleBehind(of));
 }
 
-/** The packed bytes of a value where they lie in the host's memory; computes and copies nothing. */
+/** The packed bytes of a whole value where they lie in the host's memory; computes and copies nothing. */
 export function hostBytesOf(of: Tensor | Value): Uint8Array | undefined {
-  return handleBehind(of).storage?.hostBytes;
+  const { storage } = handleBehind(of);
+  return storage?.part === undefined ? storage?.hostBytes : undefined;
 }
 
 /** Queues what these tensors wait for, and what is connected with any of them, in one program. */
@@ -152,10 +153,7 @@ export function tensorOfPart(part: Tensor, shape: FixedShape, stored: ShardPart 
 }
 
 /** This process's part of a tensor, as a tensor of its own. */
-export async function localPartOf(tensor: Tensor): Promise<Tensor> {
-  const handle = handleOf(tensor);
-  const storage = evaluate(handle);
-  const bytes = await storage.read();
-  const shape = storage.part?.shapeOf(handle.shape) ?? handle.shape;
-  return new Tensor(leafHandle(StoredValue.ofHost(handle.dtype, shape, bytes.slice())));
+export function localPartOf(tensor: Tensor): Tensor {
+  const storage = evaluate(handleOf(tensor));
+  return storage.part === undefined ? tensor : new Tensor(leafHandle(storage.ownPart()));
 }

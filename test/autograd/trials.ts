@@ -3,6 +3,11 @@
 import { tableNode } from '../support/fft.ts';
 import * as fc from 'fast-check';
 import { derivativeBy } from '../../src/autograd/custom.ts';
+import { collectiveDerivatives } from '../../src/autograd/rules-collective.ts';
+import { collectiveDerivative } from '../../src/autograd/slots.ts';
+import { meshRules } from '../../src/ir/typing/collective.ts';
+import { meshTypes } from '../../src/ir/typing/slots.ts';
+import { fill } from '../../src/slot.ts';
 import { splitKey, whole } from '../../src/ir/mesh/split.ts';
 import { add, cast, complex, conj, constant, imag, mul, real, unary, bounded } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
@@ -11,6 +16,9 @@ import { factor, identity, product } from '../../src/ir/matrix.ts';
 import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { distinct, randomNumbers, values, type Trial } from './differences.ts';
+
+// As sinter/distributed fills them.
+fill([meshTypes, meshRules], [collectiveDerivative, collectiveDerivatives]);
 
 type Random = () => number;
 

@@ -45,6 +45,7 @@ const unspelled: readonly Op[] = [
   'dequantize',
   'iterate',
   'rankIndex',
+  'shard',
   'allReduce',
   'allGather',
   'reduceScatter',

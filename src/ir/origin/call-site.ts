@@ -20,7 +20,7 @@ export interface CallSite {
  * would take `new URL(…, import.meta.url)` for a file to pack.
  */
 const here = import.meta.url;
-const home = new URL('..', here).href;
+const home = new URL('../..', here).href;
 
 /**
  * Where operations are recorded, and who asks for the stack; what calls them on the user's behalf; and the modules between the

@@ -5,7 +5,7 @@
 import type { Graph, Node } from '../../ir/graph.ts';
 import type { Mesh } from '../../ir/mesh/mesh.ts';
 import type { ShardPart } from '../../sharding/part.ts';
-import { showValue } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { fromReal } from '../../ir/value.ts';
 import { checkInput, checkNumber } from '../debug.ts';
@@ -115,6 +115,16 @@ export class Compiled {
     if (this.#mesh.own !== undefined) meshes.push(this.#mesh.own.text);
     const mesh = code.theMesh(meshes);
     if (mesh === undefined) return undefined;
+    if (this.#bound !== undefined) {
+      const problem =
+        'its program is one for many sizes, and tensors that are split over processes have fixed ones';
+      throw new TensorError(
+        'E_UNSUPPORTED',
+        'compile',
+        problem,
+        'a compiled function of its own, without dims',
+      );
+    }
     const { options } = this.executable;
     const read = inputs.slice(0, graph.parameters.length - scalarIndices.size).map(({ part }) => part);
     const outputs: (ShardPart | 'whole' | undefined)[] = graph.outputs.map(() => undefined);

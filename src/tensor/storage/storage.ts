@@ -206,6 +206,26 @@ export class StoredValue {
     return made;
   }
 
+  /** What this process has of the value, as a value of its own in the same memory. */
+  ownPart(): StoredValue {
+    const own = new StoredValue(this.dtype, this.#stored, this.#host);
+    const take = (): void => {
+      const resident = this.#live();
+      if (this.#failure !== undefined) own.fail(this.#failure);
+      else if (resident !== undefined) own.fulfil(resident.share());
+    };
+    if (!this.#owed) take();
+    else {
+      own.#owed = true;
+      this.pin();
+      void this.#owedValue().then(() => {
+        take();
+        this.unpin();
+      });
+    }
+    return own;
+  }
+
   /** Whether `on` would find the bytes without waiting. */
   canReach(device: Device): boolean {
     if (this.#failure !== undefined) return true;
