@@ -2,25 +2,9 @@
 // numbers by which ranks see whether they call the same.
 
 import { DeviceError } from '../errors.ts';
+import { dtypeBytes, realDTypes } from '../ir/dtype.ts';
 import type { CollectiveCall, CollectiveMonoid } from '../runtime/communicator.ts';
 import type { ElementType } from '../runtime/program.ts';
-
-/** Bytes of one element. */
-export const elementBytes: Readonly<Record<ElementType, number>> = {
-  bool: 1,
-  i8: 1,
-  u8: 1,
-  i16: 2,
-  u16: 2,
-  i32: 4,
-  u32: 4,
-  i64: 8,
-  u64: 8,
-  f16: 2,
-  bf16: 2,
-  f32: 4,
-  f64: 8,
-};
 
 export function collectiveError(
   engine: string,
@@ -53,7 +37,7 @@ export function describeCall({ action, dtype, group }: CollectiveCall, bytes: nu
 
 const kinds = ['allReduce', 'allGather', 'reduceScatter', 'allToAll', 'permute', 'broadcast'] as const;
 const monoids: readonly CollectiveMonoid[] = ['sum', 'prod', 'min', 'max', 'and', 'or'];
-const dtypes = Object.keys(elementBytes) as readonly ElementType[];
+const dtypes: readonly ElementType[] = realDTypes;
 
 /** How many numbers a signature has. */
 export const signatureLength = 8;
@@ -118,7 +102,7 @@ export function placeIn(
   if (place < 0) throw refuse('this rank is not among them');
   if (new Set(group).size !== count || group.some((other) => !(other >= 0 && other < size)))
     throw refuse(`a group has different ranks of 0 to ${size - 1}`);
-  const unit = elementBytes[dtype];
+  const unit = dtypeBytes(dtype);
   const part = action.kind === 'reduceScatter' || action.kind === 'allToAll' ? unit * count : unit;
   if (from.length % part !== 0) throw refuse(`its blocks are multiples of ${part} bytes`);
   const taken = {

@@ -3,10 +3,10 @@
 // step is rounded or wrapped to the dtype, but f16 and bf16 add up in f32 and are rounded once; NaN wins in min and max.
 
 import { DeviceError } from '../errors.ts';
+import { dtypeBytes } from '../ir/dtype.ts';
 import { bf16FromBits, bf16ToBits, f16FromBits, f16ToBits } from '../ir/value.ts';
 import type { CollectiveMonoid } from '../runtime/communicator.ts';
 import type { ElementType } from '../runtime/program.ts';
-import { elementBytes } from './call.ts';
 
 type Numbers =
   | Float64Array
@@ -48,7 +48,7 @@ export function combine(
   blocks: readonly Uint8Array[],
   to: Uint8Array,
 ): void {
-  const unit = elementBytes[dtype];
+  const unit = dtypeBytes(dtype);
   const isAligned = ({ byteOffset }: Uint8Array): boolean => byteOffset % unit === 0;
   const placed = blocks.map((block) => (isAligned(block) ? block : block.slice()));
   const target = isAligned(to) ? to : new Uint8Array(to.length);

@@ -8,7 +8,6 @@ import { broadcastRank } from '../ir/collectives.ts';
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import { splitKey, whole, type Split } from '../ir/mesh/split.ts';
 import { partIn } from '../sharding/part.ts';
-import { partition } from '../sharding/partition.ts';
 import { fill } from '../slot.ts';
 import { aTensor } from '../tensor/expect.ts';
 import { compile } from '../tensor/compile/compile.ts';
@@ -21,7 +20,7 @@ import { isTracing } from '../tensor/tracing.ts';
 import { localPartOf, partOf, tensorOfPart } from '../tensor/values.ts';
 import { specOf, splitOf, type Spec } from './mesh.ts';
 
-fill([parts.partitioning, partition], [partPrograms, parts], [collectiveDerivative, collectiveDerivatives]);
+fill([partPrograms, parts], [collectiveDerivative, collectiveDerivatives]);
 
 /**
  * The tensor, held so by the processes of a mesh: `shard(w, mesh, [null, 'model'])` splits the second axis. Inside a compiled function

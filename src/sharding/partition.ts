@@ -62,8 +62,6 @@ export interface Partitioned {
   /** How each output is laid out. */
   readonly outputs: readonly Split[];
   readonly collectives: readonly CollectiveUse[];
-  /** The layout of each node of the whole graph. */
-  readonly layouts: ReadonlyMap<Node, ShardLayout>;
 }
 
 /** A value on this process, in one of the layouts that it was brought into. */
@@ -132,7 +130,6 @@ class Partitioning {
       },
       outputs: results.map(({ split }) => split),
       collectives: this.#collectives,
-      layouts: new Map([...this.#versions].map(([node, [first]]) => [node, first!.layout])),
     };
   }
 

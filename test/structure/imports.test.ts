@@ -34,6 +34,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'ir',
     'autograd',
     'sharding/part.ts',
+    'sharding/partition.ts',
     'type sharding',
     'schedule/target.ts',
     'dump/stages.ts',

@@ -4,11 +4,11 @@
 
 import { availableParallelism } from 'node:os';
 import { SinterError } from '../../errors.ts';
+import { dtypeBytes } from '../../ir/dtype.ts';
 import type { CollectiveCall, CollectiveMonoid, Communicator } from '../../runtime/communicator.ts';
 import {
   collectiveError,
   describeCall,
-  elementBytes,
   hashOf,
   lateness,
   latenessHint,
@@ -237,7 +237,7 @@ export class MpiCommunicator implements Communicator {
         const { monoid } = action;
         const native = nativeType(monoid, dtype);
         if (native === undefined) return this.#combineAll(waiting, monoid, given, from, to);
-        const bytes = elementBytes[dtype];
+        const bytes = dtypeBytes(dtype);
         return ranges(from.length, this.#most, (start, end) =>
           this.#begin(
             waiting,
@@ -267,7 +267,7 @@ export class MpiCommunicator implements Communicator {
             this.#swap(waiting, pieces, theirs);
             return combine(monoid, dtype, theirs, own);
           }
-          const elements = own.length / elementBytes[dtype];
+          const elements = own.length / dtypeBytes(dtype);
           const type = types[native];
           const operation = operations[monoid];
           const all = joined(pieces);

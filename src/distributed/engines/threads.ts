@@ -5,12 +5,12 @@
 
 import { availableParallelism } from 'node:os';
 import { workerData } from 'node:worker_threads';
+import { dtypeBytes } from '../../ir/dtype.ts';
 import type { CollectiveCall, CollectiveMonoid, Communicator } from '../../runtime/communicator.ts';
 import {
   collectiveError,
   describeCall,
   describeSignature,
-  elementBytes,
   lateness,
   latenessHint,
   placeIn,
@@ -150,7 +150,7 @@ export class ThreadsCommunicator implements Communicator {
     if (from.length <= smallBytes)
       return this.#exchange(running, [from], (blocks) => combine(monoid, dtype, blocks, to));
     // Every rank combines its part of a piece, and takes those of the others.
-    const unit = elementBytes[dtype];
+    const unit = dtypeBytes(dtype);
     ranges(from.length, pieceBytes, (start, end) => {
       const part = unit * Math.ceil((end - start) / unit / count);
       const partOf = (which: number): readonly [start: number, end: number] => [

@@ -1,19 +1,15 @@
 // Compiled functions over tensors that several processes hold together: for each way in which a call's inputs are laid
-// out, the program of this process. Filled by `sinter/distributed`, so that other pages do not load the transform.
+// out, the program of this process. `sinter/distributed` brings it by a slot, so that other pages do not load it.
 
 import { topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Mesh } from '../../ir/mesh/mesh.ts';
 import { TensorError } from '../../errors.ts';
 import { parseMesh } from '../../ir/mesh/mesh.ts';
-import type { Split } from '../../ir/mesh/split.ts';
+import { whole, type Split } from '../../ir/mesh/split.ts';
 import { partIn, partKey, type ShardPart } from '../../sharding/part.ts';
-import type { partition } from '../../sharding/partition.ts';
-import { Slot } from '../../slot.ts';
+import { partition } from '../../sharding/partition.ts';
 import { Executable, type FindSchedules } from '../evaluate/executable.ts';
 import type { About } from '../report/compiles.ts';
-
-/** The transform from a graph over whole tensors to that of one process. */
-export const partitioning: Slot<typeof partition> = new Slot('the transform for several processes');
 
 /** The program of this process. */
 export interface PartProgram {
@@ -85,9 +81,9 @@ export class PartPrograms {
       options.scalars?.has(i) === true ? undefined : call.inputs[tensor++]?.split,
     );
     const outputs = call.outputs.map((part, i): Split | undefined =>
-      part === 'whole' ? this.#graph.outputs[i]!.shape.map(() => []) : part?.split,
+      part === 'whole' ? whole(this.#graph.outputs[i]!.shape.length) : part?.split,
     );
-    const made = partitioning.value(this.#graph, call.mesh, { inputs, outputs });
+    const made = partition(this.#graph, call.mesh, { inputs, outputs });
     const program = {
       executable: new Executable(made.graph, options, find, about),
       kept: [],
