@@ -27,7 +27,7 @@ import {
   type MpiLibrary,
   type MpiOptions,
 } from './mpi-library.ts';
-import { Notes } from './mpi-notes.ts';
+import { Notes, type Note } from './mpi-notes.ts';
 import { partBytes, parts, ranges } from './ranges.ts';
 
 /** Bytes of a block that one call of MPI moves at most: counts are 32 bits with a sign, also of all blocks together. */
@@ -436,17 +436,26 @@ export class MpiCommunicator implements Communicator {
   /** Throws where another rank has failed, or comes no more. */
   #listen({ group, what }: Waiting): void {
     for (const rank of group.ranks) {
-      if (rank === this.rank) continue;
-      const note = this.#notes.of(rank);
-      if (note?.kind === 'failed') throw collectiveError('mpi', note.problem);
-      if (note?.kind === 'left')
-        throw collectiveError('mpi', `rank ${rank} has ended, and rank ${this.rank} waits for it in ${what}`);
+      const end = rank === this.rank ? undefined : this.#endOf(rank, this.#notes.of(rank), what);
+      if (end !== undefined) throw end;
     }
+  }
+
+  /** What a note says of a rank that comes no more. */
+  #endOf(rank: number, note: Note | undefined, what: string): SinterError | undefined {
+    if (note?.kind === 'failed') return collectiveError('mpi', note.problem);
+    if (note?.kind !== 'left') return undefined;
+    return collectiveError('mpi', `rank ${rank} has ended, and rank ${this.rank} waits for it in ${what}`);
   }
 
   #late({ group, what }: Waiting): SinterError {
     const others = group.ranks.filter((rank) => rank !== this.rank);
     const notes = new Map(others.map((rank) => [rank, this.#notes.of(rank)]));
+    // Ranks that wait together give up together: one that has come may have given up just now, and says for whom it waited.
+    for (const [rank, note] of notes) {
+      const end = this.#endOf(rank, note, what);
+      if (end !== undefined) return end;
+    }
     const missing = others.filter((rank) => {
       const note = notes.get(rank);
       return note?.kind !== 'waits' || note.group !== group.name || note.turn !== group.turn;
