@@ -6,7 +6,7 @@ import { allGather, allReduce, reduceScatter } from '../ir/collectives.ts';
 import { binary, broadcast, cast, div, fullLike, reshape, unary, where } from '../ir/build.ts';
 import { dims, type CollectiveNode, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import { parseMesh, type Mesh } from '../ir/mesh/mesh.ts';
-import type { CollectiveOp } from '../ir/ops.ts';
+import { partsOf, splitOfKey } from '../ir/mesh/split.ts';
 import { dropWhere, keepWhere, times, type VjpRule } from './cotangent.ts';
 import { productOfOthers } from './rules-root.ts';
 
@@ -87,7 +87,17 @@ function foldTangent(b: GraphBuilder, node: Fold, t: Node): Node | undefined {
   }
 }
 
-const collectiveRules: { readonly [K in CollectiveOp]: VjpRule<K> } = {
+/** The mesh of the edge of what is written for one process, the axes of it that split the value, and those that do not. */
+function edgeOf({ attrs, shape }: NodeOf<'toPart'> | NodeOf<'toWhole'>): {
+  readonly mesh: Mesh;
+  readonly others: readonly string[];
+} {
+  const mesh = parseMesh(attrs.mesh)!;
+  const used = new Set(splitOfKey(attrs.split, shape.length).flat());
+  return { mesh, others: mesh.axes.flatMap(({ name }) => (used.has(name) ? [] : [name])) };
+}
+
+const collectiveRules: { readonly [K in OfProcesses['op']]: VjpRule<K> } = {
   allReduce: (b, node, g) => [foldRule(b, node, allReduce(b, g, ...groupOf(node), 'sum'))],
   reduceScatter: (b, node, g) => [foldRule(b, node, allGather(b, g, ...groupOf(node)))],
   // Every process has all values: what each of them makes of one is added up where it is from.
@@ -102,12 +112,27 @@ const collectiveRules: { readonly [K in CollectiveOp]: VjpRule<K> } = {
     const isRoot = binary(b, 'eq', b.add('rankIndex', [], { mesh, over }) as Node, root);
     return [keepWhere(b, broadcast(b, isRoot, dims(g)), allReduce(b, g, ...groupOf(node), 'sum'))];
   },
+  // Processes that have the same part each make something of it.
+  toPart: (b, node, g) => {
+    const { mesh, others } = edgeOf(node);
+    return [b.add('toWhole', [allReduce(b, g, mesh, others, 'sum')], node.attrs) as Node];
+  },
+  // The value is the mean of the equal parts that processes have, so that each brings a share of it.
+  toWhole: (b, node, g) => {
+    const { mesh, others } = edgeOf(node);
+    const part = b.add('toPart', [g], node.attrs) as Node;
+    const count = partsOf(mesh, others);
+    return [count === 1 ? part : div(b, part, fullLike(b, part, count))];
+  },
 };
+
+/** Ops that only programs over several processes have, and that have derivatives of their own. */
+export type OfProcesses = CollectiveNode | NodeOf<'toPart'> | NodeOf<'toWhole'>;
 
 /** What fills the slot. */
 export interface CollectiveDerivatives {
-  /** The cotangents of what a collective reads. */
-  cotangents(b: GraphBuilder, node: CollectiveNode, g: Node): readonly (Node | undefined)[];
+  /** The cotangents of what a collective, or an edge of what is written for one process, reads. */
+  cotangents(b: GraphBuilder, node: OfProcesses, g: Node): readonly (Node | undefined)[];
   /** The tangent of a fold over places; other collectives are linear. */
   tangent(b: GraphBuilder, node: Fold, t: Node): Node | undefined;
 }

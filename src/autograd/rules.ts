@@ -4,8 +4,9 @@
 import { CompilerBug } from '../errors.ts';
 import { below } from '../ir/build.ts';
 import { isComplex } from '../ir/dtype.ts';
-import type { CollectiveNode, GraphBuilder, Node } from '../ir/graph.ts';
+import type { GraphBuilder, Node } from '../ir/graph.ts';
 import { isElementwise, type Op } from '../ir/ops.ts';
+import type { OfProcesses } from './rules-collective.ts';
 import type { VjpRule } from './cotangent.ts';
 import { customRule } from './custom.ts';
 import { fusionRootRules } from './rules-root.ts';
@@ -16,7 +17,7 @@ import { factorRule } from './rules-factor.ts';
 import { viewRules } from './rules-view.ts';
 import { collectiveDerivative } from './slots.ts';
 
-const ofCollective = (b: GraphBuilder, node: CollectiveNode, g: Node): readonly (Node | undefined)[] =>
+const ofCollective = (b: GraphBuilder, node: OfProcesses, g: Node): readonly (Node | undefined)[] =>
   collectiveDerivative.value.cotangents(b, node, g);
 
 /**
@@ -49,6 +50,8 @@ export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
   barrier: (_, __, g) => [g, undefined],
   // Gradients lie as the values do.
   shard: (b, { attrs }, g) => [b.add('shard', [g], attrs) as Node],
+  toPart: ofCollective,
+  toWhole: ofCollective,
   // Beyond the bound the cotangent may be anything, and nothing depends on what is there.
   bounded: (b, { inputs, attrs }, g) => [below(b, g, attrs.axis, inputs[1]!)],
 };

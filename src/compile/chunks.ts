@@ -65,6 +65,8 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
   customVjp: undefined,
   barrier: undefined,
   shard: undefined,
+  toPart: undefined,
+  toWhole: undefined,
   reduce: 'machine',
   argReduce: 'machine',
   dot: 'machine',

@@ -16,6 +16,22 @@ export { mesh, type Spec } from './mesh.ts';
 export type { Mesh } from '../ir/mesh/mesh.ts';
 export { shard, gather, fromPart, localPart, layoutOf } from './shard.ts';
 
+// What is written for one process
+export {
+  shardMap,
+  allReduce,
+  allGather,
+  reduceScatter,
+  allToAll,
+  permuteRanks,
+  broadcastRank,
+  rankIndex,
+  type MeshAxes,
+  type TreeSpec,
+} from './shard-map.ts';
+
+export { ringAttention, type RingAttentionOptions } from './ring-attention.ts';
+
 // Plans for whole models
 export { shardTree, fullySharded, byName, firstOf, statePlan, type ShardPlan } from './parallel.ts';
 

@@ -42,15 +42,20 @@ export function mesh(axes: Readonly<Record<string, number>>): Mesh {
   return meshOf(Object.entries(axes).map(([name, size]) => ({ name, size })));
 }
 
-/** A spec as a split of a tensor of this shape. Throws E_VALUE or E_SHAPE where it is none. */
-export function splitOf(op: string, grid: Mesh, shape: readonly number[], spec: Spec): Split {
+/** The names in a spec, of a tensor of any shape. Throws E_VALUE where it is none. */
+export function namesOf(op: string, grid: Mesh, spec: Spec): Split {
   if (!Array.isArray(spec) || !spec.every(isEntry)) {
     const problem = `expects for each axis a mesh axis, a list of them, or null, got ${showValue(spec)}`;
     throw new TensorError('E_VALUE', op, problem, `shard(x, mesh, ['${grid.axes[0]!.name}', null])`);
   }
-  const split = spec.map((entry: Spec[number]): readonly string[] =>
+  return spec.map((entry: Spec[number]): readonly string[] =>
     entry === null ? [] : typeof entry === 'string' ? [entry] : entry,
   );
+}
+
+/** A spec as a split of a tensor of this shape. Throws E_VALUE or E_SHAPE where it is none. */
+export function splitOf(op: string, grid: Mesh, shape: readonly number[], spec: Spec): Split {
+  const split = namesOf(op, grid, spec);
   const problem = splitProblem(grid, shape, split);
   if (problem === undefined) return split;
   const what = `a tensor of shape [${shape.join(', ')}] cannot be split ${showSplit(split)}: ${problem}`;

@@ -93,5 +93,9 @@ function placed(mesh: Mesh, split: Split, isEverywhere: boolean): (x: Tensor) =>
 /** The values of rank 0. */
 function ofFirst(x: Tensor, mesh: Mesh): Tensor {
   const over = mesh.axes.map(({ name }) => name);
-  return record([x], (b, [node]) => broadcastRank(b, node!, mesh, over, 0));
+  const attrs = { mesh: mesh.text, split: splitKey(whole(x.shape.length)) };
+  return record([x], (b, [node]) => {
+    const own = b.add('toPart', [node!], attrs) as Node;
+    return b.add('toWhole', [broadcastRank(b, own, mesh, over, 0)], attrs) as Node;
+  });
 }

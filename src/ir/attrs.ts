@@ -20,6 +20,8 @@ type Ints = readonly number[];
 
 /** A mesh (mesh.ts), and which axes of it a group of processes goes along: `data=2,model=4`, `model`. */
 type Group = Readonly<Record<'mesh' | 'over', string>>;
+/** A mesh, and how it splits a value (mesh/split.ts). */
+type Sharding = Readonly<Record<'mesh' | 'split', string>>;
 
 /**
  * Attributes of the ops that have any. Plain data: numbers, bigints, strings and arrays of them;
@@ -223,7 +225,11 @@ interface OwnAttrs {
    * The mesh as `data=2,model=4`, and for each axis the mesh axes that split it, the coarsest first: `data,model|` for two axes, of
    * which the second is whole.
    */
-  readonly shard: { readonly mesh: string; readonly split: string };
+  readonly shard: Sharding;
+  /** [..] → the shape of a part. */
+  readonly toPart: Sharding;
+  /** The shape of a part → [..]. Processes that have the same part have equal values. */
+  readonly toWhole: Sharding;
   // Collectives of a group of n processes, along the leading axis of their values.
   /** The values of all, combined element by element. */
   readonly allReduce: Group & { readonly monoid: Monoid };
@@ -269,6 +275,7 @@ const oneOf = (words: readonly string[]): Form => ({
 });
 const monoid: Form = oneOf(monoids);
 const group = { mesh: text, over: text };
+const sharding = { mesh: text, split: text };
 const region: Form = { is: 'a body', accepts: (value) => value instanceof Region };
 
 function isListOf(value: unknown, accepts: (item: unknown) => boolean): boolean {
@@ -328,7 +335,9 @@ const forms: { readonly [K in keyof OwnAttrs]: { readonly [A in keyof OwnAttrs[K
   },
   customVjp: { rule: int },
   bounded: { axis: int },
-  shard: { mesh: text, split: text },
+  shard: sharding,
+  toPart: sharding,
+  toWhole: sharding,
   allReduce: { ...group, monoid },
   allGather: group,
   reduceScatter: { ...group, monoid },

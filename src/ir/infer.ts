@@ -72,7 +72,9 @@ function elementwise(inputs: readonly TensorType[], attrs: unknown, op: Elementw
   return { dtype: givesBool(op) ? 'bool' : dtype, shape };
 }
 
-const rules: TypeRulesOf<Exclude<Op, ElementwiseOp | CollectiveOp | 'rankIndex' | 'shard'>> = {
+const rules: TypeRulesOf<
+  Exclude<Op, ElementwiseOp | CollectiveOp | 'rankIndex' | 'shard' | 'toPart' | 'toWhole'>
+> = {
   ...sources,
   ...views,
   ...folds,

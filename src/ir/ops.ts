@@ -262,9 +262,11 @@ export type FusionRootOp =
  * Markers that are the identity on values: `stopGradient` and `customVjp` mean something to autograd
  * only, and `bounded` says what of a value is used; a `barrier` is its first input, and what is
  * computed from it is neither shared with what is computed from that input itself nor computed
- * before the second input is; `shard` says how the processes of a mesh are to hold the value.
+ * before the second input is; `shard` says how the processes of a mesh are to hold the value. `toPart` and
+ * `toWhole` are the edges of what is written for one process: behind the first stands its part of a value, as a
+ * value of its own, and behind the second the value of which the processes have these parts.
  */
-export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded' | 'shard';
+export type MarkerOp = 'stopGradient' | 'customVjp' | 'barrier' | 'bounded' | 'shard' | 'toPart' | 'toWhole';
 /** A complex number from its parts, its parts, its conjugate. Gone once a graph is lowered to pairs. */
 export type ComplexOp = 'complex' | 'real' | 'imag' | 'conj';
 /**
@@ -369,6 +371,8 @@ const otherRows: { readonly [K in Exclude<Op, ElementwiseOp>]: Row } = {
   barrier: marker(2, 0),
   bounded: marker(2, 0),
   shard: marker(1, 0),
+  toPart: marker(1, 0),
+  toWhole: marker(1, 0),
   complex: complex(2),
   real: complex(1),
   imag: complex(1),

@@ -3,8 +3,10 @@
 // modelled time. Operands that lie otherwise are moved by collectives. Gradients need nothing of their own: the graph has them
 // already, as ordinary nodes. After GSPMD (Xu et al., 2021) and the DTensor strategies of PyTorch.
 
-import { CompilerBug } from '../errors.ts';
+import { CompilerBug, TensorError } from '../errors.ts';
+import { dtypeBytes } from '../ir/dtype.ts';
 import {
+  collectiveOf,
   countUses,
   dims,
   GraphBuilder,
@@ -14,10 +16,11 @@ import {
   type NodeOf,
 } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
-import type { Mesh } from '../ir/mesh/mesh.ts';
-import { isElementwise, isView } from '../ir/ops.ts';
+import { axesNamed, groupSize, parseMesh, type Mesh } from '../ir/mesh/mesh.ts';
+import { isCollective, isElementwise, isView } from '../ir/ops.ts';
 import { onBehalf } from '../ir/origin/origin.ts';
 import { sizeOf } from '../ir/shape.ts';
+import { bytesSent } from './cost.ts';
 import { extended, foldedBy, splitBy, unassigned } from './assign.ts';
 import {
   localShape,
@@ -29,6 +32,7 @@ import {
   type Split,
 } from '../ir/mesh/split.ts';
 import { rankIndex } from '../ir/collectives.ts';
+import { graphOf } from '../ir/text/region.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
 import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
 import { expectedSplits } from './propagate.ts';
@@ -93,6 +97,8 @@ class Partitioning {
   readonly #uses: ReadonlyMap<Node, number>;
   readonly #collectives: CollectiveUse[] = [];
   readonly #rules = new Map<Node, ShardingRule | undefined>();
+  /** What is written for one process (`toPart`): each process computes it from its parts as it stands. */
+  readonly #ofParts = new Set<Node>();
 
   constructor(graph: Graph, mesh: Mesh, layouts: Layouts) {
     this.#graph = graph;
@@ -100,8 +106,11 @@ class Partitioning {
     this.#layouts = layouts;
     this.#uses = countUses(graph);
     const known: (readonly [Node, Split])[] = [];
-    for (const node of topological(graph.outputs))
-      if (node.op === 'shard') known.push([node, splitOfKey(node.attrs.split, node.shape.length)]);
+    for (const node of topological(graph.outputs)) {
+      if (node.op === 'shard' || node.op === 'toWhole') known.push([node, splitNamed(node)]);
+      if (node.op === 'toPart') known.unshift([node.inputs[0]!, splitNamed(node)]);
+      if (isOfParts(node, this.#ofParts)) this.#ofParts.add(node);
+    }
     graph.outputs.forEach((node, i) => {
       const split = layouts.outputs[i];
       if (split !== undefined) known.push([node, split]);
@@ -119,6 +128,7 @@ class Partitioning {
     for (const node of topological(outputs))
       if (!this.#versions.has(node)) onBehalf('rewrite', node, () => this.#place(node));
     const results = outputs.map((node, i) => {
+      if (this.#ofParts.has(node)) refuseParts(node);
       const { layout } = this.#versions.get(node)![0]!;
       const split = this.#layouts.outputs[i] ?? layout.split;
       return { node: this.#in(node, split, 'the result is laid out so'), split };
@@ -141,6 +151,7 @@ class Partitioning {
   }
 
   #ruleOf(node: Node): ShardingRule | undefined {
+    if (this.#ofParts.has(node)) return undefined;
     if (!this.#rules.has(node)) this.#rules.set(node, ruleOf(node));
     return this.#rules.get(node);
   }
@@ -153,10 +164,11 @@ class Partitioning {
   /** Lays one node out, and records what this process does for it. */
   #place(node: Node): void {
     if (node.op === 'shard') {
-      const split = splitOfKey(node.attrs.split, node.shape.length);
+      const split = splitNamed(node);
       const value = this.#in(node.inputs[0]!, split, 'a shard says so');
       return this.#keep(node, value, { split, pending: undefined });
     }
+    if (node.op === 'toWhole' || this.#ofParts.has(node)) return this.#placeOfParts(node);
     const rule = this.#ruleOf(node);
     if (rule === undefined) {
       const seeds = node.inputs.map((input) =>
@@ -191,6 +203,23 @@ class Partitioning {
       }
     }
     this.#keep(node, value, { split, pending });
+  }
+
+  /** What is written for one process, and the value that its results are parts of. */
+  #placeOfParts(node: Node): void {
+    const none = { split: whole(node.shape.length), pending: undefined };
+    const why = `operand of ${node.op} ${showType(node)} in shardMap`;
+    if (node.op === 'toPart' && this.#ofParts.has(node.inputs[0]!)) refuseNested(node);
+    if (node.op === 'toPart')
+      return this.#keep(node, this.#in(node.inputs[0]!, splitNamed(node), 'shardMap takes it so'), none);
+    // Values that do not come from an argument of shardMap, such as constants, are the same on all processes.
+    const operands = node.inputs.map((input) => this.#in(input, whole(input.shape.length), why));
+    if (node.op === 'toWhole')
+      this.#keep(node, operands[0]!, { split: splitNamed(node), pending: undefined });
+    else {
+      this.#keep(node, this.#b.copy(node, operands), none);
+      this.#collectives.push(...meetingsOf(node, 'written in shardMap'));
+    }
   }
 
   /**
@@ -382,6 +411,52 @@ class Partitioning {
     const problem = `${node.op} ${showType(node)}, split ${showSplit(split)}, became ${showType(local)} on a process`;
     throw new CompilerBug('partition', problem);
   }
+}
+
+function refuseNested({ op }: Node): never {
+  const problem = 'shardMap cannot be called in a function that is written for one process';
+  throw new TensorError('E_UNSUPPORTED', op, problem, 'one shardMap over all axes of the mesh');
+}
+
+function refuseParts(node: Node): never {
+  const problem = `a result is ${showType(node)} of one process, which other processes do not have`;
+  throw new TensorError('E_STATE', node.op, problem, 'shardMap, whose results say how processes hold them');
+}
+
+/** The collectives that a node is, or that all iterations of a loop have. */
+function meetingsOf(node: Node, why: string): readonly CollectiveUse[] {
+  const meeting = collectiveOf(node);
+  if (meeting !== undefined) {
+    const { op: kind, attrs, inputs } = meeting;
+    const over = axesNamed(parseMesh(attrs.mesh)!, attrs.over)!;
+    const larger = kind === 'allGather' ? node : inputs[0]!;
+    const bytes = bytesSent(kind, groupSize(over), sizeOf(dims(larger)) * dtypeBytes(node.dtype));
+    return [
+      {
+        kind,
+        over: over.map(({ name }) => name),
+        ranks: groupSize(over),
+        value: showType(inputs[0]!),
+        bytes,
+        why,
+      },
+    ];
+  }
+  if (node.op !== 'iterate') return [];
+  const { body, trips } = node.attrs;
+  return topological(graphOf(body).outputs).flatMap((each) =>
+    meetingsOf(each, `${why}, in ${trips} iterations`).map((use) => ({ ...use, bytes: trips * use.bytes })),
+  );
+}
+
+function splitNamed({ attrs, shape }: NodeOf<'shard'> | NodeOf<'toPart'> | NodeOf<'toWhole'>): Split {
+  return splitOfKey(attrs.split, shape.length);
+}
+
+/** Whether a node is what is written for one process, given those before it that are. */
+function isOfParts(node: Node, before: ReadonlySet<Node>): boolean {
+  if (node.op === 'toPart' || node.op === 'rankIndex' || isCollective(node.op)) return true;
+  return node.op !== 'toWhole' && node.inputs.some((input) => before.has(input));
 }
 
 function typed(node: Node): { readonly shape: readonly number[]; readonly dtype: Node['dtype'] } {

@@ -78,4 +78,6 @@ export type ShardingRow<K extends Op = Op> =
   /** No axis can be split: every process does all of it. */
   | 'whole'
   /** Written for parts already. */
-  | 'collective';
+  | 'collective'
+  /** Where what is written for parts begins and ends. */
+  | 'edge';

@@ -3,6 +3,7 @@
 // folds a strand away, as the gradient of a weight folds the examples, gives a part of a sum: what reads it has to be
 // linear in it, and a result of the loop that is such a part is added up once, behind the loop.
 
+import { TensorError } from '../errors.ts';
 import { binary, broadcast, constant, fullLike, isZero, where } from '../ir/build.ts';
 import { Parameters } from '../ir/control/parameters.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
@@ -208,13 +209,20 @@ function sumsOf(
   return [...sums].some(has) ? undefined : sums;
 }
 
+/** What is written for one process has loops inside, and is in none: iterations would meet in an order that nobody chose. */
+function refuseEdge({ op }: Node): never {
+  const problem = 'shardMap cannot be called in the body of a loop';
+  throw new TensorError('E_UNSUPPORTED', op, problem, 'shardMap around the loop');
+}
+
 function bodyOf(node: NodeOf<'iterate'>, rules: Rules): Body {
   const { body, carries, guard } = node.attrs;
   const marked = graphOf(body);
   // Derivatives are made by now.
-  const graph = rewrite(marked, (each, inputs) =>
-    isMarker(each) && each.op !== 'bounded' ? inputs[0] : undefined,
-  );
+  const graph = rewrite(marked, (each, inputs) => {
+    if (each.op === 'toPart') refuseEdge(each);
+    return isMarker(each) && each.op !== 'bounded' ? inputs[0] : undefined;
+  });
   const order = topological([...graph.outputs, ...(graph.parameters as readonly Node[])]);
   const sets = joined(graph, order, carries, rules);
   const strands: Strand[] = [];

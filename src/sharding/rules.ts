@@ -86,6 +86,8 @@ export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
   conj: pointwise(one(0)),
   // The layouts of these are said, or they are about parts already.
   shard: 'elementwise',
+  toPart: 'edge',
+  toWhole: 'edge',
   allReduce: 'collective',
   allGather: 'collective',
   reduceScatter: 'collective',
@@ -97,12 +99,13 @@ export const shardingRules: { readonly [K in Op]: ShardingRow<K> } = {
 
 const rowOf = ({ op }: Node): ShardingRow => shardingRules[op] as unknown as ShardingRow;
 
-/** How the axes of a node's operands and of its result belong together; undefined of sources and collectives. */
+/** How the axes of a node's operands and of its result belong together; undefined of sources, collectives and edges. */
 export function ruleOf(node: Node): ShardingRule | undefined {
   const row = rowOf(node);
   switch (row) {
     case 'source':
     case 'collective':
+    case 'edge':
       return undefined;
     case 'elementwise':
       return alikeRule(node);

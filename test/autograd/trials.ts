@@ -469,6 +469,8 @@ export const trials: { readonly [K in Op]: fc.Arbitrary<Trial> | string } = {
     build: (b, [x]) =>
       node(b, 'shard', [mul(b, x!, x!)], { mesh: 'data=2', split: splitKey(whole(shape.length)) }),
   })),
+  toPart: processes,
+  toWhole: processes,
   bounded: trial(someShape, (shape, random) => {
     const [axis, n] = [axisOf(shape, random), integer(random, -1, 4)];
     return {

@@ -144,6 +144,8 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   customVjp: customRow,
   barrier: (_, __, [t]) => t,
   shard: 'linear',
+  toPart: 'linear',
+  toWhole: 'linear',
   bounded: (b, { inputs, attrs }, [t]) => t && bounded(b, t, attrs.axis, inputs[1]!),
   complex: (b, { inputs: [x, y] }, [re, im]) => complex(b, orZeros(b, re, x!), orZeros(b, im, y!)),
   real: (b, _, [t]) => real(b, t!),

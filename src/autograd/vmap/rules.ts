@@ -74,6 +74,10 @@ const broadcastRule: BatchRule<'broadcast'> = ({ b, size }, { attrs }, [x]) => {
 const behindLeading: BatchRule = ({ b }, node, [x]) =>
   moveAxis(b, b.copy(node as Node, [moveAxis(b, x!.node, 0, 1)]), 1, 0);
 
+/** Every example is split alike, and the axis of examples is not. */
+const eachSplit: BatchRule<'shard' | 'toPart' | 'toWhole'> = ({ b }, { op, attrs }, [x]) =>
+  b.add(op, [x!.node], { ...attrs, split: x!.node.shape.length > 1 ? `|${attrs.split}` : '' }) as Node;
+
 const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   reshape: ({ b, size }, { attrs }, [x]) => reshape(b, x!.node, [size, ...fixed(attrs.shape)]),
   permute: ({ b }, { attrs }, [x]) => permute(b, x!.node, behind(attrs.order.map((axis) => axis + 1))),
@@ -122,8 +126,9 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: VmapRow<K> } = {
   factor: factorRule,
   completeRows: 'lines',
   stopGradient: 'elementwise',
-  shard: ({ b }, { attrs }, [x]) =>
-    b.add('shard', [x!.node], { ...attrs, split: x!.node.shape.length > 1 ? `|${attrs.split}` : '' }) as Node,
+  shard: eachSplit,
+  toPart: eachSplit,
+  toWhole: eachSplit,
   barrier: (batch, _, [x, event]) => batch.b.add('barrier', [lead(batch, x!), event!.node], {}) as Node,
   customVjp: 'custom',
   bounded: boundedRule,

@@ -5,6 +5,7 @@
 import { CompilerBug } from '../../errors.ts';
 import { isComplex, partType } from '../dtype.ts';
 import { dims, type Node, type NodeOf } from '../graph.ts';
+import { checkEdge } from '../mesh/edge.ts';
 import { takesComplex, type ComplexElementwise } from '../typing/complex-ops.ts';
 import { isElementwise, type Attrs } from '../ops.ts';
 import { sizeOf, type FixedShape } from '../shape.ts';
@@ -58,6 +59,10 @@ export function evaluateComplex(node: Node, inputs: readonly HostArray[], evalua
     case 'customVjp':
     case 'barrier':
     case 'shard':
+      return first;
+    case 'toPart':
+    case 'toWhole':
+      checkEdge(node);
       return first;
     case 'bounded':
       return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);

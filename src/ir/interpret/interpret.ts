@@ -6,6 +6,7 @@
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { siblingKey } from '../control/iterate.ts';
+import { checkEdge } from '../mesh/edge.ts';
 import { graphOf } from '../text/region.ts';
 import {
   countUses,
@@ -186,6 +187,10 @@ export function evaluateNode(node: Node, inputs: readonly HostArray[]): HostArra
     case 'customVjp':
     case 'barrier':
     case 'shard':
+      return first;
+    case 'toPart':
+    case 'toWhole':
+      checkEdge(node);
       return first;
     case 'bounded':
       return firstAlong(first, Number(inputs[1]!.data[0]), node.attrs.axis);

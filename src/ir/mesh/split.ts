@@ -54,6 +54,11 @@ export function localShape(mesh: Mesh, shape: FixedShape, split: Split): number[
   return shape.map((size, axis) => size / partsOf(mesh, split[axis]!));
 }
 
+/** The shape of the value whose parts have this one. */
+export function wholeShape(mesh: Mesh, part: FixedShape, split: Split): number[] {
+  return part.map((size, axis) => size * partsOf(mesh, split[axis]!));
+}
+
 /** Why a value of this shape cannot be split so, in words; undefined where it can. */
 export function splitProblem(mesh: Mesh, shape: FixedShape, split: Split): string | undefined {
   if (split.length !== shape.length)

@@ -4,10 +4,16 @@
 // Barriers stay, because the scheduler uses them.
 
 import { GraphBuilder, rewrite, type Graph, type Need, type Node } from '../graph.ts';
+import { checkEdge } from '../mesh/edge.ts';
 
 /** Whether a node is its first input, for kernels as well. */
 export const isMarker = ({ op }: Node): boolean =>
-  op === 'stopGradient' || op === 'customVjp' || op === 'bounded' || op === 'shard';
+  op === 'stopGradient' ||
+  op === 'customVjp' ||
+  op === 'bounded' ||
+  op === 'shard' ||
+  op === 'toPart' ||
+  op === 'toWhole';
 
 /** Replaces markers by the values they mark, all but bounds of outputs. */
 export function dropMarkers(graph: Graph): Graph {
@@ -17,7 +23,10 @@ export function dropMarkers(graph: Graph): Graph {
   const b = new GraphBuilder();
   const { parameters, outputs } = rewrite(
     whole,
-    (node, inputs) => (isMarker(node) ? inputs[0] : undefined),
+    (node, inputs) => {
+      checkEdge(node);
+      return isMarker(node) ? inputs[0] : undefined;
+    },
     b,
   );
   let next = graph.outputs.length;

@@ -80,6 +80,8 @@ function isPartwise(node: Node): boolean {
     case 'stopGradient':
     case 'bounded':
     case 'shard':
+    case 'toPart':
+    case 'toWhole':
       return true;
     default:
       return false;

@@ -234,6 +234,8 @@ const table: { readonly [K in Op]: SizeRule } = {
   customVjp: (_, __, inputs) => inputs[0]!,
   barrier: (ctx, part, inputs) => ({ node: made(ctx, part, inputs), axes: inputs[0]!.axes }),
   shard: fixedOnly,
+  toPart: fixedOnly,
+  toWhole: fixedOnly,
   bounded: (ctx, part, inputs) => {
     const { axis } = part.attrs as { readonly axis: number };
     const [x, bound] = inputs as readonly [SizedNode, SizedNode];

@@ -1,10 +1,10 @@
 // Type rules of collectives, which work on the leading axis, of a process's place in its group, and of how a mesh splits a value.
 
 import { isComplex } from '../dtype.ts';
-import { axesNamed, groupSize, parseMesh } from '../mesh/mesh.ts';
-import { splitOfKey, splitProblem } from '../mesh/split.ts';
-import type { CollectiveOp, Monoid, Op } from '../ops.ts';
-import { fixedShape } from '../shape.ts';
+import { axesNamed, groupSize, parseMesh, type Mesh } from '../mesh/mesh.ts';
+import { localShape, splitOfKey, splitProblem, wholeShape, type Split } from '../mesh/split.ts';
+import type { Attrs, CollectiveOp, Monoid, Op } from '../ops.ts';
+import { fixedShape, type FixedShape } from '../shape.ts';
 import { fail, type TensorType, type TypeRule, type TypeRulesOf } from './check.ts';
 
 /** How many processes a group has. Throws E_VALUE or E_AXIS where mesh and axes name none. */
@@ -53,20 +53,43 @@ const rankIndexType: TypeRule<'rankIndex'> = (_, attrs, op) => {
   return { dtype: 'i32', shape: [] };
 };
 
-/** The value's own type, whose axes the mesh can split so. */
-const shardType: TypeRule<'shard'> = (inputs, { mesh: text, split }, op) => {
-  const [value] = inputs as readonly [TensorType];
+/** The mesh and the split that attributes name, of values of this rank. Throws E_VALUE where the first is none. */
+function shardingOf(
+  op: Op,
+  { mesh: text, split }: Attrs<'shard'>,
+  inputs: readonly TensorType[],
+): readonly [Mesh, FixedShape, Split] {
   const mesh = parseMesh(text);
   if (mesh === undefined) return fail(op, 'E_VALUE', `'${text}' is no mesh (data=2,model=4 is one)`, inputs);
-  const shape = fixedShape(value.shape, op);
-  const problem = splitProblem(mesh, shape, splitOfKey(split, shape.length));
-  return problem === undefined ? value : fail(op, 'E_SHAPE', problem, inputs);
+  const shape = fixedShape(inputs[0]!.shape, op);
+  return [mesh, shape, splitOfKey(split, shape.length)];
+}
+
+/** The type of a value whose axes the mesh can split so: its own, or that of a part. */
+const splitType =
+  <K extends 'shard' | 'toPart'>(kind: K): TypeRule<K> =>
+  (inputs, attrs, op) => {
+    const [mesh, shape, split] = shardingOf(op, attrs, inputs);
+    const problem = splitProblem(mesh, shape, split);
+    if (problem !== undefined) return fail(op, 'E_SHAPE', problem, inputs);
+    return kind === 'shard' ? inputs[0]! : { dtype: inputs[0]!.dtype, shape: localShape(mesh, shape, split) };
+  };
+
+const toWholeType: TypeRule<'toWhole'> = (inputs, attrs, op) => {
+  const [mesh, shape, split] = shardingOf(op, attrs, inputs);
+  // Any shape is that of a part: what can be wrong is the names of axes.
+  const anySizes = shape.map(() => 0);
+  const problem = splitProblem(mesh, anySizes, split);
+  if (problem !== undefined) return fail(op, 'E_SHAPE', problem, inputs);
+  return { dtype: inputs[0]!.dtype, shape: wholeShape(mesh, shape, split) };
 };
 
 /** Ops that only programs over several processes have. */
-export const meshRules: TypeRulesOf<CollectiveOp | 'rankIndex' | 'shard'> = {
+export const meshRules: TypeRulesOf<CollectiveOp | 'rankIndex' | 'shard' | 'toPart' | 'toWhole'> = {
   rankIndex: rankIndexType,
-  shard: shardType,
+  shard: splitType('shard'),
+  toPart: splitType('toPart'),
+  toWhole: toWholeType,
   allReduce: (inputs, attrs, op) => {
     sizeOfGroup(op, inputs, attrs);
     checkMonoid(op, attrs.monoid, inputs);

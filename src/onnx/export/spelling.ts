@@ -73,6 +73,8 @@ const rows: { readonly [K in Op]: ExportRow<K> } = {
   customVjp: ({ compact }, { inputs }) => compact(inputs[0]!),
   barrier: ({ compact }, { inputs }) => compact(inputs[0]!),
   shard: ({ compact }, { inputs }) => compact(inputs[0]!),
+  toPart: unspelled(processes),
+  toWhole: unspelled(processes),
   // Nobody asks for what is beyond the bound, so it may be anything.
   bounded: ({ compact }, { inputs }) => compact(inputs[0]!),
   complex: unspelled(complexNumbers),

@@ -108,6 +108,8 @@ export class Evaluator {
       case 'barrier':
       case 'bounded':
       case 'shard':
+      case 'toPart':
+      case 'toWhole':
         return this.value(node.inputs[0]!, at);
       default: {
         if (isElementwise(node.op)) {

@@ -32,7 +32,9 @@ export interface CallParts {
 /** The mesh that a graph's own annotations name; undefined where it has none. Throws E_VALUE where they name two. */
 export function meshWithin(graph: Graph): Mesh | undefined {
   return theMesh(
-    topological(graph.outputs).flatMap((node) => (node.op === 'shard' ? [node.attrs.mesh] : [])),
+    topological(graph.outputs).flatMap((node) =>
+      node.op === 'shard' || node.op === 'toPart' || node.op === 'toWhole' ? [node.attrs.mesh] : [],
+    ),
   );
 }
 
