@@ -31,6 +31,13 @@ export {
 } from './shard-map.ts';
 
 export { ringAttention, type RingAttentionOptions } from './ring-attention.ts';
+export {
+  pipelined,
+  type PipelineOptions,
+  type StagedGradient,
+  type StagedModel,
+  type StagedParams,
+} from './pipeline.ts';
 
 // Plans for whole models
 export { shardTree, fullySharded, byName, firstOf, statePlan, type ShardPlan } from './parallel.ts';

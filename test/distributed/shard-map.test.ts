@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { mesh, type Spec } from '../../src/distributed/mesh.ts';
+import { pipelined, type StagedParams } from '../../src/distributed/pipeline.ts';
 import { ringAttention } from '../../src/distributed/ring-attention.ts';
 import { shard } from '../../src/distributed/shard.ts';
 import {
@@ -15,97 +16,7 @@ import {
   shardMap,
 } from '../../src/distributed/shard-map.ts';
 import * as sn from '../../src/index.ts';
-import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret/interpret.ts';
-import type { Mesh } from '../../src/ir/mesh/mesh.ts';
-import { splitOf } from '../../src/distributed/mesh.ts';
-import type { HostArray } from '../../src/ir/value.ts';
-import { partition, type CollectiveUse } from '../../src/sharding/partition.ts';
-import { partOf, wholeOf } from '../support/ranks/mesh.ts';
-import { simulate } from '../support/ranks/on-mesh.ts';
-import { stackedRanks } from '../support/ranks/program.ts';
-import { sizeOf } from '../../src/ir/shape.ts';
-import { expectClose } from '../support/random/graph.ts';
-import { randomArray } from '../support/random/values.ts';
-import { traceFunction } from '../../src/tensor/tracing.ts';
-
-type Fn = (...args: sn.Tensor[]) => sn.Tensor | readonly sn.Tensor[];
-type Shape = readonly number[];
-
-/** What the processes of a mesh compute together, of random arguments that are held so. */
-function onMesh(
-  fn: Fn,
-  grid: Mesh,
-  shapes: readonly Shape[],
-  specs: readonly Spec[] = [],
-): {
-  readonly results: readonly HostArray[];
-  readonly inputs: readonly HostArray[];
-  readonly collectives: readonly CollectiveUse[];
-} {
-  const { graph, order } = traced(fn, shapes);
-  const inputs = shapes.map((shape, i) => randomArray('f64', shape, i + 1, 'tame'));
-  const splits = order.map((i) => splitOf('test', grid, shapes[i]!, specs[i] ?? shapes[i]!.map(() => null)));
-  const made = partition(graph, grid, { inputs: splits, outputs: graph.outputs.map(() => undefined) });
-  const stacks = order.map((i, j) =>
-    stackedRanks(Array.from({ length: grid.size }, (_, rank) => partOf(grid, inputs[i]!, splits[j]!, rank))),
-  );
-  const all = interpret(simulate(made.graph, grid), stacks);
-  const results = graph.outputs.map((node: Node, i) =>
-    wholeOf(grid, dims(node), partsOfStack(all[i]!), made.outputs[i]!),
-  );
-  return { results, inputs, collectives: made.collectives };
-}
-
-/** The graph of a function, and which argument each of its parameters is. */
-function traced(
-  fn: Fn,
-  shapes: readonly Shape[],
-): { readonly graph: Graph; readonly order: readonly number[] } {
-  const given = shapes.map((shape) => sn.zeros(shape, { dtype: 'f64' }));
-  const { graph, inputs } = traceFunction(fn as (...args: never[]) => unknown, given);
-  const order = inputs.map(({ origin }) => (origin.kind === 'argument' ? origin.leaf : -1));
-  return { graph, order };
-}
-
-function partsOfStack({ dtype, shape: [count, ...shape], data }: HostArray): HostArray[] {
-  const size = sizeOf(shape);
-  return Array.from({ length: count! }, (_, i) => ({
-    dtype,
-    shape,
-    data: data.slice(i * size, (i + 1) * size),
-  }));
-}
-
-/** What one process computes. */
-function alone(fn: Fn, inputs: readonly HostArray[]): readonly HostArray[] {
-  const { graph, order } = traced(
-    fn,
-    inputs.map(({ shape }) => shape),
-  );
-  return interpret(
-    graph,
-    order.map((i) => inputs[i]!),
-  );
-}
-
-/** The gradients by all three arguments. */
-const gradientOf =
-  (of: Fn): Fn =>
-  (...args) =>
-    sn.grad((...at: sn.Tensor[]) => (of(...at) as sn.Tensor).square().sum(), { argnums: [0, 1, 2] })(...args);
-
-function expectSame(
-  fn: Fn,
-  plain: Fn,
-  grid: Mesh,
-  shapes: readonly Shape[],
-  specs: readonly Spec[] = [],
-): readonly CollectiveUse[] {
-  const { results, inputs, collectives } = onMesh(fn, grid, shapes, specs);
-  alone(plain, inputs).forEach((value, i) => expectClose(results[i]!, value, 1e-9));
-  return collectives;
-}
+import { expectSame, gradientOf, onMesh, type Fn, type Shape } from './together.ts';
 
 const two = mesh({ data: 2 });
 const grid = mesh({ data: 2, model: 3 });
@@ -345,5 +256,100 @@ describe('ring attention', () => {
     const all: Spec = [null, 'sequence', null];
     expect(() => ringAttention(q, q, v, ring, all)).toThrow(/expects q and k \[.., S, d\]/);
     expect(() => ringAttention(q, q, q, ring, [null, null, 'sequence'])).toThrow(/last axis cannot be split/);
+  });
+});
+
+describe('a pipeline', () => {
+  type Params = StagedParams<
+    { readonly table: sn.Tensor },
+    { readonly w: sn.Tensor; readonly b: sn.Tensor },
+    { readonly head: sn.Tensor }
+  >;
+  const model = {
+    first: ({ table }: Params['first'], x: sn.Tensor) => x.matmul(table),
+    layer: ({ w, b }: Params['layers'], x: sn.Tensor) => x.matmul(w).add(b).tanh(),
+    last: ({ head }: Params['last'], x: sn.Tensor, y: sn.Tensor) => x.matmul(head).sub(y).square().mean(),
+  };
+  const asParams = ([table, w, b, head]: readonly sn.Tensor[]): Params => ({
+    first: { table: table! },
+    layers: { w: w!, b: b! },
+    last: { head: head! },
+  });
+  const list = (value: sn.Tensor, { first, layers, last }: Params): sn.Tensor[] => [
+    value,
+    first.table,
+    layers.w,
+    layers.b,
+    last.head,
+  ];
+  const plain: Fn = (...args) => {
+    const [x, y] = args.slice(4) as [sn.Tensor, sn.Tensor];
+    const { value, grad } = sn.valueAndGrad(({ first, layers, last }: Params) => {
+      let h = model.first(first, x);
+      for (let i = 0; i < layers.w.shape[0]!; i++)
+        h = model.layer({ w: layers.w.select(0, i), b: layers.b.select(0, i) }, h);
+      return model.last(last, h, y);
+    })(asParams(args));
+    return list(value, grad);
+  };
+  const shapes = (layers: number): Shape[] => [
+    [3, 4],
+    [layers, 4, 4],
+    [layers, 4],
+    [4, 2],
+    [8, 3],
+    [8, 2],
+  ];
+  const held: Spec[] = [
+    [null, null],
+    ['stage', null, null],
+    ['stage', null],
+  ];
+
+  test.each([
+    [1, 1, 2],
+    [2, 1, 2],
+    [2, 4, 4],
+    [3, 2, 3],
+    [4, 8, 4],
+    [4, 2, 8],
+  ])('%i stages, %i microbatches, %i layers', (stages, microbatches, layers) => {
+    const line = mesh({ stage: stages });
+    const fn: Fn = (...args) => {
+      const made = pipelined(model, { mesh: line, axis: 'stage', microbatches })(
+        asParams(args),
+        args[4]!,
+        args[5]!,
+      );
+      return list(made.value, made.grad);
+    };
+    expectSame(fn, plain, line, shapes(layers), held);
+  });
+
+  test('data parallel as well', () => {
+    const both = mesh({ data: 2, stage: 2 });
+    const fn: Fn = (...args) => {
+      const options = { mesh: both, axis: 'stage', microbatches: 2, batch: 'data' };
+      const made = pipelined(model, options)(asParams(args), args[4]!, args[5]!);
+      return list(made.value, made.grad);
+    };
+    expectSame(fn, plain, both, shapes(4), [...held, [null, null], ['data', null], ['data', null]]);
+  });
+
+  test('what does not fit is refused', () => {
+    const args = [
+      [3, 4],
+      [3, 4, 4],
+      [3, 4],
+      [4, 2],
+      [8, 3],
+      [8, 2],
+    ].map((shape) => sn.zeros(shape));
+    const options = { mesh: mesh({ stage: 2 }), axis: 'stage', microbatches: 2 };
+    const run = (change: object): unknown =>
+      pipelined(model, { ...options, ...change })(asParams(args), args[4]!, args[5]!);
+    expect(() => run({})).toThrow(/2 stages cannot have equal parts of layers whose tensors have 3/);
+    expect(() => run({ microbatches: 3 })).toThrow(/a batch of 8 is not 3 equal microbatches/);
+    expect(() => run({ axis: 'stages' })).toThrow(/has no axis stages/);
   });
 });
