@@ -15,6 +15,8 @@ import {
   fullySharded,
   join,
   mesh as meshOf,
+  pipelined,
+  ringAttention,
   shard,
   shardTree,
   statePlan,
@@ -62,7 +64,7 @@ export interface Settings {
 }
 
 /** How the processes share the work. */
-export type Parallel = 'data' | 'fsdp' | 'tensor';
+export type Parallel = 'data' | 'fsdp' | 'tensor' | 'sequence' | 'pipeline';
 
 function initial(vocabulary: number, { layers, width, context }: Settings): Model {
   const norm = (): Affine => ({ weight: sn.ones([width]), bias: sn.zeros([width]) });
@@ -93,25 +95,42 @@ const normed = (x: Tensor, { weight, bias }: Affine): Tensor =>
   sn.layerNorm(x, x.shape.at(-1)!, weight, bias);
 const linear = (x: Tensor, { weight, bias }: Affine): Tensor => sn.linear(x, weight, bias);
 
-/** [batch, positions] to the mean loss, in nats, of predicting `targets`. */
-function lossOf(model: Model, tokens: Tensor, targets: Tensor, heads: number): Tensor {
-  const [batch, length] = tokens.shape as [number, number];
-  const width = model.positions.shape[1]!;
-  const apart = (x: Tensor): Tensor => x.reshape([batch, length, heads, width / heads]).permute([0, 2, 1, 3]);
-  let x = sn.embedding(tokens, model.tokens).add(model.positions.narrow(0, 0, length));
-  for (const layer of model.layers) {
-    const y = normed(x, layer.norm1);
-    const [q, k, v] = [layer.query, layer.key, layer.value].map((map) => apart(linear(y, map))) as [
-      Tensor,
-      Tensor,
-      Tensor,
-    ];
-    const seen = sn.scaledDotProductAttention(q, k, v, { isCausal: true });
-    x = linear(seen.permute([0, 2, 1, 3]).reshape([batch, length, width]), layer.project).add(x);
-    x = linear(linear(normed(x, layer.norm2), layer.up).gelu({ approximate: 'tanh' }), layer.down).add(x);
-  }
-  const logits = sn.linear(normed(x, model.norm), model.head);
+/** Causal attention of q, k and v, each [batch, heads, positions, features]. */
+type Attend = (q: Tensor, k: Tensor, v: Tensor) => Tensor;
+
+const attendAll: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v, { isCausal: true });
+
+/** [batch, positions] to [batch, positions, width]. */
+function embedded({ tokens, positions }: Pick<Model, 'tokens' | 'positions'>, numbers: Tensor): Tensor {
+  return sn.embedding(numbers, tokens).add(positions.narrow(0, 0, numbers.shape[1]!));
+}
+
+function layerOf(layer: Layer, x: Tensor, heads: number, attend: Attend): Tensor {
+  const [batch, length, width] = x.shape as [number, number, number];
+  const apart = (y: Tensor): Tensor => y.reshape([batch, length, heads, width / heads]).permute([0, 2, 1, 3]);
+  const y = normed(x, layer.norm1);
+  const [q, k, v] = [layer.query, layer.key, layer.value].map((map) => apart(linear(y, map))) as [
+    Tensor,
+    Tensor,
+    Tensor,
+  ];
+  const seen = attend(q, k, v).permute([0, 2, 1, 3]).reshape([batch, length, width]);
+  const after = linear(seen, layer.project).add(x);
+  return linear(linear(normed(after, layer.norm2), layer.up).gelu({ approximate: 'tanh' }), layer.down).add(
+    after,
+  );
+}
+
+/** The mean loss, in nats, of predicting `targets`. */
+function predicted({ norm, head }: Pick<Model, 'norm' | 'head'>, x: Tensor, targets: Tensor): Tensor {
+  const logits = sn.linear(normed(x, norm), head);
   return sn.crossEntropy(logits.flatten(0, 1), targets.flatten());
+}
+
+/** [batch, positions] to the mean loss of predicting `targets`. */
+function lossOf(model: Model, tokens: Tensor, targets: Tensor, heads: number, attend: Attend): Tensor {
+  const seen = model.layers.reduce((x, layer) => layerOf(layer, x, heads, attend), embedded(model, tokens));
+  return predicted(model, seen, targets);
 }
 
 // Megatron's layouts (Shoeybi et al., 2019): the first product of a pair is split by rows and the second by columns, so that a pair needs
@@ -132,31 +151,86 @@ function planFor(parallel: Parallel, mesh: Mesh): ShardPlan {
   return parallel === 'fsdp' ? fullySharded(mesh, 'data', 64) : firstOf();
 }
 
+/** A function of the model, of numbers of letters [batch, positions] and of those that follow them. */
+type Slope = (
+  model: Model,
+  tokens: Tensor,
+  targets: Tensor,
+) => { readonly value: Tensor; readonly grad: Model };
+
+/** All layers as one, whose tensors have a leading axis of layers: each stage of a pipeline has some of them. */
+const stacked = (model: Model): Model => ({
+  ...model,
+  layers: [sn.treeMap((...each: Tensor[]) => sn.stack(each, 0), model.layers[0]!, ...model.layers.slice(1))],
+});
+
 /** The losses of a training; without a mesh it is that of one process. */
 export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel = 'data'): Promise<number[]> {
-  const { text, context, batch, heads, steps, rate, seed } = settings;
+  const { text, heads, seed } = settings;
   sn.manualSeed(seed);
   const alphabet = [...new Set(text)].sort();
   const numbers = sn.tensor(Int32Array.from(text, (letter) => alphabet.indexOf(letter)));
   // Rounded up, so that processes divide it; what no letter has is never drawn.
   const whole = initial(8 * Math.ceil(alphabet.length / 8), settings);
-  const optimizer = adamW({ weightDecay: 0.05 });
-  let [model, state] = [whole, optimizer.init(whole)];
-  if (mesh !== undefined) {
-    const plan = planFor(parallel, mesh);
-    model = shardTree(whole, mesh, plan);
-    state = shardTree(state, mesh, statePlan(plan, whole));
+  if (mesh !== undefined && parallel === 'pipeline') {
+    const stages: ShardPlan = (path, { shape }) =>
+      path.startsWith('layers') ? shape.map((_, i) => (i === 0 ? 'stage' : null)) : undefined;
+    return trained(settings, numbers, stacked(whole), stagesOf(settings, mesh), mesh, stages);
   }
-  const isSplit = mesh?.axes.some(({ name }) => name === 'data') === true;
-  const spread = (x: Tensor): Tensor => (isSplit ? shard(x, mesh, ['data', null]) : x);
+  const ring: Spec = [hasAxis(mesh, 'data') ? 'data' : null, null, 'sequence', null];
+  const attend: Attend =
+    mesh === undefined || parallel !== 'sequence'
+      ? attendAll
+      : (q, k, v) => ringAttention(q, k, v, mesh, ring, { isCausal: true });
+  const slope: Slope = (model, tokens, targets) =>
+    sn.valueAndGrad((at: Model) => lossOf(at, tokens, targets, heads, attend))(model);
+  return trained(settings, numbers, whole, slope, mesh, mesh && planFor(parallel, mesh));
+}
+
+/** Loss and gradients by stages of a pipeline. */
+function stagesOf({ heads }: Settings, mesh: Mesh): Slope {
+  const data = hasAxis(mesh, 'data') ? { batch: 'data' } : {};
+  const pipeline = pipelined(
+    {
+      first: embedded,
+      layer: (layer: Layer, x) => layerOf(layer, x, heads, attendAll),
+      last: predicted,
+    },
+    { mesh, axis: 'stage', microbatches: 4, ...data },
+  );
+  return ({ tokens, positions, layers, norm, head }, inputs, targets) => {
+    const params = { first: { tokens, positions }, layers: layers[0]!, last: { norm, head } };
+    const { value, grad } = pipeline(params, inputs, targets);
+    return { value, grad: { ...grad.first, layers: [grad.layers], ...grad.last } };
+  };
+}
+
+const hasAxis = (mesh: Mesh | undefined, axis: string): boolean =>
+  mesh?.axes.some(({ name }) => name === axis) === true;
+
+async function trained(
+  { text, context, batch, steps, rate }: Settings,
+  numbers: Tensor,
+  start: Model,
+  slope: Slope,
+  mesh: Mesh | undefined,
+  plan: ShardPlan | undefined,
+): Promise<number[]> {
+  const optimizer = adamW({ weightDecay: 0.05 });
+  let [model, state] = [start, optimizer.init(start)];
+  if (mesh !== undefined && plan !== undefined) {
+    model = shardTree(start, mesh, plan);
+    state = shardTree(state, mesh, statePlan(plan, start));
+  }
+  const [rows, columns] = ['data', 'sequence'].map((axis) => (hasAxis(mesh, axis) ? axis : null));
+  const spread = (x: Tensor): Tensor => (mesh === undefined ? x : shard(x, mesh, [rows!, columns!]));
 
   const step = sn.compile(
     (before: Model, moments: OptimizerState) => {
       const starts = sn.randint(0, text.length - context, [batch, 1]);
-      const windows = spread(numbers.take(starts.add(sn.arange(context + 1))));
+      const windows = numbers.take(starts.add(sn.arange(context + 1)));
       const [tokens, targets] = [windows.narrow(1, 0, context), windows.narrow(1, 1, context)];
-      const loss = (at: Model): Tensor => lossOf(at, tokens, targets, heads);
-      const { value, grad } = sn.valueAndGrad(loss)(before);
+      const { value, grad } = slope(before, spread(tokens), spread(targets));
       const [after, next] = optimizer.update(before, grad, moments, { lr: rate });
       return { model: after, state: next, loss: value };
     },
@@ -174,7 +248,10 @@ export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel 
 /** `2,2` with the names that go with the way to share, or `data=2,model=2`. */
 function readMesh(text: string, parallel: Parallel): Mesh {
   const sizes = text.split(',');
-  const names = parallel !== 'tensor' ? ['data'] : sizes.length === 1 ? ['model'] : ['data', 'model'];
+  const own = { data: 'data', fsdp: 'data', tensor: 'model', sequence: 'sequence', pipeline: 'stage' }[
+    parallel
+  ];
+  const names = sizes.length === 1 ? [own] : ['data', own];
   const axes = sizes.map((size, i): [string, number] => {
     const [name, count] = size.includes('=') ? size.split('=') : [names[i], size];
     return [name!, Number(count)];
@@ -188,6 +265,7 @@ async function main(): Promise<void> {
       parallel: { type: 'string', default: 'data' },
       mesh: { type: 'string' },
       steps: { type: 'string', default: '20' },
+      layers: { type: 'string', default: '2' },
       device: { type: 'string' },
       json: { type: 'boolean', default: false },
     },
@@ -199,7 +277,7 @@ async function main(): Promise<void> {
   const steps = Number(values.steps);
   const settings = {
     text,
-    layers: 2,
+    layers: Number(values.layers),
     width: 64,
     heads: 4,
     context: 32,

@@ -12,6 +12,7 @@ const { values } = parseArgs({
     parallel: { type: 'string', default: 'data' },
     mesh: { type: 'string' },
     steps: { type: 'string', default: '20' },
+    layers: { type: 'string' },
     device: { type: 'string', default: 'wasm:1' },
     mpirun: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -25,9 +26,10 @@ Trains a small transformer by several ranks and by one, and compares the losses 
 
   --ranks N        how many ranks (default 2)
   --engine NAME    threads (default) or mpi
-  --parallel NAME  data (default), fsdp or tensor
-  --mesh LIST      sizes of the mesh, 2,2 for two axes (data and model); by default all ranks on one axis
+  --parallel NAME  data (default), fsdp, tensor, sequence or pipeline
+  --mesh LIST      sizes of the mesh, 2,2 for two axes, of which the first is data; by default all ranks on one axis
   --steps N        steps of the training (default 20)
+  --layers N       layers of the transformer (default 2, or one for each stage of a pipeline)
   --device NAME    the device of each rank (default wasm:1)
   --mpirun COMMAND what starts processes of MPI (default mpirun)
   --json           print { losses, reference, worst, bytesByCollective, seconds } as the last line`;
@@ -43,6 +45,9 @@ interface Trained {
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const script = fileURLToPath(new URL('../../examples/distributed/transformer.ts', import.meta.url));
 
+const stages = values.parallel === 'pipeline' ? Number((values.mesh ?? values.ranks).split(',').at(-1)) : 1;
+const layers = Number(values.layers ?? Math.max(2, stages));
+
 function train(ranks: number, engine: string, parallel: string, mesh: string): Trained {
   const launch = ['launch', '-n', String(ranks), '--engine', engine, '--show', '0'];
   if (values.mpirun !== undefined) launch.push('--mpirun', values.mpirun);
@@ -53,6 +58,8 @@ function train(ranks: number, engine: string, parallel: string, mesh: string): T
     mesh,
     '--steps',
     values.steps,
+    '--layers',
+    String(layers),
     '--device',
     values.device,
     '--json',

@@ -3,7 +3,8 @@
 
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Split } from '../ir/mesh/split.ts';
-import { partition, type CollectiveUse } from '../sharding/partition.ts';
+import type { CollectiveUse } from '../sharding/meetings.ts';
+import { partition } from '../sharding/partition.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { traceFunction } from '../tensor/tracing.ts';
 import { flatten } from '../tensor/tree.ts';

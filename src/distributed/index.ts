@@ -44,4 +44,4 @@ export { shardTree, fullySharded, byName, firstOf, statePlan, type ShardPlan } f
 
 // What is sent
 export { explainParallel, type Communication } from './explain.ts';
-export type { CollectiveUse } from '../sharding/partition.ts';
+export type { CollectiveUse } from '../sharding/meetings.ts';

@@ -8,9 +8,12 @@ import { isInexact } from '../ir/dtype.ts';
 import { topological, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import type { Mesh } from '../ir/mesh/mesh.ts';
-import { splitKey, splitProblem, showSplit, type Split } from '../ir/mesh/split.ts';
+import { splitKey, splitProblem, showSplit, whole, type Split } from '../ir/mesh/split.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { compile } from '../tensor/compile/compile.ts';
+import { drawCounter } from '../tensor/generator.ts';
+import type { Handle, MappingScope, RandomWords } from '../tensor/handle/handle.ts';
+import { builder, currentMapping, withMapping } from '../tensor/handle/recording.ts';
 import { aTensor } from '../tensor/expect.ts';
 import { nodeOf, record } from '../tensor/record.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -56,7 +59,10 @@ export function shardMap<A extends readonly unknown[], R>(
       });
       return unflatten(structure, split);
     }) as unknown as A;
-    const { structure, leaves, paths } = flatten(fn(...parts), 'shardMap');
+    const region = new Region();
+    const result = withMapping(region, () => fn(...parts));
+    region.end(mesh);
+    const { structure, leaves, paths } = flatten(result, 'shardMap');
     checkClosed(leaves, edges);
     const wholes = leaves.map((leaf, i) =>
       leaf instanceof Tensor ? wholeOf(leaf, mesh, specAt(outs, paths[i]!, leaf)) : leaf,
@@ -65,6 +71,32 @@ export function shardMap<A extends readonly unknown[], R>(
   };
   const compiled = compile(mapped as (...args: never[]) => unknown) as unknown as (...args: A) => R;
   return (...args) => (isTracing() ? mapped : compiled)(...args);
+}
+
+/** What is recorded for one process. Checks of integers find out something on each process, and all of them hear of it. */
+class Region implements MappingScope {
+  readonly own = new WeakSet<Handle>();
+  readonly #outer = currentMapping();
+  readonly #watched: { readonly node: Node; readonly tell: (whole: Node) => void }[] = [];
+
+  draw(count: number): RandomWords {
+    return withMapping(this.#outer, () => drawCounter(count));
+  }
+
+  watch(node: Node, tell: (whole: Node) => void): void {
+    this.#watched.push({ node, tell });
+  }
+
+  /** Facts are greatest distances, or flags: the greatest of all processes is what is wrong anywhere. */
+  end(mesh: Mesh): void {
+    const b = builder();
+    const over = mesh.axes.map(({ name }) => name);
+    for (const { node, tell } of this.#watched) {
+      const attrs = { mesh: mesh.text, split: splitKey(whole(node.shape.length)) };
+      const monoid = node.dtype === 'bool' ? 'or' : 'max';
+      tell(b.add('toWhole', [collectives.allReduce(b, node, mesh, over, monoid)], attrs) as Node);
+    }
+  }
 }
 
 function specAt(spec: TreeSpec, path: string, tensor: Tensor): Spec {

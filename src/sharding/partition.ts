@@ -4,9 +4,7 @@
 // already, as ordinary nodes. After GSPMD (Xu et al., 2021) and the DTensor strategies of PyTorch.
 
 import { CompilerBug, TensorError } from '../errors.ts';
-import { dtypeBytes } from '../ir/dtype.ts';
 import {
-  collectiveOf,
   countUses,
   dims,
   GraphBuilder,
@@ -16,11 +14,10 @@ import {
   type NodeOf,
 } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
-import { axesNamed, groupSize, parseMesh, type Mesh } from '../ir/mesh/mesh.ts';
+import type { Mesh } from '../ir/mesh/mesh.ts';
 import { isCollective, isElementwise, isView } from '../ir/ops.ts';
 import { onBehalf } from '../ir/origin/origin.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { bytesSent } from './cost.ts';
 import { extended, foldedBy, splitBy, unassigned } from './assign.ts';
 import {
   localShape,
@@ -32,8 +29,8 @@ import {
   type Split,
 } from '../ir/mesh/split.ts';
 import { rankIndex } from '../ir/collectives.ts';
-import { graphOf } from '../ir/text/region.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
+import { meetingsOf, type CollectiveUse } from './meetings.ts';
 import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
 import { expectedSplits } from './propagate.ts';
 import { linearOf, localOf, ruleOf } from './rules.ts';
@@ -46,18 +43,6 @@ export interface Layouts {
   readonly inputs: readonly (Split | undefined)[];
   /** By output; left out where the program may choose. */
   readonly outputs: readonly (Split | undefined)[];
-}
-
-/** A collective of the program of a process. */
-export interface CollectiveUse {
-  readonly kind: string;
-  readonly over: readonly string[];
-  readonly ranks: number;
-  /** What is moved, on one process: `f32[64, 32]`. */
-  readonly value: string;
-  /** Bytes that each process sends. */
-  readonly bytes: number;
-  readonly why: string;
 }
 
 /** The program of one process. */
@@ -99,6 +84,8 @@ class Partitioning {
   readonly #rules = new Map<Node, ShardingRule | undefined>();
   /** What is written for one process (`toPart`): each process computes it from its parts as it stands. */
   readonly #ofParts = new Set<Node>();
+  /** Loops among it whose collectives are known. */
+  readonly #loops = new Set<string>();
 
   constructor(graph: Graph, mesh: Mesh, layouts: Layouts) {
     this.#graph = graph;
@@ -218,7 +205,7 @@ class Partitioning {
       this.#keep(node, operands[0]!, { split: splitNamed(node), pending: undefined });
     else {
       this.#keep(node, this.#b.copy(node, operands), none);
-      this.#collectives.push(...meetingsOf(node, 'written in shardMap'));
+      this.#collectives.push(...meetingsOf(node, this.#loops, 'written in shardMap'));
     }
   }
 
@@ -421,32 +408,6 @@ function refuseNested({ op }: Node): never {
 function refuseParts(node: Node): never {
   const problem = `a result is ${showType(node)} of one process, which other processes do not have`;
   throw new TensorError('E_STATE', node.op, problem, 'shardMap, whose results say how processes hold them');
-}
-
-/** The collectives that a node is, or that all iterations of a loop have. */
-function meetingsOf(node: Node, why: string): readonly CollectiveUse[] {
-  const meeting = collectiveOf(node);
-  if (meeting !== undefined) {
-    const { op: kind, attrs, inputs } = meeting;
-    const over = axesNamed(parseMesh(attrs.mesh)!, attrs.over)!;
-    const larger = kind === 'allGather' ? node : inputs[0]!;
-    const bytes = bytesSent(kind, groupSize(over), sizeOf(dims(larger)) * dtypeBytes(node.dtype));
-    return [
-      {
-        kind,
-        over: over.map(({ name }) => name),
-        ranks: groupSize(over),
-        value: showType(inputs[0]!),
-        bytes,
-        why,
-      },
-    ];
-  }
-  if (node.op !== 'iterate') return [];
-  const { body, trips } = node.attrs;
-  return topological(graphOf(body).outputs).flatMap((each) =>
-    meetingsOf(each, `${why}, in ${trips} iterations`).map((use) => ({ ...use, bytes: trips * use.bytes })),
-  );
 }
 
 function splitNamed({ attrs, shape }: NodeOf<'shard'> | NodeOf<'toPart'> | NodeOf<'toWhole'>): Split {

@@ -16,6 +16,7 @@ import {
   shardMap,
 } from '../../src/distributed/shard-map.ts';
 import * as sn from '../../src/index.ts';
+import { isQuick } from '../support/sample.ts';
 import { expectSame, gradientOf, onMesh, type Fn, type Shape } from './together.ts';
 
 const two = mesh({ data: 2 });
@@ -306,25 +307,30 @@ describe('a pipeline', () => {
     ['stage', null],
   ];
 
-  test.each([
+  const sizes = [
+    [2, 4, 4],
     [1, 1, 2],
     [2, 1, 2],
-    [2, 4, 4],
     [3, 2, 3],
     [4, 8, 4],
     [4, 2, 8],
-  ])('%i stages, %i microbatches, %i layers', (stages, microbatches, layers) => {
-    const line = mesh({ stage: stages });
-    const fn: Fn = (...args) => {
-      const made = pipelined(model, { mesh: line, axis: 'stage', microbatches })(
-        asParams(args),
-        args[4]!,
-        args[5]!,
-      );
-      return list(made.value, made.grad);
-    };
-    expectSame(fn, plain, line, shapes(layers), held);
-  });
+  ] as const;
+  // Simulated loops of loops take seconds each.
+  test.each(isQuick ? sizes.slice(0, 1) : sizes)(
+    '%i stages, %i microbatches, %i layers',
+    (stages, microbatches, layers) => {
+      const line = mesh({ stage: stages });
+      const fn: Fn = (...args) => {
+        const made = pipelined(model, { mesh: line, axis: 'stage', microbatches })(
+          asParams(args),
+          args[4]!,
+          args[5]!,
+        );
+        return list(made.value, made.grad);
+      };
+      expectSame(fn, plain, line, shapes(layers), held);
+    },
+  );
 
   test('data parallel as well', () => {
     const both = mesh({ data: 2, stage: 2 });

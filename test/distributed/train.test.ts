@@ -23,21 +23,37 @@ async function trained(
   ranks: number,
   parallel: string,
   mesh: string,
+  layers = 2,
   engine: readonly string[] = ['--engine', 'threads'],
   env: NodeJS.ProcessEnv = {},
 ): Promise<Trained> {
-  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps), '--device', 'wasm:1'];
-  const launch = [cli, 'launch', '-n', String(ranks), ...engine, '--show', '0', script, ...own, '--json'];
+  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps), '--layers', String(layers)];
+  const launch = [
+    cli,
+    'launch',
+    '-n',
+    String(ranks),
+    ...engine,
+    '--show',
+    '0',
+    script,
+    ...own,
+    '--device',
+    'wasm:1',
+    '--json',
+  ];
   const { stdout } = await run(process.execPath, launch, { env: { ...process.env, ...env } });
   return JSON.parse(stdout) as Trained;
 }
 
 const alone = await trained(1, 'data', '1');
+/** The same with four layers, for four stages of a pipeline. */
+const deep = isQuick ? alone : await trained(1, 'data', '1', 4);
 
-function expectSame({ losses }: Trained): void {
+function expectSame({ losses }: Trained, { losses: reference } = alone): void {
   expect(losses.length).toBe(steps);
   losses.forEach((loss, i) => {
-    expect(Math.abs(loss - alone.losses[i]!) / alone.losses[i]!).toBeLessThan(1e-5);
+    expect(Math.abs(loss - reference[i]!) / reference[i]!).toBeLessThan(1e-5);
   });
 }
 
@@ -50,6 +66,10 @@ const ways: readonly (readonly [ranks: number, parallel: string, mesh: string])[
   [4, 'fsdp', '4'],
   [4, 'tensor', '4'],
   [4, 'tensor', '2,2'],
+  [2, 'pipeline', '2'],
+  [4, 'pipeline', '2,2'],
+  [2, 'sequence', '2'],
+  [4, 'sequence', '2,2'],
 ];
 const tried = isQuick ? ways.slice(0, 1) : ways;
 
@@ -62,13 +82,17 @@ test.each(tried)('%d threads, %s parallel, mesh %s', async (ranks, parallel, mes
   expectSame(await trained(ranks, parallel, mesh));
 });
 
+test.each(isQuick ? [] : [4])('four threads, %d stages of a pipeline', async (stages) => {
+  expectSame(await trained(stages, 'pipeline', '4', stages), deep);
+});
+
 // Each of these takes half a minute of a processor: they are for the full tier.
 describe.each(isQuick ? [] : mpis)('$name', ({ absent, command, args, library }) => {
-  const some = ways.filter(([ranks, , mesh]) => ranks === 2 || mesh === '2,2');
+  const some = ways.filter(([ranks, way, mesh]) => ranks === 2 || (mesh === '2,2' && way !== 'sequence'));
   test.each(some)('%d processes, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
     // Without an MPI mpi.test.ts says what is missing, as a skipped test.
     if (absent !== undefined) return;
     const engine = ['--engine', 'mpi', '--mpirun', [command, ...args].join(' ')];
-    expectSame(await trained(ranks, parallel, mesh, engine, { SINTER_MPI: library }));
+    expectSame(await trained(ranks, parallel, mesh, 2, engine, { SINTER_MPI: library }));
   });
 });

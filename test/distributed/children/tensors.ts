@@ -1,7 +1,19 @@
 // What one of two ranks sees of tensors that both hold, printed as JSON.
 
 import * as sn from 'sinter';
-import { fromPart, gather, join, layoutOf, localPart, mesh, shard } from 'sinter/distributed';
+import {
+  allReduce,
+  fromPart,
+  gather,
+  join,
+  layoutOf,
+  localPart,
+  mesh,
+  rankIndex,
+  ringAttention,
+  shard,
+  shardMap,
+} from 'sinter/distributed';
 
 const world = await join({ device: 'wasm:1' });
 const grid = mesh({ data: 2 });
@@ -21,6 +33,15 @@ const own = fromPart(sn.tensor([world.rank, world.rank]), grid, ['data']);
 const scaled = sn.compile((a: sn.Tensor) => a.mul(a).sum(1));
 const w = sn.tensor([[1, 2, 3]]).cast('f32');
 const look = sn.compile((ids: sn.Tensor) => sn.embedding(ids, w.reshape([3, 1])).sum());
+const lookAtParts = shardMap(
+  (ids: sn.Tensor, table: sn.Tensor) => allReduce(sn.embedding(ids, table).sum(), grid, 'data'),
+  grid,
+  [['data'], [null, null]],
+  [],
+);
+const queries = sn.normal([2, 4, 3]);
+const alike = async (a: sn.Tensor, b: sn.Tensor): Promise<boolean> =>
+  (await sn.allclose(a, b, { atol: 1e-5 }).item()) === true;
 const ids = (last: number): sn.Tensor => shard(sn.tensor(Int32Array.of(0, 1, 2, last)), grid, ['data']);
 
 const seen = {
@@ -39,6 +60,27 @@ const seen = {
     .item(),
   looked: await look(ids(2)).item(),
   outside: await codeOf(() => look(ids(7)).item()),
+  lookedAtParts: await lookAtParts(ids(2), w.reshape([3, 1])).item(),
+  // The bad index is in the part of rank 1, and all ranks hear of it.
+  outsideOfParts: await codeOf(() => lookAtParts(ids(7), w.reshape([3, 1])).item()),
+  places: await values(
+    gather(
+      shardMap(
+        (a: sn.Tensor) => a.mul(0).add(rankIndex(grid, 'data')),
+        grid,
+        [['data']],
+        ['data'],
+      )(sn.zeros([4])),
+    ),
+  ),
+  ring: await alike(
+    gather(ringAttention(queries, queries, queries, grid, [null, 'data', null], { isCausal: true })),
+    sn.scaledDotProductAttention(queries, queries, queries, { isCausal: true }),
+  ),
+  // Tensors that are not split are one each.
+  apart: await sn
+    .compile((a: sn.Tensor) => allReduce(a, grid, 'data'))(sn.tensor([world.rank + 1]))
+    .item(),
   add: await codeOf(() => rows.add(1)),
   read: await codeOf(() => rows.data()),
   uneven: await codeOf(() => shard(sn.ones([3]), grid, ['data'])),

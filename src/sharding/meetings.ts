@@ -1,0 +1,48 @@
+// The collectives of what is written for one process, as reports list them.
+
+import { siblingKey } from '../ir/control/iterate.ts';
+import { dtypeBytes } from '../ir/dtype.ts';
+import { collectiveOf, dims, topological, type Node } from '../ir/graph.ts';
+import { showType } from '../ir/infer.ts';
+import { axesNamed, groupSize, parseMesh } from '../ir/mesh/mesh.ts';
+import { sizeOf } from '../ir/shape.ts';
+import { graphOf } from '../ir/text/region.ts';
+import { bytesSent } from './cost.ts';
+
+/** A collective of the program of a process. */
+export interface CollectiveUse {
+  readonly kind: string;
+  readonly over: readonly string[];
+  readonly ranks: number;
+  /** What is moved, on one process: `f32[64, 32]`. */
+  readonly value: string;
+  /** Bytes that each process sends. */
+  readonly bytes: number;
+  readonly why: string;
+}
+
+/**
+ * The collectives that a node is, or that a loop has in all its iterations. Results of one loop are nodes of their own:
+ * `loops` has those that are known.
+ */
+export function meetingsOf(node: Node, loops: Set<string>, why: string): readonly CollectiveUse[] {
+  const meeting = collectiveOf(node);
+  if (meeting !== undefined) {
+    const { op: kind, attrs, inputs } = meeting;
+    const axes = axesNamed(parseMesh(attrs.mesh)!, attrs.over)!;
+    const [ranks, over] = [groupSize(axes), axes.map(({ name }) => name)];
+    const larger = kind === 'allGather' ? node : inputs[0]!;
+    const bytes = bytesSent(kind, ranks, sizeOf(dims(larger)) * dtypeBytes(node.dtype));
+    return [{ kind, over, ranks, value: showType(inputs[0]!), bytes, why }];
+  }
+  if (node.op !== 'iterate' || loops.has(siblingKey(node))) return [];
+  loops.add(siblingKey(node));
+  const { body, trips } = node.attrs;
+  const within = new Set<string>();
+  return topological(graphOf(body).outputs).flatMap((each) =>
+    meetingsOf(each, within, `${why}, in ${trips} iterations`).map((use) => ({
+      ...use,
+      bytes: trips * use.bytes,
+    })),
+  );
+}
