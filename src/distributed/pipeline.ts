@@ -60,7 +60,7 @@ export interface PipelineOptions {
   readonly axis: string;
   /** Into how many parts the batch is cut. More of them leave stages idle for a smaller share of the time. */
   readonly microbatches: number;
-  /** The axis of the mesh that splits the batch, where the processes are data parallel as well. */
+  /** The axis of the mesh that splits the batch, where the processes are data parallel as well; none by default. */
   readonly batch?: string;
 }
 

@@ -5,17 +5,15 @@
 import { TensorError } from '../errors.ts';
 import * as collectives from '../ir/collectives.ts';
 import { isInexact } from '../ir/dtype.ts';
-import { topological, type Node } from '../ir/graph.ts';
+import { topological, type GraphBuilder, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import { splitKey, splitProblem, showSplit, whole, type Split } from '../ir/mesh/split.ts';
 import type { Monoid } from '../ir/ops.ts';
 import { compile } from '../tensor/compile/compile.ts';
-import { drawCounter } from '../tensor/generator.ts';
-import type { Handle, MappingScope, RandomWords } from '../tensor/handle/handle.ts';
-import { builder, currentMapping, withMapping } from '../tensor/handle/recording.ts';
 import { aTensor } from '../tensor/expect.ts';
 import { nodeOf, record } from '../tensor/record.ts';
+import { inRegion } from '../tensor/region.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { isTracing } from '../tensor/tracing.ts';
 import { flatten, unflatten } from '../tensor/tree.ts';
@@ -59,9 +57,10 @@ export function shardMap<A extends readonly unknown[], R>(
       });
       return unflatten(structure, split);
     }) as unknown as A;
-    const region = new Region();
-    const result = withMapping(region, () => fn(...parts));
-    region.end(mesh);
+    const result = inRegion(
+      () => fn(...parts),
+      (b, fact) => ofAll(b, fact, mesh),
+    );
     const { structure, leaves, paths } = flatten(result, 'shardMap');
     checkClosed(leaves, edges);
     const wholes = leaves.map((leaf, i) =>
@@ -73,30 +72,12 @@ export function shardMap<A extends readonly unknown[], R>(
   return (...args) => (isTracing() ? mapped : compiled)(...args);
 }
 
-/** What is recorded for one process. Checks of integers find out something on each process, and all of them hear of it. */
-class Region implements MappingScope {
-  readonly own = new WeakSet<Handle>();
-  readonly #outer = currentMapping();
-  readonly #watched: { readonly node: Node; readonly tell: (whole: Node) => void }[] = [];
-
-  draw(count: number): RandomWords {
-    return withMapping(this.#outer, () => drawCounter(count));
-  }
-
-  watch(node: Node, tell: (whole: Node) => void): void {
-    this.#watched.push({ node, tell });
-  }
-
-  /** Facts are greatest distances, or flags: the greatest of all processes is what is wrong anywhere. */
-  end(mesh: Mesh): void {
-    const b = builder();
-    const over = mesh.axes.map(({ name }) => name);
-    for (const { node, tell } of this.#watched) {
-      const attrs = { mesh: mesh.text, split: splitKey(whole(node.shape.length)) };
-      const monoid = node.dtype === 'bool' ? 'or' : 'max';
-      tell(b.add('toWhole', [collectives.allReduce(b, node, mesh, over, monoid)], attrs) as Node);
-    }
-  }
+/** What a check finds out on any process: facts are greatest distances, or flags. */
+function ofAll(b: GraphBuilder, fact: Node, mesh: Mesh): Node {
+  const over = mesh.axes.map(({ name }) => name);
+  const attrs = { mesh: mesh.text, split: splitKey(whole(fact.shape.length)) };
+  const greatest = collectives.allReduce(b, fact, mesh, over, fact.dtype === 'bool' ? 'or' : 'max');
+  return b.add('toWhole', [greatest], attrs) as Node;
 }
 
 function specAt(spec: TreeSpec, path: string, tensor: Tensor): Spec {
@@ -190,11 +171,7 @@ function names(over: MeshAxes): readonly string[] {
   return typeof over === 'string' ? [over] : over;
 }
 
-function joined(
-  op: string,
-  x: Tensor,
-  make: (b: Parameters<typeof collectives.allReduce>[0], node: Node) => Node,
-): Tensor {
+function joined(op: string, x: Tensor, make: (b: GraphBuilder, node: Node) => Node): Tensor {
   if (!aTensor.accepts(x)) aTensor.refuse(op, 'x', x);
   return record([x], (b, [node]) => make(b, node!));
 }

@@ -5,7 +5,7 @@
 import { CompilerBug } from '../../errors.ts';
 import { isComplex, partType } from '../dtype.ts';
 import { dims, type Node, type NodeOf } from '../graph.ts';
-import { checkEdge } from '../mesh/edge.ts';
+import { checkEdge } from '../edge.ts';
 import { takesComplex, type ComplexElementwise } from '../typing/complex-ops.ts';
 import { isElementwise, type Attrs } from '../ops.ts';
 import { sizeOf, type FixedShape } from '../shape.ts';

@@ -6,7 +6,7 @@
 import { CompilerBug, TensorError } from '../../errors.ts';
 import { isWide } from '../dtype.ts';
 import { siblingKey } from '../control/iterate.ts';
-import { checkEdge } from '../mesh/edge.ts';
+import { checkEdge } from '../edge.ts';
 import { graphOf } from '../text/region.ts';
 import {
   countUses,

@@ -4,7 +4,7 @@
 // Barriers stay, because the scheduler uses them.
 
 import { GraphBuilder, rewrite, type Graph, type Need, type Node } from '../graph.ts';
-import { checkEdge } from '../mesh/edge.ts';
+import { checkEdge } from '../edge.ts';
 
 /** Whether a node is its first input, for kernels as well. */
 export const isMarker = ({ op }: Node): boolean =>
