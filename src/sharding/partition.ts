@@ -34,6 +34,7 @@ import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts
 import { expectedSplits } from './propagate.ts';
 import { linearOf, localOf, ruleOf } from './rules.ts';
 import type { ShardAssignment, ShardPlace, ShardingRule } from './rule.ts';
+import type { CollectiveUse } from './use.ts';
 import { timeOfMoves, timeOfNode } from './time.ts';
 
 /** How the values that a program gets and gives are laid out. */
@@ -42,18 +43,6 @@ export interface Layouts {
   readonly inputs: readonly (Split | undefined)[];
   /** By output; left out where the program may choose. */
   readonly outputs: readonly (Split | undefined)[];
-}
-
-/** A collective of the program of a process. */
-export interface CollectiveUse {
-  readonly kind: string;
-  readonly over: readonly string[];
-  readonly ranks: number;
-  /** What is moved, on one process: `f32[64, 32]`. */
-  readonly value: string;
-  /** Bytes that each process sends. */
-  readonly bytes: number;
-  readonly why: string;
 }
 
 /** The program of one process. */
@@ -344,9 +333,10 @@ class Partitioning {
 
   #move(from: Node, moves: readonly PlannedMove[], why: string): Node {
     let value = from;
-    for (const { move, ranks, bytes } of moves) {
+    for (const { move, ranks, whole, bytes } of moves) {
       const [kind, { over }] = [move.kind, move];
-      if (kind !== 'slice') this.#collectives.push({ kind, over, ranks, value: showType(value), bytes, why });
+      if (kind !== 'slice')
+        this.#collectives.push({ kind, over, ranks, value: showType(value), whole, bytes, why });
       value = moved(this.#b, this.#mesh, value, move);
     }
     return value;

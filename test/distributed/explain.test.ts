@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { explainParallel } from '../../src/distributed/index.ts';
 import { treeLeaves } from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
+import { links, timeOfCollective } from '../../src/sharding/cost.ts';
 import {
   gptDataParallel,
   gptFullySharded,
@@ -25,6 +26,18 @@ test('data parallel sends each gradient once, as a sum: 2(n − 1)/n of its byte
   const loss = (2 * (n - 1) * 4) / n;
   expect(bytesByCollective).toEqual({ 'allReduce data': (2 * (n - 1) * bytesOf(params)) / n + loss });
   expect(collectives.length).toBe(params.length + 1);
+});
+
+test('each collective has its modelled time, by the links that its axes cross', () => {
+  const { collectives, time } = counted(gptDataParallel);
+  const inOneNode = collectives.map(({ kind, ranks, whole }) =>
+    timeOfCollective(kind, ranks, whole, links.nvlink4),
+  );
+  expect(collectives.map((use) => use.time)).toEqual(inOneNode);
+  expect(time).toBeCloseTo(
+    inOneNode.reduce((sum, one) => sum + one, 0),
+    12,
+  );
 });
 
 test('fully sharded gathers each parameter once and scatters the sum of each gradient: (n − 1)/n each', () => {
