@@ -4,7 +4,7 @@
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Split } from '../ir/mesh/split.ts';
 import { clusters } from '../sharding/cost.ts';
-import { partition } from '../sharding/partition.ts';
+import { partition, type Partitioned } from '../sharding/partition.ts';
 import { timedUses, type TimedCollective } from '../sharding/time.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { traceFunction } from '../tensor/tracing.ts';
@@ -35,6 +35,25 @@ export function explainParallel(
   plans: readonly (ShardPlan | undefined)[],
   ...args: readonly unknown[]
 ): Communication {
+  const { collectives: uses } = sharedProgram(fn, mesh, plans, args);
+  const collectives = timedUses(mesh, uses, clusters.h100);
+  const bytesByCollective: Record<string, number> = {};
+  for (const { kind, over, bytes } of collectives) {
+    const name = `${kind} ${over.join()}`;
+    bytesByCollective[name] = (bytesByCollective[name] ?? 0) + bytes;
+  }
+  const bytes = collectives.reduce((sum, use) => sum + use.bytes, 0);
+  const time = collectives.reduce((sum, use) => sum + use.time, 0);
+  return { collectives, bytes, time, bytesByCollective };
+}
+
+/** The program of one process in such a call. */
+export function sharedProgram(
+  fn: (...args: never[]) => unknown,
+  mesh: Mesh,
+  plans: readonly (ShardPlan | undefined)[],
+  args: readonly unknown[],
+): Partitioned {
   const { leaves, paths } = flatten(args, 'explainParallel');
   const splits = leaves.map((leaf, i): Split | undefined => {
     const [, argument, path] = /^\[(\d+)\]\.?(.*)$/.exec(paths[i]!) ?? [];
@@ -47,17 +66,5 @@ export function explainParallel(
     const origin = scalarIndices.has(i) ? undefined : inputs[tensor++]!.origin;
     return origin?.kind === 'argument' ? splits[origin.leaf] : undefined;
   });
-  const { collectives: uses } = partition(graph, mesh, {
-    inputs: given,
-    outputs: graph.outputs.map(() => undefined),
-  });
-  const collectives = timedUses(mesh, uses, clusters.h100);
-  const bytesByCollective: Record<string, number> = {};
-  for (const { kind, over, bytes } of collectives) {
-    const name = `${kind} ${over.join()}`;
-    bytesByCollective[name] = (bytesByCollective[name] ?? 0) + bytes;
-  }
-  const bytes = collectives.reduce((sum, use) => sum + use.bytes, 0);
-  const time = collectives.reduce((sum, use) => sum + use.time, 0);
-  return { collectives, bytes, time, bytesByCollective };
+  return partition(graph, mesh, { inputs: given, outputs: graph.outputs.map(() => undefined) });
 }

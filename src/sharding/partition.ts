@@ -4,6 +4,7 @@
 // already, as ordinary nodes. After GSPMD (Xu et al., 2021) and the DTensor strategies of PyTorch.
 
 import { CompilerBug } from '../errors.ts';
+import { dtypeBytes } from '../ir/dtype.ts';
 import {
   countUses,
   dims,
@@ -202,7 +203,7 @@ class Partitioning {
     const isAll = linear.kind === 'together' ? open.length === linear.operands.length : open.length === 1;
     const pending = pendings[first]!;
     const isSame = open.every((i) => pendings[i]!.over.join() === pending.over.join());
-    const isGrowing = sizeOf(dims(node)) > sizeOf(dims(node.inputs[first]!));
+    const isGrowing = bytesOf(node) > bytesOf(node.inputs[first]!);
     if (!isAll || !isSame || isGrowing) return undefined;
     const rule = this.#ruleOf(node)!;
     const wishes = open.map(
@@ -372,6 +373,10 @@ class Partitioning {
     const problem = `${node.op} ${showType(node)}, split ${showSplit(split)}, became ${showType(local)} on a process`;
     throw new CompilerBug('partition', problem);
   }
+}
+
+function bytesOf(node: Node): number {
+  return sizeOf(dims(node)) * dtypeBytes(node.dtype);
 }
 
 function typed(node: Node): { readonly shape: readonly number[]; readonly dtype: Node['dtype'] } {
