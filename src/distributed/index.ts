@@ -44,4 +44,5 @@ export { shardTree, fullySharded, byName, firstOf, statePlan, type ShardPlan } f
 
 // What is sent
 export { explainParallel, type Communication } from './explain.ts';
-export type { CollectiveUse } from '../sharding/meetings.ts';
+export type { TimedCollective } from '../sharding/time.ts';
+export type { CollectiveUse } from '../sharding/use.ts';

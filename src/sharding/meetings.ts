@@ -8,18 +8,7 @@ import { axesNamed, groupSize, parseMesh } from '../ir/mesh/mesh.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { graphOf } from '../ir/text/region.ts';
 import { bytesSent } from './cost.ts';
-
-/** A collective of the program of a process. */
-export interface CollectiveUse {
-  readonly kind: string;
-  readonly over: readonly string[];
-  readonly ranks: number;
-  /** What is moved, on one process: `f32[64, 32]`. */
-  readonly value: string;
-  /** Bytes that each process sends. */
-  readonly bytes: number;
-  readonly why: string;
-}
+import type { CollectiveUse } from './use.ts';
 
 /**
  * The collectives that a node is, or that a loop has in all its iterations. Results of one loop are nodes of their own:
@@ -32,8 +21,9 @@ export function meetingsOf(node: Node, loops: Set<string>, why: string): readonl
     const axes = axesNamed(parseMesh(attrs.mesh)!, attrs.over)!;
     const [ranks, over] = [groupSize(axes), axes.map(({ name }) => name)];
     const larger = kind === 'allGather' ? node : inputs[0]!;
-    const bytes = bytesSent(kind, ranks, sizeOf(dims(larger)) * dtypeBytes(node.dtype));
-    return [{ kind, over, ranks, value: showType(inputs[0]!), bytes, why }];
+    const whole = sizeOf(dims(larger)) * dtypeBytes(node.dtype);
+    const bytes = bytesSent(kind, ranks, whole);
+    return [{ kind, over, ranks, value: showType(inputs[0]!), whole, bytes, why }];
   }
   if (node.op !== 'iterate' || loops.has(siblingKey(node))) return [];
   loops.add(siblingKey(node));
@@ -42,6 +32,7 @@ export function meetingsOf(node: Node, loops: Set<string>, why: string): readonl
   return topological(graphOf(body).outputs).flatMap((each) =>
     meetingsOf(each, within, `${why}, in ${trips} iterations`).map((use) => ({
       ...use,
+      whole: trips * use.whole,
       bytes: trips * use.bytes,
     })),
   );

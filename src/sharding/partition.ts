@@ -4,6 +4,7 @@
 // already, as ordinary nodes. After GSPMD (Xu et al., 2021) and the DTensor strategies of PyTorch.
 
 import { CompilerBug, TensorError } from '../errors.ts';
+import { dtypeBytes } from '../ir/dtype.ts';
 import {
   countUses,
   dims,
@@ -30,11 +31,12 @@ import {
 } from '../ir/mesh/split.ts';
 import { rankIndex } from '../ir/collectives.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
-import { meetingsOf, type CollectiveUse } from './meetings.ts';
+import { meetingsOf } from './meetings.ts';
 import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
 import { expectedSplits } from './propagate.ts';
 import { linearOf, localOf, ruleOf } from './rules.ts';
 import type { ShardAssignment, ShardPlace, ShardingRule } from './rule.ts';
+import type { CollectiveUse } from './use.ts';
 import { timeOfMoves, timeOfNode } from './time.ts';
 
 /** How the values that a program gets and gives are laid out. */
@@ -229,7 +231,7 @@ class Partitioning {
     const isAll = linear.kind === 'together' ? open.length === linear.operands.length : open.length === 1;
     const pending = pendings[first]!;
     const isSame = open.every((i) => pendings[i]!.over.join() === pending.over.join());
-    const isGrowing = sizeOf(dims(node)) > sizeOf(dims(node.inputs[first]!));
+    const isGrowing = bytesOf(node) > bytesOf(node.inputs[first]!);
     if (!isAll || !isSame || isGrowing) return undefined;
     const rule = this.#ruleOf(node)!;
     const wishes = open.map(
@@ -360,9 +362,10 @@ class Partitioning {
 
   #move(from: Node, moves: readonly PlannedMove[], why: string): Node {
     let value = from;
-    for (const { move, ranks, bytes } of moves) {
+    for (const { move, ranks, whole, bytes } of moves) {
       const [kind, { over }] = [move.kind, move];
-      if (kind !== 'slice') this.#collectives.push({ kind, over, ranks, value: showType(value), bytes, why });
+      if (kind !== 'slice')
+        this.#collectives.push({ kind, over, ranks, value: showType(value), whole, bytes, why });
       value = moved(this.#b, this.#mesh, value, move);
     }
     return value;
@@ -418,6 +421,10 @@ function splitNamed({ attrs, shape }: NodeOf<'shard'> | NodeOf<'toPart'> | NodeO
 function isOfParts(node: Node, before: ReadonlySet<Node>): boolean {
   if (node.op === 'toPart' || node.op === 'rankIndex' || isCollective(node.op)) return true;
   return node.op !== 'toWhole' && node.inputs.some((input) => before.has(input));
+}
+
+function bytesOf(node: Node): number {
+  return sizeOf(dims(node)) * dtypeBytes(node.dtype);
 }
 
 function typed(node: Node): { readonly shape: readonly number[]; readonly dtype: Node['dtype'] } {

@@ -37,6 +37,8 @@ export interface PlannedMove {
   readonly move: ShardMove;
   /** Processes that take part. */
   readonly ranks: number;
+  /** Bytes of what is moved, as `bytesSent` takes them. */
+  readonly whole: number;
   readonly bytes: number;
 }
 
@@ -51,8 +53,7 @@ export function movesBetween(
   let split: (readonly string[])[] = [...from.split];
   const local = (): number => sizeOf(localShape(mesh, value.shape, split)) * dtypeBytes(value.dtype);
   const add = (move: ShardMove, before: number, after: number): void => {
-    const ranks = partsOf(mesh, move.over);
-    moves.push({ move, ranks, bytes: sentBy(move, ranks, Math.max(before, after)) });
+    moves.push(planned(mesh, move, Math.max(before, after)));
   };
   const change = (move: ShardMove, next: (readonly string[])[]): void => {
     const before = local();
@@ -103,9 +104,7 @@ export function movesBetween(
 
 /** One move of a value that is split so. */
 export function plannedMove(mesh: Mesh, value: Node, split: Split, move: ShardMove): PlannedMove {
-  const bytes = sizeOf(localShape(mesh, dims(value), split)) * dtypeBytes(value.dtype);
-  const ranks = partsOf(mesh, move.over);
-  return { move, ranks, bytes: sentBy(move, ranks, bytes) };
+  return planned(mesh, move, sizeOf(localShape(mesh, dims(value), split)) * dtypeBytes(value.dtype));
 }
 
 /** The mesh axes by which a sum over `left` can be scattered along an axis that is split so, on the way to `wanted`. */
@@ -129,8 +128,9 @@ function isPrefix(a: readonly string[], b: readonly string[]): boolean {
   return a.length <= b.length && commonLength(a, b) === a.length;
 }
 
-function sentBy({ kind }: ShardMove, ranks: number, bytes: number): number {
-  return kind === 'slice' ? 0 : bytesSent(kind, ranks, bytes);
+function planned(mesh: Mesh, move: ShardMove, whole: number): PlannedMove {
+  const ranks = partsOf(mesh, move.over);
+  return { move, ranks, whole, bytes: move.kind === 'slice' ? 0 : bytesSent(move.kind, ranks, whole) };
 }
 
 /** A value after a move. */

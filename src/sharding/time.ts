@@ -1,28 +1,37 @@
-// Modelled time, by which ways to split an op are compared. What counts is how the figures stand to each other, and that all
-// processes use the same, so that they come to the same program: ten operations in the time of a byte to another process are
-// what a processor's cores do; a GPU does more, but values that all of them compute take memory on all of them.
+// Modelled time of the ways to split an op, by which they are compared: of the collectives that bring values there, and of
+// the arithmetic. The figures and the formulas of collectives are those of cost.ts.
 
+import type { Mesh } from '../ir/mesh/mesh.ts';
+import type { CollectiveUse } from './use.ts';
 import { dims, type Node } from '../ir/graph.ts';
 import { facts, isView, type Attrs } from '../ir/ops.ts';
 import { dtypeBytes } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
+import { planningMachine, timeOfCollective, timeOverAxes, type ClusterModel } from './cost.ts';
 import type { PlannedMove } from './reshard.ts';
-
-/** Operations a second. */
-const arithmetic = 1e12;
-/** Bytes a second from and to memory. */
-const memory = 2e12;
-/** Bytes a second to another process. */
-const link = 1e11;
-/** Seconds until the first byte is there. */
-const latency = 5e-6;
 
 /** Seconds that moves take, one after the other. */
 export function timeOfMoves(moves: readonly PlannedMove[]): number {
   return moves.reduce(
-    (sum, { move, bytes }) => sum + (move.kind === 'slice' ? 0 : latency + bytes / link),
+    (sum, { move, ranks, whole }) =>
+      sum + (move.kind === 'slice' ? 0 : timeOfCollective(move.kind, ranks, whole, planningMachine.link)),
     0,
   );
+}
+
+/** A collective with its modelled time. */
+export interface TimedCollective extends CollectiveUse {
+  /** Seconds. */
+  readonly time: number;
+}
+
+/** Collectives over a mesh with the seconds that each takes in a cluster. */
+export function timedUses(
+  mesh: Mesh,
+  uses: readonly CollectiveUse[],
+  cluster: ClusterModel,
+): readonly TimedCollective[] {
+  return uses.map((use) => ({ ...use, time: timeOverAxes(use.kind, mesh, use.over, use.whole, cluster) }));
 }
 
 /** Seconds that one process takes for all of an op. */
@@ -32,10 +41,11 @@ export function timeOfNode(node: Node): number {
     (sum, value) => sum + sizeOf(dims(value)) * dtypeBytes(value.dtype),
     0,
   );
-  return Math.max(flopsOf(node) / arithmetic, bytes / memory);
+  return Math.max(flopsOf(node) / planningMachine.arithmetic, bytes / planningMachine.memory);
 }
 
-function flopsOf(node: Node): number {
+/** Operations of all of an op. */
+export function flopsOf(node: Node): number {
   const results = sizeOf(dims(node));
   const [first] = node.inputs;
   switch (node.op) {

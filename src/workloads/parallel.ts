@@ -74,7 +74,7 @@ export const gptFullySharded: ParallelWorkload = {
 };
 
 /** A layer whose products can be split by heads: queries, keys and values are apart. */
-type SplitLayer = {
+export type SplitLayer = {
   readonly norm1: AffineWeights;
   readonly query: AffineWeights;
   readonly key: AffineWeights;
@@ -85,12 +85,16 @@ type SplitLayer = {
   readonly down: AffineWeights;
 };
 
-function initLayer(width: number): SplitLayer {
+/** Fresh parameters of such a layer, of `dtype`. */
+export function initLayer(width: number, dtype: 'f32' | 'bf16' = 'f32'): SplitLayer {
   const affine = (to: number, from: number): AffineWeights => ({
-    weight: sn.zeros([to, from]),
-    bias: sn.zeros([to]),
+    weight: sn.zeros([to, from], { dtype }),
+    bias: sn.zeros([to], { dtype }),
   });
-  const norm = (): AffineWeights => ({ weight: sn.ones([width]), bias: sn.zeros([width]) });
+  const norm = (): AffineWeights => ({
+    weight: sn.ones([width], { dtype }),
+    bias: sn.zeros([width], { dtype }),
+  });
   return {
     norm1: norm(),
     query: affine(width, width),
@@ -107,7 +111,8 @@ const linear = (x: Tensor, { weight, bias }: AffineWeights): Tensor => sn.linear
 const normed = (x: Tensor, { weight, bias }: AffineWeights): Tensor =>
   sn.layerNorm(x, x.shape.at(-1)!, weight, bias);
 
-function splitLayer(x: Tensor, p: SplitLayer, heads: number): Tensor {
+/** One layer over x [batch, positions, width], as `block` of transformer.ts. */
+export function splitLayer(x: Tensor, p: SplitLayer, heads: number): Tensor {
   const [count, length, width] = x.shape as [number, number, number];
   const apart = (y: Tensor): Tensor => y.reshape([count, length, heads, width / heads]).permute([0, 2, 1, 3]);
   const y = normed(x, p.norm1);

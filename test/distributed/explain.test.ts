@@ -2,9 +2,10 @@
 
 import { expect, test } from 'vitest';
 
-import { explainParallel } from '../../src/distributed/index.ts';
-import { treeLeaves } from '../../src/index.ts';
+import { explainParallel, mesh } from '../../src/distributed/index.ts';
+import { treeLeaves, zeros } from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
+import { links, timeOfCollective } from '../../src/sharding/cost.ts';
 import {
   gptDataParallel,
   gptFullySharded,
@@ -27,6 +28,18 @@ test('data parallel sends each gradient once, as a sum: 2(n − 1)/n of its byte
   expect(collectives.length).toBe(params.length + 1);
 });
 
+test('each collective has its modelled time, by the links that its axes cross', () => {
+  const { collectives, time } = counted(gptDataParallel);
+  const inOneNode = collectives.map(({ kind, ranks, whole }) =>
+    timeOfCollective(kind, ranks, whole, links.nvlink4),
+  );
+  expect(collectives.map((use) => use.time)).toEqual(inOneNode);
+  expect(time).toBeCloseTo(
+    inOneNode.reduce((sum, one) => sum + one, 0),
+    12,
+  );
+});
+
 test('fully sharded gathers each parameter once and scatters the sum of each gradient: (n − 1)/n each', () => {
   const { bytesByCollective } = counted(gptFullySharded);
   const params = bytesOf(treeLeaves(gptFullySharded.args()[0]));
@@ -45,4 +58,12 @@ test('tensor parallel adds up the activations twice a layer forward, and twice b
   expect(sums.map(({ kind }) => kind)).toEqual(Array.from({ length: 4 * layers.length }, () => 'allReduce'));
   // Besides, the loss alone.
   expect(collectives.length).toBe(4 * layers.length);
+});
+
+test('a sum is added up before a cast to more bytes', () => {
+  const grid = mesh({ model: 4 });
+  const fn = (x: Tensor, w: Tensor): Tensor => x.matmul(w).to('f32').square();
+  const [x, w] = [zeros([8, 16], { dtype: 'bf16' }), zeros([16, 8], { dtype: 'bf16' })];
+  const { collectives } = explainParallel(fn, grid, [() => [null, 'model'], () => ['model', null]], x, w);
+  expect(collectives.map(({ kind, value }) => `${kind} ${value}`)).toEqual(['allReduce bf16[8,8]']);
 });

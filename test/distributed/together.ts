@@ -7,7 +7,7 @@ import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Mesh } from '../../src/ir/mesh/mesh.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import type { HostArray } from '../../src/ir/value.ts';
-import type { CollectiveUse } from '../../src/sharding/meetings.ts';
+import type { CollectiveUse } from '../../src/sharding/use.ts';
 import { partition } from '../../src/sharding/partition.ts';
 import { traceFunction } from '../../src/tensor/tracing.ts';
 import { partOf, wholeOf } from '../support/ranks/mesh.ts';
