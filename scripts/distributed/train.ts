@@ -12,7 +12,7 @@ const { values } = parseArgs({
     parallel: { type: 'string', default: 'data' },
     mesh: { type: 'string' },
     steps: { type: 'string', default: '20' },
-    device: { type: 'string', default: 'wasm:1' },
+    device: { type: 'string' },
     mpirun: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -24,11 +24,11 @@ const usage = `usage: npm run distributed -- [options]
 Trains a small transformer by several ranks and by one, and compares the losses of each step.
 
   --ranks N        how many ranks (default 2)
-  --engine NAME    threads (default) or mpi
+  --engine NAME    threads (default), mpi or nccl
   --parallel NAME  data (default), fsdp or tensor
   --mesh LIST      sizes of the mesh, 2,2 for two axes (data and model); by default all ranks on one axis
   --steps N        steps of the training (default 20)
-  --device NAME    the device of each rank (default wasm:1)
+  --device NAME    the device of each rank (default wasm:1, with nccl cuda)
   --mpirun COMMAND what starts processes of MPI (default mpirun)
   --json           print { losses, reference, worst, bytesByCollective, seconds } as the last line`;
 
@@ -44,19 +44,10 @@ const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const script = fileURLToPath(new URL('../../examples/distributed/transformer.ts', import.meta.url));
 
 function train(ranks: number, engine: string, parallel: string, mesh: string): Trained {
+  const device = values.device ?? (engine === 'nccl' ? 'cuda' : 'wasm:1');
   const launch = ['launch', '-n', String(ranks), '--engine', engine, '--show', '0'];
   if (values.mpirun !== undefined) launch.push('--mpirun', values.mpirun);
-  const own = [
-    '--parallel',
-    parallel,
-    '--mesh',
-    mesh,
-    '--steps',
-    values.steps,
-    '--device',
-    values.device,
-    '--json',
-  ];
+  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', values.steps, '--device', device, '--json'];
   const { stdout, stderr, status } = spawnSync(
     process.execPath,
     ['--import', 'tsx', cli, ...launch, script, ...own],

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { standIn } from '../cuda/standin/standin.ts';
 import { isQuick } from '../support/sample.ts';
 import { mpis } from './mpis.ts';
 
@@ -25,8 +26,9 @@ async function trained(
   mesh: string,
   engine: readonly string[] = ['--engine', 'threads'],
   env: NodeJS.ProcessEnv = {},
+  device = 'wasm:1',
 ): Promise<Trained> {
-  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps), '--device', 'wasm:1'];
+  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps), '--device', device];
   const launch = [cli, 'launch', '-n', String(ranks), ...engine, '--show', '0', script, ...own, '--json'];
   const { stdout } = await run(process.execPath, launch, { env: { ...process.env, ...env } });
   return JSON.parse(stdout) as Trained;
@@ -70,5 +72,20 @@ describe.each(isQuick ? [] : mpis)('$name', ({ absent, command, args, library })
     if (absent !== undefined) return;
     const engine = ['--engine', 'mpi', '--mpirun', [command, ...args].join(' ')];
     expectSame(await trained(ranks, parallel, mesh, engine, { SINTER_MPI: library }));
+  });
+});
+
+describe.skipIf(isQuick || !standIn().available)('NCCL, on the stand-in', () => {
+  test.each(ways.slice(0, 3))('%d processes, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
+    const found = standIn();
+    if (!found.available) throw new Error(found.reason);
+    const { library } = found;
+    const env = {
+      SINTER_CUDA_DRIVER: library,
+      NVRTC_PATH: library,
+      SINTER_NCCL: library,
+      STANDIN_SETTINGS: `devices=${ranks}`,
+    };
+    expectSame(await trained(ranks, parallel, mesh, ['--engine', 'nccl'], env, 'cuda'));
   });
 });

@@ -4,7 +4,7 @@
 
 import * as net from 'node:net';
 import { workerData, type MessagePort } from 'node:worker_threads';
-import { Ledger, type Answer, type Note } from './ledger.ts';
+import { Ledger, type LedgerAnswer, type LedgerNote } from './ledger.ts';
 
 /** Where a rank stands, and where rank 0 is found. */
 export interface BoardSeat {
@@ -25,10 +25,13 @@ export interface BoardData {
 }
 
 /** What the thread of a rank is asked. */
-export type Request = readonly Note[] | 'close';
+export type BoardRequest = readonly LedgerNote[] | 'close';
 
 /** What it says: answers, that it is there (rank 0 at which port), and that it has ended. */
-export type Event = Answer | { readonly kind: 'joined'; readonly port: number } | { readonly kind: 'closed' };
+export type BoardEvent =
+  | LedgerAnswer
+  | { readonly kind: 'joined'; readonly port: number }
+  | { readonly kind: 'closed' };
 
 /** The first line of a connection. */
 interface Hello {
@@ -39,7 +42,7 @@ interface Hello {
 
 const { seat, channel } = workerData as BoardData;
 const { rank: own, size, hosts, port, key, timeout } = seat;
-const post = (event: Event): void => channel.postMessage(event, []);
+const post = (event: BoardEvent): void => channel.postMessage(event, []);
 
 /** Bytes that somebody who has not said who it is may send. */
 const mostStrange = 4096;
@@ -71,7 +74,6 @@ function serve(): void {
     for (const socket of sockets.values()) socket.end();
     server.close();
     post({ kind: 'closed' });
-    channel.close();
   };
   const welcome = (socket: net.Socket, line: string): number | undefined => {
     const hello = parsed<Hello>(line);
@@ -84,7 +86,7 @@ function serve(): void {
             ? `there are two of rank ${hello.rank}`
             : undefined;
     if (problem === undefined) return hello!.rank;
-    socket.end(`${JSON.stringify({ kind: 'failed', problem } satisfies Answer)}\n`);
+    socket.end(`${JSON.stringify({ kind: 'failed', problem } satisfies LedgerAnswer)}\n`);
     return undefined;
   };
   const server = net.createServer((socket) => {
@@ -99,7 +101,7 @@ function serve(): void {
     });
     lines(socket, (line) => {
       if (rank !== undefined) {
-        const notes = parsed<readonly Note[]>(line);
+        const notes = parsed<readonly LedgerNote[]>(line);
         for (const note of notes ?? []) ledger.take(rank, note);
         return close();
       }
@@ -107,7 +109,7 @@ function serve(): void {
       if (rank === undefined) return;
       known.add(socket);
       sockets.set(rank, socket);
-      socket.write(`${JSON.stringify({ kind: 'joined', port } satisfies Event)}\n`);
+      socket.write(`${JSON.stringify({ kind: 'joined', port } satisfies BoardEvent)}\n`);
       ledger.join(rank);
     });
   });
@@ -117,7 +119,7 @@ function serve(): void {
   server.listen({ port, ...(hosts[0] !== undefined && { host: hosts[0] }) }, () => {
     post({ kind: 'joined', port: (server.address() as net.AddressInfo).port });
   });
-  channel.on('message', (request: Request) => {
+  channel.on('message', (request: BoardRequest) => {
     if (request === 'close') isClosing = true;
     else for (const note of request) ledger.take(own, note);
     close();
@@ -128,11 +130,10 @@ function reach(): void {
   const start = performance.now();
   let at: net.Socket | undefined;
   let isOver = false;
-  const end = (event: Event): void => {
+  const end = (event: BoardEvent): void => {
     if (isOver) return;
     isOver = true;
     post(event);
-    if (event.kind === 'closed') channel.close();
   };
   const attempt = (which: number): void => {
     const socket = net.connect({ host: hosts[which % hosts.length]!, port });
@@ -143,7 +144,7 @@ function reach(): void {
     );
     socket.on('error', () => socket.destroy());
     lines(socket, (line) => {
-      const event = parsed<Event>(line);
+      const event = parsed<BoardEvent>(line);
       if (event === undefined) return;
       if (event.kind === 'joined') {
         isJoined = true;
@@ -161,7 +162,7 @@ function reach(): void {
     });
   };
   attempt(0);
-  channel.on('message', (request: Request) => {
+  channel.on('message', (request: BoardRequest) => {
     if (request === 'close') {
       if (at === undefined) end({ kind: 'closed' });
       else at.end(() => end({ kind: 'closed' }));

@@ -13,8 +13,8 @@ import {
   type WorkerOptions,
 } from 'node:worker_threads';
 import { collectiveError } from '../call.ts';
-import type { BoardData, BoardSeat, Event, Request } from './board-thread.ts';
-import { nameOfGroup, type LedgerGroup, type Note } from './ledger.ts';
+import type { BoardData, BoardSeat, BoardEvent, BoardRequest } from './board-thread.ts';
+import { nameOfGroup, type LedgerGroup, type LedgerNote } from './ledger.ts';
 
 /** The module that the thread runs: a source where this one is. */
 const module = new URL(`./board-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
@@ -48,19 +48,22 @@ function startThread(options: WorkerOptions): Worker {
 export class Board {
   readonly #channel: MessagePort;
   readonly #timeout: number;
+  /** Whether this rank keeps it, which is rank 0. */
+  readonly #isKept: boolean;
   readonly #values = new Map<string, string>();
   /** Oldest first. */
   readonly #open = new Map<string, Open>();
   /** Blocks of turns between hosts. */
   readonly #blocks = new Map<string, readonly string[]>();
-  #notes: Note[] = [];
+  #notes: LedgerNote[] = [];
   #failure: { readonly problem: string; readonly hint?: string } | undefined;
   #port: number | undefined;
   #isClosed = false;
 
-  private constructor(channel: MessagePort, timeout: number) {
+  private constructor(channel: MessagePort, { rank, timeout }: BoardSeat) {
     this.#channel = channel;
     this.#timeout = timeout;
+    this.#isKept = rank === 0;
   }
 
   /** Joins the board of rank 0, or makes it. Rejects with E_COLLECTIVE where it is not there in time. */
@@ -68,7 +71,7 @@ export class Board {
     const { port1, port2 } = new MessageChannel();
     const workerData: BoardData = { seat, channel: port2 };
     const worker = startThread({ workerData, transferList: [port2] });
-    const board = new Board(port1, seat.timeout);
+    const board = new Board(port1, seat);
     worker.on(
       'error',
       ({ message }) => (board.#failure ??= { problem: `the thread of its board: ${message}` }),
@@ -166,7 +169,7 @@ export class Board {
   /** Reads what has come. */
   read(): void {
     for (;;) {
-      const received = receiveMessageOnPort(this.#channel) as { readonly message: Event } | undefined;
+      const received = receiveMessageOnPort(this.#channel) as { readonly message: BoardEvent } | undefined;
       if (received === undefined) return;
       this.#take(received.message);
     }
@@ -179,7 +182,7 @@ export class Board {
     this.flush();
     this.#post('close');
     const start = performance.now();
-    const limit = this.#failure === undefined ? this.#timeout : grace;
+    const limit = this.#isKept && this.#failure === undefined ? this.#timeout : grace;
     while (!this.#isClosed && performance.now() - start < limit) {
       this.read();
       this.nap();
@@ -188,17 +191,17 @@ export class Board {
     this.#channel.close();
   }
 
-  #post(request: Request): void {
+  #post(request: BoardRequest): void {
     this.#channel.postMessage(request, []);
   }
 
-  #tell(note: Note): void {
+  #tell(note: LedgerNote): void {
     if (this.#notes.length === 0) queueMicrotask(() => this.flush());
     this.#notes.push(note);
     if (this.#notes.length >= mostNotes) this.flush();
   }
 
-  #take(event: Event): void {
+  #take(event: BoardEvent): void {
     switch (event.kind) {
       case 'value':
         this.#values.set(event.name, event.value);

@@ -10,7 +10,7 @@ export interface LedgerGroup {
 }
 
 /** What a rank tells. */
-export type Note =
+export type LedgerNote =
   /** A value under a name, for all. */
   | { readonly kind: 'value'; readonly name: string; readonly value: string }
   /** It calls a collective, the `turn`-th of the group; between hosts with the block that it brings, in base64. */
@@ -28,7 +28,7 @@ export type Note =
   | { readonly kind: 'left' };
 
 /** What ranks are told. */
-export type Answer =
+export type LedgerAnswer =
   | { readonly kind: 'value'; readonly name: string; readonly value: string }
   /** All ranks have come to the turn; between hosts with the blocks of all, in the order of the group. */
   | {
@@ -60,14 +60,14 @@ const sameOrder = 'the same collectives in the same order on all ranks';
 
 export class Ledger {
   readonly #size: number;
-  readonly #send: (rank: number, answer: Answer) => void;
+  readonly #send: (rank: number, answer: LedgerAnswer) => void;
   readonly #values = new Map<string, string>();
   readonly #turns = new Map<string, Turn>();
   readonly #ended = new Map<number, 'left' | 'lost'>();
-  #failure: Extract<Answer, { readonly kind: 'failed' }> | undefined;
+  #failure: Extract<LedgerAnswer, { readonly kind: 'failed' }> | undefined;
 
   /** `send` tells a rank, where that is there. */
-  constructor(size: number, send: (rank: number, answer: Answer) => void) {
+  constructor(size: number, send: (rank: number, answer: LedgerAnswer) => void) {
     this.#size = size;
     this.#send = send;
   }
@@ -83,7 +83,7 @@ export class Ledger {
     if (this.#failure !== undefined) this.#send(rank, this.#failure);
   }
 
-  take(rank: number, note: Note): void {
+  take(rank: number, note: LedgerNote): void {
     switch (note.kind) {
       case 'value':
         this.#values.set(note.name, note.value);
@@ -111,7 +111,7 @@ export class Ledger {
     return Array.from({ length: this.#size }, (_, rank) => rank);
   }
 
-  #tellAll(answer: Answer): void {
+  #tellAll(answer: LedgerAnswer): void {
     for (const rank of this.#all()) this.#send(rank, answer);
   }
 
@@ -121,7 +121,7 @@ export class Ledger {
     this.#tellAll(this.#failure);
   }
 
-  #come(rank: number, { group, turn, words, block }: Extract<Note, { readonly kind: 'call' }>): void {
+  #come(rank: number, { group, turn, words, block }: Extract<LedgerNote, { readonly kind: 'call' }>): void {
     const key = `${nameOfGroup(group)} ${turn}`;
     const known = this.#turns.get(key);
     const { came } = known ?? { came: new Map<number, Came>() };
@@ -150,7 +150,7 @@ export class Ledger {
     for (const turn of this.#turns.values()) this.#miss(turn);
   }
 
-  #late({ group, turn, timeout }: Extract<Note, { readonly kind: 'late' }>): void {
+  #late({ group, turn, timeout }: Extract<LedgerNote, { readonly kind: 'late' }>): void {
     const found = this.#turns.get(`${nameOfGroup(group)} ${turn}`);
     // All have come in the last moment.
     if (found === undefined) return;

@@ -131,11 +131,8 @@ function nonBlocking(): Uint8Array {
   return bytes;
 }
 
-/** The type of an id is made once: koffi knows types by name. */
-let idType: ReturnType<Koffi['struct']> | undefined;
-
 function bound(koffi: Koffi, library: Library, file: string): NcclLibrary {
-  idType ??= koffi.struct({ internal: koffi.array('uint8_t', idBytes) });
+  const idType = koffi.struct({ internal: koffi.array('uint8_t', idBytes) });
   const types = { p: 'void *', h: 'uintptr_t', n: 'size_t', i: 'int', d: idType } as const;
   const bindings = new Map(
     Object.entries(functions).map(([name, kinds]) => [

@@ -84,9 +84,11 @@ export class NcclCommunicator implements Communicator, StreamCollectives {
 
   queue(call: CollectiveCall, from: DeviceBlock, to: DeviceBlock, stream: DeviceStream): void {
     this.look();
+    const { action, dtype } = call;
+    if ('monoid' in action && !combinesOnStream(action.monoid, dtype))
+      throw new DeviceError('E_UNSUPPORTED', 'nccl', `it does not combine ${dtype} by ${action.monoid}`);
     this.#attempt(() => {
       const where = placeIn('nccl', call, this, { length: from.bytes }, { length: to.bytes });
-      const { action, dtype } = call;
       const mayShare = action.kind === 'allReduce' || action.kind === 'broadcast';
       const isApart = from.address + from.bytes <= to.address || to.address + to.bytes <= from.address;
       if (!isApart && !(mayShare && from.address === to.address))
@@ -95,8 +97,6 @@ export class NcclCommunicator implements Communicator, StreamCollectives {
           'nccl',
           `the blocks of ${describeCall(call, from.bytes)} overlap`,
         );
-      if ('monoid' in action && !combinesOnStream(action.monoid, dtype))
-        throw new DeviceError('E_UNSUPPORTED', 'nccl', `it does not combine ${dtype} by ${action.monoid}`);
       const meetings = this.#of({ channel: 'stream', ranks: call.group });
       this.#board.call(meetings.group, meetings.turn++, describeCall(call, from.bytes));
       this.#stream = stream;
