@@ -13,7 +13,7 @@ const { values } = parseArgs({
     mesh: { type: 'string' },
     steps: { type: 'string', default: '20' },
     layers: { type: 'string' },
-    device: { type: 'string', default: 'wasm:1' },
+    device: { type: 'string' },
     mpirun: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -25,12 +25,12 @@ const usage = `usage: npm run distributed -- [options]
 Trains a small transformer by several ranks and by one, and compares the losses of each step.
 
   --ranks N        how many ranks (default 2)
-  --engine NAME    threads (default) or mpi
+  --engine NAME    threads (default), mpi or nccl
   --parallel NAME  data (default), fsdp, tensor, sequence or pipeline
   --mesh LIST      sizes of the mesh, 2,2 for two axes, of which the first is data; by default all ranks on one axis
   --steps N        steps of the training (default 20)
   --layers N       layers of the transformer (default 2, or one for each stage of a pipeline)
-  --device NAME    the device of each rank (default wasm:1)
+  --device NAME    the device of each rank (default wasm:1, with nccl cuda)
   --mpirun COMMAND what starts processes of MPI (default mpirun)
   --json           print { losses, reference, worst, bytesByCollective, seconds } as the last line`;
 
@@ -49,21 +49,11 @@ const stages = values.parallel === 'pipeline' ? Number((values.mesh ?? values.ra
 const layers = Number(values.layers ?? Math.max(2, stages));
 
 function train(ranks: number, engine: string, parallel: string, mesh: string): Trained {
+  const device = values.device ?? (engine === 'nccl' ? 'cuda' : 'wasm:1');
   const launch = ['launch', '-n', String(ranks), '--engine', engine, '--show', '0'];
   if (values.mpirun !== undefined) launch.push('--mpirun', values.mpirun);
-  const own = [
-    '--parallel',
-    parallel,
-    '--mesh',
-    mesh,
-    '--steps',
-    values.steps,
-    '--layers',
-    String(layers),
-    '--device',
-    values.device,
-    '--json',
-  ];
+  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', values.steps];
+  own.push('--layers', String(layers), '--device', device, '--json');
   const { stdout, stderr, status } = spawnSync(
     process.execPath,
     ['--import', 'tsx', cli, ...launch, script, ...own],

@@ -11,11 +11,11 @@ import { Cubins, hashOf, usualFolder } from '../runtime/cuda/modules/cubins.ts';
 import { openDriver } from '../runtime/cuda/api/driver.ts';
 import { Fences } from '../runtime/cuda/fences.ts';
 import { deviceName, findGpu, type Gpu } from '../runtime/cuda/api/gpu.ts';
-import { CudaGraph } from '../runtime/cuda/graph.ts';
+import { RunGraphs } from '../runtime/cuda/stretches.ts';
 import { Images } from '../runtime/cuda/modules/images.ts';
 import { Marshal } from '../runtime/cuda/api/marshal.ts';
 import { CudaModules } from '../runtime/cuda/modules/modules.ts';
-import { inTurn, operationsOf, queueOperations } from '../runtime/cuda/operations.ts';
+import { operationsOf, queueOperations } from '../runtime/cuda/operations.ts';
 import { overlaps, type ByteRange } from '../runtime/cuda/ranges.ts';
 import { dependenciesOf, inOrder, isFlat, runStepsOf, slotsOf } from '../runtime/cuda/run-steps.ts';
 import { ScalarBlocks } from '../runtime/cuda/scalars.ts';
@@ -125,7 +125,7 @@ class Cuda implements Machine<number> {
         })),
         0,
       );
-    let graph: CudaGraph | undefined;
+    let graph: RunGraphs | undefined;
     return (words, wanted) =>
       this.#queued(wanted, () => {
         this.#context.flying.add(program);
@@ -134,7 +134,7 @@ class Cuda implements Machine<number> {
           copy(before);
           if (!isGraph) queueOperations(queue, operations, source);
           else {
-            graph ??= new CudaGraph(this.#context, this.#marshal, inTurn(operations), dependencies, source);
+            graph ??= new RunGraphs(queue, operations, [dependencies], source);
             graph.launch(source);
           }
           copy(after);

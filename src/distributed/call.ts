@@ -91,8 +91,8 @@ export function placeIn(
   engine: string,
   call: CollectiveCall,
   { rank, size }: { readonly rank: number; readonly size: number },
-  from: Uint8Array,
-  to: Uint8Array,
+  from: { readonly length: number },
+  to: { readonly length: number },
 ): GroupPlace {
   const { action, dtype, group } = call;
   const refuse = (problem: string): DeviceError =>

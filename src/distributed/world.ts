@@ -3,20 +3,23 @@
 
 import { DeviceError, showValue, SinterError } from '../errors.ts';
 import type { CollectiveCall, Communicator } from '../runtime/communicator.ts';
-import { device, setDevice } from '../tensor/device.ts';
+import { device, expectedDevice, setDevice } from '../tensor/device.ts';
 import { restoreRngState, saveRngState } from '../tensor/generator.ts';
 import { AloneCommunicator } from './engines/alone.ts';
 import type { EngineMember } from './member.ts';
-import { starterOf } from './place.ts';
+import { ownGpu, starterOf } from './place.ts';
 import { CountingCommunicator, type Traffic } from './traffic.ts';
 
 /** What moves bytes between ranks. */
-export type Engine = 'alone' | 'threads' | 'mpi';
+export type Engine = 'alone' | 'threads' | 'mpi' | 'nccl';
 
 export interface JoinOptions {
-  /** The device that computes, as `setDevice` takes it; the current one by default. False: no device, only the world. */
+  /**
+   * The device that computes, as `setDevice` takes it; the current one by default, and with NCCL a GPU: that of the rank's place on its
+   * machine, which is also meant by `cuda`. False: no device, only the world.
+   */
   readonly device?: string | false;
-  /** What ranks speak by; by default, what they were started by. */
+  /** What ranks speak by; by default, what they were started by, and NCCL where the device is CUDA. */
   readonly engine?: Engine;
 }
 
@@ -38,24 +41,32 @@ export interface World {
   leave(): void;
 }
 
-let joined: Promise<World> | undefined;
+interface Joined extends World {
+  /** Opens what a device needs. */
+  open(): Promise<void>;
+}
+
+let joined: Promise<Joined> | undefined;
+
+const engines: readonly Engine[] = ['alone', 'threads', 'mpi', 'nccl'];
 
 /**
- * Joins the ranks that this program was started as: by `sinter launch`, by mpirun or srun, or alone as one rank. Opens the
+ * Joins the ranks that this program was started as: by `sinter launch`, mpirun or srun, torchrun or Kubernetes, or alone as one rank. Opens the
  * device, which runs the collectives of its programs from then on. All ranks go on with the random generator of rank 0. Joining again gives the same world. Rejects with
  * E_UNSUPPORTED where the processes have nothing to speak by or the device runs no collectives, and E_DEVICE where a library or
  * the device is missing.
  */
 export async function join(options: JoinOptions = {}): Promise<World> {
   const { device: name, engine } = options;
-  if (engine !== undefined && !['alone', 'threads', 'mpi'].includes(engine))
+  if (engine !== undefined && !engines.includes(engine))
     throw new SinterError(
       'E_VALUE',
-      `join: there is no engine ${showValue(engine)}: expected 'threads', 'mpi' or 'alone'`,
+      `join: there is no engine ${showValue(engine)}: expected 'threads', 'mpi', 'nccl' or 'alone'`,
     );
-  if (typeof name === 'string') setDevice(name);
+  const wanted = await engineFor(engine, name);
+  chooseDevice(wanted, name);
   const isNew = joined === undefined;
-  const attempt = (joined ??= enter(engine));
+  const attempt = (joined ??= enter(wanted));
   attempt.catch(() => {
     if (joined === attempt) joined = undefined;
   });
@@ -78,27 +89,70 @@ function agreeOnRandom({ communicator, size }: World): void {
   restoreRngState({ seed: String(words[0]), counter: String(words[1]) });
 }
 
-async function joinDevice({ communicator, size }: World): Promise<void> {
+/** The name of the device that `join` gets, or finds chosen; undefined for the default one. */
+function nameOfDevice(given: string | false | undefined): string | undefined {
+  if (given !== undefined) return given || undefined;
+  const expected = expectedDevice();
+  return typeof expected === 'object' ? expected.name : expected;
+}
+
+function isCuda(name: string | undefined): boolean {
+  return name !== undefined && /^cuda(?::|$)/.test(name);
+}
+
+/** What ranks speak by. */
+async function engineFor(given: Engine | undefined, device: string | false | undefined): Promise<Engine> {
+  const { process } = globalThis;
+  if (process?.getBuiltinModule === undefined) return 'alone';
+  if (given !== undefined) return given;
+  const { threadMember } = await import('./engines/threads.ts');
+  if (threadMember() !== undefined) return 'threads';
+  const starter = starterOf(process.env);
+  if (starter === undefined || starter.size === 1) return 'alone';
+  return starter.engine === 'mpi' && isCuda(nameOfDevice(device)) ? 'nccl' : starter.engine;
+}
+
+/** Makes the device current that the rank computes on. Throws E_UNSUPPORTED where the engine cannot reach its memory. */
+function chooseDevice(engine: Engine, given: string | false | undefined): void {
+  if (engine !== 'nccl') {
+    if (typeof given === 'string') setDevice(given);
+    return;
+  }
+  if (given === false) return;
+  const name = nameOfDevice(given) ?? 'cuda';
+  if (!isCuda(name))
+    throw new DeviceError('E_UNSUPPORTED', name, 'NCCL, by which these ranks meet, is for the device cuda', {
+      hint: "join({ device: 'cuda' }), or mpirun -n 2 node script.js",
+    });
+  if (given !== undefined || typeof expectedDevice() !== 'object')
+    setDevice(name === 'cuda' ? ownGpu(process.env) : name);
+}
+
+async function joinDevice({ communicator, size, open }: Joined): Promise<void> {
+  await open();
   const found = await device();
   if (found.join !== undefined) found.join(communicator);
   else if (size > 1)
     throw new DeviceError('E_UNSUPPORTED', found.facts.name, 'it runs no collectives', {
-      hint: "join({ device: 'native' }) or 'wasm'",
+      hint: "join({ device: 'native' }) or 'wasm', or 'cuda' with NCCL",
     });
 }
 
-async function enter(engine: Engine | undefined): Promise<World> {
+async function enter(engine: Engine): Promise<Joined> {
   const member = await memberOf(engine);
   const communicator = new CountingCommunicator(member.communicator);
-  const { rank, size, description } = communicator;
+  const { rank, size } = communicator;
   const group = Array.from({ length: size }, (_, other) => other);
   const call: CollectiveCall = { action: { kind: 'allReduce', monoid: 'sum' }, dtype: 'u8', group };
   return {
     rank,
     size,
     engine: member.engine,
-    description,
+    get description() {
+      return communicator.description;
+    },
     communicator,
+    open: async () => member.open?.(),
     get traffic() {
       return communicator.traffic;
     },
@@ -110,26 +164,28 @@ async function enter(engine: Engine | undefined): Promise<World> {
   };
 }
 
-async function memberOf(engine: Engine | undefined): Promise<EngineMember> {
-  const alone = (): EngineMember => ({
-    engine: 'alone',
-    communicator: new AloneCommunicator(),
-    leave: () => undefined,
-  });
-  const { process } = globalThis;
-  if (engine === 'alone' || process?.getBuiltinModule === undefined) return alone();
-  if (engine !== 'mpi') {
-    const { threadMember } = await import('./engines/threads.ts');
-    const member = threadMember();
-    if (member !== undefined) return member;
-    if (engine === 'threads')
+async function memberOf(engine: Engine): Promise<EngineMember> {
+  switch (engine) {
+    case 'alone':
+      return { engine, communicator: new AloneCommunicator(), leave: () => undefined };
+    case 'threads': {
+      const { threadMember } = await import('./engines/threads.ts');
+      const member = threadMember();
+      if (member !== undefined) return member;
       throw new SinterError(
         'E_UNSUPPORTED',
         'join: this is no thread of several ranks\n  try: sinter launch -n 2 --engine threads script.js',
       );
+    }
+    case 'mpi': {
+      const { mpiMember } = await import('./engines/mpi.ts');
+      return mpiMember({ env: process.env });
+    }
+    case 'nccl': {
+      const { ncclMember } = await import('./engines/nccl-member.ts');
+      return ncclMember({ env: process.env });
+    }
+    default:
+      return engine satisfies never;
   }
-  const starter = engine === 'mpi' ? undefined : starterOf(process.env);
-  if (engine === undefined && (starter === undefined || starter.size === 1)) return alone();
-  const { mpiMember } = await import('./engines/mpi.ts');
-  return mpiMember({ env: process.env });
 }

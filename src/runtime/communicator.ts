@@ -30,6 +30,36 @@ export interface Communicator {
    * time-out.
    */
   run(call: CollectiveCall, from: Uint8Array, to: Uint8Array): void;
+  /** The same between memories of a CUDA device; undefined where the ranks have nothing that does it. */
+  readonly onStream?: StreamCollectives | undefined;
+}
+
+/** Memory of a CUDA device: bytes from an address on. */
+export interface DeviceBlock {
+  readonly address: number;
+  readonly bytes: number;
+}
+
+/** A stream of a CUDA device, whose context is current when it is used. */
+export interface DeviceStream {
+  readonly stream: number;
+  /** Whether all that it was given is done. It does not wait. */
+  isIdle(): boolean;
+}
+
+/** Collectives that take their turns on a stream of a CUDA device, as its kernels do. */
+export interface StreamCollectives {
+  /**
+   * Queues one collective on a stream; `from` and `to` are one block, or do not overlap. All ranks of the group queue the same ones in
+   * the same order. A rank to which nothing comes finds its block as it was. Waits for other ranks only where they have not met before. Throws DeviceError E_COLLECTIVE as `run` does, and
+   * E_UNSUPPORTED where it does not combine elements of this dtype.
+   */
+  queue(call: CollectiveCall, from: DeviceBlock, to: DeviceBlock, stream: DeviceStream): void;
+  /**
+   * Whether all ranks are known to have queued what this one has. Who waits for the stream calls it again and again: it throws DeviceError
+   * E_COLLECTIVE when another rank has failed or does not come, and what was queued has ended then.
+   */
+  look(): boolean;
 }
 
 /** Why there are no such groups, in words; undefined where there are. */
@@ -60,6 +90,8 @@ function placeOn({ size, stride }: RankAxis, rank: number): number {
 /** What programs of a device do with other ranks. Throws E_STATE where the device has joined none, or not as many. */
 export interface Ranks {
   run(meeting: Meeting, from: Uint8Array, to: Uint8Array): void;
+  /** The same on a stream. */
+  queue(meeting: Meeting, from: DeviceBlock, to: DeviceBlock, stream: DeviceStream): void;
   /** Which place of its group this rank has. */
   place(groups: RankGroups): number;
 }
@@ -73,12 +105,28 @@ export function ranksOf(device: string, communicator: () => Communicator | undef
     const hint = 'join of sinter/distributed in every process, before a program of processes runs';
     throw new DeviceError('E_STATE', device, `the program needs ${ranks} processes: ${has}`, { hint });
   };
+  const callOf = (meeting: Meeting, { rank }: Communicator): CollectiveCall => {
+    const { action, dtype } = meeting;
+    return { action, dtype, group: groupOfRank(meeting, rank) };
+  };
   return {
     run: (meeting, from, to) => {
       const found = joined(meeting.ranks);
-      const { action, dtype } = meeting;
-      found.run({ action, dtype, group: groupOfRank(meeting, found.rank) }, from, to);
+      found.run(callOf(meeting, found), from, to);
+    },
+    queue: (meeting, from, to, stream) => {
+      const found = joined(meeting.ranks);
+      if (found.onStream === undefined) throw noStream(device, found);
+      found.onStream.queue(callOf(meeting, found), from, to, stream);
     },
     place: (groups) => placeOfRank(groups, joined(groups.ranks).rank),
   };
+}
+
+/** The error of a CUDA device that joins ranks which cannot reach its memory. */
+export function noStream(device: string, { description }: Communicator): DeviceError {
+  const hint = "join({ engine: 'nccl' }), or the device native";
+  return new DeviceError('E_UNSUPPORTED', device, `${description} does not reach the memory of a GPU`, {
+    hint,
+  });
 }

@@ -2,7 +2,7 @@
 
 import { DeviceError } from '../errors.ts';
 import type { DeviceFacts } from './device.ts';
-import { everyStep, mostElements, type Program, type ProgramOutline } from './program.ts';
+import { combinesOnStream, everyStep, mostElements, type Program, type ProgramOutline } from './program.ts';
 
 const inParts = 'compute it in parts: split a batch, heads or rows, and take one part after another';
 const smaller = `${inParts}; hold it in f16 or bf16; or take a device that binds more (cuda, wasm)`;
@@ -36,11 +36,14 @@ export function checkLimits(
     if (step.kind === 'host') {
       throw new DeviceError('E_UNSUPPORTED', name, `host step ${step.run}: only the interpreter runs these`);
     }
-    if (step.kind === 'collective' && (program.target === 'wgsl' || program.target === 'cuda')) {
-      const problem = 'programs of several processes do not run on it';
-      throw new DeviceError('E_UNSUPPORTED', name, problem, {
-        hint: 'the devices native, wasm and interpreter',
-      });
+    if (step.kind === 'collective') {
+      const { action, dtype } = step;
+      if (program.target === 'wgsl')
+        throw new DeviceError('E_UNSUPPORTED', name, 'programs of several processes do not run on it', {
+          hint: 'the devices cuda, native, wasm and interpreter',
+        });
+      if (program.target === 'cuda' && 'monoid' in action && !combinesOnStream(action.monoid, dtype))
+        throw new DeviceError('E_UNSUPPORTED', name, `NCCL does not combine ${dtype} by ${action.monoid}`);
     }
     if (step.kind !== 'dispatch') continue;
     const kernel = program.kernels[step.kernel]!;

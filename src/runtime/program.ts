@@ -135,6 +135,33 @@ export function strideProblem({
 export type CollectiveMonoid = 'sum' | 'prod' | 'min' | 'max' | 'and' | 'or';
 
 /**
+ * Whether NCCL combines elements as they have to be, `and` and `or` as the least and the largest byte. It has no integers of 16 bits, rounds
+ * f16 and bf16 after each rank, and says nothing of NaN in min and max: kernels combine those, after an exchange.
+ */
+export function combinesOnStream(monoid: CollectiveMonoid, dtype: ElementType): boolean {
+  switch (dtype) {
+    case 'bool':
+    case 'i8':
+    case 'u8':
+    case 'i32':
+    case 'u32':
+    case 'i64':
+    case 'u64':
+      return true;
+    case 'f32':
+    case 'f64':
+      return monoid === 'sum' || monoid === 'prod';
+    case 'i16':
+    case 'u16':
+    case 'f16':
+    case 'bf16':
+      return false;
+    default:
+      return dtype satisfies never;
+  }
+}
+
+/**
  * What becomes of the blocks of a group of n ranks, each of which brings one block of elements and takes one.
  * Blocks are whole: where a block has n parts, these lie one behind the other.
  */

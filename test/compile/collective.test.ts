@@ -3,39 +3,25 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { DeviceError } from '../../src/errors.ts';
-import {
-  allGather,
-  allReduce,
-  allToAll,
-  broadcastRank,
-  permuteRanks,
-  rankIndex,
-  reduceScatter,
-} from '../../src/ir/collectives.ts';
-import { add, binary, broadcast, cast, constant, mul, reshape, unary, where } from '../../src/ir/build.ts';
-import { iterate } from '../../src/ir/control/iterate.ts';
-import type { DType } from '../../src/ir/dtype.ts';
-import { parseMesh } from '../../src/ir/mesh/mesh.ts';
+import { allGather, allReduce, rankIndex } from '../../src/ir/collectives.ts';
+import { add, binary, broadcast, constant, reshape, unary, where } from '../../src/ir/build.ts';
 import { isCollective } from '../../src/ir/ops.ts';
-import { regionOf } from '../../src/ir/text/region.ts';
 import { checkLimits } from '../../src/runtime/limits.ts';
 import { everyStep } from '../../src/runtime/program.ts';
 import { openNativeDevice } from '../../src/runtime/native/node.ts';
-import { graphOf } from '../ir/arrays.ts';
 import { compilerEnv, withoutCompiler } from '../runtime/native/machine.ts';
 import { isQuick } from '../support/sample.ts';
-import { randomArray } from '../support/random/values.ts';
 import { simulate } from '../support/ranks/on-mesh.ts';
 import { compileGraph, optimise, type CompiledGraph, type CompileOptions } from '../../src/compile.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
-import { unpackBytes, packBytes, type HostArray } from '../../src/ir/value.ts';
-import { dims, GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
-import type { Communicator } from '../../src/runtime/communicator.ts';
+import { packBytes } from '../../src/ir/value.ts';
+import { topological, type Node } from '../../src/ir/graph.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { interpreterBackend } from '../../src/runtime/interpreter/device.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
 import { targetOf, targetOfName } from '../../src/schedule/target.ts';
 import { inStep } from '../support/ranks/world.ts';
+import { given, mesh, ofLoops, ofType, onDevice, tolerances } from '../support/ranks/square.ts';
 import { localProgram, stackedRanks, type LocalProgram } from '../support/ranks/program.ts';
 import { checkLaw, checkLawAsync } from '../support/property.ts';
 import { expectClose } from '../support/random/graph.ts';
@@ -46,41 +32,6 @@ if (withoutCompiler === undefined && !isQuick) {
   opened.push(await openNativeDevice('native', options));
 }
 afterAll(() => Promise.all(opened.map((device) => device.destroy())));
-
-/** What a rank computes on a device. */
-async function onDevice(
-  device: Device,
-  { program, host }: CompiledGraph,
-  graph: Graph,
-  inputs: readonly HostArray[],
-  communicator: Communicator,
-): Promise<HostArray[]> {
-  device.join!(communicator);
-  const loaded = device.load(program, host);
-  const given = program.inputs.map((index, i) => {
-    const buffer = device.allocate(program.buffers[index]!.bytes);
-    device.write(buffer, packBytes(inputs[i]!));
-    return buffer;
-  });
-  const fresh = loaded.allocateOutputs();
-  const distinct = [...new Set(program.outputs)].filter((index) => program.buffers[index]!.role === 'output');
-  const outputs = program.outputs.map((index) => {
-    const at = distinct.indexOf(index);
-    return at >= 0 ? fresh[at]! : given[program.inputs.indexOf(index)]!;
-  });
-  try {
-    loaded.run(given, outputs, []);
-    return await Promise.all(
-      graph.outputs.map(async (node, i) => {
-        const bytes = program.buffers[program.outputs[i]!]!.bytes;
-        return unpackBytes(await device.read(outputs[i]!, bytes), node.dtype, dims(node));
-      }),
-    );
-  } finally {
-    loaded.destroy();
-    for (const buffer of new Set([...given, ...outputs])) buffer.destroy();
-  }
-}
 
 async function check(
   device: Device,
@@ -104,77 +55,7 @@ async function check(
   });
 }
 
-const mesh = parseMesh('a=2,b=2')!;
 const target = targetOfName('wasm')!;
-
-/** One program of random inputs of these types. */
-function given(
-  types: readonly (readonly [DType, readonly number[]])[],
-  build: (b: GraphBuilder, ...nodes: Node[]) => Node[],
-): LocalProgram {
-  const inputs = Array.from({ length: mesh.size }, (_, rank) =>
-    types.map(([dtype, shape], i) => randomArray(dtype, shape, 7 * rank + i, 'tame')),
-  );
-  return { mesh, graph: graphOf(inputs[0]!, build), inputs };
-}
-
-/** A program with all collectives, of values of this type. */
-function ofType(dtype: DType): LocalProgram {
-  const fold = dtype === 'bool' ? 'or' : 'sum';
-  return given([[dtype, [8, 3]]], (b, x) => [
-    allReduce(b, x, mesh, ['a', 'b'], fold),
-    allGather(b, x, mesh, ['b', 'a']),
-    reduceScatter(b, x, mesh, ['a'], fold),
-    allToAll(b, x, mesh, ['b']),
-    permuteRanks(
-      b,
-      x,
-      mesh,
-      ['a', 'b'],
-      [
-        [0, 3],
-        [3, 1],
-      ],
-    ),
-    broadcastRank(b, x, mesh, ['a'], 1),
-  ]);
-}
-
-/** A loop that meets in its iterations, between other collectives. */
-function ofLoops(trips: number): LocalProgram {
-  return given(
-    [
-      ['f32', [2]],
-      ['f32', [trips, 2]],
-    ],
-    (b, first, rows) => {
-      const inside = new GraphBuilder();
-      const parameter = (index: number, dtype: DType, shape: readonly number[]) =>
-        inside.add('parameter', [], { index, name: `p${index}`, dtype, shape });
-      const parameters = [parameter(0, 'i32', []), parameter(1, 'f32', [2]), parameter(2, 'f32', [2])];
-      const [, x, row] = parameters as unknown as readonly [Node, Node, Node];
-      const place = broadcast(inside, cast(inside, rankIndex(inside, mesh, ['b']), 'f32'), [2]);
-      const sum = allReduce(inside, mul(inside, x, place), mesh, ['a'], 'sum');
-      const next = unary(inside, 'sin', add(inside, sum, row));
-      const body = regionOf({
-        parameters,
-        outputs: [next, permuteRanks(inside, next, mesh, ['b'], [[1, 0]])],
-      });
-      const before = allReduce(b, first, mesh, ['b'], 'sum');
-      const attrs = { body, carries: 1, stacked: 1, trips, reverse: false, recompute: false, guard: -1 };
-      const [last, stack] = iterate(b, [first, rows], attrs);
-      return [last!, allReduce(b, stack!, mesh, ['a'], 'max'), before];
-    },
-  );
-}
-
-const tolerances: Partial<Record<DType, number>> = {
-  f16: 4e-3,
-  bf16: 3e-2,
-  f32: 1e-4,
-  f64: 1e-12,
-  c64: 1e-4,
-};
 
 describe.each(opened.map((device) => [device.facts.name, device] as const))('%s', (name, device) => {
   const runs = name === 'native' ? 4 : 40;
@@ -260,13 +141,15 @@ const meetingsOf = ({ program }: CompiledGraph): string[] =>
 
 test('all processes meet in one order, whatever they run and whoever they are', () => {
   checkLaw(60, localProgram({ steps: 10, dtype: 'f32', meshes: ['a=2,b=2'] }), ({ graph }) => {
-    const orders = ['wasm', 'native', 'cuda', 'webgpu:software'].flatMap((name) => {
-      const on = targetOfName(name);
-      if (on === undefined) return [];
-      return [0, 3].map((rank) => meetingsOf(compileGraph(graph, on, { rank })).join('\n'));
-    });
-    expect(orders.length).toBe(8);
+    const ordersOn = (...names: readonly string[]): string[] =>
+      names.flatMap((name) =>
+        [0, 3].map((rank) => meetingsOf(compileGraph(graph, targetOfName(name)!, { rank })).join('\n')),
+      );
+    const orders = ordersOn('wasm', 'native', 'webgpu:software');
+    expect(orders.length).toBe(6);
     expect(new Set(orders).size).toBe(1);
+    // CUDA devices meet each other alone.
+    expect(new Set(ordersOn('cuda')).size).toBe(1);
     const recorded = topological(graph.outputs).filter(({ op }) => isCollective(op));
     expect(orders[0]!.split('\n').length).toBe(recorded.length);
   });
@@ -309,11 +192,56 @@ test('a sum over processes is written over what is given away for it', () => {
 
 test('devices that run no collectives refuse them', () => {
   const { graph } = ofType('f32');
-  for (const name of ['cuda', 'webgpu']) {
-    const on = targetOfName(name)!;
-    const { program } = compileGraph(graph, on, { rank: 0 });
-    expect(() => checkLimits(program, { name, limits: on.limits })).toThrow(
-      /programs of several processes do not run on it\n {2}try: the devices native, wasm and interpreter/,
+  const on = targetOfName('webgpu')!;
+  const { program } = compileGraph(graph, on, { rank: 0 });
+  expect(() => checkLimits(program, { name: 'webgpu', limits: on.limits })).toThrow(
+    /programs of several processes do not run on it\n {2}try: the devices cuda, native, wasm and interpreter/,
+  );
+});
+
+test.each(['f16', 'bf16', 'i16', 'u16'] as const)('%s is combined by kernels on CUDA', (dtype) => {
+  const cuda = targetOfName('cuda')!;
+  const kinds = (rank: number): string[] =>
+    [...everyStep(compileGraph(ofType(dtype).graph, cuda, { rank }).program.steps)].flatMap((step) =>
+      step.kind === 'collective' ? [step.action.kind] : [],
     );
+  expect(kinds(0)).not.toContain('allReduce');
+  expect(kinds(0)).not.toContain('reduceScatter');
+  expect(kinds(3)).toEqual(kinds(0));
+});
+
+test('a CUDA device refuses a program whose elements NCCL combines in another way', () => {
+  const { graph } = ofType('f16');
+  const { program } = compileGraph(graph, target, { rank: 0 });
+  const { limits } = targetOfName('cuda')!;
+  expect(() =>
+    checkLimits(
+      {
+        ...program,
+        target: 'cuda',
+        kernels: [],
+        steps: program.steps.filter(({ kind }) => kind === 'collective'),
+      },
+      { name: 'cuda', limits },
+    ),
+  ).toThrow(
+    expect.objectContaining({
+      code: 'E_UNSUPPORTED',
+      message: expect.stringContaining('NCCL does not combine f16 by sum'),
+    }) as Error,
+  );
+});
+
+test('sums of many elements are exchanged in parts, also where these are not equal', () => {
+  for (const size of [4096, 5001]) {
+    const { graph } = given([['f16', [size]]], (b, x) => [allReduce(b, x, mesh, ['a', 'b'], 'sum')]);
+    const { program } = compileGraph(graph, targetOfName('cuda')!, { rank: 1 });
+    const part = Math.ceil(size / 4);
+    expect(
+      program.steps.flatMap((step) => (step.kind === 'collective' ? [[step.action.kind, step.sends]] : [])),
+    ).toEqual([
+      ['allToAll', 8 * part],
+      ['allGather', 2 * part],
+    ]);
   }
 });

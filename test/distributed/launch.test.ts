@@ -6,7 +6,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { LaunchResult } from '../../src/cli/launch/launch.ts';
-import { starterOf } from '../../src/distributed/place.ts';
+import { ownGpu, starterOf } from '../../src/distributed/place.ts';
 import { join } from '../../src/distributed/world.ts';
 import { sinter } from '../support/cli.ts';
 import { mpis } from './mpis.ts';
@@ -37,6 +37,7 @@ function launched(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise
 
 const ways = [
   { name: 'threads', engine: 'threads', options: [], env: {}, absent: undefined },
+  { name: 'nccl', engine: 'nccl', options: ['--engine', 'nccl'], env: {}, absent: undefined },
   ...mpis.map(({ name, command, args, library, absent }) => ({
     name,
     engine: 'mpi',
@@ -96,8 +97,8 @@ test('a script of TypeScript runs', async () => {
 test('what is asked wrongly is told', async () => {
   expect((await sinter('launch')).err).toContain('launch: which script?');
   expect((await sinter('launch', 'no.js')).err).toContain('there is no file no.js');
-  expect((await sinter('launch', '--engine', 'nccl', script)).err).toContain(
-    "--engine: expects threads or mpi, got 'nccl'",
+  expect((await sinter('launch', '--engine', 'gloo', script)).err).toContain(
+    "--engine: expects threads, mpi or nccl, got 'gloo'",
   );
   expect((await sinter('launch', '--show', '2', script)).err).toContain('--show: expects ranks of 0 to 1');
   const missing = await sinter('launch', '--engine', 'mpi', '--mpirun', 'no-such-mpirun', script);
@@ -117,12 +118,29 @@ test('a process knows by whom it was started', () => {
   expect(starterOf({ SLURM_PROCID: '0', PMIX_RANK: '3' })).toMatchObject({ rank: 3, size: undefined });
   expect(starterOf({ SLURM_PROCID: '0' })).toBe(undefined);
   expect(starterOf({ RANK: '0', WORLD_SIZE: '1' })).toBe(undefined);
+  const torchrun = { RANK: '1', WORLD_SIZE: '2', MASTER_ADDR: 'node0', MASTER_PORT: '29400' };
+  const nccl = { engine: 'nccl', rank: 1, size: 2 };
+  expect(starterOf(torchrun)).toMatchObject({ ...nccl, store: { host: 'node0', port: 29_400 } });
+  const shared = { ...torchrun, TORCHELASTIC_USE_AGENT_STORE: 'True' };
+  expect(starterOf(shared)).toMatchObject({ store: { host: 'node0', port: 29_401 } });
+  const told = { ...torchrun, SINTER_STORE: '[fd00::1]:4000' };
+  expect(starterOf(told)).toMatchObject({ store: { host: 'fd00::1', port: 4000 } });
+  const pod = { JOB_COMPLETION_INDEX: '1', WORLD_SIZE: '2', MASTER_ADDR: 'job-0.pods' };
+  expect(starterOf(pod)).toMatchObject({ ...nccl, store: { host: 'job-0.pods', port: 29_500 } });
   for (const env of [
     { RANK: '0', WORLD_SIZE: '2' },
     { JOB_COMPLETION_INDEX: '0' },
     { SLURM_PROCID: '1', SLURM_STEP_NUM_TASKS: '2' },
   ])
     expect(() => starterOf(env)).toThrow(expect.objectContaining({ code: 'E_UNSUPPORTED' }));
+});
+
+test('a rank takes the GPU of its place on the machine', () => {
+  expect(ownGpu({})).toBe('cuda:0');
+  expect(ownGpu({ LOCAL_RANK: '3', SLURM_LOCALID: '1' })).toBe('cuda:3');
+  expect(ownGpu({ OMPI_COMM_WORLD_LOCAL_RANK: '2' })).toBe('cuda:2');
+  expect(ownGpu({ MPI_LOCALRANKID: '1', CUDA_VISIBLE_DEVICES: '4,5' })).toBe('cuda:1');
+  expect(ownGpu({ LOCAL_RANK: '1', CUDA_VISIBLE_DEVICES: '5' })).toBe('cuda:0');
 });
 
 test('a process that nobody has started as one of several is a world of one rank', async () => {

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { standIn } from '../cuda/standin/standin.ts';
 import { isQuick } from '../support/sample.ts';
 import { mpis } from './mpis.ts';
 
@@ -26,22 +27,11 @@ async function trained(
   layers = 2,
   engine: readonly string[] = ['--engine', 'threads'],
   env: NodeJS.ProcessEnv = {},
+  device = 'wasm:1',
 ): Promise<Trained> {
-  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps), '--layers', String(layers)];
-  const launch = [
-    cli,
-    'launch',
-    '-n',
-    String(ranks),
-    ...engine,
-    '--show',
-    '0',
-    script,
-    ...own,
-    '--device',
-    'wasm:1',
-    '--json',
-  ];
+  const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps)];
+  own.push('--layers', String(layers), '--device', device, '--json');
+  const launch = [cli, 'launch', '-n', String(ranks), ...engine, '--show', '0', script, ...own];
   const { stdout } = await run(process.execPath, launch, { env: { ...process.env, ...env } });
   return JSON.parse(stdout) as Trained;
 }
@@ -95,4 +85,22 @@ describe.each(isQuick ? [] : mpis)('$name', ({ absent, command, args, library })
     const engine = ['--engine', 'mpi', '--mpirun', [command, ...args].join(' ')];
     expectSame(await trained(ranks, parallel, mesh, 2, engine, { SINTER_MPI: library }));
   });
+});
+
+describe.skipIf(isQuick || !standIn().available)('NCCL, on the stand-in', () => {
+  test.each(ways.filter(([ranks, way]) => ranks === 2 && way !== 'sequence'))(
+    '%d processes, %s parallel, mesh %s',
+    async (ranks, parallel, mesh) => {
+      const found = standIn();
+      if (!found.available) throw new Error(found.reason);
+      const { library } = found;
+      const env = {
+        SINTER_CUDA_DRIVER: library,
+        NVRTC_PATH: library,
+        SINTER_NCCL: library,
+        STANDIN_SETTINGS: `devices=${ranks}`,
+      };
+      expectSame(await trained(ranks, parallel, mesh, 2, ['--engine', 'nccl'], env, 'cuda'));
+    },
+  );
 });

@@ -1,7 +1,8 @@
-// `sinter launch`: a script on several ranks at once: threads of one process, or processes of MPI.
+// `sinter launch`: a script on several ranks at once: threads of one process, processes of MPI, or processes with a GPU each.
 
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startThreads } from '../../distributed/engines/threads-start.ts';
@@ -17,10 +18,15 @@ import {
 } from '../command.ts';
 import { taskKey, type RankTask } from './task.ts';
 
+/** What ranks speak by. */
+export type LaunchEngine = (typeof engines)[number];
+
+const engines = ['threads', 'mpi', 'nccl'] as const;
+
 /** What `--json` prints, on the last line. */
 export interface LaunchResult {
   readonly ranks: number;
-  readonly engine: 'threads' | 'mpi';
+  readonly engine: LaunchEngine;
   readonly seconds: number;
   /** How often all ranks were started again. */
   readonly restarts: number;
@@ -36,13 +42,13 @@ export const launchCommand: Command = {
   details:
     'Starts SCRIPT as several ranks, which find each other by `join()` of sinter/distributed. SCRIPT may be TypeScript, if Node or\n' +
     'tsx can read it. Each line that a rank writes stands behind its rank: `[1] …`. What follows SCRIPT goes to the script.\n\n' +
-    'Ranks are threads of this process, or processes that mpirun starts, also on other machines. The error of one rank ends all,\n' +
-    'and exits with 1. With --restarts, all start again: a script that saves checkpoints goes on where it was.',
+    'Ranks are threads of this process, processes that mpirun starts, also on other machines, or processes of this machine with a\n' +
+    'GPU each (nccl). The error of one rank ends all, and exits with 1. With --restarts, all start again: a script that saves checkpoints goes on where it was.',
   operand: { name: 'script', value: 'SCRIPT', about: 'the module that each rank runs' },
   rest: { name: 'args', value: 'ARGS', about: 'what the script finds in process.argv' },
   options: {
     ranks: { type: 'string', value: 'N', short: 'n', about: 'how many ranks (default 2)' },
-    engine: { type: 'string', value: 'NAME', about: 'threads (the default) or mpi' },
+    engine: { type: 'string', value: 'NAME', about: 'threads (the default), mpi or nccl' },
     show: { type: 'string', value: 'LIST', about: 'show the output of these ranks only: 0 or 0,3' },
     restarts: {
       type: 'string',
@@ -77,8 +83,7 @@ async function launch(values: OptionValues, output: Output): Promise<void> {
   const ranks = wholeNumber(values, 'ranks', 2, 1);
   const most = wholeNumber(values, 'restarts', 0, 0);
   const engine = text(values, 'engine') ?? 'threads';
-  if (engine !== 'threads' && engine !== 'mpi')
-    throw new UsageError(`--engine: expects threads or mpi, got '${engine}'`);
+  if (!isEngine(engine)) throw new UsageError(`--engine: expects threads, mpi or nccl, got '${engine}'`);
   const task: RankTask = {
     script: resolve(script),
     args: texts(values, 'args'),
@@ -89,7 +94,11 @@ async function launch(values: OptionValues, output: Output): Promise<void> {
   let failure: Failure;
   let restarts = 0;
   for (;;) {
-    failure = await (engine === 'threads' ? onThreads(ranks, task) : onMpi(command, options, ranks, task));
+    failure = await {
+      threads: () => onThreads(ranks, task),
+      mpi: () => onMpi(command, options, ranks, task),
+      nccl: () => onProcesses(ranks, task),
+    }[engine]();
     if (failure === undefined || failure.isFinal || restarts === most) break;
     restarts += 1;
     output.note(`${failure.why}; all ranks start again (${restarts} of ${most})`);
@@ -98,6 +107,10 @@ async function launch(values: OptionValues, output: Output): Promise<void> {
   const result: LaunchResult = { ranks, engine, seconds, restarts, exit: failure === undefined ? 0 : 1 };
   if (values['json'] === true) output.line(JSON.stringify(result));
   if (failure !== undefined) throw new SinterError('E_WORKER', `launch: ${failure.why}`);
+}
+
+function isEngine(name: string): name is LaunchEngine {
+  return (engines as readonly string[]).includes(name);
 }
 
 function shownRanks(values: OptionValues, ranks: number): readonly number[] | undefined {
@@ -134,40 +147,107 @@ async function onMpi(
   ranks: number,
   task: RankTask,
 ): Promise<Failure> {
-  const loader = rankModule.pathname.endsWith('.ts') ? ['--import', 'tsx'] : [];
-  const program = [process.execPath, ...loader, fileURLToPath(rankModule), JSON.stringify(task)];
-  const child = spawn(command, [...options, '-n', String(ranks), ...program], {
+  const child = spawn(command, [...options, '-n', String(ranks), ...programOf(task)], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
+  return stoppable([child], (isStopped) => endOfMpi(child, command, isStopped));
+}
+
+function endOfMpi(child: ChildProcess, command: string, isStopped: () => boolean): Promise<Failure> {
+  return new Promise((done, fail) => {
+    child.once('error', (cause) =>
+      fail(
+        new SinterError(
+          'E_UNSUPPORTED',
+          `launch: ${command} cannot be started: ${cause.message}\n  try: install Open MPI or MPICH, or --engine threads`,
+          { cause },
+        ),
+      ),
+    );
+    child.once('close', (code, signal) =>
+      done(
+        code === 0
+          ? undefined
+          : failed(
+              `a rank has failed: ${command} has ended with ${signal ?? `exit code ${code}`}`,
+              isStopped(),
+            ),
+      ),
+    );
+  });
+}
+
+/** A command line of one rank. */
+function programOf(task: RankTask): readonly [string, ...string[]] {
+  const loader = rankModule.pathname.endsWith('.ts') ? ['--import', 'tsx'] : [];
+  return [process.execPath, ...loader, fileURLToPath(rankModule), JSON.stringify(task)];
+}
+
+/** Processes of this machine, which find each other as those of torchrun do. */
+async function onProcesses(ranks: number, task: RankTask): Promise<Failure> {
+  const [node, ...args] = programOf(task);
+  const world = {
+    WORLD_SIZE: String(ranks),
+    MASTER_ADDR: '127.0.0.1',
+    MASTER_PORT: String(await freePort()),
+  };
+  const children = Array.from({ length: ranks }, (_, rank) => {
+    const own = { RANK: String(rank), LOCAL_RANK: String(rank) };
+    return spawn(node, args, {
+      env: { ...process.env, ...world, ...own },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+  });
+  return stoppable(children, async (isStopped) => {
+    let end: NodeJS.Timeout | undefined;
+    let first: string | undefined;
+    const ends = children.map(
+      (child, rank) =>
+        new Promise<void>((done) => {
+          const over = (how: string): void => {
+            first ??= `rank ${rank} ${how}`;
+            // The others hear of it, and have an error of their own; a rank that computes without end does not.
+            end ??= setTimeout(() => children.forEach((other) => other.kill('SIGKILL')), grace);
+            done();
+          };
+          child.once('error', ({ message }) => over(`cannot be started: ${message}`));
+          child.once('close', (code, signal) =>
+            code === 0 ? done() : over(`has ended with ${signal ?? `exit code ${code}`}`),
+          );
+        }),
+    );
+    await Promise.all(ends);
+    clearTimeout(end);
+    return first === undefined ? undefined : failed(first, isStopped());
+  });
+}
+
+/** A port of this machine that nobody listens at. */
+function freePort(): Promise<number> {
+  return new Promise((done, fail) => {
+    const server = createServer();
+    server.once('error', fail);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => done(port));
+    });
+  });
+}
+
+/** Waits for processes, which end where this one is told to. */
+async function stoppable(
+  children: readonly ChildProcess[],
+  wait: (isStopped: () => boolean) => Promise<Failure>,
+): Promise<Failure> {
   let isStopped = false;
   const stop = (signal: NodeJS.Signals): void => {
     isStopped = true;
-    child.kill(signal);
+    for (const child of children) child.kill(signal);
   };
   const signals = ['SIGINT', 'SIGTERM'] as const;
   for (const signal of signals) process.on(signal, stop);
   try {
-    return await new Promise<Failure>((done, fail) => {
-      child.once('error', (cause) =>
-        fail(
-          new SinterError(
-            'E_UNSUPPORTED',
-            `launch: ${command} cannot be started: ${cause.message}\n  try: install Open MPI or MPICH, or --engine threads`,
-            { cause },
-          ),
-        ),
-      );
-      child.once('close', (code, signal) =>
-        done(
-          code === 0
-            ? undefined
-            : failed(
-                `a rank has failed: ${command} has ended with ${signal ?? `exit code ${code}`}`,
-                isStopped,
-              ),
-        ),
-      );
-    });
+    return await wait(() => isStopped);
   } finally {
     for (const signal of signals) process.off(signal, stop);
   }

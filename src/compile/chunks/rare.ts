@@ -22,7 +22,7 @@ import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { takeBounds } from '../../ir/passes/take-bounds.ts';
 import { wordsOf } from '../../schedule/expression/blocks.ts';
 import { wordPlaces } from '../../schedule/expression/evaluate.ts';
-import { orderCollectives, placeRank } from '../../schedule/passes/collectives.ts';
+import { combineInKernels, orderCollectives, placeRank } from '../../schedule/passes/collectives.ts';
 import { splitFactors } from '../../schedule/passes/factor.ts';
 import { splitTransforms } from '../../schedule/passes/fft.ts';
 import { mergeLoops } from '../../schedule/passes/loops.ts';
@@ -60,6 +60,7 @@ export const slots: readonly Slot<unknown>[] = fill(
   [rarePasses.splitScatters, splitScatters],
   [rarePasses.splitSorts, splitSorts],
   [rarePasses.takeBounds, takeBounds],
+  [rarePasses.combineInKernels, combineInKernels],
   [rarePasses.orderCollectives, orderCollectives],
   [rarePasses.placeRank, placeRank],
   [budgeting, { fitMemory, plannedOf }],

@@ -2,6 +2,7 @@
 // memory, one cache of kernels. Writes and runs return at once; reads wait for what came before
 // them.
 
+import { noStream, ranksOf, type Communicator } from '../communicator.ts';
 import type { Device, DeviceAllocation, DeviceFacts, LoadedProgram } from '../device.ts';
 import { Failures } from '../failures.ts';
 import type { Move } from '../layout.ts';
@@ -38,6 +39,7 @@ export interface CudaParts {
 export class CudaDevice implements Device {
   readonly facts: DeviceFacts;
   readonly #engine: CudaEngine;
+  #communicator: Communicator | undefined;
   #sharing: Sharing | undefined;
   readonly #source: DeviceMemory;
   readonly #clock: CudaClock;
@@ -50,6 +52,7 @@ export class CudaDevice implements Device {
     const timeline = new Timeline();
     const failures = new Failures(name);
     const context = new CudaContext(gpu, failures);
+    const ranks = ranksOf(name, () => this.#communicator);
     context.onLost = () => void this.#close();
     const fences = new Fences(context);
     const staging = new Staging(context, fences);
@@ -78,7 +81,19 @@ export class CudaDevice implements Device {
       tileMaps: new TileMaps(context),
       mover,
       isSynchronous,
+      ranks,
     };
+  }
+
+  get communicator(): Communicator | undefined {
+    return this.#communicator;
+  }
+
+  join(communicator: Communicator): void {
+    if (communicator.size > 1 && communicator.onStream === undefined)
+      throw noStream(this.facts.name, communicator);
+    this.#communicator = communicator;
+    this.#engine.context.collectives = communicator.onStream;
   }
 
   get lost(): boolean {

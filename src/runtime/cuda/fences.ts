@@ -52,20 +52,34 @@ export class Fences {
     return epoch <= this.#done;
   }
 
-  /** Resolves once the epoch's work is done; rejects when the device is lost meanwhile. */
+  /**
+   * Resolves once the epoch's work is done, and other ranks are known to have queued the same collectives; rejects when the device
+   * is lost meanwhile, and where a rank has failed.
+   */
   wait(epoch: number): Promise<void> {
-    return this.#watch(epoch, () => this.#context.failures.assertAlive());
+    return this.#watch(epoch, () => {
+      this.#context.failures.assertAlive();
+      return this.#context.collectives?.look() ?? true;
+    });
   }
 
   /** Resolves once everything queued is done, on a lost device too. */
   idle(): Promise<void> {
-    return this.#watch(this.latest, () => undefined);
+    return this.#watch(this.latest, () => {
+      try {
+        this.#context.collectives?.look();
+      } catch {
+        // What waited for other ranks has ended now.
+      }
+      return true;
+    });
   }
 
-  async #watch(epoch: number, look: () => void): Promise<void> {
+  /** `look` says whether it is enough that the work is done. */
+  async #watch(epoch: number, look: () => boolean): Promise<void> {
     this.#close(epoch);
     const since = performance.now();
-    while (!this.isDone(epoch)) {
+    while (!(this.isDone(epoch) && look())) {
       const isLong = performance.now() - since > AWAKE_MS;
       await new Promise<void>((resolve) => {
         if (isLong) setTimeout(resolve, NAP_MS);
@@ -78,8 +92,9 @@ export class Fences {
   /** Blocks the thread until the epoch's work is done. */
   block(epoch: number): void {
     this.#close(epoch);
-    const { driver } = this.#context;
+    const { driver, collectives } = this.#context;
     this.#context.use();
+    if (collectives !== undefined) while (!this.isDone(epoch)) this.#context.lookAfter(collectives);
     while (epoch > this.#done && this.#sealed[0] !== undefined) {
       const result = driver.cu.cuEventSynchronize(this.#sealed[0].event);
       this.#context.check(result, 'cuEventSynchronize', 'waiting for queued work');

@@ -1,5 +1,6 @@
 // A Program made ready on a CUDA device. `run` only queues: the first run over a set of buffers
-// goes to the stream step by step, from the second one on it is a graph and one call of the driver.
+// goes to the stream step by step, from the second one on it is a graph and one call of the driver (with
+// collectives, a graph between each two of them).
 // Graphs are kept for a few sets of buffers; when there are more, the one used longest ago gets the
 // new addresses.
 
@@ -16,14 +17,16 @@ import type { Scratch } from '../scratch.ts';
 import { gateOf, type Gate, type Timeline } from '../timeline.ts';
 import type { CudaContext } from './api/context.ts';
 import type { Fences } from './fences.ts';
-import { CudaGraph, type Dependencies } from './graph.ts';
+import type { Ranks } from '../communicator.ts';
+import type { Dependencies } from './graph.ts';
 import type { Marshal, StreamOperation } from './api/marshal.ts';
 import type { CompiledFunction, CudaModules } from './modules/modules.ts';
-import { inTurn, operationsOf, queueOperations } from './operations.ts';
+import { operationsOf, queueOperations } from './operations.ts';
 import { overlaps, type ByteRange } from './ranges.ts';
 import { dependenciesOf, inOrder, isFlat, runStepsOf, slotsOf, type RunStep } from './run-steps.ts';
 import { ScalarBlocks } from './scalars.ts';
 import type { Staging } from './staging.ts';
+import { RunGraphs, stretchesOf } from './stretches.ts';
 import type { TileMaps } from './tile-maps.ts';
 
 /** The parts of a device that its programs work with. */
@@ -41,6 +44,7 @@ export interface CudaEngine {
   readonly mover: Mover<number>;
   /** Waits for each kernel, so that an error names the one that failed. */
   readonly isSynchronous: boolean;
+  readonly ranks: Ranks;
 }
 
 /**
@@ -50,15 +54,15 @@ interface Form {
   readonly runSteps: readonly RunStep[];
   /** Buffers overlap that the program assumes to be separate. */
   readonly isEntangled: boolean;
-  /** Asked for by the first graph: most programs of a session run once. */
-  dependencies: Dependencies | undefined;
+  /** Of each stretch between collectives. Asked for by the first graph: most programs of a session run once. */
+  dependencies: readonly Dependencies[] | undefined;
 }
 
 /** The operations over one set of places, and one of arenas. */
 interface Plan extends FittedPlan<number> {
   readonly form: Form;
   readonly operations: readonly StreamOperation[];
-  graph: CudaGraph | undefined;
+  graph: RunGraphs | undefined;
 }
 
 /**
@@ -166,16 +170,14 @@ class CudaProgram implements LoadedProgram {
     }
   }
 
-  #graph({ form, operations }: Plan, source: number): CudaGraph {
+  #graph({ form, operations }: Plan, source: number): RunGraphs {
     const { runSteps, isEntangled } = form;
-    form.dependencies ??= isEntangled ? inOrder(runSteps) : dependenciesOf(this.program, runSteps);
-    return new CudaGraph(
-      this.#engine.context,
-      this.#engine.marshal,
-      inTurn(operations),
-      form.dependencies,
-      source,
+    form.dependencies ??= stretchesOf(runSteps).map((stretch) =>
+      isEntangled || stretch[0]!.kind === 'collective'
+        ? inOrder(stretch)
+        : dependenciesOf(this.program, stretch),
     );
+    return new RunGraphs(this.#engine, operations, form.dependencies, source);
   }
 
   #checkCompiled(): void {
@@ -199,7 +201,7 @@ class CudaProgram implements LoadedProgram {
     const last = this.#plans.add(plan);
     if (last?.graph === undefined) return plan;
     if (last.form === form) {
-      last.graph.update(inTurn(operations));
+      last.graph.update(operations);
       plan.graph = last.graph;
     } else last.graph.destroy();
     return plan;

@@ -1,9 +1,11 @@
 // The steps of a run with their addresses, and a function that queues them on the stream one by
 // one. (graph.ts queues them as one graph.)
 
+import { DeviceError } from '../../errors.ts';
+import type { Ranks } from '../communicator.ts';
 import type { KernelOutline, ProgramOutline } from '../program.ts';
 import type { CudaContext } from './api/context.ts';
-import type { Marshal, StreamOperation, Single } from './api/marshal.ts';
+import type { Encounter, Marshal, StreamOperation } from './api/marshal.ts';
 import { checkAliasing, type ByteRange } from './ranges.ts';
 import { slotsOf, type RunStep } from './run-steps.ts';
 import type { Staging } from './staging.ts';
@@ -42,6 +44,15 @@ function operationOf(step: RunStep, addressing: Addressing): StreamOperation {
       const guard = step.kind === 'while' ? at(step.guard) : undefined;
       return { kind: 'repeat', times, guard, operations: operationsOf(runSteps, addressing) };
     }
+    case 'collective': {
+      const from = { address: at(step.from), bytes: step.sends };
+      return {
+        kind: 'collective',
+        meeting: step.meeting,
+        from,
+        to: { address: at(step.to), bytes: step.takes },
+      };
+    }
     case 'upload':
       return { kind: 'upload', to: at(scalars), bytes: step.bytes };
     case 'scalar':
@@ -71,15 +82,6 @@ function allowShared(context: CudaContext, func: number, { name, sharedBytes = 0
   context.check(result, 'cuFuncSetAttribute', `giving it ${sharedBytes} bytes of shared memory`, name);
 }
 
-/** Operations with those of loops as often as they run. */
-export function inTurn(operations: readonly StreamOperation[]): Single[] {
-  return operations.flatMap((operation) => {
-    if (operation.kind !== 'repeat') return [operation];
-    const turn = inTurn(operation.operations);
-    return Array.from({ length: operation.times }, () => turn).flat();
-  });
-}
-
 /** What queues operations. */
 export interface Queue {
   readonly context: CudaContext;
@@ -87,6 +89,8 @@ export interface Queue {
   readonly staging: Staging;
   /** Waits for each kernel, so that an error names the one that failed. */
   readonly isSynchronous: boolean;
+  /** The ranks that collectives meet; undefined where programs have none. */
+  readonly ranks?: Ranks;
 }
 
 /** Queues operations one by one; uploads come from `source`. */
@@ -119,6 +123,16 @@ export function queueOperations(queue: Queue, operations: readonly StreamOperati
         context.check(cu.cuMemsetD32Async(at, 0, bytes / 4, stream), 'cuMemsetD32Async', doing);
         break;
       }
+      case 'collective':
+        if (queue.ranks === undefined)
+          throw new DeviceError(
+            'E_UNSUPPORTED',
+            context.name,
+            'a program of several processes meets no others',
+          );
+        clearUntaken(queue, operation);
+        queue.ranks.queue(operation.meeting, operation.from, operation.to, context);
+        break;
       case 'repeat':
         for (let time = 0; time < operation.times && goesOn(queue, operation.guard); time++)
           queueOperations(queue, operation.operations, source);
@@ -128,15 +142,25 @@ export function queueOperations(queue: Queue, operations: readonly StreamOperati
     }
     if (!isSynchronous) continue;
     const kernel = operation.kind === 'launch' ? operation.kernel : undefined;
-    context.check(cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', 'running it', kernel);
+    context.finish('running it', kernel);
   }
+}
+
+/** A rank to which nothing comes takes zeros. Buffers are multiples of 4 bytes. */
+function clearUntaken({ context, ranks }: Queue, { meeting, to }: Encounter): void {
+  const { action } = meeting;
+  if (action.kind !== 'permute') return;
+  const place = ranks!.place(meeting);
+  if (action.pairs.some(([, taker]) => taker === place)) return;
+  const { driver, stream } = context;
+  const result = driver.cu.cuMemsetD32Async(to.address, 0, Math.ceil(to.bytes / 4), stream);
+  context.check(result, 'cuMemsetD32Async', 'taking what no rank sends');
 }
 
 /** Whether another turn is made: waits for the stream where a guard says so. */
 function goesOn({ context, staging }: Queue, guard: number | undefined): boolean {
   if (guard === undefined) return true;
-  const { driver, stream } = context;
   const word = staging.download(guard, 4);
-  context.check(driver.cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', 'reading a guard');
+  context.finish('reading a guard');
   return word().some((byte) => byte !== 0);
 }

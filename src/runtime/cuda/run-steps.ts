@@ -4,7 +4,7 @@
 // buffers.
 
 import { DeviceError } from '../../errors.ts';
-import type { ProgramOutline, ProgramStep } from '../program.ts';
+import type { Meeting, ProgramOutline, ProgramStep } from '../program.ts';
 import type { Dependencies } from './graph.ts';
 
 /** A slot is a number: a buffer of the program, or one of those that `Slots` names. */
@@ -25,6 +25,15 @@ export type RunStep =
       readonly guard: number;
       readonly times: number;
       readonly runSteps: readonly RunStep[];
+    }
+  /** What other ranks take part in: `sends` bytes of a slot go to them, `takes` bytes of one come from them. */
+  | {
+      readonly kind: 'collective';
+      readonly meeting: Meeting;
+      readonly from: number;
+      readonly sends: number;
+      readonly to: number;
+      readonly takes: number;
     }
   /** Scalars given by the caller go to the scalar block. */
   | { readonly kind: 'upload'; readonly bytes: number }
@@ -85,8 +94,9 @@ export function runStepsOf(program: ProgramOutline, isCopied: readonly boolean[]
         return [
           { kind: 'while', guard: step.guard, times: step.times, runSteps: step.steps.flatMap(stepsOf) },
         ];
-      // Refused when the program is loaded.
       case 'collective':
+        return collectiveOf(step);
+      // Refused when the program is loaded.
       case 'host':
         return [];
       default:
@@ -99,6 +109,18 @@ export function runStepsOf(program: ProgramOutline, isCopied: readonly boolean[]
     runSteps.push({ kind: 'copy', from: buffer, to: slots.output(i), bytes: buffers[buffer]!.bytes });
   });
   return runSteps;
+}
+
+/** A collective; of a rank alone, a copy. */
+function collectiveOf(step: Extract<ProgramStep, { readonly kind: 'collective' }>): RunStep[] {
+  const { from, sends, to, takes, action, dtype, ranks, axes } = step;
+  if (takes === 0) return [];
+  if (axes.some(({ size }) => size > 1))
+    return [{ kind: 'collective', meeting: { action, dtype, ranks, axes }, from, sends, to, takes }];
+  // Zeros come where nothing is sent. Buffers are multiples of 4 bytes.
+  if (action.kind === 'permute' && action.pairs.length === 0)
+    return [{ kind: 'clear', slot: to, bytes: 4 * Math.ceil(takes / 4) }];
+  return from === to ? [] : [{ kind: 'copy', from, to, bytes: takes }];
 }
 
 /**
@@ -170,9 +192,10 @@ function accesses(
       return { reads: [step.from], writes: [step.to] };
     case 'clear':
       return { reads: [], writes: [step.slot] };
+    case 'collective':
     case 'repeat':
     case 'while':
-      throw new DeviceError('E_STATE', 'cuda', 'a graph holds no loops');
+      throw new DeviceError('E_STATE', 'cuda', `a graph holds no ${step.kind}`);
     case 'upload':
       return { reads: [], writes: [scalars] };
     case 'scalar':

@@ -254,8 +254,11 @@ function readsOnlyWhereWritten(kernel: Kernel, old: Node, result: Node): boolean
     const at = (result as NodeOf<'iterate'>).attrs.result;
     return at < attrs.carries && inputs[at] === old && inputs.indexOf(old) === inputs.lastIndexOf(old);
   }
-  // Communicators take the same memory from and to.
-  if (body.kind === 'collective') return body.operand === old && sizeOf(dims(old)) === sizeOf(dims(result));
+  // What is combined, or spread, may come where it was. NCCL exchanges between different memories only.
+  if (body.kind === 'collective') {
+    const { op } = body.node;
+    return body.operand === old && (op === 'allReduce' || op === 'broadcastRank');
+  }
   if (body.kind === 'batched-dispatch') {
     const [reader, ...others] = body.parts.filter((part) => part.reads.includes(old));
     return reader !== undefined && others.length === 0 && readsOnlyWhereWritten(reader, old, result);

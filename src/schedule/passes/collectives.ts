@@ -3,7 +3,8 @@
 // as an input: an event that it waits for and does not read. The place of a process becomes a number.
 
 import { TensorError } from '../../errors.ts';
-import { broadcast, cast, constant, slice } from '../../ir/build.ts';
+import { partType } from '../../ir/dtype.ts';
+import { broadcast, cast, constant, full, reduce, reshape, slice } from '../../ir/build.ts';
 import { siblingKey } from '../../ir/control/iterate.ts';
 import { isCarried } from '../../ir/typing/control.ts';
 import { graphOf, regionOf } from '../../ir/text/region.ts';
@@ -17,17 +18,57 @@ import {
   type Node,
   type NodeOf,
 } from '../../ir/graph.ts';
-import { axesNamed, coordinatesOf, parseMesh } from '../../ir/mesh/mesh.ts';
+import { axesNamed, coordinatesOf, groupSize, parseMesh } from '../../ir/mesh/mesh.ts';
 import { foldRules } from '../../ir/passes/fold.ts';
 import { constantOf } from '../../ir/passes/pattern.ts';
 import { rule, rulePass, type RewriteRule } from '../../ir/passes/rules.ts';
-import { sizeOf } from '../../ir/shape.ts';
+import { sizeOf, type FixedShape } from '../../ir/shape.ts';
+import { combinesOnStream } from '../../runtime/program.ts';
 import type { Target } from '../target.ts';
 
 /** Whether processes meet in a node: in a collective, or in the iterations of a loop. */
 export function meets(node: Node): boolean {
   if (collectiveOf(node) !== undefined) return sizeOf(dims(node)) > 0;
   return node.op === 'iterate' && topological(graphOf(node.attrs.body).outputs).some(meets);
+}
+
+/** Whether elements are combined by a kernel, since the device's library does not combine them as they have to be. */
+export function isCombinedByKernel({ op, attrs, dtype }: Node, { id }: Pick<Target, 'id'>): boolean {
+  if (id !== 'cuda' || (op !== 'allReduce' && op !== 'reduceScatter')) return false;
+  return !combinesOnStream((attrs as NodeOf<'allReduce'>['attrs']).monoid, partType(dtype));
+}
+
+/** Elements from which on each process combines a part of them, not all. */
+const manyElements = 4096;
+
+/**
+ * The graph with exchanges and folds in place of collectives whose elements kernels combine. Sums go over the wire as often as by
+ * rings, add up in the order of the group, and are rounded once.
+ */
+export function combineInKernels(graph: Graph, target: Target): Graph {
+  return rewrite(graph, (node, inputs, b) => {
+    if (!isCombinedByKernel(node, target) || !meets(node)) return undefined;
+    const combined = node as NodeOf<'allReduce'> | NodeOf<'reduceScatter'>;
+    const { monoid, mesh, over } = combined.attrs;
+    const [x] = inputs as readonly [Node];
+    const own = dims(combined as Node);
+    const count = groupSize(axesNamed(parseMesh(mesh)!, over)!);
+    /** Parts of all processes, combined. */
+    const folded = (parts: Node, shape: FixedShape): Node =>
+      reduce(b, monoid, reshape(b, parts, [count, ...shape]), [0]);
+    const exchange = (value: Node): Node => b.add('allToAll', [value], { mesh, over }) as Node;
+    if (combined.op === 'reduceScatter') return folded(exchange(x), own);
+    const size = sizeOf(own);
+    const flat = reshape(b, x, [size]);
+    const gathered = (value: Node): Node => b.add('allGather', [value], { mesh, over }) as Node;
+    if (size < manyElements) return reshape(b, folded(gathered(flat), [size]), own);
+    const part = Math.ceil(size / count);
+    const rest = count * part - size;
+    const filled =
+      rest === 0 ? flat : (b.add('concat', [flat, full(b, [rest], 0, x.dtype)], { axis: 0 }) as Node);
+    const all = gathered(folded(exchange(filled), [part]));
+    return reshape(b, rest === 0 ? all : slice(b, all, [0], [size]), own);
+  });
 }
 
 /** The graph with an order among its collectives, which is that in which they were recorded. */

@@ -38,6 +38,7 @@ type SlotName =
   | 'splitSorts'
   | 'splitFolds'
   | 'takeBounds'
+  | 'combineInKernels'
   | 'orderCollectives'
   | 'placeRank';
 
@@ -54,6 +55,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitSorts: slot('splitSorts'),
   splitFolds: slot('splitFolds'),
   takeBounds: slot('takeBounds'),
+  combineInKernels: slot('combineInKernels'),
   orderCollectives: slot('orderCollectives'),
   placeRank: slot('placeRank'),
 };
@@ -80,6 +82,11 @@ function isOneOf(...ops: readonly Op[]): (node: Node) => boolean {
   return ({ op }) => ops.includes(op);
 }
 
+/** Whether a collective may be one whose elements kernels have to combine. */
+function isCollectiveOfCuda({ op }: Node, { id }: Target): boolean {
+  return id === 'cuda' && isCollective(op);
+}
+
 /** Whether processes may meet in a node: in a loop its iterations may. */
 function mayMeet({ op }: Node): boolean {
   return isCollective(op) || op === 'iterate';
@@ -90,6 +97,7 @@ export const passes: readonly Pass[] = [
   rare('mergeLoops', 'loops of equal iterations are one', isOneOf('iterate')),
   rare('lowerComplex', 'no complex numbers: pairs of their parts', ({ dtype }) => isComplex(dtype)),
   { name: 'dropMarkers', guarantees: 'no markers, but bounds of outputs', run: dropMarkers },
+  rare('combineInKernels', 'collectives combine what the target does', isCollectiveOfCuda),
   rare('orderCollectives', 'collectives wait for each other in the recorded order', mayMeet),
   rare(
     'packSmallIntegers',

@@ -2,7 +2,12 @@
 // returns, or throws, is its outcome.
 
 import { groupOf, meshOf } from '../../../src/ir/mesh/mesh.ts';
-import type { CollectiveAction, CollectiveCall, Communicator } from '../../../src/runtime/communicator.ts';
+import type {
+  CollectiveAction,
+  CollectiveCall,
+  CollectiveMonoid,
+  Communicator,
+} from '../../../src/runtime/communicator.ts';
 import { dtypes, monoidsOf, random, trial } from './reference.ts';
 
 /** One rank of a test. */
@@ -10,6 +15,8 @@ export interface Rank {
   readonly communicator: Communicator;
   /** Says that it comes to no further collective. */
   leave(): void;
+  /** What it combines; everything by default. */
+  readonly combines?: (monoid: CollectiveMonoid, dtype: (typeof dtypes)[number]) => boolean;
   /** Resolves when all others have their outcome. */
   others(): Promise<void>;
 }
@@ -45,13 +52,14 @@ function groupsOf(rank: number): readonly (readonly number[])[] {
   return [...along, allFour, [2, 0, 3, 1], [rank]];
 }
 
-function every(communicator: Communicator, seed: number): number {
+function every({ communicator, combines = () => true }: Rank, seed: number): number {
   const next = random(seed);
   let trials = 0;
   for (const dtype of dtypes)
     for (let which = 0; which < 5; which++) {
       const group = groupsOf(communicator.rank)[which]!;
       for (const action of actionsOf(dtype, group.length)) {
+        if ('monoid' in action && !combines(action.monoid, dtype)) continue;
         const wrong = trial(communicator, action, dtype, group, next() % 40, next(), next() % 2 === 0);
         if (wrong !== undefined) throw new Error(`seed ${seed}: ${wrong}`);
         trials += 1;
@@ -61,13 +69,13 @@ function every(communicator: Communicator, seed: number): number {
 }
 
 /** Blocks that go in pieces. */
-function large(communicator: Communicator, seed: number): number {
+function large({ communicator, combines = () => true }: Rank, seed: number): number {
   const next = random(seed);
   let trials = 0;
   for (const dtype of ['f32', 'bf16', 'u8', 'i64'] as const)
     for (const group of [groupsOf(communicator.rank)[0]!, allFour])
       for (const action of actionsOf(dtype, group.length)) {
-        if ('monoid' in action && action.monoid !== 'sum') continue;
+        if ('monoid' in action && !(action.monoid === 'sum' && combines('sum', dtype))) continue;
         const elements = Math.ceil((280_000 + (next() % 9000)) / { f32: 4, bf16: 2, u8: 1, i64: 8 }[dtype]);
         const wrong = trial(communicator, action, dtype, group, elements, next(), next() % 2 === 0);
         if (wrong !== undefined) throw new Error(`seed ${seed}: ${wrong}`);
@@ -109,6 +117,12 @@ const otherwise: Readonly<Record<string, (rank: Rank) => void | Promise<void>>> 
       new Uint8Array(16),
       new Uint8Array(16),
     ),
+  'another product': ({ communicator }) =>
+    communicator.run(
+      { ...call('allReduce'), action: { kind: 'allReduce', monoid: 'prod' } },
+      new Uint8Array(16),
+      new Uint8Array(16),
+    ),
   'another group': (rank) => reduce(rank, 16, [2, 3]),
   'wrong blocks': ({ communicator }) =>
     communicator.run(call('allReduce'), new Uint8Array(16), new Uint8Array(12)),
@@ -118,13 +132,14 @@ const otherwise: Readonly<Record<string, (rank: Rank) => void | Promise<void>>> 
     throw new Error('the disk is full');
   },
   exits: () => process.exit(3),
+  dies: () => void process.kill(process.pid, 'SIGKILL'),
 };
 
 /** What a rank of this scenario does. */
 export async function play(scenario: string, seed: number, rank: Rank): Promise<unknown> {
   const { communicator } = rank;
-  if (scenario === 'every') return every(communicator, seed);
-  if (scenario === 'large') return large(communicator, seed);
+  if (scenario === 'every') return every(rank, seed);
+  if (scenario === 'large') return large(rank, seed);
   if (scenario === 'bits') return bits(communicator, seed);
   const [phase, what] = scenario.split(': ') as [string, string];
   if (phase === 'later') for (let i = 0; i < 5; i++) reduce(rank, 400_000);

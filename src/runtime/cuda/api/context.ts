@@ -3,6 +3,7 @@
 // context make the device lost.
 
 import { DeviceError, type ErrorCode } from '../../../errors.ts';
+import type { DeviceStream, StreamCollectives } from '../../communicator.ts';
 import type { Failures } from '../../failures.ts';
 import type { Driver, DriverCall } from './driver.ts';
 import type { Gpu } from './gpu.ts';
@@ -18,12 +19,16 @@ const FATAL: ReadonlySet<number> = new Set([214, 220, 226, 700, 702, 709, 710, 7
 /** Errors caused by the arguments of a call, not by the state of the machine. */
 const INVALID: ReadonlySet<number> = new Set([1, 200, 209, 218, 222, 300, 301, 302, 303, 500, 701, 720]);
 
+/** What a thread sleeps on, and for how long, while it waits for other ranks. */
+const nap = new Int32Array(new SharedArrayBuffer(4));
+const NAP_MS = 0.05;
+
 /** Gives the names of queued kernels, for errors. */
 export interface Labelled {
   readonly kernels: readonly { readonly name: string }[];
 }
 
-export class CudaContext {
+export class CudaContext implements DeviceStream {
   readonly driver: Driver;
   /** The device's name in errors: `cuda`, `cuda:1`. */
   readonly name: string;
@@ -36,6 +41,8 @@ export class CudaContext {
   readonly flying: Set<Labelled> = new Set();
   /** What must be destroyed before the context is. */
   readonly owned: Set<{ destroy(): void }> = new Set();
+  /** The collectives on the stream, where the device has joined other ranks. */
+  collectives: StreamCollectives | undefined;
   /** Called when an error has lost the device. */
   onLost: () => void = () => undefined;
 
@@ -62,6 +69,29 @@ export class CudaContext {
    */
   use(): void {
     this.check(this.driver.cu.cuCtxSetCurrent(this.handle), 'cuCtxSetCurrent', 'choosing the device');
+  }
+
+  isIdle(): boolean {
+    const NOT_READY = 600;
+    this.use();
+    const result = this.driver.cu.cuStreamQuery(this.stream);
+    if (result === NOT_READY) return false;
+    this.check(result, 'cuStreamQuery', 'waiting for queued work');
+    return true;
+  }
+
+  /** Blocks the thread until the stream is done. */
+  finish(doing: string, kernel?: string): void {
+    const { collectives, stream } = this;
+    if (collectives === undefined)
+      return this.check(this.driver.cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', doing, kernel);
+    while (!this.isIdle()) this.lookAfter(collectives);
+  }
+
+  /** One look of a thread that is blocked until ranks have met. */
+  lookAfter(collectives: StreamCollectives): void {
+    collectives.look();
+    Atomics.wait(nap, 0, 0, NAP_MS);
   }
 
   /** Throws unless the result is 0; `doing` completes "while …". */

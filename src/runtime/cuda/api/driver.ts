@@ -46,6 +46,7 @@ const DRIVER = {
   cuStreamCreate: ['address', 'u32'],
   cuStreamDestroy_v2: ['address'],
   cuStreamSynchronize: ['address'],
+  cuStreamQuery: ['address'],
   cuEventCreate: ['address', 'u32'],
   cuEventRecord: ['address', 'address'],
   cuEventQuery: ['address'],

@@ -2,12 +2,14 @@
 // call: the driver copies what it is given before it returns. Offsets are those of cuda.h on 64-bit
 // machines.
 
+import type { DeviceBlock, Meeting } from '../../communicator.ts';
 import type { Driver } from './driver.ts';
 import type { HostBlock } from './library.ts';
 
 /** One operation of the stream, with its addresses. */
 export type StreamOperation =
   | Single
+  | Encounter
   /** Operations that run so many times; never in a graph. */
   | {
       readonly kind: 'repeat';
@@ -16,6 +18,14 @@ export type StreamOperation =
       readonly guard: number | undefined;
       readonly operations: readonly StreamOperation[];
     };
+
+/** A collective; never in a graph. */
+export interface Encounter {
+  readonly kind: 'collective';
+  readonly meeting: Meeting;
+  readonly from: DeviceBlock;
+  readonly to: DeviceBlock;
+}
 
 /** An operation that is one call of the driver. */
 export type Single =

@@ -71,9 +71,17 @@ struct Function {
 struct Stream;
 struct Graph;
 
+/** Work that other processes take part in. */
+struct Encounter {
+  virtual ~Encounter() = default;
+  /** Brings what this process brings, the first time; whether the others have brought all that it takes. */
+  virtual bool ready() = 0;
+  virtual CUresult run() = 0;
+};
+
 /** One thing for the device to do: what streams queue and graphs hold. */
 struct Work {
-  enum Kind { nothing, kernel, copy, fill, host, release } kind = nothing;
+  enum Kind { nothing, kernel, copy, fill, host, release, encounter } kind = nothing;
   // kernel
   Function *function = nullptr;
   uint3 grid{}, block{};
@@ -89,6 +97,8 @@ struct Work {
   // host
   void (*callback)(void *) = nullptr;
   void *data = nullptr;
+  // encounter
+  std::shared_ptr<Encounter> meeting;
 
   CUresult run() const;
 };
@@ -150,7 +160,7 @@ CUresult drain(Stream *stream);
 CUresult drain_all();
 /** Before an operation of the default stream: all streams that it waits for. */
 CUresult drain_blocking();
-/** Does the first thing of a stream's queue. */
+/** Does the first thing of a stream's queue; gives CUDA_ERROR_NOT_READY where that waits for other processes. */
 CUresult step(Stream *stream);
 /** Adds a node to a graph; the handle of it. */
 Node *add_node(Graph *graph, Work work, std::vector<size_t> after);

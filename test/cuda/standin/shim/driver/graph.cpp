@@ -280,6 +280,7 @@ API cuGraphNodeGetType(Node *node, int *type) {
     case Work::fill: *type = 2; break;
     case Work::host: *type = 3; break;
     case Work::nothing:
+    case Work::encounter:
     case Work::release: *type = 5;
   }
   return CUDA_SUCCESS;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "arena.h"
 #include "../control.h"
@@ -61,6 +62,7 @@ CUresult Work::run() const {
   switch (kind) {
     case nothing: return CUDA_SUCCESS;
     case host: return callback(data), CUDA_SUCCESS;
+    case encounter: return meeting->run();
     case release: return give_memory(to) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case fill:
       if (!is_live(to, bytes)) return tell("fill of memory that was freed"), CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -116,19 +118,31 @@ CUresult submit_all(Stream *stream, std::vector<Work> work) {
 
 CUresult step(Stream *stream) {
   if (broken != CUDA_SUCCESS) return broken;
-  Entry entry = std::move(stream->queue.front());
-  stream->queue.pop_front();
-  if (entry.wait != nullptr && Handles<Event>::has(entry.wait) && !entry.wait->done && entry.wait->version == entry.version) {
-    Stream *other = entry.wait->stream;
-    while (!entry.wait->done && !other->queue.empty())
+  const Entry &first = stream->queue.front();
+  if (first.wait != nullptr && Handles<Event>::has(first.wait) && !first.wait->done && first.wait->version == first.version) {
+    Stream *other = first.wait->stream;
+    while (!first.wait->done && !other->queue.empty())
       if (CUresult result = step(other)) return result;
   }
+  for (const Work &work : first.work)
+    if (work.meeting != nullptr && !work.meeting->ready()) return CUDA_ERROR_NOT_READY;
+  Entry entry = std::move(stream->queue.front());
+  stream->queue.pop_front();
   return finish(entry);
+}
+
+/** As `step`, and waits for other processes. */
+static CUresult patient_step(Stream *stream) {
+  for (;;) {
+    CUresult result = step(stream);
+    if (result != CUDA_ERROR_NOT_READY) return result;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 CUresult drain(Stream *stream) {
   while (!stream->queue.empty())
-    if (CUresult result = step(stream)) return result;
+    if (CUresult result = patient_step(stream)) return result;
   return broken;
 }
 
@@ -288,7 +302,7 @@ API cuEventSynchronize(Event *event) {
   NEED(Handles<Event>::has(event), CUDA_ERROR_INVALID_HANDLE)
   NEED(event->capture == nullptr, CUDA_ERROR_CAPTURED_EVENT)
   while (!event->done)
-    if (CUresult result = step(event->stream)) return result;
+    if (CUresult result = patient_step(event->stream)) return result;
   return CUDA_SUCCESS;
 }
 
