@@ -38,7 +38,8 @@ export interface World {
   leave(): void;
 }
 
-let joined: Promise<World> | undefined;
+/** `left`: this process was one of several ranks, and is none any more. */
+let joined: Promise<World> | 'left' | undefined;
 
 /**
  * Joins the ranks that this program was started as: by `sinter launch`, by mpirun or srun, or alone as one rank. Opens the
@@ -54,8 +55,9 @@ export async function join(options: JoinOptions = {}): Promise<World> {
       `join: there is no engine ${showValue(engine)}: expected 'threads', 'mpi' or 'alone'`,
     );
   if (typeof name === 'string') setDevice(name);
-  const isNew = joined === undefined;
-  const attempt = (joined ??= enter(engine));
+  const isNew = joined === undefined || joined === 'left';
+  const attempt = joined === undefined || joined === 'left' ? enter(engine) : joined;
+  joined = attempt;
   attempt.catch(() => {
     if (joined === attempt) joined = undefined;
   });
@@ -65,6 +67,16 @@ export async function join(options: JoinOptions = {}): Promise<World> {
   if (name !== false) await joinDevice(world);
   if (isNew) agreeOnRandom(world);
   return world;
+}
+
+/** The world that this process has joined; where it has joined none, it does, without a device. Rejects with E_STATE where it has left. */
+export async function currentWorld(op: string): Promise<World> {
+  if (joined === 'left')
+    throw new SinterError(
+      'E_STATE',
+      `${op}: this rank has left the others, without whom it cannot\n  try: world.leave() afterwards`,
+    );
+  return joined ?? join({ device: false });
 }
 
 /** All ranks draw the same random numbers, those of rank 0, so that values that they all make are equal. */
@@ -104,7 +116,7 @@ async function enter(engine: Engine | undefined): Promise<World> {
     },
     barrier: () => communicator.run(call, new Uint8Array(1), new Uint8Array(1)),
     leave: () => {
-      joined = undefined;
+      joined = size > 1 ? 'left' : undefined;
       member.leave();
     },
   };
