@@ -42,6 +42,16 @@ export {
 // Plans for whole models
 export { shardTree, fullySharded, byName, firstOf, statePlan, type ShardPlan } from './parallel.ts';
 
+// Checkpoints
+export { saveSharded, type SaveShardedOptions } from './checkpoint/save.ts';
+export {
+  findSharded,
+  loadSharded,
+  type LoadedSharded,
+  type LoadShardedOptions,
+  type ShardedContents,
+} from './checkpoint/load.ts';
+
 // What is sent
 export { explainParallel, type Communication } from './explain.ts';
 export type { TimedCollective } from '../sharding/time.ts';

@@ -46,7 +46,8 @@ interface Joined extends World {
   open(): Promise<void>;
 }
 
-let joined: Promise<Joined> | undefined;
+/** `left`: this process was one of several ranks, and is none any more. */
+let joined: Promise<Joined> | 'left' | undefined;
 
 const engines: readonly Engine[] = ['alone', 'threads', 'mpi', 'nccl'];
 
@@ -65,8 +66,9 @@ export async function join(options: JoinOptions = {}): Promise<World> {
     );
   const wanted = await engineFor(engine, name);
   chooseDevice(wanted, name);
-  const isNew = joined === undefined;
-  const attempt = (joined ??= enter(wanted));
+  const isNew = joined === undefined || joined === 'left';
+  const attempt = joined === undefined || joined === 'left' ? enter(wanted) : joined;
+  joined = attempt;
   attempt.catch(() => {
     if (joined === attempt) joined = undefined;
   });
@@ -76,6 +78,16 @@ export async function join(options: JoinOptions = {}): Promise<World> {
   if (name !== false) await joinDevice(world);
   if (isNew) agreeOnRandom(world);
   return world;
+}
+
+/** The world that this process has joined; where it has joined none, it does, without a device. Rejects with E_STATE where it has left. */
+export async function currentWorld(op: string): Promise<World> {
+  if (joined === 'left')
+    throw new SinterError(
+      'E_STATE',
+      `${op}: this rank has left the others, without whom it cannot\n  try: world.leave() afterwards`,
+    );
+  return joined ?? join({ device: false });
 }
 
 /** All ranks draw the same random numbers, those of rank 0, so that values that they all make are equal. */
@@ -158,7 +170,7 @@ async function enter(engine: Engine): Promise<Joined> {
     },
     barrier: () => communicator.run(call, new Uint8Array(1), new Uint8Array(1)),
     leave: () => {
-      joined = undefined;
+      joined = size > 1 ? 'left' : undefined;
       member.leave();
     },
   };

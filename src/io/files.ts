@@ -3,7 +3,8 @@
 
 import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs/promises';
-import { open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The bytes of a file. */
@@ -94,4 +95,19 @@ export async function openSink(path: string | URL): Promise<{
 /** The names in a folder. */
 export async function namesIn(path: string | URL): Promise<string[]> {
   return readdir(path);
+}
+
+/** The path of a name in a folder. */
+export function placeIn(folder: string | URL, name: string): string {
+  return join(typeof folder === 'string' ? folder : fileURLToPath(folder), name);
+}
+
+/** Makes a folder and those that it lies in, where they are not there. */
+export async function makeFolder(path: string | URL): Promise<void> {
+  await mkdir(path, { recursive: true });
+}
+
+/** Removes a file, if it is there. */
+export async function removeFile(path: string | URL): Promise<void> {
+  await rm(path, { force: true });
 }

@@ -7,6 +7,7 @@ import * as arg from '../ir/arguments.ts';
 import { dtypeBytes, type DType } from '../ir/dtype.ts';
 import { showShape } from '../ir/shape.ts';
 import { checkHostTensor, entriesOf, packedBytes, packedView, showValue, type HostTensor } from './host.ts';
+import type { ByteSource } from './source/bytes.ts';
 
 /** A safetensors file's contents, tensors in the order of their bytes. */
 export interface Safetensors {
@@ -36,6 +37,16 @@ const dtypeOf = new Map<unknown, DType>(
   Object.entries(names).flatMap(([dtype, name]) => (name === undefined ? [] : [[name, dtype as DType]])),
 );
 
+/** What the format calls a dtype; undefined for c128, which it does not have. */
+export function safetensorsName(dtype: DType): string | undefined {
+  return names[dtype];
+}
+
+/** The dtype that the format calls so; undefined where there is none. */
+export function safetensorsDType(name: unknown): DType | undefined {
+  return dtypeOf.get(name);
+}
+
 const prefix = 8;
 const maxHeader = 100_000_000;
 const metadataKey = '__metadata__';
@@ -48,29 +59,29 @@ const takesReadSafetensors = arg.takes<typeof readSafetensors>(['the file', arg.
  */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
   takesReadSafetensors('readSafetensors', bytes);
-  const [header, start] = readHeader(bytes);
-  const size = bytes.length - start;
-  const placed: { name: string; dtype: DType; shape: readonly number[]; begin: number; end: number }[] = [];
-  let metadata: Readonly<Record<string, string>> = {};
-  for (const [name, entry] of Object.entries(header)) {
-    if (name === metadataKey) metadata = readMetadata(entry);
-    else placed.push({ name, ...readEntry(name, entry, size) });
-  }
-  // Sorted by place, every tensor must begin where the one before ended: no overlap, no hole,
-  // nothing left over.
-  placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  const end = headerEnd(bytes.subarray(0, prefix), bytes.length);
+  const { placed, metadata } = readHeader(bytes.subarray(prefix, end), end, bytes.length);
   const tensors = new Map<string, HostTensor>();
-  let reached = 0;
-  for (const { name, dtype, shape, begin, end } of placed) {
-    if (begin !== reached) {
-      const fault = begin < reached ? 'overlaps the one before' : 'leaves a hole';
-      throw broken(`tensor ${quote(name)} ${fault}: it begins at byte ${begin} of the data, not ${reached}`);
-    }
-    tensors.set(name, { dtype, shape, data: packedView(bytes, start + begin, start + end, dtype) });
-    reached = end;
-  }
-  if (reached !== size) throw broken(`the tensors end at byte ${reached} of the data, which has ${size}`);
+  for (const [name, { dtype, shape, begin, end }] of placed)
+    tensors.set(name, { dtype, shape, data: packedView(bytes, begin, end, dtype) });
   return { tensors, metadata };
+}
+
+/** Where a tensor lies in a safetensors file: its bytes are those from `begin` up to `end` of the file. */
+export interface PlacedTensor {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** Where the tensors of a safetensors file lie, of which only the header is read. Rejects with ParseError E_FORMAT, or E_IO. */
+export async function placesInSafetensors({
+  size,
+  read,
+}: ByteSource): Promise<ReadonlyMap<string, PlacedTensor>> {
+  const end = headerEnd(await read(0, Math.min(prefix, size)), size);
+  return readHeader(await read(prefix, end), end, size).placed;
 }
 
 /**
@@ -83,16 +94,44 @@ export function writeSafetensors(
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array {
   if (!arg.texts.accepts(metadata)) arg.texts.refuse('writeSafetensors', 'the metadata', metadata);
-  const sorted = entriesOf('writeSafetensors', tensors).sort(
+  return joinSafetensors(aligned(entriesOf('writeSafetensors', tensors)), metadata);
+}
+
+/** By falling element width, then by name: each tensor stands at a multiple of its element's bytes. */
+export function aligned<T extends Pick<HostTensor, 'dtype'>>(
+  tensors: readonly (readonly [string, T])[],
+): (readonly [string, T])[] {
+  return tensors.toSorted(
     ([a, x], [b, y]) => dtypeBytes(y.dtype) - dtypeBytes(x.dtype) || (a < b ? -1 : a > b ? 1 : 0),
   );
-  return joinSafetensors(sorted, metadata);
 }
 
 /** A safetensors file whose tensors stand in the order in which they are given. */
 export function joinSafetensors(
   tensors: readonly (readonly [string, HostTensor])[],
   metadata: Readonly<Record<string, string>> = {},
+): Uint8Array {
+  for (const [name, tensor] of tensors) checkHostTensor('writeSafetensors', tensor, name);
+  const header = safetensorsHeader('writeSafetensors', tensors, metadata);
+  const size = tensors.reduce((sum, [, { data }]) => sum + data.length, 0);
+  const out = new Uint8Array(header.length + size);
+  out.set(header);
+  let at = header.length;
+  for (const [, { data }] of tensors) {
+    out.set(data, at);
+    at += data.length;
+  }
+  return out;
+}
+
+/**
+ * What a safetensors file begins with, whose tensors stand in the order in which they are given: their bytes follow, end to end. Throws
+ * E_VALUE for a name that is given twice, and E_DTYPE for c128, which the format does not have.
+ */
+export function safetensorsHeader(
+  op: string,
+  tensors: readonly (readonly [string, Pick<HostTensor, 'dtype' | 'shape'>])[],
+  metadata: Readonly<Record<string, string>>,
 ): Uint8Array {
   const notes = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
   const entries: string[] = [];
@@ -102,67 +141,85 @@ export function joinSafetensors(
   }
   const seen = new Set([metadataKey]);
   let size = 0;
-  for (const [name, tensor] of tensors) {
+  for (const [name, { dtype, shape }] of tensors) {
     if (seen.has(name)) {
       const fault = name === metadataKey ? 'is reserved' : 'is given twice';
-      throw new TensorError('E_VALUE', 'writeSafetensors', `the name ${quote(name)} ${fault}`);
+      throw new TensorError('E_VALUE', op, `the name ${quote(name)} ${fault}`);
     }
     seen.add(name);
-    checkHostTensor('writeSafetensors', tensor, name);
-    const { dtype, shape, data } = tensor;
-    if (names[dtype] === undefined) {
+    const stored = names[dtype];
+    if (stored === undefined) {
       const problem = `${name}: the format has no ${dtype}`;
-      throw new TensorError('E_DTYPE', 'writeSafetensors', problem, 'viewAsReal, or cast to c64');
+      throw new TensorError('E_DTYPE', op, problem, 'viewAsReal, or cast to c64');
     }
-    const info = { dtype: names[dtype], shape, data_offsets: [size, size + data.length] };
+    const end = size + packedBytes(dtype, shape)!;
     // Joined by hand: an object would reorder names like `7` and lose `__proto__`.
-    entries.push(`${quote(name)}:${JSON.stringify(info)}`);
-    size += data.length;
+    entries.push(`${quote(name)}:${JSON.stringify({ dtype: stored, shape, data_offsets: [size, end] })}`);
+    size = end;
   }
   const header = new TextEncoder().encode(`{${entries.join(',')}}`);
   const headerBytes = Math.ceil(header.length / 8) * 8;
-  if (headerBytes > maxHeader) {
-    throw new TensorError(
-      'E_LIMIT',
-      'writeSafetensors',
-      `the header takes ${headerBytes} bytes of ${maxHeader}`,
-    );
-  }
-  const out = new Uint8Array(prefix + headerBytes + size).fill(0x20, prefix, prefix + headerBytes);
+  if (headerBytes > maxHeader)
+    throw new TensorError('E_LIMIT', op, `the header takes ${headerBytes} bytes of ${maxHeader}`);
+  const out = new Uint8Array(prefix + headerBytes).fill(0x20, prefix);
   new DataView(out.buffer).setBigUint64(0, BigInt(headerBytes), true);
   out.set(header, prefix);
-  let at = prefix + headerBytes;
-  for (const [, { data }] of tensors) {
-    out.set(data, at);
-    at += data.length;
-  }
   return out;
 }
 
-/** The header as parsed JSON, and the place of the first data byte. */
-function readHeader(bytes: Uint8Array): [Record<string, unknown>, number] {
-  if (bytes.length < prefix)
-    throw broken(`the file ends in the header's length: ${bytes.length} of ${prefix} bytes`);
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true);
+/** Where the header ends of a file of `size` bytes that begins with these. */
+function headerEnd(first: Uint8Array, size: number): number {
+  if (size < prefix) throw broken(`the file ends in the header's length: ${size} of ${prefix} bytes`);
+  const length = new DataView(first.buffer, first.byteOffset).getBigUint64(0, true);
   if (length > BigInt(maxHeader))
     throw broken(`the header is said to take ${length} bytes, over ${maxHeader}`);
   const end = prefix + Number(length);
-  if (end > bytes.length) {
-    throw broken(`the file ends in the header: ${bytes.length - prefix} of ${length} bytes`);
+  if (end > size) throw broken(`the file ends in the header: ${size - prefix} of ${length} bytes`);
+  return end;
+}
+
+/** What the bytes of a header say of a file of `fileSize` bytes, whose data begin at `start`. */
+function readHeader(
+  bytes: Uint8Array,
+  start: number,
+  fileSize: number,
+): { readonly placed: Map<string, PlacedTensor>; readonly metadata: Readonly<Record<string, string>> } {
+  const size = fileSize - start;
+  const found: (PlacedTensor & { readonly name: string })[] = [];
+  let metadata: Readonly<Record<string, string>> = {};
+  for (const [name, entry] of Object.entries(parseHeader(bytes))) {
+    if (name === metadataKey) metadata = readMetadata(entry);
+    else found.push({ name, ...readEntry(name, entry, size) });
   }
+  // Sorted by place, every tensor must begin where the one before ended: no overlap, no hole,
+  // nothing left over.
+  found.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  const placed = new Map<string, PlacedTensor>();
+  let reached = 0;
+  for (const { name, dtype, shape, begin, end } of found) {
+    if (begin !== reached) {
+      const fault = begin < reached ? 'overlaps the one before' : 'leaves a hole';
+      throw broken(`tensor ${quote(name)} ${fault}: it begins at byte ${begin} of the data, not ${reached}`);
+    }
+    placed.set(name, { dtype, shape, begin: start + begin, end: start + end });
+    reached = end;
+  }
+  if (reached !== size) throw broken(`the tensors end at byte ${reached} of the data, which has ${size}`);
+  return { placed, metadata };
+}
+
+function parseHeader(bytes: Uint8Array): Record<string, unknown> {
   let text: string;
   let header: unknown;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
-      new Uint8Array(bytes.subarray(prefix, end)),
-    );
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes));
     header = JSON.parse(text);
   } catch (cause) {
     throw broken(`the header is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`);
   }
   if (!isRecord(header)) throw broken('the header is not a JSON object');
   refuseDuplicateKeys(text);
-  return [header, end];
+  return header;
 }
 
 /** Refuses a key given twice in one object, which JSON.parse would resolve in silence. */
