@@ -30,6 +30,7 @@ import {
   type Split,
 } from '../ir/mesh/split.ts';
 import { rankIndex } from '../ir/collectives.ts';
+import { bucketedUses, bucketSums, type NodeUse } from './buckets.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
 import { meetingsOf } from './meetings.ts';
 import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
@@ -82,7 +83,7 @@ class Partitioning {
   readonly #versions = new Map<Node, Version[]>();
   readonly #expected: ReadonlyMap<Node, Split>;
   readonly #uses: ReadonlyMap<Node, number>;
-  readonly #collectives: CollectiveUse[] = [];
+  readonly #collectives: NodeUse[] = [];
   readonly #rules = new Map<Node, ShardingRule | undefined>();
   /** What is written for one process (`toPart`): each process computes it from its parts as it stands. */
   readonly #ofParts = new Set<Node>();
@@ -122,13 +123,12 @@ class Partitioning {
       const split = this.#layouts.outputs[i] ?? layout.split;
       return { node: this.#in(node, split, 'the result is laid out so'), split };
     });
+    const made = { parameters: locals, outputs: results.map(({ node }) => node) };
+    const { graph, buckets } = bucketSums(made);
     return {
-      graph: {
-        parameters: locals,
-        outputs: results.map(({ node }) => node),
-      },
+      graph,
       outputs: results.map(({ split }) => split),
-      collectives: this.#collectives,
+      collectives: bucketedUses(this.#collectives, buckets),
     };
   }
 
@@ -364,9 +364,10 @@ class Partitioning {
     let value = from;
     for (const { move, ranks, whole, bytes } of moves) {
       const [kind, { over }] = [move.kind, move];
-      if (kind !== 'slice')
-        this.#collectives.push({ kind, over, ranks, value: showType(value), whole, bytes, why });
+      const from = showType(value);
       value = moved(this.#b, this.#mesh, value, move);
+      if (kind !== 'slice')
+        this.#collectives.push({ node: value, use: { kind, over, ranks, value: from, whole, bytes, why } });
     }
     return value;
   }
