@@ -2,6 +2,9 @@
 // one process; a layout for each parameter says how the processes of a mesh hold it. Start it with
 //
 //   npx sinter launch -n 4 examples/distributed/transformer.ts --parallel tensor --mesh data=2,model=2
+//
+// With --save FOLDER it saves its state, every 5 steps or as --every says, and goes on from what the folder holds; `sinter launch --restarts 3` starts
+// it again when a process has died.
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -11,12 +14,15 @@ import * as sn from 'sinter';
 import type { Tensor } from 'sinter';
 import {
   byName,
+  findSharded,
   firstOf,
   fullySharded,
   join,
+  loadSharded,
   mesh as meshOf,
   pipelined,
   ringAttention,
+  saveSharded,
   shard,
   shardTree,
   statePlan,
@@ -61,6 +67,12 @@ export interface Settings {
   readonly steps: number;
   readonly rate: number;
   readonly seed: number;
+}
+
+/** Where a training saves its state, after how many steps each time. */
+export interface Saving {
+  readonly folder: string;
+  readonly every: number;
 }
 
 /** How the processes share the work. */
@@ -164,8 +176,13 @@ const stacked = (model: Model): Model => ({
   layers: [sn.treeMap((...each: Tensor[]) => sn.stack(each, 0), model.layers[0]!, ...model.layers.slice(1))],
 });
 
-/** The losses of a training; without a mesh it is that of one process. */
-export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel = 'data'): Promise<number[]> {
+/** The losses of a training, from its first step on, wherever it goes on; without a mesh it is that of one process. */
+export async function train(
+  settings: Settings,
+  mesh?: Mesh,
+  parallel: Parallel = 'data',
+  saving?: Saving,
+): Promise<number[]> {
   const { text, heads, seed } = settings;
   sn.manualSeed(seed);
   const alphabet = [...new Set(text)].sort();
@@ -175,7 +192,7 @@ export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel 
   if (mesh !== undefined && parallel === 'pipeline') {
     const stages: ShardPlan = (path, { shape }) =>
       path.startsWith('layers') ? shape.map((_, i) => (i === 0 ? 'stage' : null)) : undefined;
-    return trained(settings, numbers, stacked(whole), stagesOf(settings, mesh), mesh, stages);
+    return trained(settings, numbers, stacked(whole), stagesOf(settings, mesh), mesh, stages, saving);
   }
   const ring: Spec = [hasAxis(mesh, 'data') ? 'data' : null, null, 'sequence', null];
   const attend: Attend =
@@ -184,7 +201,7 @@ export async function train(settings: Settings, mesh?: Mesh, parallel: Parallel 
       : (q, k, v) => ringAttention(q, k, v, mesh, ring, { isCausal: true });
   const slope: Slope = (model, tokens, targets) =>
     sn.valueAndGrad((at: Model) => lossOf(at, tokens, targets, heads, attend))(model);
-  return trained(settings, numbers, whole, slope, mesh, mesh && planFor(parallel, mesh));
+  return trained(settings, numbers, whole, slope, mesh, mesh && planFor(parallel, mesh), saving);
 }
 
 /** Loss and gradients by stages of a pipeline. */
@@ -215,6 +232,7 @@ async function trained(
   slope: Slope,
   mesh: Mesh | undefined,
   plan: ShardPlan | undefined,
+  saving: Saving | undefined,
 ): Promise<number[]> {
   const optimizer = adamW({ weightDecay: 0.05 });
   let [model, state] = [start, optimizer.init(start)];
@@ -236,13 +254,25 @@ async function trained(
     },
     { donate: [0, 1] },
   );
+  let before: readonly number[] = [];
+  if (saving !== undefined && (await findSharded(saving.folder)) !== undefined) {
+    const { tree, values } = await loadSharded(saving.folder, { model, state });
+    ({ model, state } = tree);
+    before = (values as { readonly losses: readonly number[] }).losses;
+  }
   const losses: Tensor[] = [];
-  for (let i = 0; i < steps; i++) {
+  const all = async (): Promise<number[]> => [
+    ...before,
+    ...(await Promise.all(losses.map((loss) => loss.item() as Promise<number>))),
+  ];
+  for (let done = before.length + 1; done <= steps; done++) {
     const made = step(model, state);
     [model, state] = [made.model, made.state];
     losses.push(made.loss);
+    if (saving !== undefined && done % saving.every === 0)
+      await saveSharded(saving.folder, { model, state }, { values: { losses: await all() } });
   }
-  return Promise.all(losses.map((loss) => loss.item() as Promise<number>));
+  return all();
 }
 
 /** `2,2` with the names that go with the way to share, or `data=2,model=2`. */
@@ -267,6 +297,8 @@ async function main(): Promise<void> {
       steps: { type: 'string', default: '20' },
       layers: { type: 'string', default: '2' },
       device: { type: 'string' },
+      save: { type: 'string' },
+      every: { type: 'string', default: '5' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -287,7 +319,8 @@ async function main(): Promise<void> {
     seed: 1,
   };
   const start = performance.now();
-  const losses = await train(settings, mesh, parallel);
+  const saving = values.save === undefined ? undefined : { folder: values.save, every: Number(values.every) };
+  const losses = await train(settings, mesh, parallel, saving);
   const seconds = (performance.now() - start) / 1000;
   const bytesByCollective = Object.fromEntries(
     Object.entries(world.traffic).map(([kind, { bytes }]) => [kind, bytes]),

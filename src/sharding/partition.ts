@@ -206,8 +206,10 @@ class Partitioning {
     if (node.op === 'toWhole')
       this.#keep(node, operands[0]!, { split: splitNamed(node), pending: undefined });
     else {
-      this.#keep(node, this.#b.copy(node, operands), none);
-      this.#collectives.push(...meetingsOf(node, this.#loops, 'written in shardMap'));
+      const local = this.#b.copy(node, operands);
+      this.#keep(node, local, none);
+      for (const use of meetingsOf(node, this.#loops, 'written in shardMap'))
+        this.#collectives.push({ node: local, use });
     }
   }
 

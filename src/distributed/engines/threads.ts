@@ -70,7 +70,11 @@ export class ThreadsCommunicator implements Communicator {
 
   run(call: CollectiveCall, from: Uint8Array, to: Uint8Array): void {
     const failed = this.#memory.failure();
-    if (failed !== undefined) throw collectiveError('threads', failed);
+    if (failed !== undefined)
+      throw collectiveError(
+        'threads',
+        `${failed}; rank ${this.rank} has come to ${describeCall(call, from.length)}`,
+      );
     try {
       const placed = placeIn('threads', call, this, from, to);
       const running: Running = {
@@ -257,10 +261,11 @@ export class ThreadsCommunicator implements Communicator {
       const bell = memory.bell(this.rank);
       if (isDone()) return;
       const failed = memory.failure();
-      if (failed !== undefined) throw collectiveError('threads', failed);
+      const what = describeCall(call, bytes);
+      if (failed !== undefined)
+        throw collectiveError('threads', `${failed}; rank ${this.rank} waits in ${what}`);
       const missing = awaited.filter((rank) => !hasCome(rank));
       const gone = missing.find((rank) => memory.hasLeft(rank) && !hasCome(rank));
-      const what = describeCall(call, bytes);
       if (gone !== undefined)
         throw collectiveError(
           'threads',
