@@ -20,12 +20,12 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 /** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
 const limits = {
   one: {
-    wasm: { bytes: 194_500, requests: 7 },
-    'webgpu:software': { bytes: 189_800, requests: 7 },
+    wasm: { bytes: 195_000, requests: 7 },
+    'webgpu:software': { bytes: 190_200, requests: 7 },
   },
   mlp: {
-    wasm: { bytes: 204_300, requests: 7 },
-    'webgpu:software': { bytes: 199_600, requests: 7 },
+    wasm: { bytes: 204_900, requests: 7 },
+    'webgpu:software': { bytes: 200_100, requests: 7 },
   },
   every: {
     wasm: { bytes: 339_700, requests: 11 },
