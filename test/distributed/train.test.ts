@@ -2,6 +2,9 @@
 // rank. Threads always, and each MPI that is installed.
 
 import { execFile } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -28,9 +31,10 @@ async function trained(
   engine: readonly string[] = ['--engine', 'threads'],
   env: NodeJS.ProcessEnv = {},
   device = 'wasm:1',
+  more: readonly string[] = [],
 ): Promise<Trained> {
   const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps)];
-  own.push('--layers', String(layers), '--device', device, '--json');
+  own.push('--layers', String(layers), '--device', device, '--json', ...more);
   const launch = [cli, 'launch', '-n', String(ranks), ...engine, '--show', '0', script, ...own];
   const { stdout } = await run(process.execPath, launch, { env: { ...process.env, ...env } });
   return JSON.parse(stdout) as Trained;
@@ -87,20 +91,47 @@ describe.each(isQuick ? [] : mpis)('$name', ({ absent, command, args, library })
   });
 });
 
-describe.skipIf(isQuick || !standIn().available)('NCCL, on the stand-in', () => {
-  test.each(ways.filter(([ranks, way]) => ranks === 2 && way !== 'sequence'))(
-    '%d processes, %s parallel, mesh %s',
-    async (ranks, parallel, mesh) => {
-      const found = standIn();
-      if (!found.available) throw new Error(found.reason);
-      const { library } = found;
-      const env = {
-        SINTER_CUDA_DRIVER: library,
-        NVRTC_PATH: library,
-        SINTER_NCCL: library,
-        STANDIN_SETTINGS: `devices=${ranks}`,
-      };
-      expectSame(await trained(ranks, parallel, mesh, 2, ['--engine', 'nccl'], env, 'cuda'));
-    },
-  );
+const found = standIn();
+
+// Without a compiler for the stand-in nccl.test.ts says what is missing, as skipped tests.
+describe.each(isQuick || !found.available ? [] : [found.library])('NCCL, on the stand-in', (library) => {
+  const some = ways.filter(([ranks, way]) => ranks === 2 && way !== 'sequence');
+  test.each(some)('%d processes, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
+    const env = {
+      SINTER_CUDA_DRIVER: library,
+      NVRTC_PATH: library,
+      SINTER_NCCL: library,
+      STANDIN_SETTINGS: `devices=${ranks}`,
+    };
+    expectSame(await trained(ranks, parallel, mesh, 2, ['--engine', 'nccl'], env, 'cuda'));
+  });
 });
+
+// mortal.test.ts does the same with a small model, whose ranks die.
+test.each(isQuick ? [] : ['fsdp'])(
+  'a training of %s goes on from a checkpoint, on another mesh too',
+  async (way) => {
+    const root = fs.mkdtempSync(path.join(os.tmpdir(), 'sinter-train-'));
+    const saving = (folder: string, count: number): readonly string[] => [
+      '--save',
+      path.join(root, folder),
+      '--every',
+      '1',
+      '--steps',
+      String(count),
+    ];
+    const losses = async (
+      ranks: number,
+      parallel: string,
+      more: readonly string[],
+    ): Promise<readonly number[]> =>
+      (await trained(ranks, parallel, String(ranks), 2, ['--engine', 'threads'], {}, 'wasm:1', more)).losses;
+    const undisturbed = await losses(2, way, ['--steps', '3']);
+    expect(await losses(2, way, saving('run', 2))).toEqual(undisturbed.slice(0, 2));
+    fs.cpSync(path.join(root, 'run'), path.join(root, 'copy'), { recursive: true });
+    expect(await losses(2, way, saving('run', 3))).toEqual(undisturbed);
+    for (const [i, loss] of (await losses(4, 'data', saving('copy', 3))).entries())
+      expect(Math.abs(loss - undisturbed[i]!) / undisturbed[i]!).toBeLessThan(1e-5);
+    fs.rmSync(root, { recursive: true });
+  },
+);
