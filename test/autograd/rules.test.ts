@@ -20,8 +20,15 @@ describe('first and second derivatives equal central differences', () => {
 
 it('an op has a rule exactly if it has a derivative to try', () => {
   // Rules that refuse say so where a derivative is asked for; what is made of these ops has rules of its own.
-  // Loops have derivatives as a whole (test/control/), and collectives over several processes (collective.test.ts).
-  const refusing = new Set<Op>(['jacobiRows', 'completeRows', 'iterate', ...opNames.filter(isCollective)]);
+  // Loops have derivatives as a whole (test/control/), and collectives and edges over several processes (collective.test.ts, test/sharding/edges.test.ts).
+  const refusing = new Set<Op>([
+    'jacobiRows',
+    'completeRows',
+    'iterate',
+    'toPart',
+    'toWhole',
+    ...opNames.filter(isCollective),
+  ]);
   const own = opNames.filter((op) => !refusing.has(op));
   for (const op of own) expect([op, rules[op] === 'flat']).toEqual([op, typeof trials[op] === 'string']);
 });

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { plot } from '../../src/cli/demo/demo.ts';
 import { workloads } from '../../src/workloads/all.ts';
+import { parallelWorkloads } from '../../src/workloads/parallel.ts';
 import { sinter } from '../support/cli.ts';
 import { graph, model as onnxFile, node, port } from '../support/onnx/file.ts';
 
@@ -94,7 +95,9 @@ describe('budget', () => {
     const { code, out } = await sinter('budget', '--json');
     expect(code).toBe(0);
     const lines = JSON.parse(out) as Record<string, unknown>[];
-    expect(lines.map((line) => line['workload'])).toEqual(workloads.map(({ name }) => name));
+    expect(lines.map((line) => line['workload'])).toEqual(
+      [...workloads, ...parallelWorkloads].map(({ name }) => name),
+    );
     const fields = ['workload', 'kernels', 'bytes', 'lowerBoundBytes', 'peakBytes', 'leastPeakBytes'];
     expect(Object.keys(lines[0]!)).toEqual(fields);
   });

@@ -46,6 +46,8 @@ const unspelled: readonly Op[] = [
   'iterate',
   'rankIndex',
   'shard',
+  'toPart',
+  'toWhole',
   'allReduce',
   'allGather',
   'reduceScatter',

@@ -70,8 +70,8 @@ test('of a file whose tests all cost much the quick tier takes the cheapest, and
   expect(secondsIn('quick', { ...cost, setup: 30 })).toBe(0);
 });
 
-test('a file may take ten times its cost, and two minutes at least', () => {
-  expect(limitsOf(0.2)).toEqual({ processor: 120, wall: 480, idle: 60 });
+test('a file may take ten times its cost, and four minutes at least', () => {
+  expect(limitsOf(0.2)).toEqual({ processor: 240, wall: 960, idle: 60 });
   expect(limitsOf(30)).toEqual({ processor: 300, wall: 1200, idle: 60 });
 });
 

@@ -118,11 +118,11 @@ export interface Limits {
 }
 
 /**
- * Ten times the known cost, and two minutes at least, since costs were measured with warm caches; on the wall four times that,
- * because other work may hold the cores.
+ * Ten times the known cost, and four minutes at least, since costs were measured with warm caches: the first run on a machine
+ * compiles what the stand-in for CUDA runs. On the wall four times that, because other work may hold the cores.
  */
 export function limitsOf(seconds: number): Limits {
-  const processor = Math.max(120, 10 * seconds);
+  const processor = Math.max(240, 10 * seconds);
   return { processor, wall: 4 * processor, idle: 60 };
 }
 
