@@ -2,7 +2,6 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startThreads } from '../../distributed/engines/threads-start.ts';
@@ -16,6 +15,7 @@ import {
   type OptionValues,
   type Output,
 } from '../command.ts';
+import { freePort } from './port.ts';
 import { taskKey, type RankTask } from './task.ts';
 
 /** What ranks speak by. */
@@ -219,18 +219,6 @@ async function onProcesses(ranks: number, task: RankTask): Promise<Failure> {
     await Promise.all(ends);
     clearTimeout(end);
     return first === undefined ? undefined : failed(first, isStopped());
-  });
-}
-
-/** A port of this machine that nobody listens at. */
-function freePort(): Promise<number> {
-  return new Promise((done, fail) => {
-    const server = createServer();
-    server.once('error', fail);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => done(port));
-    });
   });
 }
 

@@ -139,9 +139,12 @@ function reach(): void {
     const socket = net.connect({ host: hosts[which % hosts.length]!, port });
     let isJoined = false;
     socket.setNoDelay(true).setKeepAlive(true, 10_000);
-    socket.once('connect', () =>
-      socket.write(`${JSON.stringify({ rank: own, size, key } satisfies Hello)}\n`),
-    );
+    socket.once('connect', () => {
+      // Where nobody listens yet, a port that systems give to connections by themselves can be connected with itself.
+      if (socket.localPort === socket.remotePort && socket.localAddress === socket.remoteAddress)
+        return void socket.resetAndDestroy();
+      socket.write(`${JSON.stringify({ rank: own, size, key } satisfies Hello)}\n`);
+    });
     socket.on('error', () => socket.destroy());
     lines(socket, (line) => {
       const event = parsed<BoardEvent>(line);
