@@ -17,7 +17,7 @@ import { noGrad } from '../tensor/derivative/transform.ts';
 import { record } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { isTracing } from '../tensor/tracing.ts';
-import { localPartOf, partOf, tensorOfPart } from '../tensor/values.ts';
+import { hasHistory, localPartOf, partOf, tensorOfPart } from '../tensor/values.ts';
 import { specOf, splitOf, type Spec } from './mesh.ts';
 
 fill([partPrograms, parts], [collectiveDerivative, collectiveDerivatives]);
@@ -30,7 +30,9 @@ fill([partPrograms, parts], [collectiveDerivative, collectiveDerivatives]);
 export function shard(x: Tensor, mesh: Mesh, spec: Spec): Tensor {
   if (!aTensor.accepts(x)) aTensor.refuse('shard', 'x', x);
   const split = splitOf('shard', mesh, x.shape, spec);
-  return isTracing() ? marked(x, mesh, split) : placed(mesh, split, partOf(x) === undefined)(x);
+  if (isTracing()) return marked(x, mesh, split);
+  checkNoHistory(x);
+  return placed(mesh, split, partOf(x) === undefined)(x);
 }
 
 /**
@@ -39,6 +41,7 @@ export function shard(x: Tensor, mesh: Mesh, spec: Spec): Tensor {
 export function gather(x: Tensor): Tensor {
   const part = partOf(x);
   if (part === undefined) return x;
+  checkNoHistory(x);
   return placed(part.mesh, whole(x.shape.length), false)(x);
 }
 
@@ -61,12 +64,19 @@ export function fromPart(part: Tensor, mesh: Mesh, spec: Spec): Tensor {
     ),
   );
   const split = splitOf('fromPart', mesh, shape, spec);
+  checkNoHistory(part);
   return tensorOfPart(part, shape, partIn(mesh, split));
 }
 
 /** The part of a tensor that this process has, as a tensor of its own. */
 export function localPart(x: Tensor): Tensor {
+  if (partOf(x) !== undefined) checkNoHistory(x);
   return localPartOf(x);
+}
+
+/** What is laid out outside of a compiled function has no history: gradients would silently end here. */
+function checkNoHistory(x: Tensor): void {
+  if (hasHistory(x)) parts.noHistory();
 }
 
 function marked(x: Tensor, mesh: Mesh, split: Split): Tensor {

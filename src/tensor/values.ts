@@ -13,7 +13,7 @@ import { graphKeyOf, graphOf } from './evaluate/graph-key.ts';
 import { convertHandle } from './handle/assign.ts';
 import { Handle } from './handle/handle.ts';
 import { storageOf } from './handle/leaf.ts';
-import { canonical, leafHandle, nodeFor } from './handle/recording.ts';
+import { canonical, gradEnabled, leafHandle, nodeFor } from './handle/recording.ts';
 import { nodeOf } from './record.ts';
 import { StoredValue } from './storage/storage.ts';
 import { handleOf, Tensor } from './tensor.ts';
@@ -150,6 +150,11 @@ export function tensorOfPart(part: Tensor, shape: FixedShape, stored: ShardPart 
     throw new TensorError('E_STATE', 'fromPart', problem, 'fromPart(tensor(await x.data()), …)');
   }
   return new Tensor(leafHandle(StoredValue.ofHost(part.dtype, shape, bytes, stored)));
+}
+
+/** Whether gradients of what is made of a tensor now would flow on from it, to what it was made of. */
+export function hasHistory(tensor: Tensor): boolean {
+  return gradEnabled() && handleOf(tensor).hasHistory;
 }
 
 /** This process's part of a tensor, as a tensor of its own. */

@@ -26,6 +26,8 @@ test('each rank has its part, and both know the whole', async () => {
     lookedAtParts: 9,
     outsideOfParts: 'E_INDEX',
     places: [0, 0, 1, 1],
+    gradOutside: 'E_UNSUPPORTED',
+    gradOfGather: 'E_UNSUPPORTED',
     ring: true,
     apart: 3,
     add: 'E_STATE',

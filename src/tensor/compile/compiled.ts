@@ -193,6 +193,8 @@ export class Compiled {
     const targets = traced.effects.map(({ origin }) => outside(origin, handles));
     const parts = this.#partProgram(inputs, targets);
     const history = nodes === undefined || parts !== undefined ? undefined : this.#history(nodes);
+    const isCutOff = nodes !== undefined && parts !== undefined && this.#isCutOff(handles);
+    const cutOff = isCutOff ? this.#carries(nodes) : undefined;
     const given = giveUp(this.#donated, handles);
 
     const { executable, kept } = parts ?? history ?? { executable: this.executable, kept: [] };
@@ -220,6 +222,7 @@ export class Compiled {
     /** Gives the node, with its history, of a value that gradients can be asked of. */
     const historyOf = (source: Source): (() => Node) | undefined => {
       if (source.kind === 'input') return nodes?.[source.index] && ((): Node => nodes[source.index]!);
+      if (cutOff?.(source.index) === true) return partPrograms.value.noHistory;
       return history?.carries(source.index) === true ? (): Node => pastNode(source.index) : undefined;
     };
     const valueOf = (source: Source): StoredValue =>
@@ -254,6 +257,22 @@ export class Compiled {
     return unflatten(traced.structure, results);
   }
 
+  /** Whether gradients of an output lead to inputs that have a node. */
+  #carries(nodes: readonly (Node | undefined)[]): History['carries'] {
+    const reach = (this.#reach ??= reachOf(this.traced.recorded));
+    return (output) => [...reach[output]!].some((input) => nodes[input] !== undefined);
+  }
+
+  /**
+   * Whether results of a program over several processes, which have no history, look as if they had one. Those of a function that takes
+   * gradients itself, of leaves such as the parameters of a model, are read only.
+   */
+  #isCutOff(handles: Handles): boolean {
+    if (!gradEnabled()) return false;
+    const { recorded, inputs } = this.traced;
+    return !recorded.trace.differentiates || inputs.some(({ origin }) => outside(origin, handles).hasHistory);
+  }
+
   /**
    * How to run a call whose inputs, where they have a node, require gradients; undefined when none
    * leads to a result.
@@ -261,9 +280,8 @@ export class Compiled {
   #history(nodes: readonly (Node | undefined)[]): History | undefined {
     if (!gradEnabled()) return undefined;
     const { traced } = this;
-    const reach = (this.#reach ??= reachOf(traced.recorded));
-    const carries = (output: number): boolean =>
-      [...reach[output]!].some((input) => nodes[input] !== undefined);
+    const carries = this.#carries(nodes);
+    const reach = this.#reach!;
     if (!reach.some((_, output) => carries(output))) return undefined;
     // A function that takes gradients inside, as a train step does, is rarely differentiated again:
     // until it is, the derivative may rematerialise what it reads from the inputs, and no second

@@ -54,6 +54,17 @@ export function theMesh(texts: readonly string[]): Mesh | undefined {
   return first === undefined ? undefined : parseMesh(first);
 }
 
+/** What a result of a program of parts tells who asks for its history. */
+export function noHistory(): never {
+  const problem = 'gradients of a compiled function over several processes are taken inside it';
+  throw new TensorError(
+    'E_UNSUPPORTED',
+    'compile',
+    problem,
+    'compile((x) => grad(fn)(x)), or noGrad around the call',
+  );
+}
+
 /** The programs of one compiled graph, by how calls lay out their inputs. */
 export class PartPrograms {
   readonly #graph: Graph;

@@ -4,5 +4,5 @@
 import { Slot } from '../../slot.ts';
 
 export const partPrograms: Slot<
-  Pick<typeof import('./parts.ts'), 'meshWithin' | 'PartPrograms' | 'theMesh'>
+  Pick<typeof import('./parts.ts'), 'meshWithin' | 'noHistory' | 'PartPrograms' | 'theMesh'>
 > = new Slot('programs of several processes');

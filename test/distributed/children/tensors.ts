@@ -81,6 +81,17 @@ const seen = {
   apart: await sn
     .compile((a: sn.Tensor) => allReduce(a, grid, 'data'))(sn.tensor([world.rank + 1]))
     .item(),
+  // What is compiled by itself has no history: gradients of it are no zeros, but refused.
+  gradOutside: await codeOf(() =>
+    sn
+      .grad((a: sn.Tensor) => lookAtParts(ids(2), a).square())(w.reshape([3, 1]))
+      .data(),
+  ),
+  gradOfGather: await codeOf(() =>
+    sn
+      .grad((a: sn.Tensor) => gather(shard(a, grid, ['data', null])).sum())(x)
+      .data(),
+  ),
   add: await codeOf(() => rows.add(1)),
   read: await codeOf(() => rows.data()),
   uneven: await codeOf(() => shard(sn.ones([3]), grid, ['data'])),
