@@ -3,12 +3,12 @@
 // own results; nothing is decided here.
 
 import type { CompiledGraph, Inside, KernelSummary } from '../compile/compile.ts';
-import { topological, type Graph, type Node } from '../ir/graph.ts';
+import { nodeBytes, topological, type Graph, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { hasLoops } from '../ir/ops.ts';
 import { print } from '../ir/text/print.ts';
 import type { Program } from '../runtime/program.ts';
-import { modelledTime, nodeBytes } from '../schedule/cost.ts';
+import { modelledTime } from '../schedule/cost.ts';
 import type { Fitting } from '../schedule/recompute/report.ts';
 import type { Kernel } from '../schedule/kernel.ts';
 import { unpacked } from '../schedule/memory/pack.ts';

@@ -4,12 +4,12 @@
 import { Region } from './region.ts';
 import { infer, type TensorType } from './infer.ts';
 import { isCollective, type Attrs, type Op } from './ops.ts';
-import { isFloat, isWide, type DType } from './dtype.ts';
+import { dtypeBytes, isFloat, isWide, type DType } from './dtype.ts';
 import { holdRule } from './named/rule.ts';
 import type { CollectiveNode, Node, NodeFields, NodeOf } from './node.ts';
 import { announce, onBehalf } from './origin/origin.ts';
 import { enterRewrite, leaveRewrite } from './origin/trace.ts';
-import { fixedShape, sameShape, type FixedShape } from './shape.ts';
+import { fixedShape, sameShape, sizeOf, type FixedShape } from './shape.ts';
 import { fromReal } from './value.ts';
 
 export type { CollectiveNode, Node, NodeOf };
@@ -40,6 +40,11 @@ export interface Need {
 /** The node's shape as numbers; throws E_UNSUPPORTED when a dimension is symbolic. */
 export function dims(node: TensorType): FixedShape {
   return fixedShape(node.shape, 'op' in node ? String(node.op) : 'tensor');
+}
+
+/** Bytes of a node's value in packed storage. */
+export function nodeBytes(node: TensorType): number {
+  return sizeOf(dims(node)) * dtypeBytes(node.dtype);
 }
 
 let lastId = 0;

@@ -4,16 +4,11 @@
 import { dtypeBytes } from '../ir/dtype.ts';
 import { factorRow, type Size } from '../ir/factor.ts';
 import { graphOf } from '../ir/text/region.ts';
-import { dims, topological, type Node } from '../ir/graph.ts';
+import { dims, nodeBytes, topological, type Node } from '../ir/graph.ts';
 import { facts } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { Body, Kernel } from './kernel.ts';
 import type { Target } from './target.ts';
-
-/** Bytes of a node's value in packed storage. */
-export function nodeBytes(node: Node): number {
-  return sizeOf(dims(node)) * dtypeBytes(node.dtype);
-}
 
 /** Arithmetic of one node. */
 export function nodeFlops(node: Node): number {

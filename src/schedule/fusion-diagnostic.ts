@@ -4,10 +4,9 @@
 // decided here: the rejections that the rules recorded (fusion/rejection.ts) are joined with facts of
 // the finished kernels.
 
-import { dims, type Graph, type Node } from '../ir/graph.ts';
+import { dims, nodeBytes, type Graph, type Node } from '../ir/graph.ts';
 import { facts, hasLoops } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { nodeBytes } from './cost.ts';
 import { reducedAxes } from './fusion/domain.ts';
 import { argsOf, type Expr } from './expression/expr.ts';
 import type { Kernel, KernelKind, Write } from './kernel.ts';

@@ -3,7 +3,7 @@
 // are built, small kernels are merged, and all are put in dependency order.
 
 import { CompilerBug } from '../errors.ts';
-import { collectiveOf, dims, topological, type Graph, type Need, type Node } from '../ir/graph.ts';
+import { collectiveOf, dims, nodeBytes, topological, type Graph, type Need, type Node } from '../ir/graph.ts';
 import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.ts';
 import { isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -11,7 +11,7 @@ import { collectiveKernel, loopKernel } from './body/iterate.ts';
 import { fusionRootBodies, buildBody } from './body/body.ts';
 import { fusionGroupNodes, type Fusion } from './fusion/fusion.ts';
 import { withNeeds } from './body/needed.ts';
-import { nodeBytes, nodeFlops } from './cost.ts';
+import { nodeFlops } from './cost.ts';
 import { sliceBytes } from './slices.ts';
 import type { Evaluator } from './expression/evaluate.ts';
 import { mergeMaps } from './merge/multi-tensor.ts';

@@ -2,10 +2,9 @@
 // the whole.
 
 import { dtypeBytes } from '../ir/dtype.ts';
-import type { Node } from '../ir/graph.ts';
+import { nodeBytes, type Node } from '../ir/graph.ts';
 import { atomsOf, type IndexExpr } from '../ir/index-algebra/expr.ts';
 import { argsOf, indicesOf, type Expr, type ExprPool } from './expression/expr.ts';
-import { nodeBytes } from './cost.ts';
 
 /**
  * Bytes of the nodes that are read at a slice only, which the same data names at every point of the

@@ -5,7 +5,15 @@
 import { CompilerBug } from '../errors.ts';
 import { reshape, slice } from '../ir/build.ts';
 import { dtypeBytes } from '../ir/dtype.ts';
-import { dims, GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import {
+  dims,
+  GraphBuilder,
+  nodeBytes,
+  topological,
+  type Graph,
+  type Node,
+  type NodeOf,
+} from '../ir/graph.ts';
 import { isCollective } from '../ir/ops.ts';
 import { onBehalf } from '../ir/origin/origin.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -67,7 +75,7 @@ function bucketsOf(order: readonly Node[]): readonly (readonly Node[])[] {
     const before = node.inputs.reduce((most, input) => Math.max(most, depths.get(input)!), 0);
     const isMeeting = isCollective(node.op);
     depths.set(node, before + (isMeeting ? 1 : 0));
-    const bytes = sizeOf(dims(node)) * dtypeBytes(node.dtype);
+    const bytes = nodeBytes(node);
     if (node.op !== 'allReduce' || bytes === 0 || bytes > mostOfOne) continue;
     const { mesh, over, monoid } = (node as NodeOf<'allReduce'>).attrs;
     const key = [mesh, over, monoid, node.dtype, before].join(' ');

@@ -131,11 +131,9 @@ export interface ClusterModel {
 }
 
 /** Clusters by name. */
-export const clusters: Readonly<Record<'h100' | 'threads', ClusterModel>> = {
+export const clusters: Readonly<Record<'h100', ClusterModel>> = {
   /** DGX H100: eight GPUs on NVLink 4, each with a port of InfiniBand NDR. */
   h100: { node: 8, inside: links.nvlink4, between: links.infiniband400 },
-  /** Threads of one process. */
-  threads: { node: Infinity, inside: links.memory, between: links.memory },
 };
 
 /** How the processes along mesh axes stand in a cluster: so many of them in each of so many nodes. */

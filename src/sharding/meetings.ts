@@ -1,11 +1,9 @@
 // The collectives of what is written for one process, as reports list them.
 
 import { siblingKey } from '../ir/control/iterate.ts';
-import { dtypeBytes } from '../ir/dtype.ts';
-import { collectiveOf, dims, topological, type Node } from '../ir/graph.ts';
+import { collectiveOf, nodeBytes, topological, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { axesNamed, groupSize, parseMesh } from '../ir/mesh/mesh.ts';
-import { sizeOf } from '../ir/shape.ts';
 import { graphOf } from '../ir/text/region.ts';
 import { bytesSent } from './cost.ts';
 import type { CollectiveUse } from './use.ts';
@@ -21,7 +19,7 @@ export function meetingsOf(node: Node, loops: Set<string>, why: string): readonl
     const axes = axesNamed(parseMesh(attrs.mesh)!, attrs.over)!;
     const [ranks, over] = [groupSize(axes), axes.map(({ name }) => name)];
     const larger = kind === 'allGather' ? node : inputs[0]!;
-    const whole = sizeOf(dims(larger)) * dtypeBytes(node.dtype);
+    const whole = nodeBytes(larger);
     const bytes = bytesSent(kind, ranks, whole);
     return [{ kind, over, ranks, value: showType(inputs[0]!), whole, bytes, why }];
   }

@@ -4,11 +4,11 @@
 // already, as ordinary nodes. After GSPMD (Xu et al., 2021) and the DTensor strategies of PyTorch.
 
 import { CompilerBug, TensorError } from '../errors.ts';
-import { dtypeBytes } from '../ir/dtype.ts';
 import {
   countUses,
   dims,
   GraphBuilder,
+  nodeBytes,
   topological,
   type Graph,
   type Node,
@@ -233,7 +233,7 @@ class Partitioning {
     const isAll = linear.kind === 'together' ? open.length === linear.operands.length : open.length === 1;
     const pending = pendings[first]!;
     const isSame = open.every((i) => pendings[i]!.over.join() === pending.over.join());
-    const isGrowing = bytesOf(node) > bytesOf(node.inputs[first]!);
+    const isGrowing = nodeBytes(node) > nodeBytes(node.inputs[first]!);
     if (!isAll || !isSame || isGrowing) return undefined;
     const rule = this.#ruleOf(node)!;
     const wishes = open.map(
@@ -424,10 +424,6 @@ function splitNamed({ attrs, shape }: NodeOf<'shard'> | NodeOf<'toPart'> | NodeO
 function isOfParts(node: Node, before: ReadonlySet<Node>): boolean {
   if (node.op === 'toPart' || node.op === 'rankIndex' || isCollective(node.op)) return true;
   return node.op !== 'toWhole' && node.inputs.some((input) => before.has(input));
-}
-
-function bytesOf(node: Node): number {
-  return sizeOf(dims(node)) * dtypeBytes(node.dtype);
 }
 
 function typed(node: Node): { readonly shape: readonly number[]; readonly dtype: Node['dtype'] } {

@@ -4,8 +4,7 @@
 // class of more bytes has it: weights that are split for storage alone are gathered where they meet a batch that is split.
 // Nothing is decided here: partition.ts weighs what follows from this against the bytes that it costs.
 
-import { dtypeBytes } from '../ir/dtype.ts';
-import { dims, topological, type Graph, type Node } from '../ir/graph.ts';
+import { dims, nodeBytes, topological, type Graph, type Node } from '../ir/graph.ts';
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import { isWhole, partsOf, type Split } from '../ir/mesh/split.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -151,7 +150,7 @@ class AxisClasses {
 
   /** A value whose layout is not known counts for the classes of its axes. */
   weigh(node: Node): void {
-    const bytes = sizeOf(dims(node)) * dtypeBytes(node.dtype);
+    const bytes = nodeBytes(node);
     for (const root of new Set(node.shape.map((_, axis) => this.of(node, axis))))
       this.#weights.set(root, this.weight(root) + bytes);
   }

@@ -3,9 +3,8 @@
 
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { CollectiveUse } from './use.ts';
-import { dims, type Node } from '../ir/graph.ts';
+import { dims, nodeBytes, type Node } from '../ir/graph.ts';
 import { facts, isView, type Attrs } from '../ir/ops.ts';
-import { dtypeBytes } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { planningMachine, timeOfCollective, timeOverAxes, type ClusterModel } from './cost.ts';
 import type { PlannedMove } from './reshard.ts';
@@ -37,10 +36,7 @@ export function timedUses(
 /** Seconds that one process takes for all of an op. */
 export function timeOfNode(node: Node): number {
   if (isView(node.op) || facts(node.op).class === 'marker') return 0;
-  const bytes = [node, ...node.inputs].reduce(
-    (sum, value) => sum + sizeOf(dims(value)) * dtypeBytes(value.dtype),
-    0,
-  );
+  const bytes = [node, ...node.inputs].reduce((sum, value) => sum + nodeBytes(value), 0);
   return Math.max(flopsOf(node) / planningMachine.arithmetic, bytes / planningMachine.memory);
 }
 

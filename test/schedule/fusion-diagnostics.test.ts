@@ -4,9 +4,8 @@
 import { describe, expect, test } from 'vitest';
 import { optimise } from '../../src/compile.ts';
 import { add, broadcast, mul, reduce, reduceKeep, slice, sub, unary } from '../../src/ir/build.ts';
-import { dims, topological, type Graph, type Node } from '../../src/ir/graph.ts';
+import { dims, nodeBytes, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { isElementwise } from '../../src/ir/ops.ts';
-import { nodeBytes } from '../../src/schedule/cost.ts';
 import { isExact } from '../../src/schedule/fusion/exact.ts';
 import { unpacked } from '../../src/schedule/memory/pack.ts';
 import type { StorageReason } from '../../src/schedule/fusion/rejection.ts';

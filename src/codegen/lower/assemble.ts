@@ -1,7 +1,7 @@
 // Lowered kernels and a memory plan become a Program: sources once each, buffers, dispatches in order.
 
 import { dtypeBytes, lowered } from '../../ir/dtype.ts';
-import { dims, type Node } from '../../ir/graph.ts';
+import { dims, nodeBytes, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import {
   deviceBytes,
@@ -14,7 +14,6 @@ import {
   type ProgramStep,
   type TargetId,
 } from '../../runtime/program.ts';
-import { nodeBytes } from '../../schedule/cost.ts';
 import { meetingOf } from '../../schedule/collective.ts';
 import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Pack, Packs } from '../../schedule/memory/pack.ts';

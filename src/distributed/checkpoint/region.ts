@@ -1,7 +1,7 @@
 // Boxes of a tensor, as ranks hold them and files store them: which ranks hold which, whether they make up the whole, and which bytes of one
 // are those of another.
 
-import { axisSize, partsOf, type Split } from '../../ir/mesh/split.ts';
+import { axisSize, localShape, type Split } from '../../ir/mesh/split.ts';
 import { coordinatesOf, type Mesh } from '../../ir/mesh/mesh.ts';
 import { sizeOf } from '../../ir/shape.ts';
 
@@ -18,7 +18,7 @@ export function wholeRegion(shape: readonly number[]): TensorRegion {
 /** What a rank holds of a tensor of this shape. */
 export function regionOf(mesh: Mesh, split: Split, shape: readonly number[], rank: number): TensorRegion {
   const at = coordinatesOf(mesh, rank);
-  const sizes = shape.map((size, axis) => size / partsOf(mesh, split[axis]!));
+  const sizes = localShape(mesh, shape, split);
   const offset = sizes.map(
     (size, axis) =>
       size * split[axis]!.reduce((place, name) => place * axisSize(mesh, name) + at.get(name)!, 0),

@@ -9,10 +9,24 @@ export interface LedgerGroup {
   readonly ranks: readonly number[];
 }
 
+/** A value under a name, for all. */
+interface LedgerValue {
+  readonly kind: 'value';
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A rank has failed. */
+interface LedgerFailure {
+  readonly kind: 'failed';
+  readonly problem: string;
+  readonly hint?: string;
+}
+
 /** What a rank tells. */
 export type LedgerNote =
-  /** A value under a name, for all. */
-  | { readonly kind: 'value'; readonly name: string; readonly value: string }
+  | LedgerValue
+  | LedgerFailure
   /** It calls a collective, the `turn`-th of the group; between hosts with the block that it brings, in base64. */
   | {
       readonly kind: 'call';
@@ -23,21 +37,20 @@ export type LedgerNote =
     }
   /** It has waited for others in this turn for so many milliseconds, and gives up. */
   | { readonly kind: 'late'; readonly group: LedgerGroup; readonly turn: number; readonly timeout: number }
-  | { readonly kind: 'failed'; readonly problem: string; readonly hint?: string }
   /** It comes to no further collective. */
   | { readonly kind: 'left' };
 
 /** What ranks are told. */
 export type LedgerAnswer =
-  | { readonly kind: 'value'; readonly name: string; readonly value: string }
+  | LedgerValue
+  | LedgerFailure
   /** All ranks have come to the turn; between hosts with the blocks of all, in the order of the group. */
   | {
       readonly kind: 'met';
       readonly group: LedgerGroup;
       readonly turn: number;
       readonly blocks?: readonly string[];
-    }
-  | { readonly kind: 'failed'; readonly problem: string; readonly hint?: string };
+    };
 
 /** `stream 0,1`. */
 export function nameOfGroup({ channel, ranks }: LedgerGroup): string {
@@ -64,7 +77,7 @@ export class Ledger {
   readonly #values = new Map<string, string>();
   readonly #turns = new Map<string, Turn>();
   readonly #ended = new Map<number, 'left' | 'lost'>();
-  #failure: Extract<LedgerAnswer, { readonly kind: 'failed' }> | undefined;
+  #failure: LedgerFailure | undefined;
 
   /** `send` tells a rank, where that is there. */
   constructor(size: number, send: (rank: number, answer: LedgerAnswer) => void) {

@@ -15,7 +15,7 @@ import { combinesOnStream } from '../../runtime/program.ts';
 import { collectiveError, describeCall, placeIn, type GroupPlace } from '../call.ts';
 import { takeOwn } from './alone.ts';
 import type { Board } from './board.ts';
-import type { LedgerGroup } from './ledger.ts';
+import { nameOfGroup, type LedgerGroup } from './ledger.ts';
 import {
   byteType,
   openNccl,
@@ -159,7 +159,7 @@ export class NcclCommunicator implements Communicator, StreamCollectives {
   }
 
   #of(group: LedgerGroup): Meetings {
-    const name = `${group.channel} ${group.ranks.join()}`;
+    const name = nameOfGroup(group);
     const known = this.#meetings.get(name);
     if (known !== undefined) return known;
     const made = { group, handle: 0, turn: 0 };

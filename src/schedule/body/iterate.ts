@@ -1,9 +1,9 @@
 // Kernels without loops of their own: collectives, which a device does itself, and loops of kernels. A loop reads and writes whole buffers, and what it does in between is a
 // program of its own, made of the loop's region (codegen/lower/iteration.ts).
 
-import type { CollectiveNode, Node, NodeOf } from '../../ir/graph.ts';
+import { nodeBytes, type CollectiveNode, type Node, type NodeOf } from '../../ir/graph.ts';
 import { constantIndex } from '../../ir/index-algebra/expr.ts';
-import { nodeBytes, nodeFlops } from '../cost.ts';
+import { nodeFlops } from '../cost.ts';
 import type { Body, Kernel } from '../kernel.ts';
 import { operandOf, readsOfCollective, readsOfLoop } from '../fusion/boundary.ts';
 import { ExprPool } from '../expression/expr.ts';

@@ -1,10 +1,9 @@
 // Rematerialisation: the stored values from which a value could be computed again, instead of being
 // stored.
 
-import { dims, type Node } from '../../ir/graph.ts';
+import { dims, nodeBytes, type Node } from '../../ir/graph.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { nodeBytes } from '../cost.ts';
 import { divisionLimit, divisionsOf } from './inline.ts';
 import { isThroughView, type FusionGroup, type ComputeLocation } from './place.ts';
 import type { StorageReason } from './rejection.ts';

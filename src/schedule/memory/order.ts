@@ -2,9 +2,8 @@
 // again to save memory. Then memory is freed as early as possible, and kernels behind a barrier come late.
 
 import { CompilerBug } from '../../errors.ts';
-import type { Node } from '../../ir/graph.ts';
+import { nodeBytes, type Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
-import { nodeBytes } from '../cost.ts';
 import { membersOf, type Packs } from './pack.ts';
 import { eventsOf } from './barrier.ts';
 

@@ -2,8 +2,7 @@
 // it (Li et al., Automatic Horizontal Fusion for GPU Kernels, 2022). Small reductions cost mostly
 // their launches.
 
-import type { Node } from '../../ir/graph.ts';
-import { nodeBytes } from '../cost.ts';
+import { nodeBytes, type Node } from '../../ir/graph.ts';
 import type { Kernel } from '../kernel.ts';
 import { isBehindBarrier } from '../memory/barrier.ts';
 import { membersOf, type Packs } from '../memory/pack.ts';

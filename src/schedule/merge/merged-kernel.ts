@@ -1,9 +1,8 @@
 // Kernels that merging makes: one map over the instances that were merged, and the rest of a kernel
 // of which only some writes were merged.
 
-import type { Node } from '../../ir/graph.ts';
+import { nodeBytes, type Node } from '../../ir/graph.ts';
 import { ExprPool } from '../expression/expr.ts';
-import { nodeBytes } from '../cost.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
 import { copyValues, type Instance, instanceFlops, sharedReads } from './instance.ts';
 

@@ -3,9 +3,9 @@
 // something behind the peak needs it (Chen et al., Training Deep Nets with Sublinear Memory Cost,
 // 2016). The first segments lie in memory for longest, so they are taken first.
 
-import { readInputs, type Node } from '../../ir/graph.ts';
+import { nodeBytes, readInputs, type Node } from '../../ir/graph.ts';
 import { facts, hasLoops } from '../../ir/ops.ts';
-import { nodeBytes, nodeFlops } from '../cost.ts';
+import { nodeFlops } from '../cost.ts';
 import type { MemoryTimeline } from './timeline.ts';
 
 /** What may be computed again: products as well, or only what is cheap next to them. */

@@ -5,7 +5,7 @@
 // or by several kernels). A stored free node is computed by a kernel that evaluates it at every
 // point anyway, else by a map kernel, grouped with its siblings.
 
-import { dims, type Graph, type Node } from '../../ir/graph.ts';
+import { dims, nodeBytes, type Graph, type Node } from '../../ir/graph.ts';
 import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Indices } from '../expression/evaluate.ts';
@@ -18,7 +18,6 @@ import {
   type ComputeLocation,
 } from '../fusion/place.ts';
 import type { StorageReason } from '../fusion/rejection.ts';
-import { nodeBytes } from '../cost.ts';
 import type { Target } from '../target.ts';
 import { boundaryOf } from '../fusion/boundary.ts';
 import { Escapes } from './escape.ts';

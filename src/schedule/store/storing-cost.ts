@@ -1,10 +1,9 @@
 // The modelled times of computing a free node wherever it is read, and of storing it once and
 // reading it back.
 
-import { dims, type Node } from '../../ir/graph.ts';
+import { dims, nodeBytes, type Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { nodeBytes } from '../cost.ts';
 import { isOfBlocks } from '../fusion/inline.ts';
 import { isCutOff } from '../needed.ts';
 import type { Target } from '../target.ts';
