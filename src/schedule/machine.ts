@@ -57,6 +57,8 @@ export interface Target {
    * for.
    */
   readonly matrixUnits?: readonly ('f16' | 'bf16' | 'tf32')[];
+  /** Whether a kernel may bind a part of a buffer to read and another part to write, which WebGPU forbids. */
+  readonly bindsParts?: true;
   /** Whether warp groups multiply tiles that the device copies on its own (sm_90a). */
   readonly warpgroups?: true;
   /**

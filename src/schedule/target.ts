@@ -55,6 +55,7 @@ export const cudaTarget: Target = {
   ...gpuTarget,
   id: 'cuda',
   name: 'cuda',
+  bindsParts: true,
   dtypes,
   limits: {
     // Pointers are cheap; a masked attention's gradients take ten.
@@ -105,7 +106,7 @@ export const wasmTarget: Target = {
 };
 
 /** C on the processor of this machine, which shares the memory of WebAssembly and its schedules. */
-export const cTarget: Target = { ...wasmTarget, id: 'c', name: 'native' };
+export const cTarget: Target = { ...wasmTarget, id: 'c', name: 'native', bindsParts: true };
 
 /** The reference interpreter runs graphs; what is said of it is scheduled as for a GPU. */
 export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter', dtypes };

@@ -1,58 +1,180 @@
-// Small sums are added up together: allReduces of the same processes, monoid and dtype that do not depend on each other become
-// one, of their values behind each other. It takes one start instead of many, and each element is added up as before. PyTorch's
-// DistributedDataParallel calls such groups buckets (Li et al., PyTorch Distributed, 2020).
+// The collectives of a program of one process, joined and put in order. Small ones of the same processes that do not depend on each
+// other become one, of their values behind each other: it takes one start instead of many, and each element is combined as before.
+// PyTorch's DistributedDataParallel calls such groups of sums buckets (Li et al., PyTorch Distributed, 2020), and its FSDP
+// joins the gathers of a layer (Zhao et al., PyTorch FSDP, 2023). Sums come as soon as they can. Weights are gathered one bucket
+// ahead of the arithmetic that reads them, so that they take memory late, and can be on their way meanwhile.
 
 import { CompilerBug } from '../errors.ts';
 import { reshape, slice } from '../ir/build.ts';
-import { dtypeBytes } from '../ir/dtype.ts';
 import {
+  collectiveOf,
   dims,
   GraphBuilder,
   nodeBytes,
   topological,
+  type CollectiveNode,
   type Graph,
   type Node,
   type NodeOf,
 } from '../ir/graph.ts';
-import { isCollective } from '../ir/ops.ts';
+import { axesNamed, groupSize, parseMesh } from '../ir/mesh/mesh.ts';
+import { isView } from '../ir/ops.ts';
 import { onBehalf } from '../ir/origin/origin.ts';
 import { sizeOf } from '../ir/shape.ts';
-import { bytesSent, planningMachine } from './cost.ts';
+import { bytesSent, clusters, planningMachine, timeOverAxes, type ClusterModel } from './cost.ts';
+import { arithmeticOf, nodeTimes, type NodeTimes } from './timeline.ts';
 import type { CollectiveUse } from './use.ts';
 
-/** Of a larger bucket a start is less than a fiftieth of the time, which is that of twice its bytes. */
-const mostBytes = 25 * planningMachine.link.start * planningMachine.link.bandwidth;
-
-/** Values of more bytes take longer to be read and written twice than a start. */
-const mostOfOne = (planningMachine.link.start * planningMachine.memory) / 4;
-
-/** A graph whose small sums are added up together. */
+/** A program of one process whose collectives are joined and in order. */
 export interface BucketedGraph {
   readonly graph: Graph;
-  /** The allReduces of the graph before that became one, by bucket. */
+  /** The collectives of the graph before; those of one entry are one now. */
   readonly buckets: readonly (readonly Node[])[];
+  /** When each node of the graph before is computed, in the order of the program. */
+  readonly placeOf: ReadonlyMap<Node, number>;
 }
 
-/** The graph with its small sums in buckets, where the model says that it pays. */
-export function bucketSums(graph: Graph): BucketedGraph {
+/** Collectives that can be one. */
+type Joined = NodeOf<'allReduce'> | NodeOf<'allGather'> | NodeOf<'reduceScatter'>;
+
+/** Collectives that are one, or one alone. */
+interface Bucket {
+  readonly nodes: CollectiveNode[];
+  bytes: number;
+  /** When it is to begin, of a gather that would otherwise begin with the program. */
+  start?: number;
+}
+
+/** The graph with its collectives joined where the model of the cluster says that it pays, and recorded in a good order. */
+export function bucketCollectives(graph: Graph, cluster: ClusterModel = clusters.h100): BucketedGraph {
   const order = topological(graph.outputs);
-  const buckets = bucketsOf(order);
-  if (buckets.length === 0) return { graph, buckets };
-  const bucketOf = new Map(buckets.flatMap((bucket) => bucket.map((node) => [node, bucket] as const)));
+  if (!order.some((node) => collectiveOf(node) !== undefined))
+    return { graph, buckets: [], placeOf: new Map() };
+  const times = nodeTimes(order);
+  const buckets = bucketsOf(order, times, cluster);
+  delay(buckets, times);
+  return recorded(graph, order, buckets);
+}
+
+/** Buckets of all collectives, filled in the order in which their values can be had, or are needed. */
+function bucketsOf(
+  order: readonly Node[],
+  times: ReadonlyMap<Node, NodeTimes>,
+  cluster: ClusterModel,
+): readonly Bucket[] {
+  const depths = depthsOf(order);
+  const open = new Map<string, Bucket>();
+  const all: Bucket[] = [];
+  const meetings = order.map(collectiveOf).filter((node) => node !== undefined);
+  const timeOf = (node: CollectiveNode): number => {
+    const { ready, latest } = times.get(node as Node)!;
+    return isOfWeights(node) ? latest : ready;
+  };
+  for (const node of meetings.toSorted((a, b) => timeOf(a) - timeOf(b))) {
+    const bytes = wholeOf(node);
+    const bucket = { nodes: [node], bytes };
+    if (!isJoined(node) || bytes === 0) {
+      all.push(bucket);
+      continue;
+    }
+    const { most, mostOfOne } = limitsOf(node, cluster);
+    const monoid = node.op === 'allGather' ? '' : node.attrs.monoid;
+    const before = depths.get(node as Node)! - 1;
+    const key = [node.op, node.attrs.mesh, node.attrs.over, monoid, node.dtype, before].join(' ');
+    const known = open.get(key);
+    if (bytes <= mostOfOne && known !== undefined && known.bytes + bytes <= most) {
+      known.nodes.push(node);
+      known.bytes += bytes;
+    } else {
+      all.push(bucket);
+      if (bytes <= mostOfOne) open.set(key, bucket);
+    }
+  }
+  return all;
+}
+
+function isJoined(node: CollectiveNode): node is Joined {
+  return node.op === 'allReduce' || node.op === 'allGather' || node.op === 'reduceScatter';
+}
+
+/** Bytes of the whole that a collective moves. */
+function wholeOf(node: CollectiveNode): number {
+  return Math.max(nodeBytes(node), nodeBytes(node.inputs[0]!));
+}
+
+/** Collectives on the longest path up to and with a node: those of equal depth cannot depend on each other, whatever is joined. */
+function depthsOf(order: readonly Node[]): ReadonlyMap<Node, number> {
+  const depths = new Map<Node, number>();
+  for (const node of order) {
+    const before = node.inputs.reduce((most, input) => Math.max(most, depths.get(input)!), 0);
+    depths.set(node, before + (collectiveOf(node) === undefined ? 0 : 1));
+  }
+  return depths;
+}
+
+/**
+ * Bytes of a bucket, and of one that joins it. Collectives wait so long for messages as one of no bytes. A value that takes longer to be
+ * read and written twice than that stays alone, and a bucket ends where the wait is a fifth of its time.
+ */
+function limitsOf(
+  { op, attrs }: Joined,
+  cluster: ClusterModel,
+): { readonly most: number; readonly mostOfOne: number } {
+  const mesh = parseMesh(attrs.mesh)!;
+  const over = axesNamed(mesh, attrs.over)!.map(({ name }) => name);
+  const wait = timeOverAxes(op, mesh, over, 0, cluster);
+  const many = 2 ** 30;
+  const byte = (timeOverAxes(op, mesh, over, many, cluster) - wait) / many;
+  return { most: (4 * wait) / byte, mostOfOne: (wait * planningMachine.memory) / 4 };
+}
+
+/** Whether a collective gathers what the program was given: it could begin with the program. */
+function isOfWeights({ op, inputs }: CollectiveNode): boolean {
+  let from = inputs[0]!;
+  while (isView(from.op) || from.op === 'cast') from = from.inputs[0]!;
+  return op === 'allGather' && from.op === 'parameter';
+}
+
+/** Lets gathers of weights begin when what reads those of the bucket before begins. */
+function delay(buckets: readonly Bucket[], times: ReadonlyMap<Node, NodeTimes>): void {
+  const needed = (bucket: Bucket): number =>
+    Math.min(...bucket.nodes.map((node) => times.get(node as Node)!.latest));
+  const gathers = buckets
+    .filter(({ nodes }) => nodes.every(isOfWeights))
+    .toSorted((a, b) => needed(a) - needed(b));
+  gathers.forEach((bucket, i) => {
+    bucket.start = i === 0 ? 0 : needed(gathers[i - 1]!);
+  });
+}
+
+/** Records the graph in the order of its modelled times, each bucket as one collective. */
+function recorded(graph: Graph, order: readonly Node[], buckets: readonly Bucket[]): BucketedGraph {
+  const bucketOf = new Map(
+    buckets.flatMap((bucket) => bucket.nodes.map((node) => [node as Node, bucket] as const)),
+  );
   const b = new GraphBuilder();
   const made = new Map<Node, Node>();
+  /** The last node that takes time: gathers wait for it that are to come later than they could. */
+  let work: Node | undefined;
   for (const node of graph.parameters as readonly Node[]) made.set(node, b.copy(node, []));
-  for (const node of inOrder(graph.outputs, bucketOf)) {
+  const steps = inOrder(graph.outputs, byStart(order, bucketOf), bucketOf);
+  for (const node of steps) {
     if (made.has(node)) continue;
-    const bucket = (bucketOf.get(node) ?? []) as readonly NodeOf<'allReduce'>[];
+    const bucket = bucketOf.get(node);
     onBehalf('rewrite', node, () => {
-      if (bucket.length === 0) {
+      if (bucket === undefined) {
         const inputs = node.inputs.map((input) => made.get(input)!);
         made.set(node, b.copy(node, inputs));
-      } else {
-        const values = bucket.map(({ inputs }) => made.get(inputs[0]!)!);
-        together(b, bucket[0]!.attrs, values).forEach((sum, i) => made.set(bucket[i] as Node, sum));
+        if (arithmeticOf(node) > 0) work = made.get(node);
+        return;
       }
+      const values = bucket.nodes.map(({ inputs }) => {
+        const value = made.get(inputs[0]!)!;
+        const isLate = bucket.start !== undefined && bucket.start > 0 && work !== undefined;
+        return isLate ? (b.add('barrier', [value, work!], {}) as Node) : value;
+      });
+      const results = combined(b, bucket.nodes, values);
+      results.forEach((result, i) => made.set(bucket.nodes[i] as Node, result));
     });
   }
   return {
@@ -61,42 +183,33 @@ export function bucketSums(graph: Graph): BucketedGraph {
       parameters: graph.parameters.map((node) => made.get(node as Node)! as NodeOf<'parameter'>),
       outputs: graph.outputs.map((node) => made.get(node)!),
     },
-    buckets,
+    buckets: buckets.map(({ nodes }) => nodes as readonly Node[]),
+    placeOf: new Map(steps.map((node, place) => [node, place])),
   };
 }
 
-/** Buckets of two sums and more, filled in the order of the nodes. */
-function bucketsOf(order: readonly Node[]): readonly (readonly Node[])[] {
-  /** Collectives on the longest path up to and with a node: those of equal depth cannot depend on each other, whatever is joined. */
-  const depths = new Map<Node, number>();
-  const open = new Map<string, { readonly nodes: Node[]; bytes: number }>();
-  const all: Node[][] = [];
+/** The nodes by when they begin, with gathers where they are to. */
+function byStart(order: readonly Node[], bucketOf: ReadonlyMap<Node, Bucket>): readonly Node[] {
+  const starts = new Map<Node, number>();
+  const ends = new Map<Node, number>();
   for (const node of order) {
-    const before = node.inputs.reduce((most, input) => Math.max(most, depths.get(input)!), 0);
-    const isMeeting = isCollective(node.op);
-    depths.set(node, before + (isMeeting ? 1 : 0));
-    const bytes = nodeBytes(node);
-    if (node.op !== 'allReduce' || bytes === 0 || bytes > mostOfOne) continue;
-    const { mesh, over, monoid } = (node as NodeOf<'allReduce'>).attrs;
-    const key = [mesh, over, monoid, node.dtype, before].join(' ');
-    const bucket = open.get(key);
-    if (bucket !== undefined && bucket.bytes + bytes <= mostBytes) {
-      bucket.nodes.push(node);
-      bucket.bytes += bytes;
-    } else {
-      const nodes = [node];
-      all.push(nodes);
-      open.set(key, { nodes, bytes });
-    }
+    const ready = node.inputs.reduce((last, input) => Math.max(last, ends.get(input)!), 0);
+    const start = Math.max(ready, bucketOf.get(node)?.start ?? 0);
+    starts.set(node, start);
+    ends.set(node, start + arithmeticOf(node));
   }
-  return all.filter(({ length }) => length > 1);
+  return order.toSorted((a, c) => starts.get(a)! - starts.get(c)!);
 }
 
-/** What outputs need, with all inputs of a bucket before its first sum. */
-function inOrder(outputs: readonly Node[], bucketOf: ReadonlyMap<Node, readonly Node[]>): readonly Node[] {
+/** What outputs need, in this order as far as inputs allow, with all inputs of a bucket before its first collective. */
+function inOrder(
+  outputs: readonly Node[],
+  wanted: readonly Node[],
+  bucketOf: ReadonlyMap<Node, Bucket>,
+): readonly Node[] {
   const order: Node[] = [];
   const states = new Map<Node, 'open' | 'done'>();
-  const stack = outputs.toReversed();
+  const stack = [...wanted, ...outputs].toReversed();
   while (stack.length > 0) {
     const node = stack.at(-1)!;
     const state = states.get(node);
@@ -104,14 +217,17 @@ function inOrder(outputs: readonly Node[], bucketOf: ReadonlyMap<Node, readonly 
       stack.pop();
       continue;
     }
-    const needed = bucketOf.get(node)?.flatMap(({ inputs }) => inputs) ?? node.inputs;
+    const needed = bucketOf.get(node)?.nodes.flatMap(({ inputs }) => inputs) ?? node.inputs;
     const missing = needed.filter((input) => states.get(input) !== 'done');
     if (missing.length === 0) {
       states.set(node, 'done');
       order.push(node);
       stack.pop();
     } else if (state === 'open') {
-      throw new CompilerBug('bucketSums', `sums that are joined wait for each other at ${node.op}`);
+      throw new CompilerBug(
+        'bucketCollectives',
+        `collectives that are joined wait for each other at ${node.op}`,
+      );
     } else {
       states.set(node, 'open');
       stack.push(...missing.toReversed());
@@ -120,46 +236,63 @@ function inOrder(outputs: readonly Node[], bucketOf: ReadonlyMap<Node, readonly 
   return order;
 }
 
-/** The sums of values, as parts of one. */
-function together(
+/** The results of collectives of these values, as parts of one collective. */
+function combined(
   b: GraphBuilder,
-  attrs: NodeOf<'allReduce'>['attrs'],
+  nodes: readonly CollectiveNode[],
   values: readonly Node[],
 ): readonly Node[] {
-  const flat = values.map((value) => reshape(b, value, [sizeOf(dims(value))]));
-  const joined = b.add('concat', flat, { axis: 0 }) as Node;
-  const sum = b.add('allReduce', [joined], attrs) as Node;
+  const [first] = nodes as readonly [CollectiveNode];
+  if (nodes.length === 1) return [b.copy(first as Node, values)];
+  const { op, attrs } = first as Joined;
+  const count = groupSize(axesNamed(parseMesh(attrs.mesh)!, attrs.over)!);
+  // What is gathered lies in rows, one for each process, and so does what is to be scattered.
+  const rows = op === 'reduceScatter' ? count : 1;
+  const widths = values.map((value) => sizeOf(dims(value)) / rows);
+  const width = widths.reduce((sum, one) => sum + one, 0);
+  const flat = values.map((value, i) => reshape(b, value, [rows, widths[i]!]));
+  const joined = reshape(b, b.add('concat', flat, { axis: 1 }) as Node, [rows * width]);
+  const all = b.add(op, [joined], attrs as NodeOf<'allGather'>['attrs']) as Node;
+  const after = sizeOf(dims(all)) / width;
   let start = 0;
-  return values.map((value) => {
-    const size = sizeOf(dims(value));
-    const part = slice(b, sum, [start], [size]);
-    start += size;
-    return reshape(b, part, dims(value));
+  return nodes.map((node, i) => {
+    const part = slice(b, reshape(b, all, [after, width]), [0, start], [after, widths[i]!]);
+    start += widths[i]!;
+    return reshape(b, part, dims(node as Node));
   });
 }
 
-/** What is told of a collective, with the node that it leads to: of a sum its own. */
+/** What is told of a collective: `node` is the collective, views of it, or the loop that it is in. */
 export interface NodeUse {
   readonly node: Node;
   readonly use: CollectiveUse;
 }
 
-/** The uses of a graph's collectives after some have become one. */
+/** The uses of a graph's collectives after some have become one, in the order of the program. */
 export function bucketedUses(
   uses: readonly NodeUse[],
-  buckets: BucketedGraph['buckets'],
+  { buckets, placeOf }: BucketedGraph,
 ): readonly CollectiveUse[] {
-  const bucketOf = new Map(buckets.flatMap((bucket) => bucket.map((node) => [node, bucket] as const)));
+  const bucketOf = new Map(buckets.flatMap((nodes) => nodes.map((node) => [node, nodes] as const)));
+  const meetings = uses.map(({ node, use }) => ({ node: meetingIn(node), use }));
   const told = new Set<readonly Node[]>();
-  return uses.flatMap(({ node, use }): readonly CollectiveUse[] => {
-    const bucket = bucketOf.get(node);
-    if (bucket === undefined) return [use];
-    if (told.has(bucket)) return [];
-    told.add(bucket);
-    const elements = bucket.reduce((sum, one) => sum + sizeOf(dims(one)), 0);
-    const whole = elements * dtypeBytes(node.dtype);
-    const bytes = bytesSent('allReduce', use.ranks, whole);
-    const why = `${bucket.length} sums together, the first: ${use.why}`;
-    return [{ ...use, value: `${node.dtype}[${elements}]`, whole, bytes, why }];
-  });
+  return meetings
+    .toSorted((a, b) => (placeOf.get(a.node) ?? 0) - (placeOf.get(b.node) ?? 0))
+    .flatMap(({ node, use }): readonly CollectiveUse[] => {
+      const bucket = bucketOf.get(node);
+      if (bucket === undefined || bucket.length === 1) return [use];
+      if (told.has(bucket)) return [];
+      told.add(bucket);
+      const elements = bucket.reduce((sum, one) => sum + sizeOf(dims(one.inputs[0]!)), 0);
+      const whole = bucket.reduce((sum, one) => sum + wholeOf(one as CollectiveNode), 0);
+      const bytes = bytesSent(use.kind, use.ranks, whole);
+      const why = `${bucket.length} together, the first: ${use.why}`;
+      return [{ ...use, value: `${node.dtype}[${elements}]`, whole, bytes, why }];
+    });
+}
+
+function meetingIn(node: Node): Node {
+  let at = node;
+  while (collectiveOf(at) === undefined && isView(at.op)) at = at.inputs[0]!;
+  return at;
 }

@@ -30,7 +30,7 @@ import {
   type Split,
 } from '../ir/mesh/split.ts';
 import { rankIndex } from '../ir/collectives.ts';
-import { bucketedUses, bucketSums, type NodeUse } from './buckets.ts';
+import { bucketCollectives, bucketedUses, type NodeUse } from './buckets.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
 import { meetingsOf } from './meetings.ts';
 import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
@@ -124,11 +124,11 @@ class Partitioning {
       return { node: this.#in(node, split, 'the result is laid out so'), split };
     });
     const made = { parameters: locals, outputs: results.map(({ node }) => node) };
-    const { graph, buckets } = bucketSums(made);
+    const joined = bucketCollectives(made);
     return {
-      graph,
+      graph: joined.graph,
       outputs: results.map(({ split }) => split),
-      collectives: bucketedUses(this.#collectives, buckets),
+      collectives: bucketedUses(this.#collectives, joined),
     };
   }
 

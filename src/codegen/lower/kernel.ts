@@ -3,6 +3,7 @@
 import { CompilerBug } from '../../errors.ts';
 import type { Kernel } from '../../schedule/kernel.ts';
 import type { MemoryPlan } from '../../schedule/memory/plan.ts';
+import type { Node } from '../../ir/graph.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { Loop } from '../loop/loop.ts';
 import { signatureOf } from './signature.ts';
@@ -37,7 +38,7 @@ export function lowerKernel(
   pinned: PinnedTilings = () => undefined,
   known: LoopCache = new Map(),
 ): LoweredKernel {
-  const bound = bindBuffers(kernel, memory);
+  const bound = bindBuffers(kernel, memory, target);
   if (kernel.body.kind === 'batched-dispatch') {
     const parts = kernel.body.parts.map((part) => lowerKernel(part, target, memory, cache, pinned, known));
     return { kernel, loop: loopOfBatch(kernel, target, parts, bound, cache), bound };
@@ -57,10 +58,16 @@ export function lowerKernel(
  * share a pipeline. WebGPU forbids binding one device buffer both ways in a dispatch, so what is
  * only read from a buffer that the kernel writes elsewhere is bound `read_write` too.
  */
-function bindBuffers(kernel: Kernel, { overwrites, homeOf }: MemoryPlan): BoundBuffer[] {
+function bindBuffers(
+  kernel: Kernel,
+  { overwrites, homeOf }: MemoryPlan,
+  { bindsParts }: Target,
+): BoundBuffer[] {
+  // Values that are read and written at the same time have places of their own in an arena.
+  const isOneBuffer = (home: Node | number): boolean => bindsParts !== true || typeof home !== 'number';
   const results = [...new Set(kernel.writes.map(({ node }) => node))];
   const overwritten = new Set(results.map((node) => overwrites.get(node)));
-  const written = new Set(results.map(homeOf));
+  const written = new Set(results.map(homeOf).filter(isOneBuffer));
   const bound: BoundBuffer[] = [];
   for (const node of kernel.reads) {
     if (overwritten.has(node)) continue;

@@ -4,6 +4,7 @@ import { isZero } from '../../ir/build.ts';
 import { inputsOf } from '../../ir/control/iterate.ts';
 import {
   collectiveOf,
+  dims,
   topological,
   type CollectiveNode,
   type Graph,
@@ -38,12 +39,26 @@ export function readsOfCollective(node: CollectiveNode): readonly Node[] {
   return event === undefined || event === operand ? [operand] : [operand, event];
 }
 
+/**
+ * Whether a value is a part of what was gathered with other values. It has a piece in the part of each process, so
+ * the way to an element takes divisions, which products that copy tiles cannot follow.
+ */
+function isFromBucket(node: Node): boolean {
+  if (node.op !== 'reshape') return false;
+  const [part] = node.inputs;
+  if (part?.op !== 'slice' || dims(part).length < 2 || dims(part)[0] === 1) return false;
+  let from = part.inputs[0]!;
+  while (from.op === 'reshape') from = from.inputs[0]!;
+  return from.op === 'allGather';
+}
+
 /** What must lie in memory whatever reads it: outputs, what loops and collectives read, and what collectives give. */
 export function boundaryOf({ outputs }: Graph, order: readonly Node[] = topological(outputs)): Set<Node> {
   const loops = order.filter((node) => node.op === 'iterate');
   const met = order.flatMap((node) => {
     const found = collectiveOf(node);
-    return found === undefined ? [] : [node, operandOf(found)];
+    if (found === undefined) return isFromBucket(node) ? [node] : [];
+    return [node, operandOf(found)];
   });
   return new Set([...outputs, ...loops.flatMap((node) => [...readsOfLoop(node)]), ...met]);
 }
