@@ -31,13 +31,15 @@ export interface BucketedGraph {
   readonly graph: Graph;
   /** The allReduces of the graph before that became one, by bucket. */
   readonly buckets: readonly (readonly Node[])[];
+  /** What became of nodes of the graph before; they stayed where it has none. */
+  readonly made: ReadonlyMap<Node, Node>;
 }
 
 /** The graph with its small sums in buckets, where the model says that it pays. */
 export function bucketSums(graph: Graph): BucketedGraph {
   const order = topological(graph.outputs);
   const buckets = bucketsOf(order);
-  if (buckets.length === 0) return { graph, buckets };
+  if (buckets.length === 0) return { graph, buckets, made: new Map() };
   const bucketOf = new Map(buckets.flatMap((bucket) => bucket.map((node) => [node, bucket] as const)));
   const b = new GraphBuilder();
   const made = new Map<Node, Node>();
@@ -62,6 +64,7 @@ export function bucketSums(graph: Graph): BucketedGraph {
       outputs: graph.outputs.map((node) => made.get(node)!),
     },
     buckets,
+    made,
   };
 }
 
@@ -144,22 +147,23 @@ export interface NodeUse {
   readonly use: CollectiveUse;
 }
 
-/** The uses of a graph's collectives after some have become one. */
+/** The uses of a graph's collectives after some have become one, with nodes of the graph that has them. */
 export function bucketedUses(
   uses: readonly NodeUse[],
-  buckets: BucketedGraph['buckets'],
-): readonly CollectiveUse[] {
+  { buckets, made }: Pick<BucketedGraph, 'buckets' | 'made'>,
+): readonly NodeUse[] {
   const bucketOf = new Map(buckets.flatMap((bucket) => bucket.map((node) => [node, bucket] as const)));
   const told = new Set<readonly Node[]>();
-  return uses.flatMap(({ node, use }): readonly CollectiveUse[] => {
+  return uses.flatMap(({ node, use }): readonly NodeUse[] => {
     const bucket = bucketOf.get(node);
-    if (bucket === undefined) return [use];
+    const own = made.get(node) ?? node;
+    if (bucket === undefined) return [{ node: own, use }];
     if (told.has(bucket)) return [];
     told.add(bucket);
     const elements = bucket.reduce((sum, one) => sum + sizeOf(dims(one)), 0);
     const whole = elements * dtypeBytes(node.dtype);
     const bytes = bytesSent('allReduce', use.ranks, whole);
     const why = `${bucket.length} sums together, the first: ${use.why}`;
-    return [{ ...use, value: `${node.dtype}[${elements}]`, whole, bytes, why }];
+    return [{ node: own, use: { ...use, value: `${node.dtype}[${elements}]`, whole, bytes, why } }];
   });
 }
