@@ -43,7 +43,8 @@ export function bucketSums(graph: Graph): BucketedGraph {
   const bucketOf = new Map(buckets.flatMap((bucket) => bucket.map((node) => [node, bucket] as const)));
   const b = new GraphBuilder();
   const made = new Map<Node, Node>();
-  for (const node of graph.parameters as readonly Node[]) made.set(node, b.copy(node, []));
+  for (const node of graph.parameters as readonly Node[])
+    onBehalf('rewrite', node, () => made.set(node, b.copy(node, [])));
   for (const node of inOrder(graph.outputs, bucketOf)) {
     if (made.has(node)) continue;
     const bucket = (bucketOf.get(node) ?? []) as readonly NodeOf<'allReduce'>[];

@@ -33,7 +33,7 @@ import { rankIndex } from '../ir/collectives.ts';
 import { bucketedUses, bucketSums, type NodeUse } from './buckets.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
 import { meetingsOf } from './meetings.ts';
-import { layoutAfter, moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
+import { inFrontLayout, layoutAfter, moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
 import { expectedSplits } from './propagate.ts';
 import { linearOf, localOf, ruleOf } from './rules.ts';
 import type { ShardAssignment, ShardPlace, ShardingRule } from './rule.ts';
@@ -122,14 +122,17 @@ class Partitioning {
 
   run(): Partitioned {
     const { parameters, outputs } = this.#graph;
-    const locals = parameters.map((node, i) => this.#parameter(node, this.#layouts.inputs[i]));
+    const locals = parameters.map((node, i) =>
+      onBehalf('rewrite', node as Node, () => this.#parameter(node, this.#layouts.inputs[i])),
+    );
     for (const node of topological(outputs))
       if (!this.#versions.has(node)) onBehalf('rewrite', node, () => this.#place(node));
     const results = outputs.map((node, i) => {
       if (this.#ofParts.has(node)) refuseParts(node);
       const { layout } = this.#versions.get(node)![0]!;
       const split = this.#layouts.outputs[i] ?? layout.split;
-      return { node: this.#in(node, split, 'the result is laid out so'), split };
+      const made = onBehalf('rewrite', node, () => this.#in(node, split, 'the result is laid out so'));
+      return { node: made, split };
     });
     const made = { parameters: locals, outputs: results.map(({ node }) => node) };
     const bucketed = bucketSums(made);
@@ -393,10 +396,15 @@ class Partitioning {
     for (const { move, ranks, whole, bytes } of moves) {
       const [kind, { over }] = [move.kind, move];
       const from = showType(value);
+      const before = layout;
       value = moved(this.#b, this.#mesh, value, move);
       layout = layoutAfter(layout, move);
       this.#note(value, layout);
       const node = meetingBehind(value);
+      if (move.kind === 'allGather' || move.kind === 'reduceScatter') {
+        this.#note(node, inFrontLayout(layout, move.axis));
+        this.#note(node.inputs[0]!, inFrontLayout(before, move.axis));
+      }
       if (kind === 'slice' || this.#met.has(node)) continue;
       this.#met.add(node);
       this.#collectives.push({ node, use: { kind, over, ranks, value: from, whole, bytes, why } });

@@ -176,10 +176,19 @@ export function moved(b: GraphBuilder, mesh: Mesh, x: Node, move: ShardMove): No
 
 /** Does something to a value whose axis `axis` is in front, and puts the axis back. */
 function inFront(b: GraphBuilder, x: Node, axis: number, change: (front: Node) => Node): Node {
-  const rest = [...dims(x).keys()].filter((one) => one !== axis);
-  const order = [axis, ...rest];
+  const order = withInFront(dims(x).length, axis);
   const back = order.map((_, i) => order.indexOf(i));
   return permute(b, change(permute(b, x, order)), back);
+}
+
+/** The axes of a value of this rank, one of them first. */
+function withInFront(rank: number, axis: number): readonly number[] {
+  return [axis, ...Array.from({ length: rank }, (_, i) => i).filter((one) => one !== axis)];
+}
+
+/** The layout of a value whose axis `axis` was put in front. */
+export function inFrontLayout({ split, pending }: ShardLayout, axis: number): ShardLayout {
+  return { split: withInFront(split.length, axis).map((one) => split[one]!), pending };
 }
 
 /** This process's part of a value that all of them have, along an axis. */
