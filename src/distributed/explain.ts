@@ -1,70 +1,58 @@
-// What processes would send each other for a function, before there are any: which collectives its program has, with
-// their bytes and why they are there.
+// What processes would send each other for a function, before there are any: how each of them holds what goes in and out, and
+// which collectives its program has, with their bytes and why they are there.
 
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Split } from '../ir/mesh/split.ts';
-import { clusters } from '../sharding/cost.ts';
-import { partition, type Partitioned } from '../sharding/partition.ts';
-import { timedUses, type TimedCollective } from '../sharding/time.ts';
+import { communicationOf, type Communication, type PartitionedCall } from '../sharding/report.ts';
+import { callParts, meshWithin, partitionCall, partsPlanned, valuesBy } from '../tensor/compile/parts.ts';
+import { namedGraph } from '../tensor/compile/names.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { traceFunction } from '../tensor/tracing.ts';
-import { flatten } from '../tensor/tree.ts';
+import { traceFlat } from '../tensor/tracing.ts';
+import { flatten, type Flat } from '../tensor/tree.ts';
 import { splitOf } from './mesh.ts';
 import type { ShardPlan } from './parallel.ts';
 
-/** What the processes of a mesh send each other in one call. */
-export interface Communication {
-  /** In the order of the program. */
-  readonly collectives: readonly TimedCollective[];
-  /** Bytes that each process sends in one call, in all. */
-  readonly bytes: number;
-  /** Modelled seconds of the collectives one after the other, on H100 GPUs: NVLink 4 in nodes of 8, 400 Gb/s between. */
-  readonly time: number;
-  /** Bytes by kind and mesh axes: `allReduce data`. */
-  readonly bytesByCollective: Readonly<Record<string, number>>;
-}
+/** How the tensors of each argument are held; undefined where every process has all of them. */
+export type ArgumentPlans = readonly (ShardPlan | undefined)[];
 
 /**
- * What the processes of a mesh send each other in a call of `fn`, whose arguments are held as these plans say: one plan an argument; undefined
+ * How the processes of a mesh share a call of `fn`, whose arguments are held as these plans say: one plan an argument; undefined
  * where every process has all of it. Runs nothing, and needs no other process. A byte that a process has to send twice counts
  * twice; bytes are those of the best known algorithms: (n − 1)/n of the value for a gather or a scattered sum, twice that for a sum.
  */
 export function explainParallel(
   fn: (...args: never[]) => unknown,
   mesh: Mesh,
-  plans: readonly (ShardPlan | undefined)[],
+  plans: ArgumentPlans,
   ...args: readonly unknown[]
 ): Communication {
-  const { collectives: uses } = sharedProgram(fn, mesh, plans, args);
-  const collectives = timedUses(mesh, uses, clusters.h100);
-  const bytesByCollective: Record<string, number> = {};
-  for (const { kind, over, bytes } of collectives) {
-    const name = `${kind} ${over.join()}`;
-    bytesByCollective[name] = (bytesByCollective[name] ?? 0) + bytes;
-  }
-  const bytes = collectives.reduce((sum, use) => sum + use.bytes, 0);
-  const time = collectives.reduce((sum, use) => sum + use.time, 0);
-  return { collectives, bytes, time, bytesByCollective };
+  return communicationOf(sharedProgram(fn, mesh, plans, args));
 }
 
 /** The program of one process in such a call. */
 export function sharedProgram(
   fn: (...args: never[]) => unknown,
   mesh: Mesh,
-  plans: readonly (ShardPlan | undefined)[],
+  plans: ArgumentPlans,
   args: readonly unknown[],
-): Partitioned {
-  const { leaves, paths } = flatten(args, 'explainParallel');
-  const splits = leaves.map((leaf, i): Split | undefined => {
+): PartitionedCall {
+  const flat = flatten(args, 'explainParallel');
+  const traced = traceFlat(fn, flat);
+  const graph = namedGraph(traced, flat.paths);
+  const values = valuesBy(traced, partsPlanned(mesh, splitsBy(mesh, plans, flat), flat.leaves));
+  const call = callParts(traced, new Map(), values, [mesh, meshWithin(graph)]);
+  return partitionCall(graph, traced.scalarIndices, call!);
+}
+
+/** How plans split the leaves of arguments. Throws E_VALUE or E_SHAPE where one does not fit the mesh or a shape. */
+export function splitsBy(
+  mesh: Mesh,
+  plans: ArgumentPlans,
+  { leaves, paths }: Pick<Flat, 'leaves' | 'paths'>,
+): readonly (Split | undefined)[] {
+  return leaves.map((leaf, i) => {
     const [, argument, path] = /^\[(\d+)\]\.?(.*)$/.exec(paths[i]!) ?? [];
     const spec = leaf instanceof Tensor ? plans[Number(argument)]?.(path!, leaf) : undefined;
     return spec && splitOf('explainParallel', mesh, (leaf as Tensor).shape, spec);
   });
-  const { graph, inputs, scalarIndices } = traceFunction(fn, args);
-  let tensor = 0;
-  const given = graph.parameters.map((_, i) => {
-    const origin = scalarIndices.has(i) ? undefined : inputs[tensor++]!.origin;
-    return origin?.kind === 'argument' ? splits[origin.leaf] : undefined;
-  });
-  return partition(graph, mesh, { inputs: given, outputs: graph.outputs.map(() => undefined) });
 }

@@ -53,6 +53,7 @@ export {
 } from './checkpoint/load.ts';
 
 // What is sent
-export { explainParallel, type Communication } from './explain.ts';
+export { explainParallel, type ArgumentPlans } from './explain.ts';
+export type { Communication, HeldValue, Sharding } from '../sharding/report.ts';
 export type { TimedCollective } from '../sharding/time.ts';
 export type { CollectiveUse } from '../sharding/use.ts';

@@ -15,6 +15,7 @@ import { unpacked } from '../schedule/memory/pack.ts';
 import { fusionDiagnostics, type FusionDiagnostic } from '../schedule/fusion-diagnostic.ts';
 import type { Target } from '../schedule/target.ts';
 import type { NodeOrigin, Origins } from './origins.ts';
+import { describeParallel, shardingsOf, type SharedSubject } from './parallel.ts';
 import { keptText, fusionDiagnosticText } from './reasons.ts';
 import type {
   Explained,
@@ -31,8 +32,9 @@ import type {
 
 /** What was compiled, and how. */
 export interface Subject {
-  /** As recorded, before any pass. */
+  /** As recorded, before any pass; where processes share the program, the graph of one of them. */
   readonly graph: Graph;
+  readonly shared?: SharedSubject;
   /** Places of the parameters that are run-time scalars. */
   readonly scalars: ReadonlySet<number>;
   readonly compiled: CompiledGraph;
@@ -44,7 +46,7 @@ export interface Subject {
 
 /** The explanation of a compiled graph, as plain data. */
 export function describe(subject: Subject): Explained {
-  const { graph, scalars, compiled, target } = subject;
+  const { graph, scalars, compiled, target, shared } = subject;
   const { inside, program } = compiled;
   const list = new NodeList(subject, inside);
   const bounds = lowerBound(graph, scalars);
@@ -86,16 +88,25 @@ export function describe(subject: Subject): Explained {
     version: 1,
     target: target.name,
     model: { launch, bandwidth, arithmetic },
-    graph: print(graph),
+    graph: print(recordedGraph(subject)),
     nodes: list.nodes,
     outputs: list.outputs,
     kernels,
-    fusionDiagnostics: inside === undefined ? [] : toldFusionDiagnostics(inside, target, list),
+    fusionDiagnostics:
+      inside === undefined ? [] : toldFusionDiagnostics(inside, compiled.kernels, target, list),
     totals: totalsOf(compiled.kernels, program, bounds, time, target),
     memory: memoryUse(program, compiled.live),
     sizes: subject.sizes ?? [],
     ...(compiled.fitting && { recomputed: recomputation(compiled.fitting) }),
+    ...(shared && {
+      parallel: describeParallel(shared, compiled, inside, subject.origins, (node) => list.access(node)),
+    }),
   };
+}
+
+/** The graph that the user's calls have recorded, over whole tensors. */
+function recordedGraph({ graph, shared }: Pick<Subject, 'graph' | 'shared'>): Graph {
+  return shared?.call.whole ?? graph;
 }
 
 /** The nodes of the scheduled graph under the names that people read. */
@@ -105,8 +116,9 @@ class NodeList {
   readonly #placeOf: ReadonlyMap<Node, number>;
   readonly #results: ReadonlySet<Node>;
 
-  constructor({ graph, origins }: Subject, inside: Inside | undefined) {
-    const recorded = namesOf(graph);
+  constructor(subject: Subject, inside: Inside | undefined) {
+    const { origins, shared } = subject;
+    const recorded = namesOf(recordedGraph(subject));
     const scheduled = inside?.graph ?? { parameters: [], outputs: [] };
     const order = [
       ...new Set([...(scheduled.parameters as readonly Node[]), ...topological(scheduled.outputs)]),
@@ -115,9 +127,11 @@ class NodeList {
     this.#results = new Set(scheduled.outputs);
     const originOf = new Map(order.map((node) => [node, origins.of(node, (at) => recorded.has(at))]));
     const stages = stagesOf(scheduled.outputs, (node) => originOf.get(node)?.gradient === true);
+    const shardings = shared && shardingsOf(shared, order, origins);
     this.nodes = order.map((node, i): ExplainedNode => {
       const origin = originOf.get(node)!;
       const source = sourceOf(origin);
+      const sharding = shardings?.get(node);
       const stage = node.op === 'parameter' || node.op === 'constant' ? undefined : stages.get(node);
       return {
         name: (origin.recorded === undefined ? undefined : recorded.get(origin.recorded)) ?? `#${i}`,
@@ -128,6 +142,7 @@ class NodeList {
         bytes: nodeBytes(node),
         ...(stage && { stage }),
         ...(source === undefined ? {} : { source }),
+        ...(sharding && { sharding }),
       };
     });
     this.outputs = scheduled.outputs.map((node) => this.place(node));
@@ -223,21 +238,31 @@ function rolesOf(kernel: Kernel | undefined, list: NodeList): Roles {
   return roles;
 }
 
+/** Collectives and loops of kernels are kernels of the schedule, and none of an explanation: pairs with them are left out. */
 function toldFusionDiagnostics(
   { graph, schedule }: Inside,
+  kernels: readonly KernelSummary[],
   target: Target,
   list: NodeList,
 ): ExplainedFusionDiagnostic[] {
-  return fusionDiagnostics(graph, schedule, target).map(
-    (pair: FusionDiagnostic): ExplainedFusionDiagnostic => {
-      const { relation, first, second, value, kept } = pair;
+  const placeOf = new Map(kernels.flatMap(({ place }, i) => (place === undefined ? [] : [[place, i]])));
+  const called = (place: number): string => {
+    const own = placeOf.get(place);
+    const { body } = schedule.kernels[place]!;
+    return own === undefined ? `the ${'node' in body ? body.node.op : body.kind}` : `kernel ${own}`;
+  };
+  return fusionDiagnostics(graph, schedule, target).flatMap(
+    (pair: FusionDiagnostic): readonly ExplainedFusionDiagnostic[] => {
+      const { relation, value, kept } = pair;
+      const [first, second] = [placeOf.get(pair.first), placeOf.get(pair.second)];
+      if (first === undefined || second === undefined) return [];
       const told = { relation, first, second, value: list.place(value) };
       const apart = pair.reasons.map((reason) => ({
         rule: reason.rule,
-        text: fusionDiagnosticText(reason, second, list.nameOf),
+        text: fusionDiagnosticText(reason, pair.second, list.nameOf, called),
       }));
-      if (kept === undefined) return { ...told, apart };
-      return { ...told, apart, kept: { rule: kept.rule, text: keptText(kept, value, list.nameOf) } };
+      if (kept === undefined) return [{ ...told, apart }];
+      return [{ ...told, apart, kept: { rule: kept.rule, text: keptText(kept, value, list.nameOf) } }];
     },
   );
 }

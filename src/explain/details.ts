@@ -4,9 +4,27 @@
 import { showBytes, showCount } from '../table.ts';
 import { hueOf, stageTitles } from './drawing.ts';
 import { colouredWgsl, escapeText } from './markup.ts';
-import { micros } from './text.ts';
-import { digits, longList, percent, shortened, sourceText } from './text.ts';
-import type { Explained, ExplainedAccess, ExplainedKernel, ExplainedFusionDiagnostic } from './types.ts';
+import type { HeldValue } from '../sharding/report.ts';
+import {
+  collectivesHead,
+  digits,
+  headText,
+  longList,
+  meetingsOf,
+  micros,
+  percent,
+  shardingText,
+  shortened,
+  sourceText,
+  whenText,
+} from './text.ts';
+import type {
+  Explained,
+  ExplainedAccess,
+  ExplainedFusionDiagnostic,
+  ExplainedKernel,
+  ExplainedParallel,
+} from './types.ts';
 
 const roles = { prologue: 'before the loops', body: 'in the loops', epilogue: 'from their results' } as const;
 
@@ -95,9 +113,11 @@ function nodeName(name: string): string {
 
 function memoryTable(explained: Explained, { reads, writes }: ExplainedKernel): string {
   const row = (way: string, access: ExplainedAccess): string => {
-    const { name, label } = explained.nodes[access.node]!;
+    const { name, label, sharding } = explained.nodes[access.node]!;
     const value = `<td>${way}</td><td>${nodeName(name)} ${escapeText(label)}</td>`;
-    const type = `<td><code>${escapeText(access.type)}</code></td>`;
+    const held = shardingText(sharding);
+    const split = held === '' ? '' : ` <small>${escapeText(held)}</small>`;
+    const type = `<td><code>${escapeText(access.type)}</code>${split}</td>`;
     return `<tr data-node="${access.node}">${value}<td class="n">${showBytes(access.bytes)}</td>${type}<td>${otherEnd(explained, way, access)}</td></tr>`;
   };
   const part = (way: string, list: readonly ExplainedAccess[]): string => {
@@ -118,13 +138,42 @@ function otherEnd(explained: Explained, way: string, { node, role }: ExplainedAc
   if (way === 'reads') {
     if (role === 'input') return 'input';
     const from = explained.kernels.findIndex(({ writes }) => writes.some((write) => write.node === node));
-    return from < 0 ? '' : `from ${kernelLink(explained, from)}`;
+    const [meeting] = meetingsOf(explained, 'writes', node);
+    if (from < 0) return meeting === undefined ? '' : `from ${meeting}`;
+    return `from ${kernelLink(explained, from)}`;
   }
   const readers = explained.kernels.flatMap(({ reads }, i) =>
     reads.some((read) => read.node === node) ? [kernelLink(explained, i)] : [],
   );
   const result = role === 'output' ? ['a result'] : [];
-  return [...result, ...(readers.length === 0 ? [] : [`for ${readers.join(', ')}`])].join('; ');
+  const all = [...readers, ...meetingsOf(explained, 'reads', node)];
+  return [...result, ...(all.length === 0 ? [] : [`for ${all.join(', ')}`])].join('; ');
+}
+
+/** What processes hold and send (markup). */
+export function processesView(explained: Explained, parallel: ExplainedParallel): string {
+  const { inputs, outputs, collectives, steps } = parallel;
+  const cells = (values: readonly string[]): string =>
+    `<tr>${values.map((value) => `<td>${value}</td>`).join('')}</tr>`;
+  const listed = (heads: readonly string[], rows: readonly string[]): string =>
+    `<div class="scroll"><table class="memory"><thead><tr>${heads.map((head) => `<th>${head}</th>`).join('')}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
+  const held = (values: readonly HeldValue[], what: string): string =>
+    listed(
+      [what, 'whole', 'split', 'each process'],
+      values.map(({ name, whole, split, part }) => cells([name, whole, split, part].map(escapeText))),
+    );
+  const rows = collectives.map(({ kind, over, ranks, value, bytes, time, why }, place) => {
+    const step = steps.find(({ collective }) => collective === place);
+    const when = step === undefined ? '' : whenText(step, explained.kernels.length);
+    const facts = [String(place), `${kind} ${value}`, `${over.join()} (${ranks} ranks)`, when];
+    return cells([...facts, showBytes(Math.round(bytes)), micros(1e6 * time), why].map(escapeText));
+  });
+  const heads = ['', 'collective', 'over', 'when', 'sends', 'time', 'why'];
+  return `<h2>${escapeText(headText(parallel))}</h2>
+${held(inputs, 'argument')}
+${held(outputs, 'result')}
+<p>${escapeText(collectivesHead(parallel))}</p>
+${collectives.length === 0 ? '' : listed(heads, rows)}`;
 }
 
 function kernelLink({ kernels }: Explained, place: number): string {

@@ -6,8 +6,7 @@ import { showBytes } from '../table.ts';
 import { drawKernels, drawNodes, headHeight, typeText } from './layout.ts';
 import type { Drawing, PlacedEdge, PlacedGroup, PlacedKernel, PlacedNode, Point } from './rows.ts';
 import { escapeText } from './markup.ts';
-import { micros } from './text.ts';
-import { percent, sourceText } from './text.ts';
+import { micros, percent, shardingText, sourceText } from './text.ts';
 import type { Explained, ExplainedKernel } from './types.ts';
 
 /** Hue of a kind of kernel; kinds without one get theirs from their name. */
@@ -161,6 +160,8 @@ function nodeSvg(explained: Explained, placed: PlacedNode): string {
   const source = sourceText(node.source);
   const part = role === 'read' ? 'read from memory' : role === 'scalar' ? 'a number given at each run' : role;
   const tip = [`${node.name} ${node.label}`, `${node.type}  ${showBytes(node.bytes)}`, part];
+  const held = shardingText(node.sharding);
+  if (held !== '') tip.push(held);
   if (written) tip.push('written to memory');
   if (source !== '') tip.push(source);
   const radius = role === 'read' || role === 'scalar' ? height / 2 : 5;

@@ -9,9 +9,12 @@ import { Explanation } from './explanation.ts';
 import { explanationText } from './text.ts';
 import { texts } from './slots.ts';
 import { Origins } from './origins.ts';
+import type { SharedSubject } from './parallel.ts';
 import { passReport, type PassReport } from './passes.ts';
 import * as arg from '../ir/arguments.ts';
-import { rewrite, type Graph, type Node } from '../ir/graph.ts';
+import type { Graph } from '../ir/graph.ts';
+import type { Mesh } from '../ir/mesh/mesh.ts';
+import type { Split } from '../ir/mesh/split.ts';
 import {
   cTarget,
   cudaTarget,
@@ -23,12 +26,15 @@ import {
   type Target,
 } from '../schedule/target.ts';
 import { budgetOf } from '../tensor/compile/budget.ts';
+import { optionsOf } from '../tensor/compile/compiled.ts';
+import { partPrograms } from '../tensor/compile/slots.ts';
 import { expectFunction, expectTensor } from '../tensor/expect.ts';
-import { pendingGraph } from '../tensor/values.ts';
+import { namedGraph } from '../tensor/compile/names.ts';
+import { partOf, pendingGraph } from '../tensor/values.ts';
 import { reportOf } from '../tensor/sizes/report.ts';
-import { expectedDevice } from '../tensor/device.ts';
+import { currentRank, expectedDevice } from '../tensor/device.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { traceFlat, type Traced } from '../tensor/tracing.ts';
+import { traceFlat } from '../tensor/tracing.ts';
 import { flatten } from '../tensor/tree.ts';
 
 export { Explanation } from './explanation.ts';
@@ -62,17 +68,43 @@ export function explainFor(
   subject: Tensor | ((...args: never[]) => unknown),
   ...args: readonly unknown[]
 ): Explanation {
+  return explanationOf(target, subject, args);
+}
+
+/** Arguments as processes of a mesh would hold them: how each leaf is split. */
+export interface PlannedArguments {
+  readonly mesh: Mesh;
+  readonly splits: readonly (Split | undefined)[];
+}
+
+/** As `explainFor`, of what processes of a mesh would run, that of rank 0; there need not be any. */
+export function explainShared(
+  target: Target,
+  planned: PlannedArguments,
+  subject: (...args: never[]) => unknown,
+  args: readonly unknown[],
+): Explanation {
+  return explanationOf(target, subject, args, planned);
+}
+
+function explanationOf(
+  target: Target,
+  subject: Tensor | ((...args: never[]) => unknown),
+  args: readonly unknown[],
+  planned?: PlannedArguments,
+): Explanation {
   const origins = new Origins();
   return origins.during(() => {
-    const { graph, scalars } = subjectGraph('explain', subject, args);
+    const { graph, scalars, ...more } = subjectGraph('explain', subject, args, planned);
     const compiled = compileGraph(graph, target, {
       scalars,
+      ...rankOf(more),
       ...budgetFor(subject),
       inspect: true,
       title: () => titleOf(subject),
     });
     const sizes = reportOf(subject)?.variants() ?? [];
-    return new Explanation(describe({ graph, scalars, compiled, origins, target, sizes }));
+    return new Explanation(describe({ graph, scalars, ...more, compiled, origins, target, sizes }));
   });
 }
 
@@ -80,14 +112,16 @@ export function explainFor(
 export function explainPasses(
   target: Target,
   subject: Tensor | ((...args: never[]) => unknown),
-  ...args: readonly unknown[]
+  args: readonly unknown[],
+  planned?: PlannedArguments,
 ): readonly PassReport[] {
-  const { graph, scalars } = subjectGraph('explain', subject, args);
+  const { graph, scalars, ...more } = subjectGraph('explain', subject, args, planned);
   const reports: PassReport[] = [];
   const observe = (stage: CompileStage): void => {
     if (stage.kind === 'pass') reports.push(passReport(stage));
   };
-  compileGraph(graph, target, { scalars, ...budgetFor(subject), observe, title: () => titleOf(subject) });
+  const title = (): string => titleOf(subject);
+  compileGraph(graph, target, { scalars, ...rankOf(more), ...budgetFor(subject), observe, title });
   return reports;
 }
 
@@ -125,8 +159,9 @@ export function lower(
 ): LoweredSource[] {
   takesLower('lower', fn, args, options);
   const target = loweringTarget(options);
-  const { graph, scalars } = subjectGraph('lower', fn, args);
-  const { kernels } = compileGraph(graph, target, { scalars, ...budgetFor(fn), title: () => titleOf(fn) });
+  const { graph, scalars, ...more } = subjectGraph('lower', fn, args);
+  const title = (): string => titleOf(fn);
+  const { kernels } = compileGraph(graph, target, { scalars, ...rankOf(more), ...budgetFor(fn), title });
   return kernels.map(({ name, kind, source }) => ({ name, kind, source }));
 }
 
@@ -162,42 +197,48 @@ function budgetFor(subject: object): { readonly memory?: number } {
 }
 
 interface SubjectGraph {
+  /** What is compiled: where processes share the call, the graph of one of them. */
   readonly graph: Graph;
   readonly scalars: ReadonlySet<number>;
+  /** Where processes share the call. */
+  readonly shared?: SharedSubject;
+}
+
+/** The rank that a program is compiled for, where it is for one of several processes. */
+function rankOf({ shared }: Pick<SubjectGraph, 'shared'>): { readonly rank?: number } {
+  return shared === undefined ? {} : { rank: shared.rank };
 }
 
 function subjectGraph(
   op: string,
   subject: Tensor | ((...args: never[]) => unknown),
   args: readonly unknown[],
+  planned?: PlannedArguments,
 ): SubjectGraph {
   if (subject instanceof Tensor) {
     expectTensor(op, 'the value', subject);
     return { graph: pendingGraph(subject), scalars: new Set() };
   }
   expectFunction(op, subject);
-  const shared = reportOf(subject)?.programOf(args);
-  if (shared !== undefined) return shared;
+  const report = reportOf(subject);
+  const parts = partPrograms.filled;
+  const ofSizes = report?.programOf(args);
   const flat = flatten(args, op);
+  if (ofSizes !== undefined) {
+    const isSplit = flat.leaves.some((leaf) => leaf instanceof Tensor && partOf(leaf) !== undefined);
+    if (isSplit || planned !== undefined) partPrograms.value.noVaryingSizes();
+    return ofSizes;
+  }
   const traced = traceFlat(subject, flat, 'explain', true);
-  return { graph: withNames(traced, flat.paths), scalars: traced.scalarIndices };
-}
-
-/** The traced graph with parameters named after where they come from: `arg0.layers[1].w`, `captured2`, `seed0`. */
-function withNames(traced: Traced, paths: readonly string[]): Graph {
-  const argument = (leaf: number): string => paths[leaf]!.replace(/^\[(\d+)\]/, 'arg$1');
-  let [tensor, scalar] = [0, 0];
-  const names = traced.graph.parameters.map((_, i) => {
-    if (traced.scalarIndices.has(i)) {
-      const origin = traced.scalars[scalar++]!;
-      return origin.kind === 'number' ? argument(origin.leaf) : `${origin.kind}${scalar - 1}`;
-    }
-    const { origin, part } = traced.inputs[tensor++]!;
-    const name = origin.kind === 'argument' ? argument(origin.leaf) : `captured${tensor - 1}`;
-    return part === 'grad' ? `${name}.grad` : name;
-  });
-  return rewrite(traced.graph, (node, _, b) => {
-    if (node.op !== 'parameter') return undefined;
-    return b.add('parameter', [], { ...node.attrs, name: names[node.attrs.index]! }) as Node;
-  });
+  const graph = namedGraph(traced, flat.paths);
+  const scalars = traced.scalarIndices;
+  if (parts === undefined) return { graph, scalars };
+  const { donate } = optionsOf(traced, traced.graph.outputs, report?.donated(flat) ?? []);
+  const { leaves } = flat;
+  const partAt = planned && parts.partsPlanned(planned.mesh, planned.splits, leaves);
+  const values = parts.valuesBy(traced, partAt ?? parts.partsNow(leaves));
+  const call = parts.callParts(traced, donate, values, [planned?.mesh, parts.meshWithin(graph)]);
+  if (call === undefined) return { graph, scalars };
+  const made = parts.partitionCall(graph, scalars, call);
+  return { graph: made.graph, scalars, shared: { call: made, rank: planned ? 0 : currentRank() } };
 }

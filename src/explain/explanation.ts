@@ -10,6 +10,7 @@ import type {
   Explained,
   ExplainedKernel,
   ExplainedNode,
+  ExplainedParallel,
   ExplainedFusionDiagnostic,
   MemoryUse,
   Recomputation,
@@ -41,6 +42,7 @@ export class Explanation implements Explained {
   readonly memory: MemoryUse;
   readonly sizes: readonly SizeVariant[];
   readonly recomputed?: Recomputation;
+  readonly parallel?: ExplainedParallel;
 
   constructor(explained: Explained) {
     this.target = explained.target;
@@ -54,6 +56,7 @@ export class Explanation implements Explained {
     this.memory = explained.memory;
     this.sizes = explained.sizes;
     if (explained.recomputed !== undefined) this.recomputed = explained.recomputed;
+    if (explained.parallel !== undefined) this.parallel = explained.parallel;
   }
 
   /**
@@ -74,7 +77,7 @@ export class Explanation implements Explained {
   toJSON(): Explained {
     const { version, target, model, graph, nodes, outputs, kernels, fusionDiagnostics, totals, memory } =
       this;
-    const { recomputed, sizes } = this;
+    const { recomputed, sizes, parallel } = this;
     return {
       version,
       target,
@@ -88,6 +91,7 @@ export class Explanation implements Explained {
       memory,
       sizes,
       ...(recomputed && { recomputed }),
+      ...(parallel && { parallel }),
     };
   }
 }

@@ -4,7 +4,7 @@
 
 import * as arg from '../ir/arguments.ts';
 import { showBytes, showCount } from '../table.ts';
-import { definitions, kernelSection, kernelsTable, recordedGraph } from './details.ts';
+import { definitions, kernelSection, kernelsTable, processesView, recordedGraph } from './details.ts';
 import { cardsSvg, hueOf, nodesSvg } from './drawing.ts';
 import { escapeText } from './markup.ts';
 import { pageScript } from './page-script.ts';
@@ -52,7 +52,7 @@ const help = `<div id="help" role="dialog" aria-labelledby="help-title" hidden><
 /** The page as HTML text. */
 export function explanationPage(explained: Explained, options: PageOptions = {}): string {
   takesPage('explanationPage', explained, options);
-  const { kernels, target } = explained;
+  const { kernels, target, parallel } = explained;
   const title = options.title ?? `${kernels.length} kernels for ${target}`;
   const start = kernels.reduce((best, { time }, i) => (time > kernels[best]!.time ? i : best), 0);
   const view = kernels.length === 0 ? 'graph' : kernels.length <= fewKernels ? 'nodes' : 'cards';
@@ -74,6 +74,7 @@ export function explanationPage(explained: Explained, options: PageOptions = {})
     ['nodes', 'Nodes'],
     ['table', 'Table'],
     ['graph', 'Recorded graph'],
+    ...(parallel === undefined ? [] : [['processes', 'Processes'] as const]),
   ]
     .map(
       ([name, text]) =>
@@ -86,6 +87,7 @@ export function explanationPage(explained: Explained, options: PageOptions = {})
 <div class="view" role="tabpanel" id="view-nodes" aria-labelledby="tab-nodes">${nodesSvg(explained)}</div>
 <div class="view table" role="tabpanel" id="view-table" aria-labelledby="tab-table">${kernelsTable(explained)}</div>
 <div class="view graph" role="tabpanel" id="view-graph" aria-labelledby="tab-graph">${recordedGraph(explained)}</div>
+${parallel === undefined ? '' : `<div class="view table" role="tabpanel" id="view-processes" aria-labelledby="tab-processes">${processesView(explained, parallel)}</div>`}
 ${legend(explained)}
 </div>
 <div class="panel">
@@ -101,7 +103,7 @@ ${help}
 `;
 }
 
-function summary({ totals, memory, target }: Explained): string {
+function summary({ totals, memory, target, parallel }: Explained): string {
   const { kernels, pipelines, dispatches, flops, bytes, lowerBoundBytes, time, lowerBoundTime } = totals;
   const ratio = lowerBoundBytes === 0 ? '' : `, ${digits(bytes / lowerBoundBytes)}× the lower bound`;
   return definitions([
@@ -112,6 +114,14 @@ function summary({ totals, memory, target }: Explained): string {
     ['modelled', `${micros(time)} <small>at least ${micros(lowerBoundTime)}</small>`],
     ['moved', `${showBytes(bytes)} <small>at least ${showBytes(lowerBoundBytes)}${ratio}</small>`],
     ['flops', showCount(flops)],
+    ...(parallel === undefined
+      ? []
+      : [
+          [
+            'sent',
+            `${showBytes(Math.round(parallel.bytes))} <small>by each process of ${escapeText(parallel.mesh)}</small>`,
+          ] as const,
+        ]),
     [
       'memory',
       `${showBytes(memory.peak)} <small>${showBytes(memory.scratch)} of it intermediate values</small>`,

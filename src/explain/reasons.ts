@@ -8,16 +8,20 @@ import type { ReductionShape, Loops, Reason } from '../schedule/fusion-diagnosti
 import type { NameOf } from '../schedule/text/print.ts';
 import { micros } from './text.ts';
 
-/** Why the second kernel's work is not done in the first; kernels are called by their place. */
-export function fusionDiagnosticText(reason: Reason, second: number, name: NameOf): string {
+/** Why the second kernel's work is not done in the first. `called` says what is said of the kernel at a place: `kernel 3`. */
+export function fusionDiagnosticText(
+  reason: Reason,
+  second: number,
+  name: NameOf,
+  called: (place: number) => string,
+): string {
   switch (reason.rule) {
     case 'order': {
       const { kernel } = reason;
-      const from =
-        kernel === second
-          ? `which follows from kernel ${kernel}'s own loops`
-          : `which comes from kernel ${kernel}`;
-      return `${name(reason.node)} also needs ${name(reason.needs)}${kernel === undefined ? '' : `, ${from}`}`;
+      const also = `${name(reason.node)} also needs ${name(reason.needs)}`;
+      if (kernel === undefined) return also;
+      const from = kernel === second ? 'follows from' : 'comes from';
+      return `${also}, which ${from} ${called(kernel)}${kernel === second ? "'s own loops" : ''}`;
     }
     case 'scatter':
       return `data decides where elements are written, so no point of the kernel has what ${name(reason.node)} needs there`;
@@ -42,7 +46,7 @@ export function fusionDiagnosticText(reason: Reason, second: number, name: NameO
     case 'update':
       return `${name(reason.node)} updates few elements after a reduction: all such updates share a kernel`;
     case 'joined':
-      return `${name(reason.node)} shares kernel ${reason.kernel}, which runs over the same rows`;
+      return `${name(reason.node)} shares ${called(reason.kernel)}, which runs over the same rows`;
     case 'latest':
       return `more than a few kernels over the same rows were open when ${name(reason.node)} was placed`;
     case 'loops':
@@ -51,13 +55,13 @@ export function fusionDiagnosticText(reason: Reason, second: number, name: NameO
       return `the second needs ${name(reason.value)} at other points than where it is computed`;
     case 'stage': {
       const after = (kernel: number | undefined): string =>
-        kernel === undefined ? 'nothing' : `kernel ${kernel}`;
+        kernel === undefined ? 'nothing' : called(kernel);
       return `the first waits for ${after(reason.first)}, the second for ${after(reason.second)}`;
     }
     case 'grouped':
       return 'only the newest group of maps of one size takes in more, and the first was not the newest';
     case 'between':
-      return `kernel ${reason.kernel} needs the first and is needed by the second`;
+      return `${called(reason.kernel)} needs the first and is needed by the second`;
     case 'merged-bindings':
       return `one kernel would bind ${reason.count} buffers, limit ${reason.limit}`;
     default:

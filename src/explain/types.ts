@@ -2,8 +2,10 @@
 // fields. Nodes, kernels and pipelines are named by their places in the lists. Times are in µs by
 // the target's figures, sizes in bytes.
 
+import type { CollectiveOp } from '../ir/ops.ts';
 import type { StorageReason } from '../schedule/fusion/rejection.ts';
 import type { Reason } from '../schedule/fusion-diagnostic.ts';
+import type { Communication, Sharding } from '../sharding/report.ts';
 import type { SizeVariant } from '../tensor/sizes/report.ts';
 
 /** Everything an explanation tells. */
@@ -29,6 +31,27 @@ export interface Explained {
   readonly sizes: readonly SizeVariant[];
   /** Of a function that was compiled with a budget of memory: what is computed again for it. */
   readonly recomputed?: Recomputation;
+  /** Of a program that processes share: what each of them holds and sends. The rest is of the program of one process. */
+  readonly parallel?: ExplainedParallel;
+}
+
+/** How the processes of a mesh share the program, and where they meet. */
+export interface ExplainedParallel extends Communication {
+  /** The process whose program is explained. Others differ in which parts they have. */
+  readonly rank: number;
+  /** The collectives of the program in the order they run; those in the iterations of loops are in `collectives` only. */
+  readonly steps: readonly ExplainedCollective[];
+}
+
+/** A collective among the kernels. */
+export interface ExplainedCollective {
+  readonly kind: CollectiveOp;
+  /** Which of `collectives` it is, or is a part of, as an exchange of what kernels add up is; absent where it is not known. */
+  readonly collective?: number;
+  /** How many kernels run before it. */
+  readonly after: number;
+  readonly reads: ExplainedAccess;
+  readonly writes: ExplainedAccess;
 }
 
 /** What modelled times follow from. */
@@ -66,6 +89,8 @@ export interface ExplainedNode {
   readonly stage?: TrainStage;
   /** The call it was recorded in, where one is known. */
   readonly source?: ExplainedSource;
+  /** How processes hold the value, where they share the program; absent of values that passes arranged otherwise. */
+  readonly sharding?: Sharding;
 }
 
 /** The user's call that a node comes from. */

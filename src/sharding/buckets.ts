@@ -17,11 +17,12 @@ import {
   type Node,
   type NodeOf,
 } from '../ir/graph.ts';
-import { axesNamed, groupSize, parseMesh } from '../ir/mesh/mesh.ts';
+import { axesNamed, groupSize, parseMesh, type Mesh } from '../ir/mesh/mesh.ts';
 import { isView } from '../ir/ops.ts';
 import { onBehalf } from '../ir/origin/origin.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { bytesSent, clusters, planningMachine, timeOverAxes, type ClusterModel } from './cost.ts';
+import { meetingBehind } from './meetings.ts';
 import { arithmeticOf, nodeTimes, type NodeTimes } from './timeline.ts';
 import type { CollectiveUse } from './use.ts';
 
@@ -30,8 +31,8 @@ export interface BucketedGraph {
   readonly graph: Graph;
   /** The collectives of the graph before; those of one entry are one now. */
   readonly buckets: readonly (readonly Node[])[];
-  /** When each node of the graph before is computed, in the order of the program. */
-  readonly placeOf: ReadonlyMap<Node, number>;
+  /** What became of nodes of the graph before, recorded in the order of the program; they stayed where it has none. */
+  readonly made: ReadonlyMap<Node, Node>;
 }
 
 /** Collectives that can be one. */
@@ -45,13 +46,20 @@ interface Bucket {
   start?: number;
 }
 
-/** The graph with its collectives joined where the model of the cluster says that it pays, and recorded in a good order. */
-export function bucketCollectives(graph: Graph, cluster: ClusterModel = clusters.h100): BucketedGraph {
+/**
+ * The graph with its collectives joined where the model of the cluster says that it pays, and recorded in a good order. They are
+ * timed as those of `mesh`, which has the axes of theirs; of their own mesh by default.
+ */
+export function bucketCollectives(
+  graph: Graph,
+  cluster: ClusterModel = clusters.h100,
+  mesh?: Mesh,
+): BucketedGraph {
   const order = topological(graph.outputs);
-  if (!order.some((node) => collectiveOf(node) !== undefined))
-    return { graph, buckets: [], placeOf: new Map() };
+  if (!order.some((node) => collectiveOf(node) !== undefined)) return { graph, buckets: [], made: new Map() };
   const times = nodeTimes(order);
-  const buckets = bucketsOf(order, times, cluster);
+  const limits = (node: Joined): BucketLimits => limitsOf(node, cluster, mesh);
+  const buckets = bucketsOf(order, times, limits);
   delay(buckets, times);
   return recorded(graph, order, buckets);
 }
@@ -60,7 +68,7 @@ export function bucketCollectives(graph: Graph, cluster: ClusterModel = clusters
 function bucketsOf(
   order: readonly Node[],
   times: ReadonlyMap<Node, NodeTimes>,
-  cluster: ClusterModel,
+  limits: (node: Joined) => BucketLimits,
 ): readonly Bucket[] {
   const depths = depthsOf(order);
   const open = new Map<string, Bucket>();
@@ -77,7 +85,7 @@ function bucketsOf(
       all.push(bucket);
       continue;
     }
-    const { most, mostOfOne } = limitsOf(node, cluster);
+    const { most, mostOfOne } = limits(node);
     const monoid = node.op === 'allGather' ? '' : node.attrs.monoid;
     const before = depths.get(node as Node)! - 1;
     const key = [node.op, node.attrs.mesh, node.attrs.over, monoid, node.dtype, before].join(' ');
@@ -112,16 +120,20 @@ function depthsOf(order: readonly Node[]): ReadonlyMap<Node, number> {
   return depths;
 }
 
+/** Bytes of a bucket at most, and of one that joins it. */
+interface BucketLimits {
+  readonly most: number;
+  readonly mostOfOne: number;
+}
+
 /**
- * Bytes of a bucket, and of one that joins it. Collectives wait so long for messages as one of no bytes. A value that takes longer to be
- * read and written twice than that stays alone, and a bucket ends where the wait is a fifth of its time.
+ * Collectives wait so long for messages as one of no bytes. A value that takes longer to be read and written twice than that stays
+ * alone, and a bucket ends where the wait is a fifth of its time.
  */
-function limitsOf(
-  { op, attrs }: Joined,
-  cluster: ClusterModel,
-): { readonly most: number; readonly mostOfOne: number } {
-  const mesh = parseMesh(attrs.mesh)!;
-  const over = axesNamed(mesh, attrs.over)!.map(({ name }) => name);
+function limitsOf({ op, attrs }: Joined, cluster: ClusterModel, timed?: Mesh): BucketLimits {
+  const own = parseMesh(attrs.mesh)!;
+  const mesh = timed ?? own;
+  const over = axesNamed(own, attrs.over)!.map(({ name }) => name);
   const wait = timeOverAxes(op, mesh, over, 0, cluster);
   const many = 2 ** 30;
   const byte = (timeOverAxes(op, mesh, over, many, cluster) - wait) / many;
@@ -184,7 +196,7 @@ function recorded(graph: Graph, order: readonly Node[], buckets: readonly Bucket
       outputs: graph.outputs.map((node) => made.get(node)!),
     },
     buckets: buckets.map(({ nodes }) => nodes as readonly Node[]),
-    placeOf: new Map(steps.map((node, place) => [node, place])),
+    made,
   };
 }
 
@@ -268,31 +280,26 @@ export interface NodeUse {
   readonly use: CollectiveUse;
 }
 
-/** The uses of a graph's collectives after some have become one, in the order of the program. */
+/** The uses of a graph's collectives after some have become one: in the order of the program, with its nodes. */
 export function bucketedUses(
   uses: readonly NodeUse[],
-  { buckets, placeOf }: BucketedGraph,
-): readonly CollectiveUse[] {
+  { buckets, made }: Pick<BucketedGraph, 'buckets' | 'made'>,
+): readonly NodeUse[] {
   const bucketOf = new Map(buckets.flatMap((nodes) => nodes.map((node) => [node, nodes] as const)));
-  const meetings = uses.map(({ node, use }) => ({ node: meetingIn(node), use }));
   const told = new Set<readonly Node[]>();
-  return meetings
-    .toSorted((a, b) => (placeOf.get(a.node) ?? 0) - (placeOf.get(b.node) ?? 0))
-    .flatMap(({ node, use }): readonly CollectiveUse[] => {
-      const bucket = bucketOf.get(node);
-      if (bucket === undefined || bucket.length === 1) return [use];
+  return uses
+    .flatMap(({ node, use }): readonly NodeUse[] => {
+      const meeting = meetingBehind(node);
+      const own = meetingBehind(made.get(meeting) ?? meeting);
+      const bucket = bucketOf.get(meeting);
+      if (bucket === undefined || bucket.length === 1) return [{ node: own, use }];
       if (told.has(bucket)) return [];
       told.add(bucket);
       const elements = bucket.reduce((sum, one) => sum + sizeOf(dims(one.inputs[0]!)), 0);
       const whole = bucket.reduce((sum, one) => sum + wholeOf(one as CollectiveNode), 0);
       const bytes = bytesSent(use.kind, use.ranks, whole);
       const why = `${bucket.length} together, the first: ${use.why}`;
-      return [{ ...use, value: `${node.dtype}[${elements}]`, whole, bytes, why }];
-    });
-}
-
-function meetingIn(node: Node): Node {
-  let at = node;
-  while (collectiveOf(at) === undefined && isView(at.op)) at = at.inputs[0]!;
-  return at;
+      return [{ node: own, use: { ...use, value: `${node.dtype}[${elements}]`, whole, bytes, why } }];
+    })
+    .toSorted((a, b) => a.node.id - b.node.id);
 }

@@ -4,6 +4,7 @@ import { siblingKey } from '../ir/control/iterate.ts';
 import { collectiveOf, nodeBytes, topological, type Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { axesNamed, groupSize, parseMesh } from '../ir/mesh/mesh.ts';
+import { isView } from '../ir/ops.ts';
 import { graphOf } from '../ir/text/region.ts';
 import { bytesSent } from './cost.ts';
 import type { CollectiveUse } from './use.ts';
@@ -34,4 +35,11 @@ export function meetingsOf(node: Node, loops: Set<string>, why: string): readonl
       bytes: trips * use.bytes,
     })),
   );
+}
+
+/** The collective, or the loop of collectives, that a value comes from by views. */
+export function meetingBehind(node: Node): Node {
+  let at = node;
+  while (isView(at.op)) at = at.inputs[0]!;
+  return at;
 }

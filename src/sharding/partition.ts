@@ -32,8 +32,8 @@ import {
 import { rankIndex } from '../ir/collectives.ts';
 import { bucketCollectives, bucketedUses, type NodeUse } from './buckets.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
-import { meetingsOf } from './meetings.ts';
-import { moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
+import { meetingBehind, meetingsOf } from './meetings.ts';
+import { inFrontLayout, layoutAfter, moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
 import { expectedSplits } from './propagate.ts';
 import { linearOf, localOf, ruleOf } from './rules.ts';
 import type { ShardAssignment, ShardPlace, ShardingRule } from './rule.ts';
@@ -51,9 +51,15 @@ export interface Layouts {
 /** The program of one process. */
 export interface Partitioned {
   readonly graph: Graph;
+  /** The same with each collective by itself, as it was found to be needed. */
+  readonly apart: Graph;
   /** How each output is laid out. */
   readonly outputs: readonly Split[];
   readonly collectives: readonly CollectiveUse[];
+  /** How the values of the graph are laid out, but for those that ops take apart and those that `shardMap` has written. */
+  readonly layouts: ReadonlyMap<Node, ShardLayout>;
+  /** Which of `collectives` a node of the graph is, or a loop has. */
+  readonly useOf: ReadonlyMap<Node, number>;
 }
 
 /** A value on this process, in one of the layouts that it was brought into. */
@@ -84,6 +90,10 @@ class Partitioning {
   readonly #expected: ReadonlyMap<Node, Split>;
   readonly #uses: ReadonlyMap<Node, number>;
   readonly #collectives: NodeUse[] = [];
+  /** Collectives that moves have made: axes of one process lead to the same ones again. */
+  readonly #met = new Set<Node>();
+  /** By node of the graph that is made. */
+  readonly #madeLayouts = new Map<Node, ShardLayout>();
   readonly #rules = new Map<Node, ShardingRule | undefined>();
   /** What is written for one process (`toPart`): each process computes it from its parts as it stands. */
   readonly #ofParts = new Set<Node>();
@@ -114,21 +124,32 @@ class Partitioning {
 
   run(): Partitioned {
     const { parameters, outputs } = this.#graph;
-    const locals = parameters.map((node, i) => this.#parameter(node, this.#layouts.inputs[i]));
+    const locals = parameters.map((node, i) =>
+      onBehalf('rewrite', node as Node, () => this.#parameter(node, this.#layouts.inputs[i])),
+    );
     for (const node of topological(outputs))
       if (!this.#versions.has(node)) onBehalf('rewrite', node, () => this.#place(node));
     const results = outputs.map((node, i) => {
       if (this.#ofParts.has(node)) refuseParts(node);
       const { layout } = this.#versions.get(node)![0]!;
       const split = this.#layouts.outputs[i] ?? layout.split;
-      return { node: this.#in(node, split, 'the result is laid out so'), split };
+      const made = onBehalf('rewrite', node, () => this.#in(node, split, 'the result is laid out so'));
+      return { node: made, split };
     });
     const made = { parameters: locals, outputs: results.map(({ node }) => node) };
-    const joined = bucketCollectives(made);
+    const bucketed = bucketCollectives(made);
+    // A value that was brought into a layout may be computed again in another one: then nothing needs the first.
+    const needed = new Set(topological(bucketed.graph.outputs));
+    const uses = bucketedUses(this.#collectives, bucketed).filter(({ node }) => needed.has(node));
     return {
-      graph: joined.graph,
+      graph: bucketed.graph,
+      apart: made,
       outputs: results.map(({ split }) => split),
-      collectives: bucketedUses(this.#collectives, joined),
+      collectives: uses.map(({ use }) => use),
+      layouts: new Map(
+        [...this.#madeLayouts].map(([node, layout]) => [bucketed.made.get(node) ?? node, layout]),
+      ),
+      useOf: new Map(uses.map(({ node }, i) => [node, i])),
     };
   }
 
@@ -146,8 +167,14 @@ class Partitioning {
   }
 
   #keep(node: Node, local: Node, layout: ShardLayout): void {
+    if (!this.#ofParts.has(node)) this.#note(local, layout);
     const versions = this.#versions.get(node) ?? [];
     this.#versions.set(node, [...versions, { node: local, layout }]);
+  }
+
+  /** The first layout of a node counts: others come from axes of the mesh with one process. */
+  #note(local: Node, layout: ShardLayout): void {
+    if (!this.#madeLayouts.has(local)) this.#madeLayouts.set(local, layout);
   }
 
   /** Lays one node out, and records what this process does for it. */
@@ -177,15 +204,17 @@ class Partitioning {
     );
     const split = splitBy(assignment, rule.result);
     let [value, pending] = [local, carried?.pending];
-    for (const { over, monoid } of foldedBy(rule, assignment)) {
+    const folds = foldedBy(rule, assignment);
+    for (const [i, { over, monoid }] of folds.entries()) {
       if (monoid === 'sum' && pending === undefined) {
         pending = { over, monoid };
       } else if (monoid === 'sum' && pending?.monoid === 'sum') {
         pending = { over: [...pending.over, ...over], monoid };
       } else {
         const move = { kind: 'allReduce', over, monoid } as const;
+        const left = folds.slice(i).flatMap((fold) => (fold.monoid === monoid ? fold.over : []));
         value = this.#move(
-          value,
+          { node: value, layout: { split, pending: { over: left, monoid } } },
           [plannedMove(this.#mesh, node, split, move)],
           `${node.op} ${showType(node)}`,
         );
@@ -356,20 +385,30 @@ class Partitioning {
     if ('moves' in way && way.moves.length === 0) return way.version.node;
     const value =
       'moves' in way
-        ? this.#move(way.version.node, way.moves, why)
+        ? this.#move(way.version, way.moves, why)
         : this.#apply(node, way.assignment, (input, own) => this.#in(input, own, why));
     this.#keep(node, value, { split, pending: undefined });
     return value;
   }
 
-  #move(from: Node, moves: readonly PlannedMove[], why: string): Node {
-    let value = from;
+  #move(from: Version, moves: readonly PlannedMove[], why: string): Node {
+    let { node: value, layout } = from;
+    this.#note(value, layout);
     for (const { move, ranks, whole, bytes } of moves) {
       const [kind, { over }] = [move.kind, move];
       const from = showType(value);
+      const before = layout;
       value = moved(this.#b, this.#mesh, value, move);
-      if (kind !== 'slice')
-        this.#collectives.push({ node: value, use: { kind, over, ranks, value: from, whole, bytes, why } });
+      layout = layoutAfter(layout, move);
+      this.#note(value, layout);
+      const node = meetingBehind(value);
+      if (move.kind === 'allGather' || move.kind === 'reduceScatter') {
+        this.#note(node, inFrontLayout(layout, move.axis));
+        this.#note(node.inputs[0]!, inFrontLayout(before, move.axis));
+      }
+      if (kind === 'slice' || this.#met.has(node)) continue;
+      this.#met.add(node);
+      this.#collectives.push({ node, use: { kind, over, ranks, value: from, whole, bytes, why } });
     }
     return value;
   }

@@ -50,15 +50,12 @@ export function movesBetween(
   to: ShardLayout,
 ): readonly PlannedMove[] {
   const moves: PlannedMove[] = [];
-  let split: (readonly string[])[] = [...from.split];
+  let { split } = from;
   const local = (): number => sizeOf(localShape(mesh, value.shape, split)) * dtypeBytes(value.dtype);
-  const add = (move: ShardMove, before: number, after: number): void => {
-    moves.push(planned(mesh, move, Math.max(before, after)));
-  };
-  const change = (move: ShardMove, next: (readonly string[])[]): void => {
+  const change = (move: ShardMove): void => {
     const before = local();
-    split = next;
-    add(move, before, local());
+    split = splitAfter(split, move);
+    moves.push(planned(mesh, move, Math.max(before, local())));
   };
 
   // Sums first, and to parts where parts are wanted: half the bytes of a sum that everyone has.
@@ -69,10 +66,10 @@ export function movesBetween(
     for (const [axis, wanted] of to.split.entries()) {
       const over = scattered(split[axis]!, wanted, left);
       if (over.length === 0) continue;
-      change({ kind: 'reduceScatter', over, axis, monoid }, split.with(axis, [...split[axis]!, ...over]));
+      change({ kind: 'reduceScatter', over, axis, monoid });
       left = left.filter((name) => !over.includes(name));
     }
-    if (left.length > 0) change({ kind: 'allReduce', over: left, monoid }, split);
+    if (left.length > 0) change({ kind: 'allReduce', over: left, monoid });
   }
 
   // Parts along one axis that become parts along another.
@@ -85,21 +82,47 @@ export function movesBetween(
         other !== axis && wanted[split[other]!.length] === name && isPrefix(split[other]!, wanted),
     );
     if (goal < 0) continue;
-    const next = split.with(axis, names.slice(0, -1)).with(goal, [...split[goal]!, name]);
-    change({ kind: 'allToAll', over: [name], axis, to: goal }, next);
+    change({ kind: 'allToAll', over: [name], axis, to: goal });
   }
 
   for (const [axis, wanted] of to.split.entries()) {
     const names = split[axis]!;
     const kept = commonLength(names, wanted);
-    if (kept < names.length)
-      change({ kind: 'allGather', over: names.slice(kept), axis }, split.with(axis, names.slice(0, kept)));
+    if (kept < names.length) change({ kind: 'allGather', over: names.slice(kept), axis });
   }
   for (const [axis, wanted] of to.split.entries()) {
     const over = wanted.slice(split[axis]!.length);
-    if (over.length > 0) change({ kind: 'slice', over, axis }, split.with(axis, wanted));
+    if (over.length > 0) change({ kind: 'slice', over, axis });
   }
   return moves;
+}
+
+/** The split of a value after a move. */
+function splitAfter(split: Split, move: ShardMove): Split {
+  switch (move.kind) {
+    case 'slice':
+    case 'reduceScatter':
+      return split.with(move.axis, [...split[move.axis]!, ...move.over]);
+    case 'allGather':
+      return split.with(move.axis, split[move.axis]!.slice(0, -move.over.length));
+    case 'allToAll':
+      return split
+        .with(move.axis, split[move.axis]!.slice(0, -move.over.length))
+        .with(move.to, [...split[move.to]!, ...move.over]);
+    case 'allReduce':
+      return split;
+    default:
+      return move satisfies never;
+  }
+}
+
+/** The layout of a value after a move. */
+export function layoutAfter({ split, pending }: ShardLayout, move: ShardMove): ShardLayout {
+  const left = 'monoid' in move ? pending?.over.filter((name) => !move.over.includes(name)) : pending?.over;
+  return {
+    split: splitAfter(split, move),
+    pending: pending === undefined || left!.length === 0 ? undefined : { ...pending, over: left! },
+  };
 }
 
 /** One move of a value that is split so. */
@@ -153,10 +176,19 @@ export function moved(b: GraphBuilder, mesh: Mesh, x: Node, move: ShardMove): No
 
 /** Does something to a value whose axis `axis` is in front, and puts the axis back. */
 function inFront(b: GraphBuilder, x: Node, axis: number, change: (front: Node) => Node): Node {
-  const rest = [...dims(x).keys()].filter((one) => one !== axis);
-  const order = [axis, ...rest];
+  const order = withInFront(dims(x).length, axis);
   const back = order.map((_, i) => order.indexOf(i));
   return permute(b, change(permute(b, x, order)), back);
+}
+
+/** The axes of a value of this rank, one of them first. */
+function withInFront(rank: number, axis: number): readonly number[] {
+  return [axis, ...Array.from({ length: rank }, (_, i) => i).filter((one) => one !== axis)];
+}
+
+/** The layout of a value whose axis `axis` was put in front. */
+export function inFrontLayout({ split, pending }: ShardLayout, axis: number): ShardLayout {
+  return { split: withInFront(split.length, axis).map((one) => split[one]!), pending };
 }
 
 /** This process's part of a value that all of them have, along an axis. */

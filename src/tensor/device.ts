@@ -74,6 +74,11 @@ export function expectedDevice(): DeviceFacts | string | undefined {
   return lane.open === undefined || lane.open.lost ? nameIn(lane) : lane.open.facts;
 }
 
+/** The rank of this process among those that the open device meets; 0 where it meets none. */
+export function currentRank(): number {
+  return lanes.current.open?.communicator?.rank ?? 0;
+}
+
 /** Every device Sinter knows, with what it is or why it is not there. */
 export function devices(): Promise<readonly DeviceReport[]> {
   return discover();

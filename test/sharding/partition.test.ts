@@ -6,10 +6,11 @@ import { expect, test } from 'vitest';
 import { cotangents } from '../../src/autograd/vjp.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
 import { full } from '../../src/ir/build.ts';
-import { dims, GraphBuilder, type Graph, type Node } from '../../src/ir/graph.ts';
+import { dims, GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { parseMesh, type Mesh } from '../../src/ir/mesh/mesh.ts';
-import { partsOf, showSplit, type Split } from '../../src/ir/mesh/split.ts';
+import { partsOf, showSplit, wholeShape, type Split } from '../../src/ir/mesh/split.ts';
+import { isCollective } from '../../src/ir/ops.ts';
 import { print } from '../../src/ir/text/print.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import { partition } from '../../src/sharding/partition.ts';
@@ -37,7 +38,7 @@ function splitFor(mesh: Mesh, shape: readonly number[], dice: readonly number[])
   return split;
 }
 
-/** Runs a graph on a mesh, its inputs and some of its outputs split as the dice say. */
+/** Runs a graph on a mesh, its inputs and some of its outputs split as the dice say. Fails where a value is not laid out as is told. */
 function onMesh({ graph, inputs }: Program, mesh: Mesh, dice: readonly number[]): HostArray[] {
   const at = (i: number): number[] => dice.map((die) => Math.floor(die / (i + 1)));
   const given = graph.parameters.map((node, i) => splitFor(mesh, dims(node), at(i)));
@@ -49,7 +50,20 @@ function onMesh({ graph, inputs }: Program, mesh: Mesh, dice: readonly number[])
     const own = Array.from({ length: mesh.size }, (_, rank) =>
       inputs.map((value, i) => partOf(mesh, value, given[i]!, rank)),
     );
-    const results = runOnMesh(made.graph, own);
+    const complete = [...made.layouts].filter(([, { pending }]) => pending === undefined);
+    const results = runOnMesh(
+      { ...made.graph, outputs: [...made.graph.outputs, ...complete.map(([node]) => node)] },
+      own,
+    );
+    complete.forEach(([node, { split }], i) => {
+      const parts = results.map((values) => values[graph.outputs.length + i]!);
+      wholeOf(mesh, wholeShape(mesh, dims(node), split), parts, split);
+    });
+    const meetings = topological(made.graph.outputs).filter((node) => isCollective(node.op));
+    expect([...made.useOf.keys()].map(({ id }) => id).toSorted()).toEqual(
+      meetings.map(({ id }) => id).toSorted(),
+    );
+    expect(made.collectives).toHaveLength(meetings.length);
     return graph.outputs.map((node, i) => {
       if (wanted[i] !== undefined) expect(made.outputs[i]).toEqual(wanted[i]);
       const parts = results.map((values) => values[i]!);

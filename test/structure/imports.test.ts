@@ -51,6 +51,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'errors.ts',
     'slot.ts',
     'ir',
+    'sharding/report.ts',
+    'type sharding',
     'schedule',
     'type dump',
     'compile.ts',

@@ -3,6 +3,7 @@
 import { collectiveOf, dims, topological } from '../../../src/ir/graph.ts';
 import { meshOf, type Mesh } from '../../../src/ir/mesh/mesh.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
+import { bucketCollectives } from '../../../src/sharding/buckets.ts';
 import { clusters } from '../../../src/sharding/cost.ts';
 import type { Partitioned } from '../../../src/sharding/partition.ts';
 import { table } from '../../../src/table.ts';
@@ -54,7 +55,9 @@ export function scalingOf(model: ScaledModel, counts: readonly number[] = gpuCou
     const { program } = scaledProgram(model, madeFor, way);
     return counts.map((gpus) => {
       const mesh = meshWith(gpus / parts, parts);
-      const tasks = tasksOf(program, mesh, h100);
+      // So many GPUs wait longer for messages, so other collectives are joined.
+      const { graph } = bucketCollectives(program.apart, h100.cluster, mesh);
+      const tasks = tasksOf({ graph }, mesh, h100);
       const memory = memoryOf(model, way, program, gpus);
       return {
         model: model.name,

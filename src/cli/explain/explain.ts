@@ -61,7 +61,7 @@ export const explainCommand: Command = {
     if (values['passes'] === true) {
       if (['kernel', 'html', 'graph', 'sources'].some((other) => values[other] !== undefined))
         throw new UsageError('explain --passes shows the passes alone: drop the other parts');
-      const passes = explainPasses(target, subject, ...args);
+      const passes = explainPasses(target, subject, args);
       const report = { version: 1, target: target.name, passes };
       output.line(values['json'] === true ? JSON.stringify(report) : passesText(passes));
       return;

@@ -135,6 +135,7 @@ export function compile<A extends unknown[], R>(
       return found.compiled.shared;
     },
     variants: () => known().varying.variants(),
+    donated: (flat) => known().donated(flat),
   });
   return withBudget(compiled, memory);
 }

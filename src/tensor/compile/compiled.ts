@@ -4,8 +4,7 @@
 
 import type { Graph, Node } from '../../ir/graph.ts';
 import type { Mesh } from '../../ir/mesh/mesh.ts';
-import type { ShardPart } from '../../sharding/part.ts';
-import { showValue, TensorError } from '../../errors.ts';
+import { showValue } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { fromReal } from '../../ir/value.ts';
 import { checkInput, checkNumber } from '../debug.ts';
@@ -109,34 +108,21 @@ export class Compiled {
   #partProgram(inputs: readonly StoredValue[], targets: readonly Handle[]): PartProgram | undefined {
     const code = partPrograms.filled;
     if (code === undefined) return undefined;
-    const { graph, effects, scalarIndices } = this.traced;
-    const meshes = inputs.flatMap(({ part }) => (part === undefined ? [] : [part.mesh.text]));
-    this.#mesh ??= { own: code.meshWithin(graph) };
-    if (this.#mesh.own !== undefined) meshes.push(this.#mesh.own.text);
-    const mesh = code.theMesh(meshes);
-    if (mesh === undefined) return undefined;
-    if (this.#bound !== undefined) {
-      const problem =
-        'its program is one for many sizes, and tensors that are split over processes have fixed ones';
-      throw new TensorError(
-        'E_UNSUPPORTED',
-        'compile',
-        problem,
-        'a compiled function of its own, without dims',
-      );
-    }
+    const { traced } = this;
     const { options } = this.executable;
-    const read = inputs.slice(0, graph.parameters.length - scalarIndices.size).map(({ part }) => part);
-    const outputs: (ShardPart | 'whole' | undefined)[] = graph.outputs.map(() => undefined);
-    // What takes the memory of an input, or the place of a value, is laid out as that is.
-    for (const [parameter, output] of options.donate ?? [])
-      outputs[output] = read[placeAmongTensors(parameter, scalarIndices)] ?? 'whole';
-    for (const [i, { source, part }] of effects.entries()) {
-      const target = part === 'value' ? targets[i]!.storage : targets[i]!.grad?.storage;
-      if (source?.kind === 'output' && target !== undefined) outputs[source.index] = target.part ?? 'whole';
-    }
-    this.#parts ??= new code.PartPrograms(graph);
-    return this.#parts.for({ mesh, inputs: read, outputs }, options, this.#find, this.#about);
+    const values = {
+      inputs: inputs.map(({ part }) => part),
+      targets: traced.effects.map(({ part }, i) => {
+        const storage = part === 'value' ? targets[i]!.storage : targets[i]!.grad?.storage;
+        return storage && (storage.part ?? 'whole');
+      }),
+    };
+    this.#mesh ??= { own: code.meshWithin(traced.graph) };
+    const call = code.callParts(traced, options.donate ?? nowhere, values, [this.#mesh.own]);
+    if (call === undefined) return undefined;
+    if (this.#bound !== undefined) code.noVaryingSizes();
+    this.#parts ??= new code.PartPrograms(traced.graph);
+    return this.#parts.for(call, options, this.#find, this.#about);
   }
 
   /** Why the trace is not valid for this call, whose leaves have names; undefined when it is. */
@@ -320,13 +306,6 @@ function inputNodes(inputs: readonly Input[], handles: Handles): (Node | undefin
   return nodes;
 }
 
-/** The place of a parameter among those that are tensors. */
-function placeAmongTensors(parameter: number, scalars: ReadonlySet<number>): number {
-  let place = parameter;
-  for (const scalar of scalars) if (scalar < parameter) place -= 1;
-  return place;
-}
-
 function withHistory(handle: Handle, past: (() => Node) | undefined): Handle {
   if (past === undefined) return handle;
   handle.remember(past);
@@ -371,8 +350,10 @@ function withMemory<O extends object>(
   return memory === undefined ? options : { ...options, memory };
 }
 
-/** Pairs each donated input with an output of its type, each used once. */
-function optionsOf(
+const nowhere: ReadonlyMap<number, number> = new Map();
+
+/** How a traced function is compiled: each donated input paired with an output of its type, each used once. */
+export function optionsOf(
   traced: Traced,
   outputs: readonly Node[],
   donated: readonly number[],

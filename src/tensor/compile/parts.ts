@@ -8,8 +8,13 @@ import { parseMesh } from '../../ir/mesh/mesh.ts';
 import { whole, type Split } from '../../ir/mesh/split.ts';
 import { partIn, partKey, type ShardPart } from '../../sharding/part.ts';
 import { partition } from '../../sharding/partition.ts';
+import type { PartitionedCall } from '../../sharding/report.ts';
 import { Executable, type FindSchedules } from '../evaluate/executable.ts';
+import { currentHandle } from '../handle/recording.ts';
 import type { About } from '../report/compiles.ts';
+import { handleOf, type Tensor } from '../tensor.ts';
+import type { Origin } from '../trace/trace.ts';
+import type { Input, Traced } from '../tracing.ts';
 
 /** The program of this process. */
 export interface PartProgram {
@@ -27,6 +32,101 @@ export interface CallParts {
   readonly inputs: readonly (ShardPart | undefined)[];
   /** By output of the graph; left out where the program may choose. */
   readonly outputs: readonly (ShardPart | 'whole' | undefined)[];
+}
+
+/** What processes have of what a call reads, and of what it assigns to before it does. */
+export interface CallValues {
+  /** By input. */
+  readonly inputs: readonly (ShardPart | undefined)[];
+  /** By effect; undefined where there is no value yet. */
+  readonly targets: readonly (ShardPart | 'whole' | undefined)[];
+}
+
+/** The same for a value of a call, or for its gradient. */
+export type PartAt = (origin: Origin, part: Input['part']) => ShardPart | 'whole' | undefined;
+
+/** What a call reads and assigns to, of which processes have what `partAt` says. */
+export function valuesBy({ inputs, effects }: Traced, partAt: PartAt): CallValues {
+  const read = inputs.map(({ origin, part }) => partAt(origin, part));
+  return {
+    inputs: read.map((part) => (part === 'whole' ? undefined : part)),
+    targets: effects.map(({ origin, part }) => partAt(origin, part)),
+  };
+}
+
+/** What this process has of the values of a call with these arguments, of which nothing is computed. */
+export function partsNow(leaves: readonly unknown[]): PartAt {
+  return (origin, part) => {
+    const handle =
+      origin.kind === 'captured'
+        ? currentHandle(origin.handle, 'explain')
+        : handleOf(leaves[origin.leaf] as Tensor);
+    const storage = part === 'value' ? handle.storage : handle.grad?.storage;
+    return storage && (storage.part ?? 'whole');
+  };
+}
+
+/** What processes would have of a call whose arguments, by leaf, they split so; captured values are as they are. */
+export function partsPlanned(
+  mesh: Mesh,
+  splits: readonly (Split | undefined)[],
+  leaves: readonly unknown[],
+): PartAt {
+  const now = partsNow(leaves);
+  return (origin, part) => {
+    if (origin.kind === 'captured') return now(origin, part);
+    const split = splits[origin.leaf];
+    const own = (split && partIn(mesh, split)) ?? 'whole';
+    return part === 'value' || now(origin, part) !== undefined ? own : undefined;
+  };
+}
+
+/**
+ * How a call is laid out whose inputs may be overwritten as `donate` says; undefined where nothing of it is split and no mesh is `named`, as
+ * a graph does by its annotations. Throws E_VALUE where two meshes meet.
+ */
+export function callParts(
+  { graph, effects, scalarIndices }: Traced,
+  donate: ReadonlyMap<number, number>,
+  { inputs, targets }: CallValues,
+  named: readonly (Mesh | undefined)[],
+): CallParts | undefined {
+  const meshes = [...inputs.map((part) => part?.mesh), ...named].flatMap((one) => (one ? [one.text] : []));
+  const mesh = theMesh(meshes);
+  if (mesh === undefined) return undefined;
+  const read = inputs.slice(0, graph.parameters.length - scalarIndices.size);
+  const outputs: (ShardPart | 'whole' | undefined)[] = graph.outputs.map(() => undefined);
+  // What takes the memory of an input, or the place of a value, is laid out as that is.
+  for (const [parameter, output] of donate)
+    outputs[output] = read[placeAmongTensors(parameter, scalarIndices)] ?? 'whole';
+  for (const [i, { source }] of effects.entries())
+    if (source?.kind === 'output' && targets[i] !== undefined) outputs[source.index] = targets[i];
+  return { mesh, inputs: read, outputs };
+}
+
+/** The place of a parameter among those that are tensors. */
+function placeAmongTensors(parameter: number, scalars: ReadonlySet<number>): number {
+  let place = parameter;
+  for (const scalar of scalars) if (scalar < parameter) place -= 1;
+  return place;
+}
+
+/** Throws E_UNSUPPORTED: a program for many sizes cannot be one over several processes. */
+export function noVaryingSizes(): never {
+  const problem =
+    'its program is one for many sizes, and tensors that are split over processes have fixed ones';
+  throw new TensorError('E_UNSUPPORTED', 'compile', problem, 'a compiled function of its own, without dims');
+}
+
+/** The graph of one process in such a call of a graph. */
+export function partitionCall(graph: Graph, scalars: ReadonlySet<number>, call: CallParts): PartitionedCall {
+  let tensor = 0;
+  const inputs = graph.parameters.map((_, i) => (scalars.has(i) ? undefined : call.inputs[tensor++]?.split));
+  const outputs = call.outputs.map((part, i): Split | undefined =>
+    part === 'whole' ? whole(graph.outputs[i]!.shape.length) : part?.split,
+  );
+  const { mesh } = call;
+  return { mesh, whole: graph, inputs, scalars, ...partition(graph, mesh, { inputs, outputs }) };
 }
 
 /** The mesh that a graph's own annotations name; undefined where it has none. Throws E_VALUE where they name two. */
@@ -89,18 +189,11 @@ export class PartPrograms {
     const key = [call.mesh.text, ...call.inputs.map(partKey), '>', ...outputKeys].join(' ');
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    let tensor = 0;
-    const inputs = this.#graph.parameters.map((_, i) =>
-      options.scalars?.has(i) === true ? undefined : call.inputs[tensor++]?.split,
-    );
-    const outputs = call.outputs.map((part, i): Split | undefined =>
-      part === 'whole' ? whole(this.#graph.outputs[i]!.shape.length) : part?.split,
-    );
-    const made = partition(this.#graph, call.mesh, { inputs, outputs });
+    const made = partitionCall(this.#graph, options.scalars ?? new Set(), call);
     const program = {
       executable: new Executable(made.graph, options, find, about),
       kept: [],
-      outputs: made.outputs.map((split) => partIn(call.mesh, split)),
+      outputs: made.outputs.map((split) => partIn(made.mesh, split)),
     };
     this.#known.set(key, program);
     return program;

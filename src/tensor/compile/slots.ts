@@ -3,6 +3,6 @@
 
 import { Slot } from '../../slot.ts';
 
-export const partPrograms: Slot<
-  Pick<typeof import('./parts.ts'), 'meshWithin' | 'noHistory' | 'PartPrograms' | 'theMesh'>
-> = new Slot('programs of several processes');
+export const partPrograms: Slot<Omit<typeof import('./parts.ts'), 'theMesh'>> = new Slot(
+  'programs of several processes',
+);

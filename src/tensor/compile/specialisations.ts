@@ -74,6 +74,11 @@ export class Specialisations {
     this.varying = new Varying(nameOf(fn), find, declared, donate.size > 0 || memory !== undefined);
   }
 
+  /** Leaves of arguments that a call gives up. */
+  donated(flat: Flat): readonly number[] {
+    return flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, this.#donate) ? [leaf] : []));
+  }
+
   /** What these arguments were compiled to, if they were; it becomes the most recently used. */
   recall(args: readonly unknown[]): Recalled | undefined {
     const known = this.#known;
@@ -100,7 +105,7 @@ export class Specialisations {
   add(args: readonly unknown[], flat: Flat): Recalled {
     const handles = handlesOf(flat.leaves);
     const face = faceOf(flat, handles);
-    const donated = flat.leaves.flatMap((_, leaf) => (isDonated(flat, leaf, this.#donate) ? [leaf] : []));
+    const donated = this.donated(flat);
     const mayTell = this.#made === many;
     // As things stand before the trace.
     const why = mayTell || areCompilesWatched() ? this.#reason(args, flat, face, handles) : 'another call';

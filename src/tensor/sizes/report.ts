@@ -1,6 +1,7 @@
-// What compiled functions with varying sizes have been compiled to, for explanations.
+// What compiled functions have been compiled to where their sizes vary, and what they may overwrite, for explanations.
 
 import type { Graph } from '../../ir/graph.ts';
+import type { Flat } from '../tree.ts';
 
 /** One program of a function: the largest size of each dim, and whether a call has met it. */
 export interface SizeVariant {
@@ -14,6 +15,8 @@ export interface SizeReport {
     args: readonly unknown[],
   ): { readonly graph: Graph; readonly scalars: ReadonlySet<number> } | undefined;
   variants(): readonly SizeVariant[];
+  /** Leaves of arguments whose memory a call may take. */
+  donated(flat: Flat): readonly number[];
 }
 
 const reports = new WeakMap<object, SizeReport>();
