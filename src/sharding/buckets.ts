@@ -147,15 +147,16 @@ function isOfWeights({ op, inputs }: CollectiveNode): boolean {
   return op === 'allGather' && from.op === 'parameter';
 }
 
-/** Lets gathers of weights begin when what reads those of the bucket before begins. */
+/** Lets gathers of weights begin when what reads those of the bucket before begins, and just before that. */
 function delay(buckets: readonly Bucket[], times: ReadonlyMap<Node, NodeTimes>): void {
   const needed = (bucket: Bucket): number =>
-    Math.min(...bucket.nodes.map((node) => times.get(node as Node)!.latest));
+    bucket.nodes.reduce((first, node) => Math.min(first, times.get(node as Node)!.latest), Infinity);
   const gathers = buckets
     .filter(({ nodes }) => nodes.every(isOfWeights))
     .toSorted((a, b) => needed(a) - needed(b));
+  const moment = gathers.length === 0 ? 0 : 1e-6 * needed(gathers.at(-1)!);
   gathers.forEach((bucket, i) => {
-    bucket.start = i === 0 ? 0 : needed(gathers[i - 1]!);
+    bucket.start = i === 0 ? 0 : Math.max(0, needed(gathers[i - 1]!) - moment);
   });
 }
 
@@ -200,7 +201,7 @@ function recorded(graph: Graph, order: readonly Node[], buckets: readonly Bucket
   };
 }
 
-/** The nodes by when they begin, with gathers where they are to. */
+/** The nodes by when they begin, with gathers where they are to, and collectives before what else begins then. */
 function byStart(order: readonly Node[], bucketOf: ReadonlyMap<Node, Bucket>): readonly Node[] {
   const starts = new Map<Node, number>();
   const ends = new Map<Node, number>();
@@ -210,7 +211,8 @@ function byStart(order: readonly Node[], bucketOf: ReadonlyMap<Node, Bucket>): r
     starts.set(node, start);
     ends.set(node, start + arithmeticOf(node));
   }
-  return order.toSorted((a, c) => starts.get(a)! - starts.get(c)!);
+  const turn = (node: Node): number => (bucketOf.has(node) ? 0 : 1);
+  return order.toSorted((a, c) => starts.get(a)! - starts.get(c)! || turn(a) - turn(c));
 }
 
 /** What outputs need, in this order as far as inputs allow, with all inputs of a bucket before its first collective. */

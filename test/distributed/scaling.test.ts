@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
+import { bucketCollectives } from '../../src/sharding/buckets.ts';
 import { scaledModels, scaledProgram, type ScaledModel } from '../../scripts/distributed/scaling/program.ts';
 import {
   overlappedTime,
@@ -77,7 +78,8 @@ describe('the model', () => {
     const mesh = meshOf([{ name: 'data', size: 128 }]);
     for (const way of ['data', 'fsdp'] as const) {
       const times = [32, 128].map((gpus) => {
-        const tasks = tasksOf(scaledProgram(small, gpus, way).program, mesh, h100);
+        const { apart } = scaledProgram(small, gpus, way).program;
+        const tasks = tasksOf(bucketCollectives(apart, h100.cluster, mesh), mesh, h100);
         return [serialTime(tasks), overlappedTime(tasks)];
       });
       expect(times[0]).toEqual(times[1]);

@@ -1,9 +1,13 @@
-// Small sums of several processes that become one: the same bits, of as many bytes.
+// Small collectives of several processes that become one, and when they begin: the same bits, of as many bytes.
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { allGather, allReduce } from '../../src/ir/collectives.ts';
-import { add, mul, reshape } from '../../src/ir/build.ts';
+import { allGather, allReduce, reduceScatter } from '../../src/ir/collectives.ts';
+import { add, mul, permute, reshape, slice } from '../../src/ir/build.ts';
+import '../../src/compile/all.ts';
+import { compileGraph } from '../../src/compile/compile.ts';
+import { wasmTarget } from '../../src/schedule/target.ts';
 import { collectiveOf, dims, GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { meshOf } from '../../src/ir/mesh/mesh.ts';
 import type { Monoid } from '../../src/ir/ops.ts';
@@ -36,6 +40,14 @@ class Program {
 
   sum(x: Node, over: readonly string[] = ['data'], monoid: Monoid = 'sum'): Node {
     return allReduce(this.b, x, mesh, over, monoid);
+  }
+
+  gather(x: Node, over: readonly string[] = ['data']): Node {
+    return allGather(this.b, x, mesh, over);
+  }
+
+  scatter(x: Node, over: readonly string[] = ['data']): Node {
+    return reduceScatter(this.b, x, mesh, over, 'sum');
   }
 
   graph(...outputs: readonly Node[]): Graph {
@@ -72,12 +84,16 @@ function joined(graph: Graph): readonly string[] {
   return collectives(after);
 }
 
+/** How many collectives became one, for each that there is now. */
+const counts = (graph: Graph): readonly number[] =>
+  bucketCollectives(graph).buckets.map(({ length }) => length);
+
 describe('sums that become one', () => {
   test('independent ones do, whatever their shapes', () => {
     const p = new Program();
     const graph = p.graph(p.sum(p.input(3, 2)), p.sum(p.input()), p.sum(mul(p.b, p.input(4), p.input(4))));
     expect(joined(graph)).toEqual(['allReduce data f32[11]']);
-    expect(bucketCollectives(graph).buckets.map(({ length }) => length)).toEqual([3]);
+    expect(counts(graph)).toEqual([3]);
   });
 
   test('those of other processes and other monoids do not', () => {
@@ -124,12 +140,111 @@ describe('sums that become one', () => {
     ]);
     const many = new Program();
     const sums = Array.from({ length: 10 }, () => many.sum(many.input(500_000)));
-    expect(bucketCollectives(many.graph(...sums)).buckets.map(({ length }) => length)).toEqual([10]);
+    expect(counts(many.graph(...sums))).toEqual([4, 4, 2]);
   });
 
   test('a program without any stays as it is', () => {
     const p = new Program();
-    const graph = p.graph(reshape(p.b, p.sum(p.input(4)), [2, 2]));
+    const graph = p.graph(reshape(p.b, p.input(4), [2, 2]));
     expect(bucketCollectives(graph).graph).toBe(graph);
+  });
+});
+
+describe('gathers and scatters that become one', () => {
+  test('gathers do, along any axis of their values', () => {
+    const p = new Program();
+    const turned = (x: Node): Node => permute(p.b, x, [1, 0]);
+    const along = turned(allGather(p.b, turned(p.input(3, 2)), mesh, ['data']));
+    const graph = p.graph(along, allGather(p.b, p.input(5), mesh, ['data']), p.gather(p.input(2, 3, 2)));
+    expect(joined(graph)).toEqual(['allGather data f32[46]']);
+  });
+
+  test('scatters do, and gathers over two axes of the mesh', () => {
+    const p = new Program();
+    const scatters = [p.scatter(p.input(4, 3)), p.scatter(p.input(2)), p.scatter(p.input(6, 1))];
+    const gathers = [p.input(2), p.input(3, 3)].map((x) => p.gather(x, ['data', 'model']));
+    expect(joined(p.graph(...scatters, ...gathers))).toEqual([
+      'reduceScatter data f32[10]',
+      'allGather data,model f32[44]',
+    ]);
+  });
+
+  test('random programs compute the same bits', () => {
+    const numRuns = 60;
+    const kinds = fc.constantFrom('sum', 'gather', 'scatter', 'product', 'add');
+    const steps = fc.array(fc.tuple(kinds, fc.nat(), fc.nat(), fc.boolean()), {
+      minLength: 2,
+      maxLength: 14,
+    });
+    fc.assert(
+      fc.property(steps, (list) => {
+        const p = new Program();
+        const all = [p.input(4, 2), p.input(4, 2), p.input(4, 2)];
+        for (const [kind, i, j, isModel] of list) {
+          const [x, y] = [all[i % all.length]!, all[j % all.length]!];
+          const over = [isModel ? 'model' : 'data'];
+          // Values keep their shape, so that each can follow from each.
+          if (kind === 'sum') all.push(p.sum(x, over));
+          if (kind === 'gather') all.push(slice(p.b, p.gather(x, over), [2, 0], [4, 2]));
+          if (kind === 'scatter') all.push(p.scatter(p.b.add('concat', [x, y], { axis: 0 }) as Node, over));
+          if (kind === 'product') all.push(mul(p.b, x, y));
+          if (kind === 'add') all.push(add(p.b, x, y));
+        }
+        joined(p.graph(...all.slice(3)));
+      }),
+      { numRuns },
+    );
+  });
+});
+
+describe('the order of collectives', () => {
+  /** Layers of products by weights of which each process has a half. */
+  function layers(count: number, width: number): Graph {
+    const p = new Program();
+    let x = p.input(8, width);
+    for (let layer = 0; layer < count; layer++) {
+      const weight = p.gather(p.input(width / 2, width));
+      const attrs = { lhsBatch: [], rhsBatch: [], lhsContract: [1], rhsContract: [0], dtype: 'f32' } as const;
+      x = p.b.add('dot', [x, weight], attrs) as Node;
+    }
+    return p.graph(x);
+  }
+
+  test('weights are gathered while those of the layer before are read', () => {
+    const { graph } = bucketCollectives(layers(4, 1024));
+    verify(graph);
+    const order = topological(graph.outputs).map(({ op }) => op);
+    expect(order.filter((op) => op === 'dot' || op === 'allGather')).toEqual([
+      ...['allGather', 'allGather', 'dot', 'allGather', 'dot', 'allGather', 'dot', 'dot'],
+    ]);
+    // The first two are there from the start; each of the others waits for a product.
+    const barriers = topological(graph.outputs).filter(({ op }) => op === 'barrier');
+    expect(barriers.map(({ inputs }) => inputs[1]!.op)).toEqual(['dot', 'dot']);
+  });
+
+  test('so two layers are in memory, not all', () => {
+    const { program } = compileGraph(bucketCollectives(layers(8, 1024)).graph, wasmTarget);
+    const bytes = program.arenas.reduce((sum, arena) => sum + arena, 0);
+    const weight = 4 * 1024 * 1024;
+    expect(bytes).toBeGreaterThan(2 * weight);
+    expect(bytes).toBeLessThan(3 * weight);
+  });
+
+  test('sums come when their values are there, whatever the order of results', () => {
+    const p = new Program();
+    let x = p.input(1024, 1024);
+    const sums: Node[] = [];
+    const attrs = { lhsBatch: [], rhsBatch: [], lhsContract: [1], rhsContract: [0], dtype: 'f32' } as const;
+    for (let layer = 0; layer < 3; layer++) {
+      x = p.b.add('dot', [x, x], attrs) as Node;
+      sums.push(x);
+    }
+    // Recorded behind everything, the last first, as gradients are.
+    const results = sums.toReversed().map((value) => p.sum(value));
+    const { graph } = bucketCollectives(p.graph(...results));
+    const order = topological(graph.outputs).map(({ op }) => op);
+    expect(order.filter((op) => op === 'dot' || op === 'allReduce')).toEqual([
+      ...['dot', 'allReduce', 'dot', 'allReduce', 'dot', 'allReduce'],
+    ]);
   });
 });
