@@ -62,8 +62,9 @@ export function scheduleGraph(
       (node) => scalars.has(node) || node.op === 'constant' || (isElementwise(node.op) && !inMemory(node)),
     );
   const isFree = (node: Node): boolean => {
-    const kind = fusion.places.get(node)?.kind;
-    return kind === 'free' || kind === 'stored';
+    const place = fusion.places.get(node);
+    // What the kernels of its parts have written in pieces is in no other place.
+    return place?.kind === 'free' || (place?.kind === 'stored' && place.pieces === undefined);
   };
   const plans: KernelPlan[] = [];
   for (const fusionGroup of fusion.fusionGroups) {

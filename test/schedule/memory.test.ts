@@ -8,7 +8,7 @@ import { compileGraph } from '../../src/compile.ts';
 import { add, broadcast, mul, reduce, sub, unary } from '../../src/ir/build.ts';
 import type { Node } from '../../src/ir/graph.ts';
 import { mostLive, placeBlocks, type ArenaBlock } from '../../src/schedule/memory/arena.ts';
-import { gpuTarget, softwareTarget } from '../../src/schedule/target.ts';
+import { cTarget, cudaTarget, gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
 import { showType } from '../../src/ir/infer.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { Sketch } from '../codegen/cases.ts';
@@ -48,6 +48,38 @@ test('no dispatch binds one buffer both ways, nor writes what it binds twice', (
       }
     }
   });
+});
+
+test('where parts of a buffer are bound apart, what a kernel does not write is only read', () => {
+  checkLaw(200, randomProgram({ values: 'tame' }), ({ graph }) => {
+    for (const target of [cudaTarget, cTarget]) {
+      const { program } = compileGraph(graph, target);
+      for (const step of program.steps) {
+        if (step.kind !== 'dispatch') continue;
+        const { bindings } = program.kernels[step.kernel]!;
+        const bound = step.buffers.map((index, i) => ({ ...program.buffers[index]!, access: bindings[i]! }));
+        for (const [i, one] of bound.entries()) {
+          for (const other of bound.slice(0, i)) {
+            if (one.arena === undefined || one.arena !== other.arena) continue;
+            const [a, b] = [one.offset!, other.offset!];
+            const apart = a + one.bytes <= b || b + other.bytes <= a;
+            expect(apart || (one.access === 'read' && other.access === 'read')).toBe(true);
+          }
+        }
+      }
+    }
+  });
+});
+
+test('a product reads what it reads, whatever arena its result lies in', () => {
+  const sketch = new Sketch();
+  let x = sketch.input([32, 32]);
+  for (let i = 0; i < 4; i++) x = sketch.matmul(x, x);
+  const accesses = (target: Target): readonly string[] =>
+    compileGraph(sketch.graph([x]), target).program.kernels.map(({ bindings }) => bindings.join());
+  const [written] = new Set(accesses(cudaTarget));
+  expect(written).toBe('read,read_write');
+  expect(new Set([...accesses(cudaTarget), ...accesses(cTarget)]).size).toBe(1);
 });
 
 test('a value takes the place of one that its kernel reads for the last time, element for element', () => {

@@ -4,10 +4,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { allGather, allReduce, reduceScatter } from '../../src/ir/collectives.ts';
-import { add, mul, permute, reshape, slice } from '../../src/ir/build.ts';
+import { add, cast, mul, permute, reshape, slice } from '../../src/ir/build.ts';
 import '../../src/compile/all.ts';
 import { compileGraph } from '../../src/compile/compile.ts';
-import { wasmTarget } from '../../src/schedule/target.ts';
+import { cTarget, cudaTarget, gpuTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
+import { sharedProgram } from '../../src/distributed/explain.ts';
+import { gptFullySharded } from '../../src/workloads/parallel.ts';
 import { collectiveOf, dims, GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { meshOf } from '../../src/ir/mesh/mesh.ts';
 import type { Monoid } from '../../src/ir/ops.ts';
@@ -246,5 +248,38 @@ describe('the order of collectives', () => {
     expect(order.filter((op) => op === 'dot' || op === 'allReduce')).toEqual([
       ...['dot', 'allReduce', 'dot', 'allReduce', 'dot', 'allReduce'],
     ]);
+  });
+});
+
+describe('the train step of a small GPT whose parameters are split', () => {
+  const { fn, mesh: shards, plans, args } = gptFullySharded;
+  const { graph } = sharedProgram(fn, shards, plans(), args());
+  const hopper: Target = { ...cudaTarget, name: 'sm_90a', warpgroups: true };
+
+  test.for([gpuTarget, cudaTarget, hopper, cTarget, wasmTarget])(
+    'has three collectives on $name',
+    (target) => {
+      const { program } = compileGraph(graph, target, { rank: 0, check: true });
+      const meetings = program.steps.flatMap((step) =>
+        step.kind === 'collective' ? [`${step.action.kind} of ${step.takes} bytes`] : [],
+      );
+      expect(meetings.map((one) => one.replace(/ of .*/, '')).sort()).toEqual([
+        ...['allGather', 'allReduce', 'reduceScatter'],
+      ]);
+    },
+  );
+
+  test('copies tiles of weights that were gathered together', () => {
+    const p = new Program();
+    const at = { lhsBatch: [], rhsBatch: [], lhsContract: [1], rhsContract: [0], dtype: 'bf16' } as const;
+    const products = [0, 1].map(() => {
+      const weight = p.gather(p.input(256, 512));
+      const [x, w] = [p.input(512, 512), weight].map((value) => cast(p.b, value, 'bf16'));
+      return p.b.add('dot', [p.b.add('barrier', [x!, x!], {}) as Node, w!], at) as Node;
+    });
+    const { graph: joinedGraph } = bucketCollectives(p.graph(...products));
+    expect(collectives(joinedGraph)).toEqual(['allGather data f32[524288]']);
+    const { kernels } = compileGraph(joinedGraph, hopper).program;
+    expect(kernels.filter(({ tileMaps = [] }) => tileMaps.length === 2).length).toBeGreaterThan(0);
   });
 });
