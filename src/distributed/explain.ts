@@ -39,13 +39,17 @@ export function sharedProgram(
   const flat = flatten(args, 'explainParallel');
   const traced = traceFlat(fn, flat);
   const graph = namedGraph(traced, flat.paths);
-  const values = valuesBy(traced, partsPlanned(mesh, splitsBy(mesh, plans, flat), flat.leaves));
+  const values = valuesBy(
+    traced,
+    partsPlanned(mesh, splitsBy('explainParallel', mesh, plans, flat), flat.leaves),
+  );
   const call = callParts(traced, new Map(), values, [mesh, meshWithin(graph)]);
   return partitionCall(graph, traced.scalarIndices, call!);
 }
 
 /** How plans split the leaves of arguments. Throws E_VALUE or E_SHAPE where one does not fit the mesh or a shape. */
 export function splitsBy(
+  op: string,
   mesh: Mesh,
   plans: ArgumentPlans,
   { leaves, paths }: Pick<Flat, 'leaves' | 'paths'>,
@@ -53,6 +57,6 @@ export function splitsBy(
   return leaves.map((leaf, i) => {
     const [, argument, path] = /^\[(\d+)\]\.?(.*)$/.exec(paths[i]!) ?? [];
     const spec = leaf instanceof Tensor ? plans[Number(argument)]?.(path!, leaf) : undefined;
-    return spec && splitOf('explainParallel', mesh, (leaf as Tensor).shape, spec);
+    return spec && splitOf(op, mesh, (leaf as Tensor).shape, spec);
   });
 }
