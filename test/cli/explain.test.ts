@@ -113,6 +113,7 @@ describe('a program that processes of a mesh would run', () => {
   test.each([
     [['--export', 'wrong', '--mesh', 'data=2'], 'is no list of at most 1 plans, one an argument'],
     [['--export', 'step', '--mesh', 'data'], "--mesh: expects axes with sizes, got 'data'"],
+    [['--export', 'step', '--mesh', 'data=2,data=4'], "--mesh: expects axes with sizes, got 'data=2,data=4'"],
     [['--export', 'annotated', '--mesh', 'data=2'], 'tensors of two meshes meet: data=2 and data=4'],
     [['--export', 'step', '--mesh', 'data=5'], 'which are not 5 equal parts'],
   ])('%j is asked wrongly', async (args, message) => {

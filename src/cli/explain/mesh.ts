@@ -1,10 +1,8 @@
 // `sinter explain --mesh`: how processes of a mesh would hold the arguments of a program, before there are any.
 
 import { splitsBy, type ArgumentPlans } from '../../distributed/explain.ts';
-// Fills the slot of what partitions programs.
-import '../../distributed/shard.ts';
+import { mesh as meshOf, type Mesh } from '../../distributed/index.ts';
 import type { PlannedArguments } from '../../explain/explain.ts';
-import { parseMesh, type Mesh } from '../../ir/mesh/mesh.ts';
 import { flatten } from '../../tensor/tree.ts';
 import { UsageError } from '../command.ts';
 import type { FileProgram } from '../program/module-file.ts';
@@ -19,9 +17,7 @@ export const meshDetails: string =
 
 /** How processes of the mesh `text` hold the arguments of a program. Throws UsageError where the text or the export `plans` is none. */
 export function plannedArguments({ name, plans = [], args }: FileProgram, text: string): PlannedArguments {
-  const mesh = parseMesh(text);
-  if (mesh === undefined)
-    throw new UsageError(`--mesh: expects axes with sizes, got '${text}'\n  try: --mesh data=2,model=4`);
+  const mesh = namedMesh(text);
   const list: unknown = typeof plans === 'function' ? (plans as (grid: Mesh) => unknown)(mesh) : plans;
   const isPlan = (plan: unknown): boolean =>
     plan === undefined || plan === null || typeof plan === 'function';
@@ -32,4 +28,16 @@ export function plannedArguments({ name, plans = [], args }: FileProgram, text: 
     );
   const given: ArgumentPlans = list.map((plan: ArgumentPlans[number] | null) => plan ?? undefined);
   return { mesh, splits: splitsBy('explain', mesh, given, flatten(args, 'explain')) };
+}
+
+/** The mesh that a text like `data=2,model=4` names. */
+function namedMesh(text: string): Mesh {
+  const axes = text.split(',').map((part) => {
+    const [, name = '', size = ''] = /^\s*([A-Za-z_]\w*)=([1-9]\d*)\s*$/.exec(part) ?? [];
+    return [name, Number(size)] as const;
+  });
+  const names = new Set(axes.map(([name]) => name));
+  if (names.has('') || names.size !== axes.length)
+    throw new UsageError(`--mesh: expects axes with sizes, got '${text}'\n  try: --mesh data=2,model=4`);
+  return meshOf(Object.fromEntries(axes));
 }
