@@ -4,8 +4,10 @@
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Split } from '../ir/mesh/split.ts';
 import { communicationOf, type Communication, type PartitionedCall } from '../sharding/report.ts';
+import { optionsOf } from '../tensor/compile/compiled.ts';
 import { callParts, meshWithin, partitionCall, partsPlanned, valuesBy } from '../tensor/compile/parts.ts';
 import { namedGraph } from '../tensor/compile/names.ts';
+import { reportOf } from '../tensor/sizes/report.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { traceFlat } from '../tensor/tracing.ts';
 import { flatten, type Flat } from '../tensor/tree.ts';
@@ -43,7 +45,8 @@ export function sharedProgram(
     traced,
     partsPlanned(mesh, splitsBy('explainParallel', mesh, plans, flat), flat.leaves),
   );
-  const call = callParts(traced, new Map(), values, [mesh, meshWithin(graph)]);
+  const { donate } = optionsOf(traced, traced.graph.outputs, reportOf(fn)?.donated(flat) ?? []);
+  const call = callParts(traced, donate, values, [mesh, meshWithin(graph)]);
   return partitionCall(graph, traced.scalarIndices, call!);
 }
 

@@ -8,13 +8,14 @@ import {
   explainParallel,
   fullySharded,
   mesh,
+  shard,
   type Mesh,
   type ShardPlan,
 } from '../../src/distributed/index.ts';
 import { explainShared, type Explanation } from '../../src/explain/explain.ts';
 import { gpuTarget } from '../../src/schedule/target.ts';
 import { flatten } from '../../src/tensor/tree.ts';
-import { treeLeaves, valueAndGrad, zeros } from '../../src/index.ts';
+import { compile, treeLeaves, valueAndGrad, zeros } from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
 import { links, timeOfCollective } from '../../src/sharding/cost.ts';
 import {
@@ -140,6 +141,23 @@ test.each([
     const parts = splitParts(program.mesh, sharding!.split);
     expect(sizes(sharding!.whole).map((size, axis) => size / parts[axis]!)).toEqual(sizes(type));
   }
+});
+
+test('a result that takes the memory of an argument is held as that is, by both', () => {
+  const add = (x: Tensor): Tensor => shard(x, inTwo, [null, 'model']).add(1);
+  const program = (fn: ParallelWorkload['fn']): ParallelWorkload => ({
+    name: 'add',
+    about: '',
+    mesh: inTwo,
+    fn,
+    args: () => [zeros([8, 8])],
+    plans: () => [() => ['data', null]],
+  });
+  const [plain, donating] = [program(compile(add)), program(compile(add, { donate: [0] }))];
+  const held = (one: ParallelWorkload): unknown[] =>
+    [counted(one), told(one).parallel!].map(({ outputs }) => outputs[0]!.split);
+  expect(held(plain)).toEqual(['[data, model]', '[data, model]']);
+  expect(held(donating)).toEqual(['[data, null]', '[data, null]']);
 });
 
 /** By axis into how many parts a split as it is shown makes a value. */

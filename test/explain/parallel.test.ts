@@ -47,6 +47,17 @@ test('a result that takes the memory of an argument is held as that is', () => {
   expect(held(sn.compile(add, { donate: [0] }))).toBe('[data, null]');
 });
 
+test('a pending value that a call reads and assigns to is whole, as it is once the call has computed it', () => {
+  const state = sn.ones([16, 8]).mul(2);
+  const step = sn.compile((x: sn.Tensor): sn.Tensor => {
+    state.assign(state.mul(0.9).add(x));
+    return x.sum();
+  });
+  const { outputs, collectives } = explain(step, rows()).parallel!;
+  expect(outputs.map(({ split }) => split)).toEqual(['[]', '[null, null]']);
+  expect(collectives.map(({ kind }) => kind)).toContain('allGather');
+});
+
 test('programs that are not shared have nothing of it', () => {
   const explained = explain(layer, sn.zeros([8, 8]), sn.zeros([8, 8]));
   expect(Object.keys(explained.toJSON())).not.toContain('parallel');
