@@ -4,8 +4,10 @@
 import type { Mesh } from '../ir/mesh/mesh.ts';
 import type { Split } from '../ir/mesh/split.ts';
 import { communicationOf, type Communication, type PartitionedCall } from '../sharding/report.ts';
+import { optionsOf } from '../tensor/compile/compiled.ts';
 import { callParts, meshWithin, partitionCall, partsPlanned, valuesBy } from '../tensor/compile/parts.ts';
 import { namedGraph } from '../tensor/compile/names.ts';
+import { reportOf } from '../tensor/sizes/report.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { traceFlat } from '../tensor/tracing.ts';
 import { flatten, type Flat } from '../tensor/tree.ts';
@@ -39,13 +41,18 @@ export function sharedProgram(
   const flat = flatten(args, 'explainParallel');
   const traced = traceFlat(fn, flat);
   const graph = namedGraph(traced, flat.paths);
-  const values = valuesBy(traced, partsPlanned(mesh, splitsBy(mesh, plans, flat), flat.leaves));
-  const call = callParts(traced, new Map(), values, [mesh, meshWithin(graph)]);
+  const values = valuesBy(
+    traced,
+    partsPlanned(mesh, splitsBy('explainParallel', mesh, plans, flat), flat.leaves),
+  );
+  const { donate } = optionsOf(traced, traced.graph.outputs, reportOf(fn)?.donated(flat) ?? []);
+  const call = callParts(traced, donate, values, [mesh, meshWithin(graph)]);
   return partitionCall(graph, traced.scalarIndices, call!);
 }
 
 /** How plans split the leaves of arguments. Throws E_VALUE or E_SHAPE where one does not fit the mesh or a shape. */
 export function splitsBy(
+  op: string,
   mesh: Mesh,
   plans: ArgumentPlans,
   { leaves, paths }: Pick<Flat, 'leaves' | 'paths'>,
@@ -53,6 +60,6 @@ export function splitsBy(
   return leaves.map((leaf, i) => {
     const [, argument, path] = /^\[(\d+)\]\.?(.*)$/.exec(paths[i]!) ?? [];
     const spec = leaf instanceof Tensor ? plans[Number(argument)]?.(path!, leaf) : undefined;
-    return spec && splitOf('explainParallel', mesh, (leaf as Tensor).shape, spec);
+    return spec && splitOf(op, mesh, (leaf as Tensor).shape, spec);
   });
 }

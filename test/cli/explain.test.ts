@@ -86,6 +86,43 @@ describe('a program of the user’s', () => {
   });
 });
 
+describe('a program that processes of a mesh would run', () => {
+  const sharded = fixture('sharded.ts');
+  test('has its arguments held as the export plans says of the mesh', async () => {
+    const { code, out } = await explain(sharded, '--export', 'step', '--mesh', 'data=2,model=2', '--json');
+    expect(code).toBe(0);
+    const { parallel } = JSON.parse(out) as Explained;
+    expect(parallel!.mesh).toBe('data=2,model=2');
+    expect(parallel!.inputs.map(({ name, split, part }) => `${name} ${split} ${part}`)).toEqual([
+      'arg1 [data, null] f32[8,8]',
+      'arg0.up [null, model] f32[8,16]',
+      'arg0.down [model, null] f32[16,8]',
+    ]);
+    const { out: page } = await explain(sharded, '--export', 'step', '--mesh', 'data=8');
+    expect(page).toContain('mesh data=8: 8 processes, this is rank 0');
+  });
+
+  test('needs no --mesh where the function names one, and shows passes and kernels alike', async () => {
+    const { out } = await explain(sharded, '--export', 'annotated');
+    expect(out).toContain('mesh data=4: 4 processes');
+    expect(out).toContain('allReduce f32[] over data (4 ranks)');
+    const passes = await explain(sharded, '--export', 'annotated', '--passes');
+    expect([passes.code, passes.out]).toEqual([0, expect.stringContaining('placeRank')]);
+  });
+
+  test.each([
+    [['--export', 'wrong', '--mesh', 'data=2'], 'is no list of at most 1 plans, one an argument'],
+    [['--export', 'step', '--mesh', 'data'], "--mesh: expects axes with sizes, got 'data'"],
+    [['--export', 'step', '--mesh', 'data=2,data=4'], "--mesh: expects axes with sizes, got 'data=2,data=4'"],
+    [['--export', 'annotated', '--mesh', 'data=2'], 'tensors of two meshes meet: data=2 and data=4'],
+    [['--export', 'step', '--mesh', 'data=5'], 'which are not 5 equal parts'],
+  ])('%j is asked wrongly', async (args, message) => {
+    const { code, out, err } = await explain(sharded, ...args);
+    expect([code === 0, out]).toEqual([false, '']);
+    expect(err).toContain(message);
+  });
+});
+
 describe('the text', () => {
   test('has the graph, the table, each kernel, the reasons and the sum', async () => {
     const { out } = await explain(model, '--export', 'chain');

@@ -2,8 +2,20 @@
 
 import { expect, test } from 'vitest';
 
-import { explainParallel, mesh } from '../../src/distributed/index.ts';
-import { treeLeaves, zeros } from '../../src/index.ts';
+import { splitsBy } from '../../src/distributed/explain.ts';
+import {
+  byName,
+  explainParallel,
+  fullySharded,
+  mesh,
+  shard,
+  type Mesh,
+  type ShardPlan,
+} from '../../src/distributed/index.ts';
+import { explainShared, type Explanation } from '../../src/explain/explain.ts';
+import { gpuTarget } from '../../src/schedule/target.ts';
+import { flatten } from '../../src/tensor/tree.ts';
+import { compile, treeLeaves, valueAndGrad, zeros } from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
 import { links, timeOfCollective } from '../../src/sharding/cost.ts';
 import {
@@ -61,6 +73,104 @@ test('tensor parallel adds up the activations twice a layer forward, and twice b
   // Besides, the loss alone.
   expect(collectives.length).toBe(4 * layers.length);
 });
+
+/** What `explain` says of a program of these processes. */
+function told({ fn, mesh, plans, args }: ParallelWorkload): Explanation {
+  const own = args();
+  const splits = splitsBy('test', mesh, plans(), flatten(own, 'test'));
+  return explainShared(gpuTarget, { mesh, splits }, fn, own);
+}
+
+type Params = Readonly<Record<'up' | 'down', Tensor>>;
+
+/** A train step of two layers, split so by a mesh. */
+const perceptron = (grid: Mesh, plan: ShardPlan | undefined): ParallelWorkload => ({
+  name: 'perceptron',
+  about: '',
+  mesh: grid,
+  fn: (params: Params, x: Tensor): unknown => {
+    const loss = ({ up, down }: Params): Tensor => x.matmul(up).relu().matmul(down).square().mean();
+    const { value, grad } = valueAndGrad(loss)(params);
+    return [value, params.up.sub(grad.up), params.down.sub(grad.down)];
+  },
+  args: () => [{ up: zeros([8, 32]), down: zeros([32, 8]) }, zeros([16, 8])],
+  plans: () => [plan, () => ['data', null]],
+});
+
+const overData = mesh({ data: 4 });
+const inTwo = mesh({ data: 2, model: 2 });
+const byModel = byName({ up: [null, 'model'], down: ['model', null] });
+
+test.each([
+  ['data', perceptron(overData, undefined), '[null, null]', '[null, null]'],
+  ['fsdp', perceptron(overData, fullySharded(overData, 'data')), '[null, data]', '[data, null]'],
+  ['tensor', perceptron(inTwo, byModel), '[null, model]', '[model, null]'],
+] as const)('explain says how %s parallel holds arguments and results', (_, program, up, down) => {
+  const { parallel } = told(program);
+  expect(parallel!.inputs.map(({ name, split }) => `${name} ${split}`)).toEqual([
+    'arg1 [data, null]',
+    `arg0.up ${up}`,
+    `arg0.down ${down}`,
+  ]);
+  expect(parallel!.outputs.map(({ split }) => split)).toEqual(['[]', up, down]);
+});
+
+test.each([
+  ['data', gptDataParallel],
+  ['fsdp', gptFullySharded],
+  ['tensor', gptTensorParallel],
+  ['perceptron', perceptron(inTwo, byModel)],
+] as const)('explain and explainParallel say the same of %s', (_, program) => {
+  const { parallel, nodes, kernels } = told(program);
+  const { steps, rank, ...communication } = parallel!;
+  expect(communication).toEqual(counted(program));
+  expect(rank).toBe(0);
+  // Each is a step among the kernels, once.
+  expect(steps.map(({ collective }) => collective).toSorted((a, b) => a! - b!)).toEqual([
+    ...communication.collectives.keys(),
+  ]);
+  for (const { kind, collective, after } of steps) {
+    expect(communication.collectives[collective!]!.kind).toBe(kind);
+    expect(after).toBeLessThanOrEqual(kernels.length);
+  }
+  // A part has the shape that its split makes of the whole.
+  const held = nodes.filter(({ sharding }) => sharding !== undefined);
+  expect(held.length).toBeGreaterThan(nodes.length / 4);
+  for (const { type, sharding } of held) {
+    const sizes = (text: string): number[] => Array.from(text.matchAll(/\d+(?=[,\]])/g), Number);
+    const parts = splitParts(program.mesh, sharding!.split);
+    expect(sizes(sharding!.whole).map((size, axis) => size / parts[axis]!)).toEqual(sizes(type));
+  }
+});
+
+test('a result that takes the memory of an argument is held as that is, by both', () => {
+  const add = (x: Tensor): Tensor => shard(x, inTwo, [null, 'model']).add(1);
+  const program = (fn: ParallelWorkload['fn']): ParallelWorkload => ({
+    name: 'add',
+    about: '',
+    mesh: inTwo,
+    fn,
+    args: () => [zeros([8, 8])],
+    plans: () => [() => ['data', null]],
+  });
+  const [plain, donating] = [program(compile(add)), program(compile(add, { donate: [0] }))];
+  const held = (one: ParallelWorkload): unknown[] =>
+    [counted(one), told(one).parallel!].map(({ outputs }) => outputs[0]!.split);
+  expect(held(plain)).toEqual(['[data, model]', '[data, model]']);
+  expect(held(donating)).toEqual(['[data, null]', '[data, null]']);
+});
+
+/** By axis into how many parts a split as it is shown makes a value. */
+function splitParts({ axes }: Mesh, split: string): readonly number[] {
+  const text = split.slice(1, -1);
+  if (text === '') return [];
+  return Array.from(text.matchAll(/\[[^\]]*\]|\w+/g), ([names]) =>
+    axes.reduce(
+      (product, { name, size }) => (new RegExp(`\\b${name}\\b`).test(names) ? product * size : product),
+      1,
+    ),
+  );
+}
 
 test('a sum is added up before a cast to more bytes', () => {
   const grid = mesh({ model: 4 });

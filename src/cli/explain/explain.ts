@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import {
   explainFor,
   explainPasses,
+  explainShared,
   expectedTarget,
   type ExplainedKernel,
   type ExplainedNode,
@@ -16,6 +17,7 @@ import { setDevice } from '../../index.ts';
 import { softwareTarget, targetOf, type Target } from '../../schedule/target.ts';
 import { device } from '../../tensor/device.ts';
 import { chosenProgram, programDetails, programOperand, programOptions } from '../program/choice.ts';
+import { meshDetails, plannedArguments } from './mesh.ts';
 import { text, UsageError, type Command, type Output, type OptionValues } from '../command.ts';
 
 /** Recorded graphs of more nodes are shown only when asked for. */
@@ -28,7 +30,7 @@ export const explainCommand: Command = {
     'Compiles a function without a device, and shows the recorded graph and the kernels that it becomes, for --device or\n' +
     'SINTER_DEVICE, or else for a GPU: what each kernel computes, reads and writes, its arithmetic, the bytes that it moves,\n' +
     'its modelled time, and why two kernels are not one.\n\n' +
-    `${programDetails}\n` +
+    `${programDetails}\n\n${meshDetails}\n\n` +
     '--html writes one self-contained page with a drawing of the graph. It needs the package @dagrejs/dagre.',
   operand: programOperand,
   options: {
@@ -41,6 +43,11 @@ export const explainCommand: Command = {
     passes: { type: 'boolean', about: 'print only what each pass changes, and by which rule' },
     graph: { type: 'boolean', about: `print the recorded graph even if it has more than ${longGraph} nodes` },
     sources: { type: 'boolean', about: 'print the sources of the kernels too' },
+    mesh: {
+      type: 'string',
+      value: 'AXES',
+      about: 'explain what a process of this mesh runs: data=2,model=4',
+    },
     device: { type: 'string', value: 'NAME', about: 'kernels for this device, see `sinter devices`' },
     software: { type: 'boolean', about: 'kernels for the software adapter instead of a GPU' },
     html: { type: 'string', value: 'FILE', about: 'write one self-contained page' },
@@ -49,24 +56,33 @@ export const explainCommand: Command = {
     'sinter explain model.ts',
     'sinter explain model.ts --export trainStep --html step.html',
     'sinter explain model.onnx --dim batch=1',
+    'sinter explain train.js --mesh data=2,model=4',
     'sinter explain --workload softmax --kernel 0',
     'sinter explain --workload softmax --passes',
     'sinter explain --workload gptBlockForward --json',
   ],
   run: async (values, output) => {
     const named = await namedTarget(values);
-    const { name, subject, args } = await chosenProgram(values, 'explain');
+    const program = await chosenProgram(values, 'explain');
+    const { name, subject, args } = program;
+    const mesh = text(values, 'mesh');
+    if (mesh !== undefined && typeof subject !== 'function')
+      throw new UsageError('explain --mesh takes a function, not a tensor');
+    const planned = mesh === undefined ? undefined : plannedArguments(program, mesh);
     // A program may choose its device.
     const target = named ?? expectedTarget();
     if (values['passes'] === true) {
       if (['kernel', 'html', 'graph', 'sources'].some((other) => values[other] !== undefined))
         throw new UsageError('explain --passes shows the passes alone: drop the other parts');
-      const passes = explainPasses(target, subject, args);
+      const passes = explainPasses(target, subject, args, planned);
       const report = { version: 1, target: target.name, passes };
       output.line(values['json'] === true ? JSON.stringify(report) : passesText(passes));
       return;
     }
-    const explanation = explainFor(target, subject, ...args);
+    const explanation =
+      planned === undefined || typeof subject !== 'function'
+        ? explainFor(target, subject, ...args)
+        : explainShared(target, planned, subject, args);
     const kernel = chosenKernel(explanation, text(values, 'kernel'));
     const file = text(values, 'html');
     if (file !== undefined) {

@@ -18,6 +18,8 @@ export interface FileProgram {
   readonly name: string;
   readonly subject: Tensor | ((...args: never[]) => unknown);
   readonly args: readonly unknown[];
+  /** The export `plans` as the file has it: how processes of a mesh hold the arguments. */
+  readonly plans?: unknown;
 }
 
 export type Exports = Readonly<Record<string, unknown>>;
@@ -35,7 +37,9 @@ const usual = ['default', 'fn', 'main', 'forward', 'step'];
 export async function programFile(file: string, name: string | undefined): Promise<FileProgram> {
   const found = await loadModule(file);
   const isProgram = (value: unknown): boolean => value instanceof Tensor || typeof value === 'function';
-  const programs = Object.keys(found).filter((key) => key !== 'inputs' && isProgram(found[key]));
+  const programs = Object.keys(found).filter(
+    (key) => key !== 'inputs' && key !== 'plans' && isProgram(found[key]),
+  );
   const chosen =
     name ?? usual.find((key) => programs.includes(key)) ?? (programs.length === 1 ? programs[0] : undefined);
   const subject = chosen === undefined ? undefined : found[chosen];
@@ -56,7 +60,15 @@ export async function programFile(file: string, name: string | undefined): Promi
     name: title,
     subject: subject as FileProgram['subject'],
     args: await inputsOf(found, file, chosen),
+    ...plansOf(found, chosen),
   };
+}
+
+/** The export `plans`: of the function `name` where there are plans by name. */
+function plansOf({ plans }: Exports, name: string): Pick<FileProgram, 'plans'> {
+  const isByName = typeof plans === 'object' && plans !== null && !Array.isArray(plans);
+  const own = isByName ? (plans as Exports)[name] : plans;
+  return own === undefined ? {} : { plans: own };
 }
 
 async function inputsOf(found: Exports, file: string, name: string): Promise<readonly unknown[]> {

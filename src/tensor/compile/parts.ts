@@ -48,10 +48,20 @@ export type PartAt = (origin: Origin, part: Input['part']) => ShardPart | 'whole
 /** What a call reads and assigns to, of which processes have what `partAt` says. */
 export function valuesBy({ inputs, effects }: Traced, partAt: PartAt): CallValues {
   const read = inputs.map(({ origin, part }) => partAt(origin, part));
+  // A call computes what it reads before it assigns: a pending value that it also reads is there by then.
+  const isRead = (origin: Origin, part: Input['part']): boolean =>
+    inputs.some((input) => input.part === part && isSameOrigin(input.origin, origin));
   return {
     inputs: read.map((part) => (part === 'whole' ? undefined : part)),
-    targets: effects.map(({ origin, part }) => partAt(origin, part)),
+    targets: effects.map(
+      ({ origin, part }) => partAt(origin, part) ?? (isRead(origin, part) ? 'whole' : undefined),
+    ),
   };
+}
+
+function isSameOrigin(a: Origin, b: Origin): boolean {
+  if (a.kind === 'argument') return b.kind === 'argument' && a.leaf === b.leaf;
+  return b.kind === 'captured' && a.handle === b.handle;
 }
 
 /** What this process has of the values of a call with these arguments, of which nothing is computed. */
