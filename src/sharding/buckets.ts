@@ -169,7 +169,8 @@ function recorded(graph: Graph, order: readonly Node[], buckets: readonly Bucket
   const made = new Map<Node, Node>();
   /** The last node that takes time: gathers wait for it that are to come later than they could. */
   let work: Node | undefined;
-  for (const node of graph.parameters as readonly Node[]) made.set(node, b.copy(node, []));
+  for (const node of graph.parameters as readonly Node[])
+    onBehalf('rewrite', node, () => made.set(node, b.copy(node, [])));
   const steps = inOrder(graph.outputs, byStart(order, bucketOf), bucketOf);
   for (const node of steps) {
     if (made.has(node)) continue;

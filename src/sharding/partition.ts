@@ -139,7 +139,9 @@ class Partitioning {
     const made = { parameters: locals, outputs: results.map(({ node }) => node) };
     const bucketed = bucketCollectives(made);
     // A value that was brought into a layout may be computed again in another one: then nothing needs the first.
-    const needed = new Set(topological(bucketed.graph.outputs));
+    const needed = new Set(
+      topological([...bucketed.graph.parameters, ...bucketed.graph.outputs] as readonly Node[]),
+    );
     const uses = bucketedUses(this.#collectives, bucketed).filter(({ node }) => needed.has(node));
     return {
       graph: bucketed.graph,
@@ -147,7 +149,9 @@ class Partitioning {
       outputs: results.map(({ split }) => split),
       collectives: uses.map(({ use }) => use),
       layouts: new Map(
-        [...this.#madeLayouts].map(([node, layout]) => [bucketed.made.get(node) ?? node, layout]),
+        [...this.#madeLayouts]
+          .map(([node, layout]) => [bucketed.made.get(node) ?? node, layout] as const)
+          .filter(([node]) => needed.has(node)),
       ),
       useOf: new Map(uses.map(({ node }, i) => [node, i])),
     };

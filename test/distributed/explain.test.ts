@@ -39,7 +39,7 @@ test('data parallel sends each gradient once, as a sum: 2(n − 1)/n of its byte
   expect(bytesByCollective).toEqual({ 'allReduce data': (2 * (n - 1) * bytesOf(params)) / n + loss });
   // All of them and the loss are small: they are added up as one.
   expect(collectives.length).toBe(1);
-  expect(collectives[0]!.why).toMatch(`${params.length + 1} sums together`);
+  expect(collectives[0]!.why).toMatch(`${params.length + 1} together`);
 });
 
 test('each collective has its modelled time, by the links that its axes cross', () => {

@@ -4,12 +4,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { allGather, allReduce, reduceScatter } from '../../src/ir/collectives.ts';
-import { add, cast, mul, permute, reshape, slice } from '../../src/ir/build.ts';
+import { add, mul, permute, reshape, slice } from '../../src/ir/build.ts';
 import '../../src/compile/all.ts';
 import { compileGraph } from '../../src/compile/compile.ts';
 import { cTarget, cudaTarget, gpuTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { sharedProgram } from '../../src/distributed/explain.ts';
 import { gptFullySharded } from '../../src/workloads/parallel.ts';
+import type { DType } from '../../src/ir/dtype.ts';
 import { collectiveOf, dims, GraphBuilder, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { meshOf } from '../../src/ir/mesh/mesh.ts';
 import type { Monoid } from '../../src/ir/ops.ts';
@@ -29,10 +30,14 @@ class Program {
   readonly parameters: Node[] = [];
 
   input(...shape: readonly number[]): Node {
+    return this.inputOf('f32', shape);
+  }
+
+  inputOf(dtype: DType, shape: readonly number[]): Node {
     const attrs = {
       index: this.parameters.length,
       name: `x${this.parameters.length}`,
-      dtype: 'f32',
+      dtype,
       shape,
     } as const;
     const node = this.b.add('parameter', [], attrs) as Node;
@@ -273,12 +278,11 @@ describe('the train step of a small GPT whose parameters are split', () => {
     const p = new Program();
     const at = { lhsBatch: [], rhsBatch: [], lhsContract: [1], rhsContract: [0], dtype: 'bf16' } as const;
     const products = [0, 1].map(() => {
-      const weight = p.gather(p.input(256, 512));
-      const [x, w] = [p.input(512, 512), weight].map((value) => cast(p.b, value, 'bf16'));
-      return p.b.add('dot', [p.b.add('barrier', [x!, x!], {}) as Node, w!], at) as Node;
+      const weight = p.gather(p.inputOf('bf16', [256, 512]));
+      return p.b.add('dot', [p.inputOf('bf16', [512, 512]), weight], at) as Node;
     });
     const { graph: joinedGraph } = bucketCollectives(p.graph(...products));
-    expect(collectives(joinedGraph)).toEqual(['allGather data f32[524288]']);
+    expect(collectives(joinedGraph)).toEqual(['allGather data bf16[524288]']);
     const { kernels } = compileGraph(joinedGraph, hopper).program;
     expect(kernels.filter(({ tileMaps = [] }) => tileMaps.length === 2).length).toBeGreaterThan(0);
   });
