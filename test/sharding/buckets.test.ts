@@ -1,6 +1,6 @@
 // Small collectives of several processes that become one, and when they begin: the same bits, of as many bytes.
 
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { allGather, allReduce, reduceScatter } from '../../src/ir/collectives.ts';
@@ -18,6 +18,7 @@ import { sizeOf } from '../../src/ir/shape.ts';
 import type { HostArray } from '../../src/ir/value.ts';
 import { verify } from '../../src/ir/verify.ts';
 import { bucketCollectives } from '../../src/sharding/buckets.ts';
+import { checkLaw } from '../support/property.ts';
 import { runOnMesh } from '../support/ranks/mesh.ts';
 
 const mesh = meshOf([
@@ -177,30 +178,26 @@ describe('gathers and scatters that become one', () => {
   });
 
   test('random programs compute the same bits', () => {
-    const numRuns = 60;
     const kinds = fc.constantFrom('sum', 'gather', 'scatter', 'product', 'add');
     const steps = fc.array(fc.tuple(kinds, fc.nat(), fc.nat(), fc.boolean()), {
       minLength: 2,
       maxLength: 14,
     });
-    fc.assert(
-      fc.property(steps, (list) => {
-        const p = new Program();
-        const all = [p.input(4, 2), p.input(4, 2), p.input(4, 2)];
-        for (const [kind, i, j, isModel] of list) {
-          const [x, y] = [all[i % all.length]!, all[j % all.length]!];
-          const over = [isModel ? 'model' : 'data'];
-          // Values keep their shape, so that each can follow from each.
-          if (kind === 'sum') all.push(p.sum(x, over));
-          if (kind === 'gather') all.push(slice(p.b, p.gather(x, over), [2, 0], [4, 2]));
-          if (kind === 'scatter') all.push(p.scatter(p.b.add('concat', [x, y], { axis: 0 }) as Node, over));
-          if (kind === 'product') all.push(mul(p.b, x, y));
-          if (kind === 'add') all.push(add(p.b, x, y));
-        }
-        joined(p.graph(...all.slice(3)));
-      }),
-      { numRuns },
-    );
+    checkLaw(60, steps, (list) => {
+      const p = new Program();
+      const all = [p.input(4, 2), p.input(4, 2), p.input(4, 2)];
+      for (const [kind, i, j, isModel] of list) {
+        const [x, y] = [all[i % all.length]!, all[j % all.length]!];
+        const over = [isModel ? 'model' : 'data'];
+        // Values keep their shape, so that each can follow from each.
+        if (kind === 'sum') all.push(p.sum(x, over));
+        if (kind === 'gather') all.push(slice(p.b, p.gather(x, over), [2, 0], [4, 2]));
+        if (kind === 'scatter') all.push(p.scatter(p.b.add('concat', [x, y], { axis: 0 }) as Node, over));
+        if (kind === 'product') all.push(mul(p.b, x, y));
+        if (kind === 'add') all.push(add(p.b, x, y));
+      }
+      joined(p.graph(...all.slice(3)));
+    });
   });
 });
 
@@ -222,7 +219,14 @@ describe('the order of collectives', () => {
     verify(graph);
     const order = topological(graph.outputs).map(({ op }) => op);
     expect(order.filter((op) => op === 'dot' || op === 'allGather')).toEqual([
-      ...['allGather', 'allGather', 'dot', 'allGather', 'dot', 'allGather', 'dot', 'dot'],
+      'allGather',
+      'allGather',
+      'dot',
+      'allGather',
+      'dot',
+      'allGather',
+      'dot',
+      'dot',
     ]);
     // The first two are there from the start; each of the others waits for a product.
     const barriers = topological(graph.outputs).filter(({ op }) => op === 'barrier');
@@ -251,7 +255,12 @@ describe('the order of collectives', () => {
     const { graph } = bucketCollectives(p.graph(...results));
     const order = topological(graph.outputs).map(({ op }) => op);
     expect(order.filter((op) => op === 'dot' || op === 'allReduce')).toEqual([
-      ...['dot', 'allReduce', 'dot', 'allReduce', 'dot', 'allReduce'],
+      'dot',
+      'allReduce',
+      'dot',
+      'allReduce',
+      'dot',
+      'allReduce',
     ]);
   });
 });
@@ -269,7 +278,9 @@ describe('the train step of a small GPT whose parameters are split', () => {
         step.kind === 'collective' ? [`${step.action.kind} of ${step.takes} bytes`] : [],
       );
       expect(meetings.map((one) => one.replace(/ of .*/, '')).sort()).toEqual([
-        ...['allGather', 'allReduce', 'reduceScatter'],
+        'allGather',
+        'allReduce',
+        'reduceScatter',
       ]);
     },
   );
