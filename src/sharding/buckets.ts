@@ -23,7 +23,7 @@ import { onBehalf } from '../ir/origin/origin.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { bytesSent, clusters, planningMachine, timeOverAxes, type ClusterModel } from './cost.ts';
 import { meetingBehind } from './meetings.ts';
-import { arithmeticOf, nodeTimes, type NodeTimes } from './timeline.ts';
+import { arithmeticOf, nodeTimes, type NodeTimes } from './time.ts';
 import type { CollectiveUse } from './use.ts';
 
 /** A program of one process whose collectives are joined and in order. */
