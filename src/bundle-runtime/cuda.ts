@@ -86,7 +86,7 @@ class Cuda implements Machine<number> {
 
   async prepare({ program, read, placeOf, before, after }: Binding<number>): Promise<RunProgram<number>> {
     checkProgram(program, 'cuda', this.#gpu.name);
-    checkLimits(program, this.#gpu);
+    checkLimits(program, { ...this.#gpu, combining: 'stream' });
     const functions = await this.#while(() => this.#functions(program, read));
     this.#context.failures.assertAlive();
     this.#context.use();

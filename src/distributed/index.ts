@@ -30,7 +30,7 @@ export {
   type TreeSpec,
 } from './shard-map.ts';
 
-export { ringAttention, type RingAttentionOptions } from './ring-attention.ts';
+export { ringAttention, unzigzag, zigzag, type RingAttentionOptions } from './ring-attention.ts';
 export {
   pipelined,
   type PipelineOptions,

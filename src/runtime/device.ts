@@ -2,7 +2,7 @@
 // knows nothing of graphs.
 
 import type { Communicator, Ranks } from './communicator.ts';
-import type { Program, TargetId } from './program.ts';
+import type { Combining, Program, TargetId } from './program.ts';
 import type { DeviceAllocation, Sharing } from './sharing.ts';
 
 export type { DeviceAllocation };
@@ -74,6 +74,8 @@ export interface DeviceFacts {
   readonly threads?: number;
   /** Multiprocessors, and invocations that one holds at a time, where the device says. */
   readonly multiprocessors?: { readonly count: number; readonly invocations: number };
+  /** Who combines the elements of collectives; the communicator where nothing is said. */
+  readonly combining?: Combining;
   readonly limits: DeviceLimits;
 }
 

@@ -7,10 +7,10 @@ import { combinesOnStream, everyStep, mostElements, type Program, type ProgramOu
 const inParts = 'compute it in parts: split a batch, heads or rows, and take one part after another';
 const smaller = `${inParts}; hold it in f16 or bf16; or take a device that binds more (cuda, wasm)`;
 
-/** Throws E_LIMIT, naming limit, value and kernel, and E_UNSUPPORTED for steps that the target has not. */
+/** Throws E_LIMIT, naming limit, value and kernel, and E_UNSUPPORTED for steps that the device does not run. */
 export function checkLimits(
   program: ProgramOutline,
-  { limits, name }: Pick<DeviceFacts, 'limits' | 'name'>,
+  { limits, name, combining }: Pick<DeviceFacts, 'limits' | 'name' | 'combining'>,
 ): void {
   const exceed = (what: string, value: number, limit: number, kernel?: string, hint?: string): void => {
     if (value <= limit) return;
@@ -38,11 +38,11 @@ export function checkLimits(
     }
     if (step.kind === 'collective') {
       const { action, dtype } = step;
-      if (program.target === 'wgsl')
+      if (combining === 'nobody')
         throw new DeviceError('E_UNSUPPORTED', name, 'programs of several processes do not run on it', {
           hint: 'the devices cuda, native, wasm and interpreter',
         });
-      if (program.target === 'cuda' && 'monoid' in action && !combinesOnStream(action.monoid, dtype))
+      if (combining === 'stream' && 'monoid' in action && !combinesOnStream(action.monoid, dtype))
         throw new DeviceError('E_UNSUPPORTED', name, `NCCL does not combine ${dtype} by ${action.monoid}`);
     }
     if (step.kind !== 'dispatch') continue;

@@ -135,6 +135,12 @@ export function strideProblem({
 export type CollectiveMonoid = 'sum' | 'prod' | 'min' | 'max' | 'and' | 'or';
 
 /**
+ * Who combines the elements of a collective: the communicator, whatever they are; a queue of the device, which combines what
+ * `combinesOnStream` says; nobody, where programs of several processes do not run.
+ */
+export type Combining = 'communicator' | 'stream' | 'nobody';
+
+/**
  * Whether NCCL combines elements as they have to be, `and` and `or` as the least and the largest byte. It has no integers of 16 bits, rounds
  * f16 and bf16 after each rank, and says nothing of NaN in min and max: kernels combine those, after an exchange.
  */

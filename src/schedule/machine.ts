@@ -5,7 +5,7 @@
 
 import { isWide, type DType } from '../ir/dtype.ts';
 import type { DeviceLimits } from '../runtime/device.ts';
-import type { TargetId } from '../runtime/program.ts';
+import type { Combining, TargetId } from '../runtime/program.ts';
 
 /**
  * What runs kernels. `gpu`: invocations of a workgroup run at a time, and workgroup memory and
@@ -24,6 +24,8 @@ export interface Target {
   /** Element types that kernels compute with. */
   readonly dtypes: readonly DType[];
   readonly limits: DeviceLimits;
+  /** Who combines the elements of collectives. What a stream does not combine, kernels do. */
+  readonly combining: Combining;
   /** Which process of its mesh a program is for, where it is for one. */
   readonly rank?: number;
   readonly cores: Cores;

@@ -27,6 +27,7 @@ export const gpuTarget: Target = {
   elementsPerInvocation: 4,
   workgroupSize: 64,
   rows: { alone: 8, share: 8, registers: 16, shared: 12_288, fuse: 0, split: 64 },
+  combining: 'nobody',
   launch: 5,
   bandwidth: 400_000,
   arithmetic: 8_000_000,
@@ -71,6 +72,7 @@ export const cudaTarget: Target = {
   // Warps are filled in order.
   subgroups: { min: 32, max: 32, inOrder: true },
   matrixUnits: ['f16', 'bf16'],
+  combining: 'stream',
   launch: 3,
   bandwidth: 4_300_000,
   arithmetic: 50_000_000,
@@ -99,6 +101,7 @@ export const wasmTarget: Target = {
   workgroupSize: 1,
   // Half of the second level of a cache.
   rows: { ...softwareTarget.rows, shared: 262_144 },
+  combining: 'communicator',
   serial: { unroll: 4, work: 32, width: 16 },
   launch: 1,
   bandwidth: 20_000,
@@ -109,7 +112,13 @@ export const wasmTarget: Target = {
 export const cTarget: Target = { ...wasmTarget, id: 'c', name: 'native', bindsParts: true };
 
 /** The reference interpreter runs graphs; what is said of it is scheduled as for a GPU. */
-export const interpreterTarget: Target = { ...gpuTarget, id: 'interpreter', name: 'interpreter', dtypes };
+export const interpreterTarget: Target = {
+  ...gpuTarget,
+  id: 'interpreter',
+  name: 'interpreter',
+  dtypes,
+  combining: 'communicator',
+};
 
 function wgslOf({ software, limits, subgroups }: DeviceFacts): Target {
   // The software adapter has subgroups of four, which save no barrier that its schedules would

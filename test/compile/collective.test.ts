@@ -16,6 +16,7 @@ import { compileGraph, optimise, type CompiledGraph, type CompileOptions } from 
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { packBytes } from '../../src/ir/value.ts';
 import { topological, type Node } from '../../src/ir/graph.ts';
+import { isCombinedByKernel } from '../../src/schedule/passes/collectives.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { interpreterBackend } from '../../src/runtime/interpreter/device.ts';
 import { WasmDevice } from '../../src/runtime/wasm/device.ts';
@@ -194,9 +195,19 @@ test('devices that run no collectives refuse them', () => {
   const { graph } = ofType('f32');
   const on = targetOfName('webgpu')!;
   const { program } = compileGraph(graph, on, { rank: 0 });
-  expect(() => checkLimits(program, { name: 'webgpu', limits: on.limits })).toThrow(
+  expect(() => checkLimits(program, { name: 'webgpu', limits: on.limits, combining: on.combining })).toThrow(
     /programs of several processes do not run on it\n {2}try: the devices cuda, native, wasm and interpreter/,
   );
+});
+
+test('kernels combine on every target that combines on a stream, and on no other', () => {
+  const { graph } = ofType('f16');
+  for (const combining of ['communicator', 'stream', 'nobody'] as const) {
+    const combined = topological(graph.outputs).filter((node) =>
+      isCombinedByKernel(node as Node, { combining }),
+    );
+    expect(combined.length > 0).toBe(combining === 'stream');
+  }
 });
 
 test.each(['f16', 'bf16', 'i16', 'u16'] as const)('%s is combined by kernels on CUDA', (dtype) => {
@@ -213,7 +224,7 @@ test.each(['f16', 'bf16', 'i16', 'u16'] as const)('%s is combined by kernels on 
 test('a CUDA device refuses a program whose elements NCCL combines in another way', () => {
   const { graph } = ofType('f16');
   const { program } = compileGraph(graph, target, { rank: 0 });
-  const { limits } = targetOfName('cuda')!;
+  const { limits, combining } = targetOfName('cuda')!;
   expect(() =>
     checkLimits(
       {
@@ -222,7 +233,7 @@ test('a CUDA device refuses a program whose elements NCCL combines in another wa
         kernels: [],
         steps: program.steps.filter(({ kind }) => kind === 'collective'),
       },
-      { name: 'cuda', limits },
+      { name: 'cuda', limits, combining },
     ),
   ).toThrow(
     expect.objectContaining({

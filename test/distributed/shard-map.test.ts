@@ -4,7 +4,6 @@
 import { describe, expect, test } from 'vitest';
 import { mesh, type Spec } from '../../src/distributed/mesh.ts';
 import { pipelined, type StagedParams } from '../../src/distributed/pipeline.ts';
-import { ringAttention } from '../../src/distributed/ring-attention.ts';
 import { shard } from '../../src/distributed/shard.ts';
 import {
   allGather,
@@ -231,32 +230,6 @@ describe('what is refused', () => {
     ],
   ])('%s', (_, fn, problem) => {
     expect(() => trace(fn)).toThrow(problem);
-  });
-});
-
-describe('ring attention', () => {
-  const ring = mesh({ data: 2, sequence: 4 });
-  const spec: Spec = ['data', null, 'sequence', null];
-  const shapes = [
-    [2, 3, 8, 4],
-    [2, 3, 8, 4],
-    [2, 3, 8, 5],
-  ];
-
-  test.each([false, true])('causal: %s', (isCausal) => {
-    const fn: Fn = (q, k, v) => ringAttention(q!, k!, v!, ring, spec, { isCausal });
-    const plain: Fn = (q, k, v) => sn.scaledDotProductAttention(q!, k!, v!, { isCausal });
-    const used = expectSame(fn, plain, ring, shapes, [spec, spec, spec]);
-    // Keys and values go three steps.
-    expect(used.map(({ kind }) => kind)).toEqual(Array(6).fill('permuteRanks'));
-    expectSame(gradientOf(fn), gradientOf(plain), ring, shapes, [spec, spec, spec]);
-  });
-
-  test('shapes that do not fit are refused', () => {
-    const [q, v] = [sn.zeros([2, 8, 4]), sn.zeros([2, 6, 4])];
-    const all: Spec = [null, 'sequence', null];
-    expect(() => ringAttention(q, q, v, ring, all)).toThrow(/expects q and k \[.., S, d\]/);
-    expect(() => ringAttention(q, q, q, ring, [null, null, 'sequence'])).toThrow(/last axis cannot be split/);
   });
 });
 

@@ -29,6 +29,8 @@ export function onMesh(
   readonly results: readonly HostArray[];
   readonly inputs: readonly HostArray[];
   readonly collectives: readonly CollectiveUse[];
+  /** What each of them runs. */
+  readonly graph: Graph;
 } {
   const { graph, order } = traced(fn, shapes);
   const inputs = shapes.map((shape, i) => randomArray('f64', shape, i + 1, 'tame'));
@@ -41,7 +43,7 @@ export function onMesh(
   const results = graph.outputs.map((node: Node, i) =>
     wholeOf(grid, dims(node), partsOfStack(all[i]!), made.outputs[i]!),
   );
-  return { results, inputs, collectives: made.collectives };
+  return { results, inputs, collectives: made.collectives, graph: made.graph };
 }
 
 /** The graph of a function, and which argument each of its parameters is. */

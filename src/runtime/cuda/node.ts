@@ -42,6 +42,7 @@ function factsOf(gpu: Gpu, arch: Arch, compiler: string): DeviceFacts {
   return {
     name,
     target: 'cuda',
+    combining: 'stream',
     description: `${title}, ${arch.name}, ${size}, ${compiler}${among}`,
     software: false,
     features: [

@@ -137,6 +137,7 @@ function factsOf(
   return {
     name: kind,
     target: 'wgsl',
+    combining: 'nobody',
     description: describeAdapter(info),
     software,
     features: FEATURES.filter((feature) => gpu.features.has(feature)),

@@ -33,8 +33,11 @@ export function meets(node: Node): boolean {
 }
 
 /** Whether elements are combined by a kernel, since the device's library does not combine them as they have to be. */
-export function isCombinedByKernel({ op, attrs, dtype }: Node, { id }: Pick<Target, 'id'>): boolean {
-  if (id !== 'cuda' || (op !== 'allReduce' && op !== 'reduceScatter')) return false;
+export function isCombinedByKernel(
+  { op, attrs, dtype }: Node,
+  { combining }: Pick<Target, 'combining'>,
+): boolean {
+  if (combining !== 'stream' || (op !== 'allReduce' && op !== 'reduceScatter')) return false;
   return !combinesOnStream((attrs as NodeOf<'allReduce'>['attrs']).monoid, partType(dtype));
 }
 

@@ -83,8 +83,8 @@ function isOneOf(...ops: readonly Op[]): (node: Node) => boolean {
 }
 
 /** Whether a collective may be one whose elements kernels have to combine. */
-function isCollectiveOfCuda({ op }: Node, { id }: Target): boolean {
-  return id === 'cuda' && isCollective(op);
+function isCollectiveOnStream({ op }: Node, { combining }: Target): boolean {
+  return combining === 'stream' && isCollective(op);
 }
 
 /** Whether processes may meet in a node: in a loop its iterations may. */
@@ -97,7 +97,7 @@ export const passes: readonly Pass[] = [
   rare('mergeLoops', 'loops of equal iterations are one', isOneOf('iterate')),
   rare('lowerComplex', 'no complex numbers: pairs of their parts', ({ dtype }) => isComplex(dtype)),
   { name: 'dropMarkers', guarantees: 'no markers, but bounds of outputs', run: dropMarkers },
-  rare('combineInKernels', 'collectives combine what the target does', isCollectiveOfCuda),
+  rare('combineInKernels', 'collectives combine what the target does', isCollectiveOnStream),
   rare('orderCollectives', 'collectives wait for each other in the recorded order', mayMeet),
   rare(
     'packSmallIntegers',
