@@ -11,7 +11,7 @@ export { parseGrammar } from './grammar/notation.ts';
 export { loadModel, type LoadModelOptions, type LoadProgress, type ModelInput } from './load.ts';
 export type { ModelSource } from './sources/model.ts';
 export { LanguageModel } from './model.ts';
-export type { GenerateOptions } from './options.ts';
+export type { DraftedModel, DraftModel, GenerateOptions } from './options.ts';
 export type { SamplingOptions } from './sampling/options.ts';
 export { textOfGguf, type TextOptions } from './text/gguf.ts';
 export { textOfJson, type TokenizerFiles } from './text/json.ts';

@@ -113,6 +113,9 @@ async function modelOf(source: ModelSource, options: LoadModelOptions): Promise<
   const decoder = new Decoder(config, tree, turnsOf(config, slotsFor(room), room, source.ropeFactors));
   const runner = { decoder, programs: programsOf(decoder), room, cacheType };
   // On devices that work beside the host, it asks for a token before it has read the last one.
-  const ahead = facts.name.startsWith('webgpu') || facts.name.startsWith('cuda') ? 1 : 0;
-  return new LanguageModel({ runner, codec, sequences, ahead, free: () => decoder.dispose() });
+  const isGpu = facts.name.startsWith('webgpu') || facts.name.startsWith('cuda');
+  const ahead = isGpu ? 1 : 0;
+  // Weights are read once for several tokens, but cores are busy with the products too.
+  const rowCost = isGpu ? 0.1 : 0.6;
+  return new LanguageModel({ runner, codec, sequences, ahead, rowCost, free: () => decoder.dispose() });
 }

@@ -6,7 +6,8 @@ import type { ModelConfig } from './config/config.ts';
 import { Generation } from './engine/generation.ts';
 import { SequencePool } from './engine/pool.ts';
 import type { Runner } from './engine/sequence.ts';
-import { readOptions, type GenerateOptions } from './options.ts';
+import { readOptions, type DraftedModel, type DraftModel, type GenerateOptions } from './options.ts';
+import type { DraftingModel } from './engine/drafts.ts';
 
 /** What a model is made of. */
 export interface ModelParts {
@@ -16,17 +17,21 @@ export interface ModelParts {
   readonly sequences: number;
   /** Tokens that are asked for before the last one is read. */
   readonly ahead: number;
+  /** What a further token beside one costs, as a share of what that costs. */
+  readonly rowCost: number;
   /** Gives back the memory of the weights. */
   readonly free: () => void;
 }
 
 /** A language model. Its memory is given back by `dispose`. */
-export class LanguageModel {
+export class LanguageModel implements DraftModel {
   readonly config: ModelConfig;
   /** Tokens that a text may have, its prompt among them. */
   readonly contextLength: number;
   readonly #parts: ModelParts;
   readonly #pool: SequencePool;
+  /** Models that are known to have the same tokens. */
+  readonly #sharers = new WeakSet<ModelConfig>();
   #isDisposed = false;
 
   constructor(parts: ModelParts) {
@@ -89,14 +94,30 @@ export class LanguageModel {
     throw new TensorError('E_VALUE', 'generate', 'the prompt must be text or a list of tokens');
   }
 
+  draftsFor(model: DraftedModel): (prompt: readonly number[]) => DraftingModel | undefined {
+    if (model.config === this.config) {
+      throw new TensorError('E_VALUE', 'generate', 'draft is the model itself', 'a smaller model, or lookup');
+    }
+    if (!this.#sharers.has(model.config)) mustShareTokens(this, this.#parts.codec, model);
+    this.#sharers.add(model.config);
+    const cost = this.#parts.runner.decoder.parameters / model.parameters;
+    return (prompt) => {
+      const sequence = this.#pool.takeFree(prompt);
+      if (sequence === undefined) return undefined;
+      const release = (failed: boolean): void => this.#pool.release(sequence, failed);
+      return { cost, sequence, room: this.contextLength, release };
+    };
+  }
+
   #generation(op: string, prompt: readonly number[], options: GenerateOptions): Generation {
-    const { codec, ahead } = this.#parts;
+    const { codec, ahead, rowCost, runner } = this.#parts;
     const room = this.contextLength - prompt.length;
     if (room < 0) {
       const problem = `the prompt has ${prompt.length} tokens, and there is room for ${this.contextLength}`;
       throw new TensorError('E_LIMIT', op, problem, 'loadModel with a larger contextLength');
     }
-    const request = readOptions(op, options, { prompt, room, ahead, codec });
+    const model = { config: this.config, codec, parameters: runner.decoder.parameters };
+    const request = readOptions(op, options, { prompt, room, ahead, rowCost, model });
     const { vocabulary } = this.config;
     return new Generation(request, { pool: this.#pool, vocabulary, codec });
   }
@@ -115,5 +136,22 @@ export class LanguageModel {
     } finally {
       this.#pool.release(sequence, failed);
     }
+  }
+}
+
+/** Throws E_VALUE where tokens of a draft model stand for something else. Sizes may differ: some vocabularies are padded. */
+function mustShareTokens(draft: LanguageModel, codec: TextCodec | undefined, model: DraftedModel): void {
+  const sizes = [draft.config.vocabulary, model.config.vocabulary] as const;
+  const shared = Math.min(...sizes);
+  if (codec === undefined || model.codec === undefined) {
+    if (sizes[0] === sizes[1]) return;
+    const problem = `the draft model has ${sizes[0]} tokens, and the model ${sizes[1]}`;
+    throw new TensorError('E_VALUE', 'generate', problem, 'a draft model with the same tokenizer');
+  }
+  for (let token = 0; token < shared; token++) {
+    const [own, other] = [codec.decode([token]), model.codec.decode([token])];
+    if (own === other) continue;
+    const problem = `token ${token} is ${JSON.stringify(own)} of the draft model, and ${JSON.stringify(other)} of the model`;
+    throw new TensorError('E_VALUE', 'generate', problem, 'a draft model with the same tokenizer');
   }
 }

@@ -3,9 +3,29 @@
 import { showValue, TensorError } from '../errors.ts';
 import { isPlainObject } from '../ir/arguments.ts';
 import type { TextCodec } from './codec.ts';
+import type { ModelConfig } from './config/config.ts';
+import { LookupDrafter, ModelDrafter, mostDrafts, type DraftingModel } from './engine/drafts.ts';
 import type { Request } from './engine/generation.ts';
+import type { Drafting } from './engine/speculation.ts';
 import type { Constraint } from './engine/writer.ts';
 import { samplingOf, type SamplingOptions } from './sampling/options.ts';
+
+/** A model that drafts for another one: a `LanguageModel`. */
+export interface DraftModel {
+  /**
+   * What opens drafts for texts of a model, which gets undefined where nothing is free to draft. Throws E_VALUE
+   * where the tokens of the two differ.
+   */
+  draftsFor(model: DraftedModel): (prompt: readonly number[]) => DraftingModel | undefined;
+}
+
+/** What a draft model has to know of the model that it drafts for. */
+export interface DraftedModel {
+  readonly config: ModelConfig;
+  readonly codec: TextCodec | undefined;
+  /** Weights that a token is multiplied with. */
+  readonly parameters: number;
+}
 
 export interface GenerateOptions extends SamplingOptions {
   /** Tokens to write at most; as many as there is room for by default. */
@@ -18,6 +38,14 @@ export interface GenerateOptions extends SamplingOptions {
   readonly signal?: AbortSignal;
   /** Which tokens may come; all may by default. */
   readonly constraint?: Constraint;
+  /**
+   * What guesses the next tokens, of which the model tries several at once: a smaller model with the same tokens,
+   * or `'lookup'`: what came behind the last tokens when they stood in the text before. The text stays what it is
+   * without, up to rounding. None by default; with a constraint it is not asked.
+   */
+  readonly draft?: 'lookup' | DraftModel;
+  /** Tokens that are guessed at once, 1 to 16; 4 by default. */
+  readonly draftTokens?: number;
 }
 
 const known: Readonly<Record<keyof GenerateOptions, true>> = {
@@ -34,6 +62,8 @@ const known: Readonly<Record<keyof GenerateOptions, true>> = {
   ignoreEnd: true,
   signal: true,
   constraint: true,
+  draft: true,
+  draftTokens: true,
 };
 
 /** What the model brings to a request. */
@@ -42,15 +72,13 @@ interface Given {
   /** Tokens that there is room for behind the prompt. */
   readonly room: number;
   readonly ahead: number;
-  readonly codec: TextCodec | undefined;
+  /** What a further token beside one costs, as a share of what that costs. */
+  readonly rowCost: number;
+  readonly model: DraftedModel;
 }
 
 /** A request of these options. Throws E_VALUE for one that is unknown or not what it must be. */
-export function readOptions(
-  op: string,
-  options: GenerateOptions,
-  { prompt, room, ahead, codec }: Given,
-): Request {
+export function readOptions(op: string, options: GenerateOptions, given: Given): Request {
   if (!isPlainObject(options)) {
     throw new TensorError('E_VALUE', op, `options must be an object, got ${showValue(options)}`);
   }
@@ -59,6 +87,8 @@ export function readOptions(
     const names = Object.keys(known).join(', ');
     throw new TensorError('E_VALUE', op, `there is no option ${odd}`, names);
   }
+  const { prompt, room, ahead } = given;
+  const { codec } = given.model;
   const { maxTokens = room, stop = [], ignoreEnd = false, signal, constraint } = options as GenerateOptions;
   if (!Number.isSafeInteger(maxTokens) || maxTokens < 0) {
     const problem = `maxTokens must be a whole number of at least 0, got ${showValue(maxTokens)}`;
@@ -80,5 +110,32 @@ export function readOptions(
     ahead,
     signal,
     constraint,
+    drafting: draftingOf(op, options as GenerateOptions, given),
+  };
+}
+
+function draftingOf(
+  op: string,
+  { draft, draftTokens: count = 4 }: GenerateOptions,
+  { prompt, rowCost, model }: Given,
+): Drafting | undefined {
+  if (!Number.isInteger(count) || count < 1 || count > mostDrafts) {
+    const problem = `draftTokens must be a whole number in [1, ${mostDrafts}], got ${showValue(count)}`;
+    throw new TensorError('E_VALUE', op, problem);
+  }
+  if (draft === undefined) return undefined;
+  if (draft === 'lookup') return { count, rowCost, open: () => new LookupDrafter() };
+  if (typeof draft !== 'object' || draft === null || typeof draft.draftsFor !== 'function') {
+    const problem = `draft must be 'lookup' or a model that loadModel gave, got ${showValue(draft)}`;
+    throw new TensorError('E_VALUE', op, problem);
+  }
+  const open = draft.draftsFor(model);
+  return {
+    count,
+    rowCost,
+    open: (choice, check) => {
+      const drafting = open(prompt);
+      return drafting === undefined ? undefined : new ModelDrafter(drafting, choice, check);
+    },
   };
 }

@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { ChatMessage, GenerateOptions, LanguageModel } from '../../llm/index.ts';
 import { text, type Command, type Output } from '../command.ts';
-import { modelOptions, openModel, writingOf, writingOptions } from './options.ts';
+import { draftOptions, modelOptions, withModel, writingOf, writingOptions } from './options.ts';
 
 export const chatCommand: Command = {
   name: 'chat',
@@ -20,18 +20,17 @@ export const chatCommand: Command = {
   options: {
     system: { type: 'string', value: 'TEXT', about: 'instructions for the model before the conversation' },
     ...writingOptions,
+    ...draftOptions,
     ...modelOptions,
   },
   examples: ['sinter chat model.gguf', 'echo "What is a tensor?" | sinter chat model.gguf --temperature 0'],
   run: async (values, output) => {
     const options = writingOf(values);
-    const model = await openModel('chat', values, output);
     const system = text(values, 'system');
-    try {
-      await talk(model, system === undefined ? [] : [{ role: 'system', content: system }], options, output);
-    } finally {
-      model.dispose();
-    }
+    const messages = system === undefined ? [] : [{ role: 'system', content: system }];
+    await withModel('chat', values, output, {}, (model, drafting) =>
+      talk(model, messages, { ...options, ...drafting }, output),
+    );
   },
 };
 

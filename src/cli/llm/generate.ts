@@ -1,9 +1,9 @@
 // `sinter generate`: continues a prompt. With `--json` the fields are those that programs which compare
 // engines read: rates, the likeliest tokens after the prompt, and the generated tokens.
 
-import type { GenerateOptions, LanguageModel } from '../../llm/index.ts';
+import type { GenerateOptions, Generation, LanguageModel } from '../../llm/index.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
-import { modelOptions, openModel, writingOf, writingOptions } from './options.ts';
+import { draftOptions, modelOptions, withModel, writingOf, writingOptions } from './options.ts';
 
 /** What `--json` prints. */
 export interface GenerateResult {
@@ -14,6 +14,8 @@ export interface GenerateResult {
   /** The likeliest tokens behind the prompt, with their probabilities. */
   readonly top: readonly (readonly [token: number, probability: number])[];
   readonly tokens: readonly number[];
+  /** With `--draft`: how many drafts were tried, and how many of them stood. */
+  readonly drafts?: Generation['drafts'];
 }
 
 /** A prompt of so many tokens that any vocabulary has. */
@@ -37,6 +39,7 @@ export const generateCommand: Command = {
     prompt: { type: 'string', value: 'TEXT', about: 'the beginning of the text' },
     'prompt-tokens': { type: 'string', value: 'N', about: 'a prompt of N tokens that are always the same' },
     ...writingOptions,
+    ...draftOptions,
     ...modelOptions,
   },
   examples: [
@@ -55,13 +58,11 @@ export const generateCommand: Command = {
     };
     const given = prompt ?? countedPrompt(wholeNumber(values, 'prompt-tokens', 0, 1));
     const most = typeof given === 'string' ? undefined : given.length + (options.maxTokens ?? 0) + 8;
-    const model = await openModel('generate', values, output, most);
-    try {
-      if (values['json'] === true) output.line(JSON.stringify(await measured(model, given, options)));
-      else await written(model, given, options, output);
-    } finally {
-      model.dispose();
-    }
+    await withModel('generate', values, output, { most }, async (model, drafting) => {
+      const all = { ...options, ...drafting };
+      if (values['json'] === true) output.line(JSON.stringify(await measured(model, given, all)));
+      else await written(model, given, all, output);
+    });
   },
 };
 
@@ -78,7 +79,9 @@ async function written(
   const { prompt: before, decode } = generation.timings;
   const { length } = generation.tokens;
   const rate = decode === 0 ? '' : `, ${(((length - 1) / decode) * 1000).toFixed(1)} tokens a second`;
-  output.note(`${generation.promptTokens} tokens in ${before.toFixed(0)} ms, then ${length}${rate}`);
+  const { tried, kept } = generation.drafts;
+  const drafts = tried === 0 ? '' : `, ${kept} of ${tried} drafts kept`;
+  output.note(`${generation.promptTokens} tokens in ${before.toFixed(0)} ms, then ${length}${rate}${drafts}`);
 }
 
 /** Rates of a run whose programs are there already, and what it writes. */
@@ -92,7 +95,7 @@ async function measured(
   // Another first token, so that nothing of it is kept for the prompt.
   const other = prompt.map((token, i) => (i === 0 ? (token + 1) % model.config.vocabulary : token));
   await drained(model, other, { ...options, maxTokens: 2 });
-  const { tokens, timings } = await drained(model, prompt, options);
+  const { tokens, timings, drafts } = await drained(model, prompt, options);
   const rate = (count: number, ms: number): number =>
     ms === 0 ? 0 : Number(((count / ms) * 1000).toFixed(2));
   return {
@@ -101,6 +104,7 @@ async function measured(
     decode_tok_s: rate(tokens.length - 1, timings.decode),
     top: likeliest(scores, 5),
     tokens,
+    ...(options.draft === undefined ? {} : { drafts }),
   };
 }
 
@@ -108,7 +112,7 @@ async function drained(
   model: LanguageModel,
   prompt: readonly number[],
   options: GenerateOptions,
-): Promise<ReturnType<LanguageModel['generate']>> {
+): Promise<Generation> {
   const generation = model.generate(prompt, options);
   for await (const _ of generation.pieces());
   return generation;

@@ -40,6 +40,18 @@ export const writingOptions: Readonly<Record<string, Option>> = {
   stop: { type: 'string', multiple: true, value: 'TEXT', about: 'end at this text; repeatable' },
 };
 
+/** Options of what guesses the next tokens. */
+export const draftOptions: Readonly<Record<string, Option>> = {
+  draft: {
+    type: 'string',
+    value: 'MODEL',
+    about:
+      'a smaller model with the same tokens, or `lookup` (the text itself), guesses the next tokens, which the\n' +
+      'model checks several at a time; the text stays the same',
+  },
+  'draft-tokens': { type: 'string', value: 'N', about: 'tokens that are guessed at once (default 4)' },
+};
+
 /** The file that the command was given. */
 export function modelPath(command: string, values: OptionValues): string {
   const path = text(values, 'model');
@@ -47,15 +59,48 @@ export function modelPath(command: string, values: OptionValues): string {
   throw new UsageError(`${command}: expects a model\n  try: sinter ${command} model.gguf`);
 }
 
-/** Loads the model that a command line names; `most` tokens are what it needs at least. */
-export async function openModel(
+/** What guesses the next tokens, as `generate` takes it. */
+export type DraftingOptions = Pick<GenerateOptions, 'draft' | 'draftTokens'>;
+
+/** What a command needs of its model: tokens of a text, and texts at once. */
+interface Needs {
+  readonly most?: number | undefined;
+  readonly sequences?: number;
+}
+
+/** Runs a command with the models that its line names, which are disposed of when it has ended. */
+export async function withModel(
   command: string,
   values: OptionValues,
   output: Output,
-  most?: number,
-  sequences = 1,
+  needs: Needs,
+  run: (model: LanguageModel, drafting: DraftingOptions) => Promise<void>,
+): Promise<void> {
+  const draft = text(values, 'draft');
+  const draftTokens = wholeNumber(values, 'draft-tokens', 4, 1);
+  const model = await openModel(modelPath(command, values), values, output, needs);
+  try {
+    if (draft === undefined || draft === 'lookup') {
+      await run(model, draft === undefined ? {} : { draft, draftTokens });
+      return;
+    }
+    const drafting = await openModel(draft, values, output, { ...needs, most: model.contextLength });
+    try {
+      await run(model, { draft: drafting, draftTokens });
+    } finally {
+      drafting.dispose();
+    }
+  } finally {
+    model.dispose();
+  }
+}
+
+async function openModel(
+  path: string,
+  values: OptionValues,
+  output: Output,
+  { most, sequences = 1 }: Needs,
 ): Promise<LanguageModel> {
-  const path = modelPath(command, values);
   const device = text(values, 'device');
   const cache = text(values, 'cache') ?? 'f32';
   if (cache !== 'f32' && cache !== 'f16') throw new UsageError(`--cache: expects f32 or f16, got '${cache}'`);

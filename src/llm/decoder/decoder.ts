@@ -109,6 +109,15 @@ export class Decoder {
     return capped(raw, config.logitCap, tanh);
   }
 
+  /** Weights that a token is multiplied with: all but an embedding that is no head. */
+  get parameters(): number {
+    const { embedding } = this.weights;
+    // A head that is the embedding stands there twice.
+    const sizes = heldOf(this.weights).map(({ shape }) => shape.reduce((size, axis) => size * axis, 1));
+    const rows = embedding.shape.reduce((size, axis) => size * axis, 1);
+    return sizes.reduce((sum, size) => sum + size, 0) - rows;
+  }
+
   /** Gives back the memory of weights and tables. */
   dispose(): void {
     const { all, window } = this.turns;

@@ -3,7 +3,8 @@
 import type { TextCodec, TextStream } from '../codec.ts';
 import { StopWatch } from '../sampling/stop.ts';
 import type { SequencePool } from './pool.ts';
-import { TokenWriter, type Writing } from './writer.ts';
+import { SpeculativeWriter, type Drafting } from './speculation.ts';
+import { noDrafts, TokenWriter, type DraftCounts, type TextWriter, type Writing } from './writer.ts';
 
 /** Why a text ended: the model or a stop ended it, or there was no more room for it. */
 export type Finish = 'stop' | 'length';
@@ -29,6 +30,8 @@ export interface Request extends Omit<Writing, 'check'> {
   /** Tokens that end the text. */
   readonly ends: ReadonlySet<number>;
   readonly signal: AbortSignal | undefined;
+  /** What guesses the next tokens, where something does. */
+  readonly drafting: Drafting | undefined;
 }
 
 /** What a generation runs on. */
@@ -45,6 +48,7 @@ export class Generation implements AsyncIterable<string> {
   readonly promptTokens: number;
   #finish: Finish | undefined;
   #timings: Timings = { prompt: 0, decode: 0 };
+  #drafts: DraftCounts = noDrafts;
   readonly #request: Request;
   readonly #around: GenerationSetting;
 
@@ -61,6 +65,11 @@ export class Generation implements AsyncIterable<string> {
 
   get timings(): Timings {
     return this.#timings;
+  }
+
+  /** How many drafts were tried so far, and how many of them stood; none without `draft`. */
+  get drafts(): DraftCounts {
+    return this.#drafts;
   }
 
   /** The whole text. */
@@ -81,9 +90,15 @@ export class Generation implements AsyncIterable<string> {
     const check = (): void => signal?.throwIfAborted();
     const sequence = await pool.acquire(this.#request.prompt, signal);
     let failed = false;
-    let writer: TokenWriter | undefined;
+    let writer: TextWriter | undefined;
     try {
-      writer = new TokenWriter(sequence, { ...this.#request, check }, vocabulary);
+      const writing = { ...this.#request, check };
+      const { drafting, constraint } = this.#request;
+      // A constraint has to know a token before it says what may follow.
+      writer =
+        drafting === undefined || constraint !== undefined
+          ? new TokenWriter(sequence, writing, vocabulary)
+          : new SpeculativeWriter(sequence, writing, vocabulary, drafting);
       yield* this.#write(writer, check);
     } catch (error) {
       // What was computed before an abort is sound.
@@ -91,12 +106,12 @@ export class Generation implements AsyncIterable<string> {
       throw error;
     } finally {
       // Also where whoever reads the text has enough of it.
-      writer?.end();
+      writer?.end(failed);
       pool.release(sequence, failed);
     }
   }
 
-  async *#write(writer: TokenWriter, check: () => void): AsyncGenerator<Piece, void, undefined> {
+  async *#write(writer: TextWriter, check: () => void): AsyncGenerator<Piece, void, undefined> {
     const { stops, ends } = this.#request;
     const stream = this.#around.codec?.stream();
     const watch = new StopWatch(stops);
@@ -106,6 +121,7 @@ export class Generation implements AsyncIterable<string> {
     for (;;) {
       check();
       const token = await writer.next();
+      this.#drafts = writer.drafts;
       check();
       const now = performance.now();
       first ??= now;

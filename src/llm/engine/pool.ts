@@ -51,6 +51,11 @@ export class SequencePool {
     }
   }
 
+  /** A sequence for a prompt if one is free, now; undefined where none is, or the model was disposed of. */
+  takeFree(prompt: readonly number[]): Sequence | undefined {
+    return this.#isClosed ? undefined : this.#free(prompt);
+  }
+
   #free(prompt: readonly number[]): Sequence | undefined {
     const shared = this.#idle.map((one) => one.sharedWith(prompt));
     const most = Math.max(0, ...shared);

@@ -2,7 +2,24 @@
 // Each is one program for all positions; caches are donated, and written where they lie.
 
 import { compile } from '../../tensor/compile/compile.ts';
-import { dynamicSlice, ones, reshape, scatterAdd } from '../../operations/index.ts';
+import {
+  add,
+  arange,
+  cat,
+  cumprod,
+  dynamicSlice,
+  eq,
+  minimum,
+  narrow,
+  ones,
+  reshape,
+  scatterAdd,
+  stack,
+  sub,
+  sum,
+  toInt,
+} from '../../operations/index.ts';
+import { vmap } from '../../tensor/derivative/vmap.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { DecoderLayerCache } from '../decoder/attention.ts';
 import type { Decoder } from '../decoder/decoder.ts';
@@ -38,6 +55,17 @@ export interface Stepped extends Scored {
   readonly written: Tensor | undefined;
 }
 
+/** What the program that tries drafts gives. */
+export interface Verified {
+  readonly cache: Cache;
+  /**
+   * i32 [drafts + 2]: the token behind the given one and behind each draft, and how many of the given token
+   * and the drafts stand: a draft does if it is the token that was chosen in its place, as all before it are.
+   */
+  readonly found: Tensor;
+  readonly written: Tensor | undefined;
+}
+
 /** The compiled programs of a decoder. */
 export interface Programs {
   /** Tokens from `position` on, of which the one at `last` is scored; `hidden` is its state, [width]. */
@@ -55,6 +83,15 @@ export interface Programs {
     position: Tensor,
     choice: TokenChoice<number>,
   ) => Stepped;
+  /** A token at `position` and drafts behind it, in tensors of one or more, and the choice of the one behind each. */
+  readonly verify: (
+    cache: Cache,
+    written: Tensor | undefined,
+    token: Tensor,
+    drafts: readonly Tensor[],
+    position: Tensor,
+    choice: TokenChoice<number>,
+  ) => Verified;
   /** The choice of the token behind `position`. */
   readonly choose: (
     scores: Tensor,
@@ -100,9 +137,50 @@ export function programsOf(decoder: Decoder): Programs {
     const written = counts === undefined ? undefined : scatterAdd(counts, 0, token, ones([1]));
     return { cache, scores, token: chosen(scores, written, position, choice), written };
   };
+  const verify = (
+    before: Cache,
+    counts: Tensor | undefined,
+    token: Tensor,
+    drafts: readonly Tensor[],
+    position: Tensor,
+    choice: TokenChoice<Tensor>,
+  ): Verified => {
+    // A draft model may have more tokens.
+    const tokens = cat([token, ...drafts.map((each) => minimum(each, vocabulary - 1))], 0);
+    const { hidden, cache } = decoder.run(tokens, position, before);
+    const scores = decoder.scores(hidden);
+    const places = add(position, arange(tokens.size));
+    const running = counts === undefined ? undefined : runningCounts(counts, tokens);
+    const each =
+      running === undefined
+        ? vmap((row: Tensor, at: Tensor) => chosen(row, undefined, at, choice))(scores, places)
+        : vmap((row: Tensor, at: Tensor, now: Tensor) => chosen(row, now, at, choice))(
+            scores,
+            places,
+            running,
+          );
+    const next = reshape(each, [tokens.size]);
+    const count = tokens.size - 1;
+    const stands = eq(narrow(next, 0, 0, count), narrow(tokens, 0, 1, count));
+    const kept = add(sum(cumprod(toInt(stands), 0)), 1);
+    const written =
+      running === undefined
+        ? undefined
+        : reshape(dynamicSlice(running, [sub(kept, 1), 0], [1, vocabulary]), [vocabulary]);
+    return { cache, found: cat([next, reshape(kept, [1])], 0), written };
+  };
   return {
     block: compile(block, { donate: [0] }),
     step: compile(step, { donate: [0, 1] }),
+    verify: compile(verify, { donate: [0, 1] }),
     choose: compile(chosen),
   };
+}
+
+/** How often each token was written, with every further one of some: [tokens, vocabulary]. */
+function runningCounts(counts: Tensor, tokens: Tensor): Tensor {
+  const rows: Tensor[] = [];
+  for (let i = 0; i < tokens.size; i++)
+    rows.push(scatterAdd(rows.at(-1) ?? counts, 0, narrow(tokens, 0, i, 1), ones([1])));
+  return stack(rows);
 }

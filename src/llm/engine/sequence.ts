@@ -132,6 +132,31 @@ export class Sequence {
     return { token: stepped.token, scores: stepped.scores };
   }
 
+  /**
+   * Tries drafts (tensors of i32, one behind the other) behind `token` (i32 [1]), the last one of the text. Returns `Verified.found`;
+   * the caller reads it, and says with `keep` how many of these tokens belong to the text.
+   */
+  verify(token: Tensor, drafts: readonly Tensor[], choice: TokenChoice<number>): Tensor {
+    const position = single(this.length);
+    const verified = noGrad(() =>
+      this.#runner.programs.verify(this.#cache, this.#written, token, drafts, position, choice),
+    );
+    position.dispose();
+    this.#cache = verified.cache;
+    this.#written = verified.written;
+    return verified.found;
+  }
+
+  /** Joins tokens whose keys and values the cache has behind those that the sequence knows. */
+  keep(tokens: readonly number[]): void {
+    this.#tokens.push(...tokens);
+  }
+
+  /** Forgets all tokens from `length` on. */
+  cut(length: number): void {
+    this.#tokens.length = Math.min(this.#tokens.length, length);
+  }
+
   /** Says which token stands at a position, once it was read back. */
   know(position: number, token: number): void {
     if (position < this.#tokens.length) this.#tokens[position] = token;

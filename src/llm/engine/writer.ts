@@ -29,8 +29,40 @@ export interface Writing {
   readonly check: () => void;
 }
 
-/** Writes tokens on a sequence. */
-export class TokenWriter {
+/** How many drafts were tried, and how many of them stood. */
+export interface DraftCounts {
+  readonly tried: number;
+  readonly kept: number;
+}
+
+export const noDrafts: DraftCounts = { tried: 0, kept: 0 };
+
+/** Writes the tokens of a text, one after the other. */
+export interface TextWriter {
+  readonly drafts: DraftCounts;
+  /** Computes the prompt, and asks for the first token, if there is to be one. */
+  begin(): Promise<void>;
+  /** The next token; undefined when there are as many as were to be written. */
+  next(): Promise<number | undefined>;
+  /** Tells the sequence what was written, and gives back what is not needed any more. */
+  end(failed: boolean): void;
+}
+
+/** What the tokens of a text are chosen with. `disposeChoice` gives its memory back. */
+export function choiceOf({ prompt, sampling }: Writing, vocabulary: number): TokenChoice<number> {
+  const { numbers, seed } = sampling;
+  const given = numbers.penalty !== undefined ? tensor(countsOf(prompt, vocabulary)) : undefined;
+  return { key: key(seed), numbers, given, allowed: undefined };
+}
+
+export function disposeChoice({ key: drawn, given }: TokenChoice<number>): void {
+  drawn.dispose();
+  given?.dispose();
+}
+
+/** Writes tokens on a sequence, each computed from the one before. */
+export class TokenWriter implements TextWriter {
+  readonly drafts: DraftCounts = noDrafts;
   readonly #sequence: Sequence;
   readonly #writing: Writing;
   readonly #vocabulary: number;
@@ -45,13 +77,9 @@ export class TokenWriter {
     this.#sequence = sequence;
     this.#writing = writing;
     this.#vocabulary = vocabulary;
-    const { prompt, sampling } = writing;
-    const { numbers, seed } = sampling;
-    const given = numbers.penalty !== undefined ? tensor(countsOf(prompt, vocabulary)) : undefined;
-    this.#choice = { key: key(seed), numbers, given, allowed: undefined };
+    this.#choice = choiceOf(writing, vocabulary);
   }
 
-  /** Computes the prompt, and asks for the first token, if there is to be one. */
   async begin(): Promise<void> {
     const { prompt, most, check } = this.#writing;
     const { scores, hidden } = await this.#sequence.prompt(prompt, check);
@@ -60,7 +88,6 @@ export class TokenWriter {
     scores.dispose();
   }
 
-  /** The next token; undefined when there are as many as were to be written. */
   async next(): Promise<number | undefined> {
     const { most, ahead, constraint } = this.#writing;
     // A constraint has to know a token before it says what may follow.
@@ -107,14 +134,12 @@ export class TokenWriter {
     this.#asked++;
   }
 
-  /** Tells the sequence what was written, and gives back what is not needed any more. */
   end(): void {
     const { prompt } = this.#writing;
     this.#read.forEach((token, i) => this.#sequence.know(prompt.length + i, token));
     for (const each of this.#queue) each.dispose();
     if (this.#tail !== undefined && !this.#queue.includes(this.#tail)) this.#tail.dispose();
-    this.#choice.key.dispose();
-    this.#choice.given?.dispose();
+    disposeChoice(this.#choice);
   }
 }
 

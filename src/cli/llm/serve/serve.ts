@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { basename } from 'node:path';
 import { text, wholeNumber, type Command } from '../../command.ts';
-import { modelOptions, modelPath, openModel } from '../options.ts';
+import { draftOptions, modelOptions, modelPath, withModel } from '../options.ts';
 import { modelServer } from './server.ts';
 
 export const serveCommand: Command = {
@@ -27,6 +27,7 @@ export const serveCommand: Command = {
       value: 'N',
       about: 'requests that may wait; others get 429 (default 16)',
     },
+    ...draftOptions,
     ...modelOptions,
   },
   examples: ['sinter serve model.gguf', 'sinter serve model.gguf --port 8000 --parallel 4'],
@@ -37,22 +38,22 @@ export const serveCommand: Command = {
     const parallel = wholeNumber(values, 'parallel', 2, 1);
     const queue = wholeNumber(values, 'queue', 16, 0);
     const name = text(values, 'name') ?? basename(path).replace(/\.gguf$/, '');
-    const model = await openModel('serve', values, output, undefined, parallel);
     const onError = (error: unknown): void =>
       output.note(`serve: ${error instanceof Error ? error.message : String(error)}`);
-    const server = modelServer(model, { name, parallel, queue, onError });
-    try {
-      server.listen(port, host);
-      await once(server, 'listening');
-      const address = server.address();
-      const bound = typeof address === 'object' && address !== null ? address.port : port;
-      const url = `http://${host}:${bound}/v1`;
-      output.line(values['json'] === true ? JSON.stringify({ url, model: name }) : `${name} at ${url}`);
-      await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(server, 'close')]);
-    } finally {
-      server.close();
-      server.closeAllConnections();
-      model.dispose();
-    }
+    await withModel('serve', values, output, { sequences: parallel }, async (model, drafting) => {
+      const server = modelServer(model, { name, parallel, queue, drafting, onError });
+      try {
+        server.listen(port, host);
+        await once(server, 'listening');
+        const address = server.address();
+        const bound = typeof address === 'object' && address !== null ? address.port : port;
+        const url = `http://${host}:${bound}/v1`;
+        output.line(values['json'] === true ? JSON.stringify({ url, model: name }) : `${name} at ${url}`);
+        await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(server, 'close')]);
+      } finally {
+        server.close();
+        server.closeAllConnections();
+      }
+    });
   },
 };

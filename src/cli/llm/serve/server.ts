@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { SinterError } from '../../../errors.ts';
 import type { Finish, Generation, LanguageModel } from '../../../llm/index.ts';
+import type { DraftingOptions } from '../options.ts';
 import {
   bodyOf,
   flagAt,
@@ -17,7 +18,6 @@ import {
   errorBody,
   RequestRefusal,
 } from './fields.ts';
-
 // The bodies that are answered with, as OpenAI's clients read them: whole, or as events of a stream.
 
 /** Which of the two interfaces for text was asked. */
@@ -103,6 +103,8 @@ export interface ServeOptions {
   readonly parallel: number;
   /** Requests that may wait beside them. */
   readonly queue: number;
+  /** What guesses the next tokens; nothing by default. */
+  readonly drafting?: DraftingOptions;
   /** Told of errors that are no client's; they are dropped by default. */
   readonly onError?: (error: unknown) => void;
 }
@@ -208,7 +210,11 @@ class Service {
   }
 
   async #chat(body: JsonBody, signal: AbortSignal, response: ServerResponse): Promise<void> {
-    const generation = this.#model.chat(messagesAt(body), { ...writingAt(body), signal });
+    const generation = this.#model.chat(messagesAt(body), {
+      ...this.#options.drafting,
+      ...writingAt(body),
+      signal,
+    });
     await this.#write('chat', generation, body, response);
   }
 
@@ -218,7 +224,12 @@ class Service {
       throw new RequestRefusal(400, "'prompt' must be one text", { param: 'prompt' });
     }
     const usual = body['max_tokens'] === undefined ? { maxTokens: 16 } : {};
-    const generation = this.#model.generate(prompt, { ...usual, ...writingAt(body), signal });
+    const generation = this.#model.generate(prompt, {
+      ...this.#options.drafting,
+      ...usual,
+      ...writingAt(body),
+      signal,
+    });
     await this.#write('text', generation, body, response);
   }
 
