@@ -117,5 +117,25 @@ async function modelOf(source: ModelSource, options: LoadModelOptions): Promise<
   const ahead = isGpu ? 1 : 0;
   // Weights are read once for several tokens, but cores are busy with the products too.
   const rowCost = isGpu ? 0.1 : 0.6;
-  return new LanguageModel({ runner, codec, sequences, ahead, rowCost, free: () => decoder.dispose() });
+  return new LanguageModel({
+    runner,
+    codec,
+    sequences,
+    ahead,
+    rowCost,
+    weightBytes: weightBytesOf(source),
+    free: () => decoder.dispose(),
+  });
+}
+
+/** Bytes of the weights that a token reads: of an embedding that is no head one row, of experts those that are chosen. */
+function weightBytesOf({ config, sizes }: ModelSource): number {
+  const { experts } = config;
+  const used = experts === undefined ? 1 : experts.used / experts.count;
+  let bytes = 0;
+  for (const [name, size] of sizes) {
+    const isLookedUp = name === 'token_embd.weight' && sizes.has('output.weight');
+    bytes += isLookedUp ? size / config.vocabulary : name.includes('_exps.') ? size * used : size;
+  }
+  return bytes;
 }

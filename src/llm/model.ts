@@ -19,6 +19,8 @@ export interface ModelParts {
   readonly ahead: number;
   /** What a further token beside one costs, as a share of what that costs. */
   readonly rowCost: number;
+  /** Bytes of the weights that a token reads. */
+  readonly weightBytes: number;
   /** Gives back the memory of the weights. */
   readonly free: () => void;
 }
@@ -77,6 +79,17 @@ export class LanguageModel implements DraftModel {
     const state = await this.#prompted(prompt, 'hidden');
     const length = Math.hypot(...state);
     return length === 0 ? state : state.map((value) => value / length);
+  }
+
+  /** Bytes that computing a token reads behind `length` others: weights, and their keys and values. */
+  tokenBytes(length: number): number {
+    const { weightBytes, runner } = this.#parts;
+    const { layers, keyHeads, headSize, windows } = this.config;
+    const each = 2 * keyHeads * headSize * (runner.cacheType === 'f16' ? 2 : 4);
+    let positions = 0;
+    for (let layer = 0; layer < layers; layer++)
+      positions += Math.min(length + 1, windows[layer] ?? length + 1);
+    return weightBytes + each * positions;
   }
 
   /** Ends the model and gives its memory back; generations that run fail at their next token. */

@@ -83,7 +83,7 @@ test('a run that fails is an error, not a fast run', async () => {
 
 describe('mistakes exit with 2 and say what there is', () => {
   test.each([
-    [['--workload', 'gemm'], "there is no workload 'gemm': expected replay, or some of\n  gelu "],
+    [['--workload', 'gemm'], "there is no workload 'gemm': expected replay, decode, or some of\n  gelu "],
     [['--repeat', '0'], "--repeat: expects a whole number of at least 1, got '0'"],
     [['--speed', '3'], "bench: Unknown option '--speed'"],
   ])('%j', async (args, message) => {

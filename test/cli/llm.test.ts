@@ -3,12 +3,13 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { BenchResult } from '../../src/cli/bench/bench.ts';
 import type { GenerateResult } from '../../src/cli/llm/generate.ts';
 import { setDevice } from '../../src/index.ts';
 import { loadModel } from '../../src/llm/index.ts';
@@ -81,7 +82,25 @@ test.each(['lookup', file])('generate writes the same with --draft %s, and count
   expect(drafts).toEqual(draft === 'lookup' ? { tried: 0, kept: 0 } : { tried: 2, kept: 2 });
 });
 
+test('bench counts tokens a second, and what they read', async () => {
+  const given = ['bench', '--workload', 'decode', '--model', file];
+  const { code, out, err } = await sinter(...given, '--device', 'wasm:1', '--json');
+  expect(code, err).toBe(0);
+  const { decode } = JSON.parse(out) as BenchResult;
+  const { prefillTokens, decodeTokens, tokenBytes, copyBandwidth, bandwidthShare } = decode!;
+  expect(Math.min(prefillTokens, decodeTokens, copyBandwidth)).toBeGreaterThan(0);
+  expect(bandwidthShare / ((tokenBytes * decodeTokens) / copyBandwidth)).toBeCloseTo(1, 2);
+  // All that the file holds but the rows of the embedding, and keys and values of 161 positions.
+  const model = await loadModel(file, { device: 'wasm:1' });
+  const { layers, keyHeads, headSize } = model.config;
+  const cache = (positions: number): number => 2 * 4 * layers * keyHeads * headSize * positions;
+  expect(tokenBytes - model.tokenBytes(0)).toBe(cache(160));
+  expect(statSync(file).size).toBeGreaterThan(model.tokenBytes(0) - cache(1));
+  model.dispose();
+});
+
 test.each([
+  [['bench', '--workload', 'gelu', '--model', file], '--workload decode'],
   [['generate'], 'expects'],
   [['generate', file], '--prompt TEXT'],
   [['generate', file, '--prompt', 'a', '--top-p', 'x'], '--top-p: expects a number'],

@@ -151,6 +151,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'workloads',
     'nn',
     'optim',
+    'quant',
     'io',
     'llm',
     'schedule/target.ts',

@@ -9,6 +9,7 @@ import { showBytes, table } from '../../table.ts';
 import { wholeDevice } from '../../tensor/device.ts';
 import type { TimedWorkload } from '../../workloads/timed/workload.ts';
 import { timedWorkloads } from '../../workloads/timed/workloads.ts';
+import { decodeName, decodeTable, measureDecode, type DecodeRates } from './decode.ts';
 import { measureReplay, replaySizes, replayTable, type Replay } from './replay.ts';
 import { defaultEffort, measure, type Measured } from './measure.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
@@ -28,6 +29,8 @@ export interface BenchResult {
   readonly workloads: readonly (Budget & Measured)[];
   /** Times in µs. */
   readonly replay: readonly Replay[];
+  /** Of `--workload decode`. */
+  readonly decode?: DecodeRates;
 }
 
 /** The replayed programs, as a name to choose them by. */
@@ -41,23 +44,28 @@ export const benchCommand: Command = {
     'Times the workloads. Inputs are on the device, results are checked against float64 references, and each call is awaited.\n' +
     '`first` is the first call, including compilation. Earlier workloads have warmed up the compiler, so to quote a\n' +
     'figure, run a workload alone. `replay` is the cost of a call for the host: the time from calling a\n' +
-    'compiled function of 1 to 300 kernels to its return.',
+    'compiled function of 1 to 300 kernels to its return. `decode` writes with a language model, the one of --model or one\n' +
+    'with random weights: tokens a second, and the share of the bandwidth of copies that reading the weights takes.',
   options: {
     device: { type: 'string', value: 'NAME', about: 'see `sinter devices`; the best one by default' },
     workload: {
       type: 'string',
       value: 'NAMES',
-      about: 'time these only, e.g. gelu,softmax or replay; an unknown name lists them',
+      about: 'time these only, e.g. gelu,softmax, replay or decode; an unknown name lists them',
     },
+    model: { type: 'string', value: 'FILE', about: 'the model that `decode` writes with' },
     repeat: { type: 'string', value: 'N', about: 'rounds over all workloads; the best counts (default 1)' },
   },
   examples: [
     'sinter bench --device webgpu:software',
     'sinter bench --workload gptBlockForward --json',
     'sinter bench --device wasm:1 --workload matmul512,replay --repeat 2',
+    'sinter bench --workload decode --model model.gguf --json',
   ],
   run: async (values, output) => {
-    const [chosen, withReplay] = chosenWorkloads(text(values, 'workload'));
+    const { chosen, withReplay, withDecode } = chosenWorkloads(text(values, 'workload'));
+    const model = text(values, 'model');
+    if (model !== undefined && !withDecode) throw new UsageError('--model: expects --workload decode');
     const repeat = wholeNumber(values, 'repeat', 1, 1);
     const name = text(values, 'device');
     if (name !== undefined) setDevice(name);
@@ -77,8 +85,22 @@ export const benchCommand: Command = {
       }
       say(`\nhost time of a replayed run\n${replayTable(replay)}`);
     }
+    let decode: DecodeRates | undefined;
+    if (withDecode) {
+      output.live('decode');
+      decode = await measureDecode(model, repeat, (tokens) =>
+        output.mark(`decode: ${tokens.toFixed(1)} tokens a second`),
+      );
+      say(`\n${decode.model}\n${decodeTable(decode)}`);
+    }
     const { name: deviceName, description } = facts;
-    const result: BenchResult = { device: deviceName, description, workloads, replay };
+    const result: BenchResult = {
+      device: deviceName,
+      description,
+      workloads,
+      replay,
+      ...(decode === undefined ? {} : { decode }),
+    };
     if (values['json'] === true) output.line(JSON.stringify(result));
     const wrong = workloads.filter(({ ok }) => !ok).map(({ workload }) => workload);
     if (wrong.length > 0) {
@@ -87,23 +109,27 @@ export const benchCommand: Command = {
   },
 };
 
-/**
- * The workloads of these names, comma separated, and whether replayed programs are among them; all
- * when there are none.
- */
-function chosenWorkloads(names: string | undefined): [TimedWorkload[], boolean] {
-  if (names === undefined) return [[...timedWorkloads], true];
+/** What a command line chooses. */
+interface Chosen {
+  readonly chosen: readonly TimedWorkload[];
+  readonly withReplay: boolean;
+  readonly withDecode: boolean;
+}
+
+/** What these names choose, comma separated: all but `decode`, which takes long, when there are none. */
+function chosenWorkloads(names: string | undefined): Chosen {
+  if (names === undefined) return { chosen: timedWorkloads, withReplay: true, withDecode: false };
   const wanted = names.split(',').map((name) => name.trim());
   const chosen = wanted.flatMap((name) => {
-    if (name === replayName) return [];
+    if (name === replayName || name === decodeName) return [];
     const found = timedWorkloads.find((workload) => workload.name === name);
     if (found !== undefined) return [found];
     const width = Math.max(...timedWorkloads.map((workload) => workload.name.length));
     const known = timedWorkloads.map((workload) => `  ${workload.name.padEnd(width)}  ${workload.about}`);
-    const problem = `there is no workload '${name}': expected ${replayName}, or some of`;
+    const problem = `there is no workload '${name}': expected ${replayName}, ${decodeName}, or some of`;
     throw new UsageError([problem, ...known].join('\n'));
   });
-  return [chosen, wanted.includes(replayName)];
+  return { chosen, withReplay: wanted.includes(replayName), withDecode: wanted.includes(decodeName) };
 }
 
 function budgetOf({ name, fn, args }: TimedWorkload, target: Target): Budget {

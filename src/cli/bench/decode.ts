@@ -1,0 +1,203 @@
+// Writing of a language model: tokens a second, and how much of the device's bandwidth that takes. Every token reads
+// all weights once, and the keys and values of the tokens before it, so the bandwidth bounds the rate.
+
+import { compile, ones, synchronize, type Tensor } from '../../index.ts';
+import {
+  loadModel,
+  type LanguageModel,
+  type ModelConfig,
+  type ModelSource,
+  type Timings,
+} from '../../llm/index.ts';
+import { fromBlocks } from '../../quant/index.ts';
+import { showBytes, table } from '../../table.ts';
+import { device } from '../../tensor/device.ts';
+import { countedPrompt } from '../llm/generate.ts';
+
+export const decodeName = 'decode';
+
+/** How a device writes with a language model; rates are of the best round. */
+export interface DecodeRates {
+  readonly model: string;
+  /** Tokens of a prompt of 128 a second, and tokens that are written behind it. */
+  readonly prefillTokens: number;
+  readonly decodeTokens: number;
+  /** What a token reads: weights, and keys and values of the tokens before. */
+  readonly tokenBytes: number;
+  /** Bytes a second that are read and written where an array is copied. */
+  readonly copyBandwidth: number;
+  /** Bytes a second that are read while writing, as a share of `copyBandwidth`. */
+  readonly bandwidthShare: number;
+}
+
+const rope = { layout: 'interleaved', dims: 64, base: 10_000, scaling: { kind: 'none' } } as const;
+
+/** The sizes of SmolLM-135M, which is a small Llama. */
+const config: ModelConfig = {
+  architecture: 'llama',
+  layers: 30,
+  width: 576,
+  hidden: 1536,
+  heads: 9,
+  keyHeads: 3,
+  headSize: 64,
+  vocabulary: 49_152,
+  contextLength: 2048,
+  epsilon: 1e-5,
+  rope,
+  windowRope: rope,
+  windows: Array.from({ length: 30 }, () => undefined),
+  scale: 1 / 8,
+  embeddingScale: 1,
+  normOffset: 0,
+  gate: 'silu',
+  hasHeadNorms: false,
+  hasPostNorms: false,
+};
+
+/** Weights of a layer, [out, in]. */
+const layerShapes: Readonly<Record<string, readonly [number, number]>> = {
+  attn_q: [576, 576],
+  attn_k: [192, 576],
+  attn_v: [192, 576],
+  attn_output: [576, 576],
+  ffn_gate: [1536, 576],
+  ffn_up: [1536, 576],
+  ffn_down: [576, 1536],
+};
+
+/** Values and bytes of a block of q8_0: a scale in f16, then signed bytes. */
+const block = { values: 32, bytes: 34 } as const;
+
+/** Random codes under one scale, which keeps the products of a row about as large as its values. */
+function randomBlocks([rows, columns]: readonly [number, number], seed: number): Uint8Array {
+  const bytes = new Uint8Array(((rows * columns) / block.values) * block.bytes);
+  const words = new Uint32Array(bytes.buffer, 0, Math.floor(bytes.length / 4));
+  let state = seed;
+  for (let i = 0; i < words.length; i++) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    words[i] = state;
+  }
+  // A power of two in half precision: 127 codes either way have a deviation of 74.
+  const exponent = 15 - Math.round(Math.log2(74 * Math.sqrt(columns)));
+  for (let at = 0; at < bytes.length; at += block.bytes) {
+    bytes[at] = 0;
+    bytes[at + 1] = exponent << 2;
+  }
+  return bytes;
+}
+
+/** A model with the sizes of SmolLM-135M in q8_0, with random weights: 136 MiB. */
+function randomModel(): ModelSource {
+  const shapes = new Map<string, readonly [number, number]>([
+    ['token_embd.weight', [config.vocabulary, config.width]],
+  ]);
+  for (let layer = 0; layer < config.layers; layer++)
+    for (const [name, shape] of Object.entries(layerShapes)) shapes.set(`blk.${layer}.${name}.weight`, shape);
+  const seeds = new Map([...shapes.keys()].map((name, i) => [name, 0x9e37_79b9 ^ (i + 1)]));
+  const isNorm = (name: string): boolean => name.endsWith('norm.weight');
+  return {
+    config,
+    sizes: new Map(
+      [...shapes].map(([name, [rows, columns]]) => [name, ((rows * columns) / block.values) * block.bytes]),
+    ),
+    weights: {
+      has: (name) => shapes.has(name) || /^(blk\.\d+\.(attn|ffn)|output)_norm\.weight$/.test(name),
+      kind: (name) => (isNorm(name) ? 'f32' : 'q8_0'),
+      load: async (names) => {
+        if (names.some(isNorm)) return ones([config.width]);
+        const parts = names.map((name) => randomBlocks(shapes.get(name)!, seeds.get(name)!));
+        const rows = names.reduce((sum, name) => sum + shapes.get(name)![0], 0);
+        const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+        let at = 0;
+        for (const part of parts) {
+          whole.set(part, at);
+          at += part.length;
+        }
+        return fromBlocks(whole, { format: 'q8_0', shape: [rows, shapes.get(names[0]!)![1]] });
+      },
+    },
+  };
+}
+
+/** How the device in use writes: with the model of a file, or with one of random weights. */
+export async function measureDecode(
+  path: string | undefined,
+  repeat: number,
+  onRound: (tokens: number) => void,
+): Promise<DecodeRates> {
+  const lengths = { prompt: 128, written: 64 };
+  const contextLength = lengths.prompt + lengths.written + 8;
+  const model = await loadModel(path ?? randomModel(), { contextLength });
+  try {
+    const prompt = countedPrompt(lengths.prompt);
+    await write(model, prompt, 4);
+    // Programs that have begun on WebAssembly are timed as what they become.
+    await (await device()).settled?.();
+    let [prefill, decode] = [0, 0];
+    for (let round = 0; round < repeat; round++) {
+      // Another first token, so that nothing is left of the prompt.
+      const other = prompt.map((token, i) => (i === 0 ? token + 1 + (round % 32) : token));
+      const { prompt: before, decode: behind } = await write(model, other, lengths.written);
+      const rate = ((lengths.written - 1) / behind) * 1000;
+      prefill = Math.max(prefill, (lengths.prompt / before) * 1000);
+      decode = Math.max(decode, rate);
+      onRound(rate);
+    }
+    const tokenBytes = model.tokenBytes(lengths.prompt + lengths.written / 2);
+    const copyBandwidth = await measureCopies();
+    return {
+      model: path ?? 'the sizes of SmolLM-135M in q8_0, random weights',
+      prefillTokens: rounded(prefill),
+      decodeTokens: rounded(decode),
+      tokenBytes,
+      copyBandwidth: Math.round(copyBandwidth),
+      bandwidthShare: rounded((tokenBytes * decode) / copyBandwidth),
+    };
+  } finally {
+    model.dispose();
+  }
+}
+
+const rounded = (value: number): number => Number(value.toPrecision(4));
+
+async function write(model: LanguageModel, prompt: readonly number[], maxTokens: number): Promise<Timings> {
+  const generation = model.generate(prompt, { temperature: 0, maxTokens, ignoreEnd: true });
+  for await (const _ of generation.pieces());
+  return generation.timings;
+}
+
+/** Elements of the array that is copied: larger than the caches. */
+const copied = 64 * 2 ** 20;
+
+/** Bytes a second that a kernel reads and writes which changes nothing else; the best of a few. */
+async function measureCopies(): Promise<number> {
+  const copy = compile((x: Tensor) => x.neg());
+  const from = ones([copied]).mul(2);
+  let best = 0;
+  for (let i = 0; i < 8; i++) {
+    if (i === 4) await (await device()).settled?.();
+    const began = performance.now();
+    const to = copy(from);
+    await synchronize();
+    best = Math.max(best, (2 * 4 * copied) / ((performance.now() - began) / 1000));
+    to.dispose();
+  }
+  from.dispose();
+  return best;
+}
+
+export function decodeTable(rates: DecodeRates): string {
+  const { prefillTokens, decodeTokens, tokenBytes, copyBandwidth, bandwidthShare } = rates;
+  const head = ['prefill tokens/s', 'decode tokens/s', 'bytes a token', 'copying', 'share of it'];
+  const row = [
+    prefillTokens.toFixed(1),
+    decodeTokens.toFixed(1),
+    showBytes(tokenBytes),
+    `${showBytes(copyBandwidth)}/s`,
+    `${(100 * bandwidthShare).toFixed(0)} %`,
+  ];
+  return table(head, [row], [0, 1, 2, 3, 4]);
+}
