@@ -133,7 +133,7 @@ export async function measureDecode(
   const model = await loadModel(path ?? randomModel(), { contextLength });
   try {
     const prompt = countedPrompt(lengths.prompt);
-    await write(model, prompt, 4);
+    await write(model, prompt, 8);
     // Programs that have begun on WebAssembly are timed as what they become.
     await (await device()).settled?.();
     let [prefill, decode] = [0, 0];

@@ -48,8 +48,8 @@ function check({ facts }: NativeEngine, program: Program): void {
   checkNames(program, facts.name);
 }
 
-/** Runs of a program on WebAssembly before it is worth a compiler. */
-const runsBeforeReplacing = 3;
+/** What a program runs on WebAssembly before it is worth a compiler: so many runs, or so many milliseconds. */
+const beforeReplacing = { runs: 3, milliseconds: 100 } as const;
 
 export class NativeProgram implements LoadedProgram {
   readonly #engine: NativeEngine;
@@ -58,6 +58,7 @@ export class NativeProgram implements LoadedProgram {
   #last: 'c' | 'wasm' | undefined;
   #later: (() => Promise<Program>) | undefined;
   #runs = 0;
+  #milliseconds = 0;
   #failure: DeviceError | undefined;
   #destroyed = false;
 
@@ -92,10 +93,14 @@ export class NativeProgram implements LoadedProgram {
     outputs: readonly DeviceAllocation[],
     scalars: readonly number[],
   ): void {
+    const began = performance.now();
     this.#current.run(inputs, outputs, scalars);
     this.#last = this.#here();
+    if (this.#later === undefined) return;
     this.#runs += 1;
-    if (this.#later === undefined || this.#runs < runsBeforeReplacing) return;
+    this.#milliseconds += performance.now() - began;
+    const { runs, milliseconds } = beforeReplacing;
+    if (this.#runs < runs && this.#milliseconds < milliseconds) return;
     this.replace(this.#later);
     this.#later = undefined;
   }

@@ -142,6 +142,19 @@ describe('a device that is not whole', () => {
     expect(opened.mock.calls.length).toBeGreaterThan(before);
   });
 
+  law('asks for one after a run of a tenth of a second', async () => {
+    const device = await begin({ folder: newFolder() });
+    const loaded = device.load(first, undefined, async () => alone);
+    let now = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 100));
+    const found = resultOf(device, loaded);
+    clock.mockRestore();
+    expect(await found).toEqual(expected);
+    await loaded.settled;
+    await resultOf(device, loaded);
+    expect(loaded.engine).toBe('c');
+  });
+
   law('stays on WebAssembly where the compiler does not work, and says so once', async () => {
     const file = path.join(newFolder(), 'broken');
     fs.writeFileSync(file, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
