@@ -2,6 +2,7 @@
 
 export type { ChatMessage, TextCodec, TextStream } from './codec.ts';
 export type { Architecture, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling } from './config/config.ts';
+export { cacheTypes, isCacheType, type CacheType } from './decoder/cache.ts';
 export type { BlockWeight, Weight, WeightSource } from './decoder/weights.ts';
 export { Generation, type Finish, type Piece, type Timings } from './engine/generation.ts';
 export type { Constraint } from './engine/writer.ts';

@@ -3,6 +3,7 @@
 import { SinterError, TensorError } from '../errors.ts';
 import type { ChatMessage, TextCodec } from './codec.ts';
 import type { ModelConfig } from './config/config.ts';
+import { cacheBytes } from './decoder/cache.ts';
 import { Generation } from './engine/generation.ts';
 import { SequencePool } from './engine/pool.ts';
 import type { Runner } from './engine/sequence.ts';
@@ -85,7 +86,7 @@ export class LanguageModel implements DraftModel {
   tokenBytes(length: number): number {
     const { weightBytes, runner } = this.#parts;
     const { layers, keyHeads, headSize, windows } = this.config;
-    const each = 2 * keyHeads * headSize * (runner.cacheType === 'f16' ? 2 : 4);
+    const each = 2 * keyHeads * cacheBytes(runner.cacheType, headSize);
     let positions = 0;
     for (let layer = 0; layer < layers; layer++)
       positions += Math.min(length + 1, windows[layer] ?? length + 1);

@@ -104,7 +104,7 @@ test.each([
   [['generate'], 'expects'],
   [['generate', file], '--prompt TEXT'],
   [['generate', file, '--prompt', 'a', '--top-p', 'x'], '--top-p: expects a number'],
-  [['generate', file, '--prompt', 'a', '--cache', 'f64'], '--cache: expects f32 or f16'],
+  [['generate', file, '--prompt', 'a', '--cache', 'f64'], '--cache: expects f32, f16, q8_0'],
   [['generate', file, '--prompt', 'a', '--draft', path.join(folder, 'other.gguf')], 'other.gguf'],
   [['generate', file, '--prompt', 'a', '--draft', 'lookup', '--draft-tokens', '17'], 'draftTokens'],
   [['generate', path.join(folder, 'none.gguf'), '--prompt', 'a'], 'none.gguf'],

@@ -1,7 +1,7 @@
 // What the commands for language models have in common: the model they load, and how it writes.
 
 import type { GenerateOptions, LanguageModel } from '../../llm/index.ts';
-import { loadModel } from '../../llm/index.ts';
+import { cacheTypes, isCacheType, loadModel } from '../../llm/index.ts';
 import { showBytes } from '../../table.ts';
 import { text, UsageError, wholeNumber, type Option, type Output, type OptionValues } from '../command.ts';
 
@@ -13,7 +13,11 @@ export const modelOptions: Readonly<Record<string, Option>> = {
     value: 'N',
     about: 'maximal tokens of a text (default: the model’s, at most 4096)',
   },
-  cache: { type: 'string', value: 'TYPE', about: 'dtype of keys and values: f32 (default) or f16' },
+  cache: {
+    type: 'string',
+    value: 'TYPE',
+    about: 'what keys and values are kept in: f32 (default), f16, or q8_0',
+  },
 };
 
 /** Options of how a text is written. */
@@ -103,7 +107,7 @@ async function openModel(
 ): Promise<LanguageModel> {
   const device = text(values, 'device');
   const cache = text(values, 'cache') ?? 'f32';
-  if (cache !== 'f32' && cache !== 'f16') throw new UsageError(`--cache: expects f32 or f16, got '${cache}'`);
+  if (!isCacheType(cache)) throw new UsageError(`--cache: expects ${cacheTypes.join(', ')}, got '${cache}'`);
   const given = text(values, 'context') === undefined ? most : wholeNumber(values, 'context', 0, 1);
   const model = await loadModel(path, {
     cacheType: cache,

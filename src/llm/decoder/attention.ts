@@ -5,9 +5,7 @@
 import {
   add,
   arange,
-  cast,
   cat,
-  dynamicUpdateSlice,
   expand,
   flip,
   gt,
@@ -19,23 +17,19 @@ import {
   permute,
   reshape,
   scaledDotProductAttention,
-  select,
   softmax,
   stack,
   sub,
   tanh,
-  toFloat,
   transpose,
   unsqueeze,
   where,
 } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig, RopeConfig } from '../config/config.ts';
+import { appended, cached, type DecoderLayerCache } from './cache.ts';
 import { capped, norm, product, products } from './linear.ts';
 import type { AttentionWeights } from './weights.ts';
-
-/** Keys, then values, of one layer: [2, key heads, room, head size], f32 or f16. */
-export type DecoderLayerCache = Tensor;
 
 /** Where the tokens of a call stand. */
 export interface TokenPosition {
@@ -69,8 +63,7 @@ export function attend(
   };
   const query = turned(q, heads, weights.queryNorm);
   const fresh = stack([turned(k, keyHeads, weights.keyNorm), reshape(v, [rows, keyHeads, headSize])]);
-  const update = cast(permute(fresh, [0, 2, 1, 3]), cache.dtype);
-  const seen = dynamicUpdateSlice(cache, update, [0, 0, place.position, 0]);
+  const seen = appended(cache, permute(fresh, [0, 2, 1, 3]), place.position);
   const found = looked(query, seen, place.position, config, window);
   return [product(found, weights.output, width), seen];
 }
@@ -91,8 +84,8 @@ function looked(
   const grouped = merged
     ? reshape(query, [keyHeads, group, headSize])
     : permute(reshape(query, [rows, keyHeads, group, headSize]), [1, 2, 0, 3]);
-  const [k, v] = [0, 1].map((which) => {
-    const part = toFloat(select(cache, 0, which));
+  const [k, v] = ([0, 1] as const).map((which) => {
+    const part = cached(cache, which);
     return merged ? part : unsqueeze(part, 1);
   });
   const mask = maskOf(rows, cache.shape[2]!, position, window);

@@ -8,8 +8,8 @@ import {
   mul,
   tanh,
   tensor,
-  zeros,
   div,
+  zeros,
   expand,
   gelu,
   indexSelect,
@@ -26,7 +26,8 @@ import {
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig, RopeConfig, ExpertsConfig } from '../config/config.ts';
 import { frequenciesOf, ropeTable } from '../config/rope.ts';
-import { attend, type DecoderLayerCache, type TokenPosition } from './attention.ts';
+import { attend, type TokenPosition } from './attention.ts';
+import type { DecoderLayerCache } from './cache.ts';
 import { capped, norm, product, products } from './linear.ts';
 import {
   heldOf,
@@ -61,12 +62,6 @@ export function turnsOf(
   };
   const all = table(config.rope);
   return { all, window: config.windowRope === config.rope ? all : table(config.windowRope) };
-}
-
-/** Empty caches of all layers. */
-export function emptyCache(config: ModelConfig, room: number, dtype: 'f32' | 'f16'): DecoderLayerCache[] {
-  const shape = [2, config.keyHeads, room, config.headSize];
-  return Array.from({ length: config.layers }, () => zeros(shape, { dtype }));
 }
 
 /** A decoder with its weights. */

@@ -21,7 +21,7 @@ import {
 } from '../../operations/index.ts';
 import { vmap } from '../../tensor/derivative/vmap.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import type { DecoderLayerCache } from '../decoder/attention.ts';
+import type { DecoderLayerCache } from '../decoder/cache.ts';
 import type { Decoder } from '../decoder/decoder.ts';
 import type { SamplingNumbers } from '../sampling/options.ts';
 import { chooseToken } from '../sampling/sample.ts';

@@ -5,7 +5,8 @@ import { TensorError } from '../../errors.ts';
 import { noGrad } from '../../tensor/derivative/transform.ts';
 import { tensor, zeros } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { emptyCache, type Decoder } from '../decoder/decoder.ts';
+import { emptyCache, type CacheType } from '../decoder/cache.ts';
+import type { Decoder } from '../decoder/decoder.ts';
 import type { Cache, TokenChoice, Programs } from './programs.ts';
 
 /** Tokens of a prompt that one program takes, the largest first. */
@@ -22,7 +23,7 @@ export interface Runner {
   readonly programs: Programs;
   /** Tokens that a text may have. */
   readonly room: number;
-  readonly cacheType: 'f32' | 'f16';
+  readonly cacheType: CacheType;
 }
 
 /** What a prompt comes to. */
