@@ -2,6 +2,7 @@
 // engines read: rates, the likeliest tokens after the prompt, and the generated tokens.
 
 import type { GenerateOptions, Generation, LanguageModel } from '../../llm/index.ts';
+import { device } from '../../tensor/device.ts';
 import { text, UsageError, wholeNumber, type Command, type Output } from '../command.ts';
 import { draftOptions, modelOptions, withModel, writingOf, writingOptions } from './options.ts';
 
@@ -95,6 +96,8 @@ async function measured(
   // Another first token, so that nothing of it is kept for the prompt.
   const other = prompt.map((token, i) => (i === 0 ? (token + 1) % model.config.vocabulary : token));
   await drained(model, other, { ...options, maxTokens: 2 });
+  // Programs that have begun on WebAssembly are timed as what they become.
+  await (await device()).settled?.();
   const { tokens, timings, drafts } = await drained(model, prompt, options);
   const rate = (count: number, ms: number): number =>
     ms === 0 ? 0 : Number(((count / ms) * 1000).toFixed(2));

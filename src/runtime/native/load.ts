@@ -51,13 +51,23 @@ function check({ facts }: NativeEngine, program: Program): void {
 /** Runs of a program on WebAssembly before it is worth a compiler. */
 const runsBeforeReplacing = 3;
 
+/** Operations on floats of a program whose first run takes long enough that it is worth one then. */
+const longRun = 1e8;
+
+/** How often a program runs on WebAssembly before it is compiled. */
+function runsBefore({ steps, kernels }: Program): number {
+  let flops = 0;
+  for (const step of steps) if (step.kind === 'dispatch') flops += kernels[step.kernel]!.flops;
+  return flops >= longRun ? 1 : runsBeforeReplacing;
+}
+
 export class NativeProgram implements LoadedProgram {
   readonly #engine: NativeEngine;
   #current: LoadedProgram;
   #settled: Promise<void> = Promise.resolve();
   #last: 'c' | 'wasm' | undefined;
   #later: (() => Promise<Program>) | undefined;
-  #runs = 0;
+  #runsLeft: number;
   #failure: DeviceError | undefined;
   #destroyed = false;
 
@@ -65,6 +75,7 @@ export class NativeProgram implements LoadedProgram {
     this.#engine = engine;
     this.#current = current;
     this.#later = later;
+    this.#runsLeft = runsBefore(current.program);
   }
 
   /** What the next run runs. */
@@ -94,8 +105,8 @@ export class NativeProgram implements LoadedProgram {
   ): void {
     this.#current.run(inputs, outputs, scalars);
     this.#last = this.#here();
-    this.#runs += 1;
-    if (this.#later === undefined || this.#runs < runsBeforeReplacing) return;
+    this.#runsLeft -= 1;
+    if (this.#later === undefined || this.#runsLeft > 0) return;
     this.replace(this.#later);
     this.#later = undefined;
   }
