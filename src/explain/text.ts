@@ -245,7 +245,9 @@ function totalsText({ totals, memory, target, recomputed }: Explained): string {
   return [
     `${many(kernels, 'kernel')} for ${target}: ${many(pipelines, 'pipeline')}, ${many(dispatches, 'dispatch').replace(/hs$/, 'hes')}`,
     ...(target === cTarget.name
-      ? ['a program runs as WebAssembly until it has run three times and these kernels are compiled']
+      ? [
+          'a program runs as WebAssembly until it has run three times (once where a run takes long) and these kernels are compiled',
+        ]
       : []),
     `${showCount(flops)} flops, ${showBytes(bytes)} moved, at least ${showBytes(lowerBoundBytes)}${ratio}; ` +
       `${micros(time)} modelled, at least ${micros(lowerBoundTime)}`,

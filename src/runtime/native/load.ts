@@ -48,8 +48,18 @@ function check({ facts }: NativeEngine, program: Program): void {
   checkNames(program, facts.name);
 }
 
-/** What a program runs on WebAssembly before it is worth a compiler: so many runs, or so many milliseconds. */
-const beforeReplacing = { runs: 3, milliseconds: 100 } as const;
+/** Runs of a program on WebAssembly before it is worth a compiler. */
+const runsBeforeReplacing = 3;
+
+/** Operations on floats of a program whose first run takes long enough that it is worth one then. */
+const longRun = 1e8;
+
+/** How often a program runs on WebAssembly before it is compiled. */
+function runsBefore({ steps, kernels }: Program): number {
+  let flops = 0;
+  for (const step of steps) if (step.kind === 'dispatch') flops += kernels[step.kernel]!.flops;
+  return flops >= longRun ? 1 : runsBeforeReplacing;
+}
 
 export class NativeProgram implements LoadedProgram {
   readonly #engine: NativeEngine;
@@ -57,8 +67,7 @@ export class NativeProgram implements LoadedProgram {
   #settled: Promise<void> = Promise.resolve();
   #last: 'c' | 'wasm' | undefined;
   #later: (() => Promise<Program>) | undefined;
-  #runs = 0;
-  #milliseconds = 0;
+  #runsLeft: number;
   #failure: DeviceError | undefined;
   #destroyed = false;
 
@@ -66,6 +75,7 @@ export class NativeProgram implements LoadedProgram {
     this.#engine = engine;
     this.#current = current;
     this.#later = later;
+    this.#runsLeft = runsBefore(current.program);
   }
 
   /** What the next run runs. */
@@ -93,14 +103,10 @@ export class NativeProgram implements LoadedProgram {
     outputs: readonly DeviceAllocation[],
     scalars: readonly number[],
   ): void {
-    const began = performance.now();
     this.#current.run(inputs, outputs, scalars);
     this.#last = this.#here();
-    if (this.#later === undefined) return;
-    this.#runs += 1;
-    this.#milliseconds += performance.now() - began;
-    const { runs, milliseconds } = beforeReplacing;
-    if (this.#runs < runs && this.#milliseconds < milliseconds) return;
+    this.#runsLeft -= 1;
+    if (this.#later === undefined || this.#runsLeft > 0) return;
     this.replace(this.#later);
     this.#later = undefined;
   }

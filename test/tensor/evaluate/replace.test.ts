@@ -1,4 +1,4 @@
-// Programs on the device `native` begin on WebAssembly, and are replaced by compiled C when they have run three times. Values are
+// Programs on the device `native` begin on WebAssembly, and are replaced by compiled C when they have run a few times. Values are
 // those of WebAssembly, but for rounding, before and after.
 
 import { afterAll, afterEach, beforeEach, expect, vi } from 'vitest';
@@ -112,6 +112,17 @@ law('what runs once stays on WebAssembly', async () => {
   for (const add of [1, 2]) expect(await x.add(add).sum().item()).toBe(35 * (1 + add));
   await settled(programs);
   expect(programs.map(({ engine }) => engine)).toEqual(programs.map(() => 'wasm'));
+});
+
+law('what takes long is compiled after its first run', async () => {
+  sn.setDevice('native:1');
+  const programs = loadedPrograms();
+  const square = sn.compile((x: sn.Tensor) => x.matmul(x).sum());
+  const x = sn.eye(400);
+  expect(await square(x).item()).toBe(400);
+  await settled(programs);
+  expect(await square(x).item()).toBe(400);
+  expect(programs.map(({ engine }) => engine)).toContain('c');
 });
 
 law('runs are right between asking for C and having it', async () => {
