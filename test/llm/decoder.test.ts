@@ -3,6 +3,9 @@
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
+import { emptyCache } from '../../src/llm/decoder/cache.ts';
+import { Decoder, turnsOf } from '../../src/llm/decoder/decoder.ts';
+import { loadWeights } from '../../src/llm/decoder/weights.ts';
 import { loadModel } from '../../src/llm/index.ts';
 import { everyDevice } from '../support/devices.ts';
 import { referenceScores } from '../support/llm/reference.ts';
@@ -44,4 +47,29 @@ describe.each(everyDevice.filter((name) => name !== 'interpreter'))('on %s', (de
   beforeAll(() => sn.setDevice(device));
 
   test('llama', () => holds('llama', 48, 6, 1e-4));
+});
+
+test('a prompt of 5,000 tokens in blocks is the same as a whole', async () => {
+  sn.setDevice('wasm');
+  const length = 5000;
+  const { config: few, weights } = smallModel('gemma3');
+  const config = { ...few, contextLength: length };
+  const source = sourceOf({ config, weights });
+  const tokens = Int32Array.from({ length }, (_, i) => (i * i * 31 + i * 17 + 3) % 50);
+  const model = await loadModel(source, { contextLength: length });
+  const scores = await model.logits([...tokens]);
+  model.dispose();
+  const decoder = new Decoder(
+    config,
+    await loadWeights(source.weights, config),
+    turnsOf(config, length, length),
+  );
+  const whole = sn.compile((all: sn.Tensor, cache: readonly sn.Tensor[]) => {
+    const { hidden } = decoder.run(all, sn.tensor(Int32Array.of(0), { shape: [] }), cache);
+    return decoder.scores(hidden.narrow(0, length - 1, 1));
+  });
+  const expected = await whole(sn.tensor(tokens), emptyCache(config, length, 'f32')).data();
+  decoder.dispose();
+  expect(expected.length).toBe(50);
+  scores.forEach((score, i) => expect(Math.abs(score - Number(expected[i]))).toBeLessThan(1e-4));
 });
