@@ -6,7 +6,7 @@
 import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '../../../loop/builder.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Value } from '../../../loop/loop.ts';
-import { flipped, type Contract } from '../problem.ts';
+import { flipped, type Contract, type ContractProblem } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { TileLowering, type TilePoint } from '../tile.ts';
@@ -43,7 +43,7 @@ export function sidesOf(
   frame: Frame,
   body: Contract,
   group: Value,
-  along: { readonly lhs: string; readonly rhs: string },
+  { lhs, rhs, blocks }: Pick<ContractProblem, 'lhs' | 'rhs' | 'blocks'>,
 ): { readonly left: ProductSide; readonly right: ProductSide } {
   const side = (of: Contract, alongK: boolean): ProductSide => {
     const points = new TileLowering(b, frame, of, group);
@@ -54,7 +54,9 @@ export function sidesOf(
       at: (free, k) => splat(points.at({ ...free, ...k }).value(of.rhs), k.step && !free.quad ? 1 : 4),
     };
   };
-  return { left: side(flipped(body), along.lhs === 'k'), right: side(body, along.rhs === 'k') };
+  // The codes of a block share words and a scale, which are read once for four neighbours.
+  const alongK = (name: 'lhs' | 'rhs', along: string): boolean => along === 'k' || blocks?.side === name;
+  return { left: side(flipped(body), alongK('lhs', lhs)), right: side(body, alongK('rhs', rhs)) };
 }
 
 /**
