@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs/promises';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -37,6 +37,12 @@ export async function replaceFile(path: string | URL, bytes: Uint8Array): Promis
     await rm(beside, { force: true });
     throw error;
   }
+}
+
+/** Names of the files of a folder; undefined where a path is none. */
+export async function filesOfFolder(path: string | URL): Promise<readonly string[] | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true ? readdir(path) : undefined;
 }
 
 /** A file that is read at places, without being held. */

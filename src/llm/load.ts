@@ -1,7 +1,6 @@
 // loadModel: weights are read one after the other and brought to the device, and become a model.
 
 import { showValue, TensorError } from '../errors.ts';
-import type { SourceInput } from '../io/source/source.ts';
 import { device, setDevice } from '../tensor/device.ts';
 import { blockSize, cacheTypes, isCacheType, type CacheType } from './decoder/cache.ts';
 import { Decoder, turnsOf } from './decoder/decoder.ts';
@@ -10,7 +9,10 @@ import { programsOf } from './engine/programs.ts';
 import { slotsFor } from './engine/sequence.ts';
 import { LanguageModel } from './model.ts';
 import type { TextPackages } from './text/packages.ts';
-import type { ModelSource } from './sources/model.ts';
+import type { ModelFamily } from './config/families.ts';
+import type { SourceInput } from '../io/source/source.ts';
+import { folderOf, type ModelInput } from './sources/folder.ts';
+import type { ModelSource, QuantizeTo } from './sources/model.ts';
 
 /** How far loading has come, in bytes. */
 export interface LoadProgress {
@@ -42,7 +44,16 @@ export interface LoadModelOptions {
    * by default the installed ones.
    */
   readonly packages?: TextPackages;
+  /**
+   * Blocks that float weights are brought into as they are loaded; by default they stay as they are. Rows that
+   * the blocks do not fill become q8_0, or stay too.
+   */
+  readonly quantize?: QuantizeTo;
+  /** Families of models beside those that are known; none by default. */
+  readonly families?: readonly ModelFamily[];
 }
+
+const quantizable: readonly QuantizeTo[] = ['q8_0', 'q4_0', 'q4_k', 'q6_k'];
 
 const op = 'loadModel';
 
@@ -65,11 +76,10 @@ function checkCache(type: CacheType, headSize: number): void {
   throw new TensorError('E_VALUE', op, problem, 'f16');
 }
 
-/** Where a model lies: a path (Node), a URL, a Blob or bytes of a GGUF file; of several files a list. */
-export type ModelInput = SourceInput | readonly SourceInput[];
-
 /**
- * Opens a model and brings it to the device. Throws E_VALUE for options that are not what they must be, E_SHAPE where
+ * Opens a model and brings it to the device: a GGUF file, or a folder of Hugging Face with config.json and safetensors
+ * files. A file is a path (Node), a URL, a Blob or bytes, or a list of these; a folder is a path (Node), a URL that ends
+ * in `/`, a list of Files, or a Map of files by their names. Throws E_VALUE for options that are not what they must be, E_SHAPE where
  * weights are not those of the configuration.
  */
 export async function loadModel(
@@ -88,15 +98,25 @@ function isModelSource(input: unknown): input is ModelSource {
   return typeof input === 'object' && input !== null && 'config' in input && 'weights' in input;
 }
 
-/** Opens a file by what it is. */
-async function openModel(input: ModelInput, { signal, packages }: LoadModelOptions): Promise<ModelSource> {
+/** Opens a file or a folder by what it is. */
+async function openModel(input: ModelInput, options: LoadModelOptions): Promise<ModelSource> {
+  const { signal, quantize } = options;
+  if (quantize !== undefined && !quantizable.includes(quantize)) {
+    const problem = `quantize must be one of ${quantizable.join(', ')}, got ${showValue(quantize)}`;
+    throw new TensorError('E_VALUE', op, problem);
+  }
+  const folder = await folderOf(input);
+  if (folder !== undefined) {
+    const { folderSource } = await import('./sources/huggingface.ts');
+    return folderSource(folder, options);
+  }
   const [{ openGguf }, { ggufSource }] = await Promise.all([
     import('../io/gguf/open.ts'),
     import('./sources/gguf.ts'),
   ]);
-  const file = await openGguf(input, { signal });
+  const file = await openGguf(input as SourceInput | readonly SourceInput[], { signal });
   try {
-    return await ggufSource(file, { signal, packages });
+    return await ggufSource(file, options);
   } catch (error) {
     await file.close();
     throw error;

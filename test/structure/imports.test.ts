@@ -66,7 +66,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   io: ['errors.ts', 'platform.ts', 'ir', 'tensor'],
   data: ['errors.ts', 'platform.ts', 'ir', 'io', 'tensor', 'packages'],
   pixels: ['errors.ts', 'platform.ts', 'ir', 'tensor'],
-  llm: ['errors.ts', 'ir', 'io', 'operations', 'tensor', 'quant', 'packages'],
+  llm: ['errors.ts', 'beside.ts', 'ir', 'io', 'operations', 'tensor', 'quant', 'packages'],
   quant: ['errors.ts', 'ir', 'tensor'],
   notation: ['errors.ts', 'ir', 'tensor', 'operations'],
   interop: ['errors.ts', 'ir', 'tensor', 'runtime', 'schedule/target.ts'],

@@ -54,6 +54,7 @@ async function range(
       throw new SinterError(
         'E_IO',
         `${op}: ${url.href}: the server answers ${response.status} ${response.statusText}`,
+        { cause: response },
       );
     }
     const problem =

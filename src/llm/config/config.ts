@@ -1,16 +1,5 @@
 // What a decoder is made of, as plain data: sizes, and which of the parts that families of models
-// differ in it has. config/gguf.ts reads it from the metadata of a GGUF file.
-
-/** The families of models that there is a reading of. */
-export type Architecture =
-  | 'llama'
-  | 'qwen2'
-  | 'qwen3'
-  | 'qwen3moe'
-  | 'gemma2'
-  | 'gemma3'
-  | 'phi3'
-  | 'mixtral';
+// differ in it has. config/gguf.ts reads it from the metadata of a GGUF file, config/hf.ts from a config.json.
 
 /** How the angles of positions grow beyond the lengths that a model was trained on. */
 export type RopeScaling =
@@ -26,6 +15,16 @@ export type RopeScaling =
       readonly slow: number;
       /** What cosines and sines are multiplied by; 0.1 · ln(factor) + 1 where it is not said. */
       readonly magnitude?: number;
+    }
+  /** Llama 3.1: slow pairs are divided by `factor`, fast ones are not, and between them it changes smoothly. */
+  | {
+      readonly kind: 'llama3';
+      readonly factor: number;
+      readonly original: number;
+      /** Turns over the original length, below which pairs are slow. */
+      readonly low: number;
+      /** Turns over the original length, above which pairs are fast. */
+      readonly high: number;
     }
   /** Ding et al., 2024: a factor for each pair, of short and of long texts. */
   | {
@@ -59,7 +58,8 @@ export interface ExpertsConfig {
 
 /** A decoder: sizes and parts. */
 export interface ModelConfig {
-  readonly architecture: Architecture;
+  /** The name of its family (config/families.ts). */
+  readonly architecture: string;
   readonly layers: number;
   readonly width: number;
   readonly hidden: number;

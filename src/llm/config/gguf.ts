@@ -1,7 +1,8 @@
 // The configuration of a decoder from the metadata of a GGUF file.
 
-import type { Architecture, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling } from './config.ts';
-import { ParseError, showValue } from '../../errors.ts';
+import type { ExpertsConfig, ModelConfig, RopeConfig, RopeScaling } from './config.ts';
+import { allFamilies, type ModelFamily } from './families.ts';
+import { checkedConfig, ConfigFields, windowsOf } from './fields.ts';
 
 /** What of a GGUF file its configuration is read from. */
 interface GgufConfigSource {
@@ -9,48 +10,21 @@ interface GgufConfigSource {
   readonly tensors: { get(name: string): { readonly shape: readonly number[] } | undefined };
 }
 
-/** How the families differ in what their files do not say. */
-interface Family {
-  readonly layout: RopeConfig['layout'];
-  readonly gate?: 'gelu';
-  /** Rows of the embedding are multiplied by √width. */
-  readonly growsEmbedding?: true;
-  /** Every so many layers one sees all keys; the others have a window. */
-  readonly pattern?: number;
-  /** The base of layers with a window. */
-  readonly windowBase?: number;
-  /** The number of layers at which heads are scaled by width / heads instead of their size. */
-  readonly scaledByWidth?: number;
-}
-
-const families: Readonly<Partial<Record<string, Family>>> = {
-  llama: { layout: 'interleaved' },
-  qwen2: { layout: 'halves' },
-  qwen3: { layout: 'halves' },
-  qwen3moe: { layout: 'halves' },
-  gemma2: { layout: 'halves', gate: 'gelu', growsEmbedding: true, pattern: 2, scaledByWidth: 46 },
-  gemma3: {
-    layout: 'halves',
-    gate: 'gelu',
-    growsEmbedding: true,
-    pattern: 6,
-    windowBase: 10_000,
-    scaledByWidth: 62,
-  },
-  phi3: { layout: 'halves' },
-} satisfies Partial<Record<Architecture, Family>>;
-
 /** What a GGUF file says of its decoder. Throws ParseError where it does not say enough, or a family that is unknown. */
-export function configFromGguf({ metadata, tensors }: GgufConfigSource): ModelConfig {
+export function configFromGguf(
+  { metadata, tensors }: GgufConfigSource,
+  more: readonly ModelFamily[] = [],
+): ModelConfig {
   const all = new ConfigFields('gguf', (key) => metadata.get(key));
   const name = all.text('general.architecture');
-  const family = name === undefined ? undefined : families[name];
-  if (name === undefined || family === undefined) {
-    const known = Object.keys(families).join(', ');
+  const families = allFamilies(more);
+  const family = families.find((each) => each.name === name);
+  if (family === undefined) {
+    const known = families.map((each) => each.name).join(', ');
     throw all.fail(`general.architecture is ${name ?? 'missing'}: expected one of ${known}`);
   }
-  const own = new ConfigFields('gguf', (key) => metadata.get(`${name}.${key}`));
-  const layers = own.count('block_count');
+  const own = new ConfigFields('gguf', (key) => metadata.get(`${family.name}.${key}`));
+  const layers = own.layers('block_count');
   const width = own.count('embedding_length');
   const heads = alike(own, 'attention.head_count', layers);
   const headSize = own.count('attention.key_length', width / heads);
@@ -60,7 +34,7 @@ export function configFromGguf({ metadata, tensors }: GgufConfigSource): ModelCo
   const embedding = tensors.get('token_embd.weight');
   const contextLength = own.count('context_length');
   const rope: RopeConfig = {
-    layout: family.layout,
+    layout: family.layout ?? 'halves',
     dims: own.count('rope.dimension_count', headSize),
     base: own.number('rope.freq_base', 10_000),
     scaling: scalingOf(own, contextLength, tensors),
@@ -73,8 +47,8 @@ export function configFromGguf({ metadata, tensors }: GgufConfigSource): ModelCo
     own.maybe(key),
   );
   const isGrown = family.scaledByWidth === layers;
-  return checked(own, {
-    architecture: name as Architecture,
+  const config: ModelConfig = {
+    architecture: family.name,
     layers,
     width,
     hidden: own.maybe('expert_feed_forward_length') ?? alike(own, 'feed_forward_length', layers),
@@ -101,10 +75,11 @@ export function configFromGguf({ metadata, tensors }: GgufConfigSource): ModelCo
     // Files of Gemma have the one in their weights.
     normOffset: 0,
     gate: family.gate ?? 'silu',
-    hasHeadNorms: tensors.get('blk.0.attn_q_norm.weight') !== undefined,
-    hasPostNorms: tensors.get('blk.0.post_attention_norm.weight') !== undefined,
+    hasHeadNorms: family.hasHeadNorms ?? tensors.get('blk.0.attn_q_norm.weight') !== undefined,
+    hasPostNorms: family.hasPostNorms ?? tensors.get('blk.0.post_attention_norm.weight') !== undefined,
     ...(experts === undefined ? {} : { experts }),
-  });
+  };
+  return checkedConfig(own, family.configure?.(config, (key) => own.raw(key)) ?? config);
 }
 
 /** A number that files may give for each layer, where all layers have the same. */
@@ -162,109 +137,5 @@ function scalingOf(
       };
     default:
       throw own.fail(`rope.scaling.type is ${kind}: expected none, linear, yarn or longrope`);
-  }
-}
-
-// What a configuration has to be for a decoder to be built of it.
-
-/** The window of each layer: `size` where `has` says so; none of any where there is no size. */
-function windowsOf(
-  layers: number,
-  size: number | undefined,
-  has: (layer: number) => boolean,
-): readonly (number | undefined)[] {
-  return Array.from({ length: layers }, (_, i) =>
-    size !== undefined && size > 0 && has(i) ? size : undefined,
-  );
-}
-
-/** The configuration, if its sizes go together. Throws ParseError where they do not. */
-function checked(fields: ConfigFields, config: ModelConfig): ModelConfig {
-  const { heads, keyHeads, headSize, rope, experts, width, hidden, windows } = config;
-  const whole = Object.entries({ width, hidden, heads, keyHeads, headSize });
-  for (const [name, value] of whole) {
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw fields.fail(`${name} must be a whole number, got ${value}`);
-  }
-  if (heads % keyHeads !== 0) {
-    throw fields.fail(`${heads} heads of queries are no multiple of ${keyHeads} heads of keys`);
-  }
-  if (rope.dims % 2 !== 0 || rope.dims > headSize) {
-    throw fields.fail(
-      `rope turns ${rope.dims} elements of heads of ${headSize}: expected an even number, at most that`,
-    );
-  }
-  if (experts !== undefined && experts.used > experts.count) {
-    throw fields.fail(`tokens are given to ${experts.used} of ${experts.count} experts`);
-  }
-  const odd = windows.find((size) => size !== undefined && !Number.isSafeInteger(size));
-  if (odd !== undefined) throw fields.fail(`a window must be a whole number, got ${odd}`);
-  return config;
-}
-
-// Reading fields of a description that a file brings: numbers of either width, text, each
-// missing or of another kind an error that names the field.
-
-/** A number as a field of a file has it. */
-function numberOf(value: unknown): number | undefined {
-  if (typeof value === 'bigint') return Number(value);
-  return typeof value === 'number' ? value : undefined;
-}
-
-/** Typed access to the fields of a description. `what` names the file in errors. */
-class ConfigFields {
-  readonly #what: string;
-  readonly #get: (key: string) => unknown;
-
-  constructor(what: string, get: (key: string) => unknown) {
-    this.#what = what;
-    this.#get = get;
-  }
-
-  /** The error of a description that cannot be used. */
-  fail(problem: string): ParseError {
-    return new ParseError('E_FORMAT', this.#what, problem);
-  }
-
-  /** Whatever is there; undefined and null where nothing is. */
-  raw(key: string): unknown {
-    return this.#get(key) ?? undefined;
-  }
-
-  /** A finite number, or undefined where there is none. */
-  maybe(key: string): number | undefined {
-    const value = this.raw(key);
-    if (value === undefined) return undefined;
-    const number = numberOf(value);
-    if (number !== undefined && Number.isFinite(number)) return number;
-    throw this.fail(`${key} must be a number, got ${showValue(value)}`);
-  }
-
-  number(key: string, fallback?: number): number {
-    const value = this.maybe(key) ?? fallback;
-    if (value === undefined) throw this.fail(`${key} is missing`);
-    return value;
-  }
-
-  /** A whole number of at least 1. */
-  count(key: string, fallback?: number): number {
-    const value = this.number(key, fallback);
-    if (Number.isSafeInteger(value) && value >= 1) return value;
-    throw this.fail(`${key} must be a whole number of at least 1, got ${value}`);
-  }
-
-  text(key: string): string | undefined {
-    const value = this.raw(key);
-    if (value === undefined || typeof value === 'string') return value;
-    throw this.fail(`${key} must be text, got ${showValue(value)}`);
-  }
-
-  numbers(key: string): readonly number[] | undefined {
-    const value = this.raw(key);
-    if (value === undefined) return undefined;
-    const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
-    const list = isList ? Array.from(value as ArrayLike<unknown>, numberOf) : [undefined];
-    if (list.every((item): item is number => item !== undefined)) return list;
-    throw this.fail(`${key} must be a list of numbers, got ${showValue(value)}`);
   }
 }

@@ -46,6 +46,12 @@ function scaled(value: number, pair: number, { scaling, base, dims }: RopeConfig
       const ramp = Math.min(Math.max((pair - first) / Math.max(last - first, 0.001), 0), 1);
       return (value / factor) * ramp + value * (1 - ramp);
     }
+    case 'llama3': {
+      const { factor, original, low, high } = scaling;
+      const turns = (original * value) / (2 * Math.PI);
+      const fast = Math.min(Math.max((turns - low) / (high - low), 0), 1);
+      return (value / factor) * (1 - fast) + value * fast;
+    }
     case 'longrope': {
       const factors = room > scaling.original ? scaling.long : scaling.short;
       mustHaveAll(factors, dims);

@@ -121,9 +121,9 @@ class Loader {
     return this.#config.normOffset === 0 ? stored : add(stored, this.#config.normOffset);
   }
 
-  /** A norm that some models have. */
-  async maybeNorm(name: string, size: number): Promise<Tensor | undefined> {
-    return this.has(name) ? this.norm(name, size) : undefined;
+  /** A norm behind a part of a layer, which some models have. */
+  async postNorm(name: string): Promise<Tensor | undefined> {
+    return this.#config.hasPostNorms ? this.norm(name, this.#config.width) : undefined;
   }
 
   /** A product of one weight, or of several side by side; with `joins` those of one kind are one. */
@@ -181,10 +181,10 @@ async function layerWeights(loader: Loader, config: ModelConfig, at: string): Pr
   return {
     attentionNorm: await loader.norm(`${at}attn_norm.weight`, width),
     attention: await attentionWeights(loader, config, at),
-    attentionPostNorm: await loader.maybeNorm(`${at}post_attention_norm.weight`, width),
+    attentionPostNorm: await loader.postNorm(`${at}post_attention_norm.weight`),
     feedNorm: await loader.norm(`${at}ffn_norm.weight`, width),
     feed: await feedWeights(loader, config, at),
-    feedPostNorm: await loader.maybeNorm(`${at}post_ffw_norm.weight`, width),
+    feedPostNorm: await loader.postNorm(`${at}post_ffw_norm.weight`),
   };
 }
 

@@ -2,7 +2,20 @@
 
 import type { TextCodec } from '../codec.ts';
 import type { ModelConfig } from '../config/config.ts';
+import type { ModelFamily } from '../config/families.ts';
 import type { WeightSource } from '../decoder/weights.ts';
+import type { TextOptions } from '../text/gguf.ts';
+
+/** What float weights can be brought into as they are loaded. */
+export type QuantizeTo = 'q8_0' | 'q4_0' | 'q4_k' | 'q6_k';
+
+/** How a source is opened. */
+export interface SourceOptions extends TextOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly quantize?: QuantizeTo | undefined;
+  /** Families beside those that are known. */
+  readonly families?: readonly ModelFamily[] | undefined;
+}
 
 /** A model as a source has it: what it is made of, and where its weights are. */
 export interface ModelSource {

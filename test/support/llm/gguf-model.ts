@@ -66,7 +66,7 @@ export const fileSpecs: readonly FileSpec[] = [
 ];
 
 export const vocabulary = 264;
-const layers = 2;
+export const layers = 2;
 
 /** Numbers of a normal distribution, the same for the same seed. */
 function normals(seed: number): () => number {
@@ -81,14 +81,16 @@ function normals(seed: number): () => number {
   return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-interface Made {
+/** A tensor of a model. */
+export interface Made {
   readonly name: string;
   readonly shape: readonly number[];
   readonly type: GgufType;
   readonly data: Float32Array;
 }
 
-function tensorsOf(spec: FileSpec): Made[] {
+/** The tensors of a model, as GGUF files have them. */
+export function tensorsOf(spec: FileSpec): Made[] {
   const { architecture, width, heads, keyHeads, headSize, hidden, experts } = spec;
   const tensors: Made[] = [];
   const add = (name: string, shape: number[], type: GgufType, scale: number, shift = 0): void => {
@@ -149,7 +151,7 @@ function tensorsOf(spec: FileSpec): Made[] {
 }
 
 /** The bytes of GPT-2's alphabet, one merge, an end of text, and names up to the vocabulary's size. */
-function tokens(): string[] {
+export function tokens(): string[] {
   const shown: string[] = [];
   let extra = 0;
   for (let byte = 0; byte < 256; byte++) {
