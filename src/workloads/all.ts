@@ -2,6 +2,7 @@
 // that are timed are in timed/workloads.ts.
 
 import * as decoding from './decoding.ts';
+import * as language from './language.ts';
 import * as models from './models.ts';
 import * as networks from './networks.ts';
 import * as operations from './operations.ts';
@@ -37,4 +38,7 @@ export const workloads: readonly Workload[] = [
   decoding.decodeAttention,
   ...decoding.gemvs,
   decoding.gemvQ8,
+  language.llamaDecodeLayer,
+  language.llamaPrefillLayer,
+  language.moeDecodeLayer,
 ];

@@ -13,10 +13,13 @@ import { onStandIn } from './standin/on-standin.ts';
 import { strictDevice } from './standin/strict.ts';
 
 /**
- * Half a minute and more each: their kernels are those of a block's forward pass, of random networks and
- * of `attention`, at other sizes.
+ * Half a minute and more each: their kernels are those of a block's forward pass, of random networks, of
+ * `attention` and of the models of test/llm, at other sizes.
  */
-const long = new Set(['gptBlockTrain', 'checkpointed', 'convTrain', 'decodeAttention', 'gemv', 'gemvHalf']);
+const long = new Set([
+  ...['gptBlockTrain', 'checkpointed', 'convTrain', 'decodeAttention', 'gemv', 'gemvHalf'],
+  ...['llamaDecodeLayer', 'llamaPrefillLayer', 'moeDecodeLayer'],
+]);
 
 onStandIn('workloads on the stand-in', () => {
   const names = workloads.map(({ name }) => name).filter((name) => !long.has(name));

@@ -108,6 +108,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'nn',
     'optim',
     'quant',
+    'llm',
+    'ir/blocks/sizes.ts',
     'distributed',
   ],
   'bundle-runtime': [

@@ -90,7 +90,7 @@ export class Decoder {
     let stream = embedding(tokens, valuesOf(weights.embedding));
     if (config.embeddingScale !== 1) stream = mul(stream, config.embeddingScale);
     const seen = cache.map((before, i) => {
-      const [after, next] = layer(stream, weights.layers[i]!, before, place, config, i);
+      const [after, next] = decoderLayer(stream, weights.layers[i]!, before, place, config, i);
       stream = after;
       return next;
     });
@@ -129,7 +129,7 @@ export class Decoder {
 }
 
 /** A layer: attention and the feed-forward part, each added to the stream. */
-function layer(
+export function decoderLayer(
   stream: Tensor,
   weights: LayerWeights,
   cache: DecoderLayerCache,

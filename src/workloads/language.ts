@@ -1,0 +1,125 @@
+// What a language model runs for a token, and for a block of a prompt: a layer of a decoder with weights in blocks of
+// 8 bits, at a position that is a number of the run.
+
+import * as sn from '../index.ts';
+import type { Tensor } from '../index.ts';
+import { rowWords } from '../ir/blocks/sizes.ts';
+import type { ModelConfig } from '../llm/config/config.ts';
+import { emptyCache } from '../llm/decoder/cache.ts';
+import { decoderLayer } from '../llm/decoder/decoder.ts';
+import type { DenseWeights, ExpertWeights, LayerWeights } from '../llm/decoder/weights.ts';
+import { QuantizedTensor } from '../quant/index.ts';
+import { workload, type Workload } from './workload.ts';
+
+const rope = { layout: 'interleaved', dims: 64, base: 500_000, scaling: { kind: 'none' } } as const;
+
+/** The sizes of Llama 3.2 1B. */
+export const llama: ModelConfig = {
+  architecture: 'llama',
+  layers: 16,
+  width: 2048,
+  hidden: 8192,
+  heads: 32,
+  keyHeads: 8,
+  headSize: 64,
+  vocabulary: 128_256,
+  contextLength: 8192,
+  epsilon: 1e-5,
+  rope,
+  windowRope: rope,
+  windows: Array.from({ length: 16 }, () => undefined),
+  scale: 1 / 8,
+  embeddingScale: 1,
+  normOffset: 0,
+  gate: 'silu',
+  hasHeadNorms: false,
+  hasPostNorms: false,
+};
+
+/** Eight experts, of which a token is given to two, as in Mixtral, but small. */
+export const mixture: ModelConfig = {
+  ...llama,
+  width: 1024,
+  heads: 16,
+  keyHeads: 4,
+  hidden: 2048,
+  experts: { count: 8, used: 2, hidden: 2048, isNormalised: true },
+};
+
+/** Positions of a cache, and the one at which tokens come. */
+const room = 1024;
+
+/** A weight of q8_0, [..., out, in], which takes no memory. */
+function blocks(...shape: readonly number[]): QuantizedTensor {
+  const columns = shape.at(-1)!;
+  const words = sn.zeros([...shape.slice(0, -1), rowWords('q8_0', columns)], { dtype: 'u32' });
+  return new QuantizedTensor(words, 'q8_0', columns);
+}
+
+function feedWeights({ width, hidden, experts }: ModelConfig): DenseWeights | ExpertWeights {
+  if (experts === undefined)
+    return {
+      gateUp: { parts: [blocks(hidden, width), blocks(hidden, width)] },
+      down: { parts: [blocks(width, hidden)] },
+    };
+  const { count, hidden: inside } = experts;
+  return {
+    router: { parts: [sn.zeros([count, width])] },
+    gate: blocks(count, inside, width),
+    up: blocks(count, inside, width),
+    down: blocks(count, width, inside),
+  };
+}
+
+function layerWeights(config: ModelConfig): LayerWeights {
+  const { width, heads, keyHeads, headSize } = config;
+  return {
+    attentionNorm: sn.zeros([width]),
+    attention: {
+      qkv: { parts: [blocks((heads + 2 * keyHeads) * headSize, width)] },
+      output: { parts: [blocks(width, heads * headSize)] },
+    },
+    feedNorm: sn.zeros([width]),
+    feed: feedWeights(config),
+  };
+}
+
+/** A layer on so many tokens, with the turns of their positions. */
+function layerOf(name: string, about: string, config: ModelConfig, tokens: number): Workload {
+  const run = (
+    cache: Tensor,
+    weights: LayerWeights,
+    stream: Tensor,
+    turns: Tensor,
+    position: Tensor,
+  ): readonly Tensor[] =>
+    decoderLayer(stream, weights, cache, { position, turns, windowTurns: turns }, config, 0);
+  return workload(name, about, run, () => [
+    emptyCache(config, room, 'f16')[0]!,
+    layerWeights(config),
+    sn.zeros([tokens, config.width]),
+    sn.zeros([tokens, 2, config.headSize]),
+    sn.zeros([], { dtype: 'i32' }),
+  ]);
+}
+
+export const llamaDecodeLayer: Workload = layerOf(
+  'llamaDecodeLayer',
+  'a layer of Llama 3.2 1B in q8_0 on one token, cache of 1024 positions in f16',
+  llama,
+  1,
+);
+
+export const llamaPrefillLayer: Workload = layerOf(
+  'llamaPrefillLayer',
+  'the same layer on 128 tokens of a prompt',
+  llama,
+  128,
+);
+
+export const moeDecodeLayer: Workload = layerOf(
+  'moeDecodeLayer',
+  'a layer with 8 experts, 2 of them for a token, width 1024, on one token',
+  mixture,
+  1,
+);
