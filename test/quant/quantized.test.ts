@@ -104,6 +104,26 @@ describe.each(everyDevice)('on %s', (device) => {
       sn.setDevice(undefined);
     }
   });
+
+  test.each(['q4_0', 'q8_0', 'q4_k', 'q6_k'] as const)(
+    'any number of rows is multiplied: %s',
+    async (format) => {
+      sn.setDevice(device);
+      try {
+        const table = loaded(format, [70, 512]);
+        const dense = sn.tensor(await table.dequantize().data(), { shape: [70, 512] });
+        const offs = [1, 3, 4, 6, 33].map((rows) => {
+          const x = sn.randn([rows, 512]);
+          const found = x.matmul(table.dequantize().transpose(0, 1));
+          const expected = x.matmul(dense.transpose(0, 1));
+          return found.sub(expected).abs().max().div(expected.abs().max());
+        });
+        expect(await sn.stack(offs).max().item()).toBeLessThan(1e-4);
+      } finally {
+        sn.setDevice(undefined);
+      }
+    },
+  );
 });
 
 test('gradients pass by the blocks', async () => {

@@ -6,7 +6,7 @@
 
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
-import type { Loop, LoopBuffer, RegisterType, Value } from '../../loop/loop.ts';
+import type { Loop, LoopBuffer, RegisterType, Value, Width } from '../../loop/loop.ts';
 import { printStmt } from '../../loop/print.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
@@ -266,8 +266,12 @@ class Emitter extends CTextEmitter implements CScribe {
     }
   }
 
-  /** A vector of lanes of one register, or two of them; undefined where it has others. */
-  #shuffled({ args, type, width }: Extract<Value, { kind: 'vector' }>): Term | undefined {
+  /**
+   * A vector of lanes of registers, two of them and twice their lanes at a time: of more, compilers put together
+   * lanes one by one, or in memory. Undefined where it has others.
+   */
+  #shuffled(value: Extract<Value, { kind: 'vector' }>): Term | undefined {
+    const { args, type, width } = value;
     const sources: Extract<Value, { kind: 'variable' }>[] = [];
     const places: number[] = [];
     for (const one of args) {
@@ -275,12 +279,25 @@ class Emitter extends CTextEmitter implements CScribe {
       const source = one.arg;
       let at = sources.findIndex(({ name }) => name === source.name);
       if (at < 0) at = sources.push(source) - 1;
-      if (at > 1 || source.width !== sources[0]!.width || source.type !== type) return undefined;
+      if (source.type !== type) return undefined;
+      if (at > 1 || source.width !== sources[0]!.width || width > 2 * source.width)
+        return this.#ofHalves(value);
       places.push(at * source.width + one.lane);
     }
     const [x, y = x] = sources as [(typeof sources)[number], (typeof sources)[number]?];
     const name = this.prelude.shuffle(type, x.width, width, places);
     return call(name, [this.value(x), this.value(y)]);
+  }
+
+  /** A vector of the two halves of its lanes, if each can be shuffled. */
+  #ofHalves({ args, type, width }: Extract<Value, { kind: 'vector' }>): Term | undefined {
+    if (width <= 4) return undefined;
+    const half = (width / 2) as Width;
+    const [low, high] = [args.slice(0, half), args.slice(half)].map((lanes) =>
+      this.#shuffled({ kind: 'vector', args: lanes, type, width: half }),
+    );
+    if (low === undefined || high === undefined) return undefined;
+    return call(this.prelude.shuffle(type, half, width, [...args.keys()]), [low, high]);
   }
 
   /** A scalar as lanes hold it: a bool is all bits or none. */
