@@ -3,7 +3,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -14,6 +14,7 @@ import type { GenerateResult } from '../../src/cli/llm/generate.ts';
 import { setDevice } from '../../src/index.ts';
 import { loadModel } from '../../src/llm/index.ts';
 import { sinter } from '../support/cli.ts';
+import { folderFiles, folderSpecs } from '../support/llm/folder.ts';
 import { fileSpecs, ggufBytes } from '../support/llm/gguf-model.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'sinter-llm-'));
@@ -58,6 +59,31 @@ test('generate writes on from a text, and tells how fast', async () => {
   expect(out).toBe(`abc${await model.generate('abc', { temperature: 0, maxTokens: 6 }).text()}`);
   model.dispose();
   expect(err).toMatch(/^3 tokens in \d+ ms, then \d/);
+});
+
+test('generate takes a folder, with weights in blocks if that is wanted', async () => {
+  const place = path.join(folder, 'small');
+  mkdirSync(place);
+  const spec = folderSpecs.find(({ name }) => name === 'llama')!;
+  for (const [name, bytes] of folderFiles(spec)) writeFileSync(path.join(place, name), bytes);
+  for (const quantize of [undefined, 'q8_0'] as const) {
+    const more = quantize === undefined ? [] : ['--quantize', quantize];
+    const { code, out, err } = await sinter('generate', place, '--prompt', 'abc', ...likely, ...more);
+    expect(code, err).toBe(0);
+    const model = await loadModel(place, {
+      device: 'wasm:1',
+      ...(quantize === undefined ? {} : { quantize }),
+    });
+    expect(out).toBe(`abc${await model.generate('abc', { temperature: 0, maxTokens: 6 }).text()}`);
+    model.dispose();
+  }
+  const odd = await sinter('generate', place, '--prompt', 'abc', '--quantize', 'q1');
+  expect([odd.code, odd.err]).toEqual([1, expect.stringContaining('quantize must be one of q8_0')]);
+  const empty = await sinter('chat', path.join(folder, 'none'));
+  expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('ENOENT')]);
+  rmSync(path.join(place, 'config.json'));
+  const bare = await sinter('chat', place);
+  expect([bare.code, bare.err]).toEqual([1, expect.stringContaining('has no config.json')]);
 });
 
 test('generate --json has the tokens and likeliest ones of llama.cpp', async () => {

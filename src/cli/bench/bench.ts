@@ -53,7 +53,11 @@ export const benchCommand: Command = {
       value: 'NAMES',
       about: 'time these only, e.g. gelu,softmax, replay or decode; an unknown name lists them',
     },
-    model: { type: 'string', value: 'FILE', about: 'the model that `decode` writes with' },
+    model: {
+      type: 'string',
+      value: 'MODEL',
+      about: 'the model that `decode` writes with: a GGUF file or a folder',
+    },
     repeat: { type: 'string', value: 'N', about: 'rounds over all workloads; the best counts (default 1)' },
   },
   examples: [

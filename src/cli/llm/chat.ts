@@ -10,12 +10,12 @@ export const chatCommand: Command = {
   name: 'chat',
   about: 'talk with a language model in this terminal',
   details:
-    'MODEL is a GGUF file with a chat template. The conversation stays in the model’s cache, so\n' +
+    'MODEL is a GGUF file or a folder of Hugging Face, with a chat template. The conversation stays in the model’s cache, so\n' +
     'only new text costs time. Ctrl-C ends an answer, and the end of the input (Ctrl-D) ends the conversation.',
   operand: {
     name: 'model',
     value: 'MODEL',
-    about: 'a GGUF file, or the first of several',
+    about: 'a GGUF file (of several, the first), or a folder of Hugging Face',
   },
   options: {
     system: { type: 'string', value: 'TEXT', about: 'instructions for the model before the conversation' },

@@ -28,13 +28,13 @@ export const generateCommand: Command = {
   name: 'generate',
   about: 'continue a prompt with a language model',
   details:
-    'MODEL is a GGUF file. The text is printed as it is generated. --json instead prints rates in tokens per\n' +
+    'MODEL is a GGUF file or a folder of Hugging Face. The text is printed as it is generated. --json instead prints rates in tokens per\n' +
     'second, of a second run after one that compiles, the five likeliest tokens after the prompt, and the\n' +
     'generated tokens. --prompt-tokens makes a prompt of that many tokens, and ignores the model’s end of text.',
   operand: {
     name: 'model',
     value: 'MODEL',
-    about: 'a GGUF file, or the first of several',
+    about: 'a GGUF file (of several, the first), or a folder of Hugging Face',
   },
   options: {
     prompt: { type: 'string', value: 'TEXT', about: 'the beginning of the text' },

@@ -1,6 +1,6 @@
 // What the commands for language models have in common: the model they load, and how it writes.
 
-import type { GenerateOptions, LanguageModel } from '../../llm/index.ts';
+import type { GenerateOptions, LanguageModel, QuantizeTo } from '../../llm/index.ts';
 import { cacheTypes, isCacheType, loadModel } from '../../llm/index.ts';
 import { showBytes } from '../../table.ts';
 import { text, UsageError, wholeNumber, type Option, type Output, type OptionValues } from '../command.ts';
@@ -12,6 +12,11 @@ export const modelOptions: Readonly<Record<string, Option>> = {
     type: 'string',
     value: 'N',
     about: 'maximal tokens of a text (default: the model’s, at most 4096)',
+  },
+  quantize: {
+    type: 'string',
+    value: 'TYPE',
+    about: 'bring weights of floats into q8_0, q4_0, q4_k or q6_k as they are loaded',
   },
   cache: {
     type: 'string',
@@ -56,11 +61,13 @@ export const draftOptions: Readonly<Record<string, Option>> = {
   'draft-tokens': { type: 'string', value: 'N', about: 'tokens that are guessed at once (default 4)' },
 };
 
-/** The file that the command was given. */
+/** The file or folder that the command was given. */
 export function modelPath(command: string, values: OptionValues): string {
   const path = text(values, 'model');
   if (path !== undefined) return path;
-  throw new UsageError(`${command}: expects a model\n  try: sinter ${command} model.gguf`);
+  throw new UsageError(
+    `${command}: expects a model\n  try: sinter ${command} model.gguf, or the folder of a model`,
+  );
 }
 
 /** What guesses the next tokens, as `generate` takes it. */
@@ -109,10 +116,13 @@ async function openModel(
   const cache = text(values, 'cache') ?? 'f32';
   if (!isCacheType(cache)) throw new UsageError(`--cache: expects ${cacheTypes.join(', ')}, got '${cache}'`);
   const given = text(values, 'context') === undefined ? most : wholeNumber(values, 'context', 0, 1);
+  const quantize = text(values, 'quantize');
   const model = await loadModel(path, {
     cacheType: cache,
     sequences,
     ...(device === undefined ? {} : { device }),
+    // Checked there.
+    ...(quantize === undefined ? {} : { quantize: quantize as QuantizeTo }),
     ...(given === undefined ? {} : { contextLength: given }),
     onProgress: ({ loaded, total }) => output.live(`loading ${showBytes(loaded)} of ${showBytes(total)}`),
   });

@@ -1,7 +1,7 @@
 // Small models as GGUF files, of seeded weights: what llama.cpp was asked about
 // (scripts/llm/peer.ts), made again for our own answers.
 
-import { writeGguf, type GgufType } from '../../../src/io/index.ts';
+import { writeGguf, type GgufTensorGiven, type GgufType } from '../../../src/io/index.ts';
 
 /** What a file is made of. */
 export interface FileSpec {
@@ -165,8 +165,11 @@ export function tokens(): string[] {
   return shown;
 }
 
-/** The file of a model. */
-export async function ggufBytes(spec: FileSpec): Promise<Uint8Array> {
+/** The file of a model, by default of seeded weights. */
+export async function ggufBytes(
+  spec: FileSpec,
+  tensors: readonly GgufTensorGiven[] = tensorsOf(spec),
+): Promise<Uint8Array> {
   const { architecture, width, heads, keyHeads, headSize, hidden, experts, window } = spec;
   const list = tokens();
   const own: Record<string, number | string> = {
@@ -212,7 +215,7 @@ export async function ggufBytes(spec: FileSpec): Promise<Uint8Array> {
         'tokenizer.ggml.add_bos_token': false,
         'tokenizer.chat_template': '{% for message in messages %}[{{ message.content }}]{% endfor %}',
       },
-      tensors: tensorsOf(spec),
+      tensors,
     },
   );
   const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));

@@ -15,7 +15,7 @@ export const serveCommand: Command = {
   operand: {
     name: 'model',
     value: 'MODEL',
-    about: 'a GGUF file, or the first of several',
+    about: 'a GGUF file (of several, the first), or a folder of Hugging Face',
   },
   options: {
     host: { type: 'string', value: 'HOST', about: 'the address to listen on (default 127.0.0.1)' },
