@@ -23,6 +23,7 @@ export const guides = [
   'docs/tensorflow.md',
   'docs/nn.md',
   'docs/training.md',
+  'docs/models/llm-new-model.md',
   'docs/functions/transforms.md',
   'docs/functions/control-flow.md',
 ] as const;
