@@ -17,8 +17,15 @@ import { strictDevice } from './standin/strict.ts';
  * `attention` and of the models of test/llm, at other sizes.
  */
 const long = new Set([
-  ...['gptBlockTrain', 'checkpointed', 'convTrain', 'decodeAttention', 'gemv', 'gemvHalf'],
-  ...['llamaDecodeLayer', 'llamaPrefillLayer', 'moeDecodeLayer'],
+  'gptBlockTrain',
+  'checkpointed',
+  'convTrain',
+  'decodeAttention',
+  'gemv',
+  'gemvHalf',
+  'llamaDecodeLayer',
+  'llamaPrefillLayer',
+  'moeDecodeLayer',
 ]);
 
 onStandIn('workloads on the stand-in', () => {

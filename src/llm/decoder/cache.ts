@@ -31,8 +31,10 @@ import type { ModelConfig } from '../config/config.ts';
 
 /** What keys and values may be kept in. `q8_0`: blocks of 32 whole numbers of 8 bits, each with a scale in f32. */
 export const cacheTypes = ['f32', 'f16', 'q8_0'] as const;
+/** One of `cacheTypes`. */
 export type CacheType = (typeof cacheTypes)[number];
 
+/** Whether a value names a type of caches. */
 export function isCacheType(value: unknown): value is CacheType {
   return cacheTypes.some((type) => type === value);
 }

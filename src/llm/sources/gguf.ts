@@ -4,14 +4,14 @@
 import type { GgufFile } from '../../io/gguf/open.ts';
 import type { RopeScaling } from '../config/config.ts';
 import { configFromGguf } from '../config/gguf.ts';
-import type { ModelSource, SourceOptions } from './model.ts';
+import type { ModelSource, ModelSourceOptions } from './model.ts';
 import { bytesInMemory, storedType, storedWeight } from './stored.ts';
 import { textOfGguf } from '../text/gguf.ts';
 
 /** The model of a file whose head has been read. */
 export async function ggufSource(
   file: GgufFile,
-  { signal, packages, quantize, families }: SourceOptions = {},
+  { signal, packages, quantize, families }: ModelSourceOptions = {},
 ): Promise<ModelSource> {
   const { tensors } = file;
   const config = configFromGguf(file, families);

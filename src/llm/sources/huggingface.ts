@@ -11,7 +11,7 @@ import type { TextCodec } from '../codec.ts';
 import type { WeightSource } from '../decoder/weights.ts';
 import { textOfJson } from '../text/json.ts';
 import { jsonIn, textIn, type ModelFolder } from './folder.ts';
-import type { ModelSource, SourceOptions } from './model.ts';
+import type { ModelSource, ModelSourceOptions } from './model.ts';
 import { bytesInMemory, storedType, storedWeight } from './stored.ts';
 
 /** A weight as a folder has it: one tensor, or one for each expert. */
@@ -21,7 +21,10 @@ interface FolderWeight {
 }
 
 /** The model of a folder. Rejects with E_FORMAT, E_IO or E_UNSUPPORTED. */
-export async function folderSource(folder: ModelFolder, options: SourceOptions = {}): Promise<ModelSource> {
+export async function folderSource(
+  folder: ModelFolder,
+  options: ModelSourceOptions = {},
+): Promise<ModelSource> {
   const { signal, quantize } = options;
   const json = await jsonIn(folder, 'config.json', signal);
   if (json === undefined) {
@@ -76,7 +79,7 @@ export async function folderSource(folder: ModelFolder, options: SourceOptions =
 function sourceOf(
   weights: ReadonlyMap<string, FolderWeight>,
   isTied: boolean,
-  { signal, quantize }: SourceOptions,
+  { signal, quantize }: ModelSourceOptions,
 ): WeightSource {
   return {
     // A head that is missing is not the embedding unless config.json says so.
@@ -203,7 +206,7 @@ function weightsOf(
 async function codecIn(
   folder: ModelFolder,
   config: unknown,
-  { signal, packages }: SourceOptions,
+  { signal, packages }: ModelSourceOptions,
 ): Promise<TextCodec | undefined> {
   const tokenizer = await jsonIn(folder, 'tokenizer.json', signal);
   if (tokenizer === undefined) return undefined;

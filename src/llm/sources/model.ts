@@ -10,10 +10,12 @@ import type { TextOptions } from '../text/gguf.ts';
 export type QuantizeTo = 'q8_0' | 'q4_0' | 'q4_k' | 'q6_k';
 
 /** How a source is opened. */
-export interface SourceOptions extends TextOptions {
+export interface ModelSourceOptions extends TextOptions {
+  /** Ends the reading, with the signal's reason; none by default. */
   readonly signal?: AbortSignal | undefined;
+  /** What float weights become; they stay as they are by default. */
   readonly quantize?: QuantizeTo | undefined;
-  /** Families beside those that are known. */
+  /** Families beside those that are known; none by default. */
   readonly families?: readonly ModelFamily[] | undefined;
 }
 
