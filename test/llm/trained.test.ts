@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
-import { Decoder, emptyCache, turnsOf } from '../../src/llm/decoder/decoder.ts';
+import { emptyCache } from '../../src/llm/decoder/cache.ts';
+import { Decoder, turnsOf } from '../../src/llm/decoder/decoder.ts';
 import { loadModel } from '../../src/llm/index.ts';
 import { essayPrompt, inBlocks, trainedFile, trainEssay } from '../support/llm/trained.ts';
 

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import * as sn from '../../../src/index.ts';
 import { fittingType, openGguf, type GgufTensorGiven } from '../../../src/io/index.ts';
 import { configFromGguf } from '../../../src/llm/config/gguf.ts';
-import { Decoder, emptyCache, turnsOf } from '../../../src/llm/decoder/decoder.ts';
+import { emptyCache } from '../../../src/llm/decoder/cache.ts';
+import { Decoder, turnsOf } from '../../../src/llm/decoder/decoder.ts';
 import { loadWeights, type DecoderWeights } from '../../../src/llm/decoder/weights.ts';
 import { textOfGguf, type ModelConfig } from '../../../src/llm/index.ts';
 import { ggufSource } from '../../../src/llm/sources/gguf.ts';
@@ -35,7 +36,16 @@ interface Trained {
   readonly losses: readonly number[];
 }
 
-type Headless = Omit<DecoderWeights, 'head'>;
+/** A tree whose weights are all floats. */
+type OnlyTensors<T> = T extends sn.Tensor
+  ? sn.Tensor
+  : T extends { dequantize(): sn.Tensor }
+    ? never
+    : T extends object
+      ? { [K in keyof T]: OnlyTensors<T[K]> }
+      : T;
+
+type Headless = OnlyTensors<Omit<DecoderWeights, 'head'>>;
 
 const [context, batch, rate] = [48, 8, 8e-3] as const;
 
@@ -45,7 +55,8 @@ export async function trainEssay(steps: number): Promise<Trained> {
   const file = await openGguf(await ggufBytes(trainedSpec));
   const config = configFromGguf(file);
   // The head is the embedding: in the tree that is trained it stands once.
-  let { head: _, ...weights } = await loadWeights((await ggufSource(file)).weights, config);
+  const { head: _, ...loaded } = await loadWeights((await ggufSource(file)).weights, config);
+  let weights = loaded as Headless;
   const { encode } = await textOfGguf(file);
   const essay = readFileSync(new URL('../../../examples/essay.txt', import.meta.url), 'utf8');
   const numbers = sn.tensor(Int32Array.from(encode(essay)));
