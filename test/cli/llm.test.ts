@@ -98,15 +98,19 @@ test('generate --json has the tokens and likeliest ones of llama.cpp', async () 
   expect(Math.min(found.prefill_tok_s, found.decode_tok_s)).toBeGreaterThan(0);
 });
 
-test.each(['lookup', file])('generate writes the same with --draft %s, and counts drafts', async (draft) => {
-  const given = ['generate', file, '--prompt-tokens', '16', ...likely, '--json', '--draft', draft];
-  const { code, out, err } = await sinter(...given, '--draft-tokens', '2');
-  expect(code, err).toBe(0);
-  const { tokens, drafts } = JSON.parse(out) as GenerateResult;
-  expect(tokens).toEqual(said['llama f32']!.tokens.slice(0, 6));
-  // The same model guesses what it writes: a round of two, of the first to the third token.
-  expect(drafts).toEqual(draft === 'lookup' ? { tried: 0, kept: 0 } : { tried: 2, kept: 2 });
-});
+test.each(['lookup', 'a model'])(
+  'generate writes the same with --draft %s, and counts drafts',
+  async (draft) => {
+    const guesses = draft === 'lookup' ? draft : file;
+    const given = ['generate', file, '--prompt-tokens', '16', ...likely, '--json', '--draft', guesses];
+    const { code, out, err } = await sinter(...given, '--draft-tokens', '2');
+    expect(code, err).toBe(0);
+    const { tokens, drafts } = JSON.parse(out) as GenerateResult;
+    expect(tokens).toEqual(said['llama f32']!.tokens.slice(0, 6));
+    // The same model guesses what it writes: a round of two, of the first to the third token.
+    expect(drafts).toEqual(draft === 'lookup' ? { tried: 0, kept: 0 } : { tried: 2, kept: 2 });
+  },
+);
 
 test('bench counts tokens a second, and what they read', async () => {
   const given = ['bench', '--workload', 'decode', '--model', file];
