@@ -98,6 +98,12 @@ export interface Needed {
   readonly end: Expr;
 }
 
+/** Another product of a contraction's left operand, of the same size, computed along with it. */
+export interface Sibling {
+  readonly node: NodeOf<'dot'>;
+  readonly rhs: Expr;
+}
+
 /** A factor that does not depend on the key, applied once to the finished sum. */
 export interface Scale {
   readonly op: 'mul' | 'div';
@@ -189,6 +195,8 @@ export type Body =
       readonly bound?: Expr;
       /** conv: what `rhs` looks at. */
       readonly image?: Image;
+      /** dot: further products of `lhs`, with the same axes. */
+      readonly siblings?: readonly Sibling[];
       readonly needed?: readonly Needed[];
     }
   /**

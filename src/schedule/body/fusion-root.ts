@@ -25,7 +25,7 @@ import { dynamicAxis, type Evaluator, type Indices } from '../expression/evaluat
 import { makeAxis } from '../fusion/domain.ts';
 import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr, type ExprPool } from '../expression/expr.ts';
-import type { Axis, Body, FftResult, Image, RowStage, Write } from '../kernel.ts';
+import type { Axis, Body, FftResult, Image, RowStage, Sibling, Write } from '../kernel.ts';
 
 /** The bodies of attention kernels. */
 export const attentionBuilder: Slot<typeof attentionBody> = new Slot('the body of attention');
@@ -50,9 +50,24 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator): 
           ? dotOperands(fusionRoot, fusionGroup, evaluator)
           : convOperands(fusionRoot, fusionGroup, evaluator);
       const [batch, m, n, k] = ['batch', 'm', 'n', 'k'].map(axis);
-      const bound = new BoundFinder(evaluator.pool, k!).ofProduct(operands.lhs, operands.rhs);
+      const siblings = fusionGroup.fusionRoots.slice(1).map((node): Sibling => {
+        if (node.op !== 'dot') throw new CompilerBug('schedule', `${node.op} is no sibling of a product`);
+        return { node, rhs: dotOperands(node as Node, fusionGroup, evaluator).rhs };
+      });
+      const find = new BoundFinder(evaluator.pool, k!);
+      const bound = siblings.reduce(
+        (end, { rhs }) => find.either(end, find.ofProduct(operands.lhs, rhs)),
+        find.ofProduct(operands.lhs, operands.rhs),
+      );
       const axes = { batch: batch!, m: m!, n: n!, k: k! };
-      return { kind: 'contract', node: fusionRoot, ...axes, ...operands, ...(bound && { bound }) };
+      return {
+        kind: 'contract',
+        node: fusionRoot,
+        ...axes,
+        ...operands,
+        ...(siblings.length > 0 && { siblings }),
+        ...(bound && { bound }),
+      };
     }
     case 'attention': {
       if (fusionGroup.group === undefined) throw new CompilerBug('schedule', 'attention needs its group');

@@ -32,7 +32,7 @@ export interface AttentionGroup {
 export interface FusionGroup {
   readonly level: number;
   readonly kind: FusionRootKind;
-  /** The fusion roots, in order: several reductions for a row fusion group, else one. */
+  /** The fusion roots, in order: several reductions of rows, several products of one operand, else one. */
   readonly fusionRoots: Node[];
   readonly axes: Readonly<Record<string, Axis>>;
   /** Indices of each member node at the current point of the domain. */

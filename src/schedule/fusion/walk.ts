@@ -17,6 +17,7 @@ import {
 } from './domain.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import { readsOfCollective, readsOfLoop } from './boundary.ts';
+import { mayHaveSiblings, mostSiblings, siblingsKey } from './few-rows.ts';
 import { isExact } from './exact.ts';
 import {
   divisionLimit,
@@ -71,6 +72,8 @@ export class FusionGroupPass {
   readonly #rows = new Map<string, FusionGroup[]>();
   /** Fusion groups that companions of their fusion roots may join. */
   readonly #companions = new Map<string, FusionGroup>();
+  /** The newest fusion groups that siblings of their products may join. */
+  readonly #products = new Map<string, FusionGroup>();
   readonly #placed: Placed;
 
   constructor(
@@ -113,6 +116,7 @@ export class FusionGroupPass {
     if (node.op === 'iterate') return this.#placeLoop(node);
     const collective = collectiveOf(node);
     if (collective !== undefined) return this.#placeCollective(collective);
+    if (node.op === 'dot') return this.#joinSibling(node) ?? this.#openProduct(node);
     const own = ownLoops(node);
     if (own !== undefined) return this.#open(node, own.kind, own.domain);
     switch (node.op) {
@@ -353,6 +357,24 @@ export class FusionGroupPass {
     const key = rowKey(domain.full.shape, domain.full.axes);
     this.#rows.set(key, [...(this.#rows.get(key) ?? []), place.fusionGroup].slice(-siblings));
     return place;
+  }
+
+  #openProduct(node: NodeOf<'dot'>): ComputeLocation {
+    const { kind, domain } = ownLoops(node as Node)!;
+    const place = this.#open(node as Node, kind, domain);
+    if (mayHaveSiblings(node, this.#target)) this.#products.set(siblingsKey(node), place.fusionGroup);
+    return place;
+  }
+
+  /** Joins a product of the same left operand, whose kernel reads that once for both. */
+  #joinSibling(node: NodeOf<'dot'>): ComputeLocation | undefined {
+    const fusionGroup = this.#products.get(siblingsKey(node));
+    if (fusionGroup === undefined || fusionGroup.fusionRoots.length >= mostSiblings) return undefined;
+    if (node.inputs.some((input) => this.levelOf(input) >= fusionGroup.level)) return undefined;
+    if (this.#admit(node as Node, fusionGroup) !== undefined) return undefined;
+    fusionGroup.members.set(node as Node, fusionGroup.members.get(fusionGroup.fusionRoots[0]!)!);
+    fusionGroup.fusionRoots.push(node as Node);
+    return { kind: 'member', fusionGroup };
   }
 
   #openCompanion(node: Companion): ComputeLocation {

@@ -304,7 +304,11 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       // Vectors run along one side or the other; those of a convolution along a line of its output.
       if (!isWhole(body.n, own) || !isWhole(body.m, own)) return undefined;
       if (body.image !== undefined && !hasWholeLines(dims(body.node))) return undefined;
-      return { before: [body.lhs, body.rhs, ...indices], during: values, after: [] };
+      return {
+        before: [body.lhs, body.rhs, ...(body.siblings ?? []).map(({ rhs }) => rhs), ...indices],
+        during: values,
+        after: [],
+      };
     case 'scan':
       // Vectors run along the positions, or along lines that are neighbours.
       if (!isWhole(body.position, own)) return undefined;

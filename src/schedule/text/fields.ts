@@ -14,6 +14,7 @@ import type {
   OuterProduct,
   RowStage,
   Scale,
+  Sibling,
   SumTerm,
 } from '../kernel.ts';
 
@@ -81,6 +82,8 @@ const range: Row<KeyRange> = {
 const need: Row<Needed> = { at: 'index', end: 'expr' };
 const needed = { maybe: { list: { fields: need } } } as const;
 
+const sibling: Row<Sibling> = { node: 'node', rhs: 'expr' };
+
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
 
 const matrix: Row<MatrixOperand> = { row: 'axis', column: 'axis', value: 'expr' };
@@ -113,6 +116,7 @@ export const bodyFields: {
     rhs: 'expr',
     bound: { maybe: 'expr' },
     image: { maybe: { fields: image } },
+    siblings: { maybe: { list: { fields: sibling } } },
     needed,
   },
   attention: {

@@ -16,7 +16,10 @@ export function asSeenBy({ flip }: ContractTiling, problem: ContractProblem): Co
 
 /** Whether the templates can build this tiling for the problem within the target's limits. */
 export function isLegal(tiling: ContractTiling, problem: ContractProblem, target: Target): boolean {
-  return isPresent(tiling) && strategyOf(tiling).isLegal(tiling, asSeenBy(tiling, problem), target);
+  if (!isPresent(tiling)) return false;
+  const { together, isLegal: fits } = strategyOf(tiling);
+  if (problem.products !== undefined && (tiling.flip || together?.products !== true)) return false;
+  return fits(tiling, asSeenBy(tiling, problem), target);
 }
 
 /** The tiling that the model takes to be the fastest. */

@@ -70,6 +70,8 @@ export interface ContractProblem {
   readonly window?: Window;
   /** One operand is rows of blocks, of which the contracted axis has the columns. */
   readonly blocks?: { readonly side: 'lhs' | 'rhs'; readonly format: BlockFormat };
+  /** Products that the kernel computes of its left operand, where it is more than one. */
+  readonly products?: number;
   /** What every unrolled result adds to the kernel, in statements. */
   readonly epilogue: number;
 }
@@ -102,6 +104,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
     ...(isTiled && { tiled: true }),
     ...(window === undefined ? {} : { window }),
     ...(blocks !== undefined && { blocks }),
+    ...(body.siblings !== undefined && { products: 1 + body.siblings.length }),
     epilogue: epilogueSize(kernel, body),
   };
 }

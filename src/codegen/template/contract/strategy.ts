@@ -16,6 +16,12 @@ export interface Tile {
   readonly columns: number;
 }
 
+/** What a strategy does in one kernel besides one product of two operands that are there. */
+export interface Together {
+  /** Several products of one left operand. */
+  readonly products?: true;
+}
+
 export interface Strategy<Tiling extends Tile & { readonly kind: string }> {
   /** Tilings worth a look, larger tiles first; not all of them are legal. */
   candidates(problem: ContractProblem, target: Target): Iterable<Tiling>;
@@ -27,4 +33,6 @@ export interface Strategy<Tiling extends Tile & { readonly kind: string }> {
    */
   time(tiling: Tiling, problem: ContractProblem, target: Target): number;
   loop(frame: Frame, body: Contract, tiling: Tiling, problem: ContractProblem): Loop;
+  /** Nothing more, if absent. The left side must then be the left one: no tiling of those is flipped. */
+  readonly together?: Together;
 }

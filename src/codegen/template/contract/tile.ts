@@ -1,6 +1,7 @@
 // What the forms of dot and conv share: accumulators, the multiply-add, and the evaluation of
 // operands and epilogues at points of a tile.
 
+import type { Node } from '../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import {
   addInts,
@@ -134,13 +135,17 @@ export class TileLowering {
 
   /**
    * The epilogue for one row and quad: every write of the kernel with the finished sum as its
-   * result.
+   * result, and those of the siblings as theirs.
    */
-  write(row: Value, quad: Value, sum: Value): void {
+  write(row: Value, quad: Value, sum: Value, others: readonly Value[] = []): void {
     const { kernel, target } = this.#frame;
+    const { node, siblings = [] } = this.#body;
     const lowering = this.at({ row, quad });
-    const result = this.#b.let(rounded(sum, this.#body.node.dtype), 'result');
-    lowering.results.set(this.#body.node, result);
+    const keep = (product: Node, value: Value): void => {
+      lowering.results.set(product, this.#b.let(rounded(value, product.dtype), 'result'));
+    };
+    keep(node, sum);
+    siblings.forEach((sibling, i) => keep(sibling.node as Node, others[i]!));
     const values = kernel.writes.map((write) => lowering.value(write.value));
     kernel.writes.forEach((write, i) => {
       const buffer = bufferName(this.#frame)(write.node);

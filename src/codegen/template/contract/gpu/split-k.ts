@@ -55,15 +55,17 @@ export const splitK: Strategy<SplitKTiling> = {
         yield { kind: 'split-k', flip, rows, columns, threads, slices, along };
     }
   },
+  together: { products: true },
   isLegal(tiling, problem, target) {
     const { limits } = target;
     const { rows, columns, threads, slices } = tiling;
+    const { products = 1 } = problem;
     return (
       fitsRegisters(tiling, problem) &&
       sharesWork(target) &&
       slices > 1 &&
       threads * slices <= limits.workgroupInvocations &&
-      4 * rows * columns * threads * slices <= limits.workgroupBytes
+      4 * products * rows * columns * threads * slices <= limits.workgroupBytes
     );
   },
   time(tiling, problem, target) {
@@ -85,7 +87,8 @@ export const splitK: Strategy<SplitKTiling> = {
 
 function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
   const { target } = frame;
-  const { batch, m, n, k } = body;
+  const { batch, m, n, k, siblings = [] } = body;
+  const rights = [body.rhs, ...siblings.map(({ rhs }) => rhs)];
   const { rows: height, columns, threads, slices, along } = tiling;
   const quadsEach = columns / 4;
   const width = threads * quadsEach;
@@ -98,7 +101,7 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
     name: 'sums_of_slices',
     space: 'workgroup',
     dtype: type === 'bool' ? 'u32' : type,
-    size: slices * height * width * 4,
+    size: rights.length * slices * height * width * 4,
     access: 'read_write',
   };
   const b = openBuilder(frame, [partial.name]);
@@ -130,21 +133,26 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
     const endQuad = end.kind === 'constant' ? constant(quadsK) : inGroups(b, end, 4, quadsK, 'end_quad');
     const sums = along === 'k' ? sumAlongK() : sumAlongN();
 
-    function sumAlongN(): Value[][] {
-      const registers = accumulators(b, body, height, quadsEach);
+    /** Of each product: a register for every row and quad of columns. */
+    function sumAlongN(): Value[][][] {
+      const registers = rights.map(() => accumulators(b, body, height, quadsEach));
       b.for('k', slice, end, slices, (step) => {
         const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));
-        const right = quads.map((quad) => points.at({ quad: quad.index, step }).value(body.rhs));
-        registers.forEach((line, i) =>
-          line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
-        );
+        const at = quads.map((quad) => points.at({ quad: quad.index, step }));
+        rights.forEach((rhs, p) => addProducts(registers[p]!, left, at.map((point) => point.value(rhs))));
       });
       return registers;
     }
 
+    function addProducts(into: readonly Value[][], left: readonly Value[], right: readonly Value[]): void {
+      into.forEach((line, i) =>
+        line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
+      );
+    }
+
     /** A register for each result, whose lanes are steps of k: added up at the end. */
-    function sumAlongK(): Value[][] {
-      const lanes = accumulators(b, body, height, columns);
+    function sumAlongK(): Value[][][] {
+      const lanes = rights.map(() => accumulators(b, body, height, columns));
       const columnsAt = quads.flatMap((quad) => {
         const first = mulInts(quad.index, constant(4));
         return span(b, first, 4, n.extent, n.extent % 4 === 0, 'n').map(({ index }) => index);
@@ -153,18 +161,22 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
         const left = rows.map((row) =>
           whole(points.at({ row: row.index, stepQuad }).value(body.lhs), stepQuad),
         );
-        const right = columnsAt.map((column) =>
-          whole(points.at({ column, stepQuad }).value(body.rhs), stepQuad),
-        );
-        lanes.forEach((line, i) =>
-          line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
+        const at = columnsAt.map((column) => points.at({ column, stepQuad }));
+        rights.forEach((rhs, p) =>
+          addProducts(
+            lanes[p]!,
+            left,
+            at.map((point) => whole(point.value(rhs), stepQuad)),
+          ),
         );
       });
-      return lanes.map((line) =>
-        quads.map((_, j) => {
-          const args = [0, 1, 2, 3].map((lane) => acrossLanes(line[4 * j + lane]!));
-          return b.var('sum', { kind: 'vector', args, type, width: 4 });
-        }),
+      return lanes.map((lines) =>
+        lines.map((line) =>
+          quads.map((_, j) => {
+            const args = [0, 1, 2, 3].map((lane) => acrossLanes(line[4 * j + lane]!));
+            return b.var('sum', { kind: 'vector', args, type, width: 4 });
+          }),
+        ),
       );
     }
 
@@ -186,27 +198,28 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
       return arithmetic('add', [arithmetic('add', [p, q], type), arithmetic('add', [r, s], type)], type);
     }
 
-    const slot = (which: Value, i: number, j: number): Value =>
+    // The slices of a product lie behind those of the one before.
+    const slot = (which: Value, p: number, i: number, j: number): Value =>
       b.let(
         mulInts(
           addInts(
-            place(addInts(mulInts(which, constant(height)), constant(i)), width, x),
+            place(addInts(mulInts(which, constant(height)), constant(p * slices * height + i)), width, x),
             constant(j * threads),
           ),
           constant(4),
         ),
         'slot',
       );
-    const each = (visit: (sum: Value, i: number, j: number) => void): void =>
-      sums.forEach((line, i) => line.forEach((sum, j) => visit(sum, i, j)));
-    const keep = (): void => each((sum, i, j) => b.store(partial.name, slot(slice, i, j), sum, true));
+    const each = (visit: (sum: Value, p: number, i: number, j: number) => void): void =>
+      sums.forEach((lines, p) => lines.forEach((line, i) => line.forEach((sum, j) => visit(sum, p, i, j))));
+    const keep = (): void => each((sum, p, i, j) => b.store(partial.name, slot(slice, p, i, j), sum, true));
     keep();
     for (let stride = slices / 2; stride >= 1; stride /= 2) {
       b.barrier();
       b.if(less(slice, constant(stride)), () => {
         const other = b.let(addInts(slice, constant(stride)), 'other');
-        each((sum, i, j) =>
-          b.assign(sum, arithmetic('add', [sum, sharedQuad(partial.name, slot(other, i, j), sum)], type)),
+        each((sum, p, i, j) =>
+          b.assign(sum, arithmetic('add', [sum, sharedQuad(partial.name, slot(other, p, i, j), sum)], type)),
         );
         if (stride > 1) keep();
       });
@@ -215,7 +228,10 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
       rows.forEach((row, i) =>
         b.if(row.inside, () =>
           quads.forEach((quad, j) =>
-            b.if(quad.inside, () => points.write(row.index, quad.index, sums[i]![j]!)),
+            b.if(quad.inside, () => {
+              const [sum, ...others] = sums.map((lines) => lines[i]![j]!);
+              points.write(row.index, quad.index, sum!, others);
+            }),
           ),
         ),
       ),
@@ -230,7 +246,8 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
   };
   if (grid[0] * grid[1] === total) whole();
   else b.if(less(number, constant(total)), whole);
-  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${height}x${columns} a register tile, k in ${slices} slices`;
+  const several = rights.length === 1 ? '' : `${rights.length} products of `;
+  const note = `${several}[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${height}x${columns} a register tile, k in ${slices} slices`;
   const workgroup = along === 'k' ? ([slices, threads, 1] as const) : ([threads, slices, 1] as const);
   return finish(frame, b, grid, workgroup, note, [partial]);
 }
