@@ -98,6 +98,11 @@ export interface Needed {
   readonly end: Expr;
 }
 
+/** A reduction over rows of a contraction's left operand, which refers to its result. */
+export interface RepeatedStage extends RowStage {
+  readonly column: Axis;
+}
+
 /** Another product of a contraction's left operand, of the same size, computed along with it. */
 export interface Sibling {
   readonly node: NodeOf<'dot'>;
@@ -195,6 +200,8 @@ export type Body =
       readonly bound?: Expr;
       /** conv: what `rhs` looks at. */
       readonly image?: Image;
+      /** dot: what every workgroup computes first of its rows, along axes of their own. */
+      readonly stages?: readonly RepeatedStage[];
       /** dot: further products of `lhs`, with the same axes. */
       readonly siblings?: readonly Sibling[];
       readonly needed?: readonly Needed[];

@@ -13,7 +13,7 @@ import { fusionGroupNodes, type Fusion } from './fusion/fusion.ts';
 import { withNeeds } from './body/needed.ts';
 import { nodeFlops } from './cost.ts';
 import { sliceBytes } from './slices.ts';
-import type { Evaluator } from './expression/evaluate.ts';
+import type { Evaluator, Indices } from './expression/evaluate.ts';
 import { mergeMaps } from './merge/multi-tensor.ts';
 import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './merge/maps.ts';
@@ -74,7 +74,7 @@ export function scheduleGraph(
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, fusion, inMemory, scalars, donations, target));
-  const values = { scalars, demand: neededElements(graph, isKnown) };
+  const values = { scalars, demand: neededElements(graph, isKnown), repeated: fusion.repeated };
   const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, values, donations, target));
   const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
   const ends = { outputs: new Set(graph.outputs), donations };
@@ -111,6 +111,8 @@ function storageFixpoint(
 interface Values {
   readonly scalars: ReadonlyMap<Node, number>;
   readonly demand: ReadonlyMap<Node, readonly Need[]>;
+  /** Reductions that every kernel repeats which reads them. */
+  readonly repeated: ReadonlySet<Node>;
 }
 
 /**
@@ -153,20 +155,28 @@ function buildKernel(
 function attemptKernel(
   plan: KernelPlan,
   inMemory: (node: Node) => boolean,
-  { scalars, demand }: Values,
+  { scalars, demand, repeated }: Values,
   target: Target,
 ): Kernel {
   const reads = new Set<Node>();
-  const evaluator = kernelEvaluator(plan, inMemory, scalars, (node) => {
-    if (plan.writes.has(node)) {
-      throw new CompilerBug(
-        'schedule',
-        `a kernel would read its own output ${node.op} #${node.id} at another point`,
-      );
-    }
-    reads.add(node);
-  });
-  const body = withNeeds(buildBody(plan, evaluator), plan, evaluator, demand);
+  const asked = new Map<Node, Indices>();
+  const evaluator = kernelEvaluator(
+    plan,
+    inMemory,
+    scalars,
+    (node) => {
+      if (plan.writes.has(node)) {
+        throw new CompilerBug(
+          'schedule',
+          `a kernel would read its own output ${node.op} #${node.id} at another point`,
+        );
+      }
+      reads.add(node);
+    },
+    undefined,
+    (node, at) => repeated.has(node) && asked.set(node, at).size > 0,
+  );
+  const body = withNeeds(buildBody(plan, evaluator, asked), plan, evaluator, demand);
   const writes = writesOf(plan, body, evaluator);
   const written = [...plan.writes.keys(), ...plan.pieces.map(({ part }) => part)];
   const nodes = [...new Set([...evaluator.computed, ...written])];

@@ -3,6 +3,7 @@
 import type { Body } from '../kernel.ts';
 import type { fusionRootBody, permuteScatterWrites } from './fusion-root.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
+import type { Repeated } from '../fusion/few-rows.ts';
 import type { KernelPlan } from './plan.ts';
 import { Slot } from '../../slot.ts';
 
@@ -14,7 +15,8 @@ export interface FusionRootBodies {
 
 export const fusionRootBodies: Slot<FusionRootBodies> = new Slot('bodies of kernels');
 
-export function buildBody({ fusionGroup, axis }: KernelPlan, evaluator: Evaluator): Body {
+/** The body of a kernel; `asked` gets the reductions that its expressions repeat. */
+export function buildBody({ fusionGroup, axis }: KernelPlan, evaluator: Evaluator, asked: Repeated): Body {
   if (fusionGroup === undefined) return { kind: 'map', axis: axis! };
-  return fusionRootBodies.value.fusionRootBody(fusionGroup, evaluator);
+  return fusionRootBodies.value.fusionRootBody(fusionGroup, evaluator, asked);
 }

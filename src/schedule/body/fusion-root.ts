@@ -22,16 +22,18 @@ import type { attentionBody } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { FusionGroup } from '../fusion/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from '../expression/evaluate.ts';
-import { makeAxis } from '../fusion/domain.ts';
+import { dotIndices, makeAxis, reducedIndices } from '../fusion/domain.ts';
+import type { Repeated } from '../fusion/few-rows.ts';
+import { sizeOf } from '../../ir/shape.ts';
 import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr, type ExprPool } from '../expression/expr.ts';
-import type { Axis, Body, FftResult, Image, RowStage, Sibling, Write } from '../kernel.ts';
+import type { Axis, Body, FftResult, Image, RepeatedStage, RowStage, Sibling, Write } from '../kernel.ts';
 
 /** The bodies of attention kernels. */
 export const attentionBuilder: Slot<typeof attentionBody> = new Slot('the body of attention');
 
-/** The body of a fusion group's kernel. */
-export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator): Body {
+/** The body of a fusion group's kernel; `asked` gets the reductions that its expressions repeat. */
+export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator, asked: Repeated): Body {
   const axis = (name: string): Axis => fusionGroup.axes[name]!;
   const fusionRoot = fusionGroup.fusionRoots[0]!;
   switch (fusionGroup.kind) {
@@ -60,11 +62,13 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator): 
         find.ofProduct(operands.lhs, operands.rhs),
       );
       const axes = { batch: batch!, m: m!, n: n!, k: k! };
+      const stages = repeatedStages(asked, evaluator);
       return {
         kind: 'contract',
         node: fusionRoot,
         ...axes,
         ...operands,
+        ...(stages.length > 0 && { stages }),
         ...(siblings.length > 0 && { siblings }),
         ...(bound && { bound }),
       };
@@ -129,31 +133,36 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator): 
 
 function rowStages(fusionGroup: FusionGroup, evaluator: Evaluator): RowStage[] {
   const passes = new Map<Node, number>();
-  const passOf = (expr: Expr, seen: Set<Expr>): number => {
+  return fusionGroup.fusionRoots.map((node) =>
+    stageOf(node, evaluator.value(node.inputs[0]!, fullIndices(node, fusionGroup)), passes),
+  );
+}
+
+/** A reduction of this value, in the pass behind those whose results it needs; `passes` has those before it. */
+function stageOf(node: Node, value: Expr, passes: Map<Node, number>): RowStage {
+  if (node.op !== 'reduce' && node.op !== 'argReduce')
+    throw new CompilerBug('schedule', 'a row fusion group needs reductions');
+  const seen = new Set<Expr>();
+  const passOf = (expr: Expr): number => {
     if (expr.kind === 'result') return passes.get(expr.node)! + 1;
     let pass = 0;
     for (const arg of argsOf(expr)) {
       if (seen.has(arg)) continue;
       seen.add(arg);
-      pass = Math.max(pass, passOf(arg, seen));
+      pass = Math.max(pass, passOf(arg));
     }
     return pass;
   };
-  return fusionGroup.fusionRoots.map((node) => {
-    if (node.op !== 'reduce' && node.op !== 'argReduce')
-      throw new CompilerBug('schedule', 'a row fusion group needs reductions');
-    const value = evaluator.value(node.inputs[0]!, fullIndices(node, fusionGroup));
-    const pass = passOf(value, new Set());
-    passes.set(node, pass);
-    return {
-      node,
-      monoid: node.attrs.monoid,
-      arg: node.op === 'argReduce',
-      value,
-      pass,
-      dtype: node.inputs[0]!.dtype,
-    };
-  });
+  const pass = passOf(value);
+  passes.set(node, pass);
+  return {
+    node,
+    monoid: node.attrs.monoid,
+    arg: node.op === 'argReduce',
+    value,
+    pass,
+    dtype: node.inputs[0]!.dtype,
+  };
 }
 
 /**
@@ -166,22 +175,24 @@ function fullIndices(node: Node, fusionGroup: FusionGroup): Indices {
 
 function dotOperands(node: Node, fusionGroup: FusionGroup, evaluator: Evaluator): { lhs: Expr; rhs: Expr } {
   if (node.op !== 'dot') throw new CompilerBug('schedule', 'not a dot');
-  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
-  const [left, right] = [node.inputs[0]!, node.inputs[1]!];
-  const at = fusionGroup.members.get(node)!;
-  const kDims = lhsContract.map((axis) => dims(left)[axis]!);
-  const k = delinearize(fusionGroup.axes['k']!.atom, kDims);
-  let free = lhsBatch.length;
-  const indicesOf = (operand: Node, batch: readonly number[], contract: readonly number[]): Indices =>
-    dims(operand).map((_, axis) => {
-      const b = batch.indexOf(axis);
-      if (b >= 0) return at[b]!;
-      const c = contract.indexOf(axis);
-      return c >= 0 ? k[c]! : at[free++]!;
-    });
-  const lhs = evaluator.value(left, indicesOf(left, lhsBatch, lhsContract));
-  const rhs = evaluator.value(right, indicesOf(right, rhsBatch, rhsContract));
-  return { lhs, rhs };
+  const [left, right] = dotIndices(node, fusionGroup.members.get(node as Node)!, fusionGroup.axes['k']!.atom);
+  return { lhs: evaluator.value(node.inputs[0]!, left), rhs: evaluator.value(node.inputs[1]!, right) };
+}
+
+/** The reductions that the left operand asked for, each at the rows where it did. */
+function repeatedStages(asked: Repeated, evaluator: Evaluator): RepeatedStage[] {
+  const values = new Map<Node, { readonly column: Axis; readonly value: Expr }>();
+  // Reductions that these ask for in turn are added on the way.
+  for (const [node, at] of asked) {
+    const extent = sizeOf(dims(node.inputs[0]!)) / sizeOf(dims(node));
+    const column = makeAxis(`col${values.size}`, extent);
+    const value = evaluator.value(node.inputs[0]!, reducedIndices(node, at, column.atom));
+    values.set(node, { column, value });
+  }
+  const passes = new Map<Node, number>();
+  return [...values]
+    .toSorted(([x], [y]) => x.id - y.id)
+    .map(([node, { column, value }]) => ({ ...stageOf(node, value, passes), column }));
 }
 
 /**

@@ -4,7 +4,13 @@
 import type { FusionRootOp, Op } from '../../ir/ops.ts';
 import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
-import { axisIndex, constantIndex, delinearize, linearize } from '../../ir/index-algebra/expr.ts';
+import {
+  axisIndex,
+  constantIndex,
+  delinearize,
+  linearize,
+  type IndexExpr,
+} from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
@@ -41,10 +47,43 @@ export function rowDomain(node: Node): IterationDomain & {
   const row = makeAxis('row', sizeOf(kept));
   const column = makeAxis('col', sizeOf(folded));
   const outer = delinearize(row.atom, kept);
-  const inner = delinearize(column.atom, folded);
-  let [o, i] = [0, 0];
-  const at = shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : outer[o++]!));
+  const at = reducedIndices(node, outer, column.atom);
   return { axes: { row, column }, at: outer, full: { shape, axes, at } };
+}
+
+/** Where a reduction looks at its input: for its result at `at`, at `column` along what it reduces. */
+export function reducedIndices(node: Node, at: Indices, column: IndexExpr): Indices {
+  const shape = dims(node.inputs[0]!);
+  const axes = reducedAxes(node);
+  const inner = delinearize(
+    column,
+    axes.map((axis) => shape[axis]!),
+  );
+  let [o, i] = [0, 0];
+  return shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : at[o++]!));
+}
+
+/** Where a dot looks at its operands: for its result at `at`, at `k` along what it contracts. */
+export function dotIndices(
+  { inputs: [left, right], attrs }: NodeOf<'dot'>,
+  at: Indices,
+  k: IndexExpr,
+): readonly [left: Indices, right: Indices] {
+  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = attrs;
+  const contracted = delinearize(
+    k,
+    lhsContract.map((axis) => dims(left!)[axis]!),
+  );
+  let free = lhsBatch.length;
+  const indicesOf = (operand: Node, batch: readonly number[], contract: readonly number[]): Indices =>
+    dims(operand).map((_, axis) => {
+      const b = batch.indexOf(axis);
+      if (b >= 0) return at[b]!;
+      const c = contract.indexOf(axis);
+      return c >= 0 ? contracted[c]! : at[free++]!;
+    });
+  const first = indicesOf(left!, lhsBatch, lhsContract);
+  return [first, indicesOf(right!, rhsBatch, rhsContract)];
 }
 
 /** Sizes of a contraction as a batch of m×k by k×n products. */

@@ -13,6 +13,7 @@ import { topological, usersOf, type Graph, type Node } from '../../ir/graph.ts';
 import { boundaryOf } from './boundary.ts';
 import { FusionGroupPass } from './walk.ts';
 import { recomputingKernels, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
+import { repeatedReductions } from './few-rows.ts';
 import { overflowCut, type FusionGroupCut, type Donations } from './overflow.ts';
 import { keyOf, readsWhole, type AttentionGroup, type FusionGroup, type ComputeLocation } from './place.ts';
 import type { Overflow, Refused } from './rejection.ts';
@@ -30,6 +31,8 @@ export interface Fusion {
   readonly overflows: ReadonlyMap<Node, Overflow>;
   /** Attention kernels that compute a node again which belongs to an earlier one. */
   readonly recomputedIn: ReadonlyMap<Node, readonly FusionGroup[]>;
+  /** Reductions without a kernel: every product repeats them for its few rows. */
+  readonly repeated: ReadonlySet<Node>;
 }
 
 /**
@@ -59,11 +62,16 @@ export function fusionGroupNodes(
     split: new Map(),
     grouped: groupNodes(order, users, outputs, new Map()),
     unshared: new Set(),
+    alone: new Set(),
   };
   return fixpoint('fusionGroups', none, (assumed) => {
-    const { cuts, split, grouped, unshared } = assumed;
-    const pass = new FusionGroupPass(outputs, target, scalars, cuts, grouped.home, users, unshared);
+    const { cuts, split, grouped, unshared, alone } = assumed;
+    const { home } = grouped;
+    const repeats = repeatedReductions({ order: grouped.order, users, outputs, home, alone }, target);
+    const pass = new FusionGroupPass(outputs, target, scalars, cuts, home, users, unshared, repeats);
     for (const node of grouped.order) pass.visit(node);
+    if (pass.unrepeatable.size > 0)
+      return { revised: { ...assumed, alone: new Set([...alone, ...pass.unrepeatable]) } };
     if (unshared.size === 0 && pass.updates.size > separateUpdates)
       return { revised: { ...assumed, unshared: pass.updates } };
     const recomputedIn = recomputingKernels(pass.fusionGroups, pass.places);
@@ -96,7 +104,16 @@ export function fusionGroupNodes(
     if (!sameCuts(cuts, more)) return { revised: { ...assumed, cuts: more } };
     const { places, fusionGroups, refused, overflows } = pass;
     return {
-      settled: { order: grouped.order, users, places, fusionGroups, refused, overflows, recomputedIn },
+      settled: {
+        order: grouped.order,
+        users,
+        places,
+        fusionGroups,
+        refused,
+        overflows,
+        recomputedIn,
+        repeated: new Set(repeats.keys()),
+      },
     };
   });
 }
@@ -111,6 +128,8 @@ interface Assumptions {
   readonly grouped: GroupOrder;
   /** Reductions whose updates of parameters are computed by one kernel for all updates. */
   readonly unshared: ReadonlySet<Node>;
+  /** Reductions that have a kernel, though products could repeat them. */
+  readonly alone: ReadonlySet<Node>;
 }
 
 /** Whether no fusion group ends elsewhere than before. */

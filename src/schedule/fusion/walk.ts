@@ -55,6 +55,8 @@ export class FusionGroupPass {
   readonly overflows: Map<Node, Overflow> = new Map();
   /** Reductions that an update of parameters could follow. */
   readonly updates: Set<Node> = new Set();
+  /** Reductions that were to be repeated by products, which cannot do so or would take too long. */
+  readonly unrepeatable: Set<Node> = new Set();
   readonly #target: Target;
   readonly #scalars: ReadonlySet<Node>;
   readonly #outputs: ReadonlySet<Node>;
@@ -67,6 +69,8 @@ export class FusionGroupPass {
   readonly #users: ReadonlyMap<Node, readonly Node[]>;
   /** Reductions whose results are updated by a separate kernel, which does all updates. */
   readonly #updatedLater: ReadonlySet<Node>;
+  /** Reductions that products repeat, and at how many points they evaluate what is reduced. */
+  readonly #repeated: ReadonlyMap<Node, number>;
   readonly #groups = new Map<AttentionGroup, FusionGroup>();
   /** Row fusion groups by the shape and axes they reduce. */
   readonly #rows = new Map<string, FusionGroup[]>();
@@ -84,6 +88,7 @@ export class FusionGroupPass {
     home: ReadonlyMap<Node, AttentionGroup>,
     users: ReadonlyMap<Node, readonly Node[]>,
     updatedLater: ReadonlySet<Node>,
+    repeated: ReadonlyMap<Node, number>,
   ) {
     this.#target = target;
     this.#scalars = scalars;
@@ -92,6 +97,7 @@ export class FusionGroupPass {
     this.#home = home;
     this.#users = users;
     this.#updatedLater = updatedLater;
+    this.#repeated = repeated;
     this.#placed = {
       places: this.places,
       outputs: this.#outputs,
@@ -124,7 +130,7 @@ export class FusionGroupPass {
         return this.#scalars.has(node) ? nothing : { kind: 'leaf' };
       case 'reduce':
       case 'argReduce':
-        return this.#joinRow(node) ?? this.#openRow(node);
+        return this.#repeat(node) ?? this.#joinRow(node) ?? this.#openRow(node);
       case 'concat':
         return this.#assemble(node) ?? this.#free(node);
       case 'barrier':
@@ -202,6 +208,8 @@ export class FusionGroupPass {
   #store(node: Node, overflow: Overflow): void {
     const place = this.places.get(node)!;
     if (place.kind !== 'free' || place.closure.size === 0 || isNeverStored(node)) return;
+    // A kernel of its own could not compute it.
+    for (const inner of place.closure) if (this.#repeated.has(inner)) this.unrepeatable.add(inner);
     this.overflows.set(node, overflow);
     this.places.set(node, { kind: 'stored', level: place.level, reads: place.reads });
   }
@@ -349,6 +357,20 @@ export class FusionGroupPass {
     place.fusionGroup.reads.clear();
     for (const read of readsOfCollective(node)) place.fusionGroup.reads.add(read);
     return place;
+  }
+
+  /** A reduction that every product repeats which reads it, where that takes less than a kernel. */
+  #repeat(node: Node): ComputeLocation | undefined {
+    const points = this.#repeated.get(node);
+    if (points === undefined) return undefined;
+    const place = this.#inline(node);
+    if (
+      this.#overflow(place) === undefined &&
+      (points * place.work) / this.#target.arithmetic < this.#target.launch
+    )
+      return place;
+    this.unrepeatable.add(node);
+    return undefined;
   }
 
   #openRow(node: Node): ComputeLocation {

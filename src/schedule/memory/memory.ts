@@ -305,7 +305,13 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       if (!isWhole(body.n, own) || !isWhole(body.m, own)) return undefined;
       if (body.image !== undefined && !hasWholeLines(dims(body.node))) return undefined;
       return {
-        before: [body.lhs, body.rhs, ...(body.siblings ?? []).map(({ rhs }) => rhs), ...indices],
+        before: [
+          body.lhs,
+          body.rhs,
+          ...(body.siblings ?? []).map(({ rhs }) => rhs),
+          ...(body.stages ?? []).map(({ value }) => value),
+          ...indices,
+        ],
         during: values,
         after: [],
       };

@@ -259,6 +259,8 @@ class StorageChoice {
   #keepingOfFree(node: Node, place: ComputeLocation, uses: Uses): StorageReason | undefined {
     if (place.kind !== 'free') return this.#fusion.overflows.get(node) ?? this.#boundaryReason(node);
     if (this.#outputs.has(node)) return this.#boundaryReason(node);
+    // What products repeat for their rows, and what is made of it, no other kernel computes.
+    for (const inner of place.closure) if (this.#fusion.repeated.has(inner)) return undefined;
     if (isLaidOut(node, this.#usersOf(node), this.#target)) return { rule: 'windows' };
     const { inline, store } = storingCost(node, place, uses, this.#target);
     return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: uses.size } : undefined;

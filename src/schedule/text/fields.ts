@@ -12,6 +12,7 @@ import type {
   MatrixOperand,
   Online,
   OuterProduct,
+  RepeatedStage,
   RowStage,
   Scale,
   Sibling,
@@ -82,6 +83,8 @@ const range: Row<KeyRange> = {
 const need: Row<Needed> = { at: 'index', end: 'expr' };
 const needed = { maybe: { list: { fields: need } } } as const;
 
+const repeated: Row<RepeatedStage> = { column: 'axis', ...stage };
+
 const sibling: Row<Sibling> = { node: 'node', rhs: 'expr' };
 
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
@@ -116,6 +119,7 @@ export const bodyFields: {
     rhs: 'expr',
     bound: { maybe: 'expr' },
     image: { maybe: { fields: image } },
+    stages: { maybe: { list: { fields: repeated } } },
     siblings: { maybe: { list: { fields: sibling } } },
     needed,
   },

@@ -72,6 +72,8 @@ export interface ContractProblem {
   readonly blocks?: { readonly side: 'lhs' | 'rhs'; readonly format: BlockFormat };
   /** Products that the kernel computes of its left operand, where it is more than one. */
   readonly products?: number;
+  /** Reductions of rows of the left operand that every workgroup repeats, if there are any. */
+  readonly stages?: number;
   /** What every unrolled result adds to the kernel, in statements. */
   readonly epilogue: number;
 }
@@ -105,6 +107,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
     ...(window === undefined ? {} : { window }),
     ...(blocks !== undefined && { blocks }),
     ...(body.siblings !== undefined && { products: 1 + body.siblings.length }),
+    ...(body.stages !== undefined && { stages: body.stages.length }),
     epilogue: epilogueSize(kernel, body),
   };
 }

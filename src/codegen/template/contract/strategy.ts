@@ -20,6 +20,8 @@ export interface Tile {
 export interface Together {
   /** Several products of one left operand. */
   readonly products?: true;
+  /** Reductions of rows of the left operand, which it refers to. */
+  readonly stages?: true;
 }
 
 export interface Strategy<Tiling extends Tile & { readonly kind: string }> {

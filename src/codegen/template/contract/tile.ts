@@ -97,6 +97,8 @@ export interface TilePoint {
   /** k, or four neighbouring steps of it: k = 4·stepQuad + lane. */
   readonly step?: Value;
   readonly stepQuad?: Value;
+  /** What has been computed of the row. */
+  readonly results?: ReadonlyMap<Node, Value> | undefined;
 }
 
 /** Evaluates operands and epilogues at points of a tile. */
@@ -117,7 +119,7 @@ export class TileLowering {
     this.#stepQuad = quadIndex('kquad', body.k.extent);
   }
 
-  at({ row, quad, column, step, stepQuad }: TilePoint): Lowering {
+  at({ row, quad, column, step, stepQuad, results }: TilePoint): Lowering {
     const { batch, m, n, k } = this.#body;
     const atoms = new Map<IndexExpr, Value>([[batch.atom, this.#group]]);
     const substitution = new Map<IndexExpr, IndexExpr>();
@@ -130,7 +132,10 @@ export class TileLowering {
     };
     if (quad !== undefined) spread(n.atom, this.#quad, quad);
     if (stepQuad !== undefined) spread(k.atom, this.#stepQuad, stepQuad);
-    return new Lowering(this.#b, this.#frame.kernel.pool, { substitution, atoms }, bufferName(this.#frame));
+    const binding = { substitution, atoms };
+    const lowering = new Lowering(this.#b, this.#frame.kernel.pool, binding, bufferName(this.#frame));
+    for (const [node, value] of results ?? []) lowering.results.set(node, value);
+    return lowering;
   }
 
   /**

@@ -3,6 +3,7 @@
 // slices-th step for its tile, then the slices are added in workgroup memory by a tree of fixed
 // shape. Where the right side lies along k, an invocation reads vectors of four steps.
 
+import { dtypeBytes } from '../../../../ir/dtype.ts';
 import { sharesWork } from '../../../../schedule/machine.ts';
 import { addInts, arithmetic, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
 import { registerOf } from '../../../expression/lowering.ts';
@@ -23,6 +24,7 @@ import { accumulators, multiplyAdd, sharedQuad, span, TileLowering, tileNeeded }
 import { laneOf } from '../../../loop/register.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 import { tileCosts } from './costs.ts';
+import { hasRoom, stageBuffers, stageResults, type RowResults } from './stages.ts';
 
 export interface SplitKTiling extends Tile {
   /**
@@ -55,17 +57,17 @@ export const splitK: Strategy<SplitKTiling> = {
         yield { kind: 'split-k', flip, rows, columns, threads, slices, along };
     }
   },
-  together: { products: true },
+  together: { products: true, stages: true },
   isLegal(tiling, problem, target) {
     const { limits } = target;
     const { rows, columns, threads, slices } = tiling;
-    const { products = 1 } = problem;
+    const { products = 1, stages } = problem;
     return (
       fitsRegisters(tiling, problem) &&
       sharesWork(target) &&
       slices > 1 &&
       threads * slices <= limits.workgroupInvocations &&
-      4 * products * rows * columns * threads * slices <= limits.workgroupBytes
+      hasRoom(4 * products * rows * columns * threads * slices, threads * slices, stages, target)
     );
   },
   time(tiling, problem, target) {
@@ -104,7 +106,8 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
     size: rights.length * slices * height * width * 4,
     access: 'read_write',
   };
-  const b = openBuilder(frame, [partial.name]);
+  const b = openBuilder(frame, [partial.name, ...stageBuffers]);
+  const arrays: LoopBuffer[] = [partial];
   // Invocations that read neighbours in memory are neighbours in the workgroup.
   const [x, slice] =
     along === 'k' ? [builtin('local', 1), builtin('local', 0)] : [builtin('local', 0), builtin('local', 1)];
@@ -131,15 +134,41 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
     const end = endOf(b, frame, k.extent, body.bound);
     const quadsK = Math.ceil(k.extent / 4);
     const endQuad = end.kind === 'constant' ? constant(quadsK) : inGroups(b, end, 4, quadsK, 'end_quad');
+    const ofRows = computeStages();
     const sums = along === 'k' ? sumAlongK() : sumAlongN();
+
+    /** What the left operand needs of each row, of which the whole workgroup computes a part. */
+    function computeStages(): readonly RowResults[] {
+      if (body.stages === undefined) return [];
+      const left = target.limits.workgroupBytes - dtypeBytes(partial.dtype) * partial.size;
+      const indices = rows.map(({ index }) => index);
+      const part = along === 'k' ? place(x, slices, slice) : place(slice, threads, x);
+      const found = stageResults(b, frame, body, {
+        group,
+        rows: indices,
+        part: b.let(part, 'part'),
+        parts: threads * slices,
+        left,
+      });
+      arrays.push(...found.arrays);
+      return found.ofRows;
+    }
 
     /** Of each product: a register for every row and quad of columns. */
     function sumAlongN(): Value[][][] {
       const registers = rights.map(() => accumulators(b, body, height, quadsEach));
       b.for('k', slice, end, slices, (step) => {
-        const left = rows.map((row) => points.at({ row: row.index, step }).value(body.lhs));
+        const left = rows.map((row, i) =>
+          points.at({ row: row.index, step, results: ofRows[i] }).value(body.lhs),
+        );
         const at = quads.map((quad) => points.at({ quad: quad.index, step }));
-        rights.forEach((rhs, p) => addProducts(registers[p]!, left, at.map((point) => point.value(rhs))));
+        rights.forEach((rhs, p) =>
+          addProducts(
+            registers[p]!,
+            left,
+            at.map((point) => point.value(rhs)),
+          ),
+        );
       });
       return registers;
     }
@@ -158,8 +187,8 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
         return span(b, first, 4, n.extent, n.extent % 4 === 0, 'n').map(({ index }) => index);
       });
       b.for('kquad', slice, endQuad, slices, (stepQuad) => {
-        const left = rows.map((row) =>
-          whole(points.at({ row: row.index, stepQuad }).value(body.lhs), stepQuad),
+        const left = rows.map((row, i) =>
+          whole(points.at({ row: row.index, stepQuad, results: ofRows[i] }).value(body.lhs), stepQuad),
         );
         const at = columnsAt.map((column) => points.at({ column, stepQuad }));
         rights.forEach((rhs, p) =>
@@ -249,5 +278,5 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
   const several = rights.length === 1 ? '' : `${rights.length} products of `;
   const note = `${several}[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${height}x${columns} a register tile, k in ${slices} slices`;
   const workgroup = along === 'k' ? ([slices, threads, 1] as const) : ([threads, slices, 1] as const);
-  return finish(frame, b, grid, workgroup, note, [partial]);
+  return finish(frame, b, grid, workgroup, note, arrays);
 }
