@@ -275,8 +275,9 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
   };
   if (grid[0] * grid[1] === total) whole();
   else b.if(less(number, constant(total)), whole);
+  const first = body.stages === undefined ? '' : ', what it needs of whole rows first';
   const several = rights.length === 1 ? '' : `${rights.length} products of `;
-  const note = `${several}[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${height}x${columns} a register tile, k in ${slices} slices`;
+  const note = `${several}[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${height}x${columns} a register tile, k in ${slices} slices${first}`;
   const workgroup = along === 'k' ? ([slices, threads, 1] as const) : ([threads, slices, 1] as const);
   return finish(frame, b, grid, workgroup, note, arrays);
 }
