@@ -41,7 +41,7 @@ export class LanguageModel implements DraftModel {
     this.#parts = parts;
     this.config = parts.runner.decoder.config;
     this.contextLength = parts.runner.room;
-    this.#pool = new SequencePool(parts.runner, parts.sequences);
+    this.#pool = new SequencePool(parts.runner, parts.sequences, parts.rowCost);
   }
 
   /** Text to tokens and back. Throws E_STATE where the model came without. */

@@ -18,7 +18,7 @@ export class Turns {
 }
 
 /** Resolves in a task of its own: at once, where timers would wait. */
-function nextTask(): Promise<void> {
+export function nextTask(): Promise<void> {
   if (typeof setImmediate === 'function') return new Promise((resolve) => void setImmediate(resolve));
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

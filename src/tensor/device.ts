@@ -19,6 +19,8 @@ import {
 import { targetOf } from '../schedule/target.ts';
 import { currentSession, SessionPart, withSession } from './session.ts';
 
+export { nextTask } from '../runtime/turns.ts';
+
 /** The device of a session, and what waits for it. */
 interface Lane {
   /** What `setDevice` chose. */

@@ -92,8 +92,11 @@ function layerOf(name: string, about: string, config: ModelConfig, tokens: numbe
     stream: Tensor,
     turns: Tensor,
     position: Tensor,
-  ): readonly Tensor[] =>
-    decoderLayer(stream, weights, cache, { position, turns, windowTurns: turns }, config, 0);
+  ): readonly Tensor[] => {
+    const place = { texts: [{ position, slot: position }], turns, windowTurns: turns };
+    const [after, [seen]] = decoderLayer(stream, weights, [cache], place, config, 0);
+    return [after, seen!];
+  };
   return workload(name, about, run, () => [
     emptyCache(config, room, 'f16')[0]!,
     layerWeights(config),

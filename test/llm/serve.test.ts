@@ -130,6 +130,32 @@ test.each([
   expect(((await answer.json()) as { error: { message: string } }).error.message).toContain(message);
 });
 
+test('four requests at once get the texts that they get alone', async () => {
+  const source = { ...sourceOf(smallModel('llama')), codec: letters };
+  const wide = await loadModel(source, { contextLength: 64, sequences: 4 });
+  const own = modelServer(wide, { name, parallel: 4, queue: 0 });
+  own.listen(0, '127.0.0.1');
+  await once(own, 'listening');
+  const baseURL = `http://127.0.0.1:${(own.address() as AddressInfo).port}/v1`;
+  const four = new OpenAI({ baseURL, apiKey: 'none', maxRetries: 0 });
+  const prompts = ['abc', 'the quick brown fox', 'z', 'one more of them'];
+  const write = async (prompt: string, i: number): Promise<string> => {
+    const request = { model: name, prompt, max_tokens: 12, temperature: i % 2, top_p: 0.9, seed: i } as const;
+    if (i > 1) return (await four.completions.create(request)).choices[0]!.text;
+    let text = '';
+    for await (const { choices } of await four.completions.create({ ...request, stream: true }))
+      text += choices[0]?.text ?? '';
+    return text;
+  };
+  const alone: string[] = [];
+  for (const [i, prompt] of prompts.entries()) alone.push(await write(prompt, i));
+  expect(await Promise.all(prompts.map(write))).toEqual(alone);
+  expect(alone.every((text) => text !== '')).toBe(true);
+  own.close();
+  own.closeAllConnections();
+  wide.dispose();
+});
+
 test('health is told, too many requests are refused, and clients that leave make room', async () => {
   expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: 'ok' });
   // Texts that nobody reads on hold all that the model can write at once.

@@ -1,6 +1,7 @@
-// Attention of T tokens that follow those of a cache, whose keys and values join it first. Heads of
-// queries share heads of keys and values in groups (Ainslie et al., 2023). The position is a number
-// of the run: the mask ends the kernel's loop over the keys at those that exist.
+// Attention of tokens that follow those of a cache, whose keys and values join it first: T tokens of one text, or one
+// token of each of several texts, which have a cache each. Heads of queries share heads of keys and values in groups
+// (Ainslie et al., 2023). The position is a number of the run: the mask ends the kernel's loop over the keys at those
+// that exist.
 
 import {
   add,
@@ -31,25 +32,33 @@ import { appended, cached, type DecoderLayerCache } from './cache.ts';
 import { capped, norm, product, products } from './linear.ts';
 import type { AttentionWeights } from './weights.ts';
 
+/** Where the tokens of one text stand: i32, []. */
+export interface TextPlace {
+  /** What the first token sees: the keys up to this position. */
+  readonly position: Tensor;
+  /** Where its key and value are written: at its position, except of a row that is no token of a text. */
+  readonly slot: Tensor;
+}
+
 /** Where the tokens of a call stand. */
 export interface TokenPosition {
-  /** Of the first token: i32, []. */
-  readonly position: Tensor;
-  /** Cosines and sines of each: [T, 2, dims]. */
+  /** Of each text, which have equally many tokens, one text behind the other. */
+  readonly texts: readonly TextPlace[];
+  /** Cosines and sines of each token: [T, 2, dims]. */
   readonly turns: Tensor;
   /** Those of layers with a window. */
   readonly windowTurns: Tensor;
 }
 
-/** Attention of a layer on x [T, width], and the cache with the keys and values of these tokens. */
+/** Attention of a layer on x [T, width], and the cache of each text with the keys and values of its tokens. */
 export function attend(
   x: Tensor,
   weights: AttentionWeights,
-  cache: DecoderLayerCache,
+  caches: readonly DecoderLayerCache[],
   place: TokenPosition,
   config: ModelConfig,
   layer: number,
-): [output: Tensor, cache: DecoderLayerCache] {
+): [output: Tensor, caches: readonly DecoderLayerCache[]] {
   const { heads, keyHeads, headSize, width, epsilon } = config;
   const rows = x.shape[0]!;
   const [queries, keys] = [heads * headSize, keyHeads * headSize];
@@ -63,9 +72,20 @@ export function attend(
   };
   const query = turned(q, heads, weights.queryNorm);
   const fresh = stack([turned(k, keyHeads, weights.keyNorm), reshape(v, [rows, keyHeads, headSize])]);
-  const seen = appended(cache, permute(fresh, [0, 2, 1, 3]), place.position);
-  const found = looked(query, seen, place.position, config, window);
-  return [product(found, weights.output, width), seen];
+  const joining = permute(fresh, [0, 2, 1, 3]);
+  const seen = caches.map((cache, i) =>
+    appended(cache, ofText(joining, 2, i, caches.length), place.texts[i]!.slot),
+  );
+  const found = seen.map((cache, i) =>
+    looked(ofText(query, 0, i, seen.length), cache, place.texts[i]!.position, config, window),
+  );
+  return [product(found.length === 1 ? found[0]! : cat(found, 0), weights.output, width), seen];
+}
+
+/** What belongs to one of `texts` along an axis. */
+function ofText(x: Tensor, axis: number, text: number, texts: number): Tensor {
+  const rows = x.shape[axis]! / texts;
+  return texts === 1 ? x : narrow(x, axis, text * rows, rows);
 }
 
 /** What queries [T, heads, size] find: [T, heads · size]. */

@@ -16,6 +16,7 @@ import {
   matmul,
   reshape,
   scatter,
+  select,
   silu,
   softmax,
   sum,
@@ -26,7 +27,7 @@ import {
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig, RopeConfig, ExpertsConfig } from '../config/config.ts';
 import { frequenciesOf, ropeTable } from '../config/rope.ts';
-import { attend, type TokenPosition } from './attention.ts';
+import { attend, type TextPlace, type TokenPosition } from './attention.ts';
 import type { DecoderLayerCache } from './cache.ts';
 import { capped, norm, product, products } from './linear.ts';
 import {
@@ -85,16 +86,47 @@ export class Decoder {
     position: Tensor,
     cache: readonly DecoderLayerCache[],
   ): { hidden: Tensor; cache: DecoderLayerCache[] } {
+    const turns = (table: Tensor): Tensor =>
+      dynamicSlice(table, [position, 0, 0], [tokens.shape[0]!, ...table.shape.slice(1)]);
+    const place = this.#place([{ position, slot: position }], turns);
+    const { hidden, caches } = this.#run(tokens, place, [cache]);
+    return { hidden, cache: caches[0]! };
+  }
+
+  /**
+   * One token of each of several texts (i32, [texts]), which have a cache each: row `i` of the result is what `run` makes
+   * of token `i`. It sees the keys up to `positions[i]`, and its own are written at `slots[i]` (i32, [texts]).
+   */
+  runEach(
+    tokens: Tensor,
+    positions: Tensor,
+    slots: Tensor,
+    caches: readonly (readonly DecoderLayerCache[])[],
+  ): { hidden: Tensor; caches: DecoderLayerCache[][] } {
+    const texts = caches.map((_, i) => ({ position: select(positions, 0, i), slot: select(slots, 0, i) }));
+    return this.#run(
+      tokens,
+      this.#place(texts, (table) => indexSelect(table, 0, positions)),
+      caches,
+    );
+  }
+
+  #run(
+    tokens: Tensor,
+    place: TokenPosition,
+    before: readonly (readonly DecoderLayerCache[])[],
+  ): { hidden: Tensor; caches: DecoderLayerCache[][] } {
     const { config, weights } = this;
-    const place = this.#place(position, tokens.shape[0]!);
     let stream = embedding(tokens, valuesOf(weights.embedding));
     if (config.embeddingScale !== 1) stream = mul(stream, config.embeddingScale);
-    const seen = cache.map((before, i) => {
-      const [after, next] = decoderLayer(stream, weights.layers[i]!, before, place, config, i);
+    const caches: DecoderLayerCache[][] = before.map(() => []);
+    for (const [i, layer] of weights.layers.entries()) {
+      const held = before.map((cache) => cache[i]!);
+      const [after, seen] = decoderLayer(stream, layer, held, place, config, i);
       stream = after;
-      return next;
-    });
-    return { hidden: norm(stream, weights.norm, config.epsilon), cache: seen };
+      for (const [text, cache] of seen.entries()) caches[text]!.push(cache);
+    }
+    return { hidden: norm(stream, weights.norm, config.epsilon), caches };
   }
 
   /** Scores of all tokens, f32 [rows, vocabulary], for rows of `run`'s hidden states. */
@@ -119,31 +151,29 @@ export class Decoder {
     for (const each of new Set([...heldOf(this.weights), all, window])) each.dispose?.();
   }
 
-  #place(position: Tensor, rows: number): TokenPosition {
+  #place(texts: readonly TextPlace[], at: (table: Tensor) => Tensor): TokenPosition {
     const { all, window } = this.turns;
-    const at = (table: Tensor): Tensor =>
-      dynamicSlice(table, [position, 0, 0], [rows, ...table.shape.slice(1)]);
     const turns = at(all);
-    return { position, turns, windowTurns: window === all ? turns : at(window) };
+    return { texts, turns, windowTurns: window === all ? turns : at(window) };
   }
 }
 
-/** A layer: attention and the feed-forward part, each added to the stream. */
+/** A layer: attention and the feed-forward part, each added to the stream, and its cache of each text. */
 export function decoderLayer(
   stream: Tensor,
   weights: LayerWeights,
-  cache: DecoderLayerCache,
+  caches: readonly DecoderLayerCache[],
   place: TokenPosition,
   config: ModelConfig,
   index: number,
-): [stream: Tensor, cache: DecoderLayerCache] {
+): [stream: Tensor, caches: readonly DecoderLayerCache[]] {
   const { epsilon } = config;
   const behind = (x: Tensor, weight: Tensor | undefined): Tensor =>
     weight === undefined ? x : norm(x, weight, epsilon);
   const [found, seen] = attend(
     norm(stream, weights.attentionNorm, epsilon),
     weights.attention,
-    cache,
+    caches,
     place,
     config,
     index,

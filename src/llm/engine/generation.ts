@@ -97,7 +97,7 @@ export class Generation implements AsyncIterable<string> {
       // A constraint has to know a token before it says what may follow.
       writer =
         drafting === undefined || constraint !== undefined
-          ? new TokenWriter(sequence, writing, vocabulary)
+          ? new TokenWriter(sequence, writing, vocabulary, pool.rounds)
           : new SpeculativeWriter(sequence, writing, vocabulary, drafting);
       yield* this.#write(writer, check);
     } catch (error) {

@@ -2,6 +2,7 @@
 // begins like an earlier one continues from there.
 
 import { SinterError } from '../../errors.ts';
+import { Rounds } from './rounds.ts';
 import { Sequence, type Runner } from './sequence.ts';
 
 interface Waiting {
@@ -18,10 +19,16 @@ export class SequencePool {
   #busy = new Set<Sequence>();
   #waiting: Waiting[] = [];
   #isClosed = false;
+  /** What the texts of these sequences take their steps in. */
+  readonly rounds: Rounds;
 
-  constructor(runner: Runner, most: number) {
+  /** `rowCost`: what a further token beside one costs, as a share of what that costs. */
+  constructor(runner: Runner, most: number, rowCost: number) {
     this.#runner = runner;
     this.#most = most;
+    const spare = (taken: ReadonlySet<Sequence>, count: number): readonly Sequence[] =>
+      this.#spare(taken, count);
+    this.rounds = new Rounds({ spare, giveUp: (sequence) => this.#giveUp(sequence) }, rowCost, most);
   }
 
   /** Generations that wait for a sequence. */
@@ -60,12 +67,33 @@ export class SequencePool {
     const shared = this.#idle.map((one) => one.sharedWith(prompt));
     const most = Math.max(0, ...shared);
     const isNew = most === 0 && this.#idle.length + this.#busy.size < this.#most;
-    const found = isNew ? new Sequence(this.#runner) : this.#idle[shared.indexOf(most)];
+    const found = isNew ? this.#made() : this.#idle[shared.indexOf(most)];
     if (found === undefined) return undefined;
     const at = this.#idle.indexOf(found);
     if (at >= 0) this.#idle.splice(at, 1);
     this.#busy.add(found);
     return found;
+  }
+
+  #made(): Sequence {
+    return new Sequence(this.#runner, (run) => this.rounds.block(run));
+  }
+
+  /** Sequences that are not among `taken`, first those that no text has. */
+  #spare(taken: ReadonlySet<Sequence>, count: number): readonly Sequence[] {
+    const others = [...this.#idle, ...this.#busy].filter((one) => !taken.has(one));
+    while (others.length < count) {
+      const made = this.#made();
+      this.#idle.push(made);
+      others.push(made);
+    }
+    return others.slice(0, count);
+  }
+
+  #giveUp(sequence: Sequence): void {
+    const at = this.#idle.indexOf(sequence);
+    if (at >= 0) this.#idle.splice(at, 1);
+    sequence.dispose();
   }
 
   /** Takes a sequence back; one that has `failed` is given up. */

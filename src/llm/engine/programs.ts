@@ -1,4 +1,5 @@
-// The programs of a decoder: a block of a prompt, one token, and the choice of a token from scores.
+// The programs of a decoder: a block of a prompt, one token of a text or of each of several, and the choice of tokens
+// from scores.
 // Each is one program for all positions; caches are donated, and written where they lie.
 
 import { compile } from '../../tensor/compile/compile.ts';
@@ -9,6 +10,7 @@ import {
   cumprod,
   dynamicSlice,
   eq,
+  indexSelect,
   minimum,
   narrow,
   ones,
@@ -66,6 +68,33 @@ export interface Verified {
   readonly written: Tensor | undefined;
 }
 
+/** What the program of one token of each of several texts gives. */
+export interface SteppedTexts {
+  /** Those of each text. */
+  readonly caches: readonly Cache[];
+  /** f32 [texts, vocabulary]. */
+  readonly scores: Tensor;
+}
+
+/** A text whose token is chosen beside others. */
+export interface ChoosingText<N> {
+  readonly choice: TokenChoice<N>;
+  /** The token whose scores these are: i32 [1]. */
+  readonly token: Tensor;
+  /** How often each token was written before it, where tokens are penalised. */
+  readonly written: Tensor | undefined;
+}
+
+/** What choosing the tokens of several texts gives. */
+export interface ChosenTexts {
+  /** i32 [texts]. */
+  readonly all: Tensor;
+  /** The same, each by itself: i32 [1]. */
+  readonly each: readonly Tensor[];
+  /** How often each token was written, of each text whose tokens are penalised. */
+  readonly written: readonly (Tensor | undefined)[];
+}
+
 /** The compiled programs of a decoder. */
 export interface Programs {
   /** Tokens from `position` on, of which the one at `last` is scored; `hidden` is its state, [width]. */
@@ -99,6 +128,23 @@ export interface Programs {
     position: Tensor,
     choice: TokenChoice<number>,
   ) => Tensor;
+  /** One token (i32 [1]) of each of several texts; `Decoder.runEach` says what positions and slots are. */
+  readonly stepEach: (
+    caches: readonly Cache[],
+    tokens: readonly Tensor[],
+    positions: Tensor,
+    slots: Tensor,
+  ) => SteppedTexts;
+  /**
+   * The choice of the token behind `positions` (i32 [texts]) of each text, by its row (`rows`, i32 [texts]) of scores. All
+   * texts have the same parts of a choice.
+   */
+  readonly chooseEach: (
+    rows: Tensor,
+    positions: Tensor,
+    scores: Tensor,
+    texts: readonly ChoosingText<number>[],
+  ) => ChosenTexts;
 }
 
 /** A token by its scores, as a traced function chooses it. */
@@ -169,11 +215,74 @@ export function programsOf(decoder: Decoder): Programs {
         : reshape(dynamicSlice(running, [sub(kept, 1), 0], [1, vocabulary]), [vocabulary]);
     return { cache, found: cat([next, reshape(kept, [1])], 0), written };
   };
+  const stepEach = (
+    before: readonly Cache[],
+    tokens: readonly Tensor[],
+    positions: Tensor,
+    slots: Tensor,
+  ): SteppedTexts => {
+    const { hidden, caches } = decoder.runEach(cat(tokens, 0), positions, slots, before);
+    return { caches, scores: decoder.scores(hidden) };
+  };
   return {
     block: compile(block, { donate: [0] }),
     step: compile(step, { donate: [0, 1] }),
     verify: compile(verify, { donate: [0, 1] }),
     choose: compile(chosen),
+    stepEach: compile(stepEach, { donate: [0] }),
+    // What is donated has a size of its own in each program, and these are made for a call.
+    chooseEach: compile(chosenEach, { donate: [0, 1] }),
+  };
+}
+
+/** The tokens of several texts, as a traced function chooses them. */
+function chosenEach(
+  rows: Tensor,
+  positions: Tensor,
+  scores: Tensor,
+  texts: readonly ChoosingText<Tensor>[],
+): ChosenTexts {
+  const written = texts.map((text) => text.written && scatterAdd(text.written, 0, text.token, ones([1])));
+  const inputs = {
+    scores: indexSelect(scores, 0, rows),
+    positions,
+    written: stacked(written),
+    choice: stackedChoice(texts.map(({ choice }) => choice)),
+  };
+  const choose = (text: typeof inputs): Tensor =>
+    chosen(text.scores, text.written, text.positions, text.choice);
+  const all = reshape(vmap(choose)(inputs), [texts.length]);
+  return { all, each: texts.map((_, i) => narrow(all, 0, i, 1)), written };
+}
+
+/** Tensors of several texts, if they have them, as one. */
+function stacked(each: readonly (Tensor | undefined)[]): Tensor | undefined {
+  const found = each.filter((one) => one !== undefined);
+  return found.length === 0 ? undefined : stack(found);
+}
+
+/** The choices of several texts, which have the same parts, with an axis of texts in front. */
+function stackedChoice(choices: readonly TokenChoice<Tensor>[]): TokenChoice<Tensor> {
+  const all = (of: (choice: TokenChoice<Tensor>) => Tensor | undefined): Tensor | undefined =>
+    stacked(choices.map(of));
+  const { draw, filter, penalty } = choices[0]!.numbers;
+  return {
+    key: stack(choices.map(({ key }) => key)),
+    given: all(({ given }) => given),
+    allowed: all(({ allowed }) => allowed),
+    numbers: {
+      draw: draw && { temperature: all(({ numbers }) => numbers.draw?.temperature)! },
+      filter: filter && {
+        topK: all(({ numbers }) => numbers.filter?.topK)!,
+        topP: all(({ numbers }) => numbers.filter?.topP)!,
+        minP: all(({ numbers }) => numbers.filter?.minP)!,
+      },
+      penalty: penalty && {
+        repetition: all(({ numbers }) => numbers.penalty?.repetition)!,
+        presence: all(({ numbers }) => numbers.penalty?.presence)!,
+        frequency: all(({ numbers }) => numbers.penalty?.frequency)!,
+      },
+    },
   };
 }
 

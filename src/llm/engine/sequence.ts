@@ -7,7 +7,7 @@ import { tensor, zeros } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import { emptyCache, type CacheType } from '../decoder/cache.ts';
 import type { Decoder } from '../decoder/decoder.ts';
-import type { Cache, TokenChoice, Programs } from './programs.ts';
+import type { Cache, ChosenTexts, TokenChoice, Programs } from './programs.ts';
 
 /** Tokens of a prompt that one program takes, the largest first. */
 const blockSizes = [128, 32] as const;
@@ -34,18 +34,32 @@ export interface Prompted {
   readonly hidden: Tensor;
 }
 
+/** A text that takes a step beside others. */
+export interface SteppingText {
+  readonly sequence: Sequence;
+  /** Its last token, i32 [1]. */
+  readonly token: Tensor;
+  readonly choice: TokenChoice<number>;
+}
+
+/** Runs a piece of work when its turn comes. */
+export type TakeTurn = <T>(run: () => Promise<T>) => Promise<T>;
+
 const single = (value: number): Tensor => tensor(Int32Array.of(value), { shape: [] });
 
 /** A cache, and what is in it. */
 export class Sequence {
   readonly #runner: Runner;
+  readonly #takeTurn: TakeTurn;
   #cache: Cache;
   #written: Tensor | undefined;
   /** Tokens at the positions that the cache holds; those that were not read back yet are unknown. */
   #tokens: (number | undefined)[] = [];
 
-  constructor(runner: Runner) {
+  /** `takeTurn` runs the blocks of its prompts. */
+  constructor(runner: Runner, takeTurn: TakeTurn) {
     this.#runner = runner;
+    this.#takeTurn = takeTurn;
     const { decoder, room, cacheType } = runner;
     this.#cache = emptyCache(decoder.config, slotsFor(room), cacheType);
   }
@@ -66,7 +80,7 @@ export class Sequence {
    * what was computed so far.
    */
   async prompt(tokens: readonly number[], before: () => void): Promise<Prompted> {
-    const { decoder, programs, room } = this.#runner;
+    const { decoder, room } = this.#runner;
     if (tokens.length === 0) throw new TensorError('E_VALUE', 'generate', 'the prompt has no token');
     if (tokens.length > room) {
       const problem = `the prompt has ${tokens.length} tokens, and there is room for ${room}`;
@@ -81,20 +95,29 @@ export class Sequence {
     this.#tokens.length = Math.min(this.sharedWith(tokens), tokens.length - 1);
     let found: Prompted | undefined;
     while (this.#tokens.length < tokens.length) {
-      before();
       found?.scores.dispose();
       found?.hidden.dispose();
-      const from = this.#tokens.length;
-      const size = blockSizes.findLast((one) => one >= tokens.length - from) ?? blockSizes[0];
-      const count = Math.min(size, tokens.length - from);
-      const padded = new Int32Array(size);
-      padded.set(tokens.slice(from, from + count));
-      found = this.#block(tensor(padded), single(from), single(count - 1), programs);
-      for (const token of tokens.slice(from, from + count)) this.#tokens.push(token);
-      // A block at a time, so that others have their turn and nothing is queued that nobody wants.
-      if (this.#tokens.length < tokens.length) await found.hidden.data();
+      found = undefined;
+      found = await this.#takeTurn(async () => {
+        before();
+        return this.#nextBlock(tokens);
+      });
     }
     return found!;
+  }
+
+  /** The next block of a prompt. */
+  async #nextBlock(tokens: readonly number[]): Promise<Prompted> {
+    const from = this.#tokens.length;
+    const size = blockSizes.findLast((one) => one >= tokens.length - from) ?? blockSizes[0];
+    const count = Math.min(size, tokens.length - from);
+    const padded = new Int32Array(size);
+    padded.set(tokens.slice(from, from + count));
+    const found = this.#block(tensor(padded), single(from), single(count - 1), this.#runner.programs);
+    for (const token of tokens.slice(from, from + count)) this.#tokens.push(token);
+    // A block at a time, so that others have their turn and nothing is queued that nobody wants.
+    await found.hidden.data();
+    return found;
   }
 
   #block(tokens: Tensor, position: Tensor, last: Tensor, programs: Programs): Prompted {
@@ -131,6 +154,48 @@ export class Sequence {
     this.#written = stepped.written;
     this.#tokens.push(undefined);
     return { token: stepped.token, scores: stepped.scores };
+  }
+
+  /**
+   * The scores behind the tokens of several texts, which join them: f32 [texts and spares, vocabulary], in one program.
+   * `spares` are other sequences that fill it up: their rows see one key, and write behind all places of a text.
+   */
+  static nextEach(texts: readonly SteppingText[], spares: readonly Sequence[]): Tensor {
+    const all = [...texts.map(({ sequence }) => sequence), ...spares];
+    const { programs, room } = all[0]!.#runner;
+    const nowhere = slotsFor(room) - 1;
+    const positions = all.map((one, i) => (i < texts.length ? one.length : 0));
+    const slots = positions.map((position, i) => (i < texts.length ? position : nowhere));
+    const made = [positions, slots, ...spares.map(() => [0])].map((list) => tensor(Int32Array.from(list)));
+    const [at, into, ...others] = made;
+    const caches = all.map((one) => one.#cache);
+    const given = [...texts.map(({ token }) => token), ...others];
+    const stepped = noGrad(() => programs.stepEach(caches, given, at!, into!));
+    for (const each of made) each.dispose();
+    for (const [i, one] of all.entries()) one.#cache = stepped.caches[i]!;
+    for (const { sequence } of texts) sequence.#tokens.push(undefined);
+    return stepped.scores;
+  }
+
+  /** The tokens behind texts that `nextEach` has given `scores`, each by its row of them. */
+  static chooseEach(
+    scores: Tensor,
+    texts: readonly (SteppingText & { readonly row: number })[],
+  ): Pick<ChosenTexts, 'all' | 'each'> {
+    const { programs } = texts[0]!.sequence.#runner;
+    const rows = tensor(Int32Array.from(texts, ({ row }) => row));
+    const positions = tensor(Int32Array.from(texts, ({ sequence }) => sequence.length - 1));
+    const choosing = texts.map(({ sequence, token, choice }) => ({
+      choice,
+      token,
+      written: sequence.#written,
+    }));
+    const { all, each, written } = noGrad(() => programs.chooseEach(rows, positions, scores, choosing));
+    for (const [i, { sequence }] of texts.entries()) {
+      sequence.#written?.dispose();
+      sequence.#written = written[i];
+    }
+    return { all, each };
   }
 
   /**

@@ -1,11 +1,13 @@
 // Tokens behind a prompt, one after the other: each is chosen on the device, where the next one is
-// computed from it, and a few are asked for ahead of the one that is read.
+// computed from it, and a few are asked for ahead of the one that is read. Texts that are written at the same time
+// take their steps in rounds.
 
 import { key } from '../../tensor/ops/creation/keys.ts';
 import { tensor } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Sampling } from '../sampling/options.ts';
 import type { TokenChoice } from './programs.ts';
+import type { AskedToken, Rounds } from './rounds.ts';
 import type { Sequence } from './sequence.ts';
 
 /** Decides which tokens may come next, as a grammar does. */
@@ -60,23 +62,36 @@ export function disposeChoice({ key: drawn, given }: TokenChoice<number>): void 
   given?.dispose();
 }
 
-/** Writes tokens on a sequence, each computed from the one before. */
+/** A token that was asked for, and who has no need of it any more. */
+interface Step {
+  readonly asked: Promise<AskedToken>;
+  isRead: boolean;
+  isFollowed: boolean;
+}
+
+/** Writes tokens on a sequence, each computed from the one before, in rounds with other texts. */
 export class TokenWriter implements TextWriter {
   readonly drafts: DraftCounts = noDrafts;
   readonly #sequence: Sequence;
   readonly #writing: Writing;
   readonly #vocabulary: number;
+  readonly #rounds: Rounds;
   readonly #choice: TokenChoice<number>;
-  /** Tokens that were asked for and not read, and the last one that was asked for. */
-  readonly #queue: Tensor[] = [];
-  #tail: Tensor | undefined;
+  /** Steps that were asked for and not read. */
+  readonly #queue: Step[] = [];
+  /** Steps whose tokens are needed. */
+  readonly #held = new Set<Step>();
+  /** The last step that was asked for. */
+  #tail: Step | undefined;
   #asked = 0;
   readonly #read: number[] = [];
+  #hasEnded = false;
 
-  constructor(sequence: Sequence, writing: Writing, vocabulary: number) {
+  constructor(sequence: Sequence, writing: Writing, vocabulary: number, rounds: Rounds) {
     this.#sequence = sequence;
     this.#writing = writing;
     this.#vocabulary = vocabulary;
+    this.#rounds = rounds;
     this.#choice = choiceOf(writing, vocabulary);
   }
 
@@ -84,7 +99,13 @@ export class TokenWriter implements TextWriter {
     const { prompt, most, check } = this.#writing;
     const { scores, hidden } = await this.#sequence.prompt(prompt, check);
     hidden.dispose();
-    if (most > 0) this.#push(this.#allowing((choice) => this.#sequence.first(scores, choice)));
+    if (most > 0) {
+      const allowed = this.#allowed();
+      const token = this.#sequence.first(scores, { ...this.#choice, allowed });
+      allowed?.dispose();
+      this.#push(Promise.resolve({ token, read: async () => Number((await token.data())[0]) }));
+    }
+    if (most > 1) this.#rounds.enter(this.#sequence);
     scores.dispose();
   }
 
@@ -92,53 +113,70 @@ export class TokenWriter implements TextWriter {
     const { most, ahead, constraint } = this.#writing;
     // A constraint has to know a token before it says what may follow.
     const distance = constraint === undefined ? ahead : 0;
-    while (this.#asked < most && this.#queue.length <= distance) this.#ask();
-    const token = this.#queue.shift();
-    if (token === undefined) return undefined;
-    const [value] = await token.data();
-    if (token !== this.#tail) token.dispose();
-    this.#read.push(Number(value));
-    constraint?.accept(Number(value));
-    return Number(value);
+    while (this.#asked < most && this.#queue.length <= distance) this.#ask(this.#tail!);
+    const step = this.#queue.shift();
+    if (step === undefined) return undefined;
+    const value = await (await step.asked).read();
+    step.isRead = true;
+    this.#settle(step);
+    this.#read.push(value);
+    constraint?.accept(value);
+    return value;
   }
 
-  #ask(): void {
-    const tail = this.#tail!;
-    if (this.#writing.constraint === undefined) {
-      const { token, scores } = this.#sequence.next(tail, this.#choice);
-      scores.dispose();
-      this.#push(token);
-      return;
-    }
-    // While the device works on the scores, the host finds what may come.
-    const { token, scores } = this.#sequence.next(tail, this.#choice);
-    token.dispose();
-    this.#push(this.#allowing((choice) => this.#sequence.choose(scores, choice)));
-    scores.dispose();
+  #ask(before: Step): void {
+    const following = async (): Promise<AskedToken> => {
+      const { token } = await before.asked;
+      // Nobody waits for what an ended text would have written.
+      if (this.#hasEnded) return new Promise(() => undefined);
+      const asked = await this.#rounds.step({
+        sequence: this.#sequence,
+        token,
+        choice: this.#choice,
+        allowed: this.#writing.constraint && (() => this.#allowed()),
+      });
+      before.isFollowed = true;
+      this.#settle(before);
+      return asked;
+    };
+    this.#push(following());
   }
 
-  #allowing<T>(choose: (choice: TokenChoice<number>) => T): T {
+  /** Which tokens may come, as the constraint says. */
+  #allowed(): Tensor | undefined {
     const mask = this.#writing.constraint?.allowed();
-    if (mask === undefined) return choose(this.#choice);
-    const allowed = tensor(mask, { shape: [this.#vocabulary], dtype: 'bool' });
-    const result = choose({ ...this.#choice, allowed });
-    allowed.dispose();
-    return result;
+    return mask && tensor(mask, { shape: [this.#vocabulary], dtype: 'bool' });
   }
 
-  #push(token: Tensor): void {
-    const before = this.#tail;
-    if (before !== undefined && !this.#queue.includes(before)) before.dispose();
-    this.#tail = token;
-    this.#queue.push(token);
+  #push(asked: Promise<AskedToken>): void {
+    // Errors are told where the token is read.
+    asked.catch(() => undefined);
+    const step = { asked, isRead: false, isFollowed: false };
+    this.#tail = step;
+    this.#queue.push(step);
+    this.#held.add(step);
     this.#asked++;
+  }
+
+  /** Gives the memory of a token back when it was read, and the next one is computed from it. */
+  #settle(step: Step): void {
+    if (step.isRead && step.isFollowed) this.#release(step);
+  }
+
+  #release(step: Step): void {
+    if (this.#held.delete(step))
+      void step.asked.then(
+        ({ token }) => token.dispose(),
+        () => undefined,
+      );
   }
 
   end(): void {
     const { prompt } = this.#writing;
+    this.#hasEnded = true;
+    this.#rounds.leave(this.#sequence);
     this.#read.forEach((token, i) => this.#sequence.know(prompt.length + i, token));
-    for (const each of this.#queue) each.dispose();
-    if (this.#tail !== undefined && !this.#queue.includes(this.#tail)) this.#tail.dispose();
+    for (const step of this.#held) this.#release(step);
     disposeChoice(this.#choice);
   }
 }
