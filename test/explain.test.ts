@@ -152,6 +152,24 @@ describe('explain', () => {
     );
   });
 
+  test('what a compiled function may overwrite is counted as written where it lies', () => {
+    const append = (held: sn.Tensor, rows: sn.Tensor, at: sn.Tensor): [sn.Tensor, sn.Tensor] => {
+      const next = sn.dynamicUpdateSlice(held, rows, [at, 0]);
+      return [next, next.sum()];
+    };
+    const args = [sn.zeros([256, 64]), sn.zeros([2, 64]), sn.zeros([], { dtype: 'i32' })] as const;
+    const copied = explain(sn.compile(append), ...args);
+    const inPlace = explain(sn.compile(append, { donate: [0] }), ...args);
+    const [whole, part] = [4 * 256 * 64, 4 * 2 * 64];
+    expect(copied.memory.peak - inPlace.memory.peak).toBeGreaterThanOrEqual(whole);
+    expect(copied.totals.bytes - inPlace.totals.bytes).toBe(2 * whole - part);
+    expect(copied.totals.lowerBoundBytes - inPlace.totals.lowerBoundBytes).toBe(whole - part);
+    // Where nothing else reads what is overwritten, a run need not read it either.
+    const only = (held: sn.Tensor, rows: sn.Tensor, at: sn.Tensor): sn.Tensor => append(held, rows, at)[0];
+    const { totals } = explain(sn.compile(only, { donate: [0] }), ...args);
+    expect([totals.bytes, totals.lowerBoundBytes]).toEqual([2 * part, 2 * part]);
+  });
+
   test('another target has other schedules, the interpreter no kernels', () => {
     const f = (x: sn.Tensor): sn.Tensor => x.softmax();
     const [gpu, software] = [gpuTarget, softwareTarget].map((target) =>

@@ -37,6 +37,8 @@ export interface Subject {
   readonly shared?: SharedSubject;
   /** Places of the parameters that are run-time scalars. */
   readonly scalars: ReadonlySet<number>;
+  /** Parameters that may be overwritten, by the outputs that do so. */
+  readonly donate?: ReadonlyMap<number, number>;
   readonly compiled: CompiledGraph;
   readonly origins: Origins;
   readonly target: Target;
@@ -49,7 +51,7 @@ export function describe(subject: Subject): Explained {
   const { graph, scalars, compiled, target, shared } = subject;
   const { inside, program } = compiled;
   const list = new NodeList(subject, inside);
-  const bounds = lowerBound(graph, scalars);
+  const bounds = lowerBound(graph, scalars, subject.donate);
   const raw = compiled.kernels.map((summary) => {
     const { time, bound } = modelledTime(summary, target);
     return { time: summary.times * time, bound };
@@ -267,11 +269,39 @@ function toldFusionDiagnostics(
   );
 }
 
-function lowerBound({ parameters, outputs }: Graph, scalars: ReadonlySet<number>): number {
+/** Bytes that a run moves at least: each input read once, each output written once. */
+function lowerBound(
+  graph: Graph,
+  scalars: ReadonlySet<number>,
+  donate: ReadonlyMap<number, number> = new Map(),
+): number {
+  const { parameters, outputs } = graph;
+  const overwritten = overwrites(graph, donate);
   // Rank-0 inputs are passed with the call, as numbers are.
-  const read = parameters.filter(({ shape }, i) => !scalars.has(i) && shape.length > 0) as readonly Node[];
+  const read = parameters.filter(
+    (node, i) => !scalars.has(i) && node.shape.length > 0 && overwritten.get(node as Node) !== 0,
+  ) as readonly Node[];
   const written = [...new Set(outputs)].filter((node) => node.op !== 'parameter');
-  return [...read, ...written].reduce((sum, node) => sum + nodeBytes(node), 0);
+  return [...read, ...written].reduce((sum, node) => sum + (overwritten.get(node) ?? nodeBytes(node)), 0);
+}
+
+/**
+ * Bytes to write of outputs that change a part of the parameter donated for them; of such a parameter that nothing
+ * else reads none.
+ */
+function overwrites(graph: Graph, donate: ReadonlyMap<number, number>): ReadonlyMap<Node, number> {
+  const found = new Map<Node, number>();
+  for (const [parameter, output] of donate) {
+    const from = graph.parameters[parameter]! as Node;
+    const to = graph.outputs[output]!;
+    if (to.op !== 'scatter' || to.inputs[0] !== from) continue;
+    found.set(to, nodeBytes(to.inputs[2]!));
+    const readers = topological(graph.outputs).flatMap((node) =>
+      node.inputs.filter((input) => input === from || input === to),
+    );
+    if (readers.length === 1) found.set(from, 0);
+  }
+  return found;
 }
 
 function totalsOf(

@@ -2,6 +2,7 @@
 // What there is to tell is gathered in explain/describe.ts.
 
 import { compileGraph } from '../compile.ts';
+import type { CompileOptions } from '../compile/compile.ts';
 import { SinterError } from '../errors.ts';
 import type { CompileStage } from '../dump/stage.ts';
 import { describe } from './describe.ts';
@@ -95,16 +96,15 @@ function explanationOf(
 ): Explanation {
   const origins = new Origins();
   return origins.during(() => {
-    const { graph, scalars, ...more } = subjectGraph('explain', subject, args, planned);
+    const { graph, ...more } = subjectGraph('explain', subject, args, planned);
     const compiled = compileGraph(graph, target, {
-      scalars,
-      ...rankOf(more),
+      ...optionsFor(more),
       ...budgetFor(subject),
       inspect: true,
       title: () => titleOf(subject),
     });
     const sizes = reportOf(subject)?.variants() ?? [];
-    return new Explanation(describe({ graph, scalars, ...more, compiled, origins, target, sizes }));
+    return new Explanation(describe({ graph, ...more, compiled, origins, target, sizes }));
   });
 }
 
@@ -115,13 +115,13 @@ export function explainPasses(
   args: readonly unknown[],
   planned?: PlannedArguments,
 ): readonly PassReport[] {
-  const { graph, scalars, ...more } = subjectGraph('explain', subject, args, planned);
+  const { graph, ...more } = subjectGraph('explain', subject, args, planned);
   const reports: PassReport[] = [];
   const observe = (stage: CompileStage): void => {
     if (stage.kind === 'pass') reports.push(passReport(stage));
   };
   const title = (): string => titleOf(subject);
-  compileGraph(graph, target, { scalars, ...rankOf(more), ...budgetFor(subject), observe, title });
+  compileGraph(graph, target, { ...optionsFor(more), ...budgetFor(subject), observe, title });
   return reports;
 }
 
@@ -159,9 +159,9 @@ export function lower(
 ): LoweredSource[] {
   takesLower('lower', fn, args, options);
   const target = loweringTarget(options);
-  const { graph, scalars, ...more } = subjectGraph('lower', fn, args);
+  const { graph, ...more } = subjectGraph('lower', fn, args);
   const title = (): string => titleOf(fn);
-  const { kernels } = compileGraph(graph, target, { scalars, ...rankOf(more), ...budgetFor(fn), title });
+  const { kernels } = compileGraph(graph, target, { ...optionsFor(more), ...budgetFor(fn), title });
   return kernels.map(({ name, kind, source }) => ({ name, kind, source }));
 }
 
@@ -202,11 +202,13 @@ interface SubjectGraph {
   readonly scalars: ReadonlySet<number>;
   /** Where processes share the call. */
   readonly shared?: SharedSubject;
+  /** Inputs that a call of a compiled function may overwrite: parameter → output. */
+  readonly donate?: ReadonlyMap<number, number>;
 }
 
-/** The rank that a program is compiled for, where it is for one of several processes. */
-function rankOf({ shared }: Pick<SubjectGraph, 'shared'>): { readonly rank?: number } {
-  return shared === undefined ? {} : { rank: shared.rank };
+/** How a subject is compiled: for which process, where it is for one of several, and what it may overwrite. */
+function optionsFor({ scalars, shared, donate }: Omit<SubjectGraph, 'graph'>): CompileOptions {
+  return { scalars, ...(shared && { rank: shared.rank }), ...(donate && { donate }) };
 }
 
 function subjectGraph(
@@ -231,14 +233,13 @@ function subjectGraph(
   }
   const traced = traceFlat(subject, flat, 'explain', true);
   const graph = namedGraph(traced, flat.paths);
-  const scalars = traced.scalarIndices;
-  if (parts === undefined) return { graph, scalars };
-  const { donate } = optionsOf(traced, traced.graph.outputs, report?.donated(flat) ?? []);
+  const { scalars, donate } = optionsOf(traced, traced.graph.outputs, report?.donated(flat) ?? []);
+  if (parts === undefined) return { graph, scalars, donate };
   const { leaves } = flat;
   const partAt = planned && parts.partsPlanned(planned.mesh, planned.splits, leaves);
   const values = parts.valuesBy(traced, partAt ?? parts.partsNow(leaves));
   const call = parts.callParts(traced, donate, values, [planned?.mesh, parts.meshWithin(graph)]);
-  if (call === undefined) return { graph, scalars };
+  if (call === undefined) return { graph, scalars, donate };
   const made = parts.partitionCall(graph, scalars, call);
-  return { graph: made.graph, scalars, shared: { call: made, rank: planned ? 0 : currentRank() } };
+  return { graph: made.graph, scalars, donate, shared: { call: made, rank: planned ? 0 : currentRank() } };
 }

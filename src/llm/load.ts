@@ -1,7 +1,7 @@
 // loadModel: weights are read one after the other and brought to the device, and become a model.
 
 import { showValue, TensorError } from '../errors.ts';
-import { device, setDevice } from '../tensor/device.ts';
+import { deviceTarget, setDevice } from '../tensor/device.ts';
 import { blockSize, cacheTypes, isCacheType, type CacheType } from './decoder/cache.ts';
 import { Decoder, turnsOf } from './decoder/decoder.ts';
 import { loadWeights } from './decoder/weights.ts';
@@ -134,7 +134,7 @@ async function modelOf(source: ModelSource, options: LoadModelOptions): Promise<
   checkCache(cacheType, config.headSize);
   const sequences = count('sequences', options.sequences ?? 1);
   if (options.device !== undefined) setDevice(options.device);
-  const { facts } = await device();
+  const target = await deviceTarget();
   const total = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
   let loaded = 0;
   const tree = await loadWeights(weights, config, (name) => {
@@ -145,16 +145,13 @@ async function modelOf(source: ModelSource, options: LoadModelOptions): Promise<
   const decoder = new Decoder(config, tree, turnsOf(config, slotsFor(room), room, source.ropeFactors));
   const runner = { decoder, programs: programsOf(decoder), room, cacheType };
   // On devices that work beside the host, it asks for a token before it has read the last one.
-  const isGpu = facts.name.startsWith('webgpu') || facts.name.startsWith('cuda');
-  const ahead = isGpu ? 1 : 0;
-  // Weights are read once for several tokens, but cores are busy with the products too.
-  const rowCost = isGpu ? 0.1 : 0.6;
+  const ahead = target.isBesideHost ? 1 : 0;
   return new LanguageModel({
     runner,
     codec,
     sequences,
     ahead,
-    rowCost,
+    rowCost: target.furtherRow,
     weightBytes: weightBytesOf(source),
     free: () => decoder.dispose(),
   });

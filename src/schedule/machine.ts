@@ -71,6 +71,10 @@ export interface Target {
   readonly bandwidth: number;
   readonly arithmetic: number;
   readonly step: number;
+  /** What a product by weights costs for each further row beside one, as a share of what it costs for that one. */
+  readonly furtherRow: number;
+  /** Whether it works while the host goes on: a run returns before it is done. */
+  readonly isBesideHost: boolean;
 }
 
 /** What work is divided among: multiprocessors of a GPU, cores of a CPU. */

@@ -32,6 +32,9 @@ export const gpuTarget: Target = {
   bandwidth: 400_000,
   arithmetic: 8_000_000,
   step: 0.02,
+  // Weights are read once for several rows.
+  furtherRow: 0.1,
+  isBesideHost: true,
 };
 
 /**
@@ -49,6 +52,8 @@ export const softwareTarget: Target = {
   launch: 11,
   bandwidth: 4_000,
   arithmetic: 10_000,
+  // Cores are busy with the arithmetic too.
+  furtherRow: 0.6,
 };
 
 /** An H200 or H100, by its data sheet and the copy bandwidth measured on one. */
@@ -106,6 +111,7 @@ export const wasmTarget: Target = {
   launch: 1,
   bandwidth: 20_000,
   arithmetic: 30_000,
+  isBesideHost: false,
 };
 
 /** C on the processor of this machine, which shares the memory of WebAssembly and its schedules. */
@@ -118,6 +124,8 @@ export const interpreterTarget: Target = {
   name: 'interpreter',
   dtypes,
   combining: 'communicator',
+  furtherRow: 1,
+  isBesideHost: false,
 };
 
 function wgslOf({ software, limits, subgroups }: DeviceFacts): Target {

@@ -16,7 +16,7 @@ import {
   openDevice,
   type DeviceReport,
 } from '../runtime/registry.ts';
-import { targetOf } from '../schedule/target.ts';
+import { targetOf, type Target } from '../schedule/target.ts';
 import { currentSession, SessionPart, withSession } from './session.ts';
 
 export { nextTask } from '../runtime/turns.ts';
@@ -103,7 +103,12 @@ export async function wholeDevice(): Promise<Device> {
 
 /** The dtypes of the current device. Rejects with E_DEVICE when there is none. */
 export async function deviceTypes(): Promise<readonly DType[]> {
-  return targetOf((await device()).facts).dtypes;
+  return (await deviceTarget()).dtypes;
+}
+
+/** What kernels are made for on the current device. Rejects with E_DEVICE when there is none. */
+export async function deviceTarget(): Promise<Target> {
+  return targetOf((await device()).facts);
 }
 
 function deviceOf(lane: Lane): Promise<Device> {

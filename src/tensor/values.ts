@@ -82,6 +82,15 @@ export async function upload(tensors: readonly Tensor[]): Promise<void> {
 }
 
 /**
+ * Moves what the host has of some tensors to the current device, which has the only copy from then on. Rejects where the
+ * device cannot take them, with E_OOM or E_LIMIT.
+ */
+export async function moveToDevice(tensors: readonly Tensor[]): Promise<void> {
+  const target = await device();
+  for (const tensor of tensors) handleOf(tensor).storage?.moveTo(target);
+}
+
+/**
  * Gives a tensor another dtype: from now on it has its own value, converted, and so has its gradient.
  * Throws E_STATE inside a traced function, and for a value with a history.
  */

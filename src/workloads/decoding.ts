@@ -3,6 +3,7 @@
 
 import * as sn from '../index.ts';
 import type { Tensor } from '../index.ts';
+import { bytesOfBlocks } from '../ir/blocks/format.ts';
 import { fromBlocks, type QuantizedTensor } from '../quant/index.ts';
 import { workload, type Workload } from './workload.ts';
 
@@ -56,10 +57,7 @@ export function blockMatrix(blocks: Uint8Array): QuantizedTensor {
   return fromBlocks(blocks, { format: 'q8_0', shape: [matrixSide, matrixSide] });
 }
 
-/** Values and bytes of a block of q8_0: a scale in f16, then signed bytes. */
-export const block = { values: 32, bytes: 34 } as const;
-
-export const matrixBytes: number = (matrixSide ** 2 / block.values) * block.bytes;
+export const matrixBytes: number = bytesOfBlocks('gemvQ8', 'q8_0', matrixSide ** 2);
 
 export const gemvQ8: Workload = workload(
   'gemvQ8',

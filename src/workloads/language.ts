@@ -11,30 +11,62 @@ import type { DenseWeights, ExpertWeights, LayerWeights } from '../llm/decoder/w
 import { QuantizedTensor } from '../quant/index.ts';
 import { workload, type Workload } from './workload.ts';
 
-const rope = { layout: 'interleaved', dims: 64, base: 500_000, scaling: { kind: 'none' } } as const;
+/** Sizes of a plain Llama. */
+interface LlamaSizes {
+  readonly layers: number;
+  readonly width: number;
+  readonly hidden: number;
+  readonly heads: number;
+  readonly keyHeads: number;
+  readonly vocabulary: number;
+  readonly contextLength: number;
+  /** Of the rotary embeddings. */
+  readonly ropeBase: number;
+}
+
+/** A plain Llama of these sizes, with heads of 64 values. */
+function llamaOf({ ropeBase, ...sizes }: LlamaSizes): ModelConfig {
+  const rope = { layout: 'interleaved', dims: 64, base: ropeBase, scaling: { kind: 'none' } } as const;
+  return {
+    architecture: 'llama',
+    ...sizes,
+    headSize: 64,
+    epsilon: 1e-5,
+    rope,
+    windowRope: rope,
+    windows: Array.from({ length: sizes.layers }, () => undefined),
+    scale: 1 / 8,
+    embeddingScale: 1,
+    normOffset: 0,
+    gate: 'silu',
+    hasHeadNorms: false,
+    hasPostNorms: false,
+  };
+}
 
 /** The sizes of Llama 3.2 1B. */
-export const llama: ModelConfig = {
-  architecture: 'llama',
+export const llama: ModelConfig = llamaOf({
   layers: 16,
   width: 2048,
   hidden: 8192,
   heads: 32,
   keyHeads: 8,
-  headSize: 64,
   vocabulary: 128_256,
   contextLength: 8192,
-  epsilon: 1e-5,
-  rope,
-  windowRope: rope,
-  windows: Array.from({ length: 16 }, () => undefined),
-  scale: 1 / 8,
-  embeddingScale: 1,
-  normOffset: 0,
-  gate: 'silu',
-  hasHeadNorms: false,
-  hasPostNorms: false,
-};
+  ropeBase: 500_000,
+});
+
+/** The sizes of SmolLM-135M, which is a small Llama. */
+export const smallLlama: ModelConfig = llamaOf({
+  layers: 30,
+  width: 576,
+  hidden: 1536,
+  heads: 9,
+  keyHeads: 3,
+  vocabulary: 49_152,
+  contextLength: 2048,
+  ropeBase: 10_000,
+});
 
 /** Eight experts, of which a token is given to two, as in Mixtral, but small. */
 export const mixture: ModelConfig = {

@@ -122,6 +122,24 @@ test('several texts share one draft model, or go without', async () => {
   expect(both.map(({ tokens }) => tokens)).toEqual([one.tokens, other.tokens]);
 });
 
+test('a draft model that is busy at first is asked again', async () => {
+  const { tokens } = await written({ temperature: 0, maxTokens: 48 });
+  const other = twin.generate(prompt, { maxTokens: 40, ignoreEnd: true }).pieces();
+  // From its first token to its end it holds the only sequence of the draft model.
+  await other.next();
+  const generation = model.generate(prompt, { temperature: 0, maxTokens: 48, ignoreEnd: true, draft: twin });
+  const found: number[] = [];
+  for await (const { token } of generation.pieces()) {
+    found.push(token);
+    if (found.length < 5) expect(generation.drafts.tried).toBe(0);
+    if (found.length === 5) await other.return();
+  }
+  expect(found).toEqual(tokens);
+  expect(generation.drafts.tried).toBeGreaterThan(0);
+  // It was given back.
+  expect((await written({ temperature: 0, draft: twin })).drafts.tried).toBeGreaterThan(0);
+});
+
 test('a constraint is obeyed, and drafts are not asked for', async () => {
   const constraint = {
     allowed: () => Uint8Array.from({ length: 50 }, (_, token) => token % 2),

@@ -429,3 +429,12 @@ test('a GGUF file of absurdly many layers is an error', async () => {
   const bytes = await ggufBytes({ ...spec, extra: { block_count: 2 ** 31 } });
   await expect(loadModel(bytes)).rejects.toThrow(/block_count is 2147483648: expected at most 4096/);
 });
+
+test.each(['missing/', 'no/such/folder/'])('%s is no folder, and the error says so', async (path) => {
+  await expect(loadModel(path)).rejects.toMatchObject({
+    code: 'E_IO',
+    message: `loadModel: ${path}: there is no such folder\n  try: the path of a folder of Hugging Face, or of a GGUF file`,
+  });
+  // Without the slash it may be meant for a file.
+  await expect(loadModel(path.slice(0, -1))).rejects.toMatchObject({ code: 'E_IO' });
+});

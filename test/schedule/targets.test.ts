@@ -94,3 +94,19 @@ test.each([
   expect(asked.map((ask) => ask(target))).toEqual(figures);
   expect([sharesWork(target), packsOperands(target)]).toEqual([shares, packs]);
 });
+
+test('devices with memory of their own work beside the host, and read weights once for several rows', () => {
+  const found = (['wgsl', 'cuda', 'wasm', 'c', 'interpreter'] as const).map((id) => {
+    const { isBesideHost, furtherRow } = targetOf(facts(id, { name: 'cuda' }));
+    return [id, isBesideHost, furtherRow < 0.5];
+  });
+  expect(found).toEqual([
+    ['wgsl', true, true],
+    ['cuda', true, true],
+    ['wasm', false, false],
+    ['c', false, false],
+    ['interpreter', false, false],
+  ]);
+  const software = targetOf(facts('wgsl', { software: true }));
+  expect([software.isBesideHost, software.furtherRow]).toEqual([true, wasmTarget.furtherRow]);
+});

@@ -109,6 +109,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'optim',
     'quant',
     'llm',
+    'ir/blocks/format.ts',
     'ir/blocks/sizes.ts',
     'distributed',
   ],
@@ -139,6 +140,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'errors.ts',
+    'ir/blocks/format.ts',
     'packages',
     'distributed',
     'dump/stages.ts',

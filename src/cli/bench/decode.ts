@@ -2,17 +2,13 @@
 // all weights once, and the keys and values of the tokens before it, so the bandwidth bounds the rate.
 
 import { compile, ones, synchronize, type Tensor } from '../../index.ts';
-import {
-  loadModel,
-  type LanguageModel,
-  type ModelConfig,
-  type ModelSource,
-  type Timings,
-} from '../../llm/index.ts';
+import { blockFacts, bytesOfBlocks } from '../../ir/blocks/format.ts';
+import { loadModel, type ModelSource } from '../../llm/index.ts';
 import { fromBlocks } from '../../quant/index.ts';
 import { showBytes, table } from '../../table.ts';
 import { device } from '../../tensor/device.ts';
-import { countedPrompt } from '../llm/generate.ts';
+import { smallLlama } from '../../workloads/language.ts';
+import { beginningOtherwise, countedPrompt, drained, warmed } from '../llm/generate.ts';
 
 export const decodeName = 'decode';
 
@@ -30,48 +26,28 @@ export interface DecodeRates {
   readonly bandwidthShare: number;
 }
 
-const rope = { layout: 'interleaved', dims: 64, base: 10_000, scaling: { kind: 'none' } } as const;
-
-/** The sizes of SmolLM-135M, which is a small Llama. */
-const config: ModelConfig = {
-  architecture: 'llama',
-  layers: 30,
-  width: 576,
-  hidden: 1536,
-  heads: 9,
-  keyHeads: 3,
-  headSize: 64,
-  vocabulary: 49_152,
-  contextLength: 2048,
-  epsilon: 1e-5,
-  rope,
-  windowRope: rope,
-  windows: Array.from({ length: 30 }, () => undefined),
-  scale: 1 / 8,
-  embeddingScale: 1,
-  normOffset: 0,
-  gate: 'silu',
-  hasHeadNorms: false,
-  hasPostNorms: false,
-};
+const config = smallLlama;
+const [queries, keys] = [config.heads * config.headSize, config.keyHeads * config.headSize];
 
 /** Weights of a layer, [out, in]. */
 const layerShapes: Readonly<Record<string, readonly [number, number]>> = {
-  attn_q: [576, 576],
-  attn_k: [192, 576],
-  attn_v: [192, 576],
-  attn_output: [576, 576],
-  ffn_gate: [1536, 576],
-  ffn_up: [1536, 576],
-  ffn_down: [576, 1536],
+  attn_q: [queries, config.width],
+  attn_k: [keys, config.width],
+  attn_v: [keys, config.width],
+  attn_output: [config.width, queries],
+  ffn_gate: [config.hidden, config.width],
+  ffn_up: [config.hidden, config.width],
+  ffn_down: [config.width, config.hidden],
 };
 
-/** Values and bytes of a block of q8_0: a scale in f16, then signed bytes. */
-const block = { values: 32, bytes: 34 } as const;
+const format = 'q8_0';
+
+const bytesOf = ([rows, columns]: readonly [number, number]): number =>
+  bytesOfBlocks('bench', format, rows * columns);
 
 /** Random codes under one scale, which keeps the products of a row about as large as its values. */
-function randomBlocks([rows, columns]: readonly [number, number], seed: number): Uint8Array {
-  const bytes = new Uint8Array(((rows * columns) / block.values) * block.bytes);
+function randomBlocks(shape: readonly [number, number], seed: number): Uint8Array {
+  const bytes = new Uint8Array(bytesOf(shape));
   const words = new Uint32Array(bytes.buffer, 0, Math.floor(bytes.length / 4));
   let state = seed;
   for (let i = 0; i < words.length; i++) {
@@ -81,8 +57,8 @@ function randomBlocks([rows, columns]: readonly [number, number], seed: number):
     words[i] = state;
   }
   // A power of two in half precision: 127 codes either way have a deviation of 74.
-  const exponent = 15 - Math.round(Math.log2(74 * Math.sqrt(columns)));
-  for (let at = 0; at < bytes.length; at += block.bytes) {
+  const exponent = 15 - Math.round(Math.log2(74 * Math.sqrt(shape[1])));
+  for (let at = 0; at < bytes.length; at += blockFacts[format].bytes) {
     bytes[at] = 0;
     bytes[at + 1] = exponent << 2;
   }
@@ -100,23 +76,15 @@ function randomModel(): ModelSource {
   const isNorm = (name: string): boolean => name.endsWith('norm.weight');
   return {
     config,
-    sizes: new Map(
-      [...shapes].map(([name, [rows, columns]]) => [name, ((rows * columns) / block.values) * block.bytes]),
-    ),
+    sizes: new Map([...shapes].map(([name, shape]) => [name, bytesOf(shape)])),
     weights: {
       has: (name) => shapes.has(name) || /^(blk\.\d+\.(attn|ffn)|output)_norm\.weight$/.test(name),
-      kind: (name) => (isNorm(name) ? 'f32' : 'q8_0'),
+      kind: (name) => (isNorm(name) ? 'f32' : format),
       load: async (names) => {
         if (names.some(isNorm)) return ones([config.width]);
-        const parts = names.map((name) => randomBlocks(shapes.get(name)!, seeds.get(name)!));
+        const blocks = names.map((name) => randomBlocks(shapes.get(name)!, seeds.get(name)!));
         const rows = names.reduce((sum, name) => sum + shapes.get(name)![0], 0);
-        const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-        let at = 0;
-        for (const part of parts) {
-          whole.set(part, at);
-          at += part.length;
-        }
-        return fromBlocks(whole, { format: 'q8_0', shape: [rows, shapes.get(names[0]!)![1]] });
+        return fromBlocks(blocks, { format, shape: [rows, shapes.get(names[0]!)![1]] });
       },
     },
   };
@@ -133,14 +101,12 @@ export async function measureDecode(
   const model = await loadModel(path ?? randomModel(), { contextLength });
   try {
     const prompt = countedPrompt(lengths.prompt);
-    await write(model, prompt, 8);
-    // Programs that have begun on WebAssembly are timed as what they become.
-    await (await device()).settled?.();
+    const options = { temperature: 0, maxTokens: lengths.written, ignoreEnd: true };
+    await warmed(model, prompt, { ...options, maxTokens: 8 });
     let [prefill, decode] = [0, 0];
     for (let round = 0; round < repeat; round++) {
-      // Another first token, so that nothing is left of the prompt.
-      const other = prompt.map((token, i) => (i === 0 ? token + 1 + (round % 32) : token));
-      const { prompt: before, decode: behind } = await write(model, other, lengths.written);
+      const given = beginningOtherwise(model, prompt, 2 + (round % 32));
+      const { prompt: before, decode: behind } = (await drained(model, given, options)).timings;
       const rate = ((lengths.written - 1) / behind) * 1000;
       prefill = Math.max(prefill, (lengths.prompt / before) * 1000);
       decode = Math.max(decode, rate);
@@ -162,12 +128,6 @@ export async function measureDecode(
 }
 
 const rounded = (value: number): number => Number(value.toPrecision(4));
-
-async function write(model: LanguageModel, prompt: readonly number[], maxTokens: number): Promise<Timings> {
-  const generation = model.generate(prompt, { temperature: 0, maxTokens, ignoreEnd: true });
-  for await (const _ of generation.pieces());
-  return generation.timings;
-}
 
 /** Elements of the array that is copied: larger than the caches. */
 const copied = 64 * 2 ** 20;

@@ -93,12 +93,8 @@ async function measured(
 ): Promise<GenerateResult> {
   const prompt = model.tokensOf(given);
   const scores = await model.logits(prompt);
-  // Another first token, so that nothing of it is kept for the prompt.
-  const other = prompt.map((token, i) => (i === 0 ? (token + 1) % model.config.vocabulary : token));
   // Whether drafts are tried depends on the text, so with them all of it is written.
-  await drained(model, other, options.draft === undefined ? { ...options, maxTokens: 8 } : options);
-  // Programs that have begun on WebAssembly are timed as what they become.
-  await (await device()).settled?.();
+  await warmed(model, prompt, options.draft === undefined ? { ...options, maxTokens: 8 } : options);
   const { tokens, timings, drafts } = await drained(model, prompt, options);
   const rate = (count: number, ms: number): number =>
     ms === 0 ? 0 : Number(((count / ms) * 1000).toFixed(2));
@@ -112,7 +108,28 @@ async function measured(
   };
 }
 
-async function drained(
+/** A prompt that begins with another token, so that nothing that was computed for one is kept for the other. */
+export function beginningOtherwise(
+  { config }: LanguageModel,
+  prompt: readonly number[],
+  step: number,
+): readonly number[] {
+  return prompt.map((token, i) => (i === 0 ? (token + step) % config.vocabulary : token));
+}
+
+/** Writes a text like the one that is timed next, and waits until the programs are those that stay. */
+export async function warmed(
+  model: LanguageModel,
+  prompt: readonly number[],
+  options: GenerateOptions,
+): Promise<void> {
+  await drained(model, beginningOtherwise(model, prompt, 1), options);
+  // Programs that have begun on WebAssembly are timed as what they become.
+  await (await device()).settled?.();
+}
+
+/** A text, written to its end. */
+export async function drained(
   model: LanguageModel,
   prompt: readonly number[],
   options: GenerateOptions,

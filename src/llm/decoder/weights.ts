@@ -5,10 +5,12 @@ import { SinterError, TensorError } from '../../errors.ts';
 import { showShape } from '../../ir/shape.ts';
 import { add, cat, toFloat } from '../../operations/index.ts';
 import { Tensor } from '../../tensor/tensor.ts';
+import { treeLeaves, type TreeNode } from '../../tensor/tree.ts';
+import { moveToDevice } from '../../tensor/values.ts';
 import type { ModelConfig } from '../config/config.ts';
 
-/** A weight whose values are kept in blocks of few bits each. */
-export interface BlockWeight {
+/** A weight whose values are kept in blocks of few bits each: a tree, which compiled functions take whole. */
+export interface BlockWeight extends TreeNode {
   readonly shape: readonly number[];
   /** Its values as f32: in a kernel that reads them, never in memory. */
   dequantize(): Tensor;
@@ -108,6 +110,8 @@ class Loader {
       const problem = `${name} is ${showShape(found.shape)}, and the configuration makes it ${showShape(shape)}`;
       throw new TensorError('E_SHAPE', 'loadModel', problem);
     }
+    // The host keeps none: it would hold all weights a second time.
+    await moveToDevice(treeLeaves(found));
     for (const each of list) this.#loaded(each);
     return found;
   }

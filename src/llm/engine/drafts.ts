@@ -143,8 +143,8 @@ export class ModelDrafter implements Drafter {
   }
 }
 
-/** Tokens that are written without drafts where these did not pay. */
-const pause = 16;
+/** Tokens that are written without drafts where these did not pay, or nothing was free to make them. */
+export const pause = 16;
 
 /**
  * Decides whether drafts pay, by how many of them stood. It does not ask the clock, so that the same seed takes

@@ -4,7 +4,7 @@
 
 import { tensor } from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { DraftBudget, type Drafter } from './drafts.ts';
+import { DraftBudget, pause, type Drafter } from './drafts.ts';
 import type { TokenChoice } from './programs.ts';
 import type { Sequence } from './sequence.ts';
 import {
@@ -26,14 +26,22 @@ export interface Drafting {
   readonly open: (choice: TokenChoice<number>, check: () => void) => Drafter | undefined;
 }
 
+/** What guesses, and what decides whether that pays. */
+interface Guessing {
+  readonly drafter: Drafter;
+  readonly budget: DraftBudget;
+}
+
 /** Writes tokens on a sequence, several a run where drafts stand. */
 export class SpeculativeWriter implements TextWriter {
   readonly #sequence: Sequence;
   readonly #writing: Writing;
   readonly #choice: TokenChoice<number>;
-  readonly #drafter: Drafter | undefined;
-  readonly #count: number;
-  readonly #budget: DraftBudget;
+  readonly #drafting: Drafting;
+  /** What guesses, and whether that pays; undefined until something is free to do so. */
+  #guessing: Guessing | undefined;
+  /** Rounds until it is asked again whether something is free. */
+  #untilAsked = 0;
   /** The prompt, and the tokens that were computed. */
   readonly #text: number[];
   /** Tokens that were given to the reader. */
@@ -44,9 +52,7 @@ export class SpeculativeWriter implements TextWriter {
     this.#sequence = sequence;
     this.#writing = writing;
     this.#choice = choiceOf(writing, vocabulary);
-    this.#drafter = drafting.open(this.#choice, writing.check);
-    this.#count = drafting.count;
-    this.#budget = new DraftBudget(drafting.count, (this.#drafter?.cost ?? 0) + drafting.rowCost);
+    this.#drafting = drafting;
     this.#text = [...writing.prompt];
   }
 
@@ -74,15 +80,32 @@ export class SpeculativeWriter implements TextWriter {
 
   /** Computes one token or more behind the text. */
   async #round(): Promise<void> {
-    const drafts = this.#budget.pays() ? await this.#drafter?.propose(this.#text, this.#count) : undefined;
+    const guessing = this.#found();
+    const { count } = this.#drafting;
+    const drafts = guessing?.budget.pays() ? await guessing.drafter.propose(this.#text, count) : undefined;
     const last = tensor(Int32Array.of(this.#text.at(-1)!));
     try {
-      if (drafts === undefined) await this.#plain(last);
-      else await this.#tried(last, drafts);
+      if (guessing === undefined || drafts === undefined) await this.#plain(last);
+      else await this.#tried(last, drafts, guessing);
     } finally {
       last.dispose();
       for (const each of drafts ?? []) each.dispose();
     }
+  }
+
+  /** What guesses. One that was busy may be free later, so it is asked for again now and then. */
+  #found(): Guessing | undefined {
+    if (this.#guessing !== undefined) return this.#guessing;
+    if (this.#untilAsked > 0) {
+      this.#untilAsked--;
+      return undefined;
+    }
+    this.#untilAsked = pause;
+    const { open, count, rowCost } = this.#drafting;
+    const drafter = open(this.#choice, this.#writing.check);
+    if (drafter === undefined) return undefined;
+    this.#guessing = { drafter, budget: new DraftBudget(count, drafter.cost + rowCost) };
+    return this.#guessing;
   }
 
   async #plain(last: Tensor): Promise<void> {
@@ -92,20 +115,20 @@ export class SpeculativeWriter implements TextWriter {
     this.#text.push(...(await read(token)));
   }
 
-  async #tried(last: Tensor, drafts: readonly Tensor[]): Promise<void> {
+  async #tried(last: Tensor, drafts: readonly Tensor[], { drafter, budget }: Guessing): Promise<void> {
     const found = await read(this.#sequence.verify(last, drafts, this.#choice));
     const kept = found.at(-1)!;
     const before = this.#text.length - 1;
     this.#text.push(...found.slice(0, kept));
     this.#sequence.keep(this.#text.slice(before, before + kept));
-    this.#drafter?.settle(this.#text, kept);
-    this.#budget.round(kept);
+    drafter.settle(this.#text, kept);
+    budget.round(kept);
     const { tried, kept: stood } = this.#drafts;
-    this.#drafts = { tried: tried + this.#count, kept: stood + kept - 1 };
+    this.#drafts = { tried: tried + this.#drafting.count, kept: stood + kept - 1 };
   }
 
   end(failed: boolean): void {
-    this.#drafter?.end(failed);
+    this.#guessing?.drafter.end(failed);
     disposeChoice(this.#choice);
   }
 }

@@ -21,7 +21,10 @@ const op = 'loadModel';
 /** A tokenizer of 260,000 tokens takes 35 MB. */
 const largestText = 2 ** 28;
 
-/** The folder that an input is; undefined for files. Rejects with E_UNSUPPORTED for paths in a page. */
+/**
+ * The folder that an input is; undefined for files. Rejects with E_UNSUPPORTED for paths in a page, with E_IO for a
+ * path that ends in `/` where there is no folder.
+ */
 export async function folderOf(input: ModelInput): Promise<ModelFolder | undefined> {
   if (input instanceof Map) return ofFiles(input as ReadonlyMap<string, SourceInput>);
   if (Array.isArray(input)) {
@@ -33,7 +36,11 @@ export async function folderOf(input: ModelInput): Promise<ModelFolder | undefin
   if (url !== undefined) return url.pathname.endsWith('/') ? ofUrl(url) : undefined;
   const { filesOfFolder } = await import('../../io/files.ts');
   const names = await filesOfFolder(input);
-  if (names === undefined) return undefined;
+  if (names === undefined) {
+    if (!/[/\\]$/.test(String(input))) return undefined;
+    const hint = 'the path of a folder of Hugging Face, or of a GGUF file';
+    throw new SinterError('E_IO', `${op}: ${String(input)}: there is no such folder\n  try: ${hint}`);
+  }
   const place = (file: string): string | URL => {
     if (input instanceof URL || input.startsWith('file:'))
       return beside(op, `${String(input).replace(/\/$/, '')}/`, file);

@@ -193,6 +193,13 @@ export class StoredValue {
     return uploaded;
   }
 
+  /** Leaves the value to `device` alone, where the host has the bytes. */
+  moveTo(device: Device): void {
+    if (this.#host === undefined || this.#lost !== undefined) return;
+    this.on(device)!.pinDown();
+    this.#host = undefined;
+  }
+
   /** The value in another dtype, cast by the host, which must have the bytes. */
   cast(dtype: DType): StoredValue {
     const known = this.#casts?.get(dtype);

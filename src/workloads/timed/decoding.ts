@@ -2,9 +2,9 @@
 
 import * as sn from '../../index.ts';
 import type { Tensor } from '../../index.ts';
+import { blockFacts } from '../../ir/blocks/format.ts';
 import {
   attendCache,
-  block,
   blockMatrix,
   cached,
   decodeAttention,
@@ -119,11 +119,12 @@ export const gemvQ8Timed: TimedWorkload = timed(
   rowByBlocks,
   () => {
     const steps = bytesData();
+    const { values, bytes } = blockFacts.q8_0;
     const blocks = new Uint8Array(matrixBytes);
-    for (let i = 0; i * block.values < steps.length; i++) {
-      const at = i * block.bytes;
+    for (let i = 0; i * values < steps.length; i++) {
+      const at = i * bytes;
       new DataView(blocks.buffer).setUint16(at, scale, true);
-      blocks.set(new Uint8Array(steps.buffer, i * block.values, block.values), at + 2);
+      blocks.set(new Uint8Array(steps.buffer, i * values, values), at + 2);
     }
     return [sn.tensor(uniform(matrixSide, 67), { shape: [1, matrixSide] }), blockMatrix(blocks)];
   },

@@ -36,16 +36,7 @@ interface Trained {
   readonly losses: readonly number[];
 }
 
-/** A tree whose weights are all floats. */
-type OnlyTensors<T> = T extends sn.Tensor
-  ? sn.Tensor
-  : T extends { dequantize(): sn.Tensor }
-    ? never
-    : T extends object
-      ? { [K in keyof T]: OnlyTensors<T[K]> }
-      : T;
-
-type Headless = OnlyTensors<Omit<DecoderWeights, 'head'>>;
+type Headless = Omit<DecoderWeights, 'head'>;
 
 const [context, batch, rate] = [48, 8, 8e-3] as const;
 
@@ -56,7 +47,7 @@ export async function trainEssay(steps: number): Promise<Trained> {
   const config = configFromGguf(file);
   // The head is the embedding: in the tree that is trained it stands once.
   const { head: _, ...loaded } = await loadWeights((await ggufSource(file)).weights, config);
-  let weights = loaded as Headless;
+  let weights: Headless = loaded;
   const { encode } = await textOfGguf(file);
   const essay = readFileSync(new URL('../../../examples/essay.txt', import.meta.url), 'utf8');
   const numbers = sn.tensor(Int32Array.from(encode(essay)));
@@ -87,7 +78,7 @@ export async function trainEssay(steps: number): Promise<Trained> {
   const losses: number[] = [];
   for (let i = 0; i < steps; i++) {
     const done = step(weights, state, schedule(i));
-    weights = done.tree as Headless;
+    weights = done.tree;
     state = done.state;
     losses.push(Number(await done.loss.item()));
   }
