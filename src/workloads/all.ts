@@ -41,4 +41,5 @@ export const workloads: readonly Workload[] = [
   language.llamaDecodeLayer,
   language.llamaPrefillLayer,
   language.moeDecodeLayer,
+  language.llamaDecodeStep,
 ];

@@ -6,8 +6,10 @@ import type { Tensor } from '../index.ts';
 import { rowWords } from '../ir/blocks/sizes.ts';
 import type { ModelConfig } from '../llm/config/config.ts';
 import { emptyCache } from '../llm/decoder/cache.ts';
-import { decoderLayer } from '../llm/decoder/decoder.ts';
-import type { DenseWeights, ExpertWeights, LayerWeights } from '../llm/decoder/weights.ts';
+import { Decoder, decoderLayer } from '../llm/decoder/decoder.ts';
+import type { DecoderWeights, DenseWeights, ExpertWeights, LayerWeights } from '../llm/decoder/weights.ts';
+import { programsOf, type Stepped } from '../llm/engine/programs.ts';
+import { samplingOf } from '../llm/sampling/options.ts';
 import { QuantizedTensor } from '../quant/index.ts';
 import { workload, type Workload } from './workload.ts';
 
@@ -129,7 +131,8 @@ function layerOf(name: string, about: string, config: ModelConfig, tokens: numbe
     const [after, [seen]] = decoderLayer(stream, weights, [cache], place, config, 0);
     return [after, seen!];
   };
-  return workload(name, about, run, () => [
+  // The cache is written where it lies.
+  return workload(name, about, sn.compile(run, { donate: [0] }), () => [
     emptyCache(config, room, 'f16')[0]!,
     layerWeights(config),
     sn.zeros([tokens, config.width]),
@@ -157,4 +160,41 @@ export const moeDecodeLayer: Workload = layerOf(
   'a layer with 8 experts, 2 of them for a token, width 1024, on one token',
   mixture,
   1,
+);
+
+/** The program of a token: all layers, with the embedding before them, and the head and the likeliest token behind. */
+function stepOf(name: string, about: string, config: ModelConfig): Workload {
+  const run = (
+    cache: readonly Tensor[],
+    weights: DecoderWeights,
+    turns: Tensor,
+    token: Tensor,
+    position: Tensor,
+  ): Stepped => {
+    const decoder = new Decoder(config, weights, { all: turns, window: turns });
+    const { numbers } = samplingOf(name, { temperature: 0 });
+    const key = sn.zeros([2], { dtype: 'u32' });
+    const choice = { key, numbers, given: undefined, allowed: undefined };
+    return programsOf(decoder).step(cache, undefined, token, position, choice);
+  };
+  return workload(name, about, sn.compile(run, { donate: [0] }), () => {
+    const { vocabulary, width, layers, headSize } = config;
+    // The head is the embedding.
+    const embedding = blocks(vocabulary, width);
+    const weights = {
+      embedding,
+      layers: Array.from({ length: layers }, () => layerWeights(config)),
+      norm: sn.zeros([width]),
+      head: embedding,
+    };
+    const token = sn.zeros([1], { dtype: 'i32' });
+    const turns = sn.zeros([room, 2, headSize]);
+    return [emptyCache(config, room, 'f32'), weights, turns, token, sn.zeros([], { dtype: 'i32' })];
+  });
+}
+
+export const llamaDecodeStep: Workload = stepOf(
+  'llamaDecodeStep',
+  'a token of Llama 3.2 1B in q8_0: 16 layers, embedding, head and choice, cache of 1024 positions in f32',
+  llama,
 );

@@ -43,9 +43,10 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   gemv: [1, 1],
   gemvHalf: [1, 1],
   gemvQ8: [1, 1],
-  llamaDecodeLayer: [6, 1.04],
-  llamaPrefillLayer: [11, 1.65],
-  moeDecodeLayer: [11, 1.03],
+  llamaDecodeLayer: [6, 1.07],
+  llamaPrefillLayer: [11, 1.69],
+  moeDecodeLayer: [11, 1.04],
+  llamaDecodeStep: [149, 1.01],
 };
 
 const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [line.workload, line]));

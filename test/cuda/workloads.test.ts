@@ -26,6 +26,7 @@ const long = new Set([
   'llamaDecodeLayer',
   'llamaPrefillLayer',
   'moeDecodeLayer',
+  'llamaDecodeStep',
 ]);
 
 onStandIn('workloads on the stand-in', () => {

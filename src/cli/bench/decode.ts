@@ -7,6 +7,7 @@ import { loadModel, type ModelSource } from '../../llm/index.ts';
 import { fromBlocks } from '../../quant/index.ts';
 import { showBytes, table } from '../../table.ts';
 import { device } from '../../tensor/device.ts';
+import { stats } from '../../tensor/report/stats.ts';
 import { smallLlama } from '../../workloads/language.ts';
 import { beginningOtherwise, countedPrompt, drained, warmed } from '../llm/generate.ts';
 
@@ -24,6 +25,11 @@ export interface DecodeRates {
   readonly copyBandwidth: number;
   /** Bytes a second that are read while writing, as a share of `copyBandwidth`. */
   readonly bandwidthShare: number;
+  /**
+   * How long asking for a token keeps the host, in µs; of devices that do not work beside the host it is the time of
+   * the whole token.
+   */
+  readonly host_us: number;
 }
 
 const config = smallLlama;
@@ -101,12 +107,20 @@ export async function measureDecode(
   const model = await loadModel(path ?? randomModel(), { contextLength });
   try {
     const prompt = countedPrompt(lengths.prompt);
+    /** Tokens between which each that is read is followed by one that is asked for. */
+    const steady = { from: 4, to: lengths.written - 4 };
     const options = { temperature: 0, maxTokens: lengths.written, ignoreEnd: true };
     await warmed(model, prompt, { ...options, maxTokens: 8 });
-    let [prefill, decode] = [0, 0];
+    let [prefill, decode, host] = [0, 0, Infinity];
     for (let round = 0; round < repeat; round++) {
       const given = beginningOtherwise(model, prompt, 2 + (round % 32));
-      const { prompt: before, decode: behind } = (await drained(model, given, options)).timings;
+      let [began, ended] = [0, 0];
+      const { timings } = await drained(model, given, options, (count) => {
+        if (count === steady.from) began = stats().callMilliseconds;
+        if (count === steady.to) ended = stats().callMilliseconds;
+      });
+      const { prompt: before, decode: behind } = timings;
+      host = Math.min(host, (1000 * (ended - began)) / (steady.to - steady.from));
       const rate = ((lengths.written - 1) / behind) * 1000;
       prefill = Math.max(prefill, (lengths.prompt / before) * 1000);
       decode = Math.max(decode, rate);
@@ -121,6 +135,7 @@ export async function measureDecode(
       tokenBytes,
       copyBandwidth: Math.round(copyBandwidth),
       bandwidthShare: rounded((tokenBytes * decode) / copyBandwidth),
+      host_us: rounded(host),
     };
   } finally {
     model.dispose();
@@ -150,14 +165,15 @@ async function measureCopies(): Promise<number> {
 }
 
 export function decodeTable(rates: DecodeRates): string {
-  const { prefillTokens, decodeTokens, tokenBytes, copyBandwidth, bandwidthShare } = rates;
-  const head = ['prefill tokens/s', 'decode tokens/s', 'bytes a token', 'copying', 'share of it'];
+  const { prefillTokens, decodeTokens, tokenBytes, copyBandwidth, bandwidthShare, host_us: host } = rates;
+  const head = ['prefill tokens/s', 'decode tokens/s', 'bytes a token', 'copying', 'share of it', 'host µs'];
   const row = [
     prefillTokens.toFixed(1),
     decodeTokens.toFixed(1),
     showBytes(tokenBytes),
     `${showBytes(copyBandwidth)}/s`,
     `${(100 * bandwidthShare).toFixed(0)} %`,
+    host.toFixed(0),
   ];
-  return table(head, [row], [0, 1, 2, 3, 4]);
+  return table(head, [row], [0, 1, 2, 3, 4, 5]);
 }

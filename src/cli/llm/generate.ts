@@ -128,14 +128,15 @@ export async function warmed(
   await (await device()).settled?.();
 }
 
-/** A text, written to its end. */
+/** A text, written to its end; `onToken` is told how many tokens there are. */
 export async function drained(
   model: LanguageModel,
   prompt: readonly number[],
   options: GenerateOptions,
+  onToken: (count: number) => void = () => undefined,
 ): Promise<Generation> {
   const generation = model.generate(prompt, options);
-  for await (const _ of generation.pieces());
+  for await (const _ of generation.pieces()) onToken(generation.tokens.length);
   return generation;
 }
 

@@ -15,6 +15,7 @@ import { expectSynchronous } from '../expect.ts';
 import { numberTensor } from '../record.ts';
 import { currentMapping, currentTrace } from '../handle/recording.ts';
 import { declaredOf, type Dims } from '../sizes/dim.ts';
+import { counts } from '../report/stats.ts';
 import { noteReport } from '../sizes/report.ts';
 import { Specialisations } from './specialisations.ts';
 import type { CalledWith, Traceable } from '../trace/traceable.ts';
@@ -126,8 +127,11 @@ export function compile<A extends unknown[], R>(
       handlesOf(flat.leaves);
       return inlined(callable, flat) as R;
     }
+    const began = performance.now();
     const found = known().recall(args) ?? known().add(args, flatten(args, 'compile'));
-    return found.compiled.call(found.leaves, found.handles) as R;
+    const result = found.compiled.call(found.leaves, found.handles) as R;
+    counts.callMilliseconds += performance.now() - began;
+    return result;
   };
   noteReport(compiled, {
     programOf: (args) => {

@@ -20,6 +20,11 @@ export interface Stats {
   /** Programs run, and the kernels that they dispatched. */
   readonly runs: number;
   readonly dispatches: number;
+  /**
+   * How long calls of compiled functions kept the host until they returned, in all. Devices that do not work beside the
+   * host compute within that.
+   */
+  readonly callMilliseconds: number;
   readonly bytes: {
     /** Brought to devices, and read from them. */
     readonly uploaded: number;
@@ -46,6 +51,7 @@ export const counts = {
   compileMilliseconds: 0,
   runs: 0,
   dispatches: 0,
+  callMilliseconds: 0,
   uploaded: 0,
   downloaded: 0,
   moved: 0,
