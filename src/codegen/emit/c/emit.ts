@@ -19,7 +19,7 @@ import { spellAtomic, spellLoad, spellStore, type CScribe } from './access.ts';
 import { usedIn, withoutUnread } from './live.ts';
 import { CPrelude } from './prelude.ts';
 import { widenVectors } from './rewrite/widen.ts';
-import { literal, spell } from './spelling.ts';
+import { addedProducts, literal, spell } from './spelling.ts';
 import { elementType } from './types.ts';
 
 /** A kernel's text, and what its launch needs. */
@@ -267,8 +267,8 @@ class Emitter extends CTextEmitter implements CScribe {
   }
 
   /**
-   * A vector of lanes of registers, two of them and twice their lanes at a time: of more, compilers put together
-   * lanes one by one, or in memory. Undefined where it has others.
+   * A vector of lanes of registers, two of them and twice their lanes at a time, or one and four times its lanes: of more, compilers put
+   * together lanes one by one, or in memory. Undefined where it has others.
    */
   #shuffled(value: Extract<Value, { kind: 'vector' }>): Term | undefined {
     const { args, type, width } = value;
@@ -280,11 +280,11 @@ class Emitter extends CTextEmitter implements CScribe {
       let at = sources.findIndex(({ name }) => name === source.name);
       if (at < 0) at = sources.push(source) - 1;
       if (source.type !== type) return undefined;
-      if (at > 1 || source.width !== sources[0]!.width || width > 2 * source.width)
-        return this.#ofHalves(value);
+      if (at > 1 || source.width !== sources[0]!.width) return this.#ofHalves(value);
       places.push(at * source.width + one.lane);
     }
     const [x, y = x] = sources as [(typeof sources)[number], (typeof sources)[number]?];
+    if (width > 2 * x.width && (y !== x || width > 4 * x.width)) return this.#ofHalves(value);
     const name = this.prelude.shuffle(type, x.width, width, places);
     return call(name, [this.value(x), this.value(y)]);
   }
@@ -308,11 +308,30 @@ class Emitter extends CTextEmitter implements CScribe {
       : term;
   }
 
+  /** A sum to which products of halves are added, for which processors have one instruction. */
+  #sumOfProducts(args: readonly Value[], { op, type, width }: Value & { kind: 'op' }): Term | undefined {
+    const [sum, dot] = args;
+    if (op !== 'add' || type !== 'i32' || width === 1 || dot?.kind !== 'op' || dot.op !== 'dotI16')
+      return undefined;
+    const values = [...dot.args, sum!];
+    const name = addedProducts(
+      this.prelude,
+      width,
+      values.map((one) => one.type),
+    );
+    return call(
+      name,
+      values.map((one) => this.value(one)),
+    );
+  }
+
   #operation(value: Extract<Value, { kind: 'op' }>): Term {
     const { op, type, width } = value;
     const args = constantLast(value);
     const lanes = anyLaneOf(value);
     if (lanes !== undefined && lanes.width > 1) return this.#any(lanes);
+    const sum = this.#sumOfProducts(args, value);
+    if (sum !== undefined) return sum;
     const last = args.at(-1);
     const [test] = args;
     // One condition for all lanes chooses whole vectors.

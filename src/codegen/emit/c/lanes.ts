@@ -9,8 +9,11 @@ import type { CPrelude, VectorBody } from './prelude.ts';
 
 /** A function of vectors `x`, `y` and `z` of one width. */
 export interface VectorFunction {
-  /** `min_zero` and `max_zero`: of operands of which one is the zero that, in order, lies beyond the other zero. */
-  readonly op: LoopOp | 'min_zero' | 'max_zero';
+  /**
+   * `min_zero` and `max_zero`: of operands of which one is the zero that, in order, lies beyond the other zero. `dot_add`: what dotI16
+   * gives of the first two, added to the third.
+   */
+  readonly op: LoopOp | 'min_zero' | 'max_zero' | 'dot_add';
   readonly type: RegisterType;
   readonly width: Width;
   /** Types of the operands. */
@@ -26,6 +29,10 @@ export function builtinOf({ op, type, width, prelude }: VectorFunction): string 
     const args = `(${halves})x, (${halves})y`;
     if (width < 16) return `__builtin_ia32_pmaddwd${32 * width}(${args})`;
     return `__builtin_ia32_pmaddwd512_mask(${args}, (${prelude.type('i32', width)}){0}, 0xffff)`;
+  }
+  if (op === 'dot_add') {
+    const words = prelude.type('i32', width);
+    return `__builtin_ia32_vpdpwssd_v${width}si(z, (${words})x, (${words})y)`;
   }
   if (!isFloat(type)) return undefined;
   const bits = (type === 'f32' ? 32 : 64) * width;

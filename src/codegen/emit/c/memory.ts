@@ -104,15 +104,25 @@ function converting(
 /** The floats that the low 16 bits of words are; scaling by 2¹¹² makes subnormals normal. */
 export function halvesToFloats(prelude: CPrelude, width: Width): string {
   const [floats, words] = [prelude.type('f32', width), prelude.type('u32', width)];
+  const low = prelude.type('i32', width);
+  // What has F16C has SSE4.1 too.
+  const known = [
+    '#ifdef __F16C__',
+    `const ${low} low = (${low})(x & 0xffffu);`,
+    'return __builtin_ia32_vcvtph2ps(__builtin_ia32_packusdw128(low, low));',
+    '#else',
+  ];
   return converting(
     prelude,
     `${floats}_of_f16`,
     [floats, words],
     [
+      ...(width === 4 ? known : []),
       `const ${floats} scaled = (${floats})((x & 0x7fffu) << 13) * 5192296858534827628530496329220096.0f;`,
       '// Infinities and NaN keep their fraction under the largest exponent.',
       `const ${words} special = (${words})(scaled >= 65536.0f) & 0x7f800000u;`,
       `return (${floats})((${words})scaled | special | (x & 0x8000u) << 16);`,
+      ...(width === 4 ? ['#endif'] : []),
     ],
   );
 }

@@ -159,6 +159,21 @@ export class CPrelude {
       const lanes = places.map((place) => `${place < from ? 'x' : 'y'}[${place % from}]`);
       const builtin = `__builtin_shufflevector(x, y, ${places.join(', ')})`;
       const plain = [`  return (${own}){${lanes.join(', ')}};`];
+      if (width === 16 && from === 4 && !isLong(type))
+        return [
+          `static inline ${own} ${name}(${given} x, ${given} y) {`,
+          '  (void)y;',
+          // GCC would bring the register to its width in memory.
+          ...this.known(
+            '__builtin_ia32_ps512_ps',
+            [
+              `  const ${own} wide = (${own})__builtin_ia32_ps512_ps((${this.type('f32', 4)})x);`,
+              `  return __builtin_shufflevector(wide, wide, ${places.join(', ')});`,
+            ],
+            plain,
+          ),
+          '}',
+        ].join('\n');
       return [
         `static inline ${own} ${name}(${given} x, ${given} y) {`,
         ...(places.some((place) => place >= from) ? [] : ['  (void)y;']),

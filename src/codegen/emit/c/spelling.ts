@@ -6,7 +6,7 @@
 
 import { CompilerBug } from '../../../errors.ts';
 import { elementwiseRows, mapRows, type ElementwiseOp, type WrittenAs } from '../../../ir/ops.ts';
-import type { LoopOp, RegisterOp, RegisterType, Value } from '../../loop/loop.ts';
+import type { LoopOp, RegisterOp, RegisterType, Value, Width } from '../../loop/loop.ts';
 import { isPowerOfTwo } from '../../loop/ranges.ts';
 import { isLong } from '../../loop/register.ts';
 import {
@@ -263,6 +263,27 @@ export function spell(op: LoopOp, site: CSite): Term {
   if (site.width === 1) return table[op](site);
   if (op === 'philox') return philox(site);
   return operated(op, site) ?? ofLanes(op, site);
+}
+
+/** The function that adds what dotI16 gives of two vectors to a third one. */
+export function addedProducts(prelude: CPrelude, width: Width, types: readonly RegisterType[]): string {
+  const own = prelude.type('i32', width);
+  const [x, y] = types.map((type, i) => ({ text: 'xyz'[i]!, type }));
+  const site = { type: 'i32', width, last: undefined, bounded: false, prelude } as const;
+  const operands = [x!, y!];
+  const dot = spell('dotI16', {
+    ...site,
+    args: operands.map(({ text }) => primary(text)),
+    types: operands.map(({ type }) => type),
+  });
+  const sum = spell('add', { ...site, args: [primary('z'), dot], types: ['i32', 'i32'] });
+  const builtin = builtinOf({ op: 'dot_add', type: 'i32', width, types, prelude })!;
+  const lane = (): string => sum.text;
+  return prelude.lanewise(`dot_add_${own}`, 'i32', width, types, {
+    builtin,
+    body: { result: sum.text },
+    lane,
+  });
 }
 
 /** The row of an operation for each lane. */

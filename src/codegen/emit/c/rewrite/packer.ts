@@ -209,6 +209,11 @@ export class Packer {
       }
       case 'variable': {
         const names = values.map((value) => (value as typeof first).name);
+        const picked = this.#picked(names);
+        if (picked !== undefined) {
+          this.#consume(values, group);
+          return { kind: 'vector', args: picked, type, width };
+        }
         const name = this.#vars.has(names[0]!) ? this.#varGroup(names) : this.#letGroup(names);
         if (name !== undefined) this.#consume(values, group);
         return name === undefined ? undefined : { kind: 'variable', name, type, width };
@@ -257,6 +262,25 @@ export class Packer {
       default:
         return first satisfies never;
     }
+  }
+
+  /** The lanes of names that have nothing but lanes of one register. */
+  #picked(names: readonly string[]): readonly Value[] | undefined {
+    const lanes: Extract<Value, { kind: 'lane' }>[] = [];
+    for (const name of names) {
+      const at = this.#lets.get(name);
+      const stmt = at?.segment.stmts[at.at];
+      if (stmt?.kind !== 'let' || stmt.value.kind !== 'vector' || this.homes.has(name)) return undefined;
+      for (const lane of stmt.value.args) {
+        if (lane.kind !== 'lane' || lane.arg.kind !== 'variable' || lane.arg.width !== 4) return undefined;
+        lanes.push(lane);
+      }
+    }
+    const [first] = lanes;
+    const isOne = lanes.every(({ arg }) => sameValue(arg, first!.arg));
+    return isOne && !this.#vars.has((first!.arg as Extract<Value, { kind: 'variable' }>).name)
+      ? lanes
+      : undefined;
   }
 
   /** Places that lie apart by constants, each in four lanes: the first in all of them, and the constants. */
