@@ -5,7 +5,7 @@ import { dtypeBytes } from '../ir/dtype.ts';
 import { factorRow, type Size } from '../ir/factor.ts';
 import { graphOf } from '../ir/text/region.ts';
 import { dims, nodeBytes, topological, type Node } from '../ir/graph.ts';
-import { facts } from '../ir/ops.ts';
+import { facts, isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { Body, Kernel } from './kernel.ts';
 import type { Target } from './target.ts';
@@ -45,6 +45,31 @@ export function nodeFlops(node: Node): number {
     default:
       return facts(node.op).flops * size;
   }
+}
+
+/** Arithmetic of the nodes of a kernel. What a gather looks up is computed for its results alone. */
+export function kernelFlops(nodes: readonly Node[]): number {
+  const inside = new Set(nodes);
+  /** Elements that the readers of a node look at. */
+  const asked = new Map<Node, number>();
+  let flops = 0;
+  for (const node of [...nodes].sort((a, b) => b.id - a.id)) {
+    const size = sizeOf(dims(node));
+    const count = Math.min(size, asked.get(node) ?? size);
+    if (size > 0) flops += nodeFlops(node) * (count / size);
+    node.inputs.forEach((input, i) => {
+      if (!inside.has(input)) return;
+      const before = asked.get(input) ?? 0;
+      if (node.op === 'gather' && i === 0) asked.set(input, before + count);
+      else asked.set(input, Math.max(before, looksThrough(node) ? count : sizeOf(dims(input))));
+    });
+  }
+  return Math.round(flops);
+}
+
+/** Whether each element is made of one element of every input, or of none. */
+function looksThrough({ op }: Node): boolean {
+  return isElementwise(op) || op === 'reshape' || op === 'permute' || op === 'broadcast';
 }
 
 /**

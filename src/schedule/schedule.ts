@@ -11,7 +11,7 @@ import { collectiveKernel, loopKernel } from './body/iterate.ts';
 import { fusionRootBodies, buildBody } from './body/body.ts';
 import { fusionGroupNodes, type Fusion } from './fusion/fusion.ts';
 import { withNeeds } from './body/needed.ts';
-import { nodeFlops } from './cost.ts';
+import { kernelFlops } from './cost.ts';
 import { sliceBytes } from './slices.ts';
 import type { Evaluator, Indices } from './expression/evaluate.ts';
 import { mergeMaps } from './merge/multi-tensor.ts';
@@ -191,7 +191,7 @@ function attemptKernel(
     writes,
     pool: evaluator.pool,
     nodes,
-    flops: nodes.reduce((sum, node) => sum + nodeFlops(node), 0),
+    flops: kernelFlops(nodes),
     bytes,
   };
   checkReach(

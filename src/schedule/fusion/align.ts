@@ -3,7 +3,7 @@
 // fusion group's kernel.
 
 import { dims, type Node } from '../../ir/graph.ts';
-import { delinearize, linearize } from '../../ir/index-algebra/expr.ts';
+import { constantIndex, delinearize, linearize } from '../../ir/index-algebra/expr.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { viewIndices, type Indices } from '../expression/evaluate.ts';
@@ -45,8 +45,9 @@ export function align(node: Node, fusionGroup: FusionGroup): Indices | undefined
  */
 function alignBroadcast(node: Node, from: Indices, fusionGroup: FusionGroup): Indices | undefined {
   const shape = dims(node);
-  const unchanged = shape.length === from.length && sizeOf(shape) === sizeOf(dims(node.inputs[0]!));
-  if (unchanged) return from;
+  // Axes of one element may come in front.
+  if (sizeOf(shape) === sizeOf(dims(node.inputs[0]!)))
+    return [...Array.from({ length: shape.length - from.length }, () => constantIndex(0)), ...from];
   for (const { at, dims: place } of placesOf(fusionGroup)) {
     const fits = place.length === shape.length && place.every((dim, axis) => dim === shape[axis]);
     if (fits && sameIndices(viewIndices(node, at), from)) return at;
