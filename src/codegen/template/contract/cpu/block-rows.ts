@@ -4,6 +4,7 @@
 // of the greatest in its group moves a result by some hundred thousandths of it at most.
 
 import { packsOperands } from '../../../../schedule/machine.ts';
+import type { Target } from '../../../../schedule/target.ts';
 import { planeOffsets } from '../../../../ir/blocks/sizes.ts';
 import {
   addInts,
@@ -20,10 +21,12 @@ import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { finish, foldGrid, groupNumber, openBuilder, bufferName, type Frame } from '../../shared/frame.ts';
 import { multiplyAdd, span, TileLowering } from '../tile.ts';
+import { laneOf } from '../../../loop/register.ts';
 import { divideInts } from '../../../loop/integers.ts';
 import { CompilerBug } from '../../../../errors.ts';
-import { blockCodes, type BlockCodes, type CodedFormat, type Scales } from './block-codes.ts';
-import { blockRoom, quantiseRows, type BlockRoom } from './block-values.ts';
+import { blockCellsLoop, cellWords } from './block-cells.ts';
+import { blockCodes, isCoded, type BlockCodes } from './block-codes.ts';
+import { groupRoom, quantiseRows } from './block-values.ts';
 import { cpu, shared } from './costs.ts';
 
 export interface BlockRowsTiling extends Tile {
@@ -35,10 +38,6 @@ export interface BlockRowsTiling extends Tile {
 
 /** Rows of the result, at most: for more, blocks are decoded while they are packed. */
 const mostRows = 16;
-
-export function isCoded(format: string): format is CodedFormat {
-  return Object.hasOwn(blockCodes, format);
-}
 
 export const blockRowsStrategy: Strategy<BlockRowsTiling> = {
   *candidates(problem) {
@@ -62,7 +61,8 @@ export const blockRowsStrategy: Strategy<BlockRowsTiling> = {
       rows <= Math.min(m, 4) &&
       columns % 4 === 0 &&
       4 % beside === 0 &&
-      scratchWords(m, k, blocks.format) * 4 <= target.limits.workgroupBytes
+      4 * (hasWideRegisters(target) ? cellWords(m, k, blocks.format) : scratchWords(m, rows, beside, k)) <=
+        target.limits.workgroupBytes
     );
   },
   time({ columns }, problem, target) {
@@ -72,55 +72,55 @@ export const blockRowsStrategy: Strategy<BlockRowsTiling> = {
     const block = codes + m * k * 1.2 + width * m * (0.1 * epilogue + 0.5) + cpu.workgroup;
     return shared(batch * Math.ceil(n / columns), problem, target) * block;
   },
-  loop: blockRowsLoop,
+  loop: (frame, body, tiling) =>
+    (hasWideRegisters(frame.target) ? blockCellsLoop : blockRowsLoop)(frame, body, tiling),
 };
 
-function scratchWords(m: number, k: number, format: CodedFormat): number {
-  const { codes, steps, starts, sums } = blockRoom(blockCodes[format], k);
-  return m * (codes + steps + starts + sums);
+/** Whether a register takes several vectors of four lanes. */
+function hasWideRegisters({ vectors }: Target): boolean {
+  return (vectors?.lanes ?? 4) > 4;
 }
 
-/** Codes, values and scales of a unit's cells, with which sums go on. */
-interface Cells {
-  readonly unit: Value;
-  readonly first: number;
-  readonly count: number;
+function scratchWords(m: number, rows: number, beside: number, k: number): number {
+  return m * (k / 2) + 2 * m * groupRoom(k) + beside * rows * groupRoom(k);
 }
-
-/** What a sum goes on with: products of whole numbers, and their scale. */
-type Sink = (column: number, row: number, cell: number, dots: Value, scale: Value) => void;
-
-type CodedRows = BlockRows & { readonly format: CodedFormat };
 
 /** What a workgroup keeps, and its loops. */
 class BlockRowsLoop {
   readonly b: LoopBuilder;
   readonly #body: Contract;
   readonly #points: TileLowering;
-  readonly #rows: CodedRows;
+  readonly #rows: BlockRows;
   readonly #codes: BlockCodes;
-  readonly #room: BlockRoom;
   readonly #words: string;
   readonly #beside: number;
-  /** Vectors of four in a register of the machine: cells that have sums of their own. */
-  readonly #wide: number;
 
-  constructor(frame: Frame, b: LoopBuilder, body: Contract, rows: CodedRows, beside: number, group: Value) {
+  constructor(frame: Frame, b: LoopBuilder, body: Contract, rows: BlockRows, beside: number, group: Value) {
+    if (!isCoded(rows.format)) throw new CompilerBug('block rows', `no codes of ${rows.format}`);
     this.b = b;
     this.#body = body;
     this.#rows = rows;
     this.#codes = blockCodes[rows.format];
-    this.#room = blockRoom(this.#codes, body.k.extent);
     this.#words = bufferName(frame)(rows.words);
     this.#beside = beside;
-    this.#wide = (frame.target.vectors?.lanes ?? 4) / 4;
     this.#points = new TileLowering(b, frame, body, group);
   }
 
-  /** A vector of workgroup memory. */
-  #kept(buffer: keyof BlockRoom, row: Value, at: Value, type: RegisterType): Value {
-    const index = addInts(mulInts(row, constant(this.#room[buffer])), at);
-    return this.b.let({ kind: 'load', buffer, index, aligned: true, type, width: 4 }, buffer);
+  get #k(): number {
+    return this.#body.k.extent;
+  }
+
+  get #room(): number {
+    return groupRoom(this.#k);
+  }
+
+  /** A vector of scratch memory. */
+  #kept(buffer: string, index: Value, type: RegisterType): Value {
+    return { kind: 'load', buffer, index, aligned: true, type, width: 4 };
+  }
+
+  #name(op: 'mul' | 'add', args: readonly Value[]): Value {
+    return this.b.let(arithmetic(op, args, 'f32'), op);
   }
 
   /** Makes whole numbers of every row of the left side. */
@@ -133,171 +133,112 @@ class BlockRowsLoop {
     const { b } = this;
     const { n } = this.#body;
     const columns = span(b, mulInts(quad, constant(4)), 4, n.extent, n.extent % 4 === 0, 'n');
-    const places = Array.from({ length: rows }, (_, row) => b.let(addInts(first, constant(row)), 'row'));
-    const results: Value[][] = places.map(() => []);
+    const results: Value[][] = Array.from({ length: rows }, () => []);
     for (let from = 0; from < 4; from += this.#beside) {
       const beside = columns.slice(from, from + this.#beside).map(({ index }) => index);
-      this.#sums(places, beside).forEach((sums, row) => results[row]?.push(...sums));
+      this.#sums(first, rows, beside).forEach((sums, row) => results[row]?.push(...sums));
     }
-    results.forEach((sums, row) => {
-      this.#points.write(places[row]!, quad, this.#together(sums));
+    results.forEach((args, row) => {
+      const sums = b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'sums');
+      this.#points.write(b.let(addInts(first, constant(row)), 'row'), quad, sums);
     });
   }
 
-  /** The sums of the lanes of four vectors. */
-  #together(sums: readonly Value[]): Value {
-    const pick = (x: Value, y: Value, at: readonly [number, number], turn: boolean): Value => {
-      const places = at.flatMap((lane) => [[x, lane] as const, [y, lane] as const]);
-      const order = turn ? [0, 2, 1, 3] : [0, 1, 2, 3];
-      const args = order.map((i): Value => {
-        const [arg, lane] = places[i]!;
-        return { kind: 'lane', arg, lane, type: 'f32', width: 1 };
-      });
-      return this.b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'turned');
-    };
-    const add = (x: Value, y: Value): Value => this.b.let(arithmetic('add', [x, y], 'f32'), 'sums');
-    const [p, q, r, s] = sums as [Value, Value, Value, Value];
-    const halves = [
-      [p, q],
-      [r, s],
-    ].map(([x, y]) => add(pick(x!, y!, [0, 1], false), pick(x!, y!, [2, 3], false)));
-    const [low, high] = halves as [Value, Value];
-    return add(pick(low, high, [0, 1], true), pick(low, high, [2, 3], true));
-  }
-
-  /** Vectors whose lanes, added, are the products of some rows with some columns, row by row. */
-  #sums(rows: readonly Value[], columns: readonly Value[]): readonly (readonly Value[])[] {
+  /** Sums of some rows with some columns, row by row. */
+  #sums(first: Value, rows: number, columns: readonly Value[]): readonly (readonly Value[])[] {
     const { b } = this;
-    const { group, groups, cells, hasOffsets } = this.#codes;
-    const zero = constant(0, 'f32', 4);
+    const { words: stepWords, groups } = this.#codes;
+    const offsets = planeOffsets(this.#rows.format, this.#k);
     const base = columns.map((column) => {
       const lowering = this.#points.at({ column });
       return b.let(lowering.index(lowering.place(this.#rows.base)), 'base');
     });
-    const sums = rows.map(() =>
-      columns.map(() => Array.from({ length: this.#wide }, () => b.var('sum', zero))),
+    const load = (index: Value, width: 1 | 4): Value => ({
+      kind: 'load',
+      buffer: this.#words,
+      index,
+      aligned: true,
+      type: 'u32',
+      width,
+    });
+    const slot = (column: number, row: number): number => (column * rows + row) * this.#room;
+    const zero = constant(0, 'f32', 4);
+    const rowAt = (row: number, by: number): Value =>
+      b.let(mulInts(addInts(first, constant(row)), constant(by)), 'row_at');
+    const taken = columns.map(() =>
+      Array.from({ length: rows }, () => (this.#codes.middle === 0 ? zero : b.var('taken', zero))),
     );
-    const taken = rows.map(() => columns.map(() => (hasOffsets ? b.var('taken', zero) : zero)));
-    const count = this.#body.k.extent / group;
-    const [units, rest] = [Math.floor(count / groups), count % groups];
-    const add: Sink = (column, row, cell, dots, scale) => {
-      const sum = sums[row]![column]![cell % this.#wide]!;
-      b.assign(sum, multiplyAdd(dots, scale, sum));
-    };
-    b.for('unit', constant(0), constant(units), 1, (unit) => this.#unit(rows, base, unit, cells, taken, add));
-    // What is left has sums of its own, so that those above are all assigned alike.
-    const left = rows.map(() => columns.map(() => new Map<number, Value>()));
-    const addLeft: Sink = (column, row, cell, dots, scale) => {
-      const own = left[row]![column]!;
-      const before = own.get(cell % this.#wide);
-      const product = before ? multiplyAdd(dots, scale, before) : arithmetic('mul', [dots, scale], 'f32');
-      own.set(cell % this.#wide, b.let(product, 'left'));
-    };
-    this.#unit(rows, base, constant(units), (rest * cells) / groups, taken, addLeft);
-    return sums.map((columns, row) =>
-      columns.map((own, column) => {
-        const all = [...own, ...left[row]![column]!.values()].map((sum) => b.let(sum, 'held'));
-        const sum = all.reduce((x, y) => b.let(arithmetic('add', [x, y], 'f32'), 'all'));
-        if (!hasOffsets) return sum;
-        return b.let(operation('sub', [sum, taken[row]![column]!], 'f32'), 'rest');
+    columns.forEach((_, j) => {
+      const from = b.let(addInts(base[j]!, constant(offsets[1] ?? 0)), 'scales_at');
+      const words = {
+        four: (at: Value): Value => load(addInts(from, at), 4),
+        one: (at: Value): Value => load(addInts(from, at), 1),
+      };
+      this.#codes.scales(b, this.#k, words, (group, scale, offset) => {
+        for (let row = 0; row < rows; row++) {
+          const at = b.let(addInts(rowAt(row, this.#room), group), 'at');
+          const both = this.#name('mul', [scale, this.#kept('steps', at, 'f32')]);
+          b.store('scales', addInts(group, constant(slot(j, row))), both, true);
+          const gone = taken[j]?.[row];
+          if (offset !== undefined && gone !== undefined)
+            b.assign(gone, multiplyAdd(offset, this.#kept('sums', at, 'f32'), gone));
+        }
+      });
+    });
+    const sums = columns.map(() => Array.from({ length: rows }, () => b.var('sum', zero)));
+    const steps = this.#k / (groups * this.#codes.group);
+    b.for('step', constant(0), constant(steps), 1, (step) => {
+      const codes = base.map((at) => {
+        const begin = addInts(at, mulInts(step, constant(stepWords)));
+        return this.#codes.codes(b, (words) => b.let(load(addInts(begin, constant(words)), 4), 'w'));
+      });
+      for (let group = 0; group < groups; group++)
+        for (let row = 0; row < rows; row++)
+          this.#group(rowAt(row, this.#k / 2), step, group, row, codes, sums, slot);
+    });
+    return Array.from({ length: rows }, (_, row) =>
+      columns.map((_, j) => {
+        const [sum, gone] = [sums[j]![row]!, taken[j]![row]!];
+        const rest = this.#codes.middle === 0 ? sum : b.let(operation('sub', [sum, gone], 'f32'), 'rest');
+        const held = b.let(rest, 'rest');
+        const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(held, lane)) as [Value, Value, Value, Value];
+        return this.#name('add', [this.#name('add', [p, q]), this.#name('add', [r, s])]);
       }),
     );
   }
 
-  /** Goes on with the first `count` cells of a unit of every column. */
-  #unit(
-    rows: readonly Value[],
-    base: readonly Value[],
-    unit: Value,
-    count: number,
-    taken: readonly (readonly Value[])[],
-    add: Sink,
+  /** One row's products with one group of every column. */
+  #group(
+    rowAt: Value,
+    step: Value,
+    group: number,
+    row: number,
+    codes: readonly (readonly (readonly (readonly [Value, Value])[])[])[],
+    sums: readonly (readonly Value[])[],
+    slot: (column: number, row: number) => number,
   ): void {
-    if (count === 0) return;
     const { b } = this;
-    const { cells, groups } = this.#codes;
-    const scalesAt = planeOffsets(this.#rows.format, this.#body.k.extent)[1] ?? 0;
-    const scales = base.map((at) => {
-      const from = b.let(addInts(at, constant(scalesAt)), 'scales_at');
-      const words = {
-        four: (place: Value): Value => this.#load(addInts(from, place), 4),
-        one: (place: Value): Value => this.#load(addInts(from, place), 1),
-      };
-      return this.#codes.scales(b, this.#body.k.extent, words, unit);
-    });
-    scales.forEach(({ offsets = [] }, column) =>
-      offsets.forEach((offset, four) =>
-        rows.forEach((row, i) => {
-          const at = addInts(mulInts(unit, constant(groups)), constant(4 * four));
-          const gone = taken[i]![column]!;
-          b.assign(gone, multiplyAdd(offset, this.#kept('sums', row, at, 'f32'), gone));
-        }),
+    const { group: size, groups } = this.#codes;
+    const begin = addInts(
+      rowAt,
+      addInts(mulInts(step, constant((groups * size) / 2)), constant((group * size) / 2)),
+    );
+    const values = Array.from({ length: size / 16 }, (_, sixteen) =>
+      ([0, 4] as const).map((part) =>
+        b.let(this.#kept('codes', addInts(begin, constant(8 * sixteen + part)), 'u32'), 'a'),
       ),
     );
-    for (let first = 0; first < cells && first < count; first += 4)
-      this.#cells(rows, base, { unit, first, count: Math.min(4, count - first) }, scales, add);
-  }
-
-  #load(index: Value, width: 1 | 4): Value {
-    return { kind: 'load', buffer: this.#words, index, aligned: true, type: 'u32', width };
-  }
-
-  /** Goes on with up to four cells that follow each other. */
-  #cells(
-    rows: readonly Value[],
-    base: readonly Value[],
-    { unit, first, count }: Cells,
-    scales: readonly Scales[],
-    add: Sink,
-  ): void {
-    const { b } = this;
-    const { words, cells, runs, vectors, middle } = this.#codes;
-    const each = Array.from({ length: count }, (_, i) => i);
-    const codes = base.map((at) =>
-      each.map((cell) => {
-        const begin = addInts(at, mulInts(unit, constant(cells * words)));
-        return this.#codes.codes(b, (word) =>
-          b.let(this.#load(addInts(begin, constant((first + cell) * words + word)), 4), 'w'),
-        );
-      }),
-    );
-    // The place of a vector of these cells among the vectors that rows have for each.
-    const place = (run: number, cell: number, many: number, vector: number): Value =>
-      addInts(
-        mulInts(unit, constant(4 * cells * runs * many)),
-        constant(4 * first * runs * many + 16 * (run * many + vector) + 4 * cell),
+    codes.forEach((column, j) => {
+      const products = (column[group] ?? []).flatMap((pair, sixteen) =>
+        pair.map((code, part) => b.let(arithmetic('dotI16', [code, values[sixteen]![part]!], 'i32'), 'dot')),
       );
-    for (let run = 0; run < runs; run++) {
-      const spread = base.map((_, column) => each.map((cell) => scales[column]!.at(first + cell, run)));
-      rows.forEach((row, i) => {
-        const values = each.map((cell) =>
-          Array.from({ length: vectors }, (_, v) =>
-            this.#kept('codes', row, place(run, cell, vectors, v), 'u32'),
-          ),
-        );
-        const steps = each.map((cell) => this.#kept('steps', row, place(run, cell, 1, 0), 'f32'));
-        const starts =
-          middle === 0
-            ? undefined
-            : each.map((cell) => this.#kept('starts', row, place(run, cell, 1, 0), 'i32'));
-        base.forEach((_, column) => {
-          const dots = each.map((cell) =>
-            codes[column]![cell]![run]!.map((code, v) =>
-              arithmetic('dotI16', [code, values[cell]![v]!], 'i32'),
-            ).reduce<Value | undefined>(
-              (sum, dot) => (sum === undefined ? dot : arithmetic('add', [sum, dot], 'i32')),
-              starts?.[cell],
-            ),
-          );
-          each.forEach((cell) => {
-            const whole = b.let(dots[cell]!, 'dots');
-            const real = b.let(operation('cast', [whole], 'f32'), 'real');
-            const scale = b.let(arithmetic('mul', [spread[column]![cell]!, steps[cell]!], 'f32'), 'scale');
-            add(column, i, cell, real, scale);
-          });
-        });
-      });
-    }
+      const sum = products.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'dots'));
+      const index = addInts(mulInts(step, constant(groups)), constant(slot(j, row) + group));
+      const scale: Value = { kind: 'load', buffer: 'scales', index, aligned: true, type: 'f32', width: 1 };
+      const spread: Value = { kind: 'splat', arg: scale, type: 'f32', width: 4 };
+      const held = sums[j]![row]!;
+      b.assign(held, multiplyAdd(b.let(operation('cast', [sum], 'f32'), 'dots'), spread, held));
+    });
   }
 }
 
@@ -305,26 +246,24 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
   const { batch, m, n, k } = body;
   const { rows: height, columns, beside } = tiling;
   const rows = blockRows(body.rhs, k);
-  if (rows === undefined || !isCoded(rows.format))
-    throw new CompilerBug(
-      'block rows',
-      'the right side is no rows of blocks that are multiplied as they are',
-    );
-  const coded = { ...rows, format: rows.format };
+  if (rows === undefined) throw new CompilerBug('block rows', 'the right side is no rows of blocks');
   const quadsN = Math.ceil(n.extent / 4);
   const quadsEach = columns / 4;
   const blocksN = Math.ceil(quadsN / quadsEach);
   const grid = foldGrid(batch.extent * blocksN, frame.target);
-  const room = blockRoom(blockCodes[rows.format], k.extent);
-  const scratch = (name: keyof BlockRoom, dtype: LoopBuffer['dtype']): readonly LoopBuffer[] =>
-    room[name] === 0
-      ? []
-      : [{ name, space: 'workgroup', dtype, size: m.extent * room[name], access: 'read_write' }];
+  const room = groupRoom(k.extent);
+  const scratch = (name: string, dtype: 'f32' | 'u32', size: number): LoopBuffer => ({
+    name,
+    space: 'workgroup',
+    dtype,
+    size,
+    access: 'read_write',
+  });
   const buffers = [
-    ...scratch('codes', 'u32'),
-    ...scratch('steps', 'f32'),
-    ...scratch('starts', 'i32'),
-    ...scratch('sums', 'f32'),
+    scratch('codes', 'u32', m.extent * (k.extent / 2)),
+    scratch('steps', 'f32', m.extent * room),
+    scratch('sums', 'f32', m.extent * room),
+    scratch('scales', 'f32', beside * height * room),
   ];
   const b = openBuilder(
     frame,
@@ -338,7 +277,7 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
     operation('min', [addInts(first, constant(quadsEach)), constant(quadsN)], 'i32'),
     'end_quad',
   );
-  const part = new BlockRowsLoop(frame, b, body, coded, beside, group);
+  const part = new BlockRowsLoop(frame, b, body, rows, beside, group);
   part.quantise();
   const [tiles, rest] = [Math.floor(m.extent / height), m.extent % height];
   b.for('quad', first, end, 1, (quad) => {

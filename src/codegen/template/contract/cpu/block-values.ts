@@ -8,7 +8,6 @@ import {
   constant,
   mulInts,
   operation,
-  splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
 import type { Value } from '../../../loop/loop.ts';
@@ -16,34 +15,17 @@ import type { Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import { type TileLowering } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
-import type { BlockCodes, Seat } from './block-codes.ts';
+import type { BlockCodes } from './block-codes.ts';
 
 /** Where a group's values are all smaller, they are taken for 0 in part. */
 const leastScale = 1e-30;
 
-/** Words of workgroup memory that a row's values take in each buffer. */
-export interface BlockRoom {
-  /** Values, two a word: vectors of a run, of four cells that follow each other, one behind the other. */
-  readonly codes: number;
-  /** What a run's sums are multiplied with, and what they begin with, in four lanes: of four cells, one behind the other. */
-  readonly steps: number;
-  readonly starts: number;
-  /** Sums of groups, if there are offsets. */
-  readonly sums: number;
+/** Places for the groups of a row: those of formats with the most, and whole vectors of eight. */
+export function groupRoom(k: number): number {
+  return roundedUp(k / 16, 8);
 }
 
-export function blockRoom(codes: BlockCodes, k: number): BlockRoom {
-  const groups = k / codes.group;
-  const cells = roundedUp((groups * codes.cells) / codes.groups, 4);
-  return {
-    codes: 4 * cells * codes.runs * codes.vectors,
-    steps: 4 * cells * codes.runs,
-    starts: codes.middle === 0 ? 0 : 4 * cells * codes.runs,
-    sums: codes.hasOffsets ? roundedUp(groups, 4) : 0,
-  };
-}
-
-/** Writes `codes`, `steps`, `starts` and `sums` of all rows of the left side. */
+/** Writes `codes`, `steps` and `sums` of all rows of the left side. */
 export function quantiseRows(b: LoopBuilder, body: Contract, points: TileLowering, codes: BlockCodes): void {
   new Quantising(b, body, points, codes).rows();
 }
@@ -53,14 +35,20 @@ class Quantising {
   readonly #body: Contract;
   readonly #points: TileLowering;
   readonly #codes: BlockCodes;
-  readonly #room: BlockRoom;
 
   constructor(b: LoopBuilder, body: Contract, points: TileLowering, codes: BlockCodes) {
     this.b = b;
     this.#body = body;
     this.#points = points;
     this.#codes = codes;
-    this.#room = blockRoom(codes, body.k.extent);
+  }
+
+  get #k(): number {
+    return this.#body.k.extent;
+  }
+
+  get #room(): number {
+    return groupRoom(this.#k);
   }
 
   #name(op: 'abs' | 'max' | 'mul' | 'round' | 'div', args: readonly Value[]): Value {
@@ -70,17 +58,29 @@ class Quantising {
   /** Makes whole numbers of every row of the left side, group by group. */
   rows(): void {
     const { b } = this;
-    const { m, k } = this.#body;
-    const groups = constant(k.extent / this.#codes.group);
-    const visit = (row: Value): void =>
-      b.for('group', constant(0), groups, 1, (group) => this.#quantiseGroup(row, group));
-    if (m.extent === 1) visit(constant(0));
-    else b.for('row', constant(0), constant(m.extent), 1, visit);
+    const m = this.#body.m.extent;
+    const groups = this.#k / this.#codes.group;
+    this.#each('row', m, (row) =>
+      b.for('group', constant(0), constant(groups), 1, (group) => this.#quantiseGroup(row, group)),
+    );
+    // Vectors of scales go beyond the last group.
+    const room = roundedUp(groups, 8);
+    if (room > groups)
+      this.#each('row', m, (row) => {
+        for (let at = groups; at < room; at++)
+          for (const buffer of ['steps', 'sums'])
+            b.store(
+              buffer,
+              addInts(mulInts(row, constant(this.#room)), constant(at)),
+              constant(0, 'f32'),
+              true,
+            );
+      });
   }
 
   #quantiseGroup(row: Value, group: Value): void {
     const { b } = this;
-    const { group: size, middle, hasOffsets } = this.#codes;
+    const { group: size, middle } = this.#codes;
     const quads = Array.from({ length: size / 4 }, (_, i) => {
       const stepQuad = b.let(addInts(mulInts(group, constant(size / 4)), constant(i)), 'kquad');
       return b.let(this.#points.at({ row, stepQuad }).value(this.#body.lhs), 'x');
@@ -97,65 +97,30 @@ class Quantising {
     const whole = quads.map((x) =>
       b.let(operation('cast', [this.#name('round', [this.#name('mul', [x, inverse])])], 'i32'), 'q'),
     );
-    if (hasOffsets) {
-      const [p, q, r, s] = [0, 1, 2, 3].map((i) => laneOf(this.#sum(whole), i)) as [
-        Value,
-        Value,
-        Value,
-        Value,
-      ];
-      const all = this.#sum([p, r, q, s]);
-      const sum = b.let(operation('cast', [all], 'f32'), 'sum');
-      const at = addInts(mulInts(row, constant(this.#room.sums)), group);
-      b.store('sums', at, this.#name('mul', [sum, step]), true);
+    const place = b.let(this.#placeOf(group), 'place');
+    const lanes = whole.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'all'));
+    const [p, q, r, s] = [0, 1, 2, 3].map((i) => laneOf(lanes, i)) as [Value, Value, Value, Value];
+    const add = (x: Value, y: Value): Value => arithmetic('add', [x, y], 'i32');
+    const sum = operation('cast', [b.let(add(add(p, q), add(r, s)), 'all')], 'f32');
+    const at = b.let(addInts(mulInts(row, constant(this.#room)), place), 'at');
+    b.store('steps', at, step, true);
+    if (middle !== 0) {
+      const scaled = this.#name('mul', [step, constant(middle, 'f32')]);
+      b.store('sums', at, this.#name('mul', [b.let(sum, 'sum'), scaled]), true);
     }
-    const seats = Array.from({ length: size / 16 }, (_, sixteen) => this.#codes.seat(group, sixteen));
-    const turned = seats.map((_, i) => this.#transposed(whole.slice(4 * i, 4 * i + 4)));
-    seats.forEach((seat, i) => this.#pairs(row, seat, turned[i]!));
-    // Sixteens that follow each other in one run have the same seat but for `first`.
-    const runs = seats.flatMap((seat, i) =>
-      seat.first === 0
-        ? [{ seat, turned: turned.slice(i, seats[i + 1]?.first === 0 ? i + 1 : undefined).flat() }]
-        : [],
-    );
-    for (const { seat, turned: all } of runs) {
-      const at = this.#place(seat, 1);
-      b.store('steps', addInts(mulInts(row, constant(this.#room.steps)), at), splat(step, 4), true);
-      if (middle !== 0) {
-        const begun = arithmetic('mul', [this.#sum(all), constant(-middle, 'i32', 4)], 'i32');
-        b.store('starts', addInts(mulInts(row, constant(this.#room.starts)), at), begun, true);
-      }
+    const first = addInts(mulInts(row, constant(this.#k / 2)), mulInts(place, constant(size / 2)));
+    const begin = b.let(first, 'begin');
+    for (let sixteen = 0; sixteen < size / 16; sixteen++) {
+      const turned = this.#transposed(whole.slice(4 * sixteen, 4 * sixteen + 4));
+      ([0, 1] as const).forEach((odd) => {
+        const [low, high] = [turned[odd], turned[2 + odd]] as [Value, Value];
+        const bits = (x: Value): Value => b.let(operation('bitcast', [x], 'u32'), 'bits');
+        const lower = arithmetic('and', [bits(low), constant(0xffff, 'u32')], 'u32');
+        const upper = arithmetic('shl', [bits(high), constant(16, 'u32')], 'u32');
+        const pair = b.let(arithmetic('or', [lower, upper], 'u32'), 'pair');
+        b.store('codes', addInts(begin, constant(8 * sixteen + 4 * odd)), pair, true);
+      });
     }
-  }
-
-  #sum(values: readonly Value[]): Value {
-    return values.reduce((x, y) => this.b.let(arithmetic('add', [x, y], 'i32'), 'all'));
-  }
-
-  /** Where the first vector of a seat's run lies, among the row's runs of so many vectors. */
-  #place({ cell, run }: Seat, vectors: number): Value {
-    const { b } = this;
-    const { runs } = this.#codes;
-    const fours = operation('div', [cell, constant(4)], 'i32');
-    const four = operation('mod', [cell, constant(4)], 'i32');
-    const first = mulInts(addInts(mulInts(fours, constant(runs)), run), constant(16 * vectors));
-    return b.let(addInts(first, mulInts(four, constant(4))), 'place');
-  }
-
-  /** Stores sixteen values, of which a vector has the even ones of every four, and another one the odd ones. */
-  #pairs(row: Value, seat: Seat, turned: readonly Value[]): void {
-    const { b } = this;
-    const { vectors } = this.#codes;
-    const at = addInts(mulInts(row, constant(this.#room.codes)), this.#place(seat, vectors));
-    const begin = b.let(at, 'begin');
-    ([0, 1] as const).forEach((odd) => {
-      const [low, high] = [turned[odd], turned[2 + odd]] as [Value, Value];
-      const bits = (x: Value): Value => b.let(operation('bitcast', [x], 'u32'), 'bits');
-      const lower = arithmetic('and', [bits(low), constant(0xffff, 'u32')], 'u32');
-      const upper = arithmetic('shl', [bits(high), constant(16, 'u32')], 'u32');
-      const pair = b.let(arithmetic('or', [lower, upper], 'u32'), 'pair');
-      b.store('codes', addInts(begin, constant(16 * (seat.first + odd))), pair, true);
-    });
   }
 
   /** Four vectors by their lanes: the first of all four, the second, … */
@@ -199,5 +164,20 @@ class Quantising {
         [y, 3],
       ]),
     ]);
+  }
+
+  /** Where a group's codes and scales lie. */
+  #placeOf(group: Value): Value {
+    if (this.#codes.order === undefined) return group;
+    // Of eight groups the four even ones come first.
+    const of = (op: 'div' | 'mod', x: Value, by: number): Value => operation(op, [x, constant(by)], 'i32');
+    const eight = mulInts(of('div', group, 8), constant(8));
+    const side = mulInts(of('mod', group, 2), constant(4));
+    return addInts(addInts(eight, side), of('div', of('mod', group, 8), 2));
+  }
+
+  #each(hint: string, count: number, visit: (index: Value) => void): void {
+    if (count === 1) visit(constant(0));
+    else this.b.for(hint, constant(0), constant(count), 1, visit);
   }
 }
