@@ -46,7 +46,7 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   llamaDecodeLayer: [6, 1.07],
   llamaPrefillLayer: [11, 1.69],
   moeDecodeLayer: [11, 1.04],
-  llamaDecodeStep: [149, 1.01],
+  llamaDecodeStep: [100, 1.01],
 };
 
 const lines: ReadonlyMap<string, BudgetLine> = new Map(budget().map((line) => [line.workload, line]));

@@ -338,7 +338,8 @@ test.each([
     const together = kernels(stepEach, each(cache), each(token), places, places);
     const choosing = each(() => ({ choice, token: token(), written: undefined }));
     const chosen = kernels(chooseEach, places, places, sn.zeros([count, small.config.vocabulary]), choosing);
-    expect(together + chosen).toBeLessThan((count * one) / 2);
+    // A text alone has fewer kernels a layer than several, whose norms have kernels where rows are many.
+    expect(together + chosen).toBeLessThan(0.6 * count * one);
   }
   decoder.dispose();
 });

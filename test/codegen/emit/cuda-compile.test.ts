@@ -1,5 +1,5 @@
 // Where NVIDIA's compiler is installed: everything the emitter writes for reviewed kernels and the workloads is accepted for the oldest
-// and the newest architecture with matrix units, without spilling registers. Needs CUDA tools, no GPU.
+// and the newest architecture with matrix units, and spills at most one register. Needs CUDA tools, no GPU.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ function allKernels(): { readonly text: string; readonly count: number } {
   return { text: sources.join('\n'), count: sources.length };
 }
 
-/** What nvcc says of a program; its kernels spill no registers. */
+/** What nvcc says of a program; its kernels spill one register at most. */
 function compile(text: string, count: number, arch: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sinter-nvcc-'));
   try {
@@ -48,7 +48,8 @@ function compile(text: string, count: number, arch: string): string {
     expect(run.stderr).not.toMatch(/\b(?:warning|error)\b/i);
     expect(run.stderr.match(/Compiling entry function/g)).toHaveLength(count);
     const spills = [...run.stderr.matchAll(/(\d+) bytes spill stores/g)].map(([, bytes]) => Number(bytes));
-    expect(spills).toEqual(spills.map(() => 0));
+    // One register may wait in memory where that lets a multiprocessor hold another workgroup.
+    expect(Math.max(...spills)).toBeLessThanOrEqual(4);
     return run.stderr;
   } finally {
     rmSync(folder, { recursive: true });

@@ -19,13 +19,22 @@ typedef uint16_t f16x4_u __attribute__((vector_size(8), aligned(2), may_alias));
 #define SINTER_U32X4
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 #endif
+#ifndef SINTER_I32X4
+#define SINTER_I32X4
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+#endif
 #ifndef SINTER_F32X4_OF_F16
 #define SINTER_F32X4_OF_F16
 static inline f32x4 f32x4_of_f16(u32x4 x) {
+  #ifdef __F16C__
+  const i32x4 low = (i32x4)(x & 0xffffu);
+  return __builtin_ia32_vcvtph2ps(__builtin_ia32_packusdw128(low, low));
+  #else
   const f32x4 scaled = (f32x4)((x & 0x7fffu) << 13) * 5192296858534827628530496329220096.0f;
   // Infinities and NaN keep their fraction under the largest exponent.
   const u32x4 special = (u32x4)(scaled >= 65536.0f) & 0x7f800000u;
   return (f32x4)((u32x4)scaled | special | (x & 0x8000u) << 16);
+  #endif
 }
 #endif
 #ifndef SINTER_I16X8
@@ -61,10 +70,6 @@ static inline f32x4 load_f16x4(const uint16_t *p) {
 static inline f32x4 abs_f32x4(f32x4 x) {
   return (f32x4)((u32x4)x & 0x7fffffffu);
 }
-#endif
-#ifndef SINTER_I32X4
-#define SINTER_I32X4
-typedef int32_t i32x4 __attribute__((vector_size(16)));
 #endif
 #ifndef SINTER_SPLAT_F32X4
 #define SINTER_SPLAT_F32X4

@@ -17,7 +17,7 @@ export interface Tile {
 }
 
 /** What a strategy does in one kernel besides one product of two operands that are there. */
-export interface Together {
+export interface InOneKernel {
   /** Several products of one left operand. */
   readonly products?: true;
   /** Reductions of rows of the left operand, which it refers to. */
@@ -36,5 +36,5 @@ export interface Strategy<Tiling extends Tile & { readonly kind: string }> {
   time(tiling: Tiling, problem: ContractProblem, target: Target): number;
   loop(frame: Frame, body: Contract, tiling: Tiling, problem: ContractProblem): Loop;
   /** Nothing more, if absent. The left side must then be the left one: no tiling of those is flipped. */
-  readonly together?: Together;
+  readonly together?: InOneKernel;
 }

@@ -22,7 +22,7 @@ export interface ScaleWords {
 }
 
 /** Where sixteen values of a group are multiplied: by vectors of a run from `first` on. */
-export interface Seat {
+export interface CellSeat {
   readonly cell: Value;
   readonly run: Value;
   readonly first: number;
@@ -52,7 +52,7 @@ export interface CellCodes {
   /** Whether groups have offsets. */
   readonly hasOffsets: boolean;
   /** Where the values of a group, its first sixteen or its second, are multiplied. */
-  seat(group: Value, sixteen: number): Seat;
+  seat(group: Value, sixteen: number): CellSeat;
   /** The codes of a cell, run by run. In words they are in turn: one vector has the even bytes, the next one the odd ones. */
   codes(b: LoopBuilder, load: (words: number) => Value): readonly (readonly Value[])[];
   /** The scales of one unit of a row of `columns`. */

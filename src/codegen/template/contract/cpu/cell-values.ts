@@ -16,7 +16,7 @@ import type { Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import { type TileLowering } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
-import type { CellCodes, Seat } from './cell-codes.ts';
+import type { CellCodes, CellSeat } from './cell-codes.ts';
 
 /** Where a group's values are all smaller, they are taken for 0 in part. */
 const leastScale = 1e-30;
@@ -133,7 +133,7 @@ class Quantising {
   }
 
   /** Where the first vector of a seat's run lies, among the row's runs of so many vectors. */
-  #place({ cell, run }: Seat, vectors: number): Value {
+  #place({ cell, run }: CellSeat, vectors: number): Value {
     const { b } = this;
     const { runs } = this.#codes;
     const fours = operation('div', [cell, constant(4)], 'i32');
@@ -143,7 +143,7 @@ class Quantising {
   }
 
   /** Stores sixteen values, of which a vector has the even ones of every four, and another one the odd ones. */
-  #pairs(row: Value, seat: Seat, turned: readonly Value[]): void {
+  #pairs(row: Value, seat: CellSeat, turned: readonly Value[]): void {
     const { b } = this;
     const { vectors } = this.#codes;
     const at = addInts(mulInts(row, constant(this.#room.codes)), this.#place(seat, vectors));

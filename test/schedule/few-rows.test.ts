@@ -4,25 +4,19 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { legalTilings } from '../../../src/codegen/template/contract/choose.ts';
-import { contractProblem } from '../../../src/codegen/template/contract/problem.ts';
-import { add, binary, broadcast, reduceKeep, sub, unary } from '../../../src/ir/build.ts';
-import { dims, type Graph, type Node } from '../../../src/ir/graph.ts';
-import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import type { Kernel } from '../../../src/schedule/kernel.ts';
-import { scheduleGraph } from '../../../src/schedule/schedule.ts';
-import {
-  cudaTarget,
-  gpuTarget,
-  softwareTarget,
-  wasmTarget,
-  type Target,
-} from '../../../src/schedule/target.ts';
-import { runLoops } from '../../support/execute.ts';
-import { checkLaw } from '../../support/property.ts';
-import { expectClose } from '../../support/random/graph.ts';
-import { randomArray } from '../../support/random/values.ts';
-import { Sketch } from '../cases.ts';
+import { legalTilings } from '../../src/codegen/template/contract/choose.ts';
+import { contractProblem } from '../../src/codegen/template/contract/problem.ts';
+import { add, binary, broadcast, reduceKeep, sub, unary } from '../../src/ir/build.ts';
+import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
+import { interpret } from '../../src/ir/interpret/interpret.ts';
+import type { Kernel } from '../../src/schedule/kernel.ts';
+import { scheduleGraph } from '../../src/schedule/schedule.ts';
+import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
+import { runLoops } from '../support/execute.ts';
+import { checkLaw } from '../support/property.ts';
+import { expectClose } from '../support/random/graph.ts';
+import { randomArray } from '../support/random/values.ts';
+import { Sketch } from '../codegen/cases.ts';
 
 type Norm = 'none' | 'mean square' | 'mean and variance' | 'maximum';
 
