@@ -43,9 +43,9 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   gemv: [1, 1],
   gemvHalf: [1, 1],
   gemvQ8: [1, 1],
-  llamaDecodeLayer: [6, 1.07],
-  llamaPrefillLayer: [11, 1.69],
-  moeDecodeLayer: [11, 1.04],
+  llamaDecodeLayer: [6, 1.01],
+  llamaPrefillLayer: [11, 1.64],
+  moeDecodeLayer: [11, 1.01],
   llamaDecodeStep: [100, 1.01],
 };
 

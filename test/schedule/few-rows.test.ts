@@ -170,6 +170,24 @@ test('columns that are normed, and not rows, keep their kernel', () => {
   expect(kindsOf(graph)).toEqual(['row-reduction', 'dot']);
 });
 
+test('a kernel gives a product away rather than what is made of its products', () => {
+  const s = new Sketch();
+  const x = s.input([2, 16]);
+  const outputs = [0, 1, 2].map(() => {
+    const product = s.matmul(x, s.input([16, 8]));
+    return add(s.b, product, broadcast(s.b, s.input([8]), dims(product)));
+  });
+  const graph = s.graph(outputs);
+  // One kernel would bind seven inputs and three results.
+  expect(kindsOf(graph, cudaTarget)).toEqual(['dot']);
+  expect(kindsOf(graph)).toEqual(['dot', 'dot']);
+  const inputs = graph.parameters.map(({ shape }, i) => randomArray('f32', shape as number[], i + 1, 'tame'));
+  for (const target of [gpuTarget, cudaTarget]) {
+    const results = runLoops(target, graph, inputs);
+    interpret(graph, inputs).forEach((want, i) => expectClose(results[i]!, want, 1e-4));
+  }
+});
+
 test('a product that needs another one of the same operand has a kernel of its own', () => {
   const s = new Sketch();
   const x = s.input([2, 8]);

@@ -63,12 +63,13 @@ export function fusionGroupNodes(
     grouped: groupNodes(order, users, outputs, new Map()),
     unshared: new Set(),
     alone: new Set(),
+    apart: new Set(),
   };
   return fixpoint('fusionGroups', none, (assumed) => {
-    const { cuts, split, grouped, unshared, alone } = assumed;
+    const { cuts, split, grouped, unshared, alone, apart } = assumed;
     const { home } = grouped;
     const repeats = repeatedReductions({ order: grouped.order, users, outputs, home, alone }, target);
-    const pass = new FusionGroupPass(outputs, target, scalars, cuts, home, users, unshared, repeats);
+    const pass = new FusionGroupPass(outputs, target, scalars, cuts, home, users, unshared, repeats, apart);
     for (const node of grouped.order) pass.visit(node);
     if (pass.unrepeatable.size > 0)
       return { revised: { ...assumed, alone: new Set([...alone, ...pass.unrepeatable]) } };
@@ -76,6 +77,7 @@ export function fusionGroupNodes(
       return { revised: { ...assumed, unshared: pass.updates } };
     const recomputedIn = recomputingKernels(pass.fusionGroups, pass.places);
     const tooLarge: AttentionGroup[] = [];
+    const parted = new Set(apart);
     const more = new Map(cuts);
     for (const fusionGroup of pass.fusionGroups) {
       if (readsWhole(fusionGroup.kind)) continue;
@@ -91,16 +93,22 @@ export function fusionGroupNodes(
         donations,
       );
       if (cut === undefined) continue;
+      // Rather than what is made of its products, the kernel gives the last one away.
+      if (fusionGroup.kind === 'dot' && fusionGroup.fusionRoots.length > 1) {
+        parted.add(fusionGroup.fusionRoots.at(-1)!);
+        continue;
+      }
       const isStuck = cuts.get(keyOf(fusionGroup))?.last === cut.last;
       more.set(keyOf(fusionGroup), cut);
       if (fusionGroup.group !== undefined && isStuck) tooLarge.push(fusionGroup.group);
     }
     if (tooLarge.length > 0) {
-      const parted = new Map(split);
-      tooLarge.forEach((group) => giveUp(group, parted));
-      const regrouped = groupNodes(order, users, outputs, parted);
-      return { revised: { ...assumed, cuts: new Map(), split: parted, grouped: regrouped } };
+      const divided = new Map(split);
+      tooLarge.forEach((group) => giveUp(group, divided));
+      const regrouped = groupNodes(order, users, outputs, divided);
+      return { revised: { ...assumed, cuts: new Map(), split: divided, grouped: regrouped } };
     }
+    if (parted.size > apart.size) return { revised: { ...assumed, apart: parted } };
     if (!sameCuts(cuts, more)) return { revised: { ...assumed, cuts: more } };
     const { places, fusionGroups, refused, overflows } = pass;
     return {
@@ -130,6 +138,8 @@ interface Assumptions {
   readonly unshared: ReadonlySet<Node>;
   /** Reductions that have a kernel, though products could repeat them. */
   readonly alone: ReadonlySet<Node>;
+  /** Products that do not join an earlier one of the same left operand. */
+  readonly apart: ReadonlySet<Node>;
 }
 
 /** Whether no fusion group ends elsewhere than before. */

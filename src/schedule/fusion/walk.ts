@@ -71,6 +71,8 @@ export class FusionGroupPass {
   readonly #updatedLater: ReadonlySet<Node>;
   /** Reductions that products repeat, and at how many points they evaluate what is reduced. */
   readonly #repeated: ReadonlyMap<Node, number>;
+  /** Products that do not join their siblings. */
+  readonly #apart: ReadonlySet<Node>;
   readonly #groups = new Map<AttentionGroup, FusionGroup>();
   /** Row fusion groups by the shape and axes they reduce. */
   readonly #rows = new Map<string, FusionGroup[]>();
@@ -89,6 +91,7 @@ export class FusionGroupPass {
     users: ReadonlyMap<Node, readonly Node[]>,
     updatedLater: ReadonlySet<Node>,
     repeated: ReadonlyMap<Node, number>,
+    apart: ReadonlySet<Node>,
   ) {
     this.#target = target;
     this.#scalars = scalars;
@@ -98,6 +101,7 @@ export class FusionGroupPass {
     this.#users = users;
     this.#updatedLater = updatedLater;
     this.#repeated = repeated;
+    this.#apart = apart;
     this.#placed = {
       places: this.places,
       outputs: this.#outputs,
@@ -391,7 +395,8 @@ export class FusionGroupPass {
   /** Joins a product of the same left operand, whose kernel reads that once for both. */
   #joinSibling(node: NodeOf<'dot'>): ComputeLocation | undefined {
     const fusionGroup = this.#products.get(siblingsKey(node));
-    if (fusionGroup === undefined || fusionGroup.fusionRoots.length >= mostSiblings) return undefined;
+    if (fusionGroup === undefined || this.#apart.has(node as Node)) return undefined;
+    if (fusionGroup.fusionRoots.length >= mostSiblings) return undefined;
     if (node.inputs.some((input) => this.levelOf(input) >= fusionGroup.level)) return undefined;
     if (this.#admit(node as Node, fusionGroup) !== undefined) return undefined;
     fusionGroup.members.set(node as Node, fusionGroup.members.get(fusionGroup.fusionRoots[0]!)!);

@@ -10,6 +10,7 @@ import { atomsOf, coefficientOf } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { Solos, type LoopPlaces } from './loops.ts';
 import { mostLive, placeBlocks, type Arenas, type ArenaBlock, type Extent } from './arena.ts';
+import { scatteredInto } from '../cost.ts';
 import type { Expr } from '../expression/expr.ts';
 import { argsOf } from '../expression/expr.ts';
 import type { Axis, Kernel, Write } from '../kernel.ts';
@@ -337,8 +338,8 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
     }
     case 'scatter':
       // A slot is copied by the invocation that then writes it; updates may be read by any
-      // invocation.
-      if (dtypeBytes(own.node.dtype) < 4) return undefined;
+      // invocation. Words of several elements are shared, which only stores know of.
+      if (dtypeBytes(own.node.dtype) < 4 && scatteredInto(body) === undefined) return undefined;
       return { before: [], during: [body.operand], after: [body.target, body.value, ...indices] };
     case 'batched-dispatch':
     case 'attention':
