@@ -23,6 +23,9 @@ import { isCoded, type CodedFormat } from './block-codes.ts';
 import { cellCodes, type CellCodes, type Scales } from './cell-codes.ts';
 import { cellRoom, quantiseCells, type CellRoom } from './cell-values.ts';
 
+/** A tile, and how many columns are summed side by side. */
+type RowsTile = Tile & { readonly beside: number };
+
 /** Words of workgroup memory that the rows of the left side take. */
 export function cellWords(m: number, k: number, format: CodedFormat): number {
   const { codes, steps, starts, sums } = cellRoom(cellCodes[format], k);
@@ -251,13 +254,8 @@ class BlockCellsLoop {
 }
 
 /** The Loop of products with rows of blocks, for registers of more than four lanes. */
-export function blockCellsLoop(
-  frame: Frame,
-  body: Contract,
-  tiling: Tile & { readonly beside: number },
-): Loop {
-  const { batch, m, n, k } = body;
-  const { rows: height, columns, beside } = tiling;
+export function blockCellsLoop(frame: Frame, body: Contract, tiling: RowsTile): Loop {
+  const { m, k } = body;
   const rows = blockRows(body.rhs, k);
   if (rows === undefined || !isCoded(rows.format))
     throw new CompilerBug(
@@ -265,10 +263,6 @@ export function blockCellsLoop(
       'the right side is no rows of blocks that are multiplied as they are',
     );
   const coded = { ...rows, format: rows.format };
-  const quadsN = Math.ceil(n.extent / 4);
-  const quadsEach = columns / 4;
-  const blocksN = Math.ceil(quadsN / quadsEach);
-  const grid = foldGrid(batch.extent * blocksN, frame.target);
   const room = cellRoom(cellCodes[rows.format], k.extent);
   const scratch = (name: keyof CellRoom, dtype: LoopBuffer['dtype']): readonly LoopBuffer[] =>
     room[name] === 0
@@ -280,6 +274,32 @@ export function blockCellsLoop(
     ...scratch('starts', 'i32'),
     ...scratch('sums', 'f32'),
   ];
+  return rowsByBlocks(frame, body, tiling, rows.format, buffers, (b, group) => {
+    return new BlockCellsLoop(frame, b, body, coded, tiling.beside, group);
+  });
+}
+
+/** What multiplies rows with rows of blocks: first it makes whole numbers of its own, then it computes quads of results. */
+export interface RowMultiplier {
+  quantise(): void;
+  quad(first: Value, rows: number, quad: Value): void;
+}
+
+/** The Loop of products with rows of blocks: a workgroup takes some columns, and all rows of them. */
+export function rowsByBlocks(
+  frame: Frame,
+  body: Contract,
+  tiling: RowsTile,
+  format: string,
+  buffers: readonly LoopBuffer[],
+  open: (b: LoopBuilder, group: Value) => RowMultiplier,
+): Loop {
+  const { batch, m, n, k } = body;
+  const { rows: height, columns, beside } = tiling;
+  const quadsN = Math.ceil(n.extent / 4);
+  const quadsEach = columns / 4;
+  const blocksN = Math.ceil(quadsN / quadsEach);
+  const grid = foldGrid(batch.extent * blocksN, frame.target);
   const b = openBuilder(
     frame,
     buffers.map(({ name }) => name),
@@ -292,7 +312,7 @@ export function blockCellsLoop(
     operation('min', [addInts(first, constant(quadsEach)), constant(quadsN)], 'i32'),
     'end_quad',
   );
-  const part = new BlockCellsLoop(frame, b, body, coded, beside, group);
+  const part = open(b, group);
   part.quantise();
   const [tiles, rest] = [Math.floor(m.extent / height), m.extent % height];
   b.for('quad', first, end, 1, (quad) => {
@@ -303,6 +323,6 @@ export function blockCellsLoop(
       );
     if (rest > 0) part.quad(constant(tiles * height), rest, quad);
   });
-  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent} in ${rows.format}, whole numbers of ${height} rows, ${columns} columns a workgroup, ${beside} side by side`;
+  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent} in ${format}, whole numbers of ${height} rows, ${columns} columns a workgroup, ${beside} side by side`;
   return finish(frame, b, grid, [1, 1, 1], note, buffers);
 }

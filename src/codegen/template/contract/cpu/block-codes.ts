@@ -46,29 +46,30 @@ export interface BlockCodes {
 /** Formats whose groups are multiplied as whole numbers. */
 export type CodedFormat = Extract<BlockFormat, 'q4_0' | 'q8_0' | 'q4_k' | 'q6_k'>;
 
-const named = (b: LoopBuilder, op: LoopOp, args: readonly Value[], type: RegisterType): Value =>
+export const named = (b: LoopBuilder, op: LoopOp, args: readonly Value[], type: RegisterType): Value =>
   b.let(arithmetic(op, args, type), op.toLowerCase());
-const word = (value: number): Value => constant(value, 'u32', 4);
-const and = (b: LoopBuilder, x: Value, mask: number): Value => named(b, 'and', [x, word(mask)], 'u32');
-const down = (b: LoopBuilder, x: Value, by: number): Value =>
+export const word = (value: number): Value => constant(value, 'u32', 4);
+export const and = (b: LoopBuilder, x: Value, mask: number): Value => named(b, 'and', [x, word(mask)], 'u32');
+export const down = (b: LoopBuilder, x: Value, by: number): Value =>
   by === 0 ? x : named(b, 'shr', [x, word(by)], 'u32');
-const product = (b: LoopBuilder, x: Value, y: Value): Value => named(b, 'mul', [x, y], 'f32');
+export const product = (b: LoopBuilder, x: Value, y: Value): Value => named(b, 'mul', [x, y], 'f32');
 
 /** Lanes of one vector or two as a vector. */
-function lanes(b: LoopBuilder, of: readonly (readonly [Value, number])[], type: RegisterType): Value {
+export function lanes(b: LoopBuilder, of: readonly (readonly [Value, number])[], type: RegisterType): Value {
   const args = of.map(([arg, lane]): Value => ({ kind: 'lane', arg, lane, type, width: 1 }));
   return b.let({ kind: 'vector', args, type, width: 4 }, 'lanes');
 }
 
-const spread = (b: LoopBuilder, x: Value, lane: number): Value =>
+/** One lane of a vector in all lanes. */
+export const spread = (b: LoopBuilder, x: Value, lane: number): Value =>
   lanes(
     b,
     [0, 1, 2, 3].map(() => [x, lane] as const),
-    'u32',
+    x.type,
   );
 
 /** Four bits of every second byte of words, the lower or the upper ones: even bytes, and odd ones. */
-const nibbles = (b: LoopBuilder, x: Value, upper: 0 | 4): Sixteen => [
+export const nibbles = (b: LoopBuilder, x: Value, upper: 0 | 4): Sixteen => [
   and(b, down(b, x, upper), 0x000f000f),
   and(b, down(b, x, upper + 8), 0x000f000f),
 ];
@@ -106,7 +107,7 @@ const eachByte: Value = {
 };
 
 /** The bytes of a word as floats. */
-function bytes(b: LoopBuilder, scalar: Value, sign: 'byteU' | 'byteS'): Value {
+export function bytes(b: LoopBuilder, scalar: Value, sign: 'byteU' | 'byteS'): Value {
   const args = [splat(scalar, 4), eachByte];
   const wide = named(b, sign, args, sign === 'byteU' ? 'u32' : 'i32');
   const signed = sign === 'byteU' ? named(b, 'bitcast', [wide], 'i32') : wide;

@@ -19,12 +19,11 @@ import { blockRows, type BlockRows } from '../blocks.ts';
 import { flippedProblem, type Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
-import { finish, foldGrid, groupNumber, openBuilder, bufferName, type Frame } from '../../shared/frame.ts';
+import { bufferName, type Frame } from '../../shared/frame.ts';
 import { multiplyAdd, span, TileLowering } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
-import { divideInts } from '../../../loop/integers.ts';
 import { CompilerBug } from '../../../../errors.ts';
-import { blockCellsLoop, cellWords } from './block-cells.ts';
+import { blockCellsLoop, cellWords, rowsByBlocks } from './block-cells.ts';
 import { blockCodes, isCoded, type BlockCodes } from './block-codes.ts';
 import { groupRoom, quantiseRows } from './block-values.ts';
 import { cpu, shared } from './costs.ts';
@@ -243,14 +242,10 @@ class BlockRowsLoop {
 }
 
 function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): Loop {
-  const { batch, m, n, k } = body;
-  const { rows: height, columns, beside } = tiling;
+  const { m, k } = body;
+  const { rows: height, beside } = tiling;
   const rows = blockRows(body.rhs, k);
   if (rows === undefined) throw new CompilerBug('block rows', 'the right side is no rows of blocks');
-  const quadsN = Math.ceil(n.extent / 4);
-  const quadsEach = columns / 4;
-  const blocksN = Math.ceil(quadsN / quadsEach);
-  const grid = foldGrid(batch.extent * blocksN, frame.target);
   const room = groupRoom(k.extent);
   const scratch = (name: string, dtype: 'f32' | 'u32', size: number): LoopBuffer => ({
     name,
@@ -265,29 +260,7 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
     scratch('sums', 'f32', m.extent * room),
     scratch('scales', 'f32', beside * height * room),
   ];
-  const b = openBuilder(
-    frame,
-    buffers.map(({ name }) => name),
-  );
-  const number = b.let(groupNumber(grid), 'workgroup');
-  const [group, blockN] =
-    batch.extent === 1 ? [constant(0), number] : divideInts(b, number, blocksN, ['batch', 'block_n']);
-  const first = b.let(mulInts(blockN, constant(quadsEach)), 'first_quad');
-  const end = b.let(
-    operation('min', [addInts(first, constant(quadsEach)), constant(quadsN)], 'i32'),
-    'end_quad',
-  );
-  const part = new BlockRowsLoop(frame, b, body, rows, beside, group);
-  part.quantise();
-  const [tiles, rest] = [Math.floor(m.extent / height), m.extent % height];
-  b.for('quad', first, end, 1, (quad) => {
-    if (tiles === 1) part.quad(constant(0), height, quad);
-    else
-      b.for('tile', constant(0), constant(tiles), 1, (tile) =>
-        part.quad(b.let(mulInts(tile, constant(height)), 'first'), height, quad),
-      );
-    if (rest > 0) part.quad(constant(tiles * height), rest, quad);
+  return rowsByBlocks(frame, body, tiling, rows.format, buffers, (b, group) => {
+    return new BlockRowsLoop(frame, b, body, rows, beside, group);
   });
-  const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent} in ${rows.format}, whole numbers of ${height} rows, ${columns} columns a workgroup, ${beside} side by side`;
-  return finish(frame, b, grid, [1, 1, 1], note, buffers);
 }

@@ -12,14 +12,20 @@ import {
   splat,
   type LoopBuilder,
 } from '../../../loop/builder.ts';
-import type { LoopOp, RegisterType, Value } from '../../../loop/loop.ts';
-import type { CodedFormat } from './block-codes.ts';
-
-/** Words of a row's scales, by their place among these: four from there on, or one. */
-export interface ScaleWords {
-  four(at: Value): Value;
-  one(at: Value): Value;
-}
+import type { Value } from '../../../loop/loop.ts';
+import {
+  and,
+  bytes,
+  down,
+  lanes,
+  named,
+  nibbles,
+  product,
+  spread,
+  word,
+  type CodedFormat,
+  type Load,
+} from './block-codes.ts';
 
 /** Where sixteen values of a group are multiplied: by vectors of a run from `first` on. */
 export interface CellSeat {
@@ -56,35 +62,8 @@ export interface CellCodes {
   /** The codes of a cell, run by run. In words they are in turn: one vector has the even bytes, the next one the odd ones. */
   codes(b: LoopBuilder, load: (words: number) => Value): readonly (readonly Value[])[];
   /** The scales of one unit of a row of `columns`. */
-  scales(b: LoopBuilder, columns: number, load: ScaleWords, unit: Value): Scales;
+  scales(b: LoopBuilder, columns: number, load: Load, unit: Value): Scales;
 }
-
-const named = (b: LoopBuilder, op: LoopOp, args: readonly Value[], type: RegisterType): Value =>
-  b.let(arithmetic(op, args, type), op.toLowerCase());
-const word = (value: number): Value => constant(value, 'u32', 4);
-const and = (b: LoopBuilder, x: Value, mask: number): Value => named(b, 'and', [x, word(mask)], 'u32');
-const down = (b: LoopBuilder, x: Value, by: number): Value =>
-  by === 0 ? x : named(b, 'shr', [x, word(by)], 'u32');
-const product = (b: LoopBuilder, x: Value, y: Value): Value => named(b, 'mul', [x, y], 'f32');
-
-/** Lanes of one vector or two as a vector. */
-function lanes(b: LoopBuilder, of: readonly (readonly [Value, number])[], type: RegisterType): Value {
-  const args = of.map(([arg, lane]): Value => ({ kind: 'lane', arg, lane, type, width: 1 }));
-  return b.let({ kind: 'vector', args, type, width: 4 }, 'lanes');
-}
-
-const spread = (b: LoopBuilder, x: Value, lane: number): Value =>
-  lanes(
-    b,
-    [0, 1, 2, 3].map(() => [x, lane] as const),
-    x.type,
-  );
-
-/** Four bits of every byte of words, the lower or the upper ones: even bytes, and odd ones. */
-const nibbles = (b: LoopBuilder, x: Value, upper: 0 | 4): readonly Value[] => [
-  and(b, down(b, x, upper), 0x000f000f),
-  and(b, down(b, x, upper + 8), 0x000f000f),
-];
 
 const part = (x: Value, by: number): Value => operation('div', [x, constant(by)], 'i32');
 const rest = (x: Value, by: number): Value => operation('mod', [x, constant(by)], 'i32');
@@ -107,19 +86,6 @@ const halves =
       },
     };
   };
-
-const eachByte: Value = {
-  kind: 'vector',
-  args: [0, 1, 2, 3].map((byte) => constant(byte, 'u32')),
-  type: 'u32',
-  width: 4,
-};
-
-/** The bytes of a word as floats. */
-function bytes(b: LoopBuilder, scalar: Value): Value {
-  const wide = named(b, 'byteU', [splat(scalar, 4), eachByte], 'u32');
-  return b.let(operation('cast', [named(b, 'bitcast', [wide], 'i32')], 'f32'), 'bytes');
-}
 
 /** One byte of every word, with its sign, as a float. */
 function signedByte(b: LoopBuilder, words: Value, byte: number): Value {
@@ -200,13 +166,15 @@ export const cellCodes: Readonly<Record<CodedFormat, CellCodes>> = {
       };
       const late = (x: Value, by: number): Value =>
         named(b, 'or', [mask(top, by, 0x0f0f0f0f), mask(x, 2, 0x30303030)], 'u32');
-      const fours = [mask(low, 0, 0x3f3f3f3f), late(low, 0)].map((x) => product(b, d, bytes(b, x)));
+      const fours = [mask(low, 0, 0x3f3f3f3f), late(low, 0)].map((x) => product(b, d, bytes(b, x, 'byteU')));
       return {
         at: (cell, run) => {
           const group = 2 * Math.floor(cell / 2) + run;
           return spread(b, fours[Math.floor(group / 4)]!, group % 4);
         },
-        offsets: [mask(high, 0, 0x3f3f3f3f), late(high, 4)].map((x) => product(b, least, bytes(b, x))),
+        offsets: [mask(high, 0, 0x3f3f3f3f), late(high, 4)].map((x) =>
+          product(b, least, bytes(b, x, 'byteU')),
+        ),
       };
     },
   },

@@ -16,10 +16,9 @@ import type { Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import { type TileLowering } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
+import { named } from './block-codes.ts';
+import { pairOf, quantisedGroup, transposed } from './block-values.ts';
 import type { CellCodes, CellSeat } from './cell-codes.ts';
-
-/** Where a group's values are all smaller, they are taken for 0 in part. */
-const leastScale = 1e-30;
 
 /** Words of workgroup memory that a row's values take in each buffer. */
 export interface CellRoom {
@@ -63,10 +62,6 @@ class Quantising {
     this.#room = cellRoom(codes, body.k.extent);
   }
 
-  #name(op: 'abs' | 'max' | 'mul' | 'round' | 'div', args: readonly Value[]): Value {
-    return this.b.let(arithmetic(op, args, 'f32'), op);
-  }
-
   /** Makes whole numbers of every row of the left side, group by group. */
   rows(): void {
     const { b } = this;
@@ -81,22 +76,7 @@ class Quantising {
   #quantiseGroup(row: Value, group: Value): void {
     const { b } = this;
     const { group: size, middle, hasOffsets } = this.#codes;
-    const quads = Array.from({ length: size / 4 }, (_, i) => {
-      const stepQuad = b.let(addInts(mulInts(group, constant(size / 4)), constant(i)), 'kquad');
-      return b.let(this.#points.at({ row, stepQuad }).value(this.#body.lhs), 'x');
-    });
-    const four = quads.map((x) => this.#name('abs', [x])).reduce((x, y) => this.#name('max', [x, y]));
-    const two = [0, 1, 2, 3].map((i) => laneOf(four, i)) as [Value, Value, Value, Value];
-    const most = this.#name('max', [
-      this.#name('max', [two[0], two[1]]),
-      this.#name('max', [two[2], two[3]]),
-    ]);
-    const bound = this.#name('max', [most, constant(leastScale, 'f32')]);
-    const step = this.#name('mul', [bound, constant(1 / 32767, 'f32')]);
-    const inverse = this.#name('div', [constant(32767, 'f32'), bound]);
-    const whole = quads.map((x) =>
-      b.let(operation('cast', [this.#name('round', [this.#name('mul', [x, inverse])])], 'i32'), 'q'),
-    );
+    const { step, whole } = quantisedGroup(b, this.#body, this.#points, row, group, size);
     if (hasOffsets) {
       const [p, q, r, s] = [0, 1, 2, 3].map((i) => laneOf(this.#sum(whole), i)) as [
         Value,
@@ -107,10 +87,10 @@ class Quantising {
       const all = this.#sum([p, r, q, s]);
       const sum = b.let(operation('cast', [all], 'f32'), 'sum');
       const at = addInts(mulInts(row, constant(this.#room.sums)), group);
-      b.store('sums', at, this.#name('mul', [sum, step]), true);
+      b.store('sums', at, named(b, 'mul', [sum, step], 'f32'), true);
     }
     const seats = Array.from({ length: size / 16 }, (_, sixteen) => this.#codes.seat(group, sixteen));
-    const turned = seats.map((_, i) => this.#transposed(whole.slice(4 * i, 4 * i + 4)));
+    const turned = seats.map((_, i) => transposed(b, whole.slice(4 * i, 4 * i + 4)));
     seats.forEach((seat, i) => this.#pairs(row, seat, turned[i]!));
     // Sixteens that follow each other in one run have the same seat but for `first`.
     const runs = seats.flatMap((seat, i) =>
@@ -149,55 +129,8 @@ class Quantising {
     const at = addInts(mulInts(row, constant(this.#room.codes)), this.#place(seat, vectors));
     const begin = b.let(at, 'begin');
     ([0, 1] as const).forEach((odd) => {
-      const [low, high] = [turned[odd], turned[2 + odd]] as [Value, Value];
-      const bits = (x: Value): Value => b.let(operation('bitcast', [x], 'u32'), 'bits');
-      const lower = arithmetic('and', [bits(low), constant(0xffff, 'u32')], 'u32');
-      const upper = arithmetic('shl', [bits(high), constant(16, 'u32')], 'u32');
-      const pair = b.let(arithmetic('or', [lower, upper], 'u32'), 'pair');
-      b.store('codes', addInts(begin, constant(16 * (seat.first + odd))), pair, true);
+      const to = addInts(begin, constant(16 * (seat.first + odd)));
+      b.store('codes', to, pairOf(b, turned, odd), true);
     });
-  }
-
-  /** Four vectors by their lanes: the first of all four, the second, … */
-  #transposed(rows: readonly Value[]): readonly Value[] {
-    const pick = (places: readonly (readonly [Value, number])[]): Value => {
-      const args = places.map(([arg, lane]): Value => ({
-        kind: 'lane',
-        arg,
-        lane,
-        type: arg.type,
-        width: 1,
-      }));
-      return this.b.let({ kind: 'vector', args, type: 'i32', width: 4 }, 'turned');
-    };
-    const [r0, r1, r2, r3] = rows as readonly [Value, Value, Value, Value];
-    const halves = ([0, 2] as const).map((from) => [
-      pick([
-        [r0, from],
-        [r1, from],
-        [r0, from + 1],
-        [r1, from + 1],
-      ]),
-      pick([
-        [r2, from],
-        [r3, from],
-        [r2, from + 1],
-        [r3, from + 1],
-      ]),
-    ]) as readonly (readonly [Value, Value])[];
-    return halves.flatMap(([x, y]) => [
-      pick([
-        [x, 0],
-        [x, 1],
-        [y, 0],
-        [y, 1],
-      ]),
-      pick([
-        [x, 2],
-        [x, 3],
-        [y, 2],
-        [y, 3],
-      ]),
-    ]);
   }
 }
