@@ -56,7 +56,7 @@ typedef uint64_t u64x2 __attribute__((vector_size(16)));
 #ifndef SINTER_LOAD_F16X4
 #define SINTER_LOAD_F16X4
 static inline f32x4 load_f16x4(const uint16_t *p) {
-#if SINTER_KNOWS(__builtin_ia32_vcvtph2ps)
+#if SINTER_KNOWS(__builtin_ia32_vcvtph2ps) && defined(__F16C__)
   uint64_t four;
   __builtin_memcpy(&four, p, sizeof four);
   return __builtin_ia32_vcvtph2ps((i16x8)(u64x2){four, 0});

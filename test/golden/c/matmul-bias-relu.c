@@ -85,7 +85,7 @@ static inline float fma_f32(float x, float y, float z) {
 #ifndef SINTER_FMA_F32X4
 #define SINTER_FMA_F32X4
 static inline f32x4 fma_f32x4(f32x4 x, f32x4 y, f32x4 z) {
-#if SINTER_KNOWS(__builtin_ia32_vfmaddps)
+#if SINTER_KNOWS(__builtin_ia32_vfmaddps) && defined(__FMA__)
   return __builtin_ia32_vfmaddps(x, y, z);
 #else
   f32x4 r = {0};

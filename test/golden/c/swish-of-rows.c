@@ -46,7 +46,7 @@ typedef int32_t i32x4 __attribute__((vector_size(16)));
 #ifndef SINTER_PMAX_F32X4
 #define SINTER_PMAX_F32X4
 static inline f32x4 pmax_f32x4(f32x4 x, f32x4 y) {
-#if SINTER_KNOWS(__builtin_ia32_maxps)
+#if SINTER_KNOWS(__builtin_ia32_maxps) && defined(__SSE2__)
   return __builtin_ia32_maxps(y, x);
 #else
   return (f32x4)(((i32x4)y & (x < y)) | ((i32x4)x & ~(x < y)));
@@ -56,7 +56,7 @@ static inline f32x4 pmax_f32x4(f32x4 x, f32x4 y) {
 #ifndef SINTER_PMIN_F32X4
 #define SINTER_PMIN_F32X4
 static inline f32x4 pmin_f32x4(f32x4 x, f32x4 y) {
-#if SINTER_KNOWS(__builtin_ia32_minps)
+#if SINTER_KNOWS(__builtin_ia32_minps) && defined(__SSE2__)
   return __builtin_ia32_minps(y, x);
 #else
   return (f32x4)(((i32x4)y & (y < x)) | ((i32x4)x & ~(y < x)));

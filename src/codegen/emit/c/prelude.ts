@@ -4,6 +4,7 @@
 import { dtypeBytes, lowered, type DType } from '../../../ir/dtype.ts';
 import type { RegisterType, Width } from '../../loop/loop.ts';
 import { isLong } from '../../loop/register.ts';
+import { conditionOf } from './builtins.ts';
 import { definitions } from './definitions.ts';
 import { elementType, laneType, scalarType } from './types.ts';
 
@@ -120,11 +121,13 @@ export class CPrelude {
     });
   }
 
-  /** Lines for compilers that know the builtin that an expression begins with, and for those that do not. */
+  /** Lines for compilers that know the builtin that an expression begins with, on processors that have it, and for others. */
   known(builtin: string, yes: readonly string[], no: readonly string[]): readonly string[] {
     this.define('has_builtin', () => hasBuiltin);
     const name = /^\w+/.exec(builtin)![0];
-    return [`#if SINTER_KNOWS(${name})`, ...yes, '#else', ...no, '#endif'];
+    const condition = conditionOf(name);
+    const processor = condition === undefined ? '' : ` && ${condition}`;
+    return [`#if SINTER_KNOWS(${name})${processor}`, ...yes, '#else', ...no, '#endif'];
   }
 
   #whole({ lines = [], result }: VectorBody): readonly string[] {

@@ -1,0 +1,85 @@
+// Kernels in C for every kind of processor that the compiler knows, whichever this machine has: the same text compiles for each. What a
+// compiler knows by name and what a processor has are two questions.
+
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+import { emitC } from '../../../../src/codegen/emit/c/emit.ts';
+import { joinC } from '../../../../src/codegen/emit/c/join.ts';
+import { widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
+import type { Loop } from '../../../../src/codegen/loop/loop.ts';
+import type { BlockFormat } from '../../../../src/ir/blocks/format.ts';
+import { rowWords } from '../../../../src/ir/blocks/layout.ts';
+import { permute } from '../../../../src/ir/build.ts';
+import { dims, type Graph, type Node } from '../../../../src/ir/graph.ts';
+import type { HostArray } from '../../../../src/ir/value.ts';
+import { cTarget, withVectors } from '../../../../src/schedule/target.ts';
+import { runLoops } from '../../../support/execute.ts';
+import { randomArray } from '../../../support/random/values.ts';
+import { compileC, compiler, inFolder, nativeFlags, strictFlags } from '../../../support/text/c.ts';
+import { Sketch } from '../../cases.ts';
+import { mapLoop } from '../../run-loop.ts';
+import { argumentsOf, spellingCases } from '../spelling-cases.ts';
+
+/** Processors of x64, from the least on: with and without dot products of halves, in either of their two encodings. */
+const machines = ['x86-64', 'x86-64-v2', 'haswell', 'znver3', 'alderlake', 'skylake-avx512', 'znver4'];
+
+function knows(machine: string): boolean {
+  const args = [`-march=${machine}`, '-E', '-x', 'c', '-'];
+  return compiler !== undefined && spawnSync(compiler, args, { input: '' }).status === 0;
+}
+
+const known = machines.filter(knows);
+
+/** Products of a row with blocks, which take halves, and products, rows and convolutions of floats and 16-bit floats. */
+function graphs(): readonly Graph[] {
+  const rows = (format: BlockFormat): Graph => {
+    const s = new Sketch();
+    const words = s.input([64, rowWords(format, 512)], 'u32');
+    const weights = s.b.add('dequantize', [words], { format, columns: 512 }) as Node;
+    return s.graph([s.matmul(s.input([1, 512]), permute(s.b, weights, [1, 0]))]);
+  };
+  const of = (make: (s: Sketch) => Node): Graph => {
+    const s = new Sketch();
+    return s.graph([make(s)]);
+  };
+  return [
+    ...(['q8_0', 'q4_0', 'q4_k', 'q6_k'] as const).map(rows),
+    of((s) => s.matmul(s.input([24, 64]), s.input([64, 64]))),
+    of((s) => s.softmax(s.input([16, 512], 'f16'), 1)),
+    of((s) => s.conv(s.input([1, 16, 20, 20]), s.input([16, 16, 3, 3]))),
+  ];
+}
+
+/** Loops of the programs for registers of so many lanes, and of every operation at the same width. */
+function loopsFor(lanes: 4 | 8 | 16): readonly Loop[] {
+  const target = lanes === 4 ? cTarget : withVectors(cTarget, { lanes, registers: lanes === 8 ? 16 : 32 });
+  const loops: Loop[] = spellingCases.map((row) => mapLoop(row, lanes, argumentsOf(row)[0]!.length));
+  for (const graph of graphs()) {
+    const inputs = graph.parameters.map((one, i): HostArray =>
+      randomArray(one.dtype, dims(one as Node), i, 'tame'),
+    );
+    runLoops(target, graph, inputs, undefined, undefined, undefined, [], (loop) =>
+      loops.push(lanes === 4 ? loop : widenVectors(loop, lanes)),
+    );
+  }
+  return loops;
+}
+
+describe.skipIf(compiler === undefined || process.arch !== 'x64')('C for processors of x64', () => {
+  test('the compiler knows some that this machine may not be', () => {
+    expect(known.length).toBeGreaterThan(3);
+  });
+
+  test.each([4, 8, 16] as const)('kernels on %i lanes compile for each', (lanes) => {
+    const text = joinC(loopsFor(lanes).map((loop, i) => emitC({ ...loop, name: `k${i}` }).source));
+    // Blocks by rows are added up by one instruction where registers are wide.
+    if (lanes > 4) expect(text).toContain(`__builtin_ia32_vpdpwssd_v${lanes}si`);
+    const flags = nativeFlags.filter((flag) => !/^-(march|O)/.test(flag));
+    inFolder((folder) => {
+      for (const machine of known)
+        compileC(text, join(folder, machine), ['-c', '-O0', `-march=${machine}`, ...strictFlags, ...flags]);
+    });
+  });
+});
