@@ -146,6 +146,11 @@ export class LoopBuilder {
     this.#here.push({ kind: 'comment', text });
   }
 
+  /** Says that an element will be read soon. */
+  prefetch(buffer: string, index: Value): void {
+    this.#here.push({ kind: 'prefetch', buffer, index });
+  }
+
   /** Serial loop over [start, end) by `step`; the body gets the counter. */
   for(hint: string, start: Value, end: Value, step: number, body: (counter: Value) => void): void {
     const name = this.name(hint);

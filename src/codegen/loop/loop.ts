@@ -132,6 +132,11 @@ export type Stmt =
     }
   | MatrixStmt
   | WarpgroupStmt
+  /**
+   * An element will be read soon, if the buffer has it: memory may bring it nearer. It means nothing; languages that cannot say it leave it
+   * out.
+   */
+  | { readonly kind: 'prefetch'; readonly buffer: string; readonly index: Value }
   | { readonly kind: 'comment'; readonly text: string };
 
 /** Element types of matrices that matrix units multiply; sums are f32. A tf32 is a f32 of which the upper 19 bits count. */

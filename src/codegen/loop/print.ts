@@ -96,6 +96,8 @@ export function printStmt(stmt: Stmt): string {
       return `wait for products but ${stmt.pending}${stmt.sums.length > 0 ? ` into ${stmt.sums.join(', ')}` : ''}`;
     case 'setRegisters':
       return `${stmt.grow ? 'grow' : 'shrink'} to ${stmt.count} registers`;
+    case 'prefetch':
+      return `prefetch ${stmt.buffer}[${printValue(stmt.index)}]`;
     case 'comment':
       return `// ${stmt.text}`.trimEnd();
     default:

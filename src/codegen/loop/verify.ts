@@ -272,6 +272,11 @@ class TypeCheck {
         if (!(Number.isInteger(stmt.pending) && stmt.pending >= 0))
           this.#fail(`${stmt.pending} groups cannot be under way`);
         return;
+      case 'prefetch':
+        if (this.#buffer(stmt.buffer).space !== 'global')
+          this.#fail('what is prefetched is in global memory');
+        this.#checker.typed(stmt.index, 'i32', 1);
+        return;
       case 'barrier':
       case 'comment':
         return;

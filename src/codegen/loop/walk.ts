@@ -63,6 +63,7 @@ const table: { readonly [K in Kind]: Facts<Of<K>> } = {
     fields: { name: 'counter', start: 'value', end: 'value', step: 'setting', body: 'body' },
   },
   if: { unit: 'invocation', fields: { condition: 'value', then: 'body', else: 'body' } },
+  prefetch: { unit: 'invocation', fields: { buffer: 'read', index: 'value' } },
   barrier: { unit: 'invocation', fields: {}, together: 'workgroup' },
   // One value a subgroup, and there may be several.
   subgroupReduce: {

@@ -505,6 +505,10 @@ describe('the verifier refuses', () => {
       makeLoop([], { buffers: [{ ...global('s', 4, 'bool'), space: 'workgroup' }] }),
       /workgroup memory s cannot be bool/,
     );
+    refuses(
+      makeLoop([{ kind: 'prefetch', buffer: 's', index: local }]),
+      /what is prefetched is in global memory/,
+    );
   });
 
   test('barriers under conditions that differ between invocations, however they got there', () => {
@@ -582,8 +586,11 @@ test('the text of a Loop names every statement', () => {
         },
       ],
     },
+    // It may lie beyond the buffer.
+    { kind: 'prefetch', buffer: 'x', index: constant(4096) },
     barrier,
   ];
+  verifyLoop(makeLoop(body));
   expect(printLoop(makeLoop(body))).toMatchInlineSnapshot(`
     "loop kernel (test) grid 2x1x1 workgroup 4x1x1
       global x: f32[16] read
@@ -599,6 +606,7 @@ test('the text of a Loop names every statement', () => {
           y[k:4] =merge v
         }
       }
+      prefetch x[4096]
       barrier
     }"
   `);

@@ -10,8 +10,17 @@ import { printLoop } from '../../../src/codegen/loop/print.ts';
 import { parseLoop } from '../../support/text/loop/parse.ts';
 import { verifyLoop } from '../../../src/codegen/loop/verify.ts';
 import { ParseError } from '../../../src/errors.ts';
-import type { Graph } from '../../../src/ir/graph.ts';
-import { cudaTarget, gpuTarget, wasmTarget, type Target } from '../../../src/schedule/target.ts';
+import { rowWords } from '../../../src/ir/blocks/layout.ts';
+import { permute } from '../../../src/ir/build.ts';
+import type { Graph, Node } from '../../../src/ir/graph.ts';
+import {
+  cTarget,
+  cudaTarget,
+  gpuTarget,
+  wasmTarget,
+  withVectors,
+  type Target,
+} from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { randomProgram } from '../../support/random/graph.ts';
@@ -96,6 +105,15 @@ describe('parseLoop(printLoop(loop)) is the loop', () => {
       'fence',
     ])
       expect(all).toContain(word);
+  });
+
+  test('for what is asked of memory before it is read', () => {
+    const s = new Sketch();
+    const words = s.input([64, rowWords('q8_0', 576)], 'u32');
+    const weights = s.b.add('dequantize', [words], { format: 'q8_0', columns: 576 }) as Node;
+    const graph = s.graph([s.matmul(s.input([1, 576]), permute(s.b, weights, [1, 0]))]);
+    const wide = withVectors(cTarget, { lanes: 8, registers: 16 });
+    expect(loopsOf(graph, wide).map(readBack).join('\n')).toContain('prefetch');
   });
 
   test('and what is read computes the same bits', () => {

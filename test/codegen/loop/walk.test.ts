@@ -18,6 +18,7 @@ const samples: { readonly [K in Stmt['kind']]: Extract<Stmt, { readonly kind: K 
   atomic: { kind: 'atomic', op: 'add', buffer: 'buffer', index: v(), value: v() },
   for: { kind: 'for', name: 'register', start: v(), end: v(), step: 1, body: inside() },
   if: { kind: 'if', condition: v(), then: inside(), else: inside() },
+  prefetch: { kind: 'prefetch', buffer: 'buffer', index: v() },
   barrier: { kind: 'barrier' },
   subgroupReduce: { kind: 'subgroupReduce', name: 'register', monoid: 'sum', value: v() },
   loadMatrix: { kind: 'loadMatrix', name: 'register', buffer: 'buffer', index: v(), transposed: false },

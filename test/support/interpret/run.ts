@@ -184,6 +184,7 @@ class Interpreter {
             this.#warpgroups.barriers.meet();
           },
         });
+      case 'prefetch':
       case 'comment':
         return { run: () => {} };
       default:

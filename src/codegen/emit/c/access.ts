@@ -5,7 +5,7 @@
 // memory, which belongs to one thread.
 
 import { CompilerBug } from '../../../errors.ts';
-import { lowered } from '../../../ir/dtype.ts';
+import { dtypeBytes, lowered } from '../../../ir/dtype.ts';
 import type { LoopBuffer, RegisterType, Stmt, Value } from '../../loop/loop.ts';
 import type { Names } from '../shared/names.ts';
 import { call, infix, primary, subscript, type Term } from '../shared/term.ts';
@@ -54,6 +54,16 @@ export function spellLoad(scribe: CScribe, value: Extract<Value, { kind: 'load' 
     default:
       return element;
   }
+}
+
+/** Writes the line of a prefetch. The address is an integer: it may lie beyond the buffer. */
+export function spellPrefetch(scribe: CScribe, stmt: Extract<Stmt, { kind: 'prefetch' }>): void {
+  const { array, buffer } = placeOf(scribe, stmt.buffer);
+  const index = scribe.value(stmt.index).text;
+  const bytes = dtypeBytes(lowered(buffer.dtype));
+  scribe.line(
+    `__builtin_prefetch((const void *)((uintptr_t)${array.text} + ${bytes}u * (uintptr_t)(${index})));`,
+  );
 }
 
 /** Writes the line of a store. */

@@ -15,7 +15,7 @@ import { expandMath } from '../shared/math/math.ts';
 import { callsFunctions } from '../shared/math/needed.ts';
 import { isSerial } from '../shared/serial.ts';
 import { call, choice, infix, level, prefix, primary, subscript, type Term } from '../shared/term.ts';
-import { spellAtomic, spellLoad, spellStore, type CScribe } from './access.ts';
+import { spellAtomic, spellLoad, spellPrefetch, spellStore, type CScribe } from './access.ts';
 import { usedIn, withoutUnread } from './live.ts';
 import { CPrelude } from './prelude.ts';
 import { widenVectors } from './rewrite/widen.ts';
@@ -210,6 +210,9 @@ class Emitter extends CTextEmitter implements CScribe {
         return;
       case 'atomic':
         spellAtomic(this, stmt);
+        return;
+      case 'prefetch':
+        spellPrefetch(this, stmt);
         return;
       default:
         throw new CompilerBug('emit-c', `invocations run in turn\n  in: ${printStmt(stmt)}`);

@@ -247,6 +247,9 @@ class Emitter extends CTextEmitter implements CudaScribe {
       case 'barrier':
         this.line('__syncthreads();');
         return;
+      // Other warps run while one waits for memory.
+      case 'prefetch':
+        return;
       default:
         stmt satisfies never;
     }

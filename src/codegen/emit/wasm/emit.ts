@@ -265,6 +265,8 @@ class KernelEmitter implements Emitter {
           );
         return;
       case 'comment':
+      // WebAssembly has no instruction for it.
+      case 'prefetch':
         return;
       case 'atomic':
         foldAtomically(this, stmt);

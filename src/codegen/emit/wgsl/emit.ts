@@ -186,6 +186,9 @@ class Emitter extends CTextEmitter implements WgslScribe {
         if (this.#communicates) this.line('storageBarrier();');
         this.line('workgroupBarrier();');
         return;
+      // WGSL has no word for it.
+      case 'prefetch':
+        return;
       default:
         stmt satisfies never;
     }

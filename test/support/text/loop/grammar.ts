@@ -12,7 +12,7 @@ export const loopGrammar: string = String.raw`
     Barriers    = "mbarriers" name ":" size
 
     Statement = Let | Var | For | If | Else | Close | Copies | Products | Registers | InitBarrier | Arrive
-              | Await | CopyTile | AsyncCopy | Atomic | Store | Mma | Wgmma | Assign | Barrier
+              | Await | CopyTile | AsyncCopy | Atomic | Store | Mma | Wgmma | Assign | Barrier | Prefetch
 
     Let         = "let" name ":" type "=" Named
     Named       = Subgroup | Matrices | Shuffle | Value
@@ -28,6 +28,7 @@ export const loopGrammar: string = String.raw`
     Else        = "}" "else" "{"
     Close       = "}"
     Barrier     = barrier
+    Prefetch    = prefetch Element
     Mma         = name "+=" "mma" element Value "," Value
     Copies      = "commit" "copies"             -- commit
                 | "wait" "for" "copies" "but" size -- wait
@@ -75,6 +76,7 @@ export const loopGrammar: string = String.raw`
     atomic                 = ("add" | "mul" | "min" | "max" | "and" | "or") ~rest
     element                = ("f16" | "bf16" | "tf32") ~rest
     barrier                = "barrier" ~rest
+    prefetch               = "prefetch" ~rest
     transposed             = "transposed" ~rest
     scalars                = "scalars" ~rest
 

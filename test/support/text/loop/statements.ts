@@ -232,6 +232,11 @@ export const loopNotation: Notation = new Notation('Loop text', loopGrammar, {
   If: (_if, condition, _open): Line => ({ kind: 'if', condition: valueOf(condition) }),
   Else: (_close, _else, _open): Line => ({ kind: 'else' }),
   Close: (_close): Line => ({ kind: 'close' }),
+  Prefetch: (_prefetch, element): Line =>
+    statement((scope) => {
+      const { buffer, index } = read<Element>(element);
+      return { kind: 'prefetch', buffer: scope.buffer(buffer).name, index: index(scope) };
+    }),
   Barrier: (_barrier): Line => statement(() => ({ kind: 'barrier' })),
   Mma: (name, _adds, _mma, operand, lhs, _comma, rhs): Line =>
     statement((scope) => {

@@ -2,7 +2,9 @@
 // those of four): the same whole numbers, but laid out so that cells of sixteen bytes of codes that follow each other are taken
 // by the same operations on neighbouring memory. Scales stay in registers. In registers of four lanes this takes twice as long.
 
-import { planeOffsets } from '../../../../ir/blocks/sizes.ts';
+import { planeOffsets, rowWords } from '../../../../ir/blocks/sizes.ts';
+import { dims } from '../../../../ir/graph.ts';
+import { sizeOf } from '../../../../ir/shape.ts';
 import {
   addInts,
   arithmetic,
@@ -41,6 +43,10 @@ interface Cells {
 
 /** What a sum goes on with: products of whole numbers, and their scale. */
 type Sink = (column: number, row: number, cell: number, dots: Value, scale: Value) => void;
+
+/** Words between those that are multiplied and those that memory is asked for, and words of a cache line. */
+const wordsAhead = 2048;
+const lineWords = 16;
 
 type CodedRows = BlockRows & { readonly format: CodedFormat };
 
@@ -132,11 +138,19 @@ class BlockCellsLoop {
     const taken = rows.map(() => columns.map(() => (hasOffsets ? b.var('taken', zero) : zero)));
     const count = this.#body.k.extent / group;
     const [units, rest] = [Math.floor(count / groups), count % groups];
+    const { words } = this.#codes;
+    const unitWords = cells * words;
+    base.forEach((at) =>
+      this.#ahead(at, units * unitWords, rowWords(this.#rows.format, this.#body.k.extent)),
+    );
     const add: Sink = (column, row, cell, dots, scale) => {
       const sum = sums[row]![column]![cell % this.#wide]!;
       b.assign(sum, multiplyAdd(dots, scale, sum));
     };
-    b.for('unit', constant(0), constant(units), 1, (unit) => this.#unit(rows, base, unit, cells, taken, add));
+    b.for('unit', constant(0), constant(units), 1, (unit) => {
+      base.forEach((at) => this.#ahead(addInts(at, mulInts(unit, constant(unitWords))), 0, unitWords));
+      this.#unit(rows, base, unit, cells, taken, add);
+    });
     // What is left has sums of its own, so that those above are all assigned alike.
     const left = rows.map(() => columns.map(() => new Map<number, Value>()));
     const addLeft: Sink = (column, row, cell, dots, scale) => {
@@ -188,6 +202,13 @@ class BlockCellsLoop {
     );
     for (let first = 0; first < cells && first < count; first += 4)
       this.#cells(rows, base, { unit, first, count: Math.min(4, count - first) }, scales, add);
+  }
+
+  /** Asks for the words that lie as far behind these as memory needs time. Rows are short: on their own, processors are late. */
+  #ahead(at: Value, from: number, to: number): void {
+    if (sizeOf(dims(this.#rows.words)) + wordsAhead >= 2 ** 31) return;
+    for (let word = from; word < to; word += lineWords)
+      this.b.prefetch(this.#words, addInts(at, constant(word + wordsAhead)));
   }
 
   #load(index: Value, width: 1 | 4): Value {
