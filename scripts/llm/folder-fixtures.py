@@ -7,7 +7,8 @@
     python scripts/llm/folder-fixtures.py FOLDER
 
 asks about the token behind a prompt of 16. Of the scores, every eighth is kept, and the config.json that
-transformers itself writes, whose fields have other names than those of older files.
+transformers itself writes, whose fields have other names than those of older files. Of models that turn short and long
+texts differently, also the likeliest tokens behind the prompt, each computed with the keys and values of those before it.
 """
 
 import json
@@ -19,6 +20,7 @@ from transformers import AutoModelForCausalLM
 
 prompt = [33 + (i * 7919) % 90 for i in range(16)]
 kept = 8
+written = 40
 # Fields that say nothing of the decoder.
 dropped = {"architectures", "transformers_version", "dtype", "use_cache", "initializer_range", "output_router_logits"}
 
@@ -34,6 +36,14 @@ for folder in sorted(Path(sys.argv[1]).iterdir()):
         scores = model(torch.tensor([prompt])).logits[0, -1].float()
     config = {k: v for k, v in json.loads(model.config.to_json_string()).items() if k not in dropped}
     found[folder.name] = {"scores": [float(f"{x:.7g}") for x in scores[::kept].tolist()], "config": config}
+    if "longrope" in folder.name:
+        with torch.no_grad():
+            said = model(torch.tensor([prompt]), use_cache=True)
+            tokens = [int(said.logits[0, -1].argmax())]
+            while len(tokens) < written:
+                said = model(torch.tensor([[tokens[-1]]]), past_key_values=said.past_key_values, use_cache=True)
+                tokens.append(int(said.logits[0, -1].argmax()))
+        found[folder.name]["tokens"] = tokens
 
 rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items())
 place = Path(__file__).resolve().parent.parent.parent / "test/fixtures/llm/transformers.json"

@@ -12,6 +12,7 @@ import * as sn from '../../src/index.ts';
 import { writeSafetensors } from '../../src/io/index.ts';
 import {
   loadModel,
+  type GenerateOptions,
   type LanguageModel,
   type LoadModelOptions,
   type ModelInput,
@@ -31,6 +32,8 @@ interface Said {
   readonly scores: readonly number[];
   /** config.json as transformers writes it. */
   readonly config: Readonly<Record<string, unknown>>;
+  /** What a model of LongRoPE writes. */
+  readonly tokens?: readonly number[];
 }
 
 const fixture = new URL('../fixtures/llm/transformers.json', import.meta.url);
@@ -66,6 +69,31 @@ describe('what transformers says', () => {
     // The same of the fields that transformers writes today.
     const again = await scoresOf(files.set('config.json', jsonBytes(config)));
     expect(again).toEqual(found);
+  });
+
+  test.each(folderSpecs.filter(({ name }) => name.includes('longrope')))('$name, written', async (spec) => {
+    const { tokens } = said[spec.name]!;
+    const options = { temperature: 0, maxTokens: tokens!.length, ignoreEnd: true } as const;
+    const model = await opened(folderFiles(spec), { sequences: 2 });
+    const write = async (more: GenerateOptions = {}): Promise<readonly number[]> => {
+      const generation = model.generate(prompt, { ...options, ...more });
+      await generation.text();
+      return generation.tokens;
+    };
+    expect(await write()).toEqual(tokens);
+    expect(await write({ draft: 'lookup' })).toEqual(tokens);
+    expect(await Promise.all([write(), write()])).toEqual([tokens, tokens]);
+  });
+
+  test('a text that grows long is read again, and one that is short again too', async () => {
+    const files = folderFiles(specOf('phi3 longrope of 20'));
+    const model = await opened(files);
+    const long = [...prompt, ...prompt];
+    for (const text of [prompt, long, prompt, long, long.slice(0, 21), long.slice(0, 20)])
+      expect(await model.logits(text)).toEqual(await (await opened(files)).logits(text));
+    const [short, all] = [8, 128].map((original) => folderFiles(specOf(`phi3 longrope of ${original}`)));
+    expect(await model.logits(long)).not.toEqual(await (await opened(all!)).logits(long));
+    expect(await model.logits(prompt)).not.toEqual(await (await opened(short!)).logits(prompt));
   });
 
   test('is about every family, and differs between them', () => {

@@ -198,6 +198,24 @@ const faults: readonly (readonly [what: string, files: () => Files, code: string
     /layer_types has mamba/,
   ],
   [
+    'experts of every layer but none',
+    () => withConfig({ decoder_sparse_step: 0 }, mixtral),
+    'E_FORMAT',
+    /decoder_sparse_step must be a whole number of at least 1/,
+  ],
+  [
+    'layers without experts that are no list',
+    () => withConfig({ mlp_only_layers: 'all' }, mixtral),
+    'E_FORMAT',
+    /mlp_only_layers must be a list of numbers/,
+  ],
+  [
+    'a layer without experts whose weights are those of experts',
+    () => withConfig({ mlp_only_layers: [1] }, mixtral),
+    'E_FORMAT',
+    /no weight blk\.1\.ffn_up\.weight/,
+  ],
+  [
     'absurdly many experts',
     () => withConfig({ num_local_experts: 2 ** 40 }, mixtral),
     'E_SHAPE',

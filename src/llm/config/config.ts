@@ -13,6 +13,8 @@ export type RopeScaling =
       readonly original: number;
       readonly fast: number;
       readonly slow: number;
+      /** Whether the ramp between fast and slow pairs begins and ends at fractions of pairs; by default at whole ones. */
+      readonly isExact?: true;
       /** What cosines and sines are multiplied by; 0.1 · ln(factor) + 1 where it is not said. */
       readonly magnitude?: number;
     }
@@ -33,6 +35,11 @@ export type RopeScaling =
       readonly short: readonly number[];
       readonly long: readonly number[];
       readonly magnitude: number;
+      /**
+       * What is long: a text that has more tokens than the original length, as transformers has it, or a room for more,
+       * whatever stands in it, as llama.cpp has it.
+       */
+      readonly by: 'text' | 'room';
     };
 
 /** Rotary position embeddings (Su et al., 2021). */
@@ -54,6 +61,8 @@ export interface ExpertsConfig {
   readonly hidden: number;
   /** Whether the weights of those chosen sum to one. */
   readonly isNormalised: boolean;
+  /** Layers that have an ordinary feed-forward part instead; none by default. */
+  readonly dense?: readonly number[];
 }
 
 /** A decoder: sizes and parts. */

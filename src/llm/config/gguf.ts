@@ -39,7 +39,7 @@ export function configFromGguf(
     base: own.number('rope.freq_base', 10_000),
     scaling: scalingOf(own, contextLength, tensors),
   };
-  const experts = expertsOf(own);
+  const experts = expertsOf(own, layers);
   const window = own.maybe('attention.sliding_window');
   const pattern =
     family.pattern === undefined ? 0 : own.count('attention.sliding_window_pattern', family.pattern);
@@ -51,7 +51,10 @@ export function configFromGguf(
     architecture: family.name,
     layers,
     width,
-    hidden: own.maybe('expert_feed_forward_length') ?? alike(own, 'feed_forward_length', layers),
+    hidden:
+      experts === undefined || experts.dense !== undefined
+        ? alike(own, 'feed_forward_length', layers)
+        : experts.hidden,
     heads,
     keyHeads: alike(own, 'attention.head_count_kv', layers, heads),
     headSize,
@@ -92,11 +95,19 @@ function alike(fields: ConfigFields, key: string, layers: number, fallback?: num
   throw fields.fail(`${key} differs from layer to layer, which is not supported: ${list.join(',')}`);
 }
 
-function expertsOf(own: ConfigFields): ExpertsConfig | undefined {
+function expertsOf(own: ConfigFields, layers: number): ExpertsConfig | undefined {
   const count = own.maybe('expert_count') ?? 0;
   if (count === 0) return undefined;
   const hidden = own.maybe('expert_feed_forward_length') ?? own.count('feed_forward_length');
-  return { count, used: own.count('expert_used_count'), hidden, isNormalised: true };
+  const lead = Math.min(own.maybe('leading_dense_block_count') ?? 0, layers);
+  const dense = Array.from({ length: Math.max(lead, 0) }, (_, i) => i);
+  return {
+    count,
+    used: own.count('expert_used_count'),
+    hidden,
+    isNormalised: true,
+    ...(dense.length === 0 ? {} : { dense }),
+  };
 }
 
 function scalingOf(
@@ -134,6 +145,7 @@ function scalingOf(
         short: [],
         long: [],
         magnitude: own.number('rope.scaling.attn_factor', 1),
+        by: 'room',
       };
     default:
       throw own.fail(`rope.scaling.type is ${kind}: expected none, linear, yarn or longrope`);

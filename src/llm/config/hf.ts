@@ -79,7 +79,7 @@ function decoderOf(
   const heads = fields.count('num_attention_heads');
   const headSize = fields.count('head_dim', width / heads);
   const contextLength = fields.count('max_position_embeddings', 2048);
-  const experts = expertsOf(fields, field);
+  const experts = expertsOf(fields, field, layers);
   const [rope, windowRope] = ropesOf(fields, family, headSize, contextLength);
   const [scoreCap, logitCap] = ['attn_logit_softcapping', 'final_logit_softcapping'].map((key) =>
     fields.maybe(key),
@@ -126,18 +126,24 @@ function gateOf(fields: ConfigFields, family: ModelFamily): ModelConfig['gate'] 
   }
 }
 
-function expertsOf(fields: ConfigFields, field: (key: string) => unknown): ExpertsConfig | undefined {
+function expertsOf(
+  fields: ConfigFields,
+  field: (key: string) => unknown,
+  layers: number,
+): ExpertsConfig | undefined {
   const key = field('num_experts') === undefined ? 'num_local_experts' : 'num_experts';
   if ((fields.maybe(key) ?? 0) === 0) return undefined;
-  const dense = field('mlp_only_layers');
-  if ((fields.maybe('decoder_sparse_step') ?? 1) !== 1 || (Array.isArray(dense) && dense.length > 0)) {
-    throw unsupported('some layers have experts and others do not');
-  }
+  const step = fields.count('decoder_sparse_step', 1);
+  const without = fields.numbers('mlp_only_layers') ?? [];
+  const dense = Array.from({ length: layers }, (_, i) => i).filter(
+    (layer) => without.includes(layer) || (layer + 1) % step !== 0,
+  );
   return {
     count: fields.count(key),
     used: fields.count('num_experts_per_tok'),
     hidden: fields.count('moe_intermediate_size', fields.maybe('intermediate_size')),
     isNormalised: field('norm_topk_prob') === true,
+    ...(dense.length === 0 ? {} : { dense }),
   };
 }
 
@@ -213,9 +219,6 @@ function scalingOf(rope: ConfigFields, outer: ConfigFields, contextLength: numbe
       return { kind: 'llama3', factor: positive('factor'), original, low, high };
     }
     case 'yarn': {
-      if (rope.maybe('mscale') !== undefined || rope.raw('truncate') === false) {
-        throw unsupported('rope is scaled by YaRN with mscale, or without truncate');
-      }
       const factor = positive('factor', contextLength / original);
       return {
         kind: 'yarn',
@@ -223,7 +226,8 @@ function scalingOf(rope: ConfigFields, outer: ConfigFields, contextLength: numbe
         original,
         fast: positive('beta_fast', 32),
         slow: positive('beta_slow', 1),
-        magnitude: positive('attention_factor', factor <= 1 ? 1 : 0.1 * Math.log(factor) + 1),
+        ...(rope.raw('truncate') === false ? { isExact: true } : {}),
+        magnitude: positive('attention_factor', yarnMagnitude(rope, factor)),
       };
     }
     case 'longrope':
@@ -236,9 +240,17 @@ function scalingOf(rope: ConfigFields, outer: ConfigFields, contextLength: numbe
         short: rope.numbers('short_factor') ?? [],
         long: rope.numbers('long_factor') ?? [],
         magnitude: positive('attention_factor', grown),
+        by: 'text',
       };
     }
     default:
       throw unsupported(`rope is scaled by ${kind}: expected default, linear, llama3, yarn or longrope`);
   }
+}
+
+/** What YaRN multiplies cosines and sines by, where a file does not say it: a quotient of two, if it says how both grow. */
+function yarnMagnitude(rope: ConfigFields, factor: number): number {
+  const grown = (share: number): number => (factor <= 1 ? 1 : 0.1 * share * Math.log(factor) + 1);
+  const [own, all] = [rope.maybe('mscale') ?? 0, rope.maybe('mscale_all_dim') ?? 0];
+  return own === 0 || all === 0 ? grown(1) : grown(own) / grown(all);
 }

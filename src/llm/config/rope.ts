@@ -13,8 +13,17 @@ export interface Frequencies {
 }
 
 /**
- * The frequencies of a model that has room for `room` tokens. `factors` divide them where a file
- * brings some (`rope_freqs`). Throws E_SHAPE where there is no factor for each pair.
+ * The tokens up to which a text is turned by the factors of short ones, where a model with room for `room` has both:
+ * undefined where all texts are turned alike.
+ */
+export function longBehind({ scaling }: RopeConfig, room: number): number | undefined {
+  const hasBoth = scaling.kind === 'longrope' && scaling.by === 'text' && room > scaling.original;
+  return hasBoth ? scaling.original : undefined;
+}
+
+/**
+ * The frequencies of a model that has room for `room` tokens, or of a text of so many. `factors` divide them where a
+ * file brings some (`rope_freqs`). Throws E_SHAPE where there is no factor for each pair.
  */
 export function frequenciesOf(rope: RopeConfig, room: number, factors?: ArrayLike<number>): Frequencies {
   const { dims, base, scaling } = rope;
@@ -41,8 +50,10 @@ function scaled(value: number, pair: number, { scaling, base, dims }: RopeConfig
       // The pair that turns so many times over the original length.
       const turning = (turns: number): number =>
         (dims * Math.log(original / (turns * 2 * Math.PI))) / (2 * Math.log(base));
-      const first = Math.max(Math.floor(turning(fast)), 0);
-      const last = Math.min(Math.ceil(turning(slow)), dims - 1);
+      const [from, to] = [turning(fast), turning(slow)];
+      const [first, last] = scaling.isExact
+        ? [Math.max(from, 0), Math.min(to, dims - 1)]
+        : [Math.max(Math.floor(from), 0), Math.min(Math.ceil(to), dims - 1)];
       const ramp = Math.min(Math.max((pair - first) / Math.max(last - first, 0.001), 0), 1);
       return (value / factor) * ramp + value * (1 - ramp);
     }

@@ -3,6 +3,7 @@
 
 import {
   add,
+  arange,
   dynamicSlice,
   embedding,
   mul,
@@ -12,6 +13,7 @@ import {
   zeros,
   expand,
   gelu,
+  gt,
   indexSelect,
   matmul,
   reshape,
@@ -23,11 +25,12 @@ import {
   topk,
   transpose,
   unsqueeze,
+  where,
 } from '../../operations/index.ts';
 import { unchecked } from '../../tensor/debug.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig, RopeConfig, ExpertsConfig } from '../config/config.ts';
-import { frequenciesOf, ropeTable } from '../config/rope.ts';
+import { frequenciesOf, longBehind, ropeTable } from '../config/rope.ts';
 import { attend, type TextPlace, type TokenPosition } from './attention.ts';
 import type { DecoderLayerCache } from './cache.ts';
 import { capped, norm, product, products } from './linear.ts';
@@ -43,9 +46,12 @@ import { CompilerBug } from '../../errors.ts';
 
 /** Cosines and sines of all positions that there is room for, [room, 2, dims]. */
 interface RotaryTable {
+  /** Those of short texts, and behind them those of long ones, where they differ. */
   readonly all: Tensor;
   /** Those of layers with a window; often the same. */
   readonly window: Tensor;
+  /** Tokens of the longest text that is short, where short and long texts differ. */
+  readonly longBehind?: number | undefined;
 }
 
 /**
@@ -58,12 +64,16 @@ export function turnsOf(
   room: number,
   factors?: ArrayLike<number>,
 ): RotaryTable {
-  const table = (rope: RopeConfig): Tensor => {
-    const values = ropeTable(rope, frequenciesOf(rope, room, factors), slots);
-    return tensor(values, { shape: [slots, 2, rope.dims] });
+  const table = (rope: RopeConfig, rooms: readonly number[]): Tensor => {
+    const parts = rooms.map((each) => ropeTable(rope, frequenciesOf(rope, each, factors), slots));
+    const values = new Float32Array(parts.length * parts[0]!.length);
+    for (const [i, part] of parts.entries()) values.set(part, i * part.length);
+    return tensor(values, { shape: [rooms.length * slots, 2, rope.dims] });
   };
-  const all = table(config.rope);
-  return { all, window: config.windowRope === config.rope ? all : table(config.windowRope) };
+  const short = longBehind(config.rope, room);
+  const all = table(config.rope, short === undefined ? [room] : [short, room]);
+  const window = config.windowRope === config.rope ? all : table(config.windowRope, [room]);
+  return { all, window, longBehind: short };
 }
 
 /** A decoder with its weights. */
@@ -80,15 +90,22 @@ export class Decoder {
 
   /**
    * Tokens (i32, [T]) from `position` (i32, []) on: what the layers make of them, [T, width] behind the
-   * last norm, and the caches with their keys and values, for which there must be room.
+   * last norm, and the caches with their keys and values, for which there must be room. Where short and long texts
+   * differ, all are turned as those of a text of `length` tokens (i32, []), and each as the last one of its text without.
    */
   run(
     tokens: Tensor,
     position: Tensor,
     cache: readonly DecoderLayerCache[],
+    length?: Tensor,
   ): { hidden: Tensor; cache: DecoderLayerCache[] } {
-    const turns = (table: Tensor): Tensor =>
-      dynamicSlice(table, [position, 0, 0], [tokens.shape[0]!, ...table.shape.slice(1)]);
+    const rows = tokens.shape[0]!;
+    const turns = (table: Tensor): Tensor => {
+      if (table !== this.turns.all || this.turns.longBehind === undefined)
+        return dynamicSlice(table, [position, 0, 0], [rows, ...table.shape.slice(1)]);
+      const places = add(position, arange(rows));
+      return unchecked(() => indexSelect(table, 0, this.#rowsOf(places, length ?? add(places, 1))));
+    };
     const place = this.#place([{ position, slot: position }], turns);
     const { hidden, caches } = this.#run(tokens, place, [cache]);
     return { hidden, cache: caches[0]! };
@@ -105,11 +122,18 @@ export class Decoder {
     caches: readonly (readonly DecoderLayerCache[])[],
   ): { hidden: Tensor; caches: DecoderLayerCache[][] } {
     const texts = caches.map((_, i) => ({ position: select(positions, 0, i), slot: select(slots, 0, i) }));
-    return this.#run(
-      tokens,
-      this.#place(texts, (table) => unchecked(() => indexSelect(table, 0, positions))),
-      caches,
-    );
+    const turns = (table: Tensor): Tensor => {
+      const rows = table === this.turns.all ? this.#rowsOf(positions, add(positions, 1)) : positions;
+      return unchecked(() => indexSelect(table, 0, rows));
+    };
+    return this.#run(tokens, this.#place(texts, turns), caches);
+  }
+
+  /** The rows of the table of all layers for positions of texts of these lengths. */
+  #rowsOf(positions: Tensor, lengths: Tensor): Tensor {
+    const { all, longBehind: short } = this.turns;
+    if (short === undefined) return positions;
+    return where(gt(lengths, short), add(positions, all.shape[0]! / 2), positions);
   }
 
   #run(

@@ -173,21 +173,22 @@ export async function loadWeights(
   const { width, vocabulary } = config;
   const embedding = await loader.weight('token_embd.weight', [vocabulary, width]);
   const layers: LayerWeights[] = [];
-  for (let i = 0; i < config.layers; i++) layers.push(await layerWeights(loader, config, `blk.${i}.`));
+  for (let i = 0; i < config.layers; i++) layers.push(await layerWeights(loader, config, i));
   const norm = await loader.norm('output_norm.weight', width);
   const isTied = !loader.has('output.weight');
   const head = isTied ? embedding : await loader.weight('output.weight', [vocabulary, width]);
   return { embedding, layers, norm, head };
 }
 
-async function layerWeights(loader: Loader, config: ModelConfig, at: string): Promise<LayerWeights> {
+async function layerWeights(loader: Loader, config: ModelConfig, layer: number): Promise<LayerWeights> {
   const { width } = config;
+  const at = `blk.${layer}.`;
   return {
     attentionNorm: await loader.norm(`${at}attn_norm.weight`, width),
     attention: await attentionWeights(loader, config, at),
     attentionPostNorm: await loader.postNorm(`${at}post_attention_norm.weight`),
     feedNorm: await loader.norm(`${at}ffn_norm.weight`, width),
-    feed: await feedWeights(loader, config, at),
+    feed: await feedWeights(loader, config, layer),
     feedPostNorm: await loader.postNorm(`${at}post_ffw_norm.weight`),
   };
 }
@@ -219,10 +220,11 @@ async function attentionWeights(loader: Loader, config: ModelConfig, at: string)
 async function feedWeights(
   loader: Loader,
   config: ModelConfig,
-  at: string,
+  layer: number,
 ): Promise<DenseWeights | ExpertWeights> {
   const { width, hidden, experts } = config;
-  if (experts !== undefined) {
+  const at = `blk.${layer}.`;
+  if (experts !== undefined && experts.dense?.includes(layer) !== true) {
     const { count } = experts;
     return {
       router: await loader.linear([`${at}ffn_gate_inp`], [count], width),

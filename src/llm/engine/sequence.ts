@@ -55,6 +55,8 @@ export class Sequence {
   #written: Tensor | undefined;
   /** Tokens at the positions that the cache holds; those that were not read back yet are unknown. */
   #tokens: (number | undefined)[] = [];
+  /** Whether the prompt was turned as a long text. */
+  #isLong = false;
 
   /** `takeTurn` runs the blocks of its prompts. */
   constructor(runner: Runner, takeTurn: TakeTurn) {
@@ -92,7 +94,11 @@ export class Sequence {
       throw new TensorError('E_INDEX', 'generate', `there is no token ${odd} among ${vocabulary}`);
     }
     // The last token is always computed: its scores are wanted.
-    this.#tokens.length = Math.min(this.sharedWith(tokens), tokens.length - 1);
+    // Keys of a short text are others than those of a long one, where the decoder tells them apart.
+    const isLong = tokens.length > (decoder.turns.longBehind ?? Infinity);
+    const shared = isLong === this.#isLong ? this.sharedWith(tokens) : 0;
+    this.#isLong = isLong;
+    this.#tokens.length = Math.min(shared, tokens.length - 1);
     let found: Prompted | undefined;
     while (this.#tokens.length < tokens.length) {
       found?.scores.dispose();
@@ -113,17 +119,21 @@ export class Sequence {
     const count = Math.min(size, tokens.length - from);
     const padded = new Int32Array(size);
     padded.set(tokens.slice(from, from + count));
-    const found = this.#block(tensor(padded), single(from), single(count - 1), this.#runner.programs);
+    const length = this.#runner.decoder.turns.longBehind === undefined ? undefined : single(tokens.length);
+    const found = this.#block(tensor(padded), single(from), single(count - 1), length);
     for (const token of tokens.slice(from, from + count)) this.#tokens.push(token);
     // A block at a time, so that others have their turn and nothing is queued that nobody wants.
     await found.hidden.data();
     return found;
   }
 
-  #block(tokens: Tensor, position: Tensor, last: Tensor, programs: Programs): Prompted {
-    const { cache, scores, hidden } = noGrad(() => programs.block(this.#cache, tokens, position, last));
+  #block(tokens: Tensor, position: Tensor, last: Tensor, length: Tensor | undefined): Prompted {
+    const { programs } = this.#runner;
+    const { cache, scores, hidden } = noGrad(() =>
+      programs.block(this.#cache, tokens, position, last, length),
+    );
     this.#cache = cache;
-    for (const each of [tokens, position, last]) each.dispose();
+    for (const each of [tokens, position, last, length]) each?.dispose();
     return { scores, hidden };
   }
 
@@ -220,7 +230,9 @@ export class Sequence {
 
   /** Forgets all tokens from `length` on. */
   cut(length: number): void {
-    this.#tokens.length = Math.min(this.#tokens.length, length);
+    const isShort = length <= (this.#runner.decoder.turns.longBehind ?? Infinity);
+    this.#tokens.length = this.#isLong && isShort ? 0 : Math.min(this.#tokens.length, length);
+    if (isShort) this.#isLong = false;
   }
 
   /** Says which token stands at a position, once it was read back. */

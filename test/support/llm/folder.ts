@@ -64,6 +64,20 @@ export const folderSpecs: readonly FolderSpec[] = [
       rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64 },
     },
   },
+  ...(
+    [
+      ['of other turns', { beta_fast: 8, beta_slow: 2, attention_factor: 1.375 }],
+      ['of exact turns', { beta_fast: 8, beta_slow: 2, truncate: false }],
+      ['of two growths', { mscale: 0.5, mscale_all_dim: 2 }],
+    ] as const
+  ).map(([name, more]) => ({
+    name: `llama yarn ${name}`,
+    file: file('llama f32'),
+    type: 'llama',
+    config: {
+      rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64, ...more },
+    },
+  })),
   { name: 'mistral', file: file('llama f32'), type: 'mistral', config: { sliding_window: 5 } },
   {
     name: 'mixtral',
@@ -94,6 +108,19 @@ export const folderSpecs: readonly FolderSpec[] = [
     config: { num_experts: 8, num_experts_per_tok: 3 },
   },
   {
+    name: 'qwen3moe of every other layer',
+    file: file('qwen3moe', { experts: { count: 8, used: 3, hidden: 48, dense: [0] } }),
+    isFile: true,
+    type: 'qwen3_moe',
+    config: { num_experts: 8, num_experts_per_tok: 3, norm_topk_prob: true, decoder_sparse_step: 2 },
+  },
+  {
+    name: 'qwen3moe of the first layer',
+    file: file('qwen3moe', { experts: { count: 8, used: 3, hidden: 48, dense: [1] } }),
+    type: 'qwen3_moe',
+    config: { num_experts: 8, num_experts_per_tok: 3, norm_topk_prob: true, mlp_only_layers: [1] },
+  },
+  {
     name: 'gemma2',
     // transformers wants numbers with a point here.
     file: file('gemma2', { extra: { attn_logit_softcapping: 2.5, final_logit_softcapping: 3.5 } }),
@@ -122,7 +149,7 @@ export const folderSpecs: readonly FolderSpec[] = [
     },
   },
   { name: 'phi3', file: file('phi3'), isFile: true, type: 'phi3' },
-  ...[8, 128].map((original) => ({
+  ...[8, 20, 128].map((original) => ({
     name: `phi3 longrope of ${original}`,
     file: file('phi3'),
     type: 'phi3',
@@ -214,7 +241,7 @@ export function folderConfig({ file: spec, type, config }: FolderSpec): Record<s
     vocab_size: vocabulary,
     hidden_size: width,
     intermediate_size: hidden,
-    ...(experts === undefined ? {} : { moe_intermediate_size: hidden }),
+    ...(experts === undefined ? {} : { moe_intermediate_size: experts.hidden ?? hidden }),
     num_hidden_layers: layers,
     num_attention_heads: heads,
     num_key_value_heads: keyHeads,

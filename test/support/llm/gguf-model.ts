@@ -13,7 +13,16 @@ export interface FileSpec {
   readonly keyHeads: number;
   readonly headSize: number;
   readonly hidden: number;
-  readonly experts?: { readonly count: number; readonly used: number };
+  readonly experts?: {
+    readonly count: number;
+    readonly used: number;
+    /** Width inside of an expert; `hidden` by default. */
+    readonly hidden?: number;
+    /** Layers that have none. */
+    readonly dense?: readonly number[];
+  };
+  /** The first factors of LongRoPE, of short and of long texts. */
+  readonly factors?: readonly [short: number, long: number];
   readonly window?: number;
   /** Keys of the architecture that others do not have. */
   readonly extra?: Readonly<Record<string, number | string>>;
@@ -63,6 +72,37 @@ export const fileSpecs: readonly FileSpec[] = [
       'rope.scaling.original_context_length': 64,
     },
   },
+  {
+    name: 'llama yarn of other turns',
+    architecture: 'llama',
+    type: 'f32',
+    ...small,
+    extra: {
+      'rope.scaling.type': 'yarn',
+      'rope.scaling.factor': 4,
+      'rope.scaling.original_context_length': 64,
+      'rope.scaling.attn_factor': 1.25,
+      'rope.scaling.yarn_beta_fast': 8,
+      'rope.scaling.yarn_beta_slow': 2,
+    },
+  },
+  {
+    name: 'llama linear',
+    architecture: 'llama',
+    type: 'f32',
+    ...small,
+    extra: { 'rope.scaling.type': 'linear', 'rope.scaling.factor': 3 },
+  },
+  ...[32, 256].map((original) => ({
+    name: `phi3 longrope of ${original}`,
+    architecture: 'phi3',
+    type: 'f32' as const,
+    ...small,
+    keyHeads: 4,
+    headSize: 16,
+    factors: [1, 3] as const,
+    extra: { 'rope.scaling.original_context_length': original, 'rope.scaling.attn_factor': 1.125 },
+  })),
 ];
 
 export const vocabulary = 264;
@@ -136,16 +176,23 @@ export function tensorsOf(spec: FileSpec): Made[] {
       }
     }
     matrix(`${at}attn_output`, width, queries);
-    if (experts !== undefined) {
+    if (experts !== undefined && experts.dense?.includes(i) !== true) {
+      const inside = experts.hidden ?? hidden;
       add(`${at}ffn_gate_inp.weight`, [experts.count, width], 'f32', 1 / Math.sqrt(width));
-      matrix(`${at}ffn_gate_exps`, experts.count, hidden, width);
-      matrix(`${at}ffn_up_exps`, experts.count, hidden, width);
-      matrix(`${at}ffn_down_exps`, experts.count, width, hidden);
+      matrix(`${at}ffn_gate_exps`, experts.count, inside, width);
+      matrix(`${at}ffn_up_exps`, experts.count, inside, width);
+      matrix(`${at}ffn_down_exps`, experts.count, width, inside);
       continue;
     }
     if (!isFused) matrix(`${at}ffn_gate`, hidden, width);
     matrix(`${at}ffn_up`, isFused ? 2 * hidden : hidden, width);
     matrix(`${at}ffn_down`, width, hidden);
+  }
+  for (const [i, name] of ['short', 'long'].entries()) {
+    const first = spec.factors?.[i];
+    if (first === undefined) continue;
+    const data = Float32Array.from({ length: headSize / 2 }, (_, pair) => first + pair / 4);
+    tensors.push({ name: `rope_factors_${name}.weight`, shape: [data.length], type: 'f32', data });
   }
   return tensors;
 }
@@ -184,11 +231,12 @@ export async function ggufBytes(
     'rope.dimension_count': headSize,
     vocab_size: vocabulary,
     ...(experts === undefined ? {} : { expert_count: experts.count, expert_used_count: experts.used }),
-    ...(architecture === 'qwen3moe' ? { expert_feed_forward_length: hidden } : {}),
+    ...(architecture === 'qwen3moe' ? { expert_feed_forward_length: experts?.hidden ?? hidden } : {}),
+    ...(experts?.dense === undefined ? {} : { leading_dense_block_count: experts.dense.length }),
     ...(window === undefined ? {} : { 'attention.sliding_window': window }),
   };
   const typed = Object.entries({ ...own, ...spec.extra }).map(([key, value]) => {
-    const isFloat = key.endsWith('softcapping') || key === 'rope.scaling.factor';
+    const isFloat = /softcapping$|^rope\.scaling\.(?:factor|attn_factor|yarn_.*)$/.test(key);
     return [`${architecture}.${key}`, isFloat ? { type: 'f32', value } : value] as const;
   });
   const pieces: Uint8Array[] = [];
