@@ -124,6 +124,43 @@ describe.each(everyDevice)('on %s', (device) => {
       }
     },
   );
+
+  test.each(['q4_0', 'q8_0'] as const)('groups fill no whole vectors of scales: %s', async (format) => {
+    sn.setDevice(device);
+    try {
+      const offs: sn.Tensor[] = [];
+      for (const columns of [32, 96, 224, 288, 576])
+        for (const rows of [1, 2, 5]) {
+          const table = loaded(format, [7, columns]);
+          const dense = sn.tensor(await table.dequantize().data(), { shape: [7, columns] });
+          const x = sn.randn([rows, columns]);
+          const found = x.matmul(table.dequantize().transpose(0, 1));
+          const expected = x.matmul(dense.transpose(0, 1));
+          offs.push(found.sub(expected).abs().max().div(expected.abs().max()));
+        }
+      expect(await sn.stack(offs).max().item()).toBeLessThan(1e-4);
+    } finally {
+      sn.setDevice(undefined);
+    }
+  });
+
+  test('a value that is no number spoils its own row alone', async () => {
+    sn.setDevice(device);
+    try {
+      const table = loaded('q8_0', [7, 96]);
+      const x = await sn.randn([3, 96]).data();
+      x[96 + 40] = NaN;
+      const found = await sn
+        .tensor(x, { shape: [3, 96] })
+        .matmul(table.dequantize().transpose(0, 1))
+        .data();
+      expect([...found].map((value) => Number.isNaN(value))).toEqual(
+        Array.from({ length: 21 }, (_, i) => Math.floor(i / 7) === 1),
+      );
+    } finally {
+      sn.setDevice(undefined);
+    }
+  });
 });
 
 test('gradients pass by the blocks', async () => {

@@ -6,35 +6,40 @@ import { FunctionBuilder } from './function.ts';
 
 export type RoutineName = 'f16_to_f32' | 'f32_to_f16' | 'f32_to_bf16' | 'philox';
 
+/**
+ * Leaves four halves, the low 16 bits of the lanes of a local, as floats on the stack, exactly: scaling by 2¹¹² makes
+ * subnormals normal.
+ */
+export function halvesToFloats(f: FunctionBuilder, half: number): void {
+  const scaled = f.local('scaled', 'v128');
+  f.get(half);
+  f.splat(0x7fff);
+  f.op('v128.and');
+  f.int(13);
+  f.op('i32x4.shl');
+  f.splat(0x77800000);
+  f.op('f32x4.mul');
+  f.tee(scaled);
+  // Infinities and NaN keep their fraction under the largest exponent.
+  f.get(scaled);
+  f.splat(0x47800000);
+  f.op('f32x4.ge');
+  f.splat(0x7f800000);
+  f.op('v128.and');
+  f.op('v128.or');
+  f.get(half);
+  f.splat(0x8000);
+  f.op('v128.and');
+  f.int(16);
+  f.op('i32x4.shl');
+  f.op('v128.or');
+}
+
 /** Every one, by name: builds its function. */
 export const routines: Readonly<Record<RoutineName, () => FunctionBuilder>> = {
-  /**
-   * Four halves in the low 16 bits of i32 lanes, exactly: scaling by 2¹¹² makes subnormals normal.
-   */
   f16_to_f32: (): FunctionBuilder => {
     const f = new FunctionBuilder('f16_to_f32', [['half', 'v128']], ['v128']);
-    const scaled = f.local('scaled', 'v128');
-    f.get(0);
-    f.splat(0x7fff);
-    f.op('v128.and');
-    f.int(13);
-    f.op('i32x4.shl');
-    f.splat(0x77800000);
-    f.op('f32x4.mul');
-    f.tee(scaled);
-    // Infinities and NaN keep their fraction under the largest exponent.
-    f.get(scaled);
-    f.splat(0x47800000);
-    f.op('f32x4.ge');
-    f.splat(0x7f800000);
-    f.op('v128.and');
-    f.op('v128.or');
-    f.get(0);
-    f.splat(0x8000);
-    f.op('v128.and');
-    f.int(16);
-    f.op('i32x4.shl');
-    f.op('v128.or');
+    halvesToFloats(f, 0);
     return f;
   },
   /** The nearest halves, ties to even, in the low 16 bits of i32 lanes. */

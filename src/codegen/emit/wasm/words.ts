@@ -3,6 +3,7 @@
 
 import type { Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
+import { halvesToFloats } from './routines.ts';
 import { lanewise, type WasmSpelling } from './integers.ts';
 
 /** The low half of a word as a 16-bit float: a scalar goes through a vector. */
@@ -10,9 +11,9 @@ const unpackF16: WasmSpelling = (to, value) => {
   const { f } = to;
   for (const arg of value.args) to.value(arg);
   if (value.width === 1) f.op('i32x4.splat');
-  f.splat(0xffff);
-  f.op('v128.and');
-  to.call('f16_to_f32');
+  const half = f.local('half', 'v128');
+  f.set(half);
+  halvesToFloats(f, half);
   if (value.width === 1) f.op('f32x4.extract_lane', 0);
 };
 

@@ -20,18 +20,18 @@ import { flippedProblem, type Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
-import { multiplyAdd, span, TileLowering } from '../tile.ts';
+import { multiplyAdd, TileLowering } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { blockCellsLoop, cellWords, rowsByBlocks } from './block-cells.ts';
-import { blockCodes, isCoded, type BlockCodes } from './block-codes.ts';
+import { blockCodes, isCoded, spread, type BlockCodes, type Sixteen } from './block-codes.ts';
 import { groupRoom, quantiseRows } from './block-values.ts';
 import { cpu, shared } from './costs.ts';
 
 export interface BlockRowsTiling extends Tile {
   /** Rows are multiplied with rows of blocks as whole numbers; `columns` are those of a workgroup. */
   readonly kind: 'block-rows';
-  /** Columns that are summed side by side. */
+  /** Columns that are summed side by side, where registers are wide. */
   readonly beside: number;
 }
 
@@ -45,8 +45,9 @@ export const blockRowsStrategy: Strategy<BlockRowsTiling> = {
       if (blocks?.side !== 'rhs' || m > mostRows) continue;
       for (const parts of [1, 2, 4, 8, 32]) {
         const columns = 4 * Math.ceil(n / 4 / parts);
-        if (parts === 1 || columns >= 32)
-          yield { kind: 'block-rows', flip, rows: Math.min(m, 4), columns, beside: m === 1 ? 2 : 1 };
+        if (parts > 1 && columns < 32) continue;
+        for (const beside of m === 1 ? [2, 1] : [1])
+          yield { kind: 'block-rows', flip, rows: Math.min(m, 4), columns, beside };
       }
     }
   },
@@ -59,8 +60,8 @@ export const blockRowsStrategy: Strategy<BlockRowsTiling> = {
       m <= mostRows &&
       rows <= Math.min(m, 4) &&
       columns % 4 === 0 &&
-      4 % beside === 0 &&
-      4 * (hasWideRegisters(target) ? cellWords(m, k, blocks.format) : scratchWords(m, rows, beside, k)) <=
+      beside === (m === 1 && hasWideRegisters(target) ? 2 : 1) &&
+      4 * (hasWideRegisters(target) ? cellWords(m, k, blocks.format) : scratchWords(m, rows, k)) <=
         target.limits.workgroupBytes
     );
   },
@@ -80,8 +81,8 @@ function hasWideRegisters({ vectors }: Target): boolean {
   return (vectors?.lanes ?? 4) > 4;
 }
 
-function scratchWords(m: number, rows: number, beside: number, k: number): number {
-  return m * (k / 2) + 2 * m * groupRoom(k) + beside * rows * groupRoom(k);
+function scratchWords(m: number, rows: number, k: number): number {
+  return m * (k / 2) + 2 * m * groupRoom(k) + 4 * rows * (groupRoom(k) + 1);
 }
 
 /** What a workgroup keeps, and its loops. */
@@ -92,16 +93,16 @@ class BlockRowsLoop {
   readonly #rows: BlockRows;
   readonly #codes: BlockCodes;
   readonly #words: string;
-  readonly #beside: number;
+  readonly #height: number;
 
-  constructor(frame: Frame, b: LoopBuilder, body: Contract, rows: BlockRows, beside: number, group: Value) {
+  constructor(frame: Frame, b: LoopBuilder, body: Contract, rows: BlockRows, height: number, group: Value) {
     if (!isCoded(rows.format)) throw new CompilerBug('block rows', `no codes of ${rows.format}`);
     this.b = b;
     this.#body = body;
     this.#rows = rows;
     this.#codes = blockCodes[rows.format];
     this.#words = bufferName(frame)(rows.words);
-    this.#beside = beside;
+    this.#height = height;
     this.#points = new TileLowering(b, frame, body, group);
   }
 
@@ -125,33 +126,38 @@ class BlockRowsLoop {
   /** Makes whole numbers of every row of the left side. */
   quantise(): void {
     quantiseRows(this.b, this.#body, this.#points, this.#codes);
+    // Vectors of scales go beyond the last group.
+    const groups = this.#k / this.#codes.group;
+    for (let row = 0; row < this.#height; row++)
+      for (let group = groups; group < roundedUp(groups, 8); group++)
+        this.b.store('dots', constant(4 * (row * this.#room + group)), constant(0, 'f32', 4), true);
   }
 
   /** Results of `rows` rows from `first` on, for four columns. */
   quad(first: Value, rows: number, quad: Value): void {
     const { b } = this;
     const { n } = this.#body;
-    const columns = span(b, mulInts(quad, constant(4)), 4, n.extent, n.extent % 4 === 0, 'n');
-    const results: Value[][] = Array.from({ length: rows }, () => []);
-    for (let from = 0; from < 4; from += this.#beside) {
-      const beside = columns.slice(from, from + this.#beside).map(({ index }) => index);
-      this.#sums(first, rows, beside).forEach((sums, row) => results[row]?.push(...sums));
-    }
-    results.forEach((args, row) => {
-      const sums = b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'sums');
-      this.#points.write(b.let(addInts(first, constant(row)), 'row'), quad, sums);
+    b.for('column', constant(0), constant(4), 1, (column) => {
+      const place = b.let(addInts(mulInts(quad, constant(4)), column), 'n');
+      // Columns behind the last one are computed in vain.
+      const last = operation('min', [place, constant(n.extent - 1)], 'i32');
+      const inside = n.extent % 4 === 0 ? place : b.let(last, 'n');
+      this.#sums(first, rows, inside).forEach((sum, row) => {
+        b.store('results', addInts(column, constant(4 * row)), sum, true);
+      });
     });
+    for (let row = 0; row < rows; row++) {
+      const sums = b.let(this.#kept('results', constant(4 * row), 'f32'), 'sums');
+      this.#points.write(b.let(addInts(first, constant(row)), 'row'), quad, sums);
+    }
   }
 
-  /** Sums of some rows with some columns, row by row. */
-  #sums(first: Value, rows: number, columns: readonly Value[]): readonly (readonly Value[])[] {
+  /** Sums of some rows with a column. Memory is read in order, codes before scales: that is how processors foresee it. */
+  #sums(first: Value, rows: number, column: Value): readonly Value[] {
     const { b } = this;
-    const { words: stepWords, groups } = this.#codes;
-    const offsets = planeOffsets(this.#rows.format, this.#k);
-    const base = columns.map((column) => {
-      const lowering = this.#points.at({ column });
-      return b.let(lowering.index(lowering.place(this.#rows.base)), 'base');
-    });
+    const { words: stepWords, groups, group: size, middle } = this.#codes;
+    const point = this.#points.at({ column });
+    const base = b.let(point.index(point.place(this.#rows.base)), 'base');
     const load = (index: Value, width: 1 | 4): Value => ({
       kind: 'load',
       buffer: this.#words,
@@ -160,90 +166,78 @@ class BlockRowsLoop {
       type: 'u32',
       width,
     });
-    const slot = (column: number, row: number): number => (column * rows + row) * this.#room;
-    const zero = constant(0, 'f32', 4);
     const rowAt = (row: number, by: number): Value =>
       b.let(mulInts(addInts(first, constant(row)), constant(by)), 'row_at');
-    const taken = columns.map(() =>
-      Array.from({ length: rows }, () => (this.#codes.middle === 0 ? zero : b.var('taken', zero))),
+    const slot = (row: number, group: Value): Value =>
+      mulInts(addInts(group, constant(row * this.#room)), constant(4));
+    const steps = this.#k / (groups * size);
+    // Several steps a turn: what a turn itself takes is a third of a step.
+    const each = [4, 3, 2].find((count) => steps % count === 0 && count * groups <= 4) ?? 1;
+    b.for('steps', constant(0), constant(steps / each), 1, (turn) => {
+      for (let part = 0; part < each; part++) {
+        const step = addInts(mulInts(turn, constant(each)), constant(part));
+        const begin = addInts(base, mulInts(step, constant(stepWords)));
+        const codes = this.#codes.codes(b, (words) => b.let(load(addInts(begin, constant(words)), 4), 'w'));
+        codes.forEach((sixteens, group) => {
+          const place = addInts(mulInts(step, constant(groups)), constant(group));
+          for (let row = 0; row < rows; row++) {
+            const at = addInts(rowAt(row, this.#k / 2), mulInts(place, constant(size / 2)));
+            b.store('dots', slot(row, place), this.#dots(at, sixteens), true);
+          }
+        });
+      }
+    });
+    const zero = constant(0, 'f32', 4);
+    const sums = Array.from({ length: rows }, () => b.var('sum', zero));
+    const taken = middle === 0 ? [] : sums.map(() => b.var('taken', zero));
+    const from = b.let(
+      addInts(base, constant(planeOffsets(this.#rows.format, this.#k)[1] ?? 0)),
+      'scales_at',
     );
-    columns.forEach((_, j) => {
-      const from = b.let(addInts(base[j]!, constant(offsets[1] ?? 0)), 'scales_at');
-      const words = {
-        four: (at: Value): Value => load(addInts(from, at), 4),
-        one: (at: Value): Value => load(addInts(from, at), 1),
-      };
-      this.#codes.scales(b, this.#k, words, (group, scale, offset) => {
-        for (let row = 0; row < rows; row++) {
-          const at = b.let(addInts(rowAt(row, this.#room), group), 'at');
-          const both = this.#name('mul', [scale, this.#kept('steps', at, 'f32')]);
-          b.store('scales', addInts(group, constant(slot(j, row))), both, true);
-          const gone = taken[j]?.[row];
-          if (offset !== undefined && gone !== undefined)
-            b.assign(gone, multiplyAdd(offset, this.#kept('sums', at, 'f32'), gone));
-        }
-      });
-    });
-    const sums = columns.map(() => Array.from({ length: rows }, () => b.var('sum', zero)));
-    const steps = this.#k / (groups * this.#codes.group);
-    b.for('step', constant(0), constant(steps), 1, (step) => {
-      const codes = base.map((at) => {
-        const begin = addInts(at, mulInts(step, constant(stepWords)));
-        return this.#codes.codes(b, (words) => b.let(load(addInts(begin, constant(words)), 4), 'w'));
-      });
-      for (let group = 0; group < groups; group++)
-        for (let row = 0; row < rows; row++)
-          this.#group(rowAt(row, this.#k / 2), step, group, row, codes, sums, slot);
-    });
-    return Array.from({ length: rows }, (_, row) =>
-      columns.map((_, j) => {
-        const [sum, gone] = [sums[j]![row]!, taken[j]![row]!];
-        const rest = this.#codes.middle === 0 ? sum : b.let(operation('sub', [sum, gone], 'f32'), 'rest');
-        const held = b.let(rest, 'rest');
-        const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(held, lane)) as [Value, Value, Value, Value];
-        return this.#name('add', [this.#name('add', [p, q]), this.#name('add', [r, s])]);
+    const words = {
+      four: (at: Value): Value => load(addInts(from, at), 4),
+      one: (at: Value): Value => load(addInts(from, at), 1),
+    };
+    this.#codes.scales(b, this.#k, words, (group, scale, offset) =>
+      sums.forEach((sum, row) => {
+        const at = b.let(addInts(rowAt(row, this.#room), group), 'at');
+        const both = this.#name('mul', [scale, this.#kept('steps', at, 'f32')]);
+        const four = [0, 1, 2, 3].map((lane): readonly [Value, Value] => [
+          spread(b, both, lane),
+          this.#kept('dots', slot(row, addInts(group, constant(lane))), 'f32'),
+        ]);
+        const scaled = four.map(([x, dots]) => this.#name('mul', [x, dots]));
+        b.assign(sum, this.#name('add', [sum, scaled.reduce((x, y) => this.#name('add', [x, y]))]));
+        const gone = taken[row];
+        if (offset !== undefined && gone !== undefined)
+          b.assign(gone, multiplyAdd(offset, this.#kept('sums', at, 'f32'), gone));
       }),
     );
+    return sums.map((sum, row) => {
+      const gone = taken[row];
+      const held = b.let(gone === undefined ? sum : operation('sub', [sum, gone], 'f32'), 'rest');
+      const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(held, lane)) as [Value, Value, Value, Value];
+      return this.#name('add', [this.#name('add', [p, q]), this.#name('add', [r, s])]);
+    });
   }
 
-  /** One row's products with one group of every column. */
-  #group(
-    rowAt: Value,
-    step: Value,
-    group: number,
-    row: number,
-    codes: readonly (readonly (readonly (readonly [Value, Value])[])[])[],
-    sums: readonly (readonly Value[])[],
-    slot: (column: number, row: number) => number,
-  ): void {
+  /** The products of a group's codes with the values from `begin` on, summed to four lanes. */
+  #dots(begin: Value, sixteens: readonly Sixteen[]): Value {
     const { b } = this;
-    const { group: size, groups } = this.#codes;
-    const begin = addInts(
-      rowAt,
-      addInts(mulInts(step, constant((groups * size) / 2)), constant((group * size) / 2)),
+    const products = sixteens.flatMap((pair, sixteen) =>
+      pair.map((code, part) => {
+        const values = this.#kept('codes', addInts(begin, constant(8 * sixteen + 4 * part)), 'u32');
+        return b.let(arithmetic('dotI16', [code, b.let(values, 'a')], 'i32'), 'dot');
+      }),
     );
-    const values = Array.from({ length: size / 16 }, (_, sixteen) =>
-      ([0, 4] as const).map((part) =>
-        b.let(this.#kept('codes', addInts(begin, constant(8 * sixteen + part)), 'u32'), 'a'),
-      ),
-    );
-    codes.forEach((column, j) => {
-      const products = (column[group] ?? []).flatMap((pair, sixteen) =>
-        pair.map((code, part) => b.let(arithmetic('dotI16', [code, values[sixteen]![part]!], 'i32'), 'dot')),
-      );
-      const sum = products.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'dots'));
-      const index = addInts(mulInts(step, constant(groups)), constant(slot(j, row) + group));
-      const scale: Value = { kind: 'load', buffer: 'scales', index, aligned: true, type: 'f32', width: 1 };
-      const spread: Value = { kind: 'splat', arg: scale, type: 'f32', width: 4 };
-      const held = sums[j]![row]!;
-      b.assign(held, multiplyAdd(b.let(operation('cast', [sum], 'f32'), 'dots'), spread, held));
-    });
+    const sum = products.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'dots'));
+    return b.let(operation('cast', [sum], 'f32'), 'dots');
   }
 }
 
 function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): Loop {
   const { m, k } = body;
-  const { rows: height, beside } = tiling;
+  const { rows: height } = tiling;
   const rows = blockRows(body.rhs, k);
   if (rows === undefined) throw new CompilerBug('block rows', 'the right side is no rows of blocks');
   const room = groupRoom(k.extent);
@@ -258,9 +252,10 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
     scratch('codes', 'u32', m.extent * (k.extent / 2)),
     scratch('steps', 'f32', m.extent * room),
     scratch('sums', 'f32', m.extent * room),
-    scratch('scales', 'f32', beside * height * room),
+    scratch('dots', 'f32', 4 * height * room),
+    scratch('results', 'f32', 4 * height),
   ];
   return rowsByBlocks(frame, body, tiling, rows.format, buffers, (b, group) => {
-    return new BlockRowsLoop(frame, b, body, rows, beside, group);
+    return new BlockRowsLoop(frame, b, body, rows, height, group);
   });
 }
