@@ -64,17 +64,21 @@ export function encodeScalars(
   scalars: readonly number[],
   device: string,
 ): Int32Array<ArrayBuffer> {
-  const given = program.scalars.filter(({ input }) => input === undefined);
-  const expected = given.length;
+  let expected = 0;
+  for (const { input } of program.scalars) if (input === undefined) expected += 1;
   if (scalars.length !== expected) {
     throw new DeviceError('E_VALIDATION', device, `${scalars.length} scalars given: expected ${expected}`);
   }
   const words = new Int32Array(expected);
+  if (expected === 0) return words;
   const floats = new Float32Array(words.buffer);
-  given.forEach(({ dtype }, i) => {
-    const value = scalars[i]!;
-    if (dtype === 'f32') floats[i] = value;
-    else words[i] = dtype === 'bool' ? Number(value !== 0) : value;
-  });
+  let at = 0;
+  for (const { input, dtype } of program.scalars) {
+    if (input !== undefined) continue;
+    const value = scalars[at]!;
+    if (dtype === 'f32') floats[at] = value;
+    else words[at] = dtype === 'bool' ? Number(value !== 0) : value;
+    at += 1;
+  }
   return words;
 }

@@ -36,10 +36,16 @@ export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
 
   /** Where these buffers were found to lie before, if nothing moved since. */
   arrangementOf(given: readonly GpuBuffer<Gpu>[]): Arrangement<Gpu> | undefined {
-    const known = this.#plans.find(({ arrangement: { places, lasting } }) => {
-      return lasting && given.every((buffer, i) => isSame(buffer.place(this.#memory), places[i]!));
-    });
-    return known?.arrangement;
+    for (const { arrangement } of this.#plans)
+      if (arrangement.lasting && this.#lieAt(given, arrangement.places)) return arrangement;
+    return undefined;
+  }
+
+  /** Called for every buffer of every run: it makes nothing. */
+  #lieAt(given: readonly GpuBuffer<Gpu>[], places: readonly MemoryLocation<Gpu>[]): boolean {
+    for (let i = 0; i < given.length; i++)
+      if (!isSame(given[i]!.place(this.#memory), places[i]!)) return false;
+    return true;
   }
 
   /** The plan for these places and the arenas as they are now. */
@@ -83,30 +89,33 @@ export function givenBuffers<Gpu>(
   inputs: readonly DeviceAllocation[],
   outputs: readonly DeviceAllocation[],
 ): GpuBuffer<Gpu>[] {
-  const check = (kind: string, indices: readonly number[], given: readonly DeviceAllocation[]): void => {
-    if (given.length !== indices.length) {
-      const problem = `${given.length} ${kind} buffers given: expected ${indices.length}`;
+  const given: GpuBuffer<Gpu>[] = [];
+  bind('input', program.inputs, inputs);
+  bind('output', program.outputs, outputs);
+  return given;
+
+  function bind(kind: string, indices: readonly number[], allocated: readonly DeviceAllocation[]): void {
+    if (allocated.length !== indices.length) {
+      const problem = `${allocated.length} ${kind} buffers given: expected ${indices.length}`;
       throw new DeviceError('E_VALIDATION', device, problem);
     }
-  };
-  check('input', program.inputs, inputs);
-  check('output', program.outputs, outputs);
-  const bind = (kind: string, index: number, position: number, buffer: DeviceAllocation): GpuBuffer<Gpu> => {
-    const { bytes, name } = program.buffers[index]!;
-    const what = `${kind} ${position} (${name})`;
-    if (!(buffer instanceof GpuBuffer)) {
-      throw new DeviceError('E_VALIDATION', device, `${what} is not a buffer of this device`);
+    for (let i = 0; i < indices.length; i++) {
+      const buffer = allocated[i]!;
+      const asked = program.buffers[indices[i]!]!;
+      if (!(buffer instanceof GpuBuffer) || buffer.bytes < asked.bytes)
+        throw misfit(device, `${kind} ${i} (${asked.name})`, asked.bytes, buffer);
+      given.push(buffer);
     }
-    if (buffer.bytes < bytes) {
-      const problem = `${what} needs ${bytes} bytes and was given ${buffer.bytes}`;
-      throw new DeviceError('E_VALIDATION', device, problem);
-    }
-    return buffer;
-  };
-  return [
-    ...program.inputs.map((index, i) => bind('input', index, i, inputs[i]!)),
-    ...program.outputs.map((index, i) => bind('output', index, i, outputs[i]!)),
-  ];
+  }
+}
+
+/** Why a buffer cannot be bound. Only a failing run makes the text. */
+function misfit(device: string, what: string, bytes: number, buffer: DeviceAllocation): DeviceError {
+  const problem =
+    buffer instanceof GpuBuffer
+      ? `${what} needs ${bytes} bytes and was given ${buffer.bytes}`
+      : `${what} is not a buffer of this device`;
+  return new DeviceError('E_VALIDATION', device, problem);
 }
 
 /**
