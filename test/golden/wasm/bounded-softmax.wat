@@ -92,20 +92,19 @@
     (local.set $end (local.get $turns_1))
     (local.set $turn (i32.const 0))
     (local.set $in0_at (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn) (local.get $end)))
-        (local.set $x0 (v128.load (local.get $in0_at)))
-        (local.set $max (f32x4.pmax (local.get $max) (local.get $x0)))
-        (local.set $x0_1 (v128.load offset=16 (local.get $in0_at)))
-        (local.set $max_1 (f32x4.pmax (local.get $max_1) (local.get $x0_1)))
-        (local.set $x0_2 (v128.load offset=32 (local.get $in0_at)))
-        (local.set $max_2 (f32x4.pmax (local.get $max_2) (local.get $x0_2)))
-        (local.set $x0_3 (v128.load offset=48 (local.get $in0_at)))
-        (local.set $max_3 (f32x4.pmax (local.get $max_3) (local.get $x0_3)))
-        (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 64)))
-        (local.set $turn (i32.add (local.get $turn) (i32.const 1)))
-        (br 0)))
+    (if (i32.lt_s (local.get $turn) (local.get $end))
+      (then
+        (loop
+          (local.set $x0 (v128.load (local.get $in0_at)))
+          (local.set $max (f32x4.pmax (local.get $max) (local.get $x0)))
+          (local.set $x0_1 (v128.load offset=16 (local.get $in0_at)))
+          (local.set $max_1 (f32x4.pmax (local.get $max_1) (local.get $x0_1)))
+          (local.set $x0_2 (v128.load offset=32 (local.get $in0_at)))
+          (local.set $max_2 (f32x4.pmax (local.get $max_2) (local.get $x0_2)))
+          (local.set $x0_3 (v128.load offset=48 (local.get $in0_at)))
+          (local.set $max_3 (f32x4.pmax (local.get $max_3) (local.get $x0_3)))
+          (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 64)))
+          (br_if 0 (i32.lt_s (local.tee $turn (i32.add (local.get $turn) (i32.const 1))) (local.get $end))))))
     (local.set $end_1 (local.get $turns))
     (local.set $turn_1 (local.get $turns_1))
     (local.set $in0_at_1
@@ -114,36 +113,35 @@
         (i32.shl
           (i32.add (i32.mul (local.get $idx) (i32.const 4)) (i32.mul (local.get $turns_1) (i32.const 16)))
           (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_1) (local.get $end_1)))
-        (local.set $idx_9 (i32.mul (local.get $turn_1) (i32.const 16)))
-        (local.set $idx_10 (i32x4.add (i32x4.splat (local.get $idx_9)) (local.get $c_1)))
-        (local.set $lt (i32x4.lt_s (local.get $idx_10) (i32x4.splat (i32.load (local.get $scalars)))))
-        (local.set $x0_4 (v128.load (local.get $in0_at_1)))
-        (local.set $where (v128.bitselect (local.get $x0_4) (local.get $c) (local.get $lt)))
-        (local.set $max (f32x4.pmax (local.get $max) (local.get $where)))
-        (local.set $idx_13 (i32.add (i32.const 4) (local.get $idx_9)))
-        (local.set $idx_14 (i32x4.add (i32x4.splat (local.get $idx_13)) (local.get $c_1)))
-        (local.set $lt_1 (i32x4.lt_s (local.get $idx_14) (i32x4.splat (i32.load (local.get $scalars)))))
-        (local.set $x0_5 (v128.load offset=16 (local.get $in0_at_1)))
-        (local.set $where_1 (v128.bitselect (local.get $x0_5) (local.get $c) (local.get $lt_1)))
-        (local.set $max_1 (f32x4.pmax (local.get $max_1) (local.get $where_1)))
-        (local.set $idx_16 (i32.add (i32.const 8) (local.get $idx_9)))
-        (local.set $idx_17 (i32x4.add (i32x4.splat (local.get $idx_16)) (local.get $c_1)))
-        (local.set $lt_2 (i32x4.lt_s (local.get $idx_17) (i32x4.splat (i32.load (local.get $scalars)))))
-        (local.set $x0_6 (v128.load offset=32 (local.get $in0_at_1)))
-        (local.set $where_2 (v128.bitselect (local.get $x0_6) (local.get $c) (local.get $lt_2)))
-        (local.set $max_2 (f32x4.pmax (local.get $max_2) (local.get $where_2)))
-        (local.set $idx_19 (i32.add (i32.const 12) (local.get $idx_9)))
-        (local.set $idx_20 (i32x4.add (i32x4.splat (local.get $idx_19)) (local.get $c_1)))
-        (local.set $lt_3 (i32x4.lt_s (local.get $idx_20) (i32x4.splat (i32.load (local.get $scalars)))))
-        (local.set $x0_7 (v128.load offset=48 (local.get $in0_at_1)))
-        (local.set $where_3 (v128.bitselect (local.get $x0_7) (local.get $c) (local.get $lt_3)))
-        (local.set $max_3 (f32x4.pmax (local.get $max_3) (local.get $where_3)))
-        (local.set $in0_at_1 (i32.add (local.get $in0_at_1) (i32.const 64)))
-        (local.set $turn_1 (i32.add (local.get $turn_1) (i32.const 1)))
-        (br 0)))
+    (if (i32.lt_s (local.get $turn_1) (local.get $end_1))
+      (then
+        (loop
+          (local.set $idx_9 (i32.mul (local.get $turn_1) (i32.const 16)))
+          (local.set $idx_10 (i32x4.add (i32x4.splat (local.get $idx_9)) (local.get $c_1)))
+          (local.set $lt (i32x4.lt_s (local.get $idx_10) (i32x4.splat (i32.load (local.get $scalars)))))
+          (local.set $x0_4 (v128.load (local.get $in0_at_1)))
+          (local.set $where (v128.bitselect (local.get $x0_4) (local.get $c) (local.get $lt)))
+          (local.set $max (f32x4.pmax (local.get $max) (local.get $where)))
+          (local.set $idx_13 (i32.add (i32.const 4) (local.get $idx_9)))
+          (local.set $idx_14 (i32x4.add (i32x4.splat (local.get $idx_13)) (local.get $c_1)))
+          (local.set $lt_1 (i32x4.lt_s (local.get $idx_14) (i32x4.splat (i32.load (local.get $scalars)))))
+          (local.set $x0_5 (v128.load offset=16 (local.get $in0_at_1)))
+          (local.set $where_1 (v128.bitselect (local.get $x0_5) (local.get $c) (local.get $lt_1)))
+          (local.set $max_1 (f32x4.pmax (local.get $max_1) (local.get $where_1)))
+          (local.set $idx_16 (i32.add (i32.const 8) (local.get $idx_9)))
+          (local.set $idx_17 (i32x4.add (i32x4.splat (local.get $idx_16)) (local.get $c_1)))
+          (local.set $lt_2 (i32x4.lt_s (local.get $idx_17) (i32x4.splat (i32.load (local.get $scalars)))))
+          (local.set $x0_6 (v128.load offset=32 (local.get $in0_at_1)))
+          (local.set $where_2 (v128.bitselect (local.get $x0_6) (local.get $c) (local.get $lt_2)))
+          (local.set $max_2 (f32x4.pmax (local.get $max_2) (local.get $where_2)))
+          (local.set $idx_19 (i32.add (i32.const 12) (local.get $idx_9)))
+          (local.set $idx_20 (i32x4.add (i32x4.splat (local.get $idx_19)) (local.get $c_1)))
+          (local.set $lt_3 (i32x4.lt_s (local.get $idx_20) (i32x4.splat (i32.load (local.get $scalars)))))
+          (local.set $x0_7 (v128.load offset=48 (local.get $in0_at_1)))
+          (local.set $where_3 (v128.bitselect (local.get $x0_7) (local.get $c) (local.get $lt_3)))
+          (local.set $max_3 (f32x4.pmax (local.get $max_3) (local.get $where_3)))
+          (local.set $in0_at_1 (i32.add (local.get $in0_at_1) (i32.const 64)))
+          (br_if 0 (i32.lt_s (local.tee $turn_1 (i32.add (local.get $turn_1) (i32.const 1))) (local.get $end_1))))))
     (local.set $max_6 (local.get $max))
     (local.set $max_7 (local.get $max_1))
     (local.set $max_8 (local.get $max_2))
@@ -172,41 +170,40 @@
     (local.set $turn_2 (i32.const 0))
     (local.set $in0_at_2 (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2))))
     (local.set $out0_at (i32.add (local.get $out0) (i32.shl (local.get $idx_22) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_2) (local.get $end_2)))
-        (local.set $x0_8 (v128.load (local.get $in0_at_2)))
-        (local.set $sub (f32x4.sub (local.get $x0_8) (f32x4.splat (local.get $max_15))))
-        (local.set $power (f32x4.mul (local.get $sub) (local.get $c_3)))
-        (local.set $exp2 (f32x4.pmin (f32x4.pmax (local.get $power) (local.get $c_4)) (local.get $c_5)))
-        (local.set $exp2_1 (f32x4.add (local.get $exp2) (local.get $c_6)))
-        (local.set $exp2_2 (f32x4.sub (local.get $exp2) (f32x4.sub (local.get $exp2_1) (local.get $c_6))))
-        (local.set $exp
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp2_2)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp2_2)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp2_2)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp2_2)
-                            (f32x4.add (f32x4.mul (local.get $exp2_2) (local.get $c_7)) (local.get $c_8)))
-                          (local.get $c_9)))
-                      (local.get $c_10)))
-                  (local.get $c_11)))
-              (local.get $c_12))
-            (i32x4.shl (local.get $exp2_1) (i32.const 23))))
-        (v128.store (local.get $out0_at) (local.get $exp))
-        (local.set $sum (f32x4.add (local.get $sum) (local.get $exp)))
-        (local.set $in0_at_2 (i32.add (local.get $in0_at_2) (i32.const 16)))
-        (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 16)))
-        (local.set $turn_2 (i32.add (local.get $turn_2) (i32.const 1)))
-        (br 0)))
+    (if (i32.lt_s (local.get $turn_2) (local.get $end_2))
+      (then
+        (loop
+          (local.set $x0_8 (v128.load (local.get $in0_at_2)))
+          (local.set $sub (f32x4.sub (local.get $x0_8) (f32x4.splat (local.get $max_15))))
+          (local.set $power (f32x4.mul (local.get $sub) (local.get $c_3)))
+          (local.set $exp2 (f32x4.pmin (f32x4.pmax (local.get $power) (local.get $c_4)) (local.get $c_5)))
+          (local.set $exp2_1 (f32x4.add (local.get $exp2) (local.get $c_6)))
+          (local.set $exp2_2 (f32x4.sub (local.get $exp2) (f32x4.sub (local.get $exp2_1) (local.get $c_6))))
+          (local.set $exp
+            (f32x4.mul
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp2_2)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp2_2)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp2_2)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp2_2)
+                              (f32x4.add (f32x4.mul (local.get $exp2_2) (local.get $c_7)) (local.get $c_8)))
+                            (local.get $c_9)))
+                        (local.get $c_10)))
+                    (local.get $c_11)))
+                (local.get $c_12))
+              (i32x4.shl (local.get $exp2_1) (i32.const 23))))
+          (v128.store (local.get $out0_at) (local.get $exp))
+          (local.set $sum (f32x4.add (local.get $sum) (local.get $exp)))
+          (local.set $in0_at_2 (i32.add (local.get $in0_at_2) (i32.const 16)))
+          (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 16)))
+          (br_if 0 (i32.lt_s (local.tee $turn_2 (i32.add (local.get $turn_2) (i32.const 1))) (local.get $end_2))))))
     (local.set $end_3 (local.get $turns_2))
     (local.set $turn_3 (local.get $turns_3))
     (local.set $in0_at_3
@@ -219,45 +216,44 @@
       (i32.add
         (local.get $out0)
         (i32.shl (i32.add (local.get $idx_22) (i32.mul (local.get $turns_3) (i32.const 4))) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_3) (local.get $end_3)))
-        (local.set $idx_26 (i32.mul (local.get $turn_3) (i32.const 4)))
-        (local.set $idx_28 (i32x4.add (i32x4.splat (local.get $idx_26)) (local.get $c_1)))
-        (local.set $lt_4 (i32x4.lt_s (local.get $idx_28) (i32x4.splat (i32.load (local.get $scalars)))))
-        (local.set $x0_9 (v128.load (local.get $in0_at_3)))
-        (local.set $where_4 (v128.bitselect (local.get $x0_9) (local.get $c) (local.get $lt_4)))
-        (local.set $sub_1 (f32x4.sub (local.get $where_4) (f32x4.splat (local.get $max_15))))
-        (local.set $power_1 (f32x4.mul (local.get $sub_1) (local.get $c_3)))
-        (local.set $exp2_3 (f32x4.pmin (f32x4.pmax (local.get $power_1) (local.get $c_4)) (local.get $c_5)))
-        (local.set $exp2_4 (f32x4.add (local.get $exp2_3) (local.get $c_6)))
-        (local.set $exp2_5 (f32x4.sub (local.get $exp2_3) (f32x4.sub (local.get $exp2_4) (local.get $c_6))))
-        (local.set $exp_1
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp2_5)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp2_5)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp2_5)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp2_5)
-                            (f32x4.add (f32x4.mul (local.get $exp2_5) (local.get $c_7)) (local.get $c_8)))
-                          (local.get $c_9)))
-                      (local.get $c_10)))
-                  (local.get $c_11)))
-              (local.get $c_12))
-            (i32x4.shl (local.get $exp2_4) (i32.const 23))))
-        (v128.store (local.get $out0_at_1) (local.get $exp_1))
-        (local.set $sum (f32x4.add (local.get $sum) (local.get $exp_1)))
-        (local.set $in0_at_3 (i32.add (local.get $in0_at_3) (i32.const 16)))
-        (local.set $out0_at_1 (i32.add (local.get $out0_at_1) (i32.const 16)))
-        (local.set $turn_3 (i32.add (local.get $turn_3) (i32.const 1)))
-        (br 0)))
+    (if (i32.lt_s (local.get $turn_3) (local.get $end_3))
+      (then
+        (loop
+          (local.set $idx_26 (i32.mul (local.get $turn_3) (i32.const 4)))
+          (local.set $idx_28 (i32x4.add (i32x4.splat (local.get $idx_26)) (local.get $c_1)))
+          (local.set $lt_4 (i32x4.lt_s (local.get $idx_28) (i32x4.splat (i32.load (local.get $scalars)))))
+          (local.set $x0_9 (v128.load (local.get $in0_at_3)))
+          (local.set $where_4 (v128.bitselect (local.get $x0_9) (local.get $c) (local.get $lt_4)))
+          (local.set $sub_1 (f32x4.sub (local.get $where_4) (f32x4.splat (local.get $max_15))))
+          (local.set $power_1 (f32x4.mul (local.get $sub_1) (local.get $c_3)))
+          (local.set $exp2_3 (f32x4.pmin (f32x4.pmax (local.get $power_1) (local.get $c_4)) (local.get $c_5)))
+          (local.set $exp2_4 (f32x4.add (local.get $exp2_3) (local.get $c_6)))
+          (local.set $exp2_5 (f32x4.sub (local.get $exp2_3) (f32x4.sub (local.get $exp2_4) (local.get $c_6))))
+          (local.set $exp_1
+            (f32x4.mul
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp2_5)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp2_5)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp2_5)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp2_5)
+                              (f32x4.add (f32x4.mul (local.get $exp2_5) (local.get $c_7)) (local.get $c_8)))
+                            (local.get $c_9)))
+                        (local.get $c_10)))
+                    (local.get $c_11)))
+                (local.get $c_12))
+              (i32x4.shl (local.get $exp2_4) (i32.const 23))))
+          (v128.store (local.get $out0_at_1) (local.get $exp_1))
+          (local.set $sum (f32x4.add (local.get $sum) (local.get $exp_1)))
+          (local.set $in0_at_3 (i32.add (local.get $in0_at_3) (i32.const 16)))
+          (local.set $out0_at_1 (i32.add (local.get $out0_at_1) (i32.const 16)))
+          (br_if 0 (i32.lt_s (local.tee $turn_3 (i32.add (local.get $turn_3) (i32.const 1))) (local.get $end_3))))))
     (local.set $sum_1 (local.get $sum))
     (local.set $sum_2 (f32.add (f32x4.extract_lane 0 (local.get $sum_1)) (f32x4.extract_lane 1 (local.get $sum_1))))
     (local.set $sum_3 (f32.add (f32x4.extract_lane 2 (local.get $sum_1)) (f32x4.extract_lane 3 (local.get $sum_1))))
@@ -266,30 +262,28 @@
     (local.set $end_4 (local.get $turns_3))
     (local.set $turn_4 (i32.const 0))
     (local.set $out0_at_2 (i32.add (local.get $out0) (i32.shl (local.get $idx_22) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_4) (local.get $end_4)))
-        (local.set $kept (v128.load (local.get $out0_at_2)))
-        (local.set $div (f32x4.mul (local.get $kept) (f32x4.splat (local.get $share))))
-        (v128.store (local.get $out0_at_2) (local.get $div))
-        (local.set $out0_at_2 (i32.add (local.get $out0_at_2) (i32.const 16)))
-        (local.set $turn_4 (i32.add (local.get $turn_4) (i32.const 1)))
-        (br 0)))
+    (if (i32.lt_s (local.get $turn_4) (local.get $end_4))
+      (then
+        (loop
+          (local.set $kept (v128.load (local.get $out0_at_2)))
+          (local.set $div (f32x4.mul (local.get $kept) (f32x4.splat (local.get $share))))
+          (v128.store (local.get $out0_at_2) (local.get $div))
+          (local.set $out0_at_2 (i32.add (local.get $out0_at_2) (i32.const 16)))
+          (br_if 0 (i32.lt_s (local.tee $turn_4 (i32.add (local.get $turn_4) (i32.const 1))) (local.get $end_4))))))
     (local.set $end_5 (local.get $turns_2))
     (local.set $turn_5 (local.get $turns_3))
     (local.set $out0_at_3
       (i32.add
         (local.get $out0)
         (i32.shl (i32.add (local.get $idx_22) (i32.mul (local.get $turns_3) (i32.const 4))) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_5) (local.get $end_5)))
-        (local.set $kept_1 (v128.load (local.get $out0_at_3)))
-        (local.set $div_1 (f32x4.mul (local.get $kept_1) (f32x4.splat (local.get $share))))
-        (v128.store (local.get $out0_at_3) (local.get $div_1))
-        (local.set $out0_at_3 (i32.add (local.get $out0_at_3) (i32.const 16)))
-        (local.set $turn_5 (i32.add (local.get $turn_5) (i32.const 1)))
-        (br 0)))
+    (if (i32.lt_s (local.get $turn_5) (local.get $end_5))
+      (then
+        (loop
+          (local.set $kept_1 (v128.load (local.get $out0_at_3)))
+          (local.set $div_1 (f32x4.mul (local.get $kept_1) (f32x4.splat (local.get $share))))
+          (v128.store (local.get $out0_at_3) (local.get $div_1))
+          (local.set $out0_at_3 (i32.add (local.get $out0_at_3) (i32.const 16)))
+          (br_if 0 (i32.lt_s (local.tee $turn_5 (i32.add (local.get $turn_5) (i32.const 1))) (local.get $end_5))))))
     (local.set $turn_6 (local.get $turns_2))
     (local.set $in0_at_4
       (i32.add
@@ -303,45 +297,44 @@
         (i32.shl
           (i32.add (i32.mul (local.get $idx) (i32.const 4)) (i32.mul (local.get $turns_2) (i32.const 4)))
           (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_6) (i32.const 64)))
-        (local.set $idx_36 (i32.mul (local.get $turn_6) (i32.const 4)))
-        (local.set $idx_37 (i32x4.add (i32x4.splat (local.get $idx_36)) (local.get $c_1)))
-        (local.set $lt_5 (i32x4.lt_s (local.get $idx_37) (i32x4.splat (i32.load (local.get $scalars)))))
-        (local.set $x0_10 (v128.load (local.get $in0_at_4)))
-        (local.set $where_5 (v128.bitselect (local.get $x0_10) (local.get $c) (local.get $lt_5)))
-        (local.set $sub_2 (f32x4.sub (local.get $where_5) (f32x4.splat (local.get $max_15))))
-        (local.set $power_2 (f32x4.mul (local.get $sub_2) (local.get $c_3)))
-        (local.set $exp2_6 (f32x4.pmin (f32x4.pmax (local.get $power_2) (local.get $c_4)) (local.get $c_5)))
-        (local.set $exp2_7 (f32x4.add (local.get $exp2_6) (local.get $c_6)))
-        (local.set $exp2_8 (f32x4.sub (local.get $exp2_6) (f32x4.sub (local.get $exp2_7) (local.get $c_6))))
-        (local.set $exp_2
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp2_8)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp2_8)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp2_8)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp2_8)
-                            (f32x4.add (f32x4.mul (local.get $exp2_8) (local.get $c_7)) (local.get $c_8)))
-                          (local.get $c_9)))
-                      (local.get $c_10)))
-                  (local.get $c_11)))
-              (local.get $c_12))
-            (i32x4.shl (local.get $exp2_7) (i32.const 23))))
-        (local.set $div_2 (f32x4.mul (local.get $exp_2) (f32x4.splat (local.get $share))))
-        (v128.store (local.get $out0_at_4) (local.get $div_2))
-        (local.set $in0_at_4 (i32.add (local.get $in0_at_4) (i32.const 16)))
-        (local.set $out0_at_4 (i32.add (local.get $out0_at_4) (i32.const 16)))
-        (local.set $turn_6 (i32.add (local.get $turn_6) (i32.const 1)))
-        (br 0))))
+    (if (i32.lt_s (local.get $turn_6) (i32.const 64))
+      (then
+        (loop
+          (local.set $idx_36 (i32.mul (local.get $turn_6) (i32.const 4)))
+          (local.set $idx_37 (i32x4.add (i32x4.splat (local.get $idx_36)) (local.get $c_1)))
+          (local.set $lt_5 (i32x4.lt_s (local.get $idx_37) (i32x4.splat (i32.load (local.get $scalars)))))
+          (local.set $x0_10 (v128.load (local.get $in0_at_4)))
+          (local.set $where_5 (v128.bitselect (local.get $x0_10) (local.get $c) (local.get $lt_5)))
+          (local.set $sub_2 (f32x4.sub (local.get $where_5) (f32x4.splat (local.get $max_15))))
+          (local.set $power_2 (f32x4.mul (local.get $sub_2) (local.get $c_3)))
+          (local.set $exp2_6 (f32x4.pmin (f32x4.pmax (local.get $power_2) (local.get $c_4)) (local.get $c_5)))
+          (local.set $exp2_7 (f32x4.add (local.get $exp2_6) (local.get $c_6)))
+          (local.set $exp2_8 (f32x4.sub (local.get $exp2_6) (f32x4.sub (local.get $exp2_7) (local.get $c_6))))
+          (local.set $exp_2
+            (f32x4.mul
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp2_8)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp2_8)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp2_8)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp2_8)
+                              (f32x4.add (f32x4.mul (local.get $exp2_8) (local.get $c_7)) (local.get $c_8)))
+                            (local.get $c_9)))
+                        (local.get $c_10)))
+                    (local.get $c_11)))
+                (local.get $c_12))
+              (i32x4.shl (local.get $exp2_7) (i32.const 23))))
+          (local.set $div_2 (f32x4.mul (local.get $exp_2) (f32x4.splat (local.get $share))))
+          (v128.store (local.get $out0_at_4) (local.get $div_2))
+          (local.set $in0_at_4 (i32.add (local.get $in0_at_4) (i32.const 16)))
+          (local.set $out0_at_4 (i32.add (local.get $out0_at_4) (i32.const 16)))
+          (br_if 0 (i32.lt_s (local.tee $turn_6 (i32.add (local.get $turn_6) (i32.const 1))) (i32.const 64)))))))
   (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $out0 i32) (param $scalars i32)
     (loop
       (call $group (local.get $first) (local.get $in0) (local.get $out0) (local.get $scalars))

@@ -23,29 +23,26 @@
     (local.set $step (i32.const 0))
     (local.set $in0_at (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2))))
     (local.set $out0_at (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $step) (i32.const 16)))
-        (local.set $x0 (v128.load (local.get $in0_at)))
-        (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 0 (local.get $x0))))
-        (local.set $after (local.get $running))
-        (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 1 (local.get $x0))))
-        (local.set $after_1 (local.get $running))
-        (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 2 (local.get $x0))))
-        (local.set $after_2 (local.get $running))
-        (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 3 (local.get $x0))))
-        (local.set $after_3 (local.get $running))
-        (local.set $result
-          (f32x4.replace_lane 3
-            (f32x4.replace_lane 2
-              (f32x4.replace_lane 1 (f32x4.splat (local.get $after)) (local.get $after_1))
-              (local.get $after_2))
-            (local.get $after_3)))
-        (v128.store (local.get $out0_at) (local.get $result))
-        (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 16)))
-        (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 16)))
-        (local.set $step (i32.add (local.get $step) (i32.const 1)))
-        (br 0))))
+    (loop
+      (local.set $x0 (v128.load (local.get $in0_at)))
+      (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 0 (local.get $x0))))
+      (local.set $after (local.get $running))
+      (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 1 (local.get $x0))))
+      (local.set $after_1 (local.get $running))
+      (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 2 (local.get $x0))))
+      (local.set $after_2 (local.get $running))
+      (local.set $running (f32.add (local.get $running) (f32x4.extract_lane 3 (local.get $x0))))
+      (local.set $after_3 (local.get $running))
+      (local.set $result
+        (f32x4.replace_lane 3
+          (f32x4.replace_lane 2
+            (f32x4.replace_lane 1 (f32x4.splat (local.get $after)) (local.get $after_1))
+            (local.get $after_2))
+          (local.get $after_3)))
+      (v128.store (local.get $out0_at) (local.get $result))
+      (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 16)))
+      (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 16)))
+      (br_if 0 (i32.lt_s (local.tee $step (i32.add (local.get $step) (i32.const 1))) (i32.const 16)))))
   (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $out0 i32)
     (loop
       (call $group (local.get $first) (local.get $in0) (local.get $out0))

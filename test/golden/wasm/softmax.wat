@@ -51,20 +51,17 @@
     (local.set $idx_7 (i32.add (i32.const 3) (i32.mul (local.get $row) (i32.const 64))))
     (local.set $turn (i32.const 0))
     (local.set $in0_at (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn) (i32.const 16)))
-        (local.set $x0 (v128.load (local.get $in0_at)))
-        (local.set $max (f32x4.pmax (local.get $max) (local.get $x0)))
-        (local.set $x0_1 (v128.load offset=16 (local.get $in0_at)))
-        (local.set $max_1 (f32x4.pmax (local.get $max_1) (local.get $x0_1)))
-        (local.set $x0_2 (v128.load offset=32 (local.get $in0_at)))
-        (local.set $max_2 (f32x4.pmax (local.get $max_2) (local.get $x0_2)))
-        (local.set $x0_3 (v128.load offset=48 (local.get $in0_at)))
-        (local.set $max_3 (f32x4.pmax (local.get $max_3) (local.get $x0_3)))
-        (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 64)))
-        (local.set $turn (i32.add (local.get $turn) (i32.const 1)))
-        (br 0)))
+    (loop
+      (local.set $x0 (v128.load (local.get $in0_at)))
+      (local.set $max (f32x4.pmax (local.get $max) (local.get $x0)))
+      (local.set $x0_1 (v128.load offset=16 (local.get $in0_at)))
+      (local.set $max_1 (f32x4.pmax (local.get $max_1) (local.get $x0_1)))
+      (local.set $x0_2 (v128.load offset=32 (local.get $in0_at)))
+      (local.set $max_2 (f32x4.pmax (local.get $max_2) (local.get $x0_2)))
+      (local.set $x0_3 (v128.load offset=48 (local.get $in0_at)))
+      (local.set $max_3 (f32x4.pmax (local.get $max_3) (local.get $x0_3)))
+      (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 64)))
+      (br_if 0 (i32.lt_s (local.tee $turn (i32.add (local.get $turn) (i32.const 1))) (i32.const 16))))
     (local.set $max_4 (local.get $max))
     (local.set $max_5 (local.get $max_1))
     (local.set $max_6 (local.get $max_2))
@@ -86,41 +83,38 @@
     (local.set $turn_1 (i32.const 0))
     (local.set $in0_at_1 (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 2))))
     (local.set $out0_at (i32.add (local.get $out0) (i32.shl (local.get $idx_9) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_1) (i32.const 64)))
-        (local.set $x0_4 (v128.load (local.get $in0_at_1)))
-        (local.set $sub (f32x4.sub (local.get $x0_4) (f32x4.splat (local.get $max_13))))
-        (local.set $power (f32x4.mul (local.get $sub) (local.get $c_2)))
-        (local.set $exp2 (f32x4.pmin (f32x4.pmax (local.get $power) (local.get $c_3)) (local.get $c_4)))
-        (local.set $exp2_1 (f32x4.add (local.get $exp2) (local.get $c_5)))
-        (local.set $exp2_2 (f32x4.sub (local.get $exp2) (f32x4.sub (local.get $exp2_1) (local.get $c_5))))
-        (local.set $exp
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp2_2)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp2_2)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp2_2)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp2_2)
-                            (f32x4.add (f32x4.mul (local.get $exp2_2) (local.get $c_6)) (local.get $c_7)))
-                          (local.get $c_8)))
-                      (local.get $c_9)))
-                  (local.get $c_10)))
-              (local.get $c_11))
-            (i32x4.shl (local.get $exp2_1) (i32.const 23))))
-        (v128.store (local.get $out0_at) (local.get $exp))
-        (local.set $sum (f32x4.add (local.get $sum) (local.get $exp)))
-        (local.set $in0_at_1 (i32.add (local.get $in0_at_1) (i32.const 16)))
-        (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 16)))
-        (local.set $turn_1 (i32.add (local.get $turn_1) (i32.const 1)))
-        (br 0)))
+    (loop
+      (local.set $x0_4 (v128.load (local.get $in0_at_1)))
+      (local.set $sub (f32x4.sub (local.get $x0_4) (f32x4.splat (local.get $max_13))))
+      (local.set $power (f32x4.mul (local.get $sub) (local.get $c_2)))
+      (local.set $exp2 (f32x4.pmin (f32x4.pmax (local.get $power) (local.get $c_3)) (local.get $c_4)))
+      (local.set $exp2_1 (f32x4.add (local.get $exp2) (local.get $c_5)))
+      (local.set $exp2_2 (f32x4.sub (local.get $exp2) (f32x4.sub (local.get $exp2_1) (local.get $c_5))))
+      (local.set $exp
+        (f32x4.mul
+          (f32x4.add
+            (f32x4.mul
+              (local.get $exp2_2)
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp2_2)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp2_2)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp2_2)
+                          (f32x4.add (f32x4.mul (local.get $exp2_2) (local.get $c_6)) (local.get $c_7)))
+                        (local.get $c_8)))
+                    (local.get $c_9)))
+                (local.get $c_10)))
+            (local.get $c_11))
+          (i32x4.shl (local.get $exp2_1) (i32.const 23))))
+      (v128.store (local.get $out0_at) (local.get $exp))
+      (local.set $sum (f32x4.add (local.get $sum) (local.get $exp)))
+      (local.set $in0_at_1 (i32.add (local.get $in0_at_1) (i32.const 16)))
+      (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 16)))
+      (br_if 0 (i32.lt_s (local.tee $turn_1 (i32.add (local.get $turn_1) (i32.const 1))) (i32.const 64))))
     (local.set $sum_1 (local.get $sum))
     (local.set $sum_2 (f32.add (f32x4.extract_lane 0 (local.get $sum_1)) (f32x4.extract_lane 1 (local.get $sum_1))))
     (local.set $sum_3 (f32.add (f32x4.extract_lane 2 (local.get $sum_1)) (f32x4.extract_lane 3 (local.get $sum_1))))
@@ -128,15 +122,12 @@
     (local.set $share (f32.div (f32.const 1) (local.get $sum_4)))
     (local.set $turn_2 (i32.const 0))
     (local.set $out0_at_1 (i32.add (local.get $out0) (i32.shl (local.get $idx_9) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_2) (i32.const 64)))
-        (local.set $kept (v128.load (local.get $out0_at_1)))
-        (local.set $div (f32x4.mul (local.get $kept) (f32x4.splat (local.get $share))))
-        (v128.store (local.get $out0_at_1) (local.get $div))
-        (local.set $out0_at_1 (i32.add (local.get $out0_at_1) (i32.const 16)))
-        (local.set $turn_2 (i32.add (local.get $turn_2) (i32.const 1)))
-        (br 0))))
+    (loop
+      (local.set $kept (v128.load (local.get $out0_at_1)))
+      (local.set $div (f32x4.mul (local.get $kept) (f32x4.splat (local.get $share))))
+      (v128.store (local.get $out0_at_1) (local.get $div))
+      (local.set $out0_at_1 (i32.add (local.get $out0_at_1) (i32.const 16)))
+      (br_if 0 (i32.lt_s (local.tee $turn_2 (i32.add (local.get $turn_2) (i32.const 1))) (i32.const 64)))))
   (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $out0 i32)
     (loop
       (call $group (local.get $first) (local.get $in0) (local.get $out0))

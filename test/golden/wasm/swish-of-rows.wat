@@ -49,178 +49,177 @@
     (local.set $turn_1 (local.get $turn))
     (local.set $in0_at (i32.add (local.get $in0) (i32.shl (i32.mul (local.get $turn) (i32.const 16)) (i32.const 2))))
     (local.set $out0_at (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $turn) (i32.const 16)) (i32.const 2))))
-    (block
-      (loop
-        (br_if 1 (i32.ge_s (local.get $turn_1) (local.get $end)))
-        (local.set $x0 (v128.load (local.get $in0_at)))
-        (local.set $idx_1 (i32.and (local.get $turn_1) (i32.const 1)))
-        (local.set $idx_2 (i32.mul (local.get $idx_1) (i32.const 4)))
-        (local.set $x1
-          (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 2)))))
-        (local.set $add (f32x4.add (local.get $x0) (local.get $x1)))
-        (local.set $neg (f32x4.neg (local.get $add)))
-        (local.set $exp_4 (f32x4.pmin (f32x4.pmax (local.get $neg) (local.get $c)) (local.get $c_1)))
-        (local.set $exp_5 (f32x4.add (f32x4.mul (local.get $exp_4) (local.get $c_2)) (local.get $c_3)))
-        (local.set $exp_6 (f32x4.sub (local.get $exp_5) (local.get $c_3)))
-        (local.set $exp_7
-          (f32x4.sub
-            (f32x4.sub (local.get $exp_4) (f32x4.mul (local.get $exp_6) (local.get $c_4)))
-            (f32x4.mul (local.get $exp_6) (local.get $c_5))))
-        (local.set $exp
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp_7)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp_7)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp_7)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp_7)
-                            (f32x4.add
-                              (f32x4.mul
-                                (local.get $exp_7)
-                                (f32x4.add (f32x4.mul (local.get $exp_7) (local.get $c_6)) (local.get $c_7)))
-                              (local.get $c_8)))
-                          (local.get $c_9)))
-                      (local.get $c_10)))
-                  (local.get $c_11)))
-              (local.get $c_11))
-            (i32x4.shl (local.get $exp_5) (i32.const 23))))
-        (local.set $add_1 (f32x4.add (local.get $exp) (local.get $c_12)))
-        (local.set $recip (f32x4.div (local.get $c_12) (local.get $add_1)))
-        (local.set $mul (f32x4.mul (local.get $add) (local.get $recip)))
-        (v128.store (local.get $out0_at) (local.get $mul))
-        (local.set $x0_1 (v128.load offset=16 (local.get $in0_at)))
-        (local.set $idx_4 (i32.add (i32.const 1) (local.get $idx_2)))
-        (local.set $x1_1
-          (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_4) (i32.const 4)) (i32.const 2)))))
-        (local.set $add_2 (f32x4.add (local.get $x0_1) (local.get $x1_1)))
-        (local.set $neg_1 (f32x4.neg (local.get $add_2)))
-        (local.set $exp_8 (f32x4.pmin (f32x4.pmax (local.get $neg_1) (local.get $c)) (local.get $c_1)))
-        (local.set $exp_9 (f32x4.add (f32x4.mul (local.get $exp_8) (local.get $c_2)) (local.get $c_3)))
-        (local.set $exp_10 (f32x4.sub (local.get $exp_9) (local.get $c_3)))
-        (local.set $exp_11
-          (f32x4.sub
-            (f32x4.sub (local.get $exp_8) (f32x4.mul (local.get $exp_10) (local.get $c_4)))
-            (f32x4.mul (local.get $exp_10) (local.get $c_5))))
-        (local.set $exp_1
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp_11)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp_11)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp_11)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp_11)
-                            (f32x4.add
-                              (f32x4.mul
-                                (local.get $exp_11)
-                                (f32x4.add (f32x4.mul (local.get $exp_11) (local.get $c_6)) (local.get $c_7)))
-                              (local.get $c_8)))
-                          (local.get $c_9)))
-                      (local.get $c_10)))
-                  (local.get $c_11)))
-              (local.get $c_11))
-            (i32x4.shl (local.get $exp_9) (i32.const 23))))
-        (local.set $add_3 (f32x4.add (local.get $exp_1) (local.get $c_12)))
-        (local.set $recip_1 (f32x4.div (local.get $c_12) (local.get $add_3)))
-        (local.set $mul_1 (f32x4.mul (local.get $add_2) (local.get $recip_1)))
-        (v128.store offset=16 (local.get $out0_at) (local.get $mul_1))
-        (local.set $x0_2 (v128.load offset=32 (local.get $in0_at)))
-        (local.set $idx_6 (i32.add (i32.const 2) (local.get $idx_2)))
-        (local.set $x1_2
-          (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_6) (i32.const 4)) (i32.const 2)))))
-        (local.set $add_4 (f32x4.add (local.get $x0_2) (local.get $x1_2)))
-        (local.set $neg_2 (f32x4.neg (local.get $add_4)))
-        (local.set $exp_12 (f32x4.pmin (f32x4.pmax (local.get $neg_2) (local.get $c)) (local.get $c_1)))
-        (local.set $exp_13 (f32x4.add (f32x4.mul (local.get $exp_12) (local.get $c_2)) (local.get $c_3)))
-        (local.set $exp_14 (f32x4.sub (local.get $exp_13) (local.get $c_3)))
-        (local.set $exp_15
-          (f32x4.sub
-            (f32x4.sub (local.get $exp_12) (f32x4.mul (local.get $exp_14) (local.get $c_4)))
-            (f32x4.mul (local.get $exp_14) (local.get $c_5))))
-        (local.set $exp_2
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp_15)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp_15)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp_15)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp_15)
-                            (f32x4.add
-                              (f32x4.mul
-                                (local.get $exp_15)
-                                (f32x4.add (f32x4.mul (local.get $exp_15) (local.get $c_6)) (local.get $c_7)))
-                              (local.get $c_8)))
-                          (local.get $c_9)))
-                      (local.get $c_10)))
-                  (local.get $c_11)))
-              (local.get $c_11))
-            (i32x4.shl (local.get $exp_13) (i32.const 23))))
-        (local.set $add_5 (f32x4.add (local.get $exp_2) (local.get $c_12)))
-        (local.set $recip_2 (f32x4.div (local.get $c_12) (local.get $add_5)))
-        (local.set $mul_2 (f32x4.mul (local.get $add_4) (local.get $recip_2)))
-        (v128.store offset=32 (local.get $out0_at) (local.get $mul_2))
-        (local.set $x0_3 (v128.load offset=48 (local.get $in0_at)))
-        (local.set $idx_8 (i32.add (i32.const 3) (local.get $idx_2)))
-        (local.set $x1_3
-          (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_8) (i32.const 4)) (i32.const 2)))))
-        (local.set $add_6 (f32x4.add (local.get $x0_3) (local.get $x1_3)))
-        (local.set $neg_3 (f32x4.neg (local.get $add_6)))
-        (local.set $exp_16 (f32x4.pmin (f32x4.pmax (local.get $neg_3) (local.get $c)) (local.get $c_1)))
-        (local.set $exp_17 (f32x4.add (f32x4.mul (local.get $exp_16) (local.get $c_2)) (local.get $c_3)))
-        (local.set $exp_18 (f32x4.sub (local.get $exp_17) (local.get $c_3)))
-        (local.set $exp_19
-          (f32x4.sub
-            (f32x4.sub (local.get $exp_16) (f32x4.mul (local.get $exp_18) (local.get $c_4)))
-            (f32x4.mul (local.get $exp_18) (local.get $c_5))))
-        (local.set $exp_3
-          (f32x4.mul
-            (f32x4.add
-              (f32x4.mul
-                (local.get $exp_19)
-                (f32x4.add
-                  (f32x4.mul
-                    (local.get $exp_19)
-                    (f32x4.add
-                      (f32x4.mul
-                        (local.get $exp_19)
-                        (f32x4.add
-                          (f32x4.mul
-                            (local.get $exp_19)
-                            (f32x4.add
-                              (f32x4.mul
-                                (local.get $exp_19)
-                                (f32x4.add (f32x4.mul (local.get $exp_19) (local.get $c_6)) (local.get $c_7)))
-                              (local.get $c_8)))
-                          (local.get $c_9)))
-                      (local.get $c_10)))
-                  (local.get $c_11)))
-              (local.get $c_11))
-            (i32x4.shl (local.get $exp_17) (i32.const 23))))
-        (local.set $add_7 (f32x4.add (local.get $exp_3) (local.get $c_12)))
-        (local.set $recip_3 (f32x4.div (local.get $c_12) (local.get $add_7)))
-        (local.set $mul_3 (f32x4.mul (local.get $add_6) (local.get $recip_3)))
-        (v128.store offset=48 (local.get $out0_at) (local.get $mul_3))
-        (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 64)))
-        (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 64)))
-        (local.set $turn_1 (i32.add (local.get $turn_1) (i32.const 1)))
-        (br 0))))
+    (if (i32.lt_s (local.get $turn_1) (local.get $end))
+      (then
+        (loop
+          (local.set $x0 (v128.load (local.get $in0_at)))
+          (local.set $idx_1 (i32.and (local.get $turn_1) (i32.const 1)))
+          (local.set $idx_2 (i32.mul (local.get $idx_1) (i32.const 4)))
+          (local.set $x1
+            (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 2)))))
+          (local.set $add (f32x4.add (local.get $x0) (local.get $x1)))
+          (local.set $neg (f32x4.neg (local.get $add)))
+          (local.set $exp_4 (f32x4.pmin (f32x4.pmax (local.get $neg) (local.get $c)) (local.get $c_1)))
+          (local.set $exp_5 (f32x4.add (f32x4.mul (local.get $exp_4) (local.get $c_2)) (local.get $c_3)))
+          (local.set $exp_6 (f32x4.sub (local.get $exp_5) (local.get $c_3)))
+          (local.set $exp_7
+            (f32x4.sub
+              (f32x4.sub (local.get $exp_4) (f32x4.mul (local.get $exp_6) (local.get $c_4)))
+              (f32x4.mul (local.get $exp_6) (local.get $c_5))))
+          (local.set $exp
+            (f32x4.mul
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp_7)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp_7)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp_7)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp_7)
+                              (f32x4.add
+                                (f32x4.mul
+                                  (local.get $exp_7)
+                                  (f32x4.add (f32x4.mul (local.get $exp_7) (local.get $c_6)) (local.get $c_7)))
+                                (local.get $c_8)))
+                            (local.get $c_9)))
+                        (local.get $c_10)))
+                    (local.get $c_11)))
+                (local.get $c_11))
+              (i32x4.shl (local.get $exp_5) (i32.const 23))))
+          (local.set $add_1 (f32x4.add (local.get $exp) (local.get $c_12)))
+          (local.set $recip (f32x4.div (local.get $c_12) (local.get $add_1)))
+          (local.set $mul (f32x4.mul (local.get $add) (local.get $recip)))
+          (v128.store (local.get $out0_at) (local.get $mul))
+          (local.set $x0_1 (v128.load offset=16 (local.get $in0_at)))
+          (local.set $idx_4 (i32.add (i32.const 1) (local.get $idx_2)))
+          (local.set $x1_1
+            (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_4) (i32.const 4)) (i32.const 2)))))
+          (local.set $add_2 (f32x4.add (local.get $x0_1) (local.get $x1_1)))
+          (local.set $neg_1 (f32x4.neg (local.get $add_2)))
+          (local.set $exp_8 (f32x4.pmin (f32x4.pmax (local.get $neg_1) (local.get $c)) (local.get $c_1)))
+          (local.set $exp_9 (f32x4.add (f32x4.mul (local.get $exp_8) (local.get $c_2)) (local.get $c_3)))
+          (local.set $exp_10 (f32x4.sub (local.get $exp_9) (local.get $c_3)))
+          (local.set $exp_11
+            (f32x4.sub
+              (f32x4.sub (local.get $exp_8) (f32x4.mul (local.get $exp_10) (local.get $c_4)))
+              (f32x4.mul (local.get $exp_10) (local.get $c_5))))
+          (local.set $exp_1
+            (f32x4.mul
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp_11)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp_11)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp_11)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp_11)
+                              (f32x4.add
+                                (f32x4.mul
+                                  (local.get $exp_11)
+                                  (f32x4.add (f32x4.mul (local.get $exp_11) (local.get $c_6)) (local.get $c_7)))
+                                (local.get $c_8)))
+                            (local.get $c_9)))
+                        (local.get $c_10)))
+                    (local.get $c_11)))
+                (local.get $c_11))
+              (i32x4.shl (local.get $exp_9) (i32.const 23))))
+          (local.set $add_3 (f32x4.add (local.get $exp_1) (local.get $c_12)))
+          (local.set $recip_1 (f32x4.div (local.get $c_12) (local.get $add_3)))
+          (local.set $mul_1 (f32x4.mul (local.get $add_2) (local.get $recip_1)))
+          (v128.store offset=16 (local.get $out0_at) (local.get $mul_1))
+          (local.set $x0_2 (v128.load offset=32 (local.get $in0_at)))
+          (local.set $idx_6 (i32.add (i32.const 2) (local.get $idx_2)))
+          (local.set $x1_2
+            (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_6) (i32.const 4)) (i32.const 2)))))
+          (local.set $add_4 (f32x4.add (local.get $x0_2) (local.get $x1_2)))
+          (local.set $neg_2 (f32x4.neg (local.get $add_4)))
+          (local.set $exp_12 (f32x4.pmin (f32x4.pmax (local.get $neg_2) (local.get $c)) (local.get $c_1)))
+          (local.set $exp_13 (f32x4.add (f32x4.mul (local.get $exp_12) (local.get $c_2)) (local.get $c_3)))
+          (local.set $exp_14 (f32x4.sub (local.get $exp_13) (local.get $c_3)))
+          (local.set $exp_15
+            (f32x4.sub
+              (f32x4.sub (local.get $exp_12) (f32x4.mul (local.get $exp_14) (local.get $c_4)))
+              (f32x4.mul (local.get $exp_14) (local.get $c_5))))
+          (local.set $exp_2
+            (f32x4.mul
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp_15)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp_15)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp_15)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp_15)
+                              (f32x4.add
+                                (f32x4.mul
+                                  (local.get $exp_15)
+                                  (f32x4.add (f32x4.mul (local.get $exp_15) (local.get $c_6)) (local.get $c_7)))
+                                (local.get $c_8)))
+                            (local.get $c_9)))
+                        (local.get $c_10)))
+                    (local.get $c_11)))
+                (local.get $c_11))
+              (i32x4.shl (local.get $exp_13) (i32.const 23))))
+          (local.set $add_5 (f32x4.add (local.get $exp_2) (local.get $c_12)))
+          (local.set $recip_2 (f32x4.div (local.get $c_12) (local.get $add_5)))
+          (local.set $mul_2 (f32x4.mul (local.get $add_4) (local.get $recip_2)))
+          (v128.store offset=32 (local.get $out0_at) (local.get $mul_2))
+          (local.set $x0_3 (v128.load offset=48 (local.get $in0_at)))
+          (local.set $idx_8 (i32.add (i32.const 3) (local.get $idx_2)))
+          (local.set $x1_3
+            (v128.load (i32.add (local.get $in1) (i32.shl (i32.mul (local.get $idx_8) (i32.const 4)) (i32.const 2)))))
+          (local.set $add_6 (f32x4.add (local.get $x0_3) (local.get $x1_3)))
+          (local.set $neg_3 (f32x4.neg (local.get $add_6)))
+          (local.set $exp_16 (f32x4.pmin (f32x4.pmax (local.get $neg_3) (local.get $c)) (local.get $c_1)))
+          (local.set $exp_17 (f32x4.add (f32x4.mul (local.get $exp_16) (local.get $c_2)) (local.get $c_3)))
+          (local.set $exp_18 (f32x4.sub (local.get $exp_17) (local.get $c_3)))
+          (local.set $exp_19
+            (f32x4.sub
+              (f32x4.sub (local.get $exp_16) (f32x4.mul (local.get $exp_18) (local.get $c_4)))
+              (f32x4.mul (local.get $exp_18) (local.get $c_5))))
+          (local.set $exp_3
+            (f32x4.mul
+              (f32x4.add
+                (f32x4.mul
+                  (local.get $exp_19)
+                  (f32x4.add
+                    (f32x4.mul
+                      (local.get $exp_19)
+                      (f32x4.add
+                        (f32x4.mul
+                          (local.get $exp_19)
+                          (f32x4.add
+                            (f32x4.mul
+                              (local.get $exp_19)
+                              (f32x4.add
+                                (f32x4.mul
+                                  (local.get $exp_19)
+                                  (f32x4.add (f32x4.mul (local.get $exp_19) (local.get $c_6)) (local.get $c_7)))
+                                (local.get $c_8)))
+                            (local.get $c_9)))
+                        (local.get $c_10)))
+                    (local.get $c_11)))
+                (local.get $c_11))
+              (i32x4.shl (local.get $exp_17) (i32.const 23))))
+          (local.set $add_7 (f32x4.add (local.get $exp_3) (local.get $c_12)))
+          (local.set $recip_3 (f32x4.div (local.get $c_12) (local.get $add_7)))
+          (local.set $mul_3 (f32x4.mul (local.get $add_6) (local.get $recip_3)))
+          (v128.store offset=48 (local.get $out0_at) (local.get $mul_3))
+          (local.set $in0_at (i32.add (local.get $in0_at) (i32.const 64)))
+          (local.set $out0_at (i32.add (local.get $out0_at) (i32.const 64)))
+          (br_if 0 (i32.lt_s (local.tee $turn_1 (i32.add (local.get $turn_1) (i32.const 1))) (local.get $end)))))))
   (func $run (param $first i32) (param $end i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
     (loop
       (call $group (local.get $first) (local.get $in0) (local.get $in1) (local.get $out0))

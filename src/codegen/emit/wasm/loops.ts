@@ -1,5 +1,4 @@
-// Serial loops: a counter that is compared before every iteration. Were it compared behind it, V8 would compute what only results
-// need both inside of the loop and once more behind it, and keep in memory, in every iteration, what that takes. Bodies that run long are functions
+// Serial loops: a counter that is compared at the end of every iteration. Bodies that run long are functions
 // (rewrite/outline.ts), and innermost loops advance pointers (rewrite/pointers.ts).
 
 import { dtypeBytes } from '../../../ir/dtype.ts';
@@ -26,20 +25,20 @@ export function emitFor(to: Emitter, stmt: For): void {
   to.value(start);
   f.set(counter);
   const turn = turnOf(to, stmt);
-  f.block('block', () =>
+  const loop = (): void =>
     f.block('loop', () => {
-      f.get(counter);
-      last();
-      f.op('i32.ge_s');
-      f.op('br_if', 1);
       turn();
-      f.get(counter);
-      f.int(step);
-      f.op('i32.add');
-      f.set(counter);
-      f.op('br', 0);
-    }),
-  );
+      stepCounter(f, counter, step, last);
+    });
+  const runs = start.kind === 'constant' && end.kind === 'constant' && start.value < end.value;
+  if (runs) {
+    loop();
+    return;
+  }
+  f.get(counter);
+  last();
+  f.op('i32.lt_s');
+  f.block('if', loop);
 }
 
 /** Goes on with the innermost loop while a counter, grown by a step, is below an end. */
