@@ -20,15 +20,15 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 /** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
 const limits = {
   one: {
-    wasm: { bytes: 195_000, requests: 7 },
-    'webgpu:software': { bytes: 190_400, requests: 7 },
+    wasm: { bytes: 197_000, requests: 7 },
+    'webgpu:software': { bytes: 193_000, requests: 7 },
   },
   mlp: {
-    wasm: { bytes: 204_900, requests: 7 },
-    'webgpu:software': { bytes: 200_100, requests: 7 },
+    wasm: { bytes: 206_800, requests: 7 },
+    'webgpu:software': { bytes: 202_900, requests: 7 },
   },
   every: {
-    wasm: { bytes: 339_700, requests: 11 },
+    wasm: { bytes: 340_200, requests: 11 },
     'webgpu:software': { bytes: 336_500, requests: 11 },
   },
 } as const satisfies Readonly<Record<PageName, Readonly<Record<string, Required<Bar>>>>>;
