@@ -100,7 +100,10 @@ export class SequencePool {
   release(sequence: Sequence, failed: boolean): void {
     if (!this.#busy.delete(sequence)) return;
     if (failed || this.#isClosed) sequence.dispose();
-    else this.#idle.push(sequence);
+    else {
+      sequence.rest();
+      this.#idle.push(sequence);
+    }
     const next = this.#waiting[0];
     if (next === undefined || this.#isClosed) return;
     const free = this.#free(next.prompt);

@@ -240,10 +240,16 @@ export class Sequence {
     if (position < this.#tokens.length) this.#tokens[position] = token;
   }
 
+  /** Ends its text: keys and values stay, for texts that begin alike. */
+  rest(): void {
+    this.#written?.dispose();
+    this.#written = undefined;
+  }
+
   /** Gives the memory of the cache back. */
   dispose(): void {
     for (const layer of this.#cache) layer.dispose();
-    this.#written?.dispose();
+    this.rest();
     this.#cache = [];
     this.#tokens = [];
   }
