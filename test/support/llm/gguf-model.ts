@@ -73,7 +73,7 @@ export const fileSpecs: readonly FileSpec[] = [
     },
   },
   {
-    name: 'llama yarn of other turns',
+    name: 'llama yarn of another magnitude',
     architecture: 'llama',
     type: 'f32',
     ...small,
@@ -82,8 +82,6 @@ export const fileSpecs: readonly FileSpec[] = [
       'rope.scaling.factor': 4,
       'rope.scaling.original_context_length': 64,
       'rope.scaling.attn_factor': 1.25,
-      'rope.scaling.yarn_beta_fast': 8,
-      'rope.scaling.yarn_beta_slow': 2,
     },
   },
   {
