@@ -15,7 +15,7 @@ export interface ProjectOptions {
 
 /** What a compiler is told about `model.c`. */
 export const compilerFlags =
-  '-std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -Wall -Wextra -Wconversion';
+  '-std=c11 -fno-tree-slp-vectorize -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -Wall -Wextra -Wconversion';
 
 /** `Makefile`. */
 export function makefileText(model: CModel, { embed, freestanding }: ProjectOptions): string {

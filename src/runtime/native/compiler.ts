@@ -11,6 +11,8 @@ import { compilerCommands, noCompiler, type Environment } from './commands.ts';
 const flags: readonly string[] = [
   '-std=c11',
   '-O3',
+  // GCC 12 makes masks of what is 0 or 1 there: a quotient of a number by itself was −1. Vectors are written out anyway.
+  '-fno-tree-slp-vectorize',
   '-ffp-contract=off',
   '-fno-math-errno',
   '-fno-trapping-math',

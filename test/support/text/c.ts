@@ -29,6 +29,7 @@ if (compiler === undefined) console.warn('skipped: kernels in C need a C compile
 /** How the native device compiles. */
 export const nativeFlags: readonly string[] = [
   '-O3',
+  '-fno-tree-slp-vectorize',
   '-march=native',
   '-ffp-contract=off',
   '-fno-math-errno',

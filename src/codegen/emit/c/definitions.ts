@@ -46,13 +46,14 @@ const ofIntegers: Readonly<Record<string, (name: string, type: Integer) => strin
     const own = scalarType(type);
     const divided =
       type === 'i32' || type === 'i64'
-        ? `y == 0 || (x == ${lowest[type]} && y == -1) ? x : x / y`
-        : 'y == 0 ? x : x / y';
+        ? `x / (y == 0 || (x == ${lowest[type]} && y == -1) ? 1 : y)`
+        : 'x / (y == 0 ? 1 : y)';
     return `// By 0, the dividend.\n${inline(name, own, `${own} x, ${own} y`, divided)}`;
   },
   mod: (name, type) => {
     const own = scalarType(type);
-    const rest = type === 'i32' || type === 'i64' ? 'y == 0 || y == -1 ? 0 : x % y' : 'y == 0 ? 0 : x % y';
+    const rest =
+      type === 'i32' || type === 'i64' ? 'x % (y == 0 || y == -1 ? 1 : y)' : 'x % (y == 0 ? 1 : y)';
     return `// By 0, nothing is left.\n${inline(name, own, `${own} x, ${own} y`, rest)}`;
   },
   shl: (name, type) => {

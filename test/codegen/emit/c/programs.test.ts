@@ -9,7 +9,7 @@ import type { Graph, Node } from '../../../../src/ir/graph.ts';
 import { dims } from '../../../../src/ir/graph.ts';
 import { interpret } from '../../../../src/ir/interpret/interpret.ts';
 import { realDTypes, type DType } from '../../../../src/ir/dtype.ts';
-import type { HostArray } from '../../../../src/ir/value.ts';
+import { hostArray, type HostArray } from '../../../../src/ir/value.ts';
 import type { Loop } from '../../../../src/codegen/loop/loop.ts';
 import { cTarget } from '../../../../src/schedule/target.ts';
 import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
@@ -48,6 +48,21 @@ test.skipIf(compiler === undefined)('random programs of every dtype in C equal t
   console.log(`seed ${seed}`);
   expect(check(sampled('tame', 60), ['-O1', ...strictFlags])).toBeGreaterThan(60);
 });
+
+test.skipIf(compiler === undefined)(
+  'quotients and remainders of integers by themselves, as compilers like them',
+  () => {
+    const programs = (['i8', 'u8', 'i16', 'i32', 'u32', 'i64', 'u64'] as const).map((dtype): Program => {
+      const s = new Sketch();
+      const x = s.input([6], dtype);
+      const graph = s.graph([div(s.b, x, x), s.b.add('mod', [x, x], {}) as Node]);
+      return { graph, inputs: [hostArray(dtype, [6], [6, 0, 5, 1, 0, 127])] };
+    });
+    // Without the flag that keeps GCC 12 from it, a quotient was −1.
+    for (const slp of ['-ftree-slp-vectorize', '-fno-tree-slp-vectorize'])
+      expect(check(programs, [...nativeFlags, slp, ...strictFlags])).toBeGreaterThan(6);
+  },
+);
 
 const undefinedFlags = ['-O1', '-fsanitize=undefined,float-cast-overflow', '-fno-sanitize-recover=all'];
 
