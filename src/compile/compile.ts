@@ -1,7 +1,7 @@
 // The entry of the compiler: Graph in, Program out. This file has the one list of passes, in order, each
 // with what it needs and what it guarantees.
 
-import { assemble, storedBytes } from '../codegen/lower/assemble.ts';
+import { assemble, storedBytes, type Placed } from '../codegen/lower/assemble.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
 import { lowerTurns, type Lowered, type LoopTrips } from '../codegen/lower/iteration.ts';
 import { groupShape } from '../codegen/lower/batched-dispatch.ts';
@@ -101,6 +101,10 @@ export interface CompiledGraph {
 export interface Inside {
   readonly graph: Graph;
   readonly schedule: KernelSchedule;
+  readonly placed: Placed;
+  /** The parameters that are the program's scalars, in order. */
+  readonly scalars: readonly Node[];
+  readonly memory: MemoryPlan;
 }
 
 /**
@@ -178,7 +182,7 @@ function generated(
     for (const loop of loops.values()) verifyLoop(loop, target.limits);
   }
   const emit = emitterOf(target.id);
-  const { program, described } = assemble({
+  const { program, described, placed } = assemble({
     target: target.id,
     inputs,
     outputs: graph.outputs,
@@ -227,7 +231,8 @@ function generated(
     live: memory.live,
     ...(fitted && { fitting: fitted.fitting }),
   };
-  return options.inspect === true ? { ...compiled, inside: { graph, schedule } } : compiled;
+  if (options.inspect !== true) return compiled;
+  return { ...compiled, inside: { graph, schedule, placed, scalars: scalars as readonly Node[], memory } };
 }
 
 /** The graph with so much computed again that a run takes no more bytes. */

@@ -3,7 +3,7 @@
 
 import type { verifyLoop } from '../codegen/loop/verify.ts';
 import type { culpritOf, faultOf } from '../ir/interpret/culprit.ts';
-import type { evaluateNode, interpret } from '../ir/interpret/interpret.ts';
+import type { evaluateNode, interpret, valuesFrom } from '../ir/interpret/interpret.ts';
 import type { verify } from '../ir/verify.ts';
 import type { fitMemory } from '../schedule/recompute/fit.ts';
 import type { plannedOf } from '../schedule/recompute/timeline.ts';
@@ -18,6 +18,7 @@ export interface Interpreter {
   readonly faultOf: typeof faultOf;
   readonly interpret: typeof interpret;
   readonly meetOn: typeof meetOn;
+  readonly valuesFrom: typeof valuesFrom;
 }
 
 export const interpreter: Slot<Interpreter> = new Slot('the interpreter');

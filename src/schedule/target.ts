@@ -193,6 +193,33 @@ export function withVectors(target: Target, vectors: VectorProfile | undefined):
   };
 }
 
+/** What kernels of a target may use or not, by the names of features. */
+const optional: Readonly<Record<TargetId, readonly string[]>> = {
+  wgsl: ['subgroups'],
+  cuda: ['sm_90a', 'sm_80'],
+  wasm: ['relaxed-simd'],
+  c: ['avx512f', 'avx2'],
+  interpreter: [],
+};
+
+/** Features of a device that its kernels can do without, the most particular first. */
+export function optionalFeatures({ target, features, subgroups }: DeviceFacts): readonly string[] {
+  return optional[target].filter(
+    (feature) => features.includes(feature) || (feature === 'subgroups' && subgroups !== undefined),
+  );
+}
+
+/** The facts of the same device, as if it had no such features. */
+export function withoutFeatures(facts: DeviceFacts, avoided: readonly string[]): DeviceFacts {
+  const { subgroups, ...rest } = facts;
+  const features = facts.features.filter((feature) => !avoided.includes(feature));
+  return {
+    ...rest,
+    features,
+    ...(subgroups !== undefined && !avoided.includes('subgroups') && { subgroups }),
+  };
+}
+
 const targets = {
   wgsl: wgslOf,
   cuda: cudaOf,

@@ -17,6 +17,7 @@ import {
   type DeviceReport,
 } from '../runtime/registry.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
+import { adjusted } from './check/adjusting.ts';
 import { currentSession, SessionPart, withSession } from './session.ts';
 
 export { nextTask } from '../runtime/turns.ts';
@@ -108,7 +109,7 @@ export async function deviceTypes(): Promise<readonly DType[]> {
 
 /** What kernels are made for on the current device. Rejects with E_DEVICE when there is none. */
 export async function deviceTarget(): Promise<Target> {
-  return targetOf((await device()).facts);
+  return targetOf(adjusted((await device()).facts).facts);
 }
 
 function deviceOf(lane: Lane): Promise<Device> {
@@ -139,9 +140,16 @@ function openChosen(lane: Lane): Promise<Device> {
   return written === undefined ? openNamed(lane) : written.then(() => openNamed(lane));
 }
 
-function openNamed(lane: Lane): Promise<Device> {
+async function openNamed(lane: Lane): Promise<Device> {
   const name = nameIn(lane);
-  return name === undefined ? beginDevice() : openDevice(name).catch((error) => throwWithAdvice(name, error));
+  const found = await (name === undefined
+    ? beginDevice()
+    : openDevice(name).catch((error) => throwWithAdvice(name, error)));
+  const { instead } = adjusted(found.facts);
+  if (instead === undefined) return found;
+  const { name: wrong, description } = found.facts;
+  console.warn(`sinter: ${instead} computes instead of ${wrong} (${description}), as workarounds say`);
+  return openDevice(instead);
 }
 
 /** The error with words on what to do, where it has none. */

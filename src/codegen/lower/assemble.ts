@@ -48,10 +48,24 @@ export interface Described {
   readonly times: number;
 }
 
-/** Builds the Program, and describes its kernels in the order of their steps. */
-export function assemble(parts: Assembly): { program: Program; described: readonly Described[] } {
-  const assembler = new Assembler(parts);
-  return { program: assembler.program(), described: assembler.described };
+/** Where a program has what it was assembled of. */
+export interface Placed {
+  /** The steps of each kernel, in order: those of a loop are one, but for copies behind it. */
+  readonly steps: readonly (readonly ProgramStep[])[];
+  /** The buffers of stored nodes, but for those within loops. */
+  readonly bufferOf: ReadonlyMap<Node, number>;
+}
+
+/** A Program, its kernels in the order of their steps, and where it has what. */
+export interface Assembled {
+  readonly program: Program;
+  readonly described: readonly Described[];
+  readonly placed: Placed;
+}
+
+/** Builds the Program. */
+export function assemble(parts: Assembly): Assembled {
+  return new Assembler(parts).assembled();
 }
 
 /** Where the nodes of one graph lie: those of an iteration are bound anew for each phase of a loop. */
@@ -67,7 +81,7 @@ interface Scope {
 }
 
 class Assembler {
-  readonly described: Described[] = [];
+  readonly #described: Described[] = [];
   readonly #parts: Assembly;
   readonly #buffers: ProgramBuffer[] = [];
   readonly #kernels: ProgramKernel[] = [];
@@ -80,7 +94,7 @@ class Assembler {
     this.#parts = parts;
   }
 
-  program(): Program {
+  assembled(): Assembled {
     const parts = this.#parts;
     const { memory } = parts;
     const placeOf = new Map<Node, number>();
@@ -115,20 +129,21 @@ class Assembler {
     for (const [result, host] of memory.overwrites) {
       if (parts.packs.has(result)) placeOf.set(result, placeOf.get(host)!);
     }
-    const steps = this.#steps(parts.kernels, scope);
-    return {
+    const steps = parts.kernels.map((kernel) => this.#steps([kernel], scope));
+    const program: Program = {
       version: 1,
       target: parts.target,
       kernels: this.#kernels,
       buffers: this.#buffers,
       packs,
       arenas: memory.arenas,
-      steps,
+      steps: steps.flat(),
       inputs,
       outputs,
       donated,
       scalars: parts.scalars,
     };
+    return { program, described: this.#described, placed: { steps, bufferOf: placeOf } };
   }
 
   #add(node: Node, role: BufferRole, name: string, { memory, arenas, placeOf }: Scope): number {
@@ -193,7 +208,7 @@ class Assembler {
     const { loop, kernel, bound } = one;
     const index = this.#kernel(one);
     if (scope.times !== undefined)
-      this.described.push({ lowered: one, index, source: this.#texts[index]!, times: scope.times });
+      this.#described.push({ lowered: one, index, source: this.#texts[index]!, times: scope.times });
     const buffers = bound.map(({ nodes }) => this.#bufferOf(nodes.at(-1)!, kernel.name, scope));
     const dispatch: ProgramStep = { kind: 'dispatch', kernel: index, buffers, grid: loop.grid };
     // What is added to must begin somewhere.

@@ -8,15 +8,7 @@ import { isWide } from '../dtype.ts';
 import { siblingKey } from '../control/iterate.ts';
 import { checkEdge } from '../edge.ts';
 import { graphOf } from '../text/region.ts';
-import {
-  countUses,
-  dims,
-  topological,
-  type CollectiveNode,
-  type Graph,
-  type Node,
-  type NodeOf,
-} from '../graph.ts';
+import { dims, topological, type CollectiveNode, type Graph, type Node, type NodeOf } from '../graph.ts';
 import { evaluateComplex, touchesComplex } from './complex.ts';
 import { convolve, dotGeneral } from './contract.ts';
 import { factor } from './factor/factor.ts';
@@ -53,24 +45,41 @@ export type Meet = (node: CollectiveNode | NodeOf<'rankIndex'>, inputs: readonly
  */
 export function interpret(graph: Graph, inputs: readonly HostArray[], meet?: Meet): HostArray[] {
   checkInputs(graph, inputs);
-  const values = new Map<Node, HostArray>();
-  graph.parameters.forEach((parameter, i) => values.set(parameter, inputs[i]!));
+  const known = new Map<Node, HostArray>();
+  graph.parameters.forEach((parameter, i) => known.set(parameter as Node, inputs[i]!));
+  return valuesFrom(graph.outputs, known, meet);
+}
+
+/**
+ * The values of some nodes, from values of nodes that they are computed from; `change` is applied to each value on the
+ * way. Results may share memory with what is known.
+ */
+export function valuesFrom(
+  nodes: readonly Node[],
+  known: ReadonlyMap<Node, HostArray>,
+  meet?: Meet,
+  change: (value: HostArray) => HostArray = (value) => value,
+): HostArray[] {
+  const values = new Map(known);
   // Arrays go as soon as their last reader has run: a long graph needs only what is live at one
   // time.
-  const readers = countUses(graph);
+  const isKnown = (node: Node): boolean => known.has(node);
+  const order = topological(nodes, isKnown).filter((node) => !isKnown(node));
+  const readers = new Map<Node, number>();
+  const use = (node: Node): void => void readers.set(node, (readers.get(node) ?? 0) + 1);
+  for (const node of order) node.inputs.forEach(use);
+  nodes.forEach(use);
   const loops = new Map<string, readonly HostArray[]>();
-  for (const node of topological(graph.outputs)) {
-    if (!values.has(node)) {
-      const read = node.inputs.map((input) => values.get(input)!);
-      values.set(node, valueOf(node, read, loops, meet));
-    }
+  for (const node of order) {
+    const read = node.inputs.map((input) => values.get(input)!);
+    values.set(node, change(valueOf(node, read, loops, meet)));
     for (const input of node.inputs) {
       const left = readers.get(input)! - 1;
       readers.set(input, left);
       if (left === 0) values.delete(input);
     }
   }
-  return graph.outputs.map((output) => values.get(output)!);
+  return nodes.map((node) => values.get(node)!);
 }
 
 function valueOf(

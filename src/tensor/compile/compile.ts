@@ -7,6 +7,8 @@ import { showValue, TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { readBook, type Schedules } from '../../tune/book.ts';
 import type { TuneOptions } from '../../tune/tune.ts';
+import { targetOf } from '../../schedule/target.ts';
+import { adjusted } from '../check/adjusting.ts';
 import { handlesOf } from '../trace/argument.ts';
 import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../evaluate/executable.ts';
@@ -154,7 +156,8 @@ function findSchedules({ tune = false, schedules }: CompileFunctionOptions): Fin
   const measured = tune === false ? undefined : tune === true ? {} : tune;
   return async (graph, device, options) => {
     const { schedulesFor } = await import('../../tune/tune.ts');
-    return schedulesFor(graph, device, options, book, measured);
+    const target = targetOf(adjusted(device.facts).facts);
+    return schedulesFor(graph, device, options, book, measured, { target });
   };
 }
 

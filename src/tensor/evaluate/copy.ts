@@ -29,6 +29,20 @@ export function copied(
   return fresh;
 }
 
+/** The same, with zeros behind the bytes that are copied. */
+export function withRoom(source: Resident, room: number): Resident {
+  const { device, buffer } = source;
+  const fresh = new Resident(device, device.allocate(room));
+  try {
+    device.write(fresh.buffer, new Uint8Array(room));
+    copier(device, buffer.bytes).run([buffer], [fresh.buffer], []);
+  } catch (error) {
+    fresh.release();
+    throw error;
+  }
+  return fresh;
+}
+
 /** Sizes that a device keeps programs for. */
 const mostCopiers = 64;
 

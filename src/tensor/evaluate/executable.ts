@@ -9,6 +9,7 @@ import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, TargetId } from '../../runtime/program.ts';
 import { targetOf, withPrecision, type Target } from '../../schedule/target.ts';
+import { adjusted, adjustments } from '../check/adjusting.ts';
 import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
 import { noteCompile, type About } from '../report/compiles.ts';
 import { counts } from '../report/stats.ts';
@@ -37,7 +38,7 @@ export interface Ready {
 }
 
 /** What a compiler is asked. */
-interface Question extends Pick<Ready, 'casts'> {
+export interface Question extends Pick<Ready, 'casts'> {
   readonly graph: Graph;
   readonly target: Target;
   readonly options: CompileOptions;
@@ -64,7 +65,9 @@ export interface Part {
 
 /** What programs of one device are told apart by. */
 function variantOn({ communicator }: Device, precision: MatmulPrecision): string {
-  return communicator === undefined ? precision : `${precision} ${communicator.rank}`;
+  const changes = adjustments();
+  if (communicator === undefined && changes === 0) return precision;
+  return `${precision} ${communicator?.rank ?? ''} ${changes}`;
 }
 
 /**
@@ -97,6 +100,11 @@ export class Executable {
     this.#about = about;
   }
 
+  /** What it computes, in a few words. */
+  get title(): string {
+    return this.#about().what;
+  }
+
   /** Whether `on` may be called on this device; otherwise call `prepare` first. */
   isPrepared(device: Device): boolean {
     if (this.#find !== undefined && !this.#found.has(device)) return false;
@@ -117,7 +125,8 @@ export class Executable {
     if (!isWhole()) load(chunksOf(this.graph, undefined, this.options)).catch(() => undefined);
   }
 
-  #chunksOn({ facts }: Device): Iterable<Chunk> {
+  #chunksOn({ facts: given }: Device): Iterable<Chunk> {
+    const { facts } = adjusted(given);
     const target = targetOf(facts);
     if (target.id === 'interpreter') return ['compiler', 'interpreter'];
     return chunksOf(this.graph, target, this.options)
@@ -171,9 +180,11 @@ export class Executable {
 
   /** What the compiler is asked for this device in the language of `id`. */
   #questionFor(id: TargetId, device: Device, precision: MatmulPrecision): Question {
-    const { facts } = device;
+    const { facts, schedules: first } = adjusted(device.facts);
     // Schedules that were found are of the device's own target.
-    const schedules = id === facts.target ? this.#found.get(device) : undefined;
+    const found = id === facts.target ? this.#found.get(device) : undefined;
+    const schedules: PinnedTilings | undefined =
+      first === undefined ? found : (problem) => first(problem) ?? found?.(problem);
     const own = this.#optionsOn(device);
     const given = schedules === undefined ? own : { ...own, schedules };
     const target = withPrecision(targetOf({ ...facts, target: id }), precision);
@@ -188,6 +199,11 @@ export class Executable {
       title: (): string => this.#about().what,
     };
     return { graph: cast?.graph ?? this.graph, target, options, casts };
+  }
+
+  /** What is asked for the device's own target, which has to be prepared. */
+  questionOn(device: Device): Question {
+    return this.#questionFor(device.facts.target, device, matmulPrecision());
   }
 
   async #compileMeanwhile(id: TargetId, device: Device, precision: MatmulPrecision): Promise<Program> {

@@ -9,6 +9,7 @@ import { submit, type Job } from '../device.ts';
 import type { Executable, Ready } from './executable.ts';
 import { runOrProfile } from '../report/spans.ts';
 import { counts } from '../report/stats.ts';
+import { runCheck, type RunCheck } from '../check/checking.ts';
 import { evictAll, Resident } from '../storage/resident.ts';
 import type { StoredValue } from '../storage/storage.ts';
 
@@ -34,6 +35,7 @@ export function execute(run: Run): void {
 class ExecuteJob implements Job {
   readonly #run: Run;
   readonly #executable: Executable;
+  readonly #check: RunCheck | undefined = runCheck();
 
   constructor(run: Run) {
     this.#run = run;
@@ -45,6 +47,7 @@ class ExecuteJob implements Job {
   }
 
   ready(device: Device): boolean {
+    if (this.#check !== undefined) return false;
     return this.#executable.isPrepared(device) && this.#run.inputs.every((input) => input.canReach(device));
   }
 
@@ -54,6 +57,7 @@ class ExecuteJob implements Job {
       if (!input.canReach(device)) await input.toHost();
     }
     await this.#executable.prepare(device);
+    await this.#check?.(device, this.#run);
   }
 
   run(device: Device): void {

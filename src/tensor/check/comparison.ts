@@ -1,0 +1,127 @@
+// Whether what a device computed is what the interpreter computes from the same values, up to what rounding
+// explains: a fixed share of each element, and of the root of the mean square of all, and where that is exceeded,
+// what the element changes by when everything that it is computed from changes by a few units of its last place.
+
+import { isFloat, type DType } from '../../ir/dtype.ts';
+import { hostArray, type HostArray } from '../../ir/value.ts';
+
+/** How numbers of a kernel are rounded. */
+export interface Rounding {
+  /** The distance of two numbers next to each other, relative to them: of the coarsest that the kernel works with. */
+  readonly unit: number;
+  /** Units that an element may be off by, whatever the kernel computes. */
+  readonly units: number;
+}
+
+/** Where an element is wrong. */
+export interface Difference {
+  /** How many elements are wrong, and of how many. */
+  readonly wrong: number;
+  readonly count: number;
+  /** The element that is furthest off, and what stands there. */
+  readonly at: readonly number[];
+  readonly got: number;
+  readonly expected: number;
+}
+
+const bitsOf: Readonly<Partial<Record<DType, number>>> = { f64: 52, f32: 23, f16: 10, bf16: 7 };
+
+/** Narrow numbers are rounded once or twice, wide ones in every step of long sums. */
+const narrowUnits = 8;
+const wideUnits = 512;
+/** Units by which values are changed, and how much more than by these an element may be off. */
+const nudge = 4;
+const slack = 64;
+
+/**
+ * The rounding of a kernel that works with these dtypes; `isCoarse` where it multiplies in tf32, or rounds rows to
+ * integers of 8 bits to multiply them with blocks.
+ */
+export function roundingOf(dtypes: Iterable<DType>, isCoarse: 'tf32' | 'i8' | undefined): Rounding {
+  const bits = [...dtypes].flatMap((dtype) => bitsOf[dtype] ?? []);
+  if (isCoarse === 'tf32') bits.push(10);
+  if (isCoarse === 'i8') bits.push(7);
+  const least = Math.min(23, ...bits);
+  return { unit: 2 ** -least, units: least < 23 ? narrowUnits : wideUnits };
+}
+
+/**
+ * What is wrong with `got`; undefined where nothing is. `isNeeded` says which elements count; `nudged` gives the same values
+ * where all that they are computed from was changed a little (`nudgedBy`).
+ */
+export function differenceOf(
+  got: HostArray,
+  expected: HostArray,
+  rounding: Rounding,
+  isNeeded: (element: number) => boolean,
+  nudged: () => readonly HostArray[],
+): Difference | undefined {
+  const scale = rootMeanSquare(expected);
+  // Integers are exact, but where they follow from floats.
+  const share = isFloat(expected.dtype) ? rounding.unit * rounding.units : 0;
+  const suspects: number[] = [];
+  for (let i = 0; i < expected.data.length; i++) {
+    const [is, should] = [Number(got.data[i]), Number(expected.data[i])];
+    if (!isNeeded(i) || isSame(got.data[i]!, expected.data[i]!)) continue;
+    const allowed = share * Math.max(Math.abs(should), scale);
+    if (!(Math.abs(is - should) <= allowed)) suspects.push(i);
+  }
+  if (suspects.length === 0) return undefined;
+  const others = nudged();
+  let [wrong, worst, furthest] = [0, 0, -1];
+  for (const i of suspects) {
+    const [is, should] = [Number(got.data[i]), Number(expected.data[i])];
+    const off = Math.abs(is - should);
+    const spread = Math.max(...others.map(({ data }) => Math.abs(Number(data[i]) - should)));
+    // What changes between finite and not finite is on the edge of it.
+    const isEdge = others.some(({ data }) => Number.isFinite(Number(data[i])) !== Number.isFinite(should));
+    const allowed = share * Math.max(Math.abs(should), scale) + slack * spread;
+    if (isEdge || off <= allowed) continue;
+    wrong += 1;
+    const distance = Number.isNaN(off) ? Infinity : off;
+    if (distance <= furthest) continue;
+    [worst, furthest] = [i, distance];
+  }
+  if (wrong === 0) return undefined;
+  const [is, should] = [Number(got.data[worst]), Number(expected.data[worst])];
+  const at = placeOf(worst, expected.shape);
+  return { wrong, count: expected.data.length, at, got: is, expected: should };
+}
+
+/** A value with each number changed by a few units, up or down as `isUp` says. */
+export function nudgedBy(
+  array: HostArray,
+  { unit }: Rounding,
+  isUp: (element: number) => boolean,
+): HostArray {
+  if (!isFloat(array.dtype)) return array;
+  const factors = [1 - nudge * unit, 1 + nudge * unit] as const;
+  const data: number[] = [];
+  for (const [i, value] of array.data.entries()) data.push(Number(value) * factors[isUp(i) ? 1 : 0]);
+  return hostArray(array.dtype, array.shape, data);
+}
+
+function isSame(a: number | bigint, b: number | bigint): boolean {
+  return a === b || (Number.isNaN(a as number) && Number.isNaN(b as number));
+}
+
+function rootMeanSquare({ data }: HostArray): number {
+  let [sum, count] = [0, 0];
+  for (const value of data) {
+    const number = Number(value);
+    if (!Number.isFinite(number)) continue;
+    sum += number * number;
+    count += 1;
+  }
+  return count === 0 || !Number.isFinite(sum) ? 0 : Math.sqrt(sum / count);
+}
+
+function placeOf(element: number, shape: readonly number[]): readonly number[] {
+  const at: number[] = [];
+  let rest = element;
+  for (const size of shape.toReversed()) {
+    at.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return at;
+}

@@ -1,0 +1,466 @@
+// Runs a program kernel by kernel on the memory that a run of it has, and computes what each kernel writes with
+// the interpreter too, from the values that the kernel reads there. Kernels of equal source and size are compared
+// once. What turns out wrong is put right on the device, so that later kernels are judged by numbers like those
+// of a right run.
+
+import { interpreter } from '../../compile/slots.ts';
+import type { CompiledGraph, Inside } from '../../compile/compile.ts';
+import { CompilerBug, SinterError, TensorError } from '../../errors.ts';
+import { lowered as loweredType } from '../../ir/dtype.ts';
+import { dims, type Node } from '../../ir/graph.ts';
+import { hostArray, packBytes, unpackBytes, type HostArray } from '../../ir/value.ts';
+import { storedBytes } from '../../codegen/lower/assemble.ts';
+import type { Device, DeviceAllocation, LoadedProgram } from '../../runtime/device.ts';
+import { everyStep, type Program, type ProgramBuffer, type ProgramStep } from '../../runtime/program.ts';
+import { membersOf } from '../../schedule/memory/pack.ts';
+import type { Kernel } from '../../schedule/kernel.ts';
+import { differenceOf, nudgedBy, roundingOf, type Difference } from './comparison.ts';
+
+/** A kernel beside the interpreter. */
+export interface KernelCheck {
+  readonly name: string;
+  readonly kind: string;
+  /** How it is spread over the machine, in words. */
+  readonly schedule: string;
+  /** How many kernels of the program have the same source and size; the first of them is compared. */
+  readonly count: number;
+  /** What it reads and writes: dtypes and shapes. */
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly verdict: 'right' | 'wrong' | 'failed';
+  /** Where it is wrong. */
+  readonly difference?: Difference;
+  /** What the device said of a kernel that failed. */
+  readonly problem?: string;
+}
+
+/** A program on a device with what a run of it is given. */
+export interface CheckedRun {
+  readonly device: Device;
+  /** Compiled with `inspect`. */
+  readonly compiled: CompiledGraph;
+  /** Buffers of the program's inputs; those that it writes over are this run's own. */
+  readonly inputs: readonly DeviceAllocation[];
+  readonly scalars: readonly number[];
+  /** The precision of products of f32. */
+  readonly precision: 'f32' | 'tf32';
+  /** Called with the number of kernels that ran, and of all. */
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
+}
+
+/** A kernel that was compared, and its place among the kernels of the schedule. */
+export interface Found {
+  readonly kernel: Kernel;
+  readonly check: KernelCheck;
+}
+
+/** Compares every kernel. Rejects with E_UNSUPPORTED for programs of several processes, and E_DEVICE_LOST. */
+export async function checkKernels(run: CheckedRun): Promise<readonly Found[]> {
+  const checking = new Checking(run);
+  try {
+    return await checking.all();
+  } finally {
+    checking.free();
+  }
+}
+
+/** What elements hold before a kernel that writes some of them only. */
+const unwritten = 0xa5;
+
+/** Values are changed in two ways that have nothing to do with each other. */
+const isUp: readonly ((element: number) => boolean)[] = [1, 2].map((seed) => (element) => {
+  let hash = Math.imul(element ^ (seed << 24), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) & 1) === 1;
+});
+
+class Checking {
+  readonly #run: CheckedRun;
+  readonly #program: Program;
+  readonly #inside: Inside;
+  readonly #main: LoadedProgram;
+  readonly #outputs: readonly DeviceAllocation[];
+  readonly #fresh: readonly DeviceAllocation[];
+  /** Values that later kernels read. */
+  readonly #values = new Map<Node, HostArray>();
+  /** The kernels that write a node, in order. */
+  readonly #writers = new Map<Node, number[]>();
+  /** The last kernel whose check reads a node. */
+  readonly #lastUse = new Map<Node, number>();
+  readonly #signatures: readonly string[];
+  /** Scalars of the program, by node. */
+  readonly #numbers = new Map<Node, HostArray>();
+  /** Steps that have yet to run. */
+  readonly #waiting: ProgramStep[] = [];
+  /** Kernels, by signature, that were found to be wrong. */
+  readonly #wrong = new Set<string>();
+
+  constructor(run: CheckedRun) {
+    const { device, compiled, inputs } = run;
+    const { inside, program } = compiled;
+    if (inside === undefined) throw new CompilerBug('check', 'the program was compiled without inspect');
+    if ([...everyStep(program.steps)].some(({ kind }) => kind === 'collective')) {
+      const problem = 'the program is one of several processes, whose kernels cannot be checked alone';
+      throw new TensorError('E_UNSUPPORTED', 'check', problem, 'check a program of one process');
+    }
+    this.#run = run;
+    this.#program = program;
+    this.#inside = inside;
+    this.#signatures = inside.placed.steps.map((steps) => signatureOf(steps));
+    this.#main = device.load(program);
+    this.#fresh = this.#main.allocateOutputs();
+    let fresh = 0;
+    const outputs: DeviceAllocation[] = [];
+    for (const [i, buffer] of program.outputs.entries()) {
+      const input = program.inputs.indexOf(buffer);
+      const first = program.outputs.indexOf(buffer);
+      outputs.push(input >= 0 ? inputs[input]! : first < i ? outputs[first]! : this.#fresh[fresh++]!);
+    }
+    this.#outputs = outputs;
+    this.#plan();
+  }
+
+  free(): void {
+    this.#main.destroy();
+    for (const buffer of this.#fresh) buffer.destroy();
+  }
+
+  async all(): Promise<readonly Found[]> {
+    const { kernels } = this.#inside.schedule;
+    const found: Found[] = [];
+    for (const [slot, node] of this.#inside.scalars.entries())
+      this.#numbers.set(node, await this.#scalar(node, slot));
+    for (const [at, kernel] of kernels.entries()) {
+      if (this.#passes(kernel, at)) {
+        this.#waiting.push(...this.#inside.placed.steps[at]!);
+        continue;
+      }
+      this.#run.onProgress?.(at, kernels.length);
+      await this.#passWaiting();
+      const check = await this.#step(kernel, at);
+      if (check !== undefined) found.push({ kernel, check });
+      for (const [node, last] of this.#lastUse) if (last <= at) this.#values.delete(node);
+    }
+    this.#run.onProgress?.(kernels.length, kernels.length);
+    return found;
+  }
+
+  /** Whether a kernel is only run: neither it nor what it writes is looked at. */
+  #passes(kernel: Kernel, at: number): boolean {
+    if (this.#isCompared(at) || this.#wrong.has(this.#signatures[at]!)) return false;
+    return [...this.#readsOf(kernel), ...this.#completed(at)].every((node) => !this.#isRead(node, at));
+  }
+
+  /** Whether the check of a kernel from this one on reads the node. */
+  #isRead(node: Node, from: number): boolean {
+    return (this.#lastUse.get(node) ?? -1) >= from;
+  }
+
+  /** Runs the kernels that are only run. */
+  async #passWaiting(): Promise<void> {
+    const steps = this.#waiting.splice(0);
+    if (steps.length === 0) return;
+    const part = this.#load(steps, [], 'out');
+    try {
+      part.run(this.#run.inputs, this.#outputs, this.#run.scalars);
+      await this.#run.device.finish();
+    } finally {
+      part.destroy();
+    }
+  }
+
+  /** Finds which values are needed until when. */
+  #plan(): void {
+    const { kernels } = this.#inside.schedule;
+    for (const [at, kernel] of kernels.entries())
+      for (const node of this.#writesOf(kernel))
+        this.#writers.set(node, [...(this.#writers.get(node) ?? []), at]);
+    for (const at of kernels.keys()) {
+      if (!this.#isCompared(at)) continue;
+      for (const place of this.#together(at))
+        for (const node of this.#readsOf(kernels[place]!))
+          this.#lastUse.set(node, Math.max(at, this.#lastUse.get(node) ?? 0));
+    }
+  }
+
+  /** The nodes that are complete when this kernel has run. */
+  #completed(at: number): readonly Node[] {
+    const writes = this.#writesOf(this.#inside.schedule.kernels[at]!);
+    return writes.filter((node) => this.#writers.get(node)!.at(-1) === at);
+  }
+
+  /** The kernels that write what is complete when this one has run. */
+  #together(at: number): readonly number[] {
+    return [...new Set(this.#completed(at).flatMap((node) => this.#writers.get(node)!))];
+  }
+
+  /** Whether a kernel, or one that writes parts of the same values, is the first of its kind. */
+  #isCompared(at: number): boolean {
+    return this.#together(at).some((one) => this.#signatures.indexOf(this.#signatures[one]!) === one);
+  }
+
+  #readsOf({ reads }: Kernel): readonly Node[] {
+    const { packs } = this.#inside.schedule;
+    return reads.flatMap((node) => membersOf(node, packs));
+  }
+
+  #writesOf({ writes }: Kernel): readonly Node[] {
+    const { packs } = this.#inside.schedule;
+    return [...new Set(writes.flatMap(({ node }) => membersOf(node, packs)))];
+  }
+
+  /** Runs one kernel; says how it compares where it is the first of its kind. */
+  async #step(kernel: Kernel, at: number): Promise<KernelCheck | undefined> {
+    const { device } = this.#run;
+    const signature = this.#signatures[at]!;
+    const isCompared = this.#isCompared(at);
+    // What several kernels write is compared when the last of them has run.
+    const whole = this.#completed(at);
+    const together = this.#together(at).map((one) => this.#inside.schedule.kernels[one]!);
+    const isBad = this.#wrong.has(signature);
+    for (const node of this.#readsOf(kernel))
+      if ((this.#lastUse.get(node) ?? -1) >= at) await this.#bring(node);
+    const wanted = isCompared || isBad ? whole : whole.filter((node) => this.#isRead(node, at));
+    const probes = wanted.map((node) => device.allocate(storedBytes(node)));
+    const part = this.#load(this.#inside.placed.steps[at]!, wanted, 'out');
+    try {
+      const isPartial = 'needed' in kernel.body && kernel.body.needed !== undefined;
+      if (isPartial) await this.#fill(kernel, wanted, probes);
+      let problem: string | undefined;
+      let got: readonly HostArray[] = [];
+      try {
+        part.run(this.#run.inputs, [...this.#outputs, ...probes], this.#run.scalars);
+        await device.finish();
+        const bytes: Uint8Array[] = [];
+        for (const probe of probes) bytes.push(await device.read(probe, probe.bytes));
+        got = wanted.map((node, i) => unpackBytes(bytes[i]!, node.dtype, dims(node)));
+      } catch (error) {
+        if (device.lost || !(error instanceof SinterError)) throw error;
+        problem = error.message;
+      }
+      if (!isCompared && !isBad && problem === undefined) {
+        wanted.forEach((node, i) => this.#values.set(node, got[i]!));
+        return undefined;
+      }
+      const expected = this.#interpreted(kernel, wanted);
+      const skipped = (i: number): ((element: number) => boolean) => {
+        const bytes = isPartial && problem === undefined ? packBytes(got[i]!) : undefined;
+        return isPartial ? (element) => !isUnwritten(bytes, got[i], element) : () => true;
+      };
+      const difference =
+        problem === undefined
+          ? this.#difference(kernel, together, wanted, got, expected, skipped)
+          : undefined;
+      const isRight = problem === undefined && difference === undefined;
+      if (!isRight) {
+        this.#wrong.add(signature);
+        await this.#correct(wanted, probes, expected);
+      }
+      wanted.forEach((node, i) => {
+        if (this.#lastUse.has(node))
+          this.#values.set(node, isRight ? written(got[i]!, skipped(i)) : expected[i]!);
+      });
+      if (!isCompared) return undefined;
+      return this.#checkOf(together, at, problem, difference);
+    } finally {
+      part.destroy();
+      for (const probe of probes) probe.destroy();
+    }
+  }
+
+  #checkOf(
+    together: readonly Kernel[],
+    at: number,
+    problem: string | undefined,
+    difference: Difference | undefined,
+  ): KernelCheck {
+    const { kernels } = this.#run.compiled;
+    const count = this.#signatures.filter((signature) => signature === this.#signatures[at]).length;
+    const types = (nodes: readonly Node[]): string[] =>
+      nodes.map((node) => `${node.dtype}[${dims(node).join(',')}]`);
+    return {
+      name: together.map(({ name }) => name).join(' + '),
+      kind: [...new Set(together.map(({ kind }) => kind))].join(' + '),
+      schedule: kernels.find(({ place }) => place === at)?.schedule ?? '',
+      count,
+      reads: types([...new Set(together.flatMap((kernel) => this.#readsOf(kernel)))]),
+      writes: types(this.#completed(at)),
+      verdict: problem !== undefined ? 'failed' : difference === undefined ? 'right' : 'wrong',
+      ...(problem !== undefined && { problem }),
+      ...(difference !== undefined && { difference }),
+    };
+  }
+
+  #difference(
+    kernel: Kernel,
+    together: readonly Kernel[],
+    wanted: readonly Node[],
+    got: readonly HostArray[],
+    expected: readonly HostArray[],
+    isNeeded: (i: number) => (element: number) => boolean,
+  ): Difference | undefined {
+    const nodes = together.flatMap((one) => [...this.#readsOf(one), ...this.#writesOf(one), ...one.nodes]);
+    const hasBlocks = nodes.some(({ op }) => op === 'dequantize');
+    const rounding = roundingOf(
+      nodes.map(({ dtype }) => dtype),
+      hasBlocks ? 'i8' : this.#run.precision === 'tf32' ? 'tf32' : undefined,
+    );
+    let nudged: readonly (readonly HostArray[])[] | undefined;
+    const others = (): readonly (readonly HostArray[])[] =>
+      (nudged ??= isUp.map((up) =>
+        this.#interpreted(kernel, wanted, (value) => nudgedBy(value, rounding, up)),
+      ));
+    for (const [i, value] of got.entries()) {
+      const found = differenceOf(value, expected[i]!, rounding, isNeeded(i), () =>
+        others().map((values) => values[i]!),
+      );
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** What these nodes are by the interpreter, from the values that the kernel reads; `change` is applied to all values. */
+  #interpreted(
+    kernel: Kernel,
+    wanted: readonly Node[],
+    change: (value: HostArray) => HostArray = (value) => value,
+  ): readonly HostArray[] {
+    const known = new Map<Node, HostArray>();
+    const own = new Set<Node>([...wanted, ...this.#writesOf(kernel)]);
+    for (const [node, value] of this.#values) if (!own.has(node)) known.set(node, change(value));
+    for (const [node, value] of this.#numbers) known.set(node, change(value));
+    return interpreter.value.valuesFrom(wanted, known, undefined, change);
+  }
+
+  /** A scalar of the program as a run has it. */
+  async #scalar(node: Node, slot: number): Promise<HostArray> {
+    const { input } = this.#program.scalars[slot]!;
+    if (input === undefined) return hostArray(node.dtype, [], [this.#run.scalars[slot]!]);
+    return unpackBytes(await this.#run.device.read(this.#run.inputs[input]!, 4), node.dtype, []);
+  }
+
+  /** Reads a value that a check needs, where it is an input. */
+  async #bring(node: Node): Promise<void> {
+    if (node.op !== 'parameter' || this.#values.has(node)) return;
+    const index = this.#inside.placed.bufferOf.get(node);
+    const input = index === undefined ? -1 : this.#program.inputs.indexOf(index);
+    if (input < 0) return;
+    const bytes = await this.#run.device.read(this.#run.inputs[input]!, storedBytes(node));
+    this.#values.set(node, unpackBytes(bytes, node.dtype, dims(node)));
+  }
+
+  /** What a kernel leaves unwritten can be told by this afterwards. */
+  async #fill(kernel: Kernel, wanted: readonly Node[], probes: readonly DeviceAllocation[]): Promise<void> {
+    const { overwrites } = this.#inside.memory;
+    const isAlone = (node: Node): boolean =>
+      !overwrites.has(node) &&
+      this.#writers.get(node)!.length === 1 &&
+      kernel.reads.every((read) => read !== node);
+    const bytes = (probe: DeviceAllocation): Uint8Array => new Uint8Array(probe.bytes).fill(unwritten);
+    const fresh = wanted.flatMap((node, i) => (isAlone(node) ? [i] : []));
+    await this.#move(
+      fresh.map((i) => wanted[i]!),
+      fresh.map((i) => probes[i]!),
+      (i) => bytes(probes[fresh[i]!]!),
+    );
+  }
+
+  async #correct(
+    wanted: readonly Node[],
+    probes: readonly DeviceAllocation[],
+    values: readonly HostArray[],
+  ): Promise<void> {
+    await this.#move(wanted, probes, (i) => packBytes(values[i]!));
+  }
+
+  /** Writes bytes to where nodes lie on the device. */
+  async #move(
+    nodes: readonly Node[],
+    through: readonly DeviceAllocation[],
+    bytes: (i: number) => Uint8Array,
+  ): Promise<void> {
+    if (nodes.length === 0) return;
+    const { device, inputs, scalars } = this.#run;
+    for (const [i, buffer] of through.entries()) device.write(buffer, whole(bytes(i), buffer.bytes));
+    const part = this.#load([], nodes, 'in');
+    try {
+      part.run([...inputs, ...through], this.#outputs, scalars);
+      await device.finish();
+    } finally {
+      part.destroy();
+    }
+  }
+
+  /** Some steps of the program, and copies of nodes to buffers behind its outputs, or from buffers behind its inputs. */
+  #load(steps: readonly ProgramStep[], nodes: readonly Node[], direction: 'in' | 'out'): LoadedProgram {
+    const program = this.#program;
+    const buffers: ProgramBuffer[] = [...program.buffers];
+    const own: number[] = [];
+    const copies: ProgramStep[] = [];
+    for (const node of nodes) {
+      const entry = { bytes: storedBytes(node), dtype: loweredType(node.dtype), shape: dims(node) };
+      const known = this.#inside.placed.bufferOf.get(node);
+      const place = this.#inside.memory.placeOf.get(node);
+      if (known === undefined && place === undefined)
+        throw new CompilerBug('check', `${node.op} lies nowhere`);
+      // Members of a pack in scratch memory are bound by no kernel, and have no buffer of their own.
+      const home = known ?? buffers.push({ ...entry, name: 'member', role: 'scratch', ...place! }) - 1;
+      const probe =
+        buffers.push({ ...entry, name: 'probe', role: direction === 'in' ? 'input' : 'output' }) - 1;
+      own.push(probe);
+      copies.push(
+        direction === 'in'
+          ? { kind: 'copy', from: probe, to: home }
+          : { kind: 'copy', from: home, to: probe },
+      );
+    }
+    // Only what runs is compiled.
+    const kernels = [
+      ...new Set([...everyStep(steps)].flatMap((step) => (step.kind === 'dispatch' ? [step.kernel] : []))),
+    ];
+    return this.#run.device.load({
+      ...program,
+      kernels: kernels.map((kernel) => program.kernels[kernel]!),
+      buffers,
+      steps: [...steps.map((step) => renumbered(step, kernels)), ...copies],
+      inputs: direction === 'in' ? [...program.inputs, ...own] : program.inputs,
+      outputs: direction === 'out' ? [...program.outputs, ...own] : program.outputs,
+    });
+  }
+}
+
+/** A step of a program that has these kernels only. */
+function renumbered(step: ProgramStep, kernels: readonly number[]): ProgramStep {
+  if (step.kind === 'dispatch') return { ...step, kernel: kernels.indexOf(step.kernel) };
+  if (step.kind !== 'repeat' && step.kind !== 'while') return step;
+  return { ...step, steps: step.steps.map((one) => renumbered(one, kernels)) };
+}
+
+/** Equal for kernels of equal source and size. */
+function signatureOf(steps: readonly ProgramStep[]): string {
+  return JSON.stringify(steps, (key, value: unknown) =>
+    ['buffers', 'buffer', 'from', 'to', 'guard'].includes(key) ? undefined : value,
+  );
+}
+
+/** Bytes with zeros behind them. */
+function whole(bytes: Uint8Array, length: number): Uint8Array {
+  if (bytes.length >= length) return bytes.subarray(0, length);
+  const all = new Uint8Array(length);
+  all.set(bytes);
+  return all;
+}
+
+function isUnwritten(bytes: Uint8Array | undefined, array: HostArray | undefined, element: number): boolean {
+  if (bytes === undefined || array === undefined) return false;
+  const width = bytes.length / array.data.length;
+  for (let i = element * width; i < (element + 1) * width; i++) if (bytes[i] !== unwritten) return false;
+  return true;
+}
+
+/** A value with zeros for elements that nobody needs. */
+function written(array: HostArray, isNeeded: (element: number) => boolean): HostArray {
+  const data = array.data.slice();
+  for (let i = 0; i < data.length; i++) if (!isNeeded(i)) data[i] = typeof data[i] === 'bigint' ? 0n : 0;
+  return { ...array, data };
+}

@@ -1,0 +1,209 @@
+// `check`: every kernel that a piece of work has a device run, beside the interpreter. Right kernels are found to be
+// right on every device, wrong ones are named, and the table that comes with them has programs avoid them.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import * as sn from '../../../src/index.ts';
+import type { Tensor } from '../../../src/index.ts';
+import { everyDevice } from '../../support/devices.ts';
+import { offByOne, plantedDevice } from './planted.ts';
+
+const n = 48;
+const data = (seed: number): Float32Array =>
+  Float32Array.from({ length: n * n }, (_, i) => Math.sin(seed + 7 * i) / 8);
+const square = (seed: number): Tensor => sn.tensor(data(seed), { shape: [n, n] });
+
+afterEach(() => sn.useWorkarounds(undefined));
+afterAll(() => sn.setDevice(undefined));
+
+describe.each(everyDevice.filter((device) => device !== 'interpreter'))('%s', (device) => {
+  beforeAll(() => sn.setDevice(device));
+
+  test('finds a train step right, and runs it as ever', async () => {
+    const losses = async (looked: boolean): Promise<number[]> => {
+      const [w, v] = [square(1), square(2)];
+      const moments = sn.zeros([n, n]);
+      const step = sn.compile((x: Tensor, rate: Tensor): Tensor => {
+        const loss = (w1: Tensor): Tensor => x.matmul(w1).gelu().matmul(v).logSoftmax(-1).square().mean();
+        const slope = sn.grad(loss)(w);
+        moments.assign(moments.mul(0.9).add(slope));
+        w.assign(w.sub(moments.mul(rate)));
+        return loss(w);
+      });
+      const x = square(3);
+      const found: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        const call = async (): Promise<void> => void found.push(Number(await step(x, 0.5).item()));
+        if (!looked) await call();
+        else {
+          const { kernels, wrong, workarounds } = await sn.check(call);
+          expect(wrong).toEqual([]);
+          expect(workarounds).toBeUndefined();
+          // Every check looks at what it meets first.
+          expect(kernels.length).toBeGreaterThan(2);
+        }
+      }
+      return found;
+    };
+    expect(await losses(true)).toEqual(await losses(false));
+  });
+
+  test('finds kernels of every kind right', async () => {
+    const x = square(4);
+    const half = square(5).to('f16');
+    const indices = sn.tensor([3, 1, 4, 1, 5, 40], { dtype: 'i32' });
+    const q = square(6).reshape([1, 2, 24, n]);
+    const work = (): Tensor[] => [
+      sn.sort(x, 1)[0],
+      x.cumsum(0).argmax(1),
+      x.indexSelect(0, indices).exp(),
+      sn.scatterAdd(x, 0, sn.broadcastTo(indices.reshape([6, 1]), [6, n]), sn.ones([6, n])),
+      half.matmul(half).softmax(-1),
+      sn.scaledDotProductAttention(q, q, q, { isCausal: true }),
+      sn.conv2d(x.reshape([1, 1, n, n]), square(7).narrow(0, 0, 9).narrow(1, 0, 9).reshape([1, 1, 9, 9])),
+      sn.foriLoop(0, 5, (_: Tensor, h: Tensor) => h.matmul(x).tanh(), x),
+    ];
+    const found = await sn.check(() => Promise.all(work().map((each) => each.data())));
+    expect(found.wrong, String(found)).toEqual([]);
+    expect(found.device).toBe(device);
+    const kinds = new Set(found.kernels.map(({ kind }) => kind));
+    for (const kind of ['scan', 'attention']) expect([...kinds].join()).toContain(kind);
+  });
+
+  test('looks at the part of a varying size that counts', async () => {
+    const grown = sn.compile((x: Tensor) => x.mul(2).softmax(-1).matmul(x.transpose(0, 1)).sum(0), {
+      dims: { x: [sn.dim('rows', { max: 64 }), 16] },
+    });
+    for (const rows of [3, 17, 64]) {
+      const found = await sn.check(() => grown(square(8).reshape([-1, 16]).narrow(0, 0, rows)).data());
+      expect(found.wrong, String(found)).toEqual([]);
+      expect(found.kernels.length).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe('a device that is wrong', () => {
+  test('a fold over subgroups: it is named, and a run avoids it', async () => {
+    const device = plantedDevice(({ source }) => source.replace('subgroupAdd(', 'subgroupMax('));
+    sn.setDevice(device);
+    const rows = sn.compile((x: Tensor) => x.softmax(-1).matmul(x.transpose(0, 1)));
+    const x = sn.tensor(
+      Float32Array.from({ length: 8192 }, (_, i) => Math.sin(i)),
+      { shape: [16, 512] },
+    );
+    const found = await sn.check(() => rows(x).data());
+    expect(found.wrong.map(({ kind }) => kind)).toEqual(['row-reduction']);
+    // The product behind it was given the right rows, and is right.
+    expect(found.kernels.find(({ kind }) => kind === 'dot')).toMatchObject({ verdict: 'right' });
+    expect(String(found)).toContain(`${device}, driver 1`);
+    expect(String(found)).toMatch(/right where the device is used without subgroups/);
+    const [entry] = found.workarounds!.entries;
+    expect(entry).toMatchObject({ device, avoid: ['subgroups'], schedules: {} });
+    const wrong = await rows(x).data();
+    // The table is plain JSON.
+    sn.useWorkarounds(JSON.parse(JSON.stringify(found.workarounds)) as sn.Workarounds);
+    const right = await rows(x).data();
+    expect((await sn.check(() => rows(x).data())).wrong).toEqual([]);
+    sn.setDevice('interpreter');
+    const expected = await rows(x).data();
+    expect(distance(wrong, expected)).toBeGreaterThan(0.1);
+    expect(distance(right, expected)).toBeLessThan(1e-4);
+  });
+
+  test('one schedule of a product: another is found', async () => {
+    let refused: string | undefined;
+    const device = plantedDevice((kernel) => {
+      if (kernel.kind !== 'dot') return kernel.source;
+      const schedule = kernel.source.split('\n')[0]!;
+      refused ??= schedule;
+      return schedule === refused ? offByOne(kernel) : kernel.source;
+    });
+    sn.setDevice(device);
+    const product = sn.compile((x: Tensor, y: Tensor) => x.matmul(y));
+    const [x, y] = [square(1), square(2)];
+    const found = await sn.check(() => product(x, y).data());
+    expect(found.wrong.map(({ kind }) => kind)).toEqual(['dot']);
+    const [entry] = found.workarounds!.entries;
+    expect(entry).toMatchObject({ avoid: [] });
+    expect(Object.keys(entry!.schedules)).toHaveLength(1);
+    expect(entry!.instead).toBeUndefined();
+    sn.useWorkarounds(found.workarounds);
+    const right = await product(x, y).data();
+    sn.setDevice('interpreter');
+    expect(distance(right, await product(x, y).data())).toBeLessThan(1e-5);
+  });
+
+  test('everything: another device computes instead', async () => {
+    const device = plantedDevice((kernel) => (kernel.kind === 'map' ? offByOne(kernel) : kernel.source));
+    sn.setDevice(device);
+    const found = await sn.check(() => square(1).mul(3).data());
+    const [{ difference }] = found.wrong as readonly [sn.CheckedKernel];
+    expect(difference).toMatchObject({ wrong: n * n, count: n * n });
+    expect(difference!.got).toBeCloseTo(difference!.expected + 1, 5);
+    expect(found.workarounds!.entries).toMatchObject([{ device, avoid: [], instead: 'wasm' }]);
+    sn.useWorkarounds(found.workarounds);
+    const warnings: unknown[] = [];
+    const { warn } = console;
+    console.warn = (text: unknown): void => void warnings.push(text);
+    try {
+      sn.setDevice(device);
+      const values = await square(1).mul(3).data();
+      expect(values[1]).toBeCloseTo(3 * data(1)[1]!, 5);
+    } finally {
+      console.warn = warn;
+    }
+    expect(warnings).toEqual([expect.stringContaining(`wasm computes instead of ${device}`)]);
+  });
+
+  test('a kernel that the device refuses is one that failed', async () => {
+    const device = plantedDevice(({ kind, source }) => (kind === 'dot' ? `${source}\nnonsense` : source));
+    sn.setDevice(device);
+    let found: sn.Check<unknown> | undefined;
+    // The run itself fails as it would without a check.
+    await expect(
+      (async () => {
+        found = await sn.check(() => square(1).matmul(square(2)).data().catch(() => undefined));
+        expect(found.wrong).toMatchObject([{ kind: 'dot', verdict: 'failed' }]);
+        expect(found.wrong[0]!.problem).toContain('nonsense');
+        return square(1).matmul(square(2)).data();
+      })(),
+    ).rejects.toMatchObject({ code: 'E_VALIDATION' });
+  });
+});
+
+describe('what is refused', () => {
+  test('the interpreter is compared with nothing', async () => {
+    sn.setDevice('interpreter');
+    await expect(sn.check(() => undefined)).rejects.toMatchObject({
+      code: 'E_VALUE',
+      message: expect.stringContaining('the interpreter, which others are compared with') as string,
+    });
+  });
+
+  test('two checks at once', async () => {
+    sn.setDevice('wasm');
+    const found = sn.check(async () => {
+      await expect(sn.check(() => undefined)).rejects.toMatchObject({ code: 'E_STATE' });
+      return 7;
+    });
+    expect((await found).value).toBe(7);
+    // One that has failed is over.
+    await expect(sn.check(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
+    expect(String(await sn.check(() => undefined))).toContain('no kernel ran on wasm');
+  });
+
+  test('tables that are none', () => {
+    const refused = [undefined, [], 7, {}, { version: 2, entries: [] }, { version: 1, entries: [{}] }].slice(1);
+    for (const table of refused)
+      expect(() => sn.useWorkarounds(table as sn.Workarounds)).toThrow(
+        expect.objectContaining({ code: 'E_FORMAT' }) as Error,
+      );
+    const entry = { device: 'x', description: 'y', avoid: [], wrong: [], schedules: { key: { kind: 'none' } } };
+    expect(() => sn.useWorkarounds({ version: 1, entries: [entry] } as unknown as sn.Workarounds)).toThrow(
+      /the entry 'key' is no schedule/,
+    );
+  });
+});
+
+function distance(a: ArrayLike<unknown>, b: ArrayLike<unknown>): number {
+  return Math.max(...Array.from(a, (value, i) => Math.abs(Number(value) - Number(b[i]))));
+}
