@@ -6,6 +6,7 @@ import { SinterError } from '../errors.ts';
 import { benchCommand } from './bench/bench.ts';
 import { budgetCommand } from './bench/budget.ts';
 import { buildCommand } from './build/build.ts';
+import { checkCommand } from './check/check.ts';
 import { commandHelp, parseOptions, UsageError, type Command, type Output } from './command.ts';
 import { demoCommand } from './demo/demo.ts';
 import { explainCommand } from './explain/explain.ts';
@@ -59,6 +60,7 @@ const commands: readonly Command[] = [
   buildCommand,
   exportCommand,
   runCommand,
+  checkCommand,
   launchCommand,
   generateCommand,
   chatCommand,

@@ -17,8 +17,8 @@ import {
   type DeviceReport,
 } from '../runtime/registry.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
-import { adjusted } from './check/adjusting.ts';
-import { currentSession, SessionPart, withSession } from './session.ts';
+import { adjustAsNamed, adjusted } from './check/adjusting.ts';
+import { currentSession, SessionPart, withSession, type Session } from './session.ts';
 
 export { nextTask } from '../runtime/turns.ts';
 
@@ -137,15 +137,17 @@ function deviceOf(lane: Lane): Promise<Device> {
  */
 function openChosen(lane: Lane): Promise<Device> {
   const written = stagesWritten();
-  return written === undefined ? openNamed(lane) : written.then(() => openNamed(lane));
+  const session = currentSession();
+  return written === undefined ? openNamed(lane, session) : written.then(() => openNamed(lane, session));
 }
 
-async function openNamed(lane: Lane): Promise<Device> {
+async function openNamed(lane: Lane, session: Session): Promise<Device> {
   const name = nameIn(lane);
+  await adjustAsNamed(session);
   const found = await (name === undefined
     ? beginDevice()
     : openDevice(name).catch((error) => throwWithAdvice(name, error)));
-  const { instead } = adjusted(found.facts);
+  const { instead } = withSession(session, () => adjusted(found.facts));
   if (instead === undefined) return found;
   const { name: wrong, description } = found.facts;
   console.warn(`sinter: ${instead} computes instead of ${wrong} (${description}), as workarounds say`);

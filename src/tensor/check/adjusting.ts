@@ -3,7 +3,7 @@
 
 import type { PinnedTilings } from '../../compile/compile.ts';
 import type { DeviceFacts } from '../../runtime/device.ts';
-import { SessionPart } from '../session.ts';
+import { SessionPart, withSession, type Session } from '../session.ts';
 
 export interface Adjusted {
   /** The facts without what is left unused. */
@@ -14,12 +14,16 @@ export interface Adjusted {
   readonly instead?: string;
 }
 
+export type Adjust = (facts: DeviceFacts) => Adjusted;
+
 /** What a session's programs obey, and how often that has changed: programs compiled before obey something else. */
-const adjusting: SessionPart<{ adjust: ((facts: DeviceFacts) => Adjusted) | undefined; changes: number }> =
-  new SessionPart(() => ({ adjust: undefined, changes: 0 }));
+const adjusting = new SessionPart((): { adjust: Adjust | undefined; changes: number } => ({
+  adjust: undefined,
+  changes: 0,
+}));
 
 /** Has programs of the session that run from now on obey this. */
-export function adjustBy(adjust: ((facts: DeviceFacts) => Adjusted) | undefined): void {
+export function adjustBy(adjust: Adjust | undefined): void {
   const { current } = adjusting;
   current.adjust = adjust;
   current.changes += 1;
@@ -33,4 +37,13 @@ export function adjusted(facts: DeviceFacts): Adjusted {
 /** Tells programs apart that obey different things. */
 export function adjustments(): number {
   return adjusting.current.changes;
+}
+
+/** Has the session obey the file that `SINTER_WORKAROUNDS` names, where there is one and nothing else was said. */
+export async function adjustAsNamed(session: Session): Promise<void> {
+  const file = typeof process === 'undefined' ? undefined : process.env?.['SINTER_WORKAROUNDS'];
+  if (file === undefined || file === '' || adjusting.of(session).changes > 0) return;
+  const { adjustmentIn } = await import('./file.ts');
+  const adjust = await adjustmentIn(file);
+  withSession(session, () => adjustBy(adjust));
 }

@@ -36,7 +36,7 @@ export async function check<T>(
   const [{ checkRun }, made] = await Promise.all([import('./search.ts'), import('./checked.ts')]);
   const known = new Map<Executable, Set<Device>>();
   const programs: CheckedProgram[] = [];
-  const { facts } = await deviceOfSession();
+  const { facts } = await within(deviceOfSession);
   if (facts.target === 'interpreter') {
     const problem = 'the device is the interpreter, which others are compared with';
     throw new TensorError('E_VALUE', 'check', problem, "setDevice('wasm')");
@@ -46,7 +46,7 @@ export async function check<T>(
       const devices = known.get(run.executable) ?? new Set<Device>();
       if (devices.has(device)) return;
       known.set(run.executable, devices.add(device));
-      const found = await within(() => checkRun(device, run, options.onProgress));
+      const found = await checkRun(device, run, session, options.onProgress);
       programs.push({ title: run.executable.title, ...found });
     }),
   );

@@ -12,7 +12,8 @@ import { scheduleKey } from '../../tune/key.ts';
 import { copied, withRoom } from '../evaluate/copy.ts';
 import type { Question } from '../evaluate/executable.ts';
 import type { Run } from '../evaluate/execute.ts';
-import { matmulPrecision } from '../precision.ts';
+import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
+import { withSession, type Session } from '../session.ts';
 import type { Resident } from '../storage/resident.ts';
 import { adjusted } from './adjusting.ts';
 import { checkKernels, type Found, type KernelCheck } from './kernels.ts';
@@ -31,24 +32,40 @@ interface Attempt {
   readonly schedules: ReadonlyMap<string, ContractTiling>;
 }
 
+/** What a program is compiled for without an attempt. */
+interface Asked {
+  readonly question: Question;
+  readonly facts: DeviceFacts;
+  readonly precision: MatmulPrecision;
+}
+
 /** Devices that take over, in this order. */
 const substitutes: readonly string[] = ['wasm', 'interpreter'];
 
 export type OnKernel = (done: number, total: number) => void;
 
-/** Checks a run on the device that it will run on; `known` are attempts that have helped with other runs. */
-export async function checkRun(device: Device, run: Run, onKernel?: OnKernel): Promise<RunChecked> {
+/** Checks a run of a session on the device that it will run on. */
+export async function checkRun(
+  device: Device,
+  run: Run,
+  session: Session,
+  onKernel?: OnKernel,
+): Promise<RunChecked> {
   await Promise.all([load(['interpreter']), device.whole?.()]);
-  const question = run.executable.questionOn(device);
-  const { facts } = adjusted(device.facts);
+  const asked = withSession(session, () => ({
+    question: run.executable.questionOn(device),
+    facts: adjusted(device.facts).facts,
+    precision: matmulPrecision(),
+  }));
+  const { facts } = asked;
   const attempted = (attempt: Attempt): Promise<readonly Found[]> =>
-    checkAttempt(device, run, question, facts, attempt, onKernel);
+    checkAttempt(device, run, asked, attempt, onKernel);
   const first = await attempted({ avoid: [], schedules: new Map() });
   const kernels = first.map(({ check }) => check);
   const wrong = kernels.filter(({ verdict }) => verdict !== 'right');
   if (wrong.length === 0) return { kernels };
   const found =
-    (await otherSchedules(first, facts, device.facts, attempted)) ?? (await withoutOne(facts, attempted));
+    (await otherSchedules(first, asked, device.facts, attempted)) ?? (await withoutOne(facts, attempted));
   const instead = substitutes.find((name) => name !== facts.name)!;
   const { name, description } = device.facts;
   const workaround: Workaround = {
@@ -69,11 +86,11 @@ function areRight(found: readonly Found[]): boolean {
 /** Other schedules for the products that are wrong, where nothing but products is. */
 async function otherSchedules(
   first: readonly Found[],
-  facts: DeviceFacts,
+  { facts, precision }: Asked,
   own: DeviceFacts,
   attempted: (attempt: Attempt) => Promise<readonly Found[]>,
 ): Promise<Attempt | undefined> {
-  const target = withPrecision(targetOf(facts), matmulPrecision());
+  const target = withPrecision(targetOf(facts), precision);
   const schedules = new Map<string, ContractTiling>();
   const left = new Map<string, ContractTiling[]>();
   for (let found = first; !areRight(found);) {
@@ -109,12 +126,10 @@ async function withoutOne(
 async function checkAttempt(
   device: Device,
   { inputs, scalars }: Run,
-  { graph, target, options, casts }: Question,
-  facts: DeviceFacts,
+  { question: { graph, target, options, casts }, facts, precision }: Asked,
   { avoid, schedules }: Attempt,
   onProgress: OnKernel | undefined,
 ): Promise<readonly Found[]> {
-  const precision = matmulPrecision();
   const own = avoid.length === 0 ? target : withPrecision(targetOf(withoutFeatures(facts, avoid)), precision);
   const pinned: typeof options.schedules = (problem) =>
     schedules.get(scheduleKey(problem, device.facts)) ?? options.schedules?.(problem);

@@ -2,11 +2,10 @@
 // device by its name and its description, which includes the driver: under another driver nothing is avoided.
 
 import { ParseError } from '../../errors.ts';
-import type { DeviceFacts } from '../../runtime/device.ts';
 import { withoutFeatures } from '../../schedule/target.ts';
 import { readBook, type Schedules } from '../../tune/book.ts';
 import { scheduleKey } from '../../tune/key.ts';
-import { adjustBy, type Adjusted } from './adjusting.ts';
+import { adjustBy, type Adjust } from './adjusting.ts';
 
 /** What programs do on one device. */
 export interface Workaround {
@@ -38,10 +37,7 @@ export function useWorkarounds(workarounds: Workarounds | undefined): void {
 }
 
 /** How facts are adjusted by a table. Throws ParseError E_FORMAT naming what is wrong with it. */
-export function adjustmentOf(
-  workarounds: Workarounds,
-  what = 'workarounds',
-): (facts: DeviceFacts) => Adjusted {
+export function adjustmentOf(workarounds: Workarounds, what = 'workarounds'): Adjust {
   const entries = entriesOf(workarounds, what).map((entry, i) => {
     const pinned = readBook(`${what}: entry ${i}`, { version: 1, entries: entry.schedules });
     return { entry, pinned };

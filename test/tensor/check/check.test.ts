@@ -161,7 +161,12 @@ describe('a device that is wrong', () => {
     // The run itself fails as it would without a check.
     await expect(
       (async () => {
-        found = await sn.check(() => square(1).matmul(square(2)).data().catch(() => undefined));
+        found = await sn.check(() =>
+          square(1)
+            .matmul(square(2))
+            .data()
+            .catch(() => undefined),
+        );
         expect(found.wrong).toMatchObject([{ kind: 'dot', verdict: 'failed' }]);
         expect(found.wrong[0]!.problem).toContain('nonsense');
         return square(1).matmul(square(2)).data();
@@ -192,12 +197,20 @@ describe('what is refused', () => {
   });
 
   test('tables that are none', () => {
-    const refused = [undefined, [], 7, {}, { version: 2, entries: [] }, { version: 1, entries: [{}] }].slice(1);
+    const refused = [undefined, [], 7, {}, { version: 2, entries: [] }, { version: 1, entries: [{}] }].slice(
+      1,
+    );
     for (const table of refused)
       expect(() => sn.useWorkarounds(table as sn.Workarounds)).toThrow(
         expect.objectContaining({ code: 'E_FORMAT' }) as Error,
       );
-    const entry = { device: 'x', description: 'y', avoid: [], wrong: [], schedules: { key: { kind: 'none' } } };
+    const entry = {
+      device: 'x',
+      description: 'y',
+      avoid: [],
+      wrong: [],
+      schedules: { key: { kind: 'none' } },
+    };
     expect(() => sn.useWorkarounds({ version: 1, entries: [entry] } as unknown as sn.Workarounds)).toThrow(
       /the entry 'key' is no schedule/,
     );
