@@ -65,8 +65,13 @@ export { close, devices, setDevice, synchronize } from './tensor/device.ts';
 
 // Looking at what happens
 export { detectAnomaly } from './tensor/anomaly.ts';
-export { check, type Check, type CheckedKernel, type CheckKernelsOptions } from './tensor/check/check.ts';
-export { useWorkarounds, type Workaround, type Workarounds } from './tensor/check/workarounds.ts';
+export {
+  check,
+  type DeviceCheck,
+  type CheckedKernel,
+  type CheckKernelsOptions,
+} from './tensor/check/check.ts';
+export { useWorkarounds, type Workaround, type Workarounds } from './tensor/workarounds/use.ts';
 export { profile, type Profile, type ProfiledKernel } from './tensor/profiling/profile.ts';
 export type { CompileEvent } from './tensor/report/compiles.ts';
 export { stats, type Stats } from './tensor/report/stats.ts';

@@ -1,7 +1,7 @@
 // The entry of the compiler: Graph in, Program out. This file has the one list of passes, in order, each
 // with what it needs and what it guarantees.
 
-import { assemble, storedBytes, type Placed } from '../codegen/lower/assemble.ts';
+import { assemble, storedBytes, type AssembledPlaces } from '../codegen/lower/assemble.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
 import { lowerTurns, type Lowered, type LoopTrips } from '../codegen/lower/iteration.ts';
 import { groupShape } from '../codegen/lower/batched-dispatch.ts';
@@ -101,7 +101,7 @@ export interface CompiledGraph {
 export interface Inside {
   readonly graph: Graph;
   readonly schedule: KernelSchedule;
-  readonly placed: Placed;
+  readonly placed: AssembledPlaces;
   /** The parameters that are the program's scalars, in order. */
   readonly scalars: readonly Node[];
   readonly memory: MemoryPlan;

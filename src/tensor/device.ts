@@ -17,7 +17,7 @@ import {
   type DeviceReport,
 } from '../runtime/registry.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
-import { adjustAsNamed, adjusted } from './check/adjusting.ts';
+import { adjustAsNamed, adjusted } from './workarounds/adjusting.ts';
 import { currentSession, SessionPart, withSession, type Session } from './session.ts';
 
 export { nextTask } from '../runtime/turns.ts';

@@ -11,7 +11,7 @@
 //   compiled structures      evaluate/cache.ts      programs for many sizes     sizes/pending.ts
 //   values given up          handle/memory.ts       checks of elements          debug.ts
 //   the profile being taken  report/spans.ts        anomaly detection           anomaly.ts
-//   the check being made     check/checking.ts      what devices do otherwise   check/adjusting.ts
+//   the check being made     evaluate/execute.ts    what devices do otherwise   workarounds/adjusting.ts
 //   who hears of compilations                                                   report/compiles.ts
 //
 // Tensors may go from one session to another. What they wait for is computed where it is read.

@@ -55,7 +55,7 @@ describe('mistakes exit with 2 and say what there is', () => {
     [[], 'usage: sinter COMMAND'],
     [
       ['explian'],
-      "there is no command 'explian': expected devices, demo, explain, lower, build, export, run, launch, generate, chat, serve, budget, bench",
+      "there is no command 'explian': expected devices, demo, explain, lower, build, export, run, check, launch, generate, chat, serve, budget, bench",
     ],
     [['budget', '--jsn'], "budget: Unknown option '--jsn'\n  try: sinter budget --help"],
     [['budget', 'extra'], 'budget: Unexpected argument'],

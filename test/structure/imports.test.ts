@@ -27,6 +27,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   compile: ['errors.ts', 'slot.ts', 'ir', 'schedule', 'codegen', 'dump', 'type runtime'],
   'compile.ts': ['compile'],
   tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'runtime/cache.ts', 'type runtime'],
+  check: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'tune', 'runtime/program.ts', 'type runtime'],
   tensor: [
     'errors.ts',
     'slot.ts',
@@ -42,6 +43,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'compile/slots.ts',
     'compile/thread',
     'type compile',
+    'check',
     'tune',
     'runtime',
   ],
@@ -251,6 +253,7 @@ describe('imports', () => {
  */
 const opened: readonly string[] = [
   'anomaly',
+  'check',
   'compile',
   'derivative',
   'formula',
@@ -259,6 +262,7 @@ const opened: readonly string[] = [
   'profiling',
   'report',
   'sizes',
+  'workarounds',
 ];
 
 /** Imports past that interface. The list only shrinks: `buffer` is to become one file beside the others. */

@@ -3,7 +3,7 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SinterError } from '../../errors.ts';
-import { check, setDevice, type Check, type CheckedKernel, type Workarounds } from '../../index.ts';
+import { check, setDevice, type DeviceCheck, type CheckedKernel, type Workarounds } from '../../index.ts';
 import {
   text,
   texts,
@@ -102,7 +102,7 @@ function progress(output: Output): (done: number, total: number) => void {
   return (done, total) => output.live(`check: kernel ${Math.min(done + 1, total)} of ${total}`);
 }
 
-async function modelChecked(file: string, values: OptionValues, output: Output): Promise<Check> {
+async function modelChecked(file: string, values: OptionValues, output: Output): Promise<DeviceCheck> {
   const device = text(values, 'device');
   if (device !== undefined) setDevice(device);
   const onProgress = (done: string): void => output.live(`check: ${done}`);
@@ -123,10 +123,10 @@ async function modelChecked(file: string, values: OptionValues, output: Output):
   }
 }
 
-async function languageModelChecked(values: OptionValues, output: Output): Promise<Check> {
+async function languageModelChecked(values: OptionValues, output: Output): Promise<DeviceCheck> {
   const prompt = countedPrompt(wholeNumber(values, 'prompt-tokens', 16, 1));
   const options = { maxTokens: 3, temperature: 0, ignoreEnd: true };
-  let found: Check | undefined;
+  let found: DeviceCheck | undefined;
   await withModel('check', values, output, { most: prompt.length + 8 }, async (model) => {
     const write = async (): Promise<void> => {
       for await (const _ of model.generate(prompt, options).pieces());

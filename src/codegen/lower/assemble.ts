@@ -49,7 +49,7 @@ export interface Described {
 }
 
 /** Where a program has what it was assembled of. */
-export interface Placed {
+export interface AssembledPlaces {
   /** The steps of each kernel, in order: those of a loop are one, but for copies behind it. */
   readonly steps: readonly (readonly ProgramStep[])[];
   /** The buffers of stored nodes, but for those within loops. */
@@ -60,12 +60,14 @@ export interface Placed {
 export interface Assembled {
   readonly program: Program;
   readonly described: readonly Described[];
-  readonly placed: Placed;
+  readonly placed: AssembledPlaces;
 }
 
 /** Builds the Program. */
 export function assemble(parts: Assembly): Assembled {
-  return new Assembler(parts).assembled();
+  const assembler = new Assembler(parts);
+  const program = assembler.program();
+  return { program, described: assembler.described, placed: assembler.placed };
 }
 
 /** Where the nodes of one graph lie: those of an iteration are bound anew for each phase of a loop. */
@@ -81,7 +83,8 @@ interface Scope {
 }
 
 class Assembler {
-  readonly #described: Described[] = [];
+  readonly described: Described[] = [];
+  placed: AssembledPlaces = { steps: [], bufferOf: new Map() };
   readonly #parts: Assembly;
   readonly #buffers: ProgramBuffer[] = [];
   readonly #kernels: ProgramKernel[] = [];
@@ -94,7 +97,7 @@ class Assembler {
     this.#parts = parts;
   }
 
-  assembled(): Assembled {
+  program(): Program {
     const parts = this.#parts;
     const { memory } = parts;
     const placeOf = new Map<Node, number>();
@@ -130,7 +133,8 @@ class Assembler {
       if (parts.packs.has(result)) placeOf.set(result, placeOf.get(host)!);
     }
     const steps = parts.kernels.map((kernel) => this.#steps([kernel], scope));
-    const program: Program = {
+    this.placed = { steps, bufferOf: placeOf };
+    return {
       version: 1,
       target: parts.target,
       kernels: this.#kernels,
@@ -143,7 +147,6 @@ class Assembler {
       donated,
       scalars: parts.scalars,
     };
-    return { program, described: this.#described, placed: { steps, bufferOf: placeOf } };
   }
 
   #add(node: Node, role: BufferRole, name: string, { memory, arenas, placeOf }: Scope): number {
@@ -208,7 +211,7 @@ class Assembler {
     const { loop, kernel, bound } = one;
     const index = this.#kernel(one);
     if (scope.times !== undefined)
-      this.#described.push({ lowered: one, index, source: this.#texts[index]!, times: scope.times });
+      this.described.push({ lowered: one, index, source: this.#texts[index]!, times: scope.times });
     const buffers = bound.map(({ nodes }) => this.#bufferOf(nodes.at(-1)!, kernel.name, scope));
     const dispatch: ProgramStep = { kind: 'dispatch', kernel: index, buffers, grid: loop.grid };
     // What is added to must begin somewhere.

@@ -2,9 +2,9 @@
 
 import type { DeviceFacts } from '../../runtime/device.ts';
 import { table } from '../../table.ts';
-import type { KernelCheck } from './kernels.ts';
-import type { RunChecked } from './search.ts';
-import type { Workaround, Workarounds } from './workarounds.ts';
+import type { KernelCheck } from '../../check/kernels.ts';
+import type { RunChecked } from '../../check/search.ts';
+import type { Workaround, Workarounds } from '../../check/workarounds.ts';
 
 /** A kernel beside the interpreter, and the program that it is of. */
 export interface CheckedKernel extends KernelCheck {
@@ -16,7 +16,7 @@ export interface CheckedProgram extends RunChecked {
 }
 
 /** What `check` found. `String(check)` says it. */
-export class Check<T = unknown> {
+export class DeviceCheck<T = unknown> {
   /** What the function gave. */
   readonly value: T;
   readonly device: string;
@@ -73,8 +73,8 @@ export class Check<T = unknown> {
   }
 }
 
-Object.defineProperty(Check.prototype, Symbol.for('nodejs.util.inspect.custom'), {
-  value(this: Check) {
+Object.defineProperty(DeviceCheck.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+  value(this: DeviceCheck) {
     return this.toString();
   },
 });

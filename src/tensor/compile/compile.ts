@@ -8,7 +8,7 @@ import * as arg from '../../ir/arguments.ts';
 import { readBook, type Schedules } from '../../tune/book.ts';
 import type { TuneOptions } from '../../tune/tune.ts';
 import { targetOf } from '../../schedule/target.ts';
-import { adjusted } from '../check/adjusting.ts';
+import { adjusted } from '../workarounds/adjusting.ts';
 import { handlesOf } from '../trace/argument.ts';
 import { aBudget, withBudget } from './budget.ts';
 import type { FindSchedules } from '../evaluate/executable.ts';

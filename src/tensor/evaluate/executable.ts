@@ -9,7 +9,7 @@ import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, TargetId } from '../../runtime/program.ts';
 import { targetOf, withPrecision, type Target } from '../../schedule/target.ts';
-import { adjusted, adjustments } from '../check/adjusting.ts';
+import { adjusted, adjustments } from '../workarounds/adjusting.ts';
 import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
 import { noteCompile, type About } from '../report/compiles.ts';
 import { counts } from '../report/stats.ts';
@@ -38,7 +38,7 @@ export interface Ready {
 }
 
 /** What a compiler is asked. */
-export interface Question extends Pick<Ready, 'casts'> {
+export interface CompileQuestion extends Pick<Ready, 'casts'> {
   readonly graph: Graph;
   readonly target: Target;
   readonly options: CompileOptions;
@@ -179,7 +179,7 @@ export class Executable {
   }
 
   /** What the compiler is asked for this device in the language of `id`. */
-  #questionFor(id: TargetId, device: Device, precision: MatmulPrecision): Question {
+  #questionFor(id: TargetId, device: Device, precision: MatmulPrecision): CompileQuestion {
     const { facts, schedules: first } = adjusted(device.facts);
     // Schedules that were found are of the device's own target.
     const found = id === facts.target ? this.#found.get(device) : undefined;
@@ -202,7 +202,7 @@ export class Executable {
   }
 
   /** What is asked for the device's own target, which has to be prepared. */
-  questionOn(device: Device): Question {
+  questionOn(device: Device): CompileQuestion {
     return this.#questionFor(device.facts.target, device, matmulPrecision());
   }
 

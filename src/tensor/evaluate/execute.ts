@@ -9,7 +9,7 @@ import { submit, type Job } from '../device.ts';
 import type { Executable, Ready } from './executable.ts';
 import { runOrProfile } from '../report/spans.ts';
 import { counts } from '../report/stats.ts';
-import { runCheck, type RunCheck } from '../check/checking.ts';
+import { SessionPart } from '../session.ts';
 import { evictAll, Resident } from '../storage/resident.ts';
 import type { StoredValue } from '../storage/storage.ts';
 
@@ -26,6 +26,14 @@ export interface Run {
   readonly isPartial?: boolean;
 }
 
+/** Looks at a run whose inputs have arrived, before the device that it will run on gets it. */
+export type RunCheck = (device: Device, run: Run) => Promise<void>;
+
+/** What looks at the runs of a session, while `check` is under way. */
+export const runChecks: SessionPart<{ current: RunCheck | undefined }> = new SessionPart(() => ({
+  current: undefined,
+}));
+
 /** Queues one run. Inputs are kept until it has been handed to the device; never throws. */
 export function execute(run: Run): void {
   for (const input of run.inputs) input.pin();
@@ -35,7 +43,7 @@ export function execute(run: Run): void {
 class ExecuteJob implements Job {
   readonly #run: Run;
   readonly #executable: Executable;
-  readonly #check: RunCheck | undefined = runCheck();
+  readonly #check: RunCheck | undefined = runChecks.current.current;
 
   constructor(run: Run) {
     this.#run = run;

@@ -157,7 +157,7 @@ describe('a device that is wrong', () => {
   test('a kernel that the device refuses is one that failed', async () => {
     const device = plantedDevice(({ kind, source }) => (kind === 'dot' ? `${source}\nnonsense` : source));
     sn.setDevice(device);
-    let found: sn.Check<unknown> | undefined;
+    let found: sn.DeviceCheck<unknown> | undefined;
     // The run itself fails as it would without a check.
     await expect(
       (async () => {

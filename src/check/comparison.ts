@@ -2,8 +2,8 @@
 // explains: a fixed share of each element, and of the root of the mean square of all, and where that is exceeded,
 // what the element changes by when everything that it is computed from changes by a few units of its last place.
 
-import { isFloat, type DType } from '../../ir/dtype.ts';
-import { hostArray, type HostArray } from '../../ir/value.ts';
+import { isFloat, type DType } from '../ir/dtype.ts';
+import { hostArray, type HostArray } from '../ir/value.ts';
 
 /** How numbers of a kernel are rounded. */
 export interface Rounding {
@@ -14,7 +14,7 @@ export interface Rounding {
 }
 
 /** Where an element is wrong. */
-export interface Difference {
+export interface ValueDifference {
   /** How many elements are wrong, and of how many. */
   readonly wrong: number;
   readonly count: number;
@@ -55,7 +55,7 @@ export function differenceOf(
   rounding: Rounding,
   isNeeded: (element: number) => boolean,
   nudged: () => readonly HostArray[],
-): Difference | undefined {
+): ValueDifference | undefined {
   const scale = rootMeanSquare(expected);
   // Integers are exact, but where they follow from floats.
   const share = isFloat(expected.dtype) ? rounding.unit * rounding.units : 0;

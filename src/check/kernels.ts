@@ -3,18 +3,18 @@
 // once. What turns out wrong is put right on the device, so that later kernels are judged by numbers like those
 // of a right run.
 
-import { interpreter } from '../../compile/slots.ts';
-import type { CompiledGraph, Inside } from '../../compile/compile.ts';
-import { CompilerBug, SinterError, TensorError } from '../../errors.ts';
-import { lowered as loweredType } from '../../ir/dtype.ts';
-import { dims, type Node } from '../../ir/graph.ts';
-import { hostArray, packBytes, unpackBytes, type HostArray } from '../../ir/value.ts';
-import { storedBytes } from '../../codegen/lower/assemble.ts';
-import type { Device, DeviceAllocation, LoadedProgram } from '../../runtime/device.ts';
-import { everyStep, type Program, type ProgramBuffer, type ProgramStep } from '../../runtime/program.ts';
-import { membersOf } from '../../schedule/memory/pack.ts';
-import type { Kernel } from '../../schedule/kernel.ts';
-import { differenceOf, nudgedBy, roundingOf, type Difference } from './comparison.ts';
+import { interpreter } from '../compile/slots.ts';
+import type { CompiledGraph, Inside } from '../compile/compile.ts';
+import { CompilerBug, SinterError, TensorError } from '../errors.ts';
+import { lowered as loweredType } from '../ir/dtype.ts';
+import { dims, type Node } from '../ir/graph.ts';
+import { hostArray, packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
+import { storedBytes } from '../codegen/lower/assemble.ts';
+import type { Device, DeviceAllocation, LoadedProgram } from '../runtime/device.ts';
+import { everyStep, type Program, type ProgramBuffer, type ProgramStep } from '../runtime/program.ts';
+import { membersOf } from '../schedule/memory/pack.ts';
+import type { Kernel } from '../schedule/kernel.ts';
+import { differenceOf, nudgedBy, roundingOf, type ValueDifference } from './comparison.ts';
 
 /** A kernel beside the interpreter. */
 export interface KernelCheck {
@@ -29,7 +29,7 @@ export interface KernelCheck {
   readonly writes: readonly string[];
   readonly verdict: 'right' | 'wrong' | 'failed';
   /** Where it is wrong. */
-  readonly difference?: Difference;
+  readonly difference?: ValueDifference;
   /** What the device said of a kernel that failed. */
   readonly problem?: string;
 }
@@ -49,13 +49,13 @@ export interface CheckedRun {
 }
 
 /** A kernel that was compared, and its place among the kernels of the schedule. */
-export interface Found {
+export interface ComparedKernel {
   readonly kernel: Kernel;
   readonly check: KernelCheck;
 }
 
 /** Compares every kernel. Rejects with E_UNSUPPORTED for programs of several processes, and E_DEVICE_LOST. */
-export async function checkKernels(run: CheckedRun): Promise<readonly Found[]> {
+export async function checkKernels(run: CheckedRun): Promise<readonly ComparedKernel[]> {
   const checking = new Checking(run);
   try {
     return await checking.all();
@@ -125,9 +125,9 @@ class Checking {
     for (const buffer of this.#fresh) buffer.destroy();
   }
 
-  async all(): Promise<readonly Found[]> {
+  async all(): Promise<readonly ComparedKernel[]> {
     const { kernels } = this.#inside.schedule;
-    const found: Found[] = [];
+    const found: ComparedKernel[] = [];
     for (const [slot, node] of this.#inside.scalars.entries())
       this.#numbers.set(node, await this.#scalar(node, slot));
     for (const [at, kernel] of kernels.entries()) {
@@ -272,7 +272,7 @@ class Checking {
     together: readonly Kernel[],
     at: number,
     problem: string | undefined,
-    difference: Difference | undefined,
+    difference: ValueDifference | undefined,
   ): KernelCheck {
     const { kernels } = this.#run.compiled;
     const count = this.#signatures.filter((signature) => signature === this.#signatures[at]).length;
@@ -298,7 +298,7 @@ class Checking {
     got: readonly HostArray[],
     expected: readonly HostArray[],
     isNeeded: (i: number) => (element: number) => boolean,
-  ): Difference | undefined {
+  ): ValueDifference | undefined {
     const nodes = together.flatMap((one) => [...this.#readsOf(one), ...this.#writesOf(one), ...one.nodes]);
     const hasBlocks = nodes.some(({ op }) => op === 'dequantize');
     const rounding = roundingOf(

@@ -1,11 +1,12 @@
 // Tables of what devices compute wrongly, as `check` finds it, and what programs do instead. An entry holds for a
 // device by its name and its description, which includes the driver: under another driver nothing is avoided.
 
-import { ParseError } from '../../errors.ts';
-import { withoutFeatures } from '../../schedule/target.ts';
-import { readBook, type Schedules } from '../../tune/book.ts';
-import { scheduleKey } from '../../tune/key.ts';
-import { adjustBy, type Adjust } from './adjusting.ts';
+import { ParseError } from '../errors.ts';
+import { withoutFeatures } from '../schedule/target.ts';
+import { readBook, type Schedules } from '../tune/book.ts';
+import { scheduleKey } from '../tune/key.ts';
+import type { PinnedTilings } from '../compile/compile.ts';
+import type { DeviceFacts } from '../runtime/device.ts';
 
 /** What programs do on one device. */
 export interface Workaround {
@@ -22,18 +23,22 @@ export interface Workaround {
   readonly wrong: readonly string[];
 }
 
+/** How programs are compiled for a device that is known to compute something wrongly. */
+export interface Adjusted {
+  /** The facts without what is left unused. */
+  readonly facts: DeviceFacts;
+  /** Schedules that come before all others. */
+  readonly schedules?: PinnedTilings;
+  /** The device that computes instead. */
+  readonly instead?: string;
+}
+
+export type Adjust = (facts: DeviceFacts) => Adjusted;
+
 /** What `check` found, as plain JSON. */
 export interface Workarounds {
   readonly version: 1;
   readonly entries: readonly Workaround[];
-}
-
-/**
- * Has programs that run from now on avoid what `check` found to be wrong; undefined avoids nothing. Throws
- * ParseError E_FORMAT where it is no such table.
- */
-export function useWorkarounds(workarounds: Workarounds | undefined): void {
-  adjustBy(workarounds === undefined ? undefined : adjustmentOf(workarounds));
 }
 
 /** How facts are adjusted by a table. Throws ParseError E_FORMAT naming what is wrong with it. */

@@ -1,20 +1,9 @@
-// How programs are compiled for a device that is known to compute something wrongly: what of it is left unused,
-// which schedules its kernels have, or which device computes instead. `workarounds.ts` makes these of tables.
+// What programs of a session obey on devices that are known to compute something wrongly. The code that makes it of
+// tables is loaded where there is one.
 
-import type { PinnedTilings } from '../../compile/compile.ts';
+import type { Adjust, Adjusted } from '../../check/workarounds.ts';
 import type { DeviceFacts } from '../../runtime/device.ts';
 import { SessionPart, withSession, type Session } from '../session.ts';
-
-export interface Adjusted {
-  /** The facts without what is left unused. */
-  readonly facts: DeviceFacts;
-  /** Schedules that come before all others. */
-  readonly schedules?: PinnedTilings;
-  /** The device that computes instead. */
-  readonly instead?: string;
-}
-
-export type Adjust = (facts: DeviceFacts) => Adjusted;
 
 /** What a session's programs obey, and how often that has changed: programs compiled before obey something else. */
 const adjusting = new SessionPart((): { adjust: Adjust | undefined; changes: number } => ({
@@ -43,7 +32,7 @@ export function adjustments(): number {
 export async function adjustAsNamed(session: Session): Promise<void> {
   const file = typeof process === 'undefined' ? undefined : process.env?.['SINTER_WORKAROUNDS'];
   if (file === undefined || file === '' || adjusting.of(session).changes > 0) return;
-  const { adjustmentIn } = await import('./file.ts');
+  const { adjustmentIn } = await import('../../check/file.ts');
   const adjust = await adjustmentIn(file);
   withSession(session, () => adjustBy(adjust));
 }

@@ -2,9 +2,8 @@
 // `browser`.
 
 import { readFile } from 'node:fs/promises';
-import { ParseError, SinterError } from '../../errors.ts';
-import { adjustmentOf, type Workarounds } from './workarounds.ts';
-import type { Adjust } from './adjusting.ts';
+import { ParseError, SinterError } from '../errors.ts';
+import { adjustmentOf, type Adjust, type Workarounds } from './workarounds.ts';
 
 const known = new Map<string, Promise<Adjust>>();
 
