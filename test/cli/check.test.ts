@@ -1,5 +1,7 @@
 // `sinter check` at a command line: models of every kind on a right device, and on one that folds wrongly, whose table
 // a later command obeys.
+//
+// Runs on the sources: it runs a program of TypeScript, which imports them.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';
