@@ -60,6 +60,18 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   placeRank: slot('placeRank'),
 };
 
+/** The nodes of graphs that a pass has looked at: most passes leave a graph to the next as it is. */
+const lists = new WeakMap<Graph, readonly Node[]>();
+
+function nodesOf(graph: Graph): readonly Node[] {
+  let nodes = lists.get(graph);
+  if (nodes === undefined) {
+    nodes = [...(graph.parameters as readonly Node[]), ...topological(graph.outputs)];
+    lists.set(graph, nodes);
+  }
+  return nodes;
+}
+
 /** A pass that leaves a graph as it is where no node asks for it. */
 function rare(
   name: string,
@@ -70,10 +82,8 @@ function rare(
   return {
     name,
     guarantees,
-    run: (graph, target) => {
-      const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
-      return nodes.some((node) => isMeant(node, target)) ? pass(graph, target) : graph;
-    },
+    run: (graph, target) =>
+      nodesOf(graph).some((node) => isMeant(node, target)) ? pass(graph, target) : graph,
   };
 }
 
