@@ -63,15 +63,6 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
 /** The nodes of graphs that a pass has looked at: most passes leave a graph to the next as it is. */
 const lists = new WeakMap<Graph, readonly Node[]>();
 
-function nodesOf(graph: Graph): readonly Node[] {
-  let nodes = lists.get(graph);
-  if (nodes === undefined) {
-    nodes = [...(graph.parameters as readonly Node[]), ...topological(graph.outputs)];
-    lists.set(graph, nodes);
-  }
-  return nodes;
-}
-
 /** A pass that leaves a graph as it is where no node asks for it. */
 function rare(
   name: string,
@@ -82,8 +73,14 @@ function rare(
   return {
     name,
     guarantees,
-    run: (graph, target) =>
-      nodesOf(graph).some((node) => isMeant(node, target)) ? pass(graph, target) : graph,
+    run: (graph, target) => {
+      const nodes = lists.get(graph) ?? [
+        ...(graph.parameters as readonly Node[]),
+        ...topological(graph.outputs),
+      ];
+      lists.set(graph, nodes);
+      return nodes.some((node) => isMeant(node, target)) ? pass(graph, target) : graph;
+    },
   };
 }
 
