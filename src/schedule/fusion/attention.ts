@@ -16,7 +16,7 @@ import { makeAxis, reducedAxes } from './domain.ts';
 import { viewIndices, type Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
 import { isThroughView, type AttentionGroup } from './place.ts';
-import { isWorthwhile, reachOf } from './scores.ts';
+import { isWorthwhile, reachOf, type ScoreReach } from './scores.ts';
 
 /** Widest rows of queries, keys and values that an invocation's registers hold. */
 const widest = 256;
@@ -39,12 +39,16 @@ export function findAttention(
   split: ReadonlyMap<Node, number>,
 ): readonly AttentionGroup[] {
   const barred = new Set<Node>([...split].filter(([, times]) => times > 1).map(([node]) => node));
+  const reach = reachOf(order);
+  const chains = chainLengths(order);
   for (;;) {
-    const groups = candidates(order, barred);
+    const groups = candidates(order, reach, chains, barred);
     if (groups.length === 0) return groups;
+    const weighed = new Set(groups.flatMap(({ stages, inners }) => (stages.length > 0 ? inners : [])));
+    const holders = holdersOf(groups);
     const escaping = groups.filter(
       (group) =>
-        !pays(group, groups) || scoresEscape(group, groups, users, outputs) || multipliesOwnScores(group),
+        !pays(group, weighed) || scoresEscape(group, holders, users, outputs) || multipliesOwnScores(group),
     );
     // A group reads the products of other groups from memory and does not compute them again.
     const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
@@ -62,16 +66,22 @@ const isSingle = (dtype: DType): boolean => isFloat(dtype) && dtype !== 'f64';
  * A group for every dot that can be the end of one. A reduction belongs to the first group that
  * computes it.
  */
-function candidates(order: readonly Node[], barred: ReadonlySet<Node>): AttentionGroup[] {
-  const reach = reachOf(order);
+function candidates(
+  order: readonly Node[],
+  reach: ScoreReach,
+  chains: ReadonlyMap<Node, number>,
+  barred: ReadonlySet<Node>,
+): AttentionGroup[] {
   const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isSingle(node.dtype));
   const attempt = (wanted: (weights: Node, node: NodeOf<'dot'>) => boolean): AttentionGroup[] => {
     const groups: AttentionGroup[] = [];
     const owned = new Set<Node>();
     for (const node of dots) {
       if (node.op !== 'dot') continue;
-      const side = (at: 0 | 1): AttentionGroup | undefined =>
-        wanted(node.inputs[at]!, node) ? trace(node, at, owned) : undefined;
+      const side = (at: 0 | 1): AttentionGroup | undefined => {
+        const weights = node.inputs[at]!;
+        return chains.get(weights)! <= longest && wanted(weights, node) ? trace(node, at, owned) : undefined;
+      };
       const group = side(0) ?? side(1);
       if (group === undefined) continue;
       for (const stage of group.stages) owned.add(stage as Node);
@@ -82,6 +92,22 @@ function candidates(order: readonly Node[], barred: ReadonlySet<Node>): Attentio
   const groups = attempt((weights, node) => isWorthwhile(reach, weights, node));
   const alone = groups.some(({ stages, batch }) => stages.length > 0 && batch.extent === 1);
   return alone ? attempt((weights) => reach.scores.has(weights)) : groups;
+}
+
+/**
+ * How many nodes at least a walk back from a node visits: those of the longest chain to it of nodes whose
+ * every element is made of one element of the node before. The chain along a residual stream of a deep
+ * model is longer than a kernel can be, and need not be walked for every product that reads the stream.
+ */
+function chainLengths(order: readonly Node[]): ReadonlyMap<Node, number> {
+  const lengths = new Map<Node, number>();
+  for (const node of order) {
+    let length = 0;
+    if (isElementwise(node.op) || (isThroughView(node) && node.op !== 'broadcast'))
+      for (const input of node.inputs) length = Math.max(length, lengths.get(input)!);
+    lengths.set(node, length + 1);
+  }
+  return lengths;
 }
 
 /** Follows the weights of an outer product back to the dots they come from. */
@@ -254,12 +280,11 @@ function usesAtom(index: IndexExpr, axis: Axis): boolean {
 /**
  * Streaming pays for scores that are large next to the work they take: with row statistics between
  * the products, in a kernel that shares scores with such a one, or in batches of small products.
- * Two plain matrix products are faster as separate kernels.
+ * Two plain matrix products are faster as separate kernels. `weighed` has the scores of all groups with
+ * row statistics.
  */
-function pays(group: AttentionGroup, groups: readonly AttentionGroup[]): boolean {
-  const hasStages = groups.some(
-    (other) => other.stages.length > 0 && other.inners.some((inner) => group.inners.includes(inner)),
-  );
+function pays(group: AttentionGroup, weighed: ReadonlySet<NodeOf<'dot'>>): boolean {
+  const hasStages = group.inners.some((inner) => weighed.has(inner));
   const depth = (inner: NodeOf<'dot'>): number =>
     sizeOf(inner.attrs.lhsContract.map((axis) => dims(inner.inputs[0]!)[axis]!));
   const work = Math.max(...group.inners.map(depth)) + Math.max(...group.outers.map((o) => o.column.extent));
@@ -272,7 +297,7 @@ function pays(group: AttentionGroup, groups: readonly AttentionGroup[]): boolean
  */
 function scoresEscape(
   group: AttentionGroup,
-  groups: readonly AttentionGroup[],
+  holders: ReadonlyMap<Node, readonly AttentionGroup[]>,
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
 ): boolean {
@@ -282,10 +307,23 @@ function scoresEscape(
     if (!perKey || ends.has(node) || !isScore(node, group)) continue;
     if (outputs.has(node)) return true;
     for (const user of users.get(node) ?? []) {
-      if (!groups.some((other) => other.members.has(user) && other.members.has(node))) return true;
+      if (!holders.get(node)!.some(({ members }) => members.has(user))) return true;
     }
   }
   return false;
+}
+
+/** The groups that each node is a member of. */
+function holdersOf(groups: readonly AttentionGroup[]): ReadonlyMap<Node, readonly AttentionGroup[]> {
+  const holders = new Map<Node, AttentionGroup[]>();
+  for (const group of groups) {
+    for (const node of group.members.keys()) {
+      const known = holders.get(node);
+      if (known === undefined) holders.set(node, [group]);
+      else known.push(group);
+    }
+  }
+  return holders;
 }
 
 /**
@@ -320,12 +358,12 @@ function mergeable(a: AttentionGroup, b: AttentionGroup, split: ReadonlyMap<Node
   if (!sameAxes || columns.some((extent) => extent !== columns[0]!)) return false;
   if (columns.reduce((sum, extent) => sum + extent, 0) > accumulated) return false;
   if ([...a.outers, ...b.outers].some(({ node }) => split.has(node as Node))) return false;
+  if (!b.inners.some((inner) => a.inners.includes(inner))) return false;
   const agree = [...b.members].every(([node, at]) => {
     const known = a.members.get(node);
     return known === undefined || sameIndices(known, at);
   });
-  if (!agree || !b.inners.some((inner) => a.inners.includes(inner))) return false;
-  return !dependsOn(b, a) && !dependsOn(a, b);
+  return agree && !dependsOn(b, a) && !dependsOn(a, b);
 }
 
 /** Whether computing `group` takes a result of `other` that leaves it: a statistic or a product. */
