@@ -103,7 +103,7 @@ function chainLengths(order: readonly Node[]): ReadonlyMap<Node, number> {
   const lengths = new Map<Node, number>();
   for (const node of order) {
     let length = 0;
-    if (isElementwise(node.op) || node.op === 'reshape' || node.op === 'permute')
+    if (isElementwise(node.op) || (isThroughView(node) && node.op !== 'broadcast'))
       for (const input of node.inputs) length = Math.max(length, lengths.get(input)!);
     lengths.set(node, length + 1);
   }

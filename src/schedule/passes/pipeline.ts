@@ -60,6 +60,9 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   placeRank: slot('placeRank'),
 };
 
+/** The nodes of graphs that a pass has looked at: most passes leave a graph to the next as it is. */
+const lists = new WeakMap<Graph, readonly Node[]>();
+
 /** A pass that leaves a graph as it is where no node asks for it. */
 function rare(
   name: string,
@@ -71,7 +74,11 @@ function rare(
     name,
     guarantees,
     run: (graph, target) => {
-      const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
+      const nodes = lists.get(graph) ?? [
+        ...(graph.parameters as readonly Node[]),
+        ...topological(graph.outputs),
+      ];
+      lists.set(graph, nodes);
       return nodes.some((node) => isMeant(node, target)) ? pass(graph, target) : graph;
     },
   };

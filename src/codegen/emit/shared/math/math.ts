@@ -111,26 +111,16 @@ class Expansion {
     }
   };
 
+  /** The statement without functions, after what its values need. */
   #stmt(stmt: Stmt, angles: Map<string, Angle>): readonly Stmt[] {
     const inner = rewritten(stmt, { body: (body) => this.body(body, angles) });
-    return this.#with(valuesOf(stmt), angles, (values) => {
-      const next = values[Symbol.iterator]();
-      return rewritten(inner, { value: () => next.next().value! });
-    });
-  }
-
-  /** The statement with its values rewritten, after what they need. */
-  #with(
-    values: readonly Value[],
-    angles: Map<string, Angle>,
-    make: (values: readonly Value[]) => Stmt,
-  ): readonly Stmt[] {
+    const values = valuesOf(stmt);
     const first = values.map(expandedIn).find((op) => op !== undefined);
-    if (first === undefined) return [make(values)];
+    if (first === undefined) return [inner];
     const draft = new Draft(this.#name);
     const nodes = values.map((value) => this.#value(value, draft, angles));
-    const written = draft.written(nodes, first);
-    return [...draft.stmts, make(written)];
+    const written = draft.written(nodes, first)[Symbol.iterator]();
+    return [...draft.stmts, rewritten(inner, { value: () => written.next().value! })];
   }
 
   #value(value: Value, draft: Draft, angles: Map<string, Angle>): Value {
