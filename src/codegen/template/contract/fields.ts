@@ -23,7 +23,7 @@ export const tilingFields: { readonly [K in Kind]: Readonly<Record<Own<K>, Tilin
   'winograd-weights': { blockM: 'count', blockN: 'count', lines: 'count' },
   image: { blockM: 'count', lines: 'count', blockK: 'count' },
   packed: { blockM: 'count', blockN: 'count', blockK: 'count' },
-  'block-rows': { beside: 'count' },
+  'block-rows': {},
   gemv: { along: 'n or k' },
   registers: {},
   'split-k': { threads: 'count', slices: 'count', along: 'n or k' },

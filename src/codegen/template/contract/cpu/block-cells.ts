@@ -25,9 +25,6 @@ import { isCoded, type CodedFormat } from './block-codes.ts';
 import { cellCodes, type CellCodes, type Scales } from './cell-codes.ts';
 import { cellRoom, quantiseCells, type CellRoom } from './cell-values.ts';
 
-/** A tile, and how many columns are summed side by side. */
-type RowsTile = Tile & { readonly beside: number };
-
 /** Words of workgroup memory that the rows of the left side take. */
 export function cellWords(m: number, k: number, format: CodedFormat): number {
   const { codes, steps, starts, sums } = cellRoom(cellCodes[format], k);
@@ -126,7 +123,7 @@ class BlockCellsLoop {
   /** Vectors whose lanes, added, are the products of some rows with some columns, row by row. */
   #sums(rows: readonly Value[], columns: readonly Value[]): readonly (readonly Value[])[] {
     const { b } = this;
-    const { group, groups, cells, hasOffsets } = this.#codes;
+    const { group, groups, cells, words, hasOffsets } = this.#codes;
     const zero = constant(0, 'f32', 4);
     const base = columns.map((column) => {
       const lowering = this.#points.at({ column });
@@ -138,7 +135,6 @@ class BlockCellsLoop {
     const taken = rows.map(() => columns.map(() => (hasOffsets ? b.var('taken', zero) : zero)));
     const count = this.#body.k.extent / group;
     const [units, rest] = [Math.floor(count / groups), count % groups];
-    const { words } = this.#codes;
     const unitWords = cells * words;
     base.forEach((at) =>
       this.#ahead(at, units * unitWords, rowWords(this.#rows.format, this.#body.k.extent)),
@@ -275,7 +271,7 @@ class BlockCellsLoop {
 }
 
 /** The Loop of products with rows of blocks, for registers of more than four lanes. */
-export function blockCellsLoop(frame: Frame, body: Contract, tiling: RowsTile): Loop {
+export function blockCellsLoop(frame: Frame, body: Contract, tiling: Tile): Loop {
   const { m, k } = body;
   const rows = blockRows(body.rhs, k);
   if (rows === undefined || !isCoded(rows.format))
@@ -295,8 +291,10 @@ export function blockCellsLoop(frame: Frame, body: Contract, tiling: RowsTile): 
     ...scratch('starts', 'i32'),
     ...scratch('sums', 'f32'),
   ];
-  return rowsByBlocks(frame, body, tiling, rows.format, buffers, (b, group) => {
-    return new BlockCellsLoop(frame, b, body, coded, tiling.beside, group);
+  // Registers hold the sums of two columns of one row.
+  const beside = m.extent === 1 ? 2 : 1;
+  return rowsByBlocks(frame, body, tiling, rows.format, beside, buffers, (b, group) => {
+    return new BlockCellsLoop(frame, b, body, coded, beside, group);
   });
 }
 
@@ -310,13 +308,13 @@ export interface RowMultiplier {
 export function rowsByBlocks(
   frame: Frame,
   body: Contract,
-  tiling: RowsTile,
+  { rows: height, columns }: Tile,
   format: string,
+  beside: number,
   buffers: readonly LoopBuffer[],
   open: (b: LoopBuilder, group: Value) => RowMultiplier,
 ): Loop {
   const { batch, m, n, k } = body;
-  const { rows: height, columns, beside } = tiling;
   const quadsN = Math.ceil(n.extent / 4);
   const quadsEach = columns / 4;
   const blocksN = Math.ceil(quadsN / quadsEach);

@@ -31,8 +31,6 @@ import { cpu, shared } from './costs.ts';
 export interface BlockRowsTiling extends Tile {
   /** Rows are multiplied with rows of blocks as whole numbers; `columns` are those of a workgroup. */
   readonly kind: 'block-rows';
-  /** Columns that are summed side by side, where registers are wide. */
-  readonly beside: number;
 }
 
 /** Rows of the result, at most: for more, blocks are decoded while they are packed. */
@@ -46,12 +44,11 @@ export const blockRowsStrategy: Strategy<BlockRowsTiling> = {
       for (const parts of [1, 2, 4, 8, 32]) {
         const columns = 4 * Math.ceil(n / 4 / parts);
         if (parts > 1 && columns < 32) continue;
-        for (const beside of m === 1 ? [2, 1] : [1])
-          yield { kind: 'block-rows', flip, rows: Math.min(m, 4), columns, beside };
+        yield { kind: 'block-rows', flip, rows: Math.min(m, 4), columns };
       }
     }
   },
-  isLegal({ rows, columns, beside }, { m, k, blocks, dtype }, target) {
+  isLegal({ rows, columns }, { m, k, blocks, dtype }, target) {
     return (
       packsOperands(target) &&
       dtype === 'f32' &&
@@ -60,7 +57,6 @@ export const blockRowsStrategy: Strategy<BlockRowsTiling> = {
       m <= mostRows &&
       rows <= Math.min(m, 4) &&
       columns % 4 === 0 &&
-      beside === (m === 1 && hasWideRegisters(target) ? 2 : 1) &&
       4 * (hasWideRegisters(target) ? cellWords(m, k, blocks.format) : scratchWords(m, rows, k)) <=
         target.limits.workgroupBytes
     );
@@ -255,7 +251,7 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
     scratch('dots', 'f32', 4 * height * room),
     scratch('results', 'f32', 4 * height),
   ];
-  return rowsByBlocks(frame, body, tiling, rows.format, buffers, (b, group) => {
+  return rowsByBlocks(frame, body, tiling, rows.format, 1, buffers, (b, group) => {
     return new BlockRowsLoop(frame, b, body, rows, height, group);
   });
 }
