@@ -101,10 +101,9 @@ export class Decoder {
   ): { hidden: Tensor; cache: DecoderLayerCache[] } {
     const rows = tokens.shape[0]!;
     const turns = (table: Tensor): Tensor => {
-      if (table !== this.turns.all || this.turns.longBehind === undefined)
+      if (this.#shortOf(table) === undefined)
         return dynamicSlice(table, [position, 0, 0], [rows, ...table.shape.slice(1)]);
-      const places = add(position, arange(rows));
-      return unchecked(() => indexSelect(table, 0, this.#rowsOf(places, length ?? add(places, 1))));
+      return this.#rowsOf(table, add(position, arange(rows)), length);
     };
     const place = this.#place([{ position, slot: position }], turns);
     const { hidden, caches } = this.#run(tokens, place, [cache]);
@@ -122,18 +121,24 @@ export class Decoder {
     caches: readonly (readonly DecoderLayerCache[])[],
   ): { hidden: Tensor; caches: DecoderLayerCache[][] } {
     const texts = caches.map((_, i) => ({ position: select(positions, 0, i), slot: select(slots, 0, i) }));
-    const turns = (table: Tensor): Tensor => {
-      const rows = table === this.turns.all ? this.#rowsOf(positions, add(positions, 1)) : positions;
-      return unchecked(() => indexSelect(table, 0, rows));
-    };
-    return this.#run(tokens, this.#place(texts, turns), caches);
+    const place = this.#place(texts, (table) => this.#rowsOf(table, positions));
+    return this.#run(tokens, place, caches);
   }
 
-  /** The rows of the table of all layers for positions of texts of these lengths. */
-  #rowsOf(positions: Tensor, lengths: Tensor): Tensor {
-    const { all, longBehind: short } = this.turns;
-    if (short === undefined) return positions;
-    return where(gt(lengths, short), add(positions, all.shape[0]! / 2), positions);
+  /** Tokens of the longest text that is short, of a table with rows of short texts and behind them those of long ones. */
+  #shortOf(table: Tensor): number | undefined {
+    return table === this.turns.all ? this.turns.longBehind : undefined;
+  }
+
+  /** The rows of a table for positions of texts of this length, or each of the last token of its text. */
+  #rowsOf(table: Tensor, positions: Tensor, length?: Tensor): Tensor {
+    const short = this.#shortOf(table);
+    let rows = positions;
+    if (short !== undefined) {
+      const isLong = gt(length ?? add(positions, 1), short);
+      rows = where(isLong, add(positions, table.shape[0]! / 2), positions);
+    }
+    return unchecked(() => indexSelect(table, 0, rows));
   }
 
   #run(

@@ -78,6 +78,11 @@ class BlockCellsLoop {
     return this.b.let({ kind: 'load', buffer, index, aligned: true, type, width: 4 }, buffer);
   }
 
+  /** Words of the codes of a unit's cells. */
+  get #unitWords(): number {
+    return this.#codes.cells * this.#codes.words;
+  }
+
   /** Makes whole numbers of every row of the left side. */
   quantise(): void {
     quantiseCells(this.b, this.#body, this.#points, this.#codes);
@@ -123,7 +128,7 @@ class BlockCellsLoop {
   /** Vectors whose lanes, added, are the products of some rows with some columns, row by row. */
   #sums(rows: readonly Value[], columns: readonly Value[]): readonly (readonly Value[])[] {
     const { b } = this;
-    const { group, groups, cells, words, hasOffsets } = this.#codes;
+    const { group, groups, cells, hasOffsets } = this.#codes;
     const zero = constant(0, 'f32', 4);
     const base = columns.map((column) => {
       const lowering = this.#points.at({ column });
@@ -135,7 +140,7 @@ class BlockCellsLoop {
     const taken = rows.map(() => columns.map(() => (hasOffsets ? b.var('taken', zero) : zero)));
     const count = this.#body.k.extent / group;
     const [units, rest] = [Math.floor(count / groups), count % groups];
-    const unitWords = cells * words;
+    const unitWords = this.#unitWords;
     base.forEach((at) =>
       this.#ahead(at, units * unitWords, rowWords(this.#rows.format, this.#body.k.extent)),
     );
@@ -224,7 +229,7 @@ class BlockCellsLoop {
     const each = Array.from({ length: count }, (_, i) => i);
     const codes = base.map((at) =>
       each.map((cell) => {
-        const begin = addInts(at, mulInts(unit, constant(cells * words)));
+        const begin = addInts(at, mulInts(unit, constant(this.#unitWords)));
         return this.#codes.codes(b, (word) =>
           b.let(this.#load(addInts(begin, constant((first + cell) * words + word)), 4), 'w'),
         );
