@@ -20,16 +20,16 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 /** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
 const limits = {
   one: {
-    wasm: { bytes: 197_000, requests: 7 },
-    'webgpu:software': { bytes: 193_000, requests: 7 },
+    wasm: { bytes: 197_400, requests: 7 },
+    'webgpu:software': { bytes: 193_400, requests: 7 },
   },
   mlp: {
-    wasm: { bytes: 206_800, requests: 7 },
-    'webgpu:software': { bytes: 202_900, requests: 7 },
+    wasm: { bytes: 207_200, requests: 7 },
+    'webgpu:software': { bytes: 203_300, requests: 7 },
   },
   every: {
-    wasm: { bytes: 340_200, requests: 11 },
-    'webgpu:software': { bytes: 336_500, requests: 11 },
+    wasm: { bytes: 343_000, requests: 11 },
+    'webgpu:software': { bytes: 339_600, requests: 11 },
   },
 } as const satisfies Readonly<Record<PageName, Readonly<Record<string, Required<Bar>>>>>;
 

@@ -64,16 +64,19 @@ export function valuesFrom(
   // Arrays go as soon as their last reader has run: a long graph needs only what is live at one
   // time.
   const isKnown = (node: Node): boolean => known.has(node);
-  const order = topological(nodes, isKnown).filter((node) => !isKnown(node));
+  // What a barrier waits for may be out of reach of what is known, and is no part of its value.
+  const inputsOf = ({ op, inputs }: Node): readonly Node[] =>
+    op === 'barrier' ? inputs.slice(0, 1) : inputs;
+  const order = topological(nodes, isKnown, inputsOf).filter((node) => !isKnown(node));
   const readers = new Map<Node, number>();
   const use = (node: Node): void => void readers.set(node, (readers.get(node) ?? 0) + 1);
-  for (const node of order) node.inputs.forEach(use);
+  for (const node of order) inputsOf(node).forEach(use);
   nodes.forEach(use);
   const loops = new Map<string, readonly HostArray[]>();
   for (const node of order) {
-    const read = node.inputs.map((input) => values.get(input)!);
+    const read = inputsOf(node).map((input) => values.get(input)!);
     values.set(node, change(valueOf(node, read, loops, meet)));
-    for (const input of node.inputs) {
+    for (const input of inputsOf(node)) {
       const left = readers.get(input)! - 1;
       readers.set(input, left);
       if (left === 0) values.delete(input);

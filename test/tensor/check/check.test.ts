@@ -69,6 +69,16 @@ describe.each(everyDevice.filter((device) => device !== 'interpreter'))('%s', (d
     for (const kind of ['scan', 'attention']) expect([...kinds].join()).toContain(kind);
   });
 
+  test('follows values past what they wait for', async () => {
+    const block = sn.checkpoint((h: Tensor, w: Tensor) => h.matmul(w).gelu().matmul(w).softmax(-1));
+    const slope = sn.compile((x: Tensor, w: Tensor) =>
+      sn.grad((v: Tensor) => block(block(x, v), v).square().sum())(w),
+    );
+    const found = await sn.check(() => slope(square(1), square(2)).data());
+    expect(found.wrong, String(found)).toEqual([]);
+    expect(found.kernels.length).toBeGreaterThan(4);
+  });
+
   test('looks at the part of a varying size that counts', async () => {
     const grown = sn.compile((x: Tensor) => x.mul(2).softmax(-1).matmul(x.transpose(0, 1)).sum(0), {
       dims: { x: [sn.dim('rows', { max: 64 }), 16] },
