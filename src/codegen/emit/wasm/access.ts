@@ -6,6 +6,7 @@ import { dtypeBytes, lowered, type RealDType } from '../../../ir/dtype.ts';
 import type { Stmt, Value } from '../../loop/loop.ts';
 import type { Emitter } from './emitter.ts';
 import type { InstructionName } from './module/instructions.ts';
+import { signedHalvesToFloats } from './routines.ts';
 import type { Access } from './rewrite/pointers.ts';
 
 type Load = Extract<Value, { kind: 'load' }>;
@@ -61,7 +62,7 @@ const scalarLoads: Readonly<Record<RealDType, InstructionName>> = {
   u32: 'i32.load',
   i16: 'i32.load16_s',
   u16: 'i32.load16_u',
-  f16: 'i32.load16_u',
+  f16: 'i32.load16_s',
   bf16: 'i32.load16_u',
   i8: 'i32.load8_s',
   u8: 'i32.load8_u',
@@ -83,7 +84,7 @@ export function loadValue(to: Emitter, load: Load): void {
     }
     if (dtype === 'f16') {
       f.op('i32x4.splat');
-      to.call('f16_to_f32');
+      signedHalvesToFloats(f);
       f.op('f32x4.extract_lane', 0);
     }
     return;
@@ -100,13 +101,13 @@ export function loadValue(to: Emitter, load: Load): void {
       f.op(width === 4 ? 'v128.load' : 'v128.load64_zero', offset);
       return;
     case 'i16':
+    case 'f16':
       f.op('v128.load16x4_s', offset);
+      if (dtype === 'f16') signedHalvesToFloats(f);
       return;
     case 'u16':
-    case 'f16':
     case 'bf16':
       f.op('v128.load16x4_u', offset);
-      if (dtype === 'f16') to.call('f16_to_f32');
       if (dtype === 'bf16') {
         f.int(16);
         f.op('i32x4.shl');

@@ -11,6 +11,7 @@ export class FunctionBuilder {
   readonly #locals: ValueType[] = [];
   readonly #names: string[] = [];
   readonly #used = new Map<string, number>();
+  readonly #scratch = new Map<string, number>();
   readonly #constants = new Map<string, number>();
   readonly #preamble: Instruction[] = [];
   readonly #body: Instruction[] = [];
@@ -56,6 +57,13 @@ export class FunctionBuilder {
   local(hint: string, type: ValueType): number {
     this.#names.push(this.#fresh(hint));
     return this.#params.length + this.#locals.push(type) - 1;
+  }
+
+  /** The local of this name that values are kept in for a few instructions. */
+  scratch(name: string, type: ValueType): number {
+    const known = this.#scratch.get(name) ?? this.local(name, type);
+    this.#scratch.set(name, known);
+    return known;
   }
 
   op(name: InstructionName, ...immediates: readonly number[]): void {

@@ -4,44 +4,40 @@
 
 import { FunctionBuilder } from './function.ts';
 
-export type RoutineName = 'f16_to_f32' | 'f32_to_f16' | 'f32_to_bf16' | 'philox';
+export type RoutineName = 'f32_to_f16' | 'f32_to_bf16' | 'philox';
 
 /**
- * Leaves four halves, the low 16 bits of the lanes of a local, as floats on the stack, exactly: scaling by 2¹¹² makes
- * subnormals normal.
+ * Turns four words on the stack into the floats that halves are, exactly. The magnitude of a half begins at bit 13 of its word, and
+ * its sign fills the bits above. Scaling by 2¹¹² makes subnormals normal. This is written out wherever it is needed: to call a
+ * function takes as long as the rest of an iteration of a product.
  */
-export function halvesToFloats(f: FunctionBuilder, half: number): void {
-  const scaled = f.local('scaled', 'v128');
-  f.get(half);
-  f.splat(0x7fff);
+export function halvesToFloats(f: FunctionBuilder): void {
+  const half = f.scratch('half', 'v128');
+  f.tee(half);
+  f.splat(0x8fffe000);
   f.op('v128.and');
-  f.int(13);
-  f.op('i32x4.shl');
   f.splat(0x77800000);
   f.op('f32x4.mul');
-  f.tee(scaled);
-  // Infinities and NaN keep their fraction under the largest exponent.
-  f.get(scaled);
-  f.splat(0x47800000);
-  f.op('f32x4.ge');
+  // Infinities and NaN, whose exponent is the largest, keep their fraction under the largest one.
+  f.get(half);
+  f.splat(0x0f800000);
+  f.op('v128.and');
+  f.splat(0x0f800000);
+  f.op('i32x4.eq');
   f.splat(0x7f800000);
   f.op('v128.and');
   f.op('v128.or');
-  f.get(half);
-  f.splat(0x8000);
-  f.op('v128.and');
-  f.int(16);
+}
+
+/** Turns four halves on the stack that are words with signs into floats. */
+export function signedHalvesToFloats(f: FunctionBuilder): void {
+  f.int(13);
   f.op('i32x4.shl');
-  f.op('v128.or');
+  halvesToFloats(f);
 }
 
 /** Every one, by name: builds its function. */
 export const routines: Readonly<Record<RoutineName, () => FunctionBuilder>> = {
-  f16_to_f32: (): FunctionBuilder => {
-    const f = new FunctionBuilder('f16_to_f32', [['half', 'v128']], ['v128']);
-    halvesToFloats(f, 0);
-    return f;
-  },
   /** The nearest halves, ties to even, in the low 16 bits of i32 lanes. */
   f32_to_f16: (): FunctionBuilder => {
     const f = new FunctionBuilder('f32_to_f16', [['x', 'v128']], ['v128']);

@@ -11,9 +11,11 @@ const unpackF16: WasmSpelling = (to, value) => {
   const { f } = to;
   for (const arg of value.args) to.value(arg);
   if (value.width === 1) f.op('i32x4.splat');
-  const half = f.local('half', 'v128');
-  f.set(half);
-  halvesToFloats(f, half);
+  f.int(16);
+  f.op('i32x4.shl');
+  f.int(3);
+  f.op('i32x4.shr_s');
+  halvesToFloats(f);
   if (value.width === 1) f.op('f32x4.extract_lane', 0);
 };
 

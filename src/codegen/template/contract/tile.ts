@@ -38,6 +38,28 @@ export function multiplyAdd(a: Value, c: Value, sum: Value): Value {
   return arithmetic('add', [arithmetic('mul', [left, right], sum.type), sum], sum.type);
 }
 
+/** The sums of the lanes of four vectors. */
+export function lanesAdded(b: LoopBuilder, sums: readonly Value[]): Value {
+  const [p, q, r, s] = sums as [Value, Value, Value, Value];
+  const { type } = p;
+  const pick = (x: Value, y: Value, at: readonly [number, number], turn: boolean): Value => {
+    const places = at.flatMap((lane) => [[x, lane] as const, [y, lane] as const]);
+    const order = turn ? [0, 2, 1, 3] : [0, 1, 2, 3];
+    const args = order.map((i): Value => {
+      const [arg, lane] = places[i]!;
+      return { kind: 'lane', arg, lane, type, width: 1 };
+    });
+    return b.let({ kind: 'vector', args, type, width: 4 }, 'turned');
+  };
+  const add = (x: Value, y: Value): Value => b.let(arithmetic('add', [x, y], type), 'sums');
+  const halves = [
+    [p, q],
+    [r, s],
+  ].map(([x, y]) => add(pick(x!, y!, [0, 1], false), pick(x!, y!, [2, 3], false)));
+  const [low, high] = halves as [Value, Value];
+  return add(pick(low, high, [0, 1], true), pick(low, high, [2, 3], true));
+}
+
 /** Positions along an axis, and whether they are inside it. */
 export type AxisSpan = readonly { readonly index: Value; readonly inside: Value }[];
 

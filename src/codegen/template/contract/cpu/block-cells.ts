@@ -18,7 +18,7 @@ import { blockRows, type BlockRows } from '../blocks.ts';
 import type { Contract } from '../problem.ts';
 import type { Tile } from '../strategy.ts';
 import { finish, foldGrid, groupNumber, openBuilder, bufferName, type Frame } from '../../shared/frame.ts';
-import { multiplyAdd, span, TileLowering } from '../tile.ts';
+import { lanesAdded, multiplyAdd, span, TileLowering } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { isCoded, type CodedFormat } from './block-codes.ts';
@@ -100,29 +100,8 @@ class BlockCellsLoop {
       this.#sums(places, beside).forEach((sums, row) => results[row]?.push(...sums));
     }
     results.forEach((sums, row) => {
-      this.#points.write(places[row]!, quad, this.#together(sums));
+      this.#points.write(places[row]!, quad, lanesAdded(b, sums));
     });
-  }
-
-  /** The sums of the lanes of four vectors. */
-  #together(sums: readonly Value[]): Value {
-    const pick = (x: Value, y: Value, at: readonly [number, number], turn: boolean): Value => {
-      const places = at.flatMap((lane) => [[x, lane] as const, [y, lane] as const]);
-      const order = turn ? [0, 2, 1, 3] : [0, 1, 2, 3];
-      const args = order.map((i): Value => {
-        const [arg, lane] = places[i]!;
-        return { kind: 'lane', arg, lane, type: 'f32', width: 1 };
-      });
-      return this.b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'turned');
-    };
-    const add = (x: Value, y: Value): Value => this.b.let(arithmetic('add', [x, y], 'f32'), 'sums');
-    const [p, q, r, s] = sums as [Value, Value, Value, Value];
-    const halves = [
-      [p, q],
-      [r, s],
-    ].map(([x, y]) => add(pick(x!, y!, [0, 1], false), pick(x!, y!, [2, 3], false)));
-    const [low, high] = halves as [Value, Value];
-    return add(pick(low, high, [0, 1], true), pick(low, high, [2, 3], true));
   }
 
   /** Vectors whose lanes, added, are the products of some rows with some columns, row by row. */

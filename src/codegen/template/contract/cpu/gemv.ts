@@ -4,7 +4,11 @@
 // result is a sum over its line, four columns side by side.
 
 import { packsOperands } from '../../../../schedule/machine.ts';
-import { isWide } from '../../../../ir/dtype.ts';
+import { dtypeBytes, isFloat, isWide } from '../../../../ir/dtype.ts';
+import { dims } from '../../../../ir/graph.ts';
+import { coefficientOf } from '../../../../ir/index-algebra/expr.ts';
+import { sizeOf } from '../../../../ir/shape.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import {
   addInts,
   arithmetic,
@@ -20,6 +24,7 @@ import { flippedProblem, type Contract, type ContractProblem } from '../problem.
 import { hasRows, roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import {
+  bufferName,
   endOf,
   finish,
   foldGrid,
@@ -29,8 +34,7 @@ import {
   type Frame,
 } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
-import { multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
-import { laneOf } from '../../../loop/register.ts';
+import { lanesAdded, multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
 import { cpu, shared } from './costs.ts';
 
@@ -53,21 +57,25 @@ export const gemv: Strategy<GemvTiling> = {
       hasRows(tiling, problem) &&
       packsOperands(target) &&
       !isWide(problem.dtype) &&
-      problem.m % rows === 0 &&
+      (tiling.along === 'k' || problem.m % rows === 0) &&
       columns % 4 === 0
     );
   },
   time({ rows, columns, along }, problem, target) {
     const { batch, m, n, k, epilogue } = problem;
     const width = roundedUp(Math.min(columns, n), 4);
-    // Sums go in and out of the cache, but for every fourth line only.
-    const alongN = rows * (cpu.multiplyAdd + 0.1) + 0.15;
-    const line = along === 'n' ? alongN : rows === 1 ? 0.3 : 0.45 * rows;
-    const lines = along === 'n' ? k * cpu.line : 0;
     const decoded = problem.blocks === undefined ? 0 : k * width * cpu.decoded;
+    // Along n sums go in and out of the cache, but for every fourth line only. Along k all rows are multiplied by what is read once.
+    const tiles = along === 'n' ? 1 : Math.floor(m / rows);
+    const rest = along === 'n' ? 0 : m % rows;
+    const alongK = tiles * (0.5 + 0.2 * rows) + (rest === 0 ? 0 : 0.5 + 0.2 * rest);
+    const line = along === 'n' ? rows * (cpu.multiplyAdd + 0.1) + 0.15 : alongK;
+    const lines = along === 'n' ? k * cpu.line : 0;
+    const results = tiles * rows + rest;
     const block =
-      (k * width * line) / 4 + decoded + lines + width * rows * (0.1 * epilogue + 0.5) + cpu.workgroup;
-    return shared(batch * Math.ceil(m / rows) * Math.ceil(n / columns), problem, target) * block;
+      (k * width * line) / 4 + decoded + lines + width * results * (0.1 * epilogue + 0.5) + cpu.workgroup;
+    const blocksM = along === 'n' ? Math.ceil(m / rows) : 1;
+    return shared(batch * blocksM * Math.ceil(n / columns), problem, target) * block;
   },
   loop: gemvLoop,
 };
@@ -79,7 +87,7 @@ function* blocks({ m, n, rhs }: ContractProblem, flip: boolean): Generator<GemvT
   for (const rows of [2, 1])
     for (const parts of [1, 2, 8]) {
       const columns = 4 * Math.ceil(n / 4 / parts);
-      if (m % rows === 0 && (parts === 1 || columns >= 64))
+      if ((along === 'k' || m % rows === 0) && (parts === 1 || columns >= 64))
         yield { kind: 'gemv', flip, rows, columns, along };
     }
 }
@@ -89,16 +97,20 @@ const linesAtOnce = 4;
 
 /** The part of the result that a workgroup computes. */
 interface Part {
+  readonly frame: Frame;
   readonly b: LoopBuilder;
   readonly body: Contract;
   readonly points: TileLowering;
-  readonly rows: readonly Value[];
+  readonly group: Value;
+  readonly tiling: GemvTiling;
+  /** The first of `tiling.rows` rows; along k a part has all rows. */
+  readonly firstRow: Value;
   /** Of four columns each. */
   readonly firstQuad: Value;
   readonly endQuad: Value;
   /** Steps of k that count. */
   readonly end: Value;
-  /** Groups of four columns that one register holds. */
+  /** Groups of four that one register holds. */
   readonly inRegister: number;
 }
 
@@ -107,7 +119,9 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
   const { rows: height, columns, along } = tiling;
   const quadsN = Math.ceil(n.extent / 4);
   const quadsEach = columns / 4;
-  const [tilesM, blocksN] = [Math.ceil(m.extent / height), Math.ceil(quadsN / quadsEach)];
+  // Along k, a workgroup takes all rows of its columns.
+  const tilesM = along === 'k' ? 1 : Math.ceil(m.extent / height);
+  const blocksN = Math.ceil(quadsN / quadsEach);
   const grid = foldGrid(batch.extent * tilesM * blocksN, frame.target);
   const sums: LoopBuffer = {
     name: 'sums',
@@ -126,15 +140,24 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
   const lastQuad = needed === undefined ? constant(quadsN) : inGroups(b, needed, 4, quadsN, 'needed_quads');
   const endQuad = b.let(operation('min', [addInts(first, constant(quadsEach)), lastQuad], 'i32'), 'end_quad');
   const end = endOf(b, frame, k.extent, body.bound);
-  const exact = m.extent % height === 0;
-  const rows = span(b, mulInts(tileM, constant(height)), height, m.extent, exact, 'm').map(
-    ({ index }) => index,
-  );
+  const firstRow = b.let(mulInts(tileM, constant(height)), 'm');
   const points = new TileLowering(b, frame, body, group);
   const inRegister = frame.target.serial?.inRegister ?? 1;
-  const part: Part = { b, body, points, rows, firstQuad: first, endQuad, end, inRegister };
-  b.if(tileNeeded(b, frame, body, group, mulInts(tileM, constant(height)), first), () => {
-    if (along === 'n') addLines(part, sums, columns);
+  const part: Part = {
+    frame,
+    b,
+    body,
+    points,
+    group,
+    tiling,
+    firstRow,
+    firstQuad: first,
+    endQuad,
+    end,
+    inRegister,
+  };
+  b.if(tileNeeded(b, frame, body, group, firstRow, first), () => {
+    if (along === 'n') addLines(part, sums);
     else sumLines(part);
   });
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, lines along ${along} read once for ${height} rows and ${columns} columns`;
@@ -143,10 +166,11 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
 
 /** sums(row, n) += lhs(row, k)·rhs(k, n), a few k at a time. */
 function addLines(
-  { b, body, points, rows, firstQuad, endQuad, end, inRegister }: Part,
+  { b, body, points, tiling, firstRow, firstQuad, endQuad, end, inRegister }: Part,
   sums: LoopBuffer,
-  columns: number,
 ): void {
+  const { columns } = tiling;
+  const rows = Array.from({ length: tiling.rows }, (_, i) => b.let(addInts(firstRow, constant(i)), 'm'));
   const type = registerOf(body.node.dtype);
   const slot = (row: number, quad: Value): Value =>
     addInts(mulInts(operation('sub', [quad, firstQuad], 'i32'), constant(4)), constant(row * columns));
@@ -207,37 +231,133 @@ function eachOf(
   };
 }
 
-/** Four results of a row at a time, each a sum over lines of both sides. */
-function sumLines({ b, body, points, rows, firstQuad, endQuad, end }: Part): void {
-  const type = registerOf(body.node.dtype);
-  const { n, k } = body;
-  const whole = Math.floor(k.extent / 4);
-  const wholeEnd = end.kind === 'constant' ? constant(whole) : inGroups(b, end, 4, whole, 'end_quad');
+/** Sums that go on side by side: more of them push what conversions need out of registers. */
+const mostSums = 4;
+
+/** Bytes of a line of the right side between what is multiplied and what memory is asked for, and of a line of a cache. */
+const bytesAhead = 8192;
+const lineBytes = 64;
+
+/**
+ * Four columns of results at a time, each a sum over lines of both sides. All rows are multiplied before the next columns: memory
+ * gives the right side once, and caches give it again.
+ */
+function sumLines(part: Part): void {
+  const { frame, b, body, points, group, tiling, firstQuad, endQuad, end } = part;
+  const { m, n, k } = body;
+  const height = tiling.rows;
+  const [tiles, rest] = [Math.floor(m.extent / height), m.extent % height];
+  const whole = 4 * Math.floor(k.extent / 4);
   b.for('quad', firstQuad, endQuad, 1, (quad) => {
-    const exact = n.extent % 4 === 0;
-    const columns = span(b, mulInts(quad, constant(4)), 4, n.extent, exact, 'n').map(({ index }) => index);
-    const lanes = rows.map(() => columns.map(() => b.var('lanes', constant(0, type, 4))));
-    const round = (
-      at: { readonly step: Value } | { readonly stepQuad: Value },
-      sums: readonly Value[][],
-    ): void => {
-      const left = rows.map((row) => points.at({ row, ...at }).value(body.lhs));
-      const right = columns.map((column) => points.at({ column, ...at }).value(body.rhs));
-      sums.forEach((line, i) =>
-        line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))),
-      );
+    const columns = span(b, mulInts(quad, constant(4)), 4, n.extent, n.extent % 4 === 0, 'n');
+    const places = columns.map(({ index }) => index);
+    const results = (first: Value, count: number): void => {
+      const rows = Array.from({ length: count }, (_, i) => b.let(addInts(first, constant(i)), 'm'));
+      const beside = Math.max(1, Math.floor(mostSums / height));
+      const sums: Value[][] = rows.map(() => []);
+      for (let from = 0; from < 4; from += beside)
+        linesBeside(part, rows, places.slice(from, from + beside)).forEach((line, i) =>
+          sums[i]!.push(...line),
+        );
+      const four = sums.map((line) => b.var('sums', lanesAdded(b, line)));
+      if (whole < k.extent)
+        b.for('k', constant(whole), end, 1, (step) => {
+          const args = places.map((column) => points.at({ column, step }).value(body.rhs));
+          const right = b.let({ kind: 'vector', args, type: four[0]!.type, width: 4 }, 'b');
+          four.forEach((sum, i) =>
+            b.assign(sum, multiplyAdd(points.at({ row: rows[i]!, step }).value(body.lhs), right, sum)),
+          );
+        });
+      four.forEach((sum, i) => points.write(rows[i]!, quad, b.let(sum, 'sum')));
     };
-    b.for('kquad', constant(0), wholeEnd, 1, (stepQuad) => round({ stepQuad }, lanes));
-    const results = lanes.map((line) => line.map((sum) => b.var('sum', acrossLanes(sum))));
-    if (k.extent % 4 > 0) b.for('k', constant(4 * whole), end, 1, (step) => round({ step }, results));
-    rows.forEach((row, i) =>
-      points.write(row, quad, b.let({ kind: 'vector', args: results[i]!, type, width: 4 }, 'sums')),
-    );
+    const tile = (first: Value, count: number): void => {
+      if (tiles === 1 && rest === 0) results(first, count);
+      else b.if(tileNeeded(b, frame, body, group, first, quad), () => results(first, count));
+    };
+    if (tiles === 1) tile(constant(0), height);
+    else
+      b.for('tile', constant(0), constant(tiles), 1, (number) =>
+        tile(b.let(mulInts(number, constant(height)), 'first'), height),
+      );
+    if (rest > 0) tile(constant(tiles * height), rest);
   });
 }
 
-function acrossLanes(sum: Value): Value {
-  const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(sum, lane)) as [Value, Value, Value, Value];
-  const { type } = sum;
-  return arithmetic('add', [arithmetic('add', [p, q], type), arithmetic('add', [r, s], type)], type);
+/** Sums over lines for some rows and columns, row by row: vectors of which the lanes are still to be added. */
+function linesBeside(part: Part, rows: readonly Value[], columns: readonly Value[]): readonly Value[][] {
+  const { b, body, points, end, inRegister } = part;
+  const type = registerOf(body.node.dtype);
+  const zero = constant(0, type, 4);
+  const whole = Math.floor(body.k.extent / 4);
+  const read = lineRead(part);
+  // An iteration takes a line of a cache where that is asked for, else a register.
+  const line = read && lineBytes / (4 * Math.max(2, dtypeBytes(read.node.dtype)));
+  const atOnce = line ?? inRegister;
+  const isWhole = end.kind === 'constant';
+  const count = isWhole ? constant(whole) : inGroups(b, end, 4, whole, 'quads');
+  const main = isWhole
+    ? constant(whole - (whole % atOnce))
+    : b.let(operation('sub', [count, operation('mod', [count, constant(atOnce)], 'i32')], 'i32'), 'main_end');
+  const lanes = rows.map(() =>
+    columns.map(() => Array.from({ length: inRegister }, () => b.var('lanes', zero))),
+  );
+  const factors = (
+    stepQuad: Value,
+  ): { readonly left: readonly Value[]; readonly right: readonly Value[] } => {
+    return {
+      left: rows.map((row) => points.at({ row, stepQuad }).value(body.lhs)),
+      right: columns.map((column) => points.at({ column, stepQuad }).value(body.rhs)),
+    };
+  };
+  const round = (first: Value): void => {
+    if (read !== undefined) columns.forEach((column) => ahead(part, read, column, first));
+    const steps = Array.from({ length: atOnce }, (_, i) =>
+      factors(b.let(addInts(first, constant(i)), 'kquad')),
+    );
+    // Neighbours along k follow each other, so that registers of more than four lanes take them together.
+    lanes.forEach((line, i) =>
+      line.forEach((own, j) =>
+        steps.forEach(({ left, right }, step) => {
+          const sum = own[step % inRegister]!;
+          b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum));
+        }),
+      ),
+    );
+  };
+  if (whole >= atOnce) b.for('kquad', constant(0), main, atOnce, round);
+  const sums = lanes.map((line) =>
+    line.map((own) =>
+      own.map((sum) => b.let(sum, 'held')).reduce((x, y) => b.let(arithmetic('add', [x, y], type), 'all')),
+    ),
+  );
+  if (isWhole && whole % atOnce === 0) return sums;
+  const all = sums.map((line) => line.map((sum) => b.var('line', sum)));
+  b.for('kquad', main, count, 1, (stepQuad) => {
+    const { left, right } = factors(stepQuad);
+    all.forEach((line, i) => line.forEach((sum, j) => b.assign(sum, multiplyAdd(left[i]!, right[j]!, sum))));
+  });
+  return all;
+}
+
+type Read = Extract<Expr, { kind: 'read' }>;
+
+/** What lines of the right side are read from, where the processor can be told what comes next: they lie as they are. */
+function lineRead({ frame, body }: Part): Read | undefined {
+  const operand = widenedFrom(body.rhs);
+  const isLine = operand.kind === 'read' && coefficientOf(operand.index, body.k.atom) === 1;
+  return frame.target.vectors !== undefined && isLine ? operand : undefined;
+}
+
+/** An expression without casts from narrower floats. */
+function widenedFrom(expr: Expr): Expr {
+  return expr.kind === 'op' && expr.op === 'cast' && isFloat(expr.dtype) ? widenedFrom(expr.args[0]!) : expr;
+}
+
+/** Asks for what lies as far behind these as memory needs time. Lines are short: on their own, processors are late. */
+function ahead({ b, frame, points }: Part, { node, index }: Read, column: Value, stepQuad: Value): void {
+  const further = bytesAhead / dtypeBytes(node.dtype);
+  if (sizeOf(dims(node)) + further >= 2 ** 31) return;
+  const step = b.let(mulInts(stepQuad, constant(4)), 'k');
+  const lowering = points.at({ column, step });
+  b.prefetch(bufferName(frame)(node), addInts(lowering.index(lowering.place(index)), constant(further)));
 }
