@@ -419,15 +419,19 @@ describe('Loops that are written for wide registers', () => {
 
 describe('random programs keep their bits', () => {
   const runs = 25;
+  let widened = 0;
   test.each([
     ['', wasmTarget, ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16']],
     ['on a core with short rows', rowTargets['rows on a core']!, ['f32', 'i32', 'u32', 'bool']],
     ['of narrow and wide numbers', wasmTarget, ['f64', 'i64', 'u64', 'i8', 'u16', 'f32', 'bool']],
   ] as const)('%s', (_, target, dtypes) => {
-    let widened = 0;
     checkLaw(runs, randomProgram({ dtypes: [...dtypes], values: 'tame' }), ({ graph, inputs }) => {
       widened += compare(graph, inputs, target);
     });
+  });
+
+  // Few loops over short rows are, so one target alone may have none.
+  test('and loops among them are widened', () => {
     expect(widened).toBeGreaterThan(0);
   });
 });
