@@ -47,7 +47,7 @@ export function roundingOf(dtypes: Iterable<DType>, isCoarse: 'tf32' | 'i8' | un
 
 /**
  * What is wrong with `got`; undefined where nothing is. `isNeeded` says which elements count; `nudged` gives the same values
- * where all that they are computed from was changed a little (`nudgedBy`).
+ * where all that they are computed from was changed a little (`Nudging`).
  */
 export function differenceOf(
   got: HostArray,
@@ -64,7 +64,7 @@ export function differenceOf(
     const [is, should] = [Number(got.data[i]), Number(expected.data[i])];
     if (!isNeeded(i) || isSame(got.data[i]!, expected.data[i]!)) continue;
     const allowed = share * Math.max(Math.abs(should), scale);
-    if (!(Math.abs(is - should) <= allowed)) suspects.push(i);
+    if (!Number.isFinite(should) || !(Math.abs(is - should) <= allowed)) suspects.push(i);
   }
   if (suspects.length === 0) return undefined;
   const others = nudged();
@@ -76,7 +76,7 @@ export function differenceOf(
     // What changes between finite and not finite is on the edge of it.
     const isEdge = others.some(({ data }) => Number.isFinite(Number(data[i])) !== Number.isFinite(should));
     const allowed = share * Math.max(Math.abs(should), scale) + slack * spread;
-    if (isEdge || off <= allowed) continue;
+    if (isEdge || (Number.isFinite(should) && off <= allowed)) continue;
     wrong += 1;
     const distance = Number.isNaN(off) ? Infinity : off;
     if (distance <= furthest) continue;
@@ -88,17 +88,33 @@ export function differenceOf(
   return { wrong, count: expected.data.length, at, got: is, expected: should };
 }
 
-/** A value with each number changed by a few units, up or down as `isUp` says. */
-export function nudgedBy(
-  array: HostArray,
-  { unit }: Rounding,
-  isUp: (element: number) => boolean,
-): HostArray {
-  if (!isFloat(array.dtype)) return array;
-  const factors = [1 - nudge * unit, 1 + nudge * unit] as const;
-  const data: number[] = [];
-  for (const [i, value] of array.data.entries()) data.push(Number(value) * factors[isUp(i) ? 1 : 0]);
-  return hostArray(array.dtype, array.shape, data);
+/** Changes values by a few units of their last place, each number by another share; the same for a seed. */
+export class Nudging {
+  readonly #step: number;
+  #seed: number;
+
+  constructor({ unit }: Rounding, seed: number) {
+    this.#step = nudge * unit;
+    this.#seed = Math.imul(seed, 0x9e3779b1);
+  }
+
+  /** The next value, changed. */
+  of(array: HostArray): HostArray {
+    if (!isFloat(array.dtype)) return array;
+    const seed = (this.#seed = Math.imul(this.#seed + 1, 0x85ebca6b));
+    const data: number[] = [];
+    for (const [i, value] of array.data.entries())
+      data.push(Number(value) * (1 + this.#step * noise(seed, i)));
+    return hostArray(array.dtype, array.shape, data);
+  }
+}
+
+/** From -2 to 2, of a hash that has nothing to do with those of other elements. */
+function noise(seed: number, element: number): number {
+  let hash = Math.imul(seed ^ element, 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x27d4eb2f);
+  return (hash ^ (hash >>> 15)) / 2 ** 30;
 }
 
 function isSame(a: number | bigint, b: number | bigint): boolean {

@@ -14,7 +14,7 @@ import type { Device, DeviceAllocation, LoadedProgram } from '../runtime/device.
 import { everyStep, type Program, type ProgramBuffer, type ProgramStep } from '../runtime/program.ts';
 import { membersOf } from '../schedule/memory/pack.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import { differenceOf, nudgedBy, roundingOf, type ValueDifference } from './comparison.ts';
+import { differenceOf, Nudging, roundingOf, type ValueDifference } from './comparison.ts';
 
 /** A kernel beside the interpreter. */
 export interface KernelCheck {
@@ -67,12 +67,8 @@ export async function checkKernels(run: CheckedRun): Promise<readonly ComparedKe
 /** What elements hold before a kernel that writes some of them only. */
 const unwritten = 0xa5;
 
-/** Values are changed in two ways that have nothing to do with each other. */
-const isUp: readonly ((element: number) => boolean)[] = [1, 2].map((seed) => (element) => {
-  let hash = Math.imul(element ^ (seed << 24), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return ((hash ^ (hash >>> 16)) & 1) === 1;
-});
+/** Seeds of the ways in which values are changed to see how much rounding may explain. */
+const seeds: readonly number[] = [1, 2, 3];
 
 class Checking {
   readonly #run: CheckedRun;
@@ -81,12 +77,12 @@ class Checking {
   readonly #main: LoadedProgram;
   readonly #outputs: readonly DeviceAllocation[];
   readonly #fresh: readonly DeviceAllocation[];
-  /** Values that later kernels read. */
-  readonly #values = new Map<Node, HostArray>();
   /** The kernels that write a node, in order. */
   readonly #writers = new Map<Node, number[]>();
-  /** The last kernel whose check reads a node. */
-  readonly #lastUse = new Map<Node, number>();
+  /** Kernels that write parts of what is compared when a later one has run: what they read is kept until then. */
+  readonly #feeding = new Set<number>();
+  /** What kernels read, until what they write is compared. */
+  readonly #read = new Map<number, ReadonlyMap<Node, HostArray>>();
   readonly #signatures: readonly string[];
   /** Scalars of the program, by node. */
   readonly #numbers = new Map<Node, HostArray>();
@@ -139,21 +135,19 @@ class Checking {
       await this.#passWaiting();
       const check = await this.#step(kernel, at);
       if (check !== undefined) found.push({ kernel, check });
-      for (const [node, last] of this.#lastUse) if (last <= at) this.#values.delete(node);
     }
     this.#run.onProgress?.(kernels.length, kernels.length);
     return found;
   }
 
-  /** Whether a kernel is only run: neither it nor what it writes is looked at. */
+  /** Whether a kernel is only run: neither what it reads nor what it writes is looked at. */
   #passes(kernel: Kernel, at: number): boolean {
-    if (this.#isCompared(at) || this.#wrong.has(this.#signatures[at]!)) return false;
-    return [...this.#readsOf(kernel), ...this.#completed(at)].every((node) => !this.#isRead(node, at));
+    return !this.#isCompared(at) && !this.#isBad(at) && !this.#feeding.has(at) && !isPartial(kernel);
   }
 
-  /** Whether the check of a kernel from this one on reads the node. */
-  #isRead(node: Node, from: number): boolean {
-    return (this.#lastUse.get(node) ?? -1) >= from;
+  /** Whether a kernel is like one that was found to be wrong, and can be put right: it alone writes what it writes. */
+  #isBad(at: number): boolean {
+    return this.#wrong.has(this.#signatures[at]!) && this.#together(at).length === 1;
   }
 
   /** Runs the kernels that are only run. */
@@ -169,18 +163,14 @@ class Checking {
     }
   }
 
-  /** Finds which values are needed until when. */
+  /** Finds who writes what. */
   #plan(): void {
     const { kernels } = this.#inside.schedule;
     for (const [at, kernel] of kernels.entries())
       for (const node of this.#writesOf(kernel))
         this.#writers.set(node, [...(this.#writers.get(node) ?? []), at]);
-    for (const at of kernels.keys()) {
-      if (!this.#isCompared(at)) continue;
-      for (const place of this.#together(at))
-        for (const node of this.#readsOf(kernels[place]!))
-          this.#lastUse.set(node, Math.max(at, this.#lastUse.get(node) ?? 0));
-    }
+    for (const at of kernels.keys())
+      if (this.#isCompared(at)) for (const part of this.#together(at)) this.#feeding.add(part);
   }
 
   /** The nodes that are complete when this kernel has run. */
@@ -212,69 +202,76 @@ class Checking {
   /** Runs one kernel; says how it compares where it is the first of its kind. */
   async #step(kernel: Kernel, at: number): Promise<KernelCheck | undefined> {
     const { device } = this.#run;
-    const signature = this.#signatures[at]!;
-    const isCompared = this.#isCompared(at);
+    const steps = this.#inside.placed.steps[at]!;
+    const [isCompared, isBad] = [this.#isCompared(at), this.#isBad(at)];
     // What several kernels write is compared when the last of them has run.
-    const whole = this.#completed(at);
-    const together = this.#together(at).map((one) => this.#inside.schedule.kernels[one]!);
-    const isBad = this.#wrong.has(signature);
-    for (const node of this.#readsOf(kernel))
-      if ((this.#lastUse.get(node) ?? -1) >= at) await this.#bring(node);
-    const wanted = isCompared || isBad ? whole : whole.filter((node) => this.#isRead(node, at));
-    const probes = wanted.map((node) => device.allocate(storedBytes(node)));
-    const part = this.#load(this.#inside.placed.steps[at]!, wanted, 'out');
+    const wanted = isCompared || isBad ? this.#completed(at) : [];
+    if (isBad || this.#feeding.has(at)) this.#read.set(at, await this.#valuesOf(this.#readsOf(kernel)));
+    if (isPartial(kernel)) await this.#fill(kernel, this.#writesOf(kernel));
+    const found = await this.#outcome(steps, wanted);
+    if (!isCompared && !isBad) {
+      if ('problem' in found) throw found.problem;
+      return undefined;
+    }
+    const expected = this.#interpreted(at, wanted);
+    const difference = 'problem' in found ? undefined : this.#difference(at, wanted, found.values, expected);
+    if ('problem' in found || difference !== undefined) {
+      this.#wrong.add(this.#signatures[at]!);
+      await this.#put(wanted, (i) => packBytes(expected[i]!));
+    }
+    for (const part of this.#together(at)) this.#read.delete(part);
+    if (device.lost || !isCompared) return undefined;
+    return this.#checkOf(at, 'problem' in found ? found.problem.message : undefined, difference);
+  }
+
+  /** Runs steps, and gives what nodes hold then, or what the device says. */
+  async #outcome(
+    steps: readonly ProgramStep[],
+    nodes: readonly Node[],
+  ): Promise<{ readonly values: readonly HostArray[] } | { readonly problem: SinterError }> {
+    const { device, inputs, scalars } = this.#run;
+    const probes = nodes.map((node) => device.allocate(storedBytes(node)));
+    let part: LoadedProgram | undefined;
     try {
-      const isPartial = 'needed' in kernel.body && kernel.body.needed !== undefined;
-      if (isPartial) await this.#fill(kernel, wanted, probes);
-      let problem: string | undefined;
-      let got: readonly HostArray[] = [];
-      try {
-        part.run(this.#run.inputs, [...this.#outputs, ...probes], this.#run.scalars);
-        await device.finish();
-        const bytes: Uint8Array[] = [];
-        for (const probe of probes) bytes.push(await device.read(probe, probe.bytes));
-        got = wanted.map((node, i) => unpackBytes(bytes[i]!, node.dtype, dims(node)));
-      } catch (error) {
-        if (device.lost || !(error instanceof SinterError)) throw error;
-        problem = error.message;
-      }
-      if (!isCompared && !isBad && problem === undefined) {
-        wanted.forEach((node, i) => this.#values.set(node, got[i]!));
-        return undefined;
-      }
-      const expected = this.#interpreted(kernel, wanted);
-      const skipped = (i: number): ((element: number) => boolean) => {
-        const bytes = isPartial && problem === undefined ? packBytes(got[i]!) : undefined;
-        return isPartial ? (element) => !isUnwritten(bytes, got[i], element) : () => true;
-      };
-      const difference =
-        problem === undefined
-          ? this.#difference(kernel, together, wanted, got, expected, skipped)
-          : undefined;
-      const isRight = problem === undefined && difference === undefined;
-      if (!isRight) {
-        this.#wrong.add(signature);
-        await this.#correct(wanted, probes, expected);
-      }
-      wanted.forEach((node, i) => {
-        if (this.#lastUse.has(node))
-          this.#values.set(node, isRight ? written(got[i]!, skipped(i)) : expected[i]!);
-      });
-      if (!isCompared) return undefined;
-      return this.#checkOf(together, at, problem, difference);
+      part = this.#load(steps, nodes, 'out');
+      part.run(inputs, [...this.#outputs, ...probes], scalars);
+      await device.finish();
+      const values: HostArray[] = [];
+      for (const [i, node] of nodes.entries())
+        values.push(unpackBytes(await device.read(probes[i]!, storedBytes(node)), node.dtype, dims(node)));
+      return { values };
+    } catch (problem) {
+      if (device.lost || !(problem instanceof SinterError) || problem instanceof CompilerBug) throw problem;
+      return { problem };
     } finally {
-      part.destroy();
+      part?.destroy();
       for (const probe of probes) probe.destroy();
     }
   }
 
-  #checkOf(
-    together: readonly Kernel[],
-    at: number,
-    problem: string | undefined,
-    difference: ValueDifference | undefined,
-  ): KernelCheck {
+  /** What nodes hold now. */
+  async #valuesOf(nodes: readonly Node[]): Promise<Map<Node, HostArray>> {
+    const { device, inputs } = this.#run;
+    const values = new Map<Node, HostArray>();
+    const between: Node[] = [];
+    for (const node of nodes) {
+      const input = this.#program.inputs.indexOf(this.#inside.placed.bufferOf.get(node) ?? -1);
+      if (input < 0) between.push(node);
+      else {
+        const bytes = await device.read(inputs[input]!, storedBytes(node));
+        values.set(node, unpackBytes(bytes, node.dtype, dims(node)));
+      }
+    }
+    if (between.length === 0) return values;
+    const found = await this.#outcome([], between);
+    if ('problem' in found) throw found.problem;
+    between.forEach((node, i) => values.set(node, found.values[i]!));
+    return values;
+  }
+
+  #checkOf(at: number, problem: string | undefined, difference: ValueDifference | undefined): KernelCheck {
     const { kernels } = this.#run.compiled;
+    const together = this.#kernelsOf(at);
     const count = this.#signatures.filter((signature) => signature === this.#signatures[at]).length;
     const types = (nodes: readonly Node[]): string[] =>
       nodes.map((node) => `${node.dtype}[${dims(node).join(',')}]`);
@@ -291,27 +288,36 @@ class Checking {
     };
   }
 
+  /** The kernels that write what is complete when this one has run. */
+  #kernelsOf(at: number): readonly Kernel[] {
+    return this.#together(at).map((one) => this.#inside.schedule.kernels[one]!);
+  }
+
   #difference(
-    kernel: Kernel,
-    together: readonly Kernel[],
+    at: number,
     wanted: readonly Node[],
     got: readonly HostArray[],
     expected: readonly HostArray[],
-    isNeeded: (i: number) => (element: number) => boolean,
   ): ValueDifference | undefined {
-    const nodes = together.flatMap((one) => [...this.#readsOf(one), ...this.#writesOf(one), ...one.nodes]);
+    const kernels = this.#kernelsOf(at);
+    const nodes = kernels.flatMap((one) => [...this.#readsOf(one), ...this.#writesOf(one), ...one.nodes]);
     const hasBlocks = nodes.some(({ op }) => op === 'dequantize');
     const rounding = roundingOf(
       nodes.map(({ dtype }) => dtype),
       hasBlocks ? 'i8' : this.#run.precision === 'tf32' ? 'tf32' : undefined,
     );
+    const arePartial = kernels.some(isPartial);
     let nudged: readonly (readonly HostArray[])[] | undefined;
     const others = (): readonly (readonly HostArray[])[] =>
-      (nudged ??= isUp.map((up) =>
-        this.#interpreted(kernel, wanted, (value) => nudgedBy(value, rounding, up)),
-      ));
+      (nudged ??= seeds.map((seed) => {
+        const nudging = new Nudging(rounding, seed);
+        return this.#interpreted(at, wanted, (value) => nudging.of(value));
+      }));
     for (const [i, value] of got.entries()) {
-      const found = differenceOf(value, expected[i]!, rounding, isNeeded(i), () =>
+      const bytes = arePartial ? packBytes(value) : undefined;
+      const isNeeded = (element: number): boolean =>
+        bytes === undefined || !isUnwritten(bytes, value, element);
+      const found = differenceOf(value, expected[i]!, rounding, isNeeded, () =>
         others().map((values) => values[i]!),
       );
       if (found !== undefined) return found;
@@ -321,13 +327,14 @@ class Checking {
 
   /** What these nodes are by the interpreter, from the values that the kernel reads; `change` is applied to all values. */
   #interpreted(
-    kernel: Kernel,
+    at: number,
     wanted: readonly Node[],
     change: (value: HostArray) => HostArray = (value) => value,
   ): readonly HostArray[] {
     const known = new Map<Node, HostArray>();
-    const own = new Set<Node>([...wanted, ...this.#writesOf(kernel)]);
-    for (const [node, value] of this.#values) if (!own.has(node)) known.set(node, change(value));
+    const own = new Set(wanted);
+    for (const part of this.#together(at))
+      for (const [node, value] of this.#read.get(part)!) if (!own.has(node)) known.set(node, change(value));
     for (const [node, value] of this.#numbers) known.set(node, change(value));
     return interpreter.value.valuesFrom(wanted, known, undefined, change);
   }
@@ -339,55 +346,31 @@ class Checking {
     return unpackBytes(await this.#run.device.read(this.#run.inputs[input]!, 4), node.dtype, []);
   }
 
-  /** Reads a value that a check needs, where it is an input. */
-  async #bring(node: Node): Promise<void> {
-    if (node.op !== 'parameter' || this.#values.has(node)) return;
-    const index = this.#inside.placed.bufferOf.get(node);
-    const input = index === undefined ? -1 : this.#program.inputs.indexOf(index);
-    if (input < 0) return;
-    const bytes = await this.#run.device.read(this.#run.inputs[input]!, storedBytes(node));
-    this.#values.set(node, unpackBytes(bytes, node.dtype, dims(node)));
-  }
-
-  /** What a kernel leaves unwritten can be told by this afterwards. */
-  async #fill(kernel: Kernel, wanted: readonly Node[], probes: readonly DeviceAllocation[]): Promise<void> {
+  /**
+   * Fills what a kernel writes in part, where it is the only one and in memory of its own: what it leaves unwritten can be
+   * told by that afterwards.
+   */
+  async #fill(kernel: Kernel, nodes: readonly Node[]): Promise<void> {
     const { overwrites } = this.#inside.memory;
     const isAlone = (node: Node): boolean =>
-      !overwrites.has(node) &&
-      this.#writers.get(node)!.length === 1 &&
-      kernel.reads.every((read) => read !== node);
-    const bytes = (probe: DeviceAllocation): Uint8Array => new Uint8Array(probe.bytes).fill(unwritten);
-    const fresh = wanted.flatMap((node, i) => (isAlone(node) ? [i] : []));
-    await this.#move(
-      fresh.map((i) => wanted[i]!),
-      fresh.map((i) => probes[i]!),
-      (i) => bytes(probes[fresh[i]!]!),
-    );
-  }
-
-  async #correct(
-    wanted: readonly Node[],
-    probes: readonly DeviceAllocation[],
-    values: readonly HostArray[],
-  ): Promise<void> {
-    await this.#move(wanted, probes, (i) => packBytes(values[i]!));
+      !overwrites.has(node) && this.#writers.get(node)!.length === 1 && !kernel.reads.includes(node);
+    const alone = nodes.filter(isAlone);
+    await this.#put(alone, (i) => new Uint8Array(storedBytes(alone[i]!)).fill(unwritten));
   }
 
   /** Writes bytes to where nodes lie on the device. */
-  async #move(
-    nodes: readonly Node[],
-    through: readonly DeviceAllocation[],
-    bytes: (i: number) => Uint8Array,
-  ): Promise<void> {
+  async #put(nodes: readonly Node[], bytes: (i: number) => Uint8Array): Promise<void> {
     if (nodes.length === 0) return;
     const { device, inputs, scalars } = this.#run;
-    for (const [i, buffer] of through.entries()) device.write(buffer, whole(bytes(i), buffer.bytes));
+    const probes = nodes.map((node) => device.allocate(storedBytes(node)));
     const part = this.#load([], nodes, 'in');
     try {
-      part.run([...inputs, ...through], this.#outputs, scalars);
+      for (const [i, probe] of probes.entries()) device.write(probe, whole(bytes(i), probe.bytes));
+      part.run([...inputs, ...probes], this.#outputs, scalars);
       await device.finish();
     } finally {
       part.destroy();
+      for (const probe of probes) probe.destroy();
     }
   }
 
@@ -436,6 +419,11 @@ function renumbered(step: ProgramStep, kernels: readonly number[]): ProgramStep 
   return { ...step, steps: step.steps.map((one) => renumbered(one, kernels)) };
 }
 
+/** Whether a kernel computes only what a run needs of its results. */
+function isPartial({ body }: Kernel): boolean {
+  return 'needed' in body && body.needed !== undefined;
+}
+
 /** Equal for kernels of equal source and size. */
 function signatureOf(steps: readonly ProgramStep[]): string {
   return JSON.stringify(steps, (key, value: unknown) =>
@@ -451,16 +439,8 @@ function whole(bytes: Uint8Array, length: number): Uint8Array {
   return all;
 }
 
-function isUnwritten(bytes: Uint8Array | undefined, array: HostArray | undefined, element: number): boolean {
-  if (bytes === undefined || array === undefined) return false;
+function isUnwritten(bytes: Uint8Array, array: HostArray, element: number): boolean {
   const width = bytes.length / array.data.length;
   for (let i = element * width; i < (element + 1) * width; i++) if (bytes[i] !== unwritten) return false;
   return true;
-}
-
-/** A value with zeros for elements that nobody needs. */
-function written(array: HostArray, isNeeded: (element: number) => boolean): HostArray {
-  const data = array.data.slice();
-  for (let i = 0; i < data.length; i++) if (!isNeeded(i)) data[i] = typeof data[i] === 'bigint' ? 0n : 0;
-  return { ...array, data };
 }

@@ -119,6 +119,29 @@ describe('a device that is wrong', () => {
     expect(distance(right, expected)).toBeLessThan(1e-4);
   });
 
+  test('equal wrong kernels are put right each, so that what follows is judged by right numbers', async () => {
+    const device = plantedDevice(({ source }) => source.replace('subgroupAdd(', 'subgroupMax('));
+    sn.setDevice(device);
+    const shape = { shape: [16, 512] };
+    const x = sn.tensor(
+      Float32Array.from({ length: 8192 }, (_, i) => Math.sin(i)),
+      shape,
+    );
+    const w = sn.tensor(
+      Float32Array.from({ length: 512 * 512 }, (_, i) => Math.cos(i) / 8),
+      { shape: [512, 512] },
+    );
+    const layers = sn.compile((h: Tensor) => {
+      for (let layer = 0; layer < 3; layer++) h = h.softmax(-1).matmul(w);
+      // Where a row does not sum to 1 this is far away.
+      return sn.cumsum(h.mul(1e30), 1);
+    });
+    const found = await sn.check(() => layers(x).data());
+    expect(found.wrong).toMatchObject([{ kind: 'row-reduction', count: 3 }]);
+    const judged = found.kernels.filter(({ verdict }) => verdict === 'right');
+    expect(judged.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['dot', 'scan']));
+  });
+
   test('one schedule of a product: another is found', async () => {
     let refused: string | undefined;
     const device = plantedDevice((kernel) => {
