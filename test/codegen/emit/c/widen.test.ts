@@ -419,19 +419,16 @@ describe('Loops that are written for wide registers', () => {
 
 describe('random programs keep their bits', () => {
   const runs = 25;
-  let widened = 0;
   test.each([
-    ['', wasmTarget, ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16']],
-    ['on a core with short rows', rowTargets['rows on a core']!, ['f32', 'i32', 'u32', 'bool']],
-    ['of narrow and wide numbers', wasmTarget, ['f64', 'i64', 'u64', 'i8', 'u16', 'f32', 'bool']],
-  ] as const)('%s', (_, target, dtypes) => {
+    ['', wasmTarget, ['f32', 'i32', 'u32', 'bool', 'f16', 'bf16'], 1],
+    // Few loops over short rows are widened, so there may be none among so few programs.
+    ['on a core with short rows', rowTargets['rows on a core']!, ['f32', 'i32', 'u32', 'bool'], 0],
+    ['of narrow and wide numbers', wasmTarget, ['f64', 'i64', 'u64', 'i8', 'u16', 'f32', 'bool'], 1],
+  ] as const)('%s', (_, target, dtypes, least) => {
+    let widened = 0;
     checkLaw(runs, randomProgram({ dtypes: [...dtypes], values: 'tame' }), ({ graph, inputs }) => {
       widened += compare(graph, inputs, target);
     });
-  });
-
-  // Few loops over short rows are, so one target alone may have none.
-  test('and loops among them are widened', () => {
-    expect(widened).toBeGreaterThan(0);
+    expect(widened).toBeGreaterThanOrEqual(least);
   });
 });
