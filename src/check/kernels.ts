@@ -79,8 +79,8 @@ class Checking {
   readonly #fresh: readonly DeviceAllocation[];
   /** The kernels that write a node, in order. */
   readonly #writers = new Map<Node, number[]>();
-  /** Kernels that write parts of what is compared when a later one has run: what they read is kept until then. */
-  readonly #feeding = new Set<number>();
+  /** Kernels whose results are compared, and when all of them have been: what they read is kept until then. */
+  readonly #feeding = new Map<number, number>();
   /** What kernels read, until what they write is compared. */
   readonly #read = new Map<number, ReadonlyMap<Node, HostArray>>();
   readonly #signatures: readonly string[];
@@ -170,7 +170,7 @@ class Checking {
       for (const node of this.#writesOf(kernel))
         this.#writers.set(node, [...(this.#writers.get(node) ?? []), at]);
     for (const at of kernels.keys())
-      if (this.#isCompared(at)) for (const part of this.#together(at)) this.#feeding.add(part);
+      if (this.#isCompared(at)) for (const part of this.#together(at)) this.#feeding.set(part, at);
   }
 
   /** The nodes that are complete when this kernel has run. */
@@ -219,7 +219,7 @@ class Checking {
       this.#wrong.add(this.#signatures[at]!);
       await this.#put(wanted, (i) => packBytes(expected[i]!));
     }
-    for (const part of this.#together(at)) this.#read.delete(part);
+    for (const part of this.#read.keys()) if ((this.#feeding.get(part) ?? at) <= at) this.#read.delete(part);
     if (device.lost || !isCompared) return undefined;
     return this.#checkOf(at, 'problem' in found ? found.problem.message : undefined, difference);
   }

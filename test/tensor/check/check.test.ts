@@ -79,6 +79,18 @@ describe.each(everyDevice.filter((device) => device !== 'interpreter'))('%s', (d
     expect(found.kernels.length).toBeGreaterThan(4);
   });
 
+  test('compares what one kernel writes of several values, some of which others complete', async () => {
+    const model = sn.compile((x: Tensor, w: Tensor) => {
+      const [first, second, third] = [8, 16, 24].map((size) =>
+        x.narrow(1, 0, size).matmul(w.narrow(0, 0, size)),
+      ) as [Tensor, Tensor, Tensor];
+      return [sn.cat([first, second.sin()], 1), sn.cat([first.exp(), third], 1)];
+    });
+    const found = await sn.check(() => Promise.all(model(square(1), square(2)).map((each) => each.data())));
+    expect(found.wrong, String(found)).toEqual([]);
+    expect(found.kernels.length).toBeGreaterThan(1);
+  });
+
   test('looks at the part of a varying size that counts', async () => {
     const grown = sn.compile((x: Tensor) => x.mul(2).softmax(-1).matmul(x.transpose(0, 1)).sum(0), {
       dims: { x: [sn.dim('rows', { max: 64 }), 16] },
