@@ -17,7 +17,7 @@ import {
   type DeviceReport,
 } from '../runtime/registry.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
-import { adjustAsNamed, adjusted } from './workarounds/adjusting.ts';
+import { adjustAsNamed, adjusted, adjustments } from './workarounds/adjusting.ts';
 import { currentSession, SessionPart, withSession, type Session } from './session.ts';
 
 export { nextTask } from '../runtime/turns.ts';
@@ -147,6 +147,8 @@ async function openNamed(lane: Lane, session: Session): Promise<Device> {
   const found = await (name === undefined
     ? beginDevice()
     : openDevice(name).catch((error) => throwWithAdvice(name, error)));
+  // A table names the whole device.
+  if (withSession(session, adjustments) > 0) await found.whole?.().catch(() => undefined);
   const { instead } = withSession(session, () => adjusted(found.facts));
   if (instead === undefined) return found;
   const { name: wrong, description } = found.facts;

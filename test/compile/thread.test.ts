@@ -173,6 +173,23 @@ parentPort.on('message', () => undefined);`,
     expect(thread.isRunning).toBe(false);
   });
 
+  test('with schedules, which cannot be sent: this thread compiles by them', async () => {
+    const product = parse(`graph {
+  %0 = parameter {index: 0, name: "x"} : f32[64,64]
+  %1 = parameter {index: 1, name: "w"} : f32[64,64]
+  %2 = dot(%0, %1) {lhsBatch: [], rhsBatch: [], lhsContract: [1], rhsContract: [0]} : f32[64,64]
+  return %2
+}
+`);
+    let asked = 0;
+    const schedules = (): undefined => void (asked += 1);
+    const thread = new CompilerThread(served);
+    const found = await thread.compile(product, cTarget, { schedules });
+    expect(found).toEqual(compileGraph(product, cTarget, {}).program);
+    expect(asked).toBeGreaterThan(0);
+    expect(thread.isRunning).toBe(false);
+  });
+
   test('does not keep the process', () => {
     const entry = new URL('thread.js', served).href;
     const module = moduleOf(

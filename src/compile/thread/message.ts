@@ -9,8 +9,8 @@ import type { Program } from '../../runtime/program.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { CompileOptions } from '../compile.ts';
 
-/** The options but for those that only say who hears of the compilation. */
-export type SentOptions = Omit<CompileOptions, 'observe' | 'title' | 'inspect'>;
+/** The options but for functions, and what only says who hears of the compilation. */
+export type SentOptions = Omit<CompileOptions, 'observe' | 'schedules' | 'title' | 'inspect'>;
 
 /** A graph to compile. */
 export interface CompileRequest {

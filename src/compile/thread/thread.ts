@@ -50,15 +50,17 @@ export class CompilerThread {
 
   /**
    * The program of a graph. Rejects with what the compiler throws, or E_STATE if the thread ends before
-   * it is done. Where somebody watches the stages of compilations, they are made on this thread.
+   * it is done. Where somebody watches the stages of compilations, or schedules are given, this thread compiles: neither can be
+   * sent.
    */
   async compile(graph: Graph, target: Target, options: CompileOptions): Promise<Program> {
     const here = (): Program => loadedCompiler().compileGraph(graph, target, options).program;
-    if (options.observe !== undefined || stagesWritten() !== undefined) return here();
+    const { observe, schedules } = options;
+    if (observe !== undefined || schedules !== undefined || stagesWritten() !== undefined) return here();
     const worker = await this.#start();
     if (worker === undefined) return here();
     const id = ++this.#last;
-    const { observe: _observe, title: _title, inspect: _inspect, ...sent } = options;
+    const { observe: _observe, schedules: _schedules, title: _title, inspect: _inspect, ...sent } = options;
     const request: CompileRequest = { id, graph: plainGraph(graph), target, options: sent };
     // Throws where something in it cannot be copied: nobody waits for an answer then.
     worker.postMessage(request, []);

@@ -13,6 +13,7 @@ import { adjusted, adjustments } from '../workarounds/adjusting.ts';
 import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
 import { noteCompile, type About } from '../report/compiles.ts';
 import { counts } from '../report/stats.ts';
+import { currentSession, withSession, type Session } from '../session.ts';
 
 /**
  * Where the memory of an output comes from at each run: an input or an earlier output that it
@@ -162,7 +163,8 @@ export class Executable {
     const { first, target } = facts;
     const { graph, options, casts, ...asked } = this.#questionFor(first ?? target, device, precision);
     const { program, host } = loadedCompiler().compileGraph(graph, asked.target, options);
-    const later = first && (() => this.#compileMeanwhile(target, device, precision));
+    const session = currentSession();
+    const later = first && (() => this.#compileMeanwhile(target, device, precision, session));
     const donated = program.inputs.map((_, i) => program.donated.some(({ input }) => input === i));
     const loaded = device.load(program, host, later);
     const ready = { loaded, donated, casts, places: placesOf(program), ...workOf(program) };
@@ -206,9 +208,14 @@ export class Executable {
     return this.#questionFor(device.facts.target, device, matmulPrecision());
   }
 
-  async #compileMeanwhile(id: TargetId, device: Device, precision: MatmulPrecision): Promise<Program> {
+  async #compileMeanwhile(
+    id: TargetId,
+    device: Device,
+    precision: MatmulPrecision,
+    session: Session,
+  ): Promise<Program> {
     const { compileOnThread } = await import('../../compile/thread/thread.ts');
-    const { graph, target, options } = this.#questionFor(id, device, precision);
+    const { graph, target, options } = withSession(session, () => this.#questionFor(id, device, precision));
     return compileOnThread(graph, target, options);
   }
 
