@@ -2,7 +2,8 @@
 // `browser`.
 
 import { readFile } from 'node:fs/promises';
-import { ParseError, SinterError } from '../errors.ts';
+import { SinterError } from '../errors.ts';
+import { parseData } from '../tune/book.ts';
 import { adjustmentOf, type Adjust, type Workarounds } from './workarounds.ts';
 
 const known = new Map<string, Promise<Adjust>>();
@@ -23,11 +24,5 @@ async function read(file: string): Promise<Adjust> {
     const hint = 'sinter check MODEL --write FILE makes such a file';
     throw new SinterError('E_IO', `SINTER_WORKAROUNDS: ${problem}\n  try: ${hint}`, { cause });
   }
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch (error) {
-    throw new ParseError('E_FORMAT', file, `is not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  return adjustmentOf(data as Workarounds, file);
+  return adjustmentOf(parseData(file, text) as Workarounds, file);
 }

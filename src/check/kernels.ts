@@ -79,6 +79,8 @@ class Checking {
   readonly #fresh: readonly DeviceAllocation[];
   /** The kernels that write a node, in order. */
   readonly #writers = new Map<Node, number[]>();
+  /** Kernels behind which values are complete that are compared. */
+  readonly #compared = new Set<number>();
   /** Kernels whose results are compared, and when all of them have been: what they read is kept until then. */
   readonly #feeding = new Map<number, number>();
   /** What kernels read, until what they write is compared. */
@@ -142,7 +144,7 @@ class Checking {
 
   /** Whether a kernel is only run: neither what it reads nor what it writes is looked at. */
   #passes(kernel: Kernel, at: number): boolean {
-    return !this.#isCompared(at) && !this.#isBad(at) && !this.#feeding.has(at) && !isPartial(kernel);
+    return !this.#compared.has(at) && !this.#isBad(at) && !this.#feeding.has(at) && !isPartial(kernel);
   }
 
   /** Whether a kernel is like one that was found to be wrong, and can be put right: it alone writes what it writes. */
@@ -153,24 +155,25 @@ class Checking {
   /** Runs the kernels that are only run. */
   async #passWaiting(): Promise<void> {
     const steps = this.#waiting.splice(0);
-    if (steps.length === 0) return;
-    const part = this.#load(steps, [], 'out');
-    try {
-      part.run(this.#run.inputs, this.#outputs, this.#run.scalars);
-      await this.#run.device.finish();
-    } finally {
-      part.destroy();
-    }
+    if (steps.length > 0) await this.#after(steps, []);
   }
 
-  /** Finds who writes what. */
+  /** Finds who writes what, and when what is compared. */
   #plan(): void {
     const { kernels } = this.#inside.schedule;
     for (const [at, kernel] of kernels.entries())
       for (const node of this.#writesOf(kernel))
         this.#writers.set(node, [...(this.#writers.get(node) ?? []), at]);
-    for (const at of kernels.keys())
-      if (this.#isCompared(at)) for (const part of this.#together(at)) this.#feeding.set(part, at);
+    const firsts = new Map<string, number>();
+    for (const [at, signature] of this.#signatures.entries())
+      if (!firsts.has(signature)) firsts.set(signature, at);
+    for (const at of kernels.keys()) {
+      const together = this.#together(at);
+      // One of them is the first of its kind.
+      if (!together.some((one) => firsts.get(this.#signatures[one]!) === one)) continue;
+      this.#compared.add(at);
+      for (const part of together) this.#feeding.set(part, at);
+    }
   }
 
   /** The nodes that are complete when this kernel has run. */
@@ -182,11 +185,6 @@ class Checking {
   /** The kernels that write what is complete when this one has run. */
   #together(at: number): readonly number[] {
     return [...new Set(this.#completed(at).flatMap((node) => this.#writers.get(node)!))];
-  }
-
-  /** Whether a kernel, or one that writes parts of the same values, is the first of its kind. */
-  #isCompared(at: number): boolean {
-    return this.#together(at).some((one) => this.#signatures.indexOf(this.#signatures[one]!) === one);
   }
 
   #readsOf({ reads }: Kernel): readonly Node[] {
@@ -203,32 +201,33 @@ class Checking {
   async #step(kernel: Kernel, at: number): Promise<KernelCheck | undefined> {
     const { device } = this.#run;
     const steps = this.#inside.placed.steps[at]!;
-    const [isCompared, isBad] = [this.#isCompared(at), this.#isBad(at)];
+    const [isCompared, isBad] = [this.#compared.has(at), this.#isBad(at)];
     // What several kernels write is compared when the last of them has run.
     const wanted = isCompared || isBad ? this.#completed(at) : [];
     if (isBad || this.#feeding.has(at)) this.#read.set(at, await this.#valuesOf(this.#readsOf(kernel)));
     if (isPartial(kernel)) await this.#fill(kernel, this.#writesOf(kernel));
-    const found = await this.#outcome(steps, wanted);
-    if (!isCompared && !isBad) {
-      if ('problem' in found) throw found.problem;
-      return undefined;
+    let got: readonly HostArray[] = [];
+    let problem: string | undefined;
+    try {
+      got = await this.#after(steps, wanted);
+    } catch (error) {
+      const isOfKernel = error instanceof SinterError && !(error instanceof CompilerBug) && !device.lost;
+      if (wanted.length === 0 || !isOfKernel) throw error;
+      problem = error.message;
     }
+    if (wanted.length === 0) return undefined;
     const expected = this.#interpreted(at, wanted);
-    const difference = 'problem' in found ? undefined : this.#difference(at, wanted, found.values, expected);
-    if ('problem' in found || difference !== undefined) {
+    const difference = problem === undefined ? this.#difference(at, wanted, got, expected) : undefined;
+    if (problem !== undefined || difference !== undefined) {
       this.#wrong.add(this.#signatures[at]!);
       await this.#put(wanted, (i) => packBytes(expected[i]!));
     }
     for (const part of this.#read.keys()) if ((this.#feeding.get(part) ?? at) <= at) this.#read.delete(part);
-    if (device.lost || !isCompared) return undefined;
-    return this.#checkOf(at, 'problem' in found ? found.problem.message : undefined, difference);
+    return isCompared ? this.#checkOf(at, problem, difference) : undefined;
   }
 
-  /** Runs steps, and gives what nodes hold then, or what the device says. */
-  async #outcome(
-    steps: readonly ProgramStep[],
-    nodes: readonly Node[],
-  ): Promise<{ readonly values: readonly HostArray[] } | { readonly problem: SinterError }> {
+  /** Runs steps, and gives what nodes hold then. */
+  async #after(steps: readonly ProgramStep[], nodes: readonly Node[]): Promise<readonly HostArray[]> {
     const { device, inputs, scalars } = this.#run;
     const probes = nodes.map((node) => device.allocate(storedBytes(node)));
     let part: LoadedProgram | undefined;
@@ -239,10 +238,7 @@ class Checking {
       const values: HostArray[] = [];
       for (const [i, node] of nodes.entries())
         values.push(unpackBytes(await device.read(probes[i]!, storedBytes(node)), node.dtype, dims(node)));
-      return { values };
-    } catch (problem) {
-      if (device.lost || !(problem instanceof SinterError) || problem instanceof CompilerBug) throw problem;
-      return { problem };
+      return values;
     } finally {
       part?.destroy();
       for (const probe of probes) probe.destroy();
@@ -263,9 +259,8 @@ class Checking {
       }
     }
     if (between.length === 0) return values;
-    const found = await this.#outcome([], between);
-    if ('problem' in found) throw found.problem;
-    between.forEach((node, i) => values.set(node, found.values[i]!));
+    const found = await this.#after([], between);
+    between.forEach((node, i) => values.set(node, found[i]!));
     return values;
   }
 
@@ -398,25 +393,31 @@ class Checking {
       );
     }
     // Only what runs is compiled.
-    const kernels = [
-      ...new Set([...everyStep(steps)].flatMap((step) => (step.kind === 'dispatch' ? [step.kernel] : []))),
-    ];
+    const part = onlySteps(program, steps);
     return this.#run.device.load({
-      ...program,
-      kernels: kernels.map((kernel) => program.kernels[kernel]!),
+      ...part,
       buffers,
-      steps: [...steps.map((step) => renumbered(step, kernels)), ...copies],
+      steps: [...part.steps, ...copies],
       inputs: direction === 'in' ? [...program.inputs, ...own] : program.inputs,
       outputs: direction === 'out' ? [...program.outputs, ...own] : program.outputs,
     });
   }
 }
 
-/** A step of a program that has these kernels only. */
-function renumbered(step: ProgramStep, kernels: readonly number[]): ProgramStep {
-  if (step.kind === 'dispatch') return { ...step, kernel: kernels.indexOf(step.kernel) };
-  if (step.kind !== 'repeat' && step.kind !== 'while') return step;
-  return { ...step, steps: step.steps.map((one) => renumbered(one, kernels)) };
+/** The same program with these of its steps only, and the kernels that they run. */
+function onlySteps(program: Program, steps: readonly ProgramStep[]): Program {
+  const used = [...everyStep(steps)].flatMap((step) => (step.kind === 'dispatch' ? [step.kernel] : []));
+  const kernels = [...new Set(used)];
+  const renumbered = (step: ProgramStep): ProgramStep => {
+    if (step.kind === 'dispatch') return { ...step, kernel: kernels.indexOf(step.kernel) };
+    if (step.kind !== 'repeat' && step.kind !== 'while') return step;
+    return { ...step, steps: step.steps.map(renumbered) };
+  };
+  return {
+    ...program,
+    kernels: kernels.map((kernel) => program.kernels[kernel]!),
+    steps: steps.map(renumbered),
+  };
 }
 
 /** Whether a kernel computes only what a run needs of its results. */

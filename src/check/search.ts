@@ -4,7 +4,8 @@
 import { candidateTilings } from '../codegen/template/contract/choose.ts';
 import { contractProblem } from '../codegen/template/contract/problem.ts';
 import type { ContractTiling } from '../codegen/template/contract/strategies.ts';
-import type { CompiledGraph, CompileOptions } from '../compile/compile.ts';
+import { loadedCompiler } from '../compile/chunks.ts';
+import type { CompileOptions } from '../compile/compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceAllocation, DeviceFacts } from '../runtime/device.ts';
 import type { Program } from '../runtime/program.ts';
@@ -17,11 +18,6 @@ import type { Workaround } from './workarounds.ts';
 export interface CheckedSubject {
   readonly device: Device;
   readonly graph: Graph;
-  readonly compile: (
-    graph: Graph,
-    target: ReturnType<typeof targetOf>,
-    options: CompileOptions,
-  ) => CompiledGraph;
   readonly options: CompileOptions;
   /** The facts of the device as its programs are compiled. */
   readonly facts: DeviceFacts;
@@ -117,13 +113,17 @@ async function withoutOne(facts: DeviceFacts, attempted: Try): Promise<Attempt |
 }
 
 async function checkAttempt(
-  { device, graph, compile, options, facts, precision, scalars, withInputs, onProgress }: CheckedSubject,
+  { device, graph, options, facts, precision, scalars, withInputs, onProgress }: CheckedSubject,
   { avoid, schedules }: Attempt,
 ): Promise<readonly ComparedKernel[]> {
   const target = withPrecision(targetOf(withoutFeatures(facts, avoid)), precision);
   const pinned: CompileOptions['schedules'] = (problem) =>
     schedules.get(scheduleKey(problem, device.facts)) ?? options.schedules?.(problem);
-  const compiled = compile(graph, target, { ...options, schedules: pinned, inspect: true });
+  const compiled = loadedCompiler().compileGraph(graph, target, {
+    ...options,
+    schedules: pinned,
+    inspect: true,
+  });
   return withInputs(compiled.program, (inputs) =>
     checkKernels({ device, compiled, inputs, scalars, precision, onProgress }),
   );

@@ -3,7 +3,7 @@
 
 import { ParseError } from '../errors.ts';
 import { withoutFeatures } from '../schedule/target.ts';
-import { readBook, type Schedules } from '../tune/book.ts';
+import { isRecord, readBook, type Schedules } from '../tune/book.ts';
 import { scheduleKey } from '../tune/key.ts';
 import type { PinnedTilings } from '../compile/compile.ts';
 import type { DeviceFacts } from '../runtime/device.ts';
@@ -82,8 +82,4 @@ function entriesOf(data: unknown, what: string): readonly Workaround[] {
     if (!fits) fail(`entry ${i} is no workaround: expects { device, description, avoid, schedules, wrong }`);
   }
   return data['entries'] as readonly Workaround[];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -53,13 +53,16 @@ export function readBook(what: string, data: unknown): Book {
 
 /** The same from JSON text. */
 export function parseBook(what: string, text: string): Book {
-  let data: unknown;
+  return readBook(what, parseData(what, text));
+}
+
+/** JSON text as data. Throws ParseError E_FORMAT naming `what` where it is none. */
+export function parseData(what: string, text: string): unknown {
   try {
-    data = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     throw new ParseError('E_FORMAT', what, `is not JSON: ${error instanceof Error ? error.message : error}`);
   }
-  return readBook(what, data);
 }
 
 /** Keys in order, so that equal books are equal texts. */
@@ -85,6 +88,7 @@ function tilingFrom(entry: unknown): ContractTiling | undefined {
   return fits ? ({ ...entry, kind } as ContractTiling) : undefined;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+/** Whether data has entries by name. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,11 +3,11 @@
 // without it.
 
 import type { CheckedSubject } from '../../check/search.ts';
-import { load, loadedCompiler } from '../../compile/chunks.ts';
+import { load } from '../../compile/chunks.ts';
 import { TensorError } from '../../errors.ts';
 import type { Device } from '../../runtime/device.ts';
 import { device as deviceOfSession, synchronize } from '../device.ts';
-import { copied, withRoom } from '../evaluate/copy.ts';
+import { copied } from '../evaluate/copy.ts';
 import type { Executable } from '../evaluate/executable.ts';
 import { runChecks, type Run } from '../evaluate/execute.ts';
 import { expectFunction } from '../expect.ts';
@@ -85,7 +85,13 @@ function subjectOf(
           // Values of fewer elements than the program has room for lie at the beginning of its buffers.
           const { bytes } = program.buffers[program.inputs[i]!]!;
           const isShort = memory.buffer.bytes < bytes;
-          held.push(isShort ? withRoom(memory, bytes) : isOverwritten ? copied(memory) : memory.share());
+          held.push(
+            isShort
+              ? copied(memory, memory.buffer.bytes, bytes, true)
+              : isOverwritten
+                ? copied(memory)
+                : memory.share(),
+          );
         }
         return await work(held.map(({ buffer }) => buffer));
       } finally {
@@ -95,7 +101,6 @@ function subjectOf(
     return {
       device,
       graph,
-      compile: loadedCompiler().compileGraph,
       options,
       facts: adjusted(device.facts).facts,
       precision: matmulPrecision(),

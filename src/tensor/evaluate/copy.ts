@@ -11,31 +11,19 @@ const copiers = new WeakMap<Device, Map<number, LoadedProgram>>();
 
 /**
  * Queues a copy of a buffer's first bytes, by default of all; gives the new one, which may have room
- * for more.
+ * for more: `isCleared` has zeros there.
  */
 export function copied(
   source: Resident,
   bytes: number = source.buffer.bytes,
   room: number = bytes,
+  isCleared = false,
 ): Resident {
   const { device, buffer } = source;
   const fresh = new Resident(device, device.allocate(room));
   try {
+    if (isCleared) device.write(fresh.buffer, new Uint8Array(room));
     copier(device, bytes).run([buffer], [fresh.buffer], []);
-  } catch (error) {
-    fresh.release();
-    throw error;
-  }
-  return fresh;
-}
-
-/** The same, with zeros behind the bytes that are copied. */
-export function withRoom(source: Resident, room: number): Resident {
-  const { device, buffer } = source;
-  const fresh = new Resident(device, device.allocate(room));
-  try {
-    device.write(fresh.buffer, new Uint8Array(room));
-    copier(device, buffer.bytes).run([buffer], [fresh.buffer], []);
   } catch (error) {
     fresh.release();
     throw error;
