@@ -197,3 +197,14 @@ export function blocksToFill(target: Target): number {
 export function resultsToFill(target: Target): number {
   return sharesWork(target) ? invocationsToFill(target) / 16 : invocationsToFill(target) / 2;
 }
+
+/** Bytes of a load, how many loads of an invocation are on their way at a time, and µs that one takes. */
+const [loadBytes, loadsAtOnce, loadTime] = [16, 4, 0.6];
+
+/**
+ * Bytes per µs that one workgroup of a GPU can bring from memory (Little's law): what is on its way, in the time
+ * that a load takes from the memory of a large GPU.
+ */
+export function workgroupBandwidth(invocations: number): number {
+  return (invocations * loadsAtOnce * loadBytes) / loadTime;
+}

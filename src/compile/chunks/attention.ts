@@ -8,6 +8,8 @@ import { lanes } from '../../codegen/template/attention/gpu/lanes.ts';
 import { attentionBuilder } from '../../schedule/body/fusion-root.ts';
 import { attentionBody } from '../../schedule/body/attention.ts';
 import { findAttention } from '../../schedule/fusion/attention.ts';
+import { rarePasses } from '../../schedule/passes/pipeline.ts';
+import { splitKeys } from '../../schedule/passes/split-keys.ts';
 import { attentionFinder } from '../../schedule/fusion/group-order.ts';
 import { fill, type Slot } from '../../slot.ts';
 
@@ -17,4 +19,5 @@ export const slots: readonly Slot<unknown>[] = fill(
   [attentionStrategies.lanes, lanes],
   [attentionBuilder, attentionBody],
   [attentionFinder, findAttention],
+  [rarePasses.splitKeys, splitKeys],
 );

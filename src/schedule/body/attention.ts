@@ -34,7 +34,11 @@ export function attentionBody(
     outerProduct(outer, fusionGroup, evaluator, passes),
   );
   const online = onlineForm(stages, outers, key, evaluator.pool);
-  const end = keyEnd(new BoundFinder(evaluator.pool, key, stages, { row, lenient: true }), stages, outers);
+  const end = keyEnd(
+    new BoundFinder(evaluator.pool, key, stages, { row, batch, lenient: true }),
+    stages,
+    outers,
+  );
   const range = { ...keyRange(stages, outers, row, key), ...(end && { end }) };
   return { kind: 'attention', batch, row, key, inners, stages, outers, range, ...(online && { online }) };
 }

@@ -5,7 +5,14 @@
 // side may be NaN or infinite.
 
 import { isFloat, isInteger, type DType } from '../../ir/dtype.ts';
-import { addIndex, atomsOf, scaleIndex, type IndexExpr } from '../../ir/index-algebra/expr.ts';
+import {
+  addIndex,
+  atomsOf,
+  coefficientOf,
+  constantIndex,
+  scaleIndex,
+  type IndexExpr,
+} from '../../ir/index-algebra/expr.ts';
 import type { Monoid } from '../../ir/ops.ts';
 import type { Expr, ExprPool } from '../expression/expr.ts';
 import type { Axis, RowStage } from '../kernel.ts';
@@ -31,14 +38,15 @@ function isIdentity({ value }: Extract<Expr, { kind: 'constant' }>, monoid: Mono
 }
 
 /**
- * Finds bounds along one axis: i32 expressions in [0, extent] of scalars, and of the index along
- * `row`, with which they do not decrease. `lenient`: a factor 0 makes a product 0, as where causal
+ * Finds bounds along one axis: i32 expressions in [0, extent] of scalars, of the index along `batch`, and of
+ * the index along `row`, with which they do not decrease. `lenient`: a factor 0 makes a product 0, as where causal
  * masks leave out keys.
  */
 export class BoundFinder {
   readonly #pool: ExprPool;
   readonly #axis: Axis;
   readonly #row: Axis | undefined;
+  readonly #batch: Axis | undefined;
   readonly #lenient: boolean;
   readonly #stages: readonly RowStage[];
 
@@ -46,8 +54,13 @@ export class BoundFinder {
     pool: ExprPool,
     axis: Axis,
     stages: readonly RowStage[] = [],
-    { row, lenient = false }: { readonly row?: Axis; readonly lenient?: boolean } = {},
+    {
+      row,
+      batch,
+      lenient = false,
+    }: { readonly row?: Axis; readonly batch?: Axis; readonly lenient?: boolean } = {},
   ) {
+    this.#batch = batch;
     this.#pool = pool;
     this.#axis = axis;
     this.#stages = stages;
@@ -64,7 +77,14 @@ export class BoundFinder {
     if (monoid !== 'min' && monoid !== 'max') return undefined;
     // One element behind the bound shows what all others there are.
     const plain = this.#constantBeyond(value, ({ value: number }) => !Number.isNaN(Number(number)));
-    return plain && this.#op('add', this.#clamped(plain, 0, this.#axis.extent - 1), this.#number(1));
+    return (
+      plain &&
+      this.#op(
+        'add',
+        this.#clamped(plain, this.#number(0), this.#number(this.#axis.extent - 1)),
+        this.#number(1),
+      )
+    );
   }
 
   /** Both sides of a product are 0 from there on; of integers, one. */
@@ -185,12 +205,23 @@ export class BoundFinder {
   /** The first element whose `place` is `limit + more`, or greater. */
   #reached(place: Expr, limit: Expr, more: 0 | 1): Bound {
     if (place.kind !== 'index' || place.dtype !== 'i32' || !this.#isBefore(limit)) return undefined;
-    const rest = this.#beside(place.index, this.#axis);
-    if (rest === undefined) return undefined;
+    const steps = coefficientOf(place.index, this.#axis.atom) ?? 0;
+    if (this.#axis.extent <= 1 || steps <= 0) return undefined;
+    const rest = addIndex(place.index, scaleIndex(this.#axis.atom, -steps));
+    if (!atomsOf(rest).every((atom) => atom === this.#batch?.atom)) return undefined;
     // Clamped before anything is added, so that nothing wraps around.
-    const first = rest - more;
-    const within = this.#clamped(limit, first, this.#axis.extent + first);
-    return first === 0 ? within : this.#op('sub', within, this.#number(first));
+    const first = this.#index(addIndex(rest, constantIndex(-more)));
+    const last = this.#index(addIndex(rest, constantIndex(steps * this.#axis.extent - more)));
+    const within = this.#op('sub', this.#clamped(limit, first, last), first);
+    if (steps === 1) return within;
+    return this.#op('div', this.#op('add', within, this.#number(steps - 1)), this.#number(steps));
+  }
+
+  /** An index as a number. */
+  #index(index: IndexExpr): Expr {
+    return index.kind === 'const'
+      ? this.#number(index.value)
+      : this.#pool.make({ kind: 'index', index, dtype: 'i32' });
   }
 
   /** Whether a number is known before the loop, and does not decrease along the rows. */
@@ -220,21 +251,24 @@ export class BoundFinder {
     return rest.kind === 'const' ? rest.value : undefined;
   }
 
-  #clamped(expr: Expr, low: number, high: number): Expr {
-    return this.#op('min', this.#op('max', expr, this.#number(low)), this.#number(high));
+  #clamped(expr: Expr, low: Expr, high: Expr): Expr {
+    return this.#op('min', this.#op('max', expr, low), high);
   }
 
   #number(value: number): Expr {
     return this.#pool.constant(value, 'i32');
   }
 
-  #op(op: 'min' | 'max' | 'add' | 'sub', a: Expr, b: Expr): Expr {
+  #op(op: 'min' | 'max' | 'add' | 'sub' | 'div', a: Expr, b: Expr): Expr {
     if (a === b && (op === 'min' || op === 'max')) return a;
+    if (op === 'sub' && b.kind === 'constant' && Number(b.value) === 0) return a;
     // max(a, max(a, c)) is what the inner one is.
     if (op === 'max' && b.kind === 'op' && b.op === 'max' && b.args.includes(a)) return b;
     if (a.kind === 'constant' && b.kind === 'constant') {
       const [x, y] = [Number(a.value), Number(b.value)];
-      return this.#number({ min: Math.min(x, y), max: Math.max(x, y), add: x + y, sub: x - y }[op]);
+      return this.#number(
+        { min: Math.min(x, y), max: Math.max(x, y), add: x + y, sub: x - y, div: Math.trunc(x / y) }[op],
+      );
     }
     return this.#pool.op(op, [a, b], 'i32');
   }

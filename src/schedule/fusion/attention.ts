@@ -42,8 +42,9 @@ export function findAttention(
   const reach = reachOf(order);
   const chains = chainLengths(order);
   for (;;) {
-    const groups = candidates(order, reach, chains, barred);
-    if (groups.length === 0) return groups;
+    const found = candidates(order, reach, chains, barred);
+    if (found.length === 0) return found;
+    const groups = withStatistics(found, users);
     const weighed = new Set(groups.flatMap(({ stages, inners }) => (stages.length > 0 ? inners : [])));
     const holders = holdersOf(groups);
     const escaping = groups.filter(
@@ -144,7 +145,6 @@ function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): Atte
   const columnAt = delinearize(column.atom, columns);
   const own = [...batchAt, ...(side === 0 ? [...rowAt, ...columnAt] : [...columnAt, ...rowAt])];
   walk.members.set(node, own);
-  const byAge = <N extends { readonly id: number }>(a: N, b: N): number => a.id - b.id;
   return {
     batch,
     row,
@@ -179,6 +179,10 @@ function isMadeOf(node: Node, sources: ReadonlySet<Node>): boolean {
     for (const input of each.inputs) if (input.id >= oldest) seen.add(input);
   }
   return false;
+}
+
+function byAge(a: { readonly id: number }, b: { readonly id: number }): number {
+  return a.id - b.id;
 }
 
 /** Walks from weights at (batch, row, key) to the inner dots and stages they are made of. */
@@ -289,6 +293,57 @@ function pays(group: AttentionGroup, weighed: ReadonlySet<NodeOf<'dot'>>): boole
     sizeOf(inner.attrs.lhsContract.map((axis) => dims(inner.inputs[0]!)[axis]!));
   const work = Math.max(...group.inners.map(depth)) + Math.max(...group.outers.map((o) => o.column.extent));
   return hasStages || (group.batch.extent > 1 && work <= widest);
+}
+
+/**
+ * The groups with the reductions of their scores over the keys that no group needs for its products: the
+ * kernel has the scores.
+ */
+function withStatistics(
+  groups: readonly AttentionGroup[],
+  users: ReadonlyMap<Node, readonly Node[]>,
+): AttentionGroup[] {
+  const taken = new Set<Node>(groups.flatMap(({ members }) => [...members.keys()]));
+  return groups.map((group) => {
+    if (group.stages.length === 0) return group;
+    const members = new Map(group.members);
+    const stages = [...group.stages];
+    const adopt = (node: Node, at: Indices): void => {
+      for (const user of users.get(node) ?? []) {
+        if (taken.has(user) || !isSingle(user.dtype)) continue;
+        if (user.op === 'reduce') {
+          const row = rowOfFold(user as NodeOf<'reduce'>, at, group.key);
+          if (row === undefined) continue;
+          members.set(user, row);
+          stages.push(user as NodeOf<'reduce'>);
+        } else if (user.op === 'cast') {
+          const known = stages.length;
+          adopt(user, at);
+          if (stages.length === known) continue;
+          members.set(user, at);
+        } else continue;
+        taken.add(user);
+      }
+    };
+    for (const [node, at] of group.members) adopt(node, at);
+    return stages.length === group.stages.length ? group : { ...group, members, stages: stages.sort(byAge) };
+  });
+}
+
+/** The row that a reduction of scores at `at` gives a number of; undefined where it is not over exactly the keys. */
+function rowOfFold(node: NodeOf<'reduce'>, at: Indices, key: Axis): Indices | undefined {
+  const shape = dims(node.inputs[0]!);
+  const axes = reducedAxes(node as Node);
+  const folded = axes.map((axis) => shape[axis]!);
+  const keys = delinearize(key.atom, folded);
+  const row = at.filter((_, axis) => !axes.includes(axis));
+  const isOverKeys =
+    sizeOf(folded) === key.extent &&
+    sameIndices(
+      axes.map((axis) => at[axis]!),
+      keys,
+    );
+  return isOverKeys && !row.some((index) => usesAtom(index, key)) ? row : undefined;
 }
 
 /**

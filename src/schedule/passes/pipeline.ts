@@ -12,6 +12,7 @@ import { foldConstants } from '../../ir/passes/fold.ts';
 import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { Slot } from '../../slot.ts';
+import { sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';
 import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
@@ -37,6 +38,7 @@ type SlotName =
   | 'splitScatters'
   | 'splitSorts'
   | 'splitFolds'
+  | 'splitKeys'
   | 'takeBounds'
   | 'combineInKernels'
   | 'orderCollectives'
@@ -54,6 +56,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitScatters: slot('splitScatters'),
   splitSorts: slot('splitSorts'),
   splitFolds: slot('splitFolds'),
+  splitKeys: slot('splitKeys'),
   takeBounds: slot('takeBounds'),
   combineInKernels: slot('combineInKernels'),
   orderCollectives: slot('orderCollectives'),
@@ -125,6 +128,13 @@ export const passes: readonly Pass[] = [
   { name: 'legalise', guarantees: 'dtypes the target has, no empty fold', run: legalise },
   rare('splitScatters', 'no scatter of many updates to many slots', isOneOf('scatter', 'scatterAddAtomic')),
   rare('splitSorts', 'no sort but of short lines of u32 keys', isOneOf('argSort')),
+  {
+    name: 'splitKeys',
+    guarantees: 'no attention of few rows over many keys where that leaves most of a GPU idle',
+    // Graphs that need no chunk of attention have none.
+    run: (graph, target) =>
+      (sharesWork(target) ? rarePasses.splitKeys.filled?.(graph, target) : undefined) ?? graph,
+  },
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(
     'spreadOverParts',

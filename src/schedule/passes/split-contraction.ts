@@ -85,6 +85,11 @@ interface Cut {
   readonly isRow: boolean;
 }
 
+/** Whether so few results of so many terms leave some of the machine idle. */
+export function mayBeCut(terms: number, results: number, target: Target): boolean {
+  return terms >= 2 * leastTerms && results < resultsToFill(target);
+}
+
 /** How many parts, and of which summed axis: they must divide it. */
 function bestSplit(
   node: Node,
@@ -93,7 +98,7 @@ function bestSplit(
   target: Target,
 ): { parts: number; along: number } | undefined {
   const results = sizeOf(dims(node));
-  if (results === 0 || terms < 2 * leastTerms) return undefined;
+  if (results === 0 || !mayBeCut(terms, results, target)) return undefined;
   const full = resultsToFill(target);
   const flops = nodeFlops(node);
   const time = (parallel: number): number => flops / (target.arithmetic * Math.min(1, parallel / full));
