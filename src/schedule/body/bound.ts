@@ -210,18 +210,18 @@ export class BoundFinder {
     const rest = addIndex(place.index, scaleIndex(this.#axis.atom, -steps));
     if (!atomsOf(rest).every((atom) => atom === this.#batch?.atom)) return undefined;
     // Clamped before anything is added, so that nothing wraps around.
-    const first = this.#index(addIndex(rest, constantIndex(-more)));
-    const last = this.#index(addIndex(rest, constantIndex(steps * this.#axis.extent - more)));
+    const first = this.#index(rest, -more);
+    const last = this.#index(rest, steps * this.#axis.extent - more);
     const within = this.#op('sub', this.#clamped(limit, first, last), first);
     if (steps === 1) return within;
     return this.#op('div', this.#op('add', within, this.#number(steps - 1)), this.#number(steps));
   }
 
-  /** An index as a number. */
-  #index(index: IndexExpr): Expr {
-    return index.kind === 'const'
-      ? this.#number(index.value)
-      : this.#pool.make({ kind: 'index', index, dtype: 'i32' });
+  /** An index and some more, as a number. */
+  #index(from: IndexExpr, more: number): Expr {
+    const index = addIndex(from, constantIndex(more));
+    if (index.kind === 'const') return this.#number(index.value);
+    return this.#pool.make({ kind: 'index', index, dtype: 'i32' });
   }
 
   /** Whether a number is known before the loop, and does not decrease along the rows. */

@@ -130,10 +130,10 @@ export const passes: readonly Pass[] = [
   rare('splitSorts', 'no sort but of short lines of u32 keys', isOneOf('argSort')),
   {
     name: 'splitKeys',
-    guarantees: 'no attention of few rows over many keys where that leaves most of a GPU idle',
-    // Graphs that need no chunk of attention have none.
+    guarantees: 'no attention that leaves a GPU idle',
+    // Where no chunk of attention is loaded, there is none.
     run: (graph, target) =>
-      (sharesWork(target) ? rarePasses.splitKeys.filled?.(graph, target) : undefined) ?? graph,
+      sharesWork(target) ? (rarePasses.splitKeys.filled?.(graph, target) ?? graph) : graph,
   },
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(
