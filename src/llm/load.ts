@@ -137,10 +137,13 @@ async function modelOf(source: ModelSource, options: LoadModelOptions): Promise<
   const target = await deviceTarget();
   const total = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
   let loaded = 0;
-  const tree = await loadWeights(weights, config, (name) => {
-    signal?.throwIfAborted();
-    loaded += sizes.get(name) ?? 0;
-    onProgress?.({ loaded, total });
+  const tree = await loadWeights(weights, config, {
+    most: Math.min(target.limits.bindingBytes, target.limits.bufferBytes),
+    loaded: (name) => {
+      signal?.throwIfAborted();
+      loaded += sizes.get(name) ?? 0;
+      onProgress?.({ loaded, total });
+    },
   });
   const decoder = new Decoder(config, tree, turnsOf(config, slotsFor(room), room, source.ropeFactors));
   const runner = { decoder, programs: programsOf(decoder), room, cacheType };

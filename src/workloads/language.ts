@@ -180,7 +180,7 @@ function stepOf(name: string, about: string, config: ModelConfig): Workload {
   return workload(name, about, sn.compile(run, { donate: [0] }), () => {
     const { vocabulary, width, layers, headSize } = config;
     // The head is the embedding.
-    const embedding = blocks(vocabulary, width);
+    const embedding = { parts: [blocks(vocabulary, width)] };
     const weights = {
       embedding,
       layers: Array.from({ length: layers }, () => layerWeights(config)),

@@ -54,6 +54,8 @@ export interface StoredTensor {
   chunks(options?: ChunkOptions): AsyncGenerator<StoredChunk, void, undefined>;
   /** Its values, decoded. Rejects with E_DTYPE for integers and f64, which f32 does not hold. */
   values(options?: ReadOptions): Promise<Float32Array>;
+  /** Indices `from` to `to` (exclusive) of its first axis as a tensor. Throws E_VALUE outside of the axis. */
+  rows(from: number, to: number): StoredTensor;
 }
 
 /** Tensors by name, in a file or several. */
@@ -159,5 +161,15 @@ export function storedTensor(
     takesRead(`${op}.values`, options);
     return decodeStored(`${op}.values`, type, await read(options));
   };
-  return Object.freeze({ ...facts, read, chunks, values });
+  const rows = (from: number, to: number): StoredTensor => {
+    const [all = 1, ...rest] = facts.shape;
+    if (![from, to].every(Number.isSafeInteger) || from < 0 || to < from || to > all) {
+      const problem = `rows ${from} to ${to} of ${facts.name}, which has ${all}`;
+      throw new TensorError('E_VALUE', `${op}.rows`, problem);
+    }
+    const row = all === 0 ? 0 : bytes / all;
+    const part = { ...facts, shape: [to - from, ...rest], bytes: (to - from) * row };
+    return storedTensor(op, source, part, begin + from * row);
+  };
+  return Object.freeze({ ...facts, read, chunks, values, rows });
 }

@@ -5,7 +5,6 @@ import {
   add,
   arange,
   dynamicSlice,
-  embedding,
   mul,
   tanh,
   tensor,
@@ -33,7 +32,7 @@ import type { ModelConfig, RopeConfig, ExpertsConfig } from '../config/config.ts
 import { frequenciesOf, longBehind, ropeTable } from '../config/rope.ts';
 import { attend, type TextPlace, type TokenPosition } from './attention.ts';
 import type { DecoderLayerCache } from './cache.ts';
-import { capped, norm, product, products } from './linear.ts';
+import { lookUp, capped, norm, product, products } from './linear.ts';
 import {
   heldOf,
   valuesOf,
@@ -148,7 +147,7 @@ export class Decoder {
   ): { hidden: Tensor; caches: DecoderLayerCache[][] } {
     const { config, weights } = this;
     // Prompts are checked by the host, and what the device chooses is a token: a check would be a run of its own for each.
-    let stream = unchecked(() => embedding(tokens, valuesOf(weights.embedding)));
+    let stream = unchecked(() => lookUp(tokens, weights.embedding));
     if (config.embeddingScale !== 1) stream = mul(stream, config.embeddingScale);
     const caches: DecoderLayerCache[][] = before.map(() => []);
     for (const [i, layer] of weights.layers.entries()) {
@@ -163,17 +162,16 @@ export class Decoder {
   /** Scores of all tokens, f32 [rows, vocabulary], for rows of `run`'s hidden states. */
   scores(hidden: Tensor): Tensor {
     const { config, weights } = this;
-    const raw = product(hidden, { parts: [weights.head] }, config.vocabulary);
+    const raw = product(hidden, weights.head, config.vocabulary);
     return capped(raw, config.logitCap, tanh);
   }
 
   /** Weights that a token is multiplied with: all but an embedding that is no head. */
   get parameters(): number {
-    const { embedding } = this.weights;
+    const { config } = this;
     // A head that is the embedding stands there twice.
     const sizes = heldOf(this.weights).map(({ shape }) => shape.reduce((size, axis) => size * axis, 1));
-    const rows = embedding.shape.reduce((size, axis) => size * axis, 1);
-    return sizes.reduce((sum, size) => sum + size, 0) - rows;
+    return sizes.reduce((sum, size) => sum + size, 0) - config.vocabulary * config.width;
   }
 
   /** Gives back the memory of weights and tables. */

@@ -2,6 +2,9 @@
 // that the decoder computes with.
 
 import { SinterError, TensorError } from '../../errors.ts';
+import { isBlockFormat } from '../../ir/blocks/format.ts';
+import { rowWords } from '../../ir/blocks/sizes.ts';
+import { dtypeBytes, isDType } from '../../ir/dtype.ts';
 import { showShape } from '../../ir/shape.ts';
 import { add, cat, toFloat } from '../../operations/index.ts';
 import { Tensor } from '../../tensor/tensor.ts';
@@ -21,13 +24,16 @@ export interface BlockWeight extends TreeNode {
 /** A weight as it lies in memory: a tensor, or blocks of one. */
 export type Weight = Tensor | BlockWeight;
 
+/** Rows of a matrix: the first, and the one behind the last. */
+export type RowRange = readonly [from: number, to: number];
+
 /** Where weights come from: names, as GGUF files have them, to tensors. Matrices are [out, in]. */
 export interface WeightSource {
   has(name: string): boolean;
   /** How the weight is stored; weights of one kind can be loaded as one. */
   kind(name: string): string;
-  /** A weight, or several of one kind as one: their rows follow each other. */
-  load(names: readonly string[]): Promise<Weight>;
+  /** A weight, or several of one kind as one: their rows follow each other. With `rows` only these, from one to before the other. */
+  load(names: readonly string[], rows?: RowRange): Promise<Weight>;
 }
 
 /** Values of a weight, f32. */
@@ -75,44 +81,68 @@ export interface LayerWeights {
 
 export interface DecoderWeights {
   /** [vocabulary, width]. */
-  readonly embedding: Weight;
+  readonly embedding: LinearWeights;
   readonly layers: readonly LayerWeights[];
   readonly norm: Tensor;
   /** [vocabulary, width]; the embedding itself where they are tied. */
-  readonly head: Weight;
+  readonly head: LinearWeights;
 }
 
 class Loader {
   readonly #source: WeightSource;
   readonly #config: ModelConfig;
   readonly #loaded: (name: string) => void;
+  readonly #most: number;
 
-  constructor(source: WeightSource, config: ModelConfig, loaded: (name: string) => void) {
+  constructor(source: WeightSource, config: ModelConfig, { loaded, most }: LoadWeightsOptions) {
     this.#source = source;
     this.#config = config;
-    this.#loaded = loaded;
+    this.#loaded = loaded ?? (() => undefined);
+    this.#most = most ?? Infinity;
   }
 
   has(name: string): boolean {
     return this.#source.has(name);
   }
 
-  /** A weight, or several whose rows follow each other; `shape` is that of all. */
-  async weight(names: string | readonly string[], shape: readonly number[]): Promise<Weight> {
-    const list = typeof names === 'string' ? [names] : names;
-    for (const name of list) {
+  /** A weight. */
+  async weight(name: string, shape: readonly number[]): Promise<Weight> {
+    const found = await this.#load([name], shape);
+    this.#loaded(name);
+    return found;
+  }
+
+  /**
+   * A matrix, or several whose rows follow each other; `shape` is that of all. What is larger than a kernel can bind
+   * comes in parts of about equally many rows.
+   */
+  async matrix(names: readonly string[], shape: readonly [rows: number, columns: number]): Promise<Weight[]> {
+    const [rows, columns] = shape;
+    const fitting = Math.max(1, Math.floor(this.#most / bytesOfRow(this.#source.kind(names[0]!), columns)));
+    const parts = Math.ceil(rows / fitting);
+    // Kernels take rows four at a time.
+    const each = parts === 1 ? rows : Math.min(fitting, 4 * Math.ceil(rows / parts / 4));
+    const found: Weight[] = [];
+    for (let from = 0; from < rows; from += each) {
+      const to = Math.min(from + each, rows);
+      found.push(await this.#load(names, [to - from, columns], parts === 1 ? undefined : [from, to]));
+    }
+    for (const name of names) this.#loaded(name);
+    return found;
+  }
+
+  async #load(names: readonly string[], shape: readonly number[], rows?: RowRange): Promise<Weight> {
+    for (const name of names) {
       if (!this.#source.has(name)) throw new SinterError('E_FORMAT', `loadModel: there is no weight ${name}`);
     }
-    const found = await this.#source.load(list);
-    const name = list.join(' and ');
+    const found = await this.#source.load(names, rows);
     const fits = found.shape.length === shape.length && found.shape.every((size, i) => size === shape[i]);
     if (!fits) {
-      const problem = `${name} is ${showShape(found.shape)}, and the configuration makes it ${showShape(shape)}`;
+      const problem = `${names.join(' and ')} is ${showShape(found.shape)}, and the configuration makes it ${showShape(shape)}`;
       throw new TensorError('E_SHAPE', 'loadModel', problem);
     }
     // The host keeps none: it would hold all weights a second time.
     await moveToDevice(treeLeaves(found));
-    for (const each of list) this.#loaded(each);
     return found;
   }
 
@@ -143,12 +173,8 @@ class Loader {
       const other = names.findIndex((name, i) => i > from && this.#source.kind(`${name}.weight`) !== kind);
       const to = joins && other < 0 ? names.length : joins ? other : from + 1;
       const rows = sizes.slice(from, to).reduce((sum, size) => sum + size, 0);
-      parts.push(
-        await this.weight(
-          names.slice(from, to).map((name) => `${name}.weight`),
-          [rows, input],
-        ),
-      );
+      const own = names.slice(from, to).map((name) => `${name}.weight`);
+      parts.push(...(await this.matrix(own, [rows, input])));
       from = to;
     }
     const biases = names.filter((name) => this.has(`${name}.bias`));
@@ -163,20 +189,36 @@ class Loader {
   }
 }
 
-/** All weights of a decoder, one after the other. `loaded` is told the name of each. */
+/** Bytes of a row of a matrix in memory, by how it is stored. */
+function bytesOfRow(kind: string, columns: number): number {
+  if (isBlockFormat(kind)) return 4 * rowWords(kind, columns);
+  return columns * (isDType(kind) ? dtypeBytes(kind) : 4);
+}
+
+export interface LoadWeightsOptions {
+  /** Told the name of each weight that has come; none by default. */
+  readonly loaded?: ((name: string) => void) | undefined;
+  /** Bytes that one tensor may have; matrices that have more come in parts. No limit by default. */
+  readonly most?: number | undefined;
+}
+
+/** All weights of a decoder, one after the other. */
 export async function loadWeights(
   source: WeightSource,
   config: ModelConfig,
-  loaded: (name: string) => void = () => undefined,
+  options: LoadWeightsOptions = {},
 ): Promise<DecoderWeights> {
-  const loader = new Loader(source, config, loaded);
+  const loader = new Loader(source, config, options);
   const { width, vocabulary } = config;
-  const embedding = await loader.weight('token_embd.weight', [vocabulary, width]);
+  const table = async (name: string): Promise<LinearWeights> => {
+    return { parts: await loader.matrix([name], [vocabulary, width]) };
+  };
+  const embedding = await table('token_embd.weight');
   const layers: LayerWeights[] = [];
   for (let i = 0; i < config.layers; i++) layers.push(await layerWeights(loader, config, i));
   const norm = await loader.norm('output_norm.weight', width);
   const isTied = !loader.has('output.weight');
-  const head = isTied ? embedding : await loader.weight('output.weight', [vocabulary, width]);
+  const head = isTied ? embedding : await table('output.weight');
   return { embedding, layers, norm, head };
 }
 

@@ -5,7 +5,7 @@ import type { GgufFile } from '../../io/gguf/open.ts';
 import type { RopeScaling } from '../config/config.ts';
 import { configFromGguf } from '../config/gguf.ts';
 import type { ModelSource, ModelSourceOptions } from './model.ts';
-import { bytesInMemory, storedType, storedWeight } from './stored.ts';
+import { bytesInMemory, storedType, storedWeight, withRows } from './stored.ts';
 import { textOfGguf } from '../text/gguf.ts';
 
 /** The model of a file whose head has been read. */
@@ -30,8 +30,9 @@ export async function ggufSource(
         const tensor = tensors.get(name);
         return tensor === undefined ? 'none' : storedType(name, tensor, quantize);
       },
-      load: (names) => {
-        const parts = names.flatMap((name) => tensors.get(name) ?? []);
+      load: (names, rows) => {
+        const all = names.flatMap((name) => tensors.get(name) ?? []);
+        const parts = rows === undefined ? all : withRows(all, rows);
         return storedWeight('gguf', names[0]!, parts, { signal, quantize });
       },
     },

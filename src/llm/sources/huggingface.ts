@@ -12,7 +12,7 @@ import type { WeightSource } from '../decoder/weights.ts';
 import { textOfJson } from '../text/json.ts';
 import { jsonIn, textIn, type ModelFolder } from './folder.ts';
 import type { ModelSource, ModelSourceOptions } from './model.ts';
-import { bytesInMemory, storedType, storedWeight } from './stored.ts';
+import { bytesInMemory, storedType, storedWeight, withRows } from './stored.ts';
 
 /** A weight as a folder has it: one tensor, or one for each expert. */
 interface FolderWeight {
@@ -88,14 +88,15 @@ function sourceOf(
       const [first] = weights.get(name)?.parts ?? [];
       return first === undefined ? 'none' : storedType(name, first, quantize);
     },
-    load: async (names) => {
+    load: async (names, rows) => {
       const found = names.map((name) => {
         const weight = weights.get(name);
         if (weight !== undefined) return weight;
         const problem = `there is no ${name}, and config.json does not say tie_word_embeddings`;
         throw new ParseError('E_FORMAT', 'loadModel', problem);
       });
-      const parts = found.flatMap((weight) => weight.parts);
+      const all = found.flatMap((weight) => weight.parts);
+      const parts = rows === undefined ? all : withRows(all, rows);
       const isStack = found.some((weight) => weight.isStack);
       return storedWeight('safetensors', names[0]!, parts, { signal, quantize, isStack });
     },

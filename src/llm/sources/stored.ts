@@ -10,7 +10,7 @@ import { dtypeBytes, isFloat, type DType } from '../../ir/dtype.ts';
 import type { FixedShape } from '../../ir/shape.ts';
 import { fromBlockStream } from '../../quant/load.ts';
 import { fromBytes } from '../../tensor/record.ts';
-import type { Weight } from '../decoder/weights.ts';
+import type { RowRange, Weight } from '../decoder/weights.ts';
 import type { QuantizeTo } from './model.ts';
 
 interface StoredWeightOptions {
@@ -80,6 +80,17 @@ export async function storedWeight(
     at += piece.length;
   }
   return fromBytes(bytes, shape as FixedShape, type);
+}
+
+/** Of tensors whose rows follow each other, those that hold rows `from` to `to` of all. */
+export function withRows(tensors: readonly StoredTensor[], [from, to]: RowRange): StoredTensor[] {
+  let begin = 0;
+  return tensors.flatMap((tensor) => {
+    const [rows = 1] = tensor.shape;
+    const [first, last] = [Math.max(0, from - begin), Math.min(rows, to - begin)];
+    begin += rows;
+    return first < last ? [tensor.rows(first, last)] : [];
+  });
 }
 
 async function* pieces(

@@ -123,6 +123,29 @@ test('pieces are whole blocks and join to the whole, and progress reaches its en
   expect(told.at(-1)).toBe(2304);
 });
 
+test('rows of a tensor are a tensor, and those that it has not are none', async () => {
+  const data = values(16 * 256);
+  const bytes = await ggufBytes({
+    metadata: {},
+    tensors: [{ name: 'w', type: 'q4_k', shape: [16, 256], data }],
+  });
+  const tensor = (await openGguf(bytes)).tensors.get('w')!;
+  const whole = await tensor.values();
+  const some = tensor.rows(3, 9);
+  expect([some.shape, some.bytes]).toEqual([[6, 256], 6 * 144]);
+  expect(await some.values()).toEqual(whole.subarray(3 * 256, 9 * 256));
+  expect(await some.rows(5, 6).values()).toEqual(whole.subarray(8 * 256, 9 * 256));
+  expect(tensor.rows(4, 4).bytes).toBe(0);
+  for (const [from, to] of [
+    [-1, 2],
+    [3, 2],
+    [0, 17],
+    [0.5, 2],
+  ] as const)
+    expect(() => tensor.rows(from, to)).toThrow(/E_VALUE|rows .* of w, which has 16/);
+  expect(() => some.rows(0, 7)).toThrow(/which has 6/);
+});
+
 test('a tensor of a file is written in another type, by pieces that are no whole blocks of it', async () => {
   const data = values(40 * 256);
   const first = await openGguf(

@@ -95,7 +95,7 @@ export async function trainedFile(weights: DecoderWeights, type: 'f16' | 'q8_0')
   };
   const { heads, keyHeads, headSize } = trainedSpec;
   const [queries, keys] = [heads * headSize, keyHeads * headSize];
-  put('token_embd', weights.embedding);
+  put('token_embd', weights.embedding.parts[0]);
   put('output_norm', weights.norm);
   for (const [i, layer] of weights.layers.entries()) {
     const at = `blk.${i}.`;
