@@ -41,17 +41,22 @@ const gain = 1.5;
 /** Workgroups for each multiprocessor that there should be: while one waits at a barrier, the other loads. */
 const perCore = 2;
 
-/** Whether a product may be the end of an attention that is worth splitting, by the number of its terms. */
-export function isLongProduct(node: Node): boolean {
+/** Workgroups that there should be. */
+const wanted = ({ cores }: Target): number => perCore * cores.count;
+
+/** Whether a product may be the end of an attention that is worth splitting: it has many terms and few rows. */
+function mayEnd(node: Node, target: Target): boolean {
   if (node.op !== 'dot') return false;
-  const shape = node.inputs[0]!.shape as readonly number[];
-  return sizeOf(node.attrs.lhsContract.map((axis) => shape[axis]!)) >= 2 * leastKeys;
+  const shape = dims(node.inputs[0]!);
+  const terms = sizeOf(node.attrs.lhsContract.map((axis) => shape[axis]!));
+  const rows = Math.min(...node.inputs.map((input) => sizeOf(dims(input)) / terms));
+  return terms >= 2 * leastKeys && rows < wanted(target);
 }
 
 /** Splits attention that leaves most of the machine idle. */
 export function splitKeys(graph: Graph, target: Target): Graph {
   const order = topological(graph.outputs);
-  if (!order.some(isLongProduct) || !weighsScores(order)) return graph;
+  if (!order.some((node) => mayEnd(node, target)) || !weighsScores(order)) return graph;
   const found = findAttention(order, usersOf(order), boundaryOf(graph, order), new Map());
   const made = new Map<Node, Node>();
   const builder = new GraphBuilder();
@@ -77,7 +82,7 @@ export function splitKeys(graph: Graph, target: Target): Graph {
 /** Into how many parts the keys of a group are split; undefined where one kernel is about as fast. */
 function partsOf({ batch, row, key, inners, outers }: AttentionGroup, target: Target): number | undefined {
   const rows = batch.extent * row.extent;
-  const workgroups = perCore * target.cores.count;
+  const workgroups = wanted(target);
   if (rows >= workgroups) return undefined;
   const operands = [
     ...inners.flatMap(({ inputs }) => inputs.filter((input) => sizeOf(dims(input)) >= key.extent)),
@@ -150,7 +155,7 @@ class SoftmaxForm {
     return axis < 0 ? undefined : axis;
   }
 
-  /** The indices of a member that are not plainly 0, without the key's. */
+  /** The indices of a member along axes of more than one element, without the key's. */
   rowIndices(node: Node): Indices {
     const at = this.group.members.get(node)!;
     return at.filter((index, axis) => dims(node)[axis]! > 1 && index !== this.group.key.atom);
