@@ -12,6 +12,7 @@ import { foldConstants } from '../../ir/passes/fold.ts';
 import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { Slot } from '../../slot.ts';
+import { foldsColumns } from '../fusion/column-folds.ts';
 import type { Target } from '../target.ts';
 import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
@@ -36,6 +37,7 @@ type SlotName =
   | 'splitFactors'
   | 'splitScatters'
   | 'splitSorts'
+  | 'foldColumns'
   | 'splitFolds'
   | 'takeBounds'
   | 'combineInKernels'
@@ -53,6 +55,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitFactors: slot('splitFactors'),
   splitScatters: slot('splitScatters'),
   splitSorts: slot('splitSorts'),
+  foldColumns: slot('foldColumns'),
   splitFolds: slot('splitFolds'),
   takeBounds: slot('takeBounds'),
   combineInKernels: slot('combineInKernels'),
@@ -125,6 +128,11 @@ export const passes: readonly Pass[] = [
   { name: 'legalise', guarantees: 'dtypes the target has, no empty fold', run: legalise },
   rare('splitScatters', 'no scatter of many updates to many slots', isOneOf('scatter', 'scatterAddAtomic')),
   rare('splitSorts', 'no sort but of short lines of u32 keys', isOneOf('argSort')),
+  rare(
+    'foldColumns',
+    'rows of products that are only folded are folded a few columns at a time',
+    (node, target) => node.op === 'dot' && foldsColumns(node, target),
+  ),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(
     'spreadOverParts',
