@@ -14,7 +14,8 @@ export function scheduleKey(problem: ContractProblem, facts: DeviceFacts): strin
 
 /** The key of a problem, on any machine. */
 export function problemKey(problem: ContractProblem): string {
-  const { kind, batch, m, k, n, lhs, rhs, dtype, matrix, window, products, stages, folds, epilogue } = problem;
+  const { kind, batch, m, k, n, lhs, rhs, dtype, matrix, window, products, stages, folds, epilogue } =
+    problem;
   const sizes = [batch, m, k, n].map(roundedSize).join('x');
   const narrow = matrix === undefined || matrix === 'tf32' ? [] : [matrix];
   const parts = [kind, sizes, `lhs:${lhs}`, `rhs:${rhs}`, dtype, ...narrow, `e${roundedSize(epilogue)}`];

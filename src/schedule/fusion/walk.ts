@@ -135,9 +135,7 @@ export class FusionGroupPass {
         return this.#scalars.has(node) ? nothing : { kind: 'leaf' };
       case 'reduce':
       case 'argReduce':
-        return (
-          this.#repeat(node) ?? this.#joinProduct(node) ?? this.#joinRow(node) ?? this.#openRow(node)
-        );
+        return this.#repeat(node) ?? this.#joinProduct(node) ?? this.#joinRow(node) ?? this.#openRow(node);
       case 'concat':
         return this.#assemble(node) ?? this.#free(node);
       case 'barrier':

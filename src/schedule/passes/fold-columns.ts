@@ -62,7 +62,8 @@ export function foldColumns(graph: Graph, target: Target): Graph {
     const how = node.op === 'reduce' ? apart.get(node) : undefined;
     if (node.op !== 'reduce' || how === undefined) return undefined;
     const [input] = inputs as readonly [Node];
-    if (how.kind === 'plain') return foldLast(b, node.attrs.monoid, foldLast(b, node.attrs.monoid, inParts(b, input)));
+    if (how.kind === 'plain')
+      return foldLast(b, node.attrs.monoid, foldLast(b, node.attrs.monoid, inParts(b, input)));
     if (how.kind === 'powers') return sumOfPowers(b, input);
     return pickedValue(b, node.inputs[0]!, input, how.isElement);
   });
@@ -101,11 +102,7 @@ function foldsOf(
 }
 
 /** Whether a node beside the rows is made of what is folded of them, or of too much to tell. */
-function needsFold(
-  node: Node,
-  product: NodeOf<'dot'>,
-  folds: ReadonlyMap<NodeOf<'reduce'>, Apart>,
-): boolean {
+function needsFold(node: Node, product: NodeOf<'dot'>, folds: ReadonlyMap<NodeOf<'reduce'>, Apart>): boolean {
   const seen = new Set<Node>([node]);
   for (const each of seen) {
     if (seen.size > mostBetween || (each.op === 'reduce' && folds.has(each))) return true;
@@ -123,7 +120,8 @@ function apartOf(node: NodeOf<'reduce'>, rows: ReadonlyMap<Node, boolean>): Apar
   const isElement = (each: Node): boolean => rows.get(each) === true;
   if (node.attrs.monoid === 'sum') {
     const place = placeOf(input);
-    if (place !== undefined && isPickable(input.inputs[1]!, last, isElement)) return { kind: 'pick', isElement };
+    if (place !== undefined && isPickable(input.inputs[1]!, last, isElement))
+      return { kind: 'pick', isElement };
     const power = input.op === 'exp' ? input.inputs[0]! : undefined;
     if (power?.op === 'sub' && isElement(power.inputs[0]!) && spreadAlong(power.inputs[1]!, last))
       return { kind: 'powers' };
@@ -217,7 +215,11 @@ function pickedValue(b: GraphBuilder, node: Node, made: Node, isElement: (node: 
       ? picked(x)
       : spreadAlong(from, last)
         ? ofRows(b, x)
-        : rebuild(x, inputs.map(([input, to]) => visit(input, to)), b);
+        : rebuild(
+            x,
+            inputs.map(([input, to]) => visit(input, to)),
+            b,
+          );
     known.set(from, of);
     return of;
   };

@@ -60,7 +60,12 @@ export class ColumnFolder {
   }
 
   /** Folds four rows: `sums` are this invocation's, by row and quad, of the columns from `first` on. */
-  fold(rows: readonly Place[], quads: readonly Place[], sums: readonly (readonly Value[])[], first: Place): void {
+  fold(
+    rows: readonly Place[],
+    quads: readonly Place[],
+    sums: readonly (readonly Value[])[],
+    first: Place,
+  ): void {
     const b = this.#b;
     const { folds } = this.#body;
     const results = rows.map(() => new Map<Node, Value>());
@@ -74,7 +79,9 @@ export class ColumnFolder {
         const all = others.reduce((so, other) => b.let(combine(monoid, so, other), monoid), one!);
         return combineLanes(b, monoid, all, monoid);
       });
-      const [total] = this.#join.all([{ monoid, value: { kind: 'vector', args: own, type, width: rowsAtOnce } }]);
+      const [total] = this.#join.all([
+        { monoid, value: { kind: 'vector', args: own, type, width: rowsAtOnce } },
+      ]);
       rows.forEach((_, i) => {
         const ofRow = b.let(laneOf(total!, i), monoid);
         results[i]!.set(fold as Node, ofRow);

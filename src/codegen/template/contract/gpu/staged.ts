@@ -177,7 +177,9 @@ function stagedLoop(frame: Frame, body: Contract, tiling: StagedTiling): Loop {
             const row = rowAt(i + r);
             return { index: clamped(row, m.extent, isExact.m), inside: inRows(row) };
           });
-          const held = sums.slice(i, i + rowsAtOnce).map((line) => line.slice(part * each, (part + 1) * each));
+          const held = sums
+            .slice(i, i + rowsAtOnce)
+            .map((line) => line.slice(part * each, (part + 1) * each));
           folder.fold(lines, own, held, first);
         }
       }
