@@ -12,7 +12,7 @@ import { foldConstants } from '../../ir/passes/fold.ts';
 import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { Slot } from '../../slot.ts';
-import { foldsColumns } from '../fusion/column-folds.ts';
+import { mayFoldColumns } from '../fusion/column-folds.ts';
 import type { Target } from '../target.ts';
 import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
@@ -131,7 +131,7 @@ export const passes: readonly Pass[] = [
   rare(
     'foldColumns',
     'rows of products that are only folded are folded a few columns at a time',
-    (node, target) => node.op === 'dot' && foldsColumns(node, target),
+    mayFoldColumns,
   ),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(

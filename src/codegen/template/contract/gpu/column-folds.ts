@@ -13,20 +13,7 @@ import { Join, type RowSeats } from '../../shared/join.ts';
 import { combine, combineLanes } from '../../shared/monoid.ts';
 import { isOfFold, type Contract } from '../problem.ts';
 import type { TileLowering } from '../tile.ts';
-
-/** Rows that are joined at a time. */
-export const rowsAtOnce = 4;
-
-/** A place along an axis, and whether it is one: what lies past the end repeats the last, and is not stored. */
-export interface Place {
-  readonly index: Value;
-  readonly inside: Value;
-}
-
-/** Workgroup memory in which so many invocations join four rows each, in bytes. */
-export function foldBytes(invocations: number): number {
-  return 2 * invocations * rowsAtOnce * 4;
-}
+import { rowsAtOnce, type TilePlace } from './staged.ts';
 
 export class ColumnFolder {
   readonly #b: LoopBuilder;
@@ -61,10 +48,10 @@ export class ColumnFolder {
 
   /** Folds four rows: `sums` are this invocation's, by row and quad, of the columns from `first` on. */
   fold(
-    rows: readonly Place[],
-    quads: readonly Place[],
+    rows: readonly TilePlace[],
+    quads: readonly TilePlace[],
     sums: readonly (readonly Value[])[],
-    first: Place,
+    first: TilePlace,
   ): void {
     const b = this.#b;
     const { folds } = this.#body;

@@ -13,12 +13,13 @@ import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import type { Contract } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
+import { Slot } from '../../../../slot.ts';
 import { endOf, finish, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
 import { accumulators, multiplyAdd, sharedQuad, TileLowering, tileNeeded } from '../tile.ts';
 import { joinNames } from '../../shared/join.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { place } from '../../../loop/integers.ts';
-import { ColumnFolder, foldBytes, rowsAtOnce, type Place } from './column-folds.ts';
+import type { ColumnFolder } from './column-folds.ts';
 import { tileCosts } from './costs.ts';
 import { TileStager } from './tile-stager.ts';
 
@@ -82,6 +83,23 @@ export const staged: Strategy<StagedTiling> = {
   },
   loop: stagedLoop,
 };
+
+/** What folds columns, where a graph may ask for it. */
+export const columnFolder: Slot<typeof ColumnFolder> = new Slot('folds of columns');
+
+/** Rows of which an invocation joins what it folded with others at a time. */
+export const rowsAtOnce = 4;
+
+/** A place along an axis, and whether it is one: what lies past the end repeats the last, and is not stored. */
+export interface TilePlace {
+  readonly index: Value;
+  readonly inside: Value;
+}
+
+/** Workgroup memory in which so many invocations join rows, in bytes: twice a float of each row. */
+function foldBytes(invocations: number): number {
+  return 2 * 4 * rowsAtOnce * invocations;
+}
 
 /** Steps of k between two turns of the inner loop. */
 const innerSteps = 4;
@@ -158,7 +176,7 @@ function stagedLoop(frame: Frame, body: Contract, tiling: StagedTiling): Loop {
     if (body.folds !== undefined) {
       const { width } = body.folds;
       const seats = { parts: threadsX, rows: threadsY, part: x, place: y };
-      const folder = new ColumnFolder(b, frame, body, points, seats);
+      const folder = new columnFolder.value(b, frame, body, points, seats);
       const clamped = (at: Value, extent: number, isInside: boolean): Value =>
         isInside ? at : b.let(operation('min', [at, constant(extent - 1)], 'i32'), 'at');
       const each = width / (4 * threadsX);
@@ -168,12 +186,12 @@ function stagedLoop(frame: Frame, body: Contract, tiling: StagedTiling): Loop {
           index: column,
           inside: isExact.n ? constant(1, 'bool') : less(column, constant(n.extent)),
         };
-        const own = Array.from({ length: each }, (_, j): Place => {
+        const own = Array.from({ length: each }, (_, j): TilePlace => {
           const quad = quadAt(part * each + j);
           return { index: clamped(quad, quads, isExact.n), inside: inQuads(quad) };
         });
         for (let i = 0; i < rows; i += rowsAtOnce) {
-          const lines = Array.from({ length: rowsAtOnce }, (_, r): Place => {
+          const lines = Array.from({ length: rowsAtOnce }, (_, r): TilePlace => {
             const row = rowAt(i + r);
             return { index: clamped(row, m.extent, isExact.m), inside: inRows(row) };
           });
