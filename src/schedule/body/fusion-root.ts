@@ -22,7 +22,7 @@ import type { attentionBody } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { FusionGroup } from '../fusion/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from '../expression/evaluate.ts';
-import { foldWidth } from '../fusion/column-folds.ts';
+import { foldWidth } from '../fold-width.ts';
 import { dotIndices, makeAxis, reducedIndices } from '../fusion/domain.ts';
 import type { Repeated } from '../fusion/few-rows.ts';
 import { sizeOf } from '../../ir/shape.ts';

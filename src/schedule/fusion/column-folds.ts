@@ -4,24 +4,15 @@
 
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, divIndex, modIndex } from '../../ir/index-algebra/expr.ts';
+import { foldWidth } from '../fold-width.ts';
 import { sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import { contractExtents } from './domain.ts';
 import type { FusionGroup } from './place.ts';
 
-/** Columns that are folded together: every tile of a workgroup has whole groups of them. */
-export const foldWidth = 64;
-
 /** Rows of the smallest tile: a product of fewer is spread over the machine in other ways. */
 const fewestRows = 32;
-
-/** Whether a node is a reduction that may be one over the rows of a product. */
-export function mayFoldColumns(node: Node, target: Target): boolean {
-  if (node.op !== 'reduce' || !sharesWork(target)) return false;
-  const shape = dims(node.inputs[0]!);
-  return node.attrs.axes.join() === String(shape.length - 1) && shape.at(-1)! % foldWidth === 0;
-}
 
 /**
  * Whether workgroups fold the columns of a product: where they have tiles of it, and where no matrix units

@@ -31,7 +31,8 @@ import {
   type NodeOf,
 } from '../../ir/graph.ts';
 import { isElementwise, type Monoid } from '../../ir/ops.ts';
-import { foldsColumns, foldWidth } from '../fusion/column-folds.ts';
+import { foldWidth } from '../fold-width.ts';
+import { foldsColumns } from '../fusion/column-folds.ts';
 import { spreadAlong } from '../fusion/domain.ts';
 import type { Target } from '../target.ts';
 

@@ -12,7 +12,7 @@ import { foldConstants } from '../../ir/passes/fold.ts';
 import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { Slot } from '../../slot.ts';
-import { mayFoldColumns } from '../fusion/column-folds.ts';
+import { mayFoldColumns } from '../fold-width.ts';
 import type { Target } from '../target.ts';
 import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
