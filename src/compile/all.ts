@@ -6,6 +6,7 @@ import type { Slot } from '../slot.ts';
 import * as compiler from './chunks/compiler.ts';
 import { slots as attention } from './chunks/attention.ts';
 import { slots as c } from './chunks/c.ts';
+import { slots as columnFolds } from './chunks/column-folds.ts';
 import { slots as convolutions } from './chunks/convolutions.ts';
 import { slots as cuda } from './chunks/cuda.ts';
 import { slots as interpreter } from './chunks/interpreter.ts';
@@ -22,6 +23,7 @@ import { slots as wgsl } from './chunks/wgsl.ts';
 export const slotsBy: Readonly<Record<Exclude<Chunk, 'compiler'>, readonly Slot<unknown>[]>> = {
   attention,
   c,
+  'column-folds': columnFolds,
   convolutions,
   cuda,
   interpreter,

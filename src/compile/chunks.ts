@@ -19,6 +19,7 @@ export type Chunk =
   | 'compiler'
   | 'products-cpu'
   | 'products-gpu'
+  | 'column-folds'
   | 'matrix-units'
   | 'attention'
   | 'convolutions'
@@ -31,6 +32,7 @@ const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
   compiler: () => import('./chunks/compiler.ts'),
   'products-cpu': () => import('./chunks/products-cpu.ts'),
   'products-gpu': () => import('./chunks/products-gpu.ts'),
+  'column-folds': () => import('./chunks/column-folds.ts'),
   'matrix-units': () => import('./chunks/matrix-units.ts'),
   attention: () => import('./chunks/attention.ts'),
   convolutions: () => import('./chunks/convolutions.ts'),
@@ -116,6 +118,7 @@ export function chunksOf(
   if (check === true) needed.add('verifiers');
   if (memory !== undefined) needed.add('rare');
   let computes = false;
+  let hasFolds = false;
   let hasRareFunctions = false;
   const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
   for (const { op, dtype } of nodes) {
@@ -125,6 +128,7 @@ export function chunksOf(
     if (isComplex(dtype)) needed.add('rare');
     if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) === false)
       needed.add('rare');
+    if (op === 'reduce') hasFolds = true;
     if (op === 'conv') needed.add('convolutions');
     if (dtype === 'f64' || angleOps.has(op)) hasRareFunctions = true;
   }
@@ -135,6 +139,7 @@ export function chunksOf(
   if (target?.machine === 'cpu' && (isRare || hasRareFunctions)) needed.add('wasm-functions');
   if (target !== undefined && (isRare || computes)) {
     needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
+    if (target.machine === 'gpu' && (isRare || hasFolds)) needed.add('column-folds');
     if (target.matrixUnits !== undefined) needed.add('matrix-units');
   }
   return needed;

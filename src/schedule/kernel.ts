@@ -103,6 +103,12 @@ export interface RepeatedStage extends RowStage {
   readonly column: Axis;
 }
 
+/** Reductions over every `width` neighbouring columns of a contraction, by the workgroup that has them. */
+export interface ColumnFolds {
+  readonly width: number;
+  readonly stages: readonly RowStage[];
+}
+
 /** Another product of a contraction's left operand, of the same size, computed along with it. */
 export interface Sibling {
   readonly node: NodeOf<'dot'>;
@@ -204,6 +210,8 @@ export type Body =
       readonly stages?: readonly RepeatedStage[];
       /** dot: further products of `lhs`, with the same axes. */
       readonly siblings?: readonly Sibling[];
+      /** dot: what is folded of its result, which need not be stored. */
+      readonly folds?: ColumnFolds;
       readonly needed?: readonly Needed[];
     }
   /**

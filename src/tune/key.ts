@@ -14,12 +14,14 @@ export function scheduleKey(problem: ContractProblem, facts: DeviceFacts): strin
 
 /** The key of a problem, on any machine. */
 export function problemKey(problem: ContractProblem): string {
-  const { kind, batch, m, k, n, lhs, rhs, dtype, matrix, window, products, stages, epilogue } = problem;
+  const { kind, batch, m, k, n, lhs, rhs, dtype, matrix, window, products, stages, folds, epilogue } =
+    problem;
   const sizes = [batch, m, k, n].map(roundedSize).join('x');
   const narrow = matrix === undefined || matrix === 'tf32' ? [] : [matrix];
   const parts = [kind, sizes, `lhs:${lhs}`, `rhs:${rhs}`, dtype, ...narrow, `e${roundedSize(epilogue)}`];
   if (products !== undefined) parts.push(`products:${products}`);
   if (stages !== undefined) parts.push(`stages:${stages}`);
+  if (folds !== undefined) parts.push(`folds:${folds}`);
   if (window !== undefined) {
     const { width, lines, taps, tapLines, stride, dilation, spread } = window;
     // Patches divide the line, so its width enters the key exactly.

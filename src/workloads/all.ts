@@ -16,6 +16,7 @@ export const workloads: readonly Workload[] = [
   operations.layerNorm,
   operations.rmsNorm,
   operations.crossEntropyGrad,
+  operations.lmHeadLoss,
   operations.matmulBiasGelu,
   operations.convBiasRelu,
   operations.normMatmul,

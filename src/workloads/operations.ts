@@ -48,6 +48,14 @@ export const crossEntropyGrad: Workload = workload(
   () => [sn.zeros(square), sn.zeros([1024], { dtype: 'i32' })],
 );
 
+export const lmHeadLoss: Workload = workload(
+  'lmHeadLoss',
+  'mean cross-entropy of 512 tokens over 32768 words, from 768 features each, without logits in memory',
+  (hidden: Tensor, words: Tensor, targets: Tensor) =>
+    sn.crossEntropy(hidden.matmul(words.transpose(0, 1)), targets),
+  () => [sn.zeros([512, 768]), sn.zeros([32_768, 768]), sn.zeros([512], { dtype: 'i32' })],
+);
+
 export const matmulBiasGelu: Workload = workload(
   'matmulBiasGelu',
   'gelu(x · w + b), 512 × 512 × 512',

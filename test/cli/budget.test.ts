@@ -18,6 +18,7 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   layerNorm: [1, 1],
   rmsNorm: [1, 1],
   crossEntropyGrad: [2, 1.01],
+  lmHeadLoss: [3, 1.07],
   matmulBiasGelu: [1, 1],
   convBiasRelu: [1, 1],
   normMatmul: [2, 1.3],

@@ -22,12 +22,23 @@ import type { attentionBody } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { FusionGroup } from '../fusion/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from '../expression/evaluate.ts';
+import { foldWidth } from '../fold-width.ts';
 import { dotIndices, makeAxis, reducedIndices } from '../fusion/domain.ts';
 import type { Repeated } from '../fusion/few-rows.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr, type ExprPool } from '../expression/expr.ts';
-import type { Axis, Body, FftResult, Image, RepeatedStage, RowStage, Sibling, Write } from '../kernel.ts';
+import type {
+  Axis,
+  Body,
+  ColumnFolds,
+  FftResult,
+  Image,
+  RepeatedStage,
+  RowStage,
+  Sibling,
+  Write,
+} from '../kernel.ts';
 
 /** The bodies of attention kernels. */
 export const attentionBuilder: Slot<typeof attentionBody> = new Slot('the body of attention');
@@ -52,10 +63,14 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator, a
           ? dotOperands(fusionRoot, fusionGroup, evaluator)
           : convOperands(fusionRoot, fusionGroup, evaluator);
       const [batch, m, n, k] = ['batch', 'm', 'n', 'k'].map(axis);
-      const siblings = fusionGroup.fusionRoots.slice(1).map((node): Sibling => {
+      const others = fusionGroup.fusionRoots.slice(1);
+      const folded = others.filter(({ op }) => op === 'reduce');
+      const siblings = others.flatMap((node): Sibling[] => {
+        if (node.op === 'reduce') return [];
         if (node.op !== 'dot') throw new CompilerBug('schedule', `${node.op} is no sibling of a product`);
-        return { node, rhs: dotOperands(node as Node, fusionGroup, evaluator).rhs };
+        return [{ node, rhs: dotOperands(node as Node, fusionGroup, evaluator).rhs }];
       });
+      const folds = columnFolds(fusionRoot, folded, fusionGroup, evaluator);
       const find = new BoundFinder(evaluator.pool, k!);
       const bound = siblings.reduce(
         (end, { rhs }) => find.either(end, find.ofProduct(operands.lhs, rhs)),
@@ -70,6 +85,7 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator, a
         ...operands,
         ...(stages.length > 0 && { stages }),
         ...(siblings.length > 0 && { siblings }),
+        ...(folds && { folds }),
         ...(bound && { bound }),
       };
     }
@@ -129,6 +145,22 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator, a
     default:
       return fusionGroup.kind satisfies never;
   }
+}
+
+/** Reductions over neighbouring columns of a product, which stand at the points of its group. */
+function columnFolds(
+  product: Node,
+  nodes: readonly Node[],
+  fusionGroup: FusionGroup,
+  evaluator: Evaluator,
+): ColumnFolds | undefined {
+  if (nodes.length === 0) return undefined;
+  const passes = new Map<Node, number>([[product, -1]]);
+  const stages = nodes.map((node) => {
+    const input = node.inputs[0]!;
+    return stageOf(node, evaluator.value(input, fusionGroup.members.get(input)!), passes);
+  });
+  return { width: foldWidth, stages };
 }
 
 function rowStages(fusionGroup: FusionGroup, evaluator: Evaluator): RowStage[] {

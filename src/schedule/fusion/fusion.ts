@@ -94,8 +94,9 @@ export function fusionGroupNodes(
       );
       if (cut === undefined) continue;
       // Rather than what is made of its products, the kernel gives the last one away.
-      if (fusionGroup.kind === 'dot' && fusionGroup.fusionRoots.length > 1) {
-        parted.add(fusionGroup.fusionRoots.at(-1)!);
+      const last = fusionGroup.fusionRoots.at(-1)!;
+      if (fusionGroup.kind === 'dot' && last.op === 'dot' && fusionGroup.fusionRoots.length > 1) {
+        parted.add(last);
         continue;
       }
       const isStuck = cuts.get(keyOf(fusionGroup))?.last === cut.last;

@@ -6,6 +6,7 @@ import { collectiveOf, dims, type CollectiveNode, type Node, type NodeOf } from 
 import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { align, sameIndices } from './align.ts';
+import { foldedAt } from './column-folds.ts';
 import {
   permuteScatterDomain,
   ownLoops,
@@ -134,7 +135,7 @@ export class FusionGroupPass {
         return this.#scalars.has(node) ? nothing : { kind: 'leaf' };
       case 'reduce':
       case 'argReduce':
-        return this.#repeat(node) ?? this.#joinRow(node) ?? this.#openRow(node);
+        return this.#repeat(node) ?? this.#joinProduct(node) ?? this.#joinRow(node) ?? this.#openRow(node);
       case 'concat':
         return this.#assemble(node) ?? this.#free(node);
       case 'barrier':
@@ -402,6 +403,18 @@ export class FusionGroupPass {
     fusionGroup.members.set(node as Node, fusionGroup.members.get(fusionGroup.fusionRoots[0]!)!);
     fusionGroup.fusionRoots.push(node as Node);
     return { kind: 'member', fusionGroup };
+  }
+
+  /** A reduction over neighbouring columns of a product, which the workgroup folds that has them. */
+  #joinProduct(node: Node): ComputeLocation | undefined {
+    const place = this.places.get(node.inputs[0]!)!;
+    if (node.op !== 'reduce' || place.kind !== 'member') return undefined;
+    const { fusionGroup } = place;
+    const at = foldedAt(node, fusionGroup, this.#target);
+    if (at === undefined || this.#admit(node as Node, fusionGroup) !== undefined) return undefined;
+    fusionGroup.members.set(node as Node, at);
+    fusionGroup.fusionRoots.push(node as Node);
+    return place;
   }
 
   #openCompanion(node: Companion): ComputeLocation {

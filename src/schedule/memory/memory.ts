@@ -303,7 +303,7 @@ function sweepsOf({ body, writes, pool }: Kernel, own: Write): Sweeps | undefine
       return { before: indices, during: values, after: [] };
     case 'contract':
       // Vectors run along one side or the other; those of a convolution along a line of its output.
-      if (!isWhole(body.n, own) || !isWhole(body.m, own)) return undefined;
+      if (!isWhole(body.n, own) || !isWhole(body.m, own) || body.folds !== undefined) return undefined;
       if (body.image !== undefined && !hasWholeLines(dims(body.node))) return undefined;
       return {
         before: [

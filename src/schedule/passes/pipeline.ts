@@ -13,6 +13,7 @@ import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { Slot } from '../../slot.ts';
 import { sharesWork } from '../machine.ts';
+import { mayFoldColumns } from '../fold-width.ts';
 import type { Target } from '../target.ts';
 import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
@@ -37,6 +38,7 @@ type SlotName =
   | 'splitFactors'
   | 'splitScatters'
   | 'splitSorts'
+  | 'foldColumns'
   | 'splitFolds'
   | 'splitKeys'
   | 'takeBounds'
@@ -55,6 +57,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitFactors: slot('splitFactors'),
   splitScatters: slot('splitScatters'),
   splitSorts: slot('splitSorts'),
+  foldColumns: slot('foldColumns'),
   splitFolds: slot('splitFolds'),
   splitKeys: slot('splitKeys'),
   takeBounds: slot('takeBounds'),
@@ -135,6 +138,11 @@ export const passes: readonly Pass[] = [
     run: (graph, target) =>
       sharesWork(target) ? (rarePasses.splitKeys.filled?.(graph, target) ?? graph) : graph,
   },
+  rare(
+    'foldColumns',
+    'rows of products that are only folded are folded a few columns at a time',
+    mayFoldColumns,
+  ),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(
     'spreadOverParts',

@@ -4,6 +4,7 @@
 
 import type {
   Body,
+  ColumnFolds,
   FftResult,
   Image,
   InnerProduct,
@@ -87,6 +88,8 @@ const repeated: Row<RepeatedStage> = { column: 'axis', ...stage };
 
 const sibling: Row<Sibling> = { node: 'node', rhs: 'expr' };
 
+const folds: Row<ColumnFolds> = { width: 'number', stages: { list: { fields: stage } } };
+
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
 
 const matrix: Row<MatrixOperand> = { row: 'axis', column: 'axis', value: 'expr' };
@@ -121,6 +124,7 @@ export const bodyFields: {
     image: { maybe: { fields: image } },
     stages: { maybe: { list: { fields: repeated } } },
     siblings: { maybe: { list: { fields: sibling } } },
+    folds: { maybe: { fields: folds } },
     needed,
   },
   attention: {

@@ -18,7 +18,7 @@ export function asSeenBy({ flip }: ContractTiling, problem: ContractProblem): Co
 export function isLegal(tiling: ContractTiling, problem: ContractProblem, target: Target): boolean {
   if (!isPresent(tiling)) return false;
   const { together, isLegal: fits } = strategyOf(tiling);
-  for (const more of ['products', 'stages'] as const)
+  for (const more of ['products', 'stages', 'folds'] as const)
     if (problem[more] !== undefined && (tiling.flip || together?.[more] !== true)) return false;
   return fits(tiling, asSeenBy(tiling, problem), target);
 }

@@ -2,13 +2,20 @@
 // how much the kernel computes around the products. Plain data, so that equal problems have equal
 // tilings and measurements can be kept.
 
-import { addIndex, atomsOf, coefficientOf, scaleIndex, substitute } from '../../../ir/index-algebra/expr.ts';
+import {
+  addIndex,
+  atomsOf,
+  coefficientOf,
+  dynamicIndex,
+  scaleIndex,
+  substitute,
+} from '../../../ir/index-algebra/expr.ts';
 import type { BlockFormat } from '../../../ir/blocks/format.ts';
 import type { DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
-import type { Axis, Body, Kernel } from '../../../schedule/kernel.ts';
+import type { Axis, Body, ColumnFolds, Kernel, Write } from '../../../schedule/kernel.ts';
 import type { MatrixType } from '../../loop/loop.ts';
 import { isWeightGradient } from '../../../schedule/weight-gradient.ts';
 import { laneAtom, quadIndex } from '../../expression/lowering.ts';
@@ -74,6 +81,8 @@ export interface ContractProblem {
   readonly products?: number;
   /** Reductions of rows of the left operand that every workgroup repeats, if there are any. */
   readonly stages?: number;
+  /** Columns that are folded together, where folds of the result leave instead of it. */
+  readonly folds?: number;
   /** What every unrolled result adds to the kernel, in statements. */
   readonly epilogue: number;
 }
@@ -108,6 +117,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
     ...(blocks !== undefined && { blocks }),
     ...(body.siblings !== undefined && { products: 1 + body.siblings.length }),
     ...(body.stages !== undefined && { stages: body.stages.length }),
+    ...(body.folds !== undefined && { folds: body.folds.width }),
     epilogue: epilogueSize(kernel, body),
   };
 }
@@ -143,9 +153,11 @@ export function narrowed(expr: Expr): Expr {
  * Expressions of the writes; those that reach memory for every single result weigh as much as they
  * take to compile.
  */
-function epilogueSize({ writes }: Kernel, { m, n }: Contract): number {
+function epilogueSize(kernel: Kernel, { m, n, folds }: Contract): number {
   const access = 3;
   const seen = new Set<Expr>();
+  // What is written once for many columns is nothing beside what they are folded from.
+  const writes = kernel.writes.filter((write) => folds === undefined || !isOfFold(write, n, folds));
   let accesses = writes.length;
   const visit = (expr: Expr): void => {
     if (seen.has(expr)) return;
@@ -156,8 +168,17 @@ function epilogueSize({ writes }: Kernel, { m, n }: Contract): number {
     }
     argsOf(expr).forEach(visit);
   };
+  folds?.stages.forEach(({ value }) => visit(value));
   writes.forEach(({ value }) => visit(value));
   return seen.size + access * accesses;
+}
+
+/** Whether a write is of what is folded: it stands once for all columns that are folded together. */
+export function isOfFold({ index }: Write, { atom }: Axis, { width }: ColumnFolds): boolean {
+  const part = dynamicIndex('part', 0, 1);
+  const column = dynamicIndex('column', 0, width - 1);
+  const at = addIndex(scaleIndex(part, width), column);
+  return !atomsOf(substitute(index, new Map([[atom, at]]))).includes(column as never);
 }
 
 /** Which operand of a dot is rows of blocks; none where a run says how many columns count. */

@@ -22,6 +22,8 @@ export interface InOneKernel {
   readonly products?: true;
   /** Reductions of rows of the left operand, which it refers to. */
   readonly stages?: true;
+  /** Folds of neighbouring columns of the result. */
+  readonly folds?: true;
 }
 
 export interface Strategy<Tiling extends Tile & { readonly kind: string }> {

@@ -17,6 +17,7 @@ import {
 import { rounded } from '../../expression/convert.ts';
 import { laneAtom, Lowering, quadIndex, registerOf } from '../../expression/lowering.ts';
 import type { Value } from '../../loop/loop.ts';
+import type { Axis, Write } from '../../../schedule/kernel.ts';
 import type { Contract } from './problem.ts';
 import { bufferName, type Frame } from '../shared/frame.ts';
 import { neededOf, pointNeeded } from '../shared/needed.ts';
@@ -165,7 +166,12 @@ export class TileLowering {
    * result, and those of the siblings as theirs.
    */
   write(row: Value, quad: Value, sum: Value, others: readonly Value[] = []): void {
-    const { kernel, target } = this.#frame;
+    const { kernel } = this.#frame;
+    this.store(this.summed(row, quad, sum, others), kernel.writes, this.#body.n);
+  }
+
+  /** One row and quad, with the finished sum and those of the siblings as results. */
+  summed(row: Value, quad: Value, sum: Value, others: readonly Value[] = []): Lowering {
     const { node, siblings = [] } = this.#body;
     const lowering = this.at({ row, quad });
     const keep = (product: Node, value: Value): void => {
@@ -173,11 +179,16 @@ export class TileLowering {
     };
     keep(node, sum);
     siblings.forEach((sibling, i) => keep(sibling.node as Node, others[i]!));
-    const values = kernel.writes.map((write) => lowering.value(write.value));
-    kernel.writes.forEach((write, i) => {
+    return lowering;
+  }
+
+  /** Writes what is computed at a point; `lanes`: the axis that its quad runs along. */
+  store(lowering: Lowering, writes: readonly Write[], lanes: Axis | undefined): void {
+    const values = writes.map((write) => lowering.value(write.value));
+    writes.forEach((write, i) => {
       const buffer = bufferName(this.#frame)(write.node);
-      storeAt(this.#b, lowering, buffer, write, values[i]!, this.#body.n, {
-        unaligned: packsOperands(target),
+      storeAt(this.#b, lowering, buffer, write, values[i]!, lanes, {
+        unaligned: packsOperands(this.#frame.target),
       });
     });
   }

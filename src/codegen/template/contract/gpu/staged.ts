@@ -7,16 +7,19 @@
 // read neighbouring banks.
 
 import { sharesWork } from '../../../../schedule/machine.ts';
-import { addInts, builtin, constant, less, mulInts } from '../../../loop/builder.ts';
+import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
 import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import type { Contract } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
+import { Slot } from '../../../../slot.ts';
 import { endOf, finish, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
 import { accumulators, multiplyAdd, sharedQuad, TileLowering, tileNeeded } from '../tile.ts';
+import { joinNames } from '../../shared/join.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { place } from '../../../loop/integers.ts';
+import type { ColumnFolder } from './column-folds.ts';
 import { tileCosts } from './costs.ts';
 import { TileStager } from './tile-stager.ts';
 
@@ -44,19 +47,25 @@ export const staged: Strategy<StagedTiling> = {
     for (const [tileM, tileN, tileK, rows, columns] of tiles)
       yield { kind: 'staged', flip: false, rows, columns, tileM, tileN, tileK };
   },
+  together: { folds: true },
   isLegal(tiling, problem, target) {
     const { limits } = target;
     const { rows, columns, tileM, tileN, tileK } = tiling;
-    const { batch, m, n } = problem;
+    const { batch, m, n, folds } = problem;
+    const [across, down] = [tileN / columns, tileM / rows];
+    // A fold must have a tiling: the smallest may be unrolled to any size.
+    const isSmallest = tileM === 32 && folds !== undefined;
     return (
-      fitsRegisters(tiling, problem) &&
+      (isSmallest || fitsRegisters(tiling, problem)) &&
+      (folds === undefined || (tileN % folds === 0 && folds % (4 * across) === 0)) &&
       sharesWork(target) &&
       rows % 4 === 0 &&
       tileK % 4 === 0 &&
       tileM % rows === 0 &&
       tileN % columns === 0 &&
-      (tileM / rows) * (tileN / columns) <= limits.workgroupInvocations &&
-      4 * tileK * (tileM + tileN) <= limits.workgroupBytes &&
+      across * down <= limits.workgroupInvocations &&
+      4 * tileK * (tileM + tileN) + (folds === undefined ? 0 : foldBytes(across * down)) <=
+        limits.workgroupBytes &&
       Math.max(batch, Math.ceil(m / tileM), Math.ceil(n / tileN)) <= limits.workgroupsPerDimension
     );
   },
@@ -75,6 +84,23 @@ export const staged: Strategy<StagedTiling> = {
   loop: stagedLoop,
 };
 
+/** What folds columns, where a graph may ask for it. */
+export const columnFolder: Slot<typeof ColumnFolder> = new Slot('folds of columns');
+
+/** Rows of which an invocation joins what it folded with others at a time. */
+export const rowsAtOnce = 4;
+
+/** A place along an axis, and whether it is one: what lies past the end repeats the last, and is not stored. */
+export interface TilePlace {
+  readonly index: Value;
+  readonly inside: Value;
+}
+
+/** Workgroup memory in which so many invocations join rows, in bytes: twice a float of each row. */
+function foldBytes(invocations: number): number {
+  return 2 * 4 * rowsAtOnce * invocations;
+}
+
 /** Steps of k between two turns of the inner loop. */
 const innerSteps = 4;
 
@@ -91,7 +117,7 @@ function stagedLoop(frame: Frame, body: Contract, tiling: StagedTiling): Loop {
     access: 'read_write',
   });
   const shared = [memory('tile_lhs', tileM), memory('tile_rhs', tileN)];
-  const b = openBuilder(frame, ['tile_lhs', 'tile_rhs']);
+  const b = openBuilder(frame, ['tile_lhs', 'tile_rhs', ...joinNames]);
   const grid: Grid = [Math.ceil(n.extent / tileN), Math.ceil(m.extent / tileM), batch.extent];
   const [x, y] = [builtin('local', 0), builtin('local', 1)];
   const local = b.let(place(y, threadsX, x), 'local');
@@ -135,18 +161,55 @@ function stagedLoop(frame: Frame, body: Contract, tiling: StagedTiling): Loop {
 
     const points = new TileLowering(b, frame, body, group);
     const quads = Math.ceil(n.extent / 4);
-    for (let j = 0; j < columns / 4; j++) {
-      const quad = b.let(
+    const isExact = { m: m.extent % tileM === 0, n: n.extent % tileN === 0 };
+    const quadAt = (j: number): Value =>
+      b.let(
         addInts(mulInts(builtin('workgroup', 0), constant(tileN / 4)), addInts(x, constant(j * threadsX))),
         'quad',
       );
-      b.if(n.extent % tileN === 0 ? constant(1, 'bool') : less(quad, constant(quads)), () =>
+    const rowAt = (i: number): Value => {
+      const at = addInts(y, constant((i >> 2) * threadsY));
+      return b.let(addInts(firstM, place(at, 4, constant(i & 3))), 'm');
+    };
+    const inQuads = (quad: Value): Value => (isExact.n ? constant(1, 'bool') : less(quad, constant(quads)));
+    const inRows = (row: Value): Value => (isExact.m ? constant(1, 'bool') : less(row, constant(m.extent)));
+    if (body.folds !== undefined) {
+      const { width } = body.folds;
+      const seats = { parts: threadsX, rows: threadsY, part: x, place: y };
+      const folder = new columnFolder.value(b, frame, body, points, seats);
+      const clamped = (at: Value, extent: number, isInside: boolean): Value =>
+        isInside ? at : b.let(operation('min', [at, constant(extent - 1)], 'i32'), 'at');
+      const each = width / (4 * threadsX);
+      for (let part = 0; part < tileN / width; part++) {
+        const column = b.let(addInts(firstN, constant(part * width)), 'n');
+        const first = {
+          index: column,
+          inside: isExact.n ? constant(1, 'bool') : less(column, constant(n.extent)),
+        };
+        const own = Array.from({ length: each }, (_, j): TilePlace => {
+          const quad = quadAt(part * each + j);
+          return { index: clamped(quad, quads, isExact.n), inside: inQuads(quad) };
+        });
+        for (let i = 0; i < rows; i += rowsAtOnce) {
+          const lines = Array.from({ length: rowsAtOnce }, (_, r): TilePlace => {
+            const row = rowAt(i + r);
+            return { index: clamped(row, m.extent, isExact.m), inside: inRows(row) };
+          });
+          const held = sums
+            .slice(i, i + rowsAtOnce)
+            .map((line) => line.slice(part * each, (part + 1) * each));
+          folder.fold(lines, own, held, first);
+        }
+      }
+      shared.push(...folder.buffers);
+      return;
+    }
+    for (let j = 0; j < columns / 4; j++) {
+      const quad = quadAt(j);
+      b.if(inQuads(quad), () =>
         sums.forEach((line, i) => {
-          const at = addInts(y, constant((i >> 2) * threadsY));
-          const row = b.let(addInts(firstM, place(at, 4, constant(i & 3))), 'm');
-          b.if(m.extent % tileM === 0 ? constant(1, 'bool') : less(row, constant(m.extent)), () =>
-            points.write(row, quad, line[j]!),
-          );
+          const row = rowAt(i);
+          b.if(inRows(row), () => points.write(row, quad, line[j]!));
         }),
       );
     }

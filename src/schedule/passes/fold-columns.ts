@@ -1,0 +1,235 @@
+// Folds over the rows of a product, where nothing else reads them, become folds of `foldWidth` columns each and
+// the combination of their results. The kernel of the product then folds its own tiles, and the product is not
+// stored: so the loss of a language model needs no logits in memory. Three kinds of folds are taken apart:
+// those of what each element is by itself; Σ e^(x − c) for a c of the row, by the maximum of each part, which is
+// what keeps the powers finite (Milakov and Gimelshein, 2018); and the sum that picks a row's element at one
+// place, whatever the row's other folds then do with it.
+
+import {
+  binary,
+  broadcast,
+  cast,
+  fullLike,
+  isZero,
+  mul,
+  reduce,
+  reshape,
+  sub,
+  unary,
+  where,
+} from '../../ir/build.ts';
+import { largestOf } from '../../ir/dtype.ts';
+import {
+  dims,
+  rebuild,
+  rewrite,
+  topological,
+  usersOf,
+  type Graph,
+  type GraphBuilder,
+  type Node,
+  type NodeOf,
+} from '../../ir/graph.ts';
+import { isElementwise, type Monoid } from '../../ir/ops.ts';
+import { foldWidth } from '../fold-width.ts';
+import { foldsColumns } from '../fusion/column-folds.ts';
+import { spreadAlong } from '../fusion/domain.ts';
+import type { Target } from '../target.ts';
+
+/** Parts that a row should have at least. */
+const fewestParts = 4;
+/** Nodes between a product and the folds of its rows, at most. */
+const mostBetween = 64;
+
+/** A fold that is taken apart. */
+type Apart =
+  | { readonly kind: 'plain' }
+  | { readonly kind: 'powers' }
+  /** `isElement` holds for what is picked; all else of the picked value is of the row. */
+  | { readonly kind: 'pick'; readonly isElement: (node: Node) => boolean };
+
+/** Takes folds over the rows of products apart. */
+export function foldColumns(graph: Graph, target: Target): Graph {
+  const order = topological(graph.outputs);
+  const users = usersOf(order);
+  const outputs = new Set(graph.outputs);
+  const apart = new Map<NodeOf<'reduce'>, Apart>();
+  for (const node of order) {
+    if (node.op !== 'dot' || !foldsColumns(node, target)) continue;
+    for (const [fold, how] of foldsOf(node, users, outputs) ?? []) apart.set(fold, how);
+  }
+  if (apart.size === 0) return graph;
+  return rewrite(graph, (node, inputs, b) => {
+    const how = node.op === 'reduce' ? apart.get(node) : undefined;
+    if (node.op !== 'reduce' || how === undefined) return undefined;
+    const [input] = inputs as readonly [Node];
+    if (how.kind === 'plain')
+      return foldLast(b, node.attrs.monoid, foldLast(b, node.attrs.monoid, inParts(b, input)));
+    if (how.kind === 'powers') return sumOfPowers(b, input);
+    return pickedValue(b, node.inputs[0]!, input, how.isElement);
+  });
+}
+
+/** The folds of a product's rows, if all that reads the rows is such a fold. */
+function foldsOf(
+  product: NodeOf<'dot'>,
+  users: ReadonlyMap<Node, readonly Node[]>,
+  outputs: ReadonlySet<Node>,
+): ReadonlyMap<NodeOf<'reduce'>, Apart> | undefined {
+  const width = dims(product as Node).at(-1)!;
+  if (width < fewestParts * foldWidth || outputs.has(product as Node)) return undefined;
+  /** Nodes with whole rows, and whether their elements are made of elements of the product alone. */
+  const rows = new Map<Node, boolean>([[product as Node, true]]);
+  const folds = new Map<NodeOf<'reduce'>, Apart>();
+  const waiting = new Set<Node>(users.get(product as Node));
+  while (waiting.size > 0) {
+    // Nodes come after what they are made of.
+    const node = [...waiting].reduce((first, other) => (other.id < first.id ? other : first));
+    waiting.delete(node);
+    if (node.op === 'reduce') {
+      const how = apartOf(node, rows);
+      if (how === undefined) return undefined;
+      folds.set(node, how);
+      continue;
+    }
+    const keepsRows = isElementwise(node.op) || node.op === 'reshape';
+    if (!keepsRows || node.shape.at(-1) !== width || outputs.has(node) || rows.size > mostBetween)
+      return undefined;
+    const isElement = node.inputs.every((input) => rows.get(input) ?? !needsFold(input, product, folds));
+    rows.set(node, isElement);
+    for (const user of users.get(node) ?? []) waiting.add(user);
+  }
+  return folds;
+}
+
+/** Whether a node beside the rows is made of what is folded of them, or of too much to tell. */
+function needsFold(node: Node, product: NodeOf<'dot'>, folds: ReadonlyMap<NodeOf<'reduce'>, Apart>): boolean {
+  const seen = new Set<Node>([node]);
+  for (const each of seen) {
+    if (seen.size > mostBetween || (each.op === 'reduce' && folds.has(each))) return true;
+    // What is older than the product is not made of it.
+    for (const input of each.inputs) if (input.id > product.id) seen.add(input);
+  }
+  return false;
+}
+
+/** How a fold of rows is taken apart; undefined where it cannot be. */
+function apartOf(node: NodeOf<'reduce'>, rows: ReadonlyMap<Node, boolean>): Apart | undefined {
+  const [input] = node.inputs as readonly [Node];
+  const last = input.shape.length - 1;
+  if (input.dtype !== 'f32' || node.attrs.axes.join() !== String(last)) return undefined;
+  const isElement = (each: Node): boolean => rows.get(each) === true;
+  if (node.attrs.monoid === 'sum') {
+    const place = placeOf(input);
+    if (place !== undefined && isPickable(input.inputs[1]!, last, isElement))
+      return { kind: 'pick', isElement };
+    const power = input.op === 'exp' ? input.inputs[0]! : undefined;
+    if (power?.op === 'sub' && isElement(power.inputs[0]!) && spreadAlong(power.inputs[1]!, last))
+      return { kind: 'powers' };
+  }
+  return isElement(input) ? { kind: 'plain' } : undefined;
+}
+
+/** t, i32 and the same along a row, where the node is where(column = t, …, 0). */
+function placeOf(node: Node): Node | undefined {
+  if (node.op !== 'where' || !isZero(node.inputs[2]!)) return undefined;
+  const last = node.shape.length - 1;
+  const [condition] = node.inputs as readonly [Node];
+  if (condition.op !== 'eq') return undefined;
+  const isColumn = (each: Node): boolean =>
+    each.op === 'iota' && each.attrs.axis === last && each.dtype === 'i32';
+  const [a, b] = condition.inputs as readonly [Node, Node];
+  const place = isColumn(a) ? b : isColumn(b) ? a : undefined;
+  return place !== undefined && spreadAlong(place, last) ? place : undefined;
+}
+
+/** Whether a value is made of elements of the product and of what is the same along the row. */
+function isPickable(node: Node, last: number, isElement: (node: Node) => boolean): boolean {
+  const seen = new Set<Node>([node]);
+  for (const each of seen) {
+    if (spreadAlong(each, last)) continue;
+    if (isElement(each) ? each.dtype !== 'f32' : !isElementwise(each.op)) return false;
+    if (isElement(each)) continue;
+    for (const input of each.inputs) seen.add(input);
+  }
+  return true;
+}
+
+/** [rows…, columns] as [rows…, parts, columns of a part]. */
+function inParts(b: GraphBuilder, x: Node): Node {
+  const shape = dims(x);
+  return reshape(b, x, [...shape.slice(0, -1), shape.at(-1)! / foldWidth, foldWidth]);
+}
+
+function foldLast(b: GraphBuilder, monoid: Monoid, x: Node): Node {
+  return reduce(b, monoid, x, [x.shape.length - 1]);
+}
+
+/** A value of each part, at every column of it; or of each row, at every part. */
+function spread(b: GraphBuilder, x: Node, over: number): Node {
+  const shape = dims(x);
+  return broadcast(b, reshape(b, x, [...shape, 1]), [...shape, over]);
+}
+
+/** A value that is the same along rows, once for each row. */
+function ofRows(b: GraphBuilder, x: Node): Node {
+  const shape = dims(x).slice(0, -1);
+  const source = x.op === 'broadcast' ? x.inputs[0]! : x;
+  return reshape(b, broadcast(b, source, [...shape, 1]), shape);
+}
+
+/**
+ * Σ e^(x − c), of each part first by its maximum m: Σ over parts of e^(m − c) · Σ e^(x − m). In the powers of x,
+ * m is kept finite: a part of −∞ alone adds nothing then, and one with +∞ adds what it adds without parts.
+ */
+function sumOfPowers(b: GraphBuilder, powers: Node): Node {
+  const [x, c] = powers.inputs[0]!.inputs as readonly [Node, Node];
+  const parts = inParts(b, x);
+  const max = foldLast(b, 'max', parts);
+  const most = largestOf('f32');
+  const finite = binary(b, 'min', binary(b, 'max', max, -most), most);
+  const sums = foldLast(b, 'sum', unary(b, 'exp', sub(b, parts, spread(b, finite, foldWidth))));
+  const shift = spread(b, ofRows(b, c), dims(max).at(-1)!);
+  return foldLast(b, 'sum', mul(b, sums, unary(b, 'exp', sub(b, max, shift))));
+}
+
+/**
+ * Σ where(column = t, value, 0): the value of what the parts pick of the elements that it is made of, where t is
+ * a column. One part has that column; a look at it needs no other.
+ */
+function pickedValue(b: GraphBuilder, node: Node, made: Node, isElement: (node: Node) => boolean): Node {
+  const [condition, value, zero] = made.inputs as readonly [Node, Node, Node];
+  const place = ofRows(b, placeOf(made)!);
+  const shape = dims(place);
+  const part = reshape(b, binary(b, 'div', place, foldWidth), [...shape, 1]);
+  const picked = (x: Node): Node => {
+    const sums = foldLast(b, 'sum', inParts(b, where(b, condition, x, cast(b, zero, x.dtype))));
+    return reshape(b, b.add('gather', [sums, part], { axis: shape.length }) as Node, shape);
+  };
+  const known = new Map<Node, Node>();
+  const visit = (from: Node, x: Node): Node => {
+    const found = known.get(from);
+    if (found !== undefined) return found;
+    const last = x.shape.length - 1;
+    const inputs = from.inputs.map((input, i) => [input, x.inputs[i]!] as const);
+    const of = isElement(from)
+      ? picked(x)
+      : spreadAlong(from, last)
+        ? ofRows(b, x)
+        : rebuild(
+            x,
+            inputs.map(([input, to]) => visit(input, to)),
+            b,
+          );
+    known.set(from, of);
+    return of;
+  };
+  const here = visit(node.inputs[1]!, value);
+  const inside = binary(
+    b,
+    'and',
+    binary(b, 'le', fullLike(b, place, 0), place),
+    binary(b, 'lt', place, dims(made).at(-1)!),
+  );
+  return where(b, inside, here, fullLike(b, here, 0));
+}
