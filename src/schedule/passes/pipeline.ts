@@ -2,7 +2,7 @@
 // leave other graphs as they are, and chunks bring some of them.
 
 import { isComplex, isSmallInteger } from '../../ir/dtype.ts';
-import { topological, type Graph, type Node } from '../../ir/graph.ts';
+import { topological, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
 import { isCollective, type Op } from '../../ir/ops.ts';
 import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
@@ -36,6 +36,7 @@ type SlotName =
   | 'splitFactors'
   | 'splitScatters'
   | 'splitSorts'
+  | 'splitSoftmaxes'
   | 'splitFolds'
   | 'takeBounds'
   | 'combineInKernels'
@@ -53,6 +54,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitFactors: slot('splitFactors'),
   splitScatters: slot('splitScatters'),
   splitSorts: slot('splitSorts'),
+  splitSoftmaxes: slot('splitSoftmaxes'),
   splitFolds: slot('splitFolds'),
   takeBounds: slot('takeBounds'),
   combineInKernels: slot('combineInKernels'),
@@ -94,6 +96,11 @@ function isCollectiveOnStream({ op }: Node, { combining }: Target): boolean {
   return combining === 'stream' && isCollective(op);
 }
 
+/** Whether a node may be the maximum of a softmax whose rows workgroups share. */
+function isMaximumOnGpu(node: Node, { machine }: Target): boolean {
+  return machine === 'gpu' && node.op === 'reduce' && (node as NodeOf<'reduce'>).attrs.monoid === 'max';
+}
+
 /** Whether processes may meet in a node: in a loop its iterations may. */
 function mayMeet({ op }: Node): boolean {
   return isCollective(op) || op === 'iterate';
@@ -125,6 +132,7 @@ export const passes: readonly Pass[] = [
   { name: 'legalise', guarantees: 'dtypes the target has, no empty fold', run: legalise },
   rare('splitScatters', 'no scatter of many updates to many slots', isOneOf('scatter', 'scatterAddAtomic')),
   rare('splitSorts', 'no sort but of short lines of u32 keys', isOneOf('argSort')),
+  rare('splitSoftmaxes', 'no softmax of rows that would leave a GPU idle', isMaximumOnGpu),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(
     'spreadOverParts',
