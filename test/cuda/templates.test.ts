@@ -4,11 +4,13 @@
 // Runs in a process of its own: the CUDA device takes its settings once in a process.
 
 import { describe, expect, test } from 'vitest';
+import { compileGraph } from '../../src/compile.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import { cudaTarget, type Target } from '../../src/schedule/target.ts';
-import { cases } from '../codegen/cases.ts';
+import { cases, Sketch } from '../codegen/cases.ts';
 import { expectNear, prepare } from '../codegen/template/template-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
+import { randomArray } from '../support/random/values.ts';
 import { rowTargets, smallBlocks } from '../support/targets.ts';
 import { onStandIn } from './standin/on-standin.ts';
 import { strictDevice } from './standin/strict.ts';
@@ -39,5 +41,19 @@ onStandIn('CUDA C on the stand-in', () => {
       }
       for (const result of results) expect(result).toEqual(results[0]);
     });
+  });
+
+  // 128,256 is the vocabulary of a language model. The other rows have no chunks of one length, and start at odd places.
+  test.each([
+    [1, 128_256],
+    [2, 131_075],
+  ])('softmax of %i x %i, whose rows become chunks', async (rows, columns) => {
+    const s = new Sketch();
+    const graph = s.graph([s.softmax(s.input([rows, columns]), 1)]);
+    const inputs = [randomArray('f32', [rows, columns], 5, 'tame')];
+    const expected = interpret(graph, inputs);
+    expect(compileGraph(graph, cudaTarget).program.steps.length).toBe(3);
+    const found = await runOnDevice(strictDevice({ order: 'warpPriority' }), cudaTarget, graph, inputs);
+    expectNear(found, expected);
   });
 });

@@ -2,7 +2,7 @@
 // leave other graphs as they are, and chunks bring some of them.
 
 import { isComplex, isSmallInteger } from '../../ir/dtype.ts';
-import { topological, type Graph, type Node } from '../../ir/graph.ts';
+import { topological, type Graph, type Node, type NodeOf } from '../../ir/graph.ts';
 import { isCollective, type Op } from '../../ir/ops.ts';
 import { canonicalise } from '../../ir/passes/canonicalise.ts';
 import { shareSubexpressions } from '../../ir/passes/cse.ts';
@@ -39,6 +39,7 @@ type SlotName =
   | 'splitScatters'
   | 'splitSorts'
   | 'foldColumns'
+  | 'splitSoftmaxes'
   | 'splitFolds'
   | 'splitKeys'
   | 'takeBounds'
@@ -58,6 +59,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitScatters: slot('splitScatters'),
   splitSorts: slot('splitSorts'),
   foldColumns: slot('foldColumns'),
+  splitSoftmaxes: slot('splitSoftmaxes'),
   splitFolds: slot('splitFolds'),
   splitKeys: slot('splitKeys'),
   takeBounds: slot('takeBounds'),
@@ -98,6 +100,11 @@ function isOneOf(...ops: readonly Op[]): (node: Node) => boolean {
 /** Whether a collective may be one whose elements kernels have to combine. */
 function isCollectiveOnStream({ op }: Node, { combining }: Target): boolean {
   return combining === 'stream' && isCollective(op);
+}
+
+/** Whether a node may be the maximum of a softmax whose rows workgroups share. */
+function isMaximumOnGpu(node: Node, { machine }: Target): boolean {
+  return machine === 'gpu' && node.op === 'reduce' && (node as NodeOf<'reduce'>).attrs.monoid === 'max';
 }
 
 /** Whether processes may meet in a node: in a loop its iterations may. */
@@ -143,6 +150,7 @@ export const passes: readonly Pass[] = [
     'rows of products that are only folded are folded a few columns at a time',
     mayFoldColumns,
   ),
+  rare('splitSoftmaxes', 'no softmax of rows that would leave a GPU idle', isMaximumOnGpu),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(
     'spreadOverParts',

@@ -58,9 +58,13 @@ function splitReduce(node: NodeOf<'reduce'>, input: Node, b: GraphBuilder, targe
   return reshape(b, reduce(b, monoid, partial, [along ? 1 : 0]), dims(node as Node));
 }
 
-/** About √row chunks, at most `mostChunks`, preferring a count that divides the row. */
-function chunkCount(row: number, mostChunks: number): number {
-  const wanted = Math.max(2, Math.min(mostChunks, 2 ** Math.ceil(Math.log2(Math.sqrt(row)))));
+/** At most `mostChunks`, and about `goal`, by default √row: preferring a count that divides the row. */
+export function chunkCount(
+  row: number,
+  mostChunks: number,
+  goal: number = 2 ** Math.ceil(Math.log2(Math.sqrt(row))),
+): number {
+  const wanted = Math.max(2, Math.min(mostChunks, goal));
   for (let count = wanted; count >= wanted / 2; count--)
     if (row % count === 0 && (row / count) % 4 === 0) return count;
   return wanted;
@@ -70,7 +74,8 @@ function permuted(b: GraphBuilder, x: Node, order: readonly number[]): Node {
   return order.every((axis, i) => axis === i) ? x : (b.add('permute', [x], { order }) as Node);
 }
 
-function padEnd(b: GraphBuilder, x: Node, axis: number, count: number, monoid: Monoid): Node {
+/** Elements behind those of an axis, which the monoid does not see. */
+export function padEnd(b: GraphBuilder, x: Node, axis: number, count: number, monoid: Monoid): Node {
   if (count === 0) return x;
   const none = dims(x).map(() => 0);
   const high = none.with(axis, count);
