@@ -7,6 +7,7 @@ import { lowerTurns, type Lowered, type LoopTrips } from '../codegen/lower/itera
 import { groupShape } from '../codegen/lower/batched-dispatch.ts';
 import { lowerKernel, type LoopCache } from '../codegen/lower/kernel.ts';
 import type { PinnedTilings } from '../codegen/template/contract/strategies.ts';
+import type { Loop } from '../codegen/loop/loop.ts';
 import { verifyRanges } from '../codegen/loop/verify-ranges.ts';
 import { observerOf } from '../dump/stages.ts';
 import type { Observer } from '../dump/stage.ts';
@@ -102,6 +103,8 @@ export interface Inside {
   readonly graph: Graph;
   readonly schedule: KernelSchedule;
   readonly placed: AssembledPlaces;
+  /** Of each of the kernels, those in loops of the program included. */
+  readonly loops: readonly Loop[];
   /** The parameters that are the program's scalars, in order. */
   readonly scalars: readonly Node[];
   readonly memory: MemoryPlan;
@@ -232,7 +235,8 @@ function generated(
     ...(fitted && { fitting: fitted.fitting }),
   };
   if (options.inspect !== true) return compiled;
-  return { ...compiled, inside: { graph, schedule, placed, scalars: scalars as readonly Node[], memory } };
+  const inside = { graph, schedule, placed, scalars: scalars as readonly Node[], memory };
+  return { ...compiled, inside: { ...inside, loops: described.map(({ lowered: { loop } }) => loop) } };
 }
 
 /** The graph with so much computed again that a run takes no more bytes. */
