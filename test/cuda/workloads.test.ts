@@ -5,6 +5,7 @@
 
 import { expect, test } from 'vitest';
 import { cudaTarget } from '../../src/schedule/target.ts';
+import * as sn from '../../src/index.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { randomArray } from '../support/random/values.ts';
@@ -14,9 +15,10 @@ import { strictDevice } from './standin/strict.ts';
 
 /**
  * Half a minute and more each: their kernels are those of a block's forward pass, of random networks, of
- * `attention` and of the models of test/llm, at other sizes.
+ * `attention`, of the models of test/llm and of the loss below, at other sizes.
  */
 const long = new Set([
+  'lmHeadLoss',
   'gptBlockTrain',
   'checkpointed',
   'convTrain',
@@ -32,9 +34,8 @@ const long = new Set([
 onStandIn('workloads on the stand-in', () => {
   const names = workloads.map(({ name }) => name).filter((name) => !long.has(name));
 
-  test.each(names)('%s', async (name) => {
-    const { fn, args } = workloads.find((one) => one.name === name)!;
-    const { graph } = recorded(fn as never, args() as never, 1, 'parameters');
+  const check = async (fn: unknown, args: readonly unknown[]): Promise<void> => {
+    const { graph } = recorded(fn as never, args as never, 1, 'parameters');
     const inputs = graph.parameters.map(({ dtype, shape }, i) =>
       randomArray(dtype, shape as number[], i + 1, 'tame'),
     );
@@ -48,5 +49,15 @@ onStandIn('workloads on the stand-in', () => {
       );
       expect(one!.equals(other!), `result ${i}`).toBe(true);
     });
+  };
+
+  test.each(names)('%s', async (name) => {
+    const { fn, args } = workloads.find((one) => one.name === name)!;
+    await check(fn, args());
+  });
+
+  test('lmHeadLoss of few words', async () => {
+    const { fn } = workloads.find(({ name }) => name === 'lmHeadLoss')!;
+    await check(fn, [sn.zeros([70, 24]), sn.zeros([320, 24]), sn.zeros([70], { dtype: 'i32' })]);
   });
 });
