@@ -20,11 +20,11 @@ import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 /** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
 const limits = {
   one: {
-    wasm: { bytes: 198_300, requests: 7 },
+    wasm: { bytes: 199_000, requests: 7 },
     'webgpu:software': { bytes: 195_600, requests: 7 },
   },
   mlp: {
-    wasm: { bytes: 208_300, requests: 7 },
+    wasm: { bytes: 209_000, requests: 7 },
     'webgpu:software': { bytes: 205_400, requests: 7 },
   },
   every: {
