@@ -4,6 +4,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
+import type { Loop } from '../../../src/codegen/loop/loop.ts';
 import { compileGraph } from '../../../src/compile.ts';
 import {
   add,
@@ -22,16 +23,18 @@ import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
 import {
   cTarget,
+  cudaTarget,
   gpuTarget,
   softwareTarget,
   wasmTarget,
   withVectors,
   type Target,
 } from '../../../src/schedule/target.ts';
+import { logSumExp } from '../../../src/tensor/formula/elementwise.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { describeProgram, expectClose } from '../../support/random/graph.ts';
-import { wordsFrom } from '../../support/random/values.ts';
+import { randomArray, wordsFrom } from '../../support/random/values.ts';
 import { rowTargets, smallBlocks } from '../../support/targets.ts';
 import { Sketch } from '../cases.ts';
 
@@ -62,6 +65,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
       s.softmax(where(s.b, far, mul(s.b, x, 0.25), broadcast(s.b, s.constant(-Infinity), dims(x))), axis),
     ];
   },
+  'log of the sum of exponentials': (s, x, axis) => [logSumExp(s.b, x, [axis])],
   standardised: (s, x, axis) => [standard(s, x, axis)],
   'mean and variance': (s, x, axis) => {
     const off = sub(s.b, x, mean(s, x, axis));
@@ -155,6 +159,23 @@ test('row programs mean the same in every schedule', () => {
       }
     }
   });
+});
+
+test.each([
+  ['cuda', cudaTarget, 'exp2'],
+  ['wgsl', gpuTarget, 'exp2'],
+  ['wgsl:software', softwareTarget, 'exp'],
+  ['wasm', wasmTarget, 'exp'],
+] as const)('exponentials of logsumexp, %s', (_, target, expected) => {
+  const s = new Sketch();
+  const graph = s.graph([logSumExp(s.b, s.input([8, 64]), [1])]);
+  const text: string[] = [];
+  const keep = (loop: Loop): Loop => {
+    text.push(JSON.stringify(loop));
+    return loop;
+  };
+  runLoops(target, graph, [randomArray('f32', [8, 64], 1, 'tame')], undefined, new Map(), keep);
+  expect(new Set(text.join().match(/"op":"exp2?"/g))).toEqual(new Set([`"op":"${expected}"`]));
 });
 
 /** Cores with registers of 4, 8 and 16 lanes. */

@@ -9,6 +9,9 @@ import type { LoweringOptions } from '../../expression/binding.ts';
 import type { Value } from '../../loop/loop.ts';
 import { centreOf, isSumOfSoftmax } from './plan.ts';
 
+/** The largest finite number of f32. */
+const largestFloat = (2 - 2 ** -23) * 2 ** 127;
+
 /** e^x as 2^(x·log₂ e). */
 export function powerOfTwo(b: LoopBuilder, x: Value): Value {
   const power = operation('mul', [x, constant(Math.LOG2E, 'f32')], 'f32');
@@ -18,16 +21,18 @@ export function powerOfTwo(b: LoopBuilder, x: Value): Value {
 /**
  * exp(x − max x) as 2^((x − max x)·log₂ e), whose error grows with the exponent while the result
  * shrinks: 1e-6 of it at e^−17. Quotients of a sum of these are products with its reciprocal.
+ * `shifts`: the same for x minus what logsumexp has in the place of a maximum.
  */
 export function softmaxInstead(
   b: LoopBuilder,
   stages: readonly RowStage[],
+  shifts: boolean = false,
 ): NonNullable<LoweringOptions['instead']> {
   const isBelow = (expr: Expr): boolean =>
     stages.some((stage) => {
       if (stage.arg || stage.monoid !== 'max') return false;
       const centre = centreOf(expr, stage);
-      return centre?.kind === 'result' && centre.node === stage.node;
+      return centre !== undefined && (isMaximum(centre, stage) || (shifts && isShift(centre, stage)));
     });
   return (expr, value) => {
     if (expr.kind !== 'op' || expr.dtype !== 'f32') return undefined;
@@ -39,6 +44,26 @@ export function softmaxInstead(
     }
     return undefined;
   };
+}
+
+function isMaximum(expr: Expr, { node }: RowStage): boolean {
+  return expr.kind === 'result' && expr.node === node;
+}
+
+/**
+ * Whether a value is `where(…, m, where(0 < m, largest, 0))` of a row's maximum m, whatever the condition
+ * is: no element of the row is greater, but +∞, and those of a row with NaN, whose sum is NaN.
+ */
+function isShift(expr: Expr, max: RowStage): boolean {
+  if (expr.kind !== 'op' || expr.op !== 'where') return false;
+  const [, top, beyond] = expr.args as readonly [Expr, Expr, Expr];
+  if (!isMaximum(top, max) || beyond.kind !== 'op' || beyond.op !== 'where') return false;
+  const [isAbove, largest, zero] = beyond.args as readonly [Expr, Expr, Expr];
+  if (isAbove.kind !== 'op' || isAbove.op !== 'lt') return false;
+  const [origin, bound] = isAbove.args as readonly [Expr, Expr];
+  const isNumber = (value: Expr, number: number): boolean =>
+    value.kind === 'constant' && value.value === number;
+  return isMaximum(bound, max) && isNumber(origin, 0) && isNumber(zero, 0) && isNumber(largest, largestFloat);
 }
 
 /** Operations that give NaN for NaN. */

@@ -123,7 +123,7 @@ class RowEmitter {
     // Declared before the body is built: the builder must know that what is loaded from them
     // changes.
     this.#b = openBuilder(frame, [...joinNames, ...keptNames(plan.kept)]);
-    this.#instead = softmaxInstead(this.#b, body.stages);
+    this.#instead = softmaxInstead(this.#b, body.stages, sharesWork(frame.target));
     const end = endOf(this.#b, frame, column.extent, body.bound);
     const isWhole = end.kind === 'constant' || plan.tiling.keeping === 'registers';
     this.#end = isWhole
