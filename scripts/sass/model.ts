@@ -9,7 +9,7 @@
 //    of 4 bytes, each a place at a time, equal places at once. Warps are not waited for: what they depend on is taken as hidden.
 // 3. Every byte that the schedule counts comes from memory and goes there once, at the bandwidth of the machine, or as fast as bytes
 //    are under way (Little's law): those of all resident invocations, each with the loads that it has in flight at most, and of
-//    copies to shared memory, all of it but one part of the pipeline.
+//    copies to shared memory, half of it.
 // 4. The kernel takes the longer of the two. Its launch is not counted, and no cache is.
 // 5. The roofline is the longer of all bytes at full bandwidth and all arithmetic at the machine's peak (of matrix units, where the
 //    kernel uses them; what is masked, and not multiplied, does not count). The share is that time divided by the modelled one.

@@ -19,7 +19,7 @@ test('the committed figures name these programs, and kernels that could be model
     expect(Object.keys(rows[arch])).toEqual(names);
     for (const row of Object.values(rows[arch]).flat()) {
       expect(row.share, row.kernel).toBeGreaterThan(0);
-      // The heaviest workgroup decides how long a kernel takes, and the model takes their mean.
+      // The model takes the mean of workgroups, of which the heaviest decides.
       expect(row.share, row.kernel).toBeLessThan(1.2);
     }
   }
