@@ -1,6 +1,6 @@
 // Brings the generated parts of the documents up to date (`npm run docs`): docs/figures/softmax.svg, docs/api.md, docs/names.md,
 // docs/ops.md with docs/ops/, in docs/pytorch.md the list of methods, what the examples of README.md and of the guides print, the
-// budget table of docs/kernels.md, and README.md's table of other libraries. A test compares them with what the code says now.
+// tables of docs/kernels.md, and README.md's table of other libraries. A test compares them with what the code says now.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,7 @@ import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
 import { operationPages } from './operations/pages.ts';
 import { namesPage } from './operations/peers.ts';
+import { modelTable } from './sass/section.ts';
 
 /** The pages whose programs are run, besides README.md. */
 export const guides = [
@@ -80,7 +81,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const migration = readFileSync(place('docs/pytorch.md'), 'utf8');
   writeFileSync(place('docs/pytorch.md'), withSection(migration, 'methods', methodNames()));
   const kernels = readFileSync(place('docs/kernels.md'), 'utf8');
-  writeFileSync(place('docs/kernels.md'), withSection(kernels, 'budget', budgetTable()));
+  const counted = withSection(kernels, 'budget', budgetTable());
+  writeFileSync(place('docs/kernels.md'), withSection(counted, 'model', modelTable()));
   const readme = readFileSync(place('README.md'), 'utf8');
   const outputs = await runExamples(examplesOf(readme));
   const compared = withSection(readme, 'comparison', comparisonSection(measurements()));

@@ -109,7 +109,6 @@ export function readCode(text: string, kernel: string): Code {
     return {
       depth: header < 0 ? 0 : depthOf(header),
       own: own.map(blockOf),
-      isInnermost: inner.length === 0,
     };
   });
   const calls = lines.filter(({ name, operands }) => name === 'CALL' && operands.includes('$')).length;

@@ -29,6 +29,8 @@ export interface LoopCounts {
   sharedLoads: number;
   sharedLoadBytes: number;
   sharedStoreBytes: number;
+  /** Turns of 128 bytes that these take a warp: places in one bank come one after another, and equal places at once. */
+  wavefronts: number;
   barriers: number;
   /** Combinations and exchanges within a subgroup. */
   subgroup: number;
@@ -78,6 +80,7 @@ function noCounts(): LoopCounts {
     sharedLoads: 0,
     sharedLoadBytes: 0,
     sharedStoreBytes: 0,
+    wavefronts: 0,
     barriers: 0,
     subgroup: 0,
     mma: 0,
@@ -202,6 +205,10 @@ class Counter {
   /** Bytes that an invocation loads in each loop, without those inside it. */
   readonly #brought = new Map<readonly Stmt[], number>();
   #region: readonly Stmt[] = [];
+  readonly #conflicts = new Map<object, number>();
+  readonly #locals = new Map<string, boolean>();
+  /** What immutable registers are. */
+  readonly #definitions: ReadonlyMap<string, Value>;
   readonly #controls = new Map<Stmt, ReadonlySet<string>>();
   readonly #assigned = new Map<Stmt, readonly string[]>();
   #known = new Map<string, number>();
@@ -212,6 +219,8 @@ class Counter {
     this.#loop = loop;
     this.#buffers = new Map(loop.buffers.map((buffer) => [buffer.name, buffer]));
     this.sources = sourcesOf(loop.body);
+    const lets = [...statementsIn(loop.body)].filter((stmt) => stmt.kind === 'let');
+    this.#definitions = new Map(lets.map(({ name, value }) => [name, value]));
   }
 
   /** Counts what this invocation executes, `share` times. */
@@ -261,7 +270,10 @@ class Counter {
         const bytes = this.#bytes(stmt.buffer, stmt.value.width);
         const isGlobal = this.#buffers.get(stmt.buffer)!.space === 'global';
         if (isGlobal) counts.storeBytes += times * bytes;
-        else counts.sharedStoreBytes += times * bytes;
+        else {
+          counts.sharedStoreBytes += times * bytes;
+          counts.wavefronts += times * this.#wavefronts(stmt, stmt.index, bytes / stmt.value.width, bytes);
+        }
         return;
       }
       case 'atomic':
@@ -286,6 +298,8 @@ class Counter {
       case 'loadMatrix':
         counts.sharedLoads += times;
         counts.sharedLoadBytes += times * 16;
+        // Matrices are laid so that their rows are in different banks.
+        counts.wavefronts += times * 4;
         return;
       case 'mma':
         counts.mma += times;
@@ -360,6 +374,7 @@ class Counter {
         } else {
           counts.sharedLoads += times;
           counts.sharedLoadBytes += times * bytes;
+          counts.wavefronts += times * this.#wavefronts(part, part.index, bytes / part.width, bytes);
         }
       }
       if (part.kind !== 'op') continue;
@@ -373,6 +388,63 @@ class Counter {
       else if (isFloat) counts.float += lanes;
       else counts.integer += lanes;
     }
+  }
+
+  /** Wavefronts of an access of a warp, as they are where it is met first; none in common where places depend on data. */
+  #wavefronts(site: object, index: Value, element: number, bytes: number): number {
+    const known = this.#conflicts.get(site);
+    if (known !== undefined) return known;
+    const local = this.#local;
+    const [width, height] = this.#loop.workgroup;
+    const first = local[0] + width * (local[1] + height * local[2]);
+    const size = product(this.#loop.workgroup);
+    const banks = new Map<number, Set<number>>();
+    const lanes = Math.min(warpSize, size - first);
+    let found = Math.max(1, (warpSize * bytes) / 128);
+    let places: number | undefined = 0;
+    for (let lane = 0; lane < lanes && places !== undefined; lane++) {
+      this.#local = placeIn(first + lane, this.#loop.workgroup);
+      places = this.#placeOf(index, new Map());
+      if (places === undefined) break;
+      for (let byte = 0; byte < bytes; byte += 4) {
+        const word = Math.floor((places * element + byte) / 4);
+        const bank = ((word % 32) + 32) % 32;
+        banks.set(bank, (banks.get(bank) ?? new Set()).add(word));
+      }
+    }
+    this.#local = local;
+    if (places !== undefined) found = Math.max(...[...banks.values()].map((words) => words.size));
+    this.#conflicts.set(site, found);
+    return found;
+  }
+
+  /** What a place is of the invocation that is followed now: names that depend on it are computed anew. */
+  #placeOf(value: Value, seen: Map<string, number | undefined>): number | undefined {
+    if (value.kind === 'variable') {
+      if (!this.#isLocal(value.name)) return this.#known.get(value.name);
+      const definition = this.#definitions.get(value.name);
+      if (definition === undefined) return undefined;
+      if (!seen.has(value.name)) seen.set(value.name, this.#placeOf(definition, seen));
+      return seen.get(value.name);
+    }
+    if (value.kind !== 'op') return this.#evaluate(value);
+    if (value.width !== 1 || value.type === 'f32' || value.type === 'f64') return undefined;
+    return integerOf(
+      value.op,
+      value.args.map((arg) => this.#placeOf(arg, seen)),
+    );
+  }
+
+  /** Whether a register differs among the invocations of a workgroup by their places. */
+  #isLocal(name: string): boolean {
+    let known = this.#locals.get(name);
+    if (known === undefined) {
+      const all = new Set([name]);
+      for (const each of all) for (const source of this.sources.get(each) ?? []) all.add(source);
+      known = all.has('@local');
+      this.#locals.set(name, known);
+    }
+    return known;
   }
 
   /** The whole number that a value is, 1 or 0 of a condition; undefined where it depends on data. */

@@ -118,9 +118,9 @@ const [sharedBytes, globalBytes] = [128, 64];
 
 /**
  * Clocks for which an instruction of one warp takes its pipe, of a quarter of a multiprocessor. What quarters share (loads and
- * stores: 32 places in a clock, and bytes) counts four times.
+ * stores: 32 places in a clock, and bytes) counts four times. `conflicts`: what 128 bytes of shared memory take, where 1 is best.
  */
-export function clocksOf(each: Instruction, machine: Machine): number {
+export function clocksOf(each: Instruction, machine: Machine, conflicts = 1): number {
   const pipe = pipeOf(each.name);
   switch (pipe) {
     case 'tensor':
@@ -136,7 +136,8 @@ export function clocksOf(each: Instruction, machine: Machine): number {
     case 'lsu': {
       if (!/^(?:LD|ST|ATOM|RED)/.test(each.name) || each.name === 'LDC') return 4;
       const bytes = 32 * bytesOf(each);
-      return 4 * Math.max(1, bytes / (/^(?:LDS|STS)/.test(each.name) ? sharedBytes : globalBytes));
+      const isShared = /^(?:LDS|STS)/.test(each.name);
+      return 4 * Math.max(1, isShared ? (conflicts * bytes) / sharedBytes : bytes / globalBytes);
     }
     case 'uniform':
     case 'control':

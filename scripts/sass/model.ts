@@ -5,10 +5,11 @@
 //    often the loops turn that have it and are not decided yet, all equally often. A loop that no anchor decides turns once.
 // 2. Every instruction takes a slot of the quarter of a multiprocessor that its warp belongs to, one a clock, and its pipe for
 //    the clocks that machines.ts says. The quarter with the most warps decides: the time is the larger of all slots and of the
-//    clocks of the busiest pipe. Warps are not waited for: what they depend on is taken as hidden.
+//    clocks of the busiest pipe. What shared memory takes follows from the places that the 32 invocations of a warp access: 32 banks
+//    of 4 bytes, each a place at a time, equal places at once. Warps are not waited for: what they depend on is taken as hidden.
 // 3. Every byte that the schedule counts comes from memory and goes there once, at the bandwidth of the machine, or as fast as bytes
 //    are under way (Little's law): those of all resident invocations, each with the loads that it has in flight at most, and of
-//    copies to shared memory, all of it but one part of the pipeline.
+//    copies to shared memory, half of it.
 // 4. The kernel takes the longer of the two. Its launch is not counted, and no cache is.
 // 5. The roofline is the longer of all bytes at full bandwidth and all arithmetic at the machine's peak (of matrix units, where the
 //    kernel uses them; what is masked, and not multiplied, does not count). The share is that time divided by the modelled one.
@@ -74,11 +75,11 @@ function mixOf(instructions: readonly Instruction[]): Mix {
   return mix;
 }
 
-/** The loop with the most instructions of all its turns, without the loops inside it; the whole kernel where no loop is left. */
-export function hottestOf({ regions }: Code, times: readonly number[]): Region {
+/** The loop that takes pipes longest with all its turns, without the loops inside it; the whole kernel where no loop is left. */
+export function hottestOf({ regions }: Code, times: readonly number[], machine: Machine): Region {
   let [best, weight] = [0, 0];
   for (const [i, { depth, own }] of regions.entries()) {
-    const now = times[i]! * usual(own).length;
+    const now = times[i]! * usual(own).reduce((sum, one) => sum + clocksOf(one, machine), 0);
     if (depth > 0 && now > weight) [best, weight] = [i, now];
   }
   return regions[best]!;
@@ -124,17 +125,19 @@ export interface Modelled {
 /** Models a kernel on a machine. */
 export function modelOf(code: Code, counts: LoopCounts, launch: Launch, machine: Machine): Modelled {
   const times = timesOf(code, counts);
-  const hottest = hottestOf(code, times);
+  const hottest = hottestOf(code, times, machine);
   const held = workgroupsHeld(launch, machine);
   const warps = Math.ceil(launch.threads / 32);
   const ofBusiest = Math.ceil(launch.grid / machine.multiprocessors);
+  const sharedTurns = (32 * (counts.sharedLoadBytes + counts.sharedStoreBytes)) / 128;
+  const conflicts = sharedTurns === 0 ? 1 : counts.wavefronts / sharedTurns;
   // Slots and clocks of pipes, of one warp.
   const clocks = new Map<'issue' | Pipe, number>();
   for (const [i, { own }] of code.regions.entries()) {
     for (const each of usual(own)) {
       const pipe = pipeOf(each.name);
       clocks.set('issue', (clocks.get('issue') ?? 0) + times[i]!);
-      clocks.set(pipe, (clocks.get(pipe) ?? 0) + times[i]! * clocksOf(each, machine));
+      clocks.set(pipe, (clocks.get(pipe) ?? 0) + times[i]! * clocksOf(each, machine, conflicts));
     }
   }
   const [slowest, most] = [...clocks].reduce((a, b) => (b[1] > a[1] ? b : a));

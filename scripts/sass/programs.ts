@@ -80,6 +80,16 @@ const more: readonly Workload[] = [
 
 export const counted: readonly Workload[] = [...workloads, ...more];
 
+/** Programs whose machine code is compared with committed figures: each kind of kernel once, because compiling takes long. */
+export const compiledPrograms: readonly Workload[] = [
+  ...workloads.filter(({ name }) =>
+    'gelu softmax layerNorm matmulBiasGelu convBiasRelu attention bigSum adam100 decodeAttention gemv gemvHalf gemvQ8'
+      .split(' ')
+      .includes(name),
+  ),
+  ...more,
+];
+
 /** A kernel of a program. */
 export interface CountedKernel {
   readonly workload: string;

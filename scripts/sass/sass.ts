@@ -16,7 +16,7 @@ import {
   type Rows,
 } from './figures.ts';
 import { machines, type Arch } from './machines.ts';
-import { counted } from './programs.ts';
+import { compiledPrograms, counted } from './programs.ts';
 import { findTools, type Tools } from './tools.ts';
 
 const usage = `usage: npm run sass -- [options]
@@ -140,6 +140,9 @@ function toolsOrExit(): Tools {
   process.exit(1);
 }
 
+const compiledOf = (list: typeof counted): typeof counted =>
+  list.filter((one) => compiledPrograms.includes(one));
+
 /** Writes the committed figures; those of programs that are not counted now stay. */
 function write(targets: readonly CountedTarget[], list: typeof counted): void {
   const merge = <T>(file: URL, key: string, rows: Rows<T>): Rows<T> => {
@@ -168,7 +171,7 @@ function write(targets: readonly CountedTarget[], list: typeof counted): void {
   const rows = Object.fromEntries(
     (Object.keys(machines) as Arch[]).map((arch) => [
       arch,
-      merge(codeFile, arch, archs.includes(arch) ? codeRows(arch, tools, list) : {}),
+      merge(codeFile, arch, archs.includes(arch) ? codeRows(arch, tools, compiledOf(list)) : {}),
     ]),
   );
   writeFileSync(codeFile, spelled({ tools: tools.version, rows } as CodeFigures));
@@ -211,14 +214,7 @@ function main(): void {
   }
   const list = names === undefined ? counted : counted.filter(({ name }) => names.includes(name));
   if (values.write) {
-    write(
-      values.target === 'wgsl'
-        ? ['wgsl']
-        : names === undefined || values.arch.includes(',')
-          ? countedTargets
-          : (archs as Arch[]),
-      list,
-    );
+    write(values.target === 'wgsl' ? ['wgsl'] : ['wgsl', ...(archs as Arch[])], list);
     return;
   }
   if (values.target === 'wgsl' || values.loops) {

@@ -6,6 +6,7 @@ import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { apiReference } from '../../scripts/api.ts';
 import { comparisonSection, measurements } from '../../bench/compare/readme.ts';
+import { modelTable } from '../../scripts/sass/section.ts';
 import { budgetTable, guides, methodNames, withSection } from '../../scripts/docs.ts';
 import { checkExamples, examplesOf, runExamples } from '../../scripts/examples.ts';
 import { softmaxFigure } from '../../scripts/figure.ts';
@@ -65,6 +66,7 @@ describe('docs/', () => {
     const kernels = readText('docs/kernels.md');
     const table = budgetTable();
     expect(withSection(kernels, 'budget', table), stale).toBe(kernels);
+    expect(withSection(kernels, 'model', modelTable()), stale).toBe(kernels);
     const rows = table.split('\n').length - 2;
     expect(readme).toContain(`counts the kernels and bytes of ${rows} workloads`);
   });
