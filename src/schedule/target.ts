@@ -194,17 +194,16 @@ export function withVectors(target: Target, vectors: VectorProfile | undefined):
 }
 
 /** What kernels of a target may use or not, by the names of features. */
-const optional: Readonly<Record<TargetId, readonly string[]>> = {
+const optional: Readonly<Partial<Record<TargetId, readonly string[]>>> = {
   wgsl: ['subgroups'],
   cuda: ['sm_90a', 'sm_80'],
   wasm: ['relaxed-simd'],
   c: ['avx512f', 'avx2'],
-  interpreter: [],
 };
 
 /** Features of a device that its kernels can do without, the most particular first. */
 export function optionalFeatures({ target, features, subgroups }: DeviceFacts): readonly string[] {
-  return optional[target].filter(
+  return (optional[target] ?? []).filter(
     (feature) => features.includes(feature) || (feature === 'subgroups' && subgroups !== undefined),
   );
 }

@@ -24,6 +24,15 @@ import { neededOf, pointNeeded } from '../shared/needed.ts';
 import { storeAt } from '../shared/store-value.ts';
 import { packsOperands } from '../../../schedule/machine.ts';
 
+/** Rows of which an invocation joins what it folded with others at a time. */
+export const rowsAtOnce = 4;
+
+/** A place along an axis, and whether it is one: what lies past the end repeats the last, and is not stored. */
+export interface TilePlace {
+  readonly index: Value;
+  readonly inside: Value;
+}
+
 /** A register of four sums for every row and quad of columns. */
 export function accumulators(b: LoopBuilder, body: Contract, rows: number, quads: number): Value[][] {
   const type = registerOf(body.node.dtype);

@@ -12,8 +12,7 @@ import type { Frame } from '../../shared/frame.ts';
 import { Join, type RowSeats } from '../../shared/join.ts';
 import { combine, combineLanes } from '../../shared/monoid.ts';
 import { isOfFold, type Contract } from '../problem.ts';
-import type { TileLowering } from '../tile.ts';
-import { rowsAtOnce, type TilePlace } from './staged.ts';
+import { rowsAtOnce, type TileLowering, type TilePlace } from '../tile.ts';
 
 export class ColumnFolder {
   readonly #b: LoopBuilder;

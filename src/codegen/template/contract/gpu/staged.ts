@@ -15,7 +15,15 @@ import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { Slot } from '../../../../slot.ts';
 import { endOf, finish, openBuilder, type Frame, type Grid } from '../../shared/frame.ts';
-import { accumulators, multiplyAdd, sharedQuad, TileLowering, tileNeeded } from '../tile.ts';
+import {
+  accumulators,
+  multiplyAdd,
+  rowsAtOnce,
+  sharedQuad,
+  TileLowering,
+  tileNeeded,
+  type TilePlace,
+} from '../tile.ts';
 import { joinNames } from '../../shared/join.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { place } from '../../../loop/integers.ts';
@@ -86,15 +94,6 @@ export const staged: Strategy<StagedTiling> = {
 
 /** What folds columns, where a graph may ask for it. */
 export const columnFolder: Slot<typeof ColumnFolder> = new Slot('folds of columns');
-
-/** Rows of which an invocation joins what it folded with others at a time. */
-export const rowsAtOnce = 4;
-
-/** A place along an axis, and whether it is one: what lies past the end repeats the last, and is not stored. */
-export interface TilePlace {
-  readonly index: Value;
-  readonly inside: Value;
-}
 
 /** Workgroup memory in which so many invocations join rows, in bytes: twice a float of each row. */
 function foldBytes(invocations: number): number {

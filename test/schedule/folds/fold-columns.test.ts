@@ -4,22 +4,28 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { isLegal, legalTilings } from '../../src/codegen/template/contract/choose.ts';
-import { contractProblem } from '../../src/codegen/template/contract/problem.ts';
-import { optimise } from '../../src/compile.ts';
-import { add, binary, broadcast, cast, neg, reduce, reshape, sub } from '../../src/ir/build.ts';
-import { dims, nodeBytes, type Graph, type Node } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret/interpret.ts';
-import type { HostArray } from '../../src/ir/value.ts';
-import type { Kernel } from '../../src/schedule/kernel.ts';
-import { scheduleGraph } from '../../src/schedule/schedule.ts';
-import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
-import { logSoftmax, logSumExp, pick } from '../../src/tensor/formula/elementwise.ts';
-import { Sketch } from '../codegen/cases.ts';
-import { runLoops } from '../support/execute.ts';
-import { checkLaw } from '../support/property.ts';
-import { expectClose } from '../support/random/graph.ts';
-import { randomArray } from '../support/random/values.ts';
+import { isLegal, legalTilings } from '../../../src/codegen/template/contract/choose.ts';
+import { contractProblem } from '../../../src/codegen/template/contract/problem.ts';
+import { optimise } from '../../../src/compile.ts';
+import { add, binary, broadcast, cast, neg, reduce, reshape, sub } from '../../../src/ir/build.ts';
+import { dims, nodeBytes, type Graph, type Node } from '../../../src/ir/graph.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import type { HostArray } from '../../../src/ir/value.ts';
+import type { Kernel } from '../../../src/schedule/kernel.ts';
+import { scheduleGraph } from '../../../src/schedule/schedule.ts';
+import {
+  cudaTarget,
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  type Target,
+} from '../../../src/schedule/target.ts';
+import { logSoftmax, logSumExp, pick } from '../../../src/tensor/formula/elementwise.ts';
+import { Sketch } from '../../codegen/cases.ts';
+import { runLoops } from '../../support/execute.ts';
+import { checkLaw } from '../../support/property.ts';
+import { expectClose } from '../../support/random/graph.ts';
+import { randomArray } from '../../support/random/values.ts';
 
 const foldings = ['loss', 'log of sums', 'maximum and sum', 'smallest square'] as const;
 

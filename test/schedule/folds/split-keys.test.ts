@@ -4,23 +4,29 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { optimise } from '../../src/compile.ts';
-import { add, below, binary, broadcast, cast, reduceKeep, sub, unary, where } from '../../src/ir/build.ts';
-import type { DType } from '../../src/ir/dtype.ts';
-import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
-import { verify } from '../../src/ir/verify.ts';
-import { interpret } from '../../src/ir/interpret/interpret.ts';
-import { hostArray } from '../../src/ir/value.ts';
-import type { Kernel } from '../../src/schedule/kernel.ts';
-import { passes } from '../../src/schedule/passes/pipeline.ts';
-import { splitKeys } from '../../src/schedule/passes/split-keys.ts';
-import { scheduleGraph } from '../../src/schedule/schedule.ts';
-import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
-import { runLoops } from '../support/execute.ts';
-import { checkLaw } from '../support/property.ts';
-import { expectClose } from '../support/random/graph.ts';
-import { randomArray } from '../support/random/values.ts';
-import { Sketch } from '../codegen/cases.ts';
+import { optimise } from '../../../src/compile.ts';
+import { add, below, binary, broadcast, cast, reduceKeep, sub, unary, where } from '../../../src/ir/build.ts';
+import type { DType } from '../../../src/ir/dtype.ts';
+import { dims, type Graph, type Node } from '../../../src/ir/graph.ts';
+import { verify } from '../../../src/ir/verify.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import { hostArray } from '../../../src/ir/value.ts';
+import type { Kernel } from '../../../src/schedule/kernel.ts';
+import { passes } from '../../../src/schedule/passes/pipeline.ts';
+import { splitKeys } from '../../../src/schedule/passes/split-keys.ts';
+import { scheduleGraph } from '../../../src/schedule/schedule.ts';
+import {
+  cudaTarget,
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  type Target,
+} from '../../../src/schedule/target.ts';
+import { runLoops } from '../../support/execute.ts';
+import { checkLaw } from '../../support/property.ts';
+import { expectClose } from '../../support/random/graph.ts';
+import { randomArray } from '../../support/random/values.ts';
+import { Sketch } from '../../codegen/cases.ts';
 
 /** GPUs that start kernels for nothing, so that a few thousand keys are worth more of them. */
 const quick = (target: Target): Target => ({

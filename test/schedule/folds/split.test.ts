@@ -2,17 +2,17 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { broadcast, reduce } from '../../src/ir/build.ts';
-import { GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
-import { interpret } from '../../src/ir/interpret/interpret.ts';
-import type { Monoid } from '../../src/ir/ops.ts';
-import { verify } from '../../src/ir/verify.ts';
-import { legalise } from '../../src/schedule/passes/legalise.ts';
-import { splitFolds } from '../../src/schedule/passes/split.ts';
-import { gpuTarget, softwareTarget } from '../../src/schedule/target.ts';
-import { checkLaw } from '../support/property.ts';
-import { expectClose, randomProgram } from '../support/random/graph.ts';
-import { randomArray } from '../support/random/values.ts';
+import { broadcast, reduce } from '../../../src/ir/build.ts';
+import { GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../../../src/ir/graph.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import type { Monoid } from '../../../src/ir/ops.ts';
+import { verify } from '../../../src/ir/verify.ts';
+import { legalise } from '../../../src/schedule/passes/legalise.ts';
+import { splitFolds } from '../../../src/schedule/passes/split.ts';
+import { gpuTarget, softwareTarget } from '../../../src/schedule/target.ts';
+import { checkLaw } from '../../support/property.ts';
+import { expectClose, randomProgram } from '../../support/random/graph.ts';
+import { randomArray } from '../../support/random/values.ts';
 
 function oneInput(shape: readonly number[], make: (b: GraphBuilder, x: Node) => Node): Graph {
   const b = new GraphBuilder();
