@@ -254,10 +254,13 @@ test('names that are taken get another', () => {
   ]);
 });
 
-test.each(workloads)('$name has no more kernels on CUDA than in WGSL', ({ fn, args }) => {
+/** Kernels that a workload has on CUDA beside those in WGSL: a larger machine is filled by parts that are combined. */
+const combining: Readonly<Record<string, number>> = { decodeAttention: 1 };
+
+test.each(workloads)('$name has no more kernels on CUDA than in WGSL', ({ name, fn, args }) => {
   const count = (target: string): number => lower(fn, args(), { target }).length;
   // Kernels may take more arguments than WebGPU has bindings.
-  expect(count('cuda')).toBeLessThanOrEqual(count('wgsl'));
+  expect(count('cuda')).toBeLessThanOrEqual(count('wgsl') + (combining[name] ?? 0));
 });
 
 test('lower names the targets there are', () => {
