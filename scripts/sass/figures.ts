@@ -2,11 +2,12 @@
 // programs, gives rows; compares rows of machine code with committed ones.
 
 import { readFileSync } from 'node:fs';
+import { loadTime } from '../../src/schedule/machine.ts';
 import { gpuTarget, type Target } from '../../src/schedule/target.ts';
 import type { Workload } from '../../src/workloads/workload.ts';
 import { readCode } from './assembly.ts';
 import { countLoop, operationsOf, type LoopCounts } from './loops.ts';
-import { latency, machines, targetFor, type Arch } from './machines.ts';
+import { machines, targetFor, type Arch } from './machines.ts';
 import { modelOf, type Modelled } from './model.ts';
 import { counted, kernelsOf, type CountedKernel } from './programs.ts';
 import { compileKernel, type Tools } from './tools.ts';
@@ -71,13 +72,13 @@ export function loopRow(kernel: CountedKernel, target: Target): LoopRow {
   };
   if (target.id !== 'wgsl') return row;
   // As in machine code, by the target's own figures: a core takes its share of operations, two of
-  // which its arithmetic counts for a product and a sum, and bytes are under way for the latency.
+  // which its arithmetic counts for a product and a sum, and bytes are under way for the time of a load.
   const { cores, arithmetic, bandwidth } = target;
   const ofBusiest = Math.ceil(workgroups / cores.count);
   const arithmeticTime = (operations / workgroups) * ofBusiest * (cores.count / (arithmetic / 2));
   const held = Math.min(ofBusiest, Math.max(1, Math.floor(cores.invocations / invocations)));
   const underWay = Math.min(cores.count, workgroups) * held * invocations * loading.loadBytes;
-  const reached = underWay === 0 ? bandwidth : Math.min(bandwidth, underWay / latency);
+  const reached = underWay === 0 ? bandwidth : Math.min(bandwidth, underWay / loadTime);
   const memory = bytes / reached;
   const roofline = Math.max(bytes / bandwidth, flops / arithmetic);
   const share = roofline / Math.max(arithmeticTime, memory);

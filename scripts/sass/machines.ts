@@ -31,9 +31,6 @@ export interface Machine {
   readonly doubles: number;
 }
 
-/** µs from a load to its value, from memory; microbenchmarks of A100 and H100 find 480 to 700 ns. */
-export const latency = 0.6;
-
 export const machines: Readonly<Record<Arch, Machine>> = {
   sm_90a: {
     arch: 'sm_90a',

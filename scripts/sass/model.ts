@@ -14,9 +14,10 @@
 // 5. The roofline is the longer of all bytes at full bandwidth and all arithmetic at the machine's peak (of matrix units, where the
 //    kernel uses them; what is masked, and not multiplied, does not count). The share is that time divided by the modelled one.
 
+import { loadTime } from '../../src/schedule/machine.ts';
 import { bytesOf, loadsInFlight, type Block, type Code, type Instruction, type Region } from './assembly.ts';
 import type { LoopCounts } from './loops.ts';
-import { clocksOf, latency, peakOf, workgroupsHeld, type Footprint, type Machine } from './machines.ts';
+import { clocksOf, peakOf, workgroupsHeld, type Footprint, type Machine } from './machines.ts';
 import { pipeOf, type Pipe } from './pipes.ts';
 
 /** What is counted both in machine code and in the Loop, and tells how often a loop turns. */
@@ -153,7 +154,7 @@ export function modelOf(code: Code, counts: LoopCounts, launch: Launch, machine:
   const copied = counts.copies > 0 || counts.tiles > 0 ? launch.shared / 2 : 0;
   const busy = Math.min(machine.multiprocessors, launch.grid);
   const underWay = busy * resident * (launch.threads * inFlight.bytes + copied);
-  const reached = underWay === 0 ? machine.bandwidth : Math.min(machine.bandwidth, underWay / latency);
+  const reached = underWay === 0 ? machine.bandwidth : Math.min(machine.bandwidth, underWay / loadTime);
   const memory = launch.bytes / reached;
   const usesTensor = counts.mma + counts.wgmma > 0;
   // A product of a warp is 16 × 8 × 16. What warp groups multiply, the schedule counts.

@@ -5,7 +5,7 @@ import { CompilerBug } from '../../errors.ts';
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, delinearize } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { makeAxis, reducedAxes } from '../fusion/domain.ts';
+import { makeAxis, reducedIndices } from '../fusion/domain.ts';
 import type { Evaluator, Indices } from '../expression/evaluate.ts';
 import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr } from '../expression/expr.ts';
@@ -132,16 +132,8 @@ function outerProduct(
 
 /** The indices of a stage's input: the stage's own row, at the current key. */
 function stageInput(node: NodeOf<'reduce'>, fusionGroup: FusionGroup, group: AttentionGroup): Indices {
-  const input = node.inputs[0]!;
-  const known = fusionGroup.members.get(input);
-  if (known !== undefined) return known;
-  const shape = dims(input);
-  const axes = reducedAxes(node as Node);
-  const inner = delinearize(
-    group.key.atom,
-    axes.map((axis) => shape[axis]!),
+  const { members } = fusionGroup;
+  return (
+    members.get(node.inputs[0]!) ?? reducedIndices(node as Node, members.get(node as Node)!, group.key.atom)
   );
-  const outer = fusionGroup.members.get(node as Node)!;
-  let [o, i] = [0, 0];
-  return shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : outer[o++]!));
 }

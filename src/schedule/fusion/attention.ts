@@ -12,7 +12,7 @@ import { atomsOf, delinearize, interval, type IndexExpr } from '../../ir/index-a
 import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { sameIndices } from './align.ts';
-import { makeAxis, reducedAxes } from './domain.ts';
+import { makeAxis, reducedAxes, reducedIndices } from './domain.ts';
 import { viewIndices, type Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
 import { isThroughView, type AttentionGroup } from './place.ts';
@@ -262,16 +262,8 @@ class Trace {
   /** A reduction over exactly the keys, of something made of scores. */
   #stage(node: NodeOf<'reduce'>, at: Indices): boolean {
     if (this.#owned.has(node as Node) || !isSingle(node.dtype)) return false;
-    const input = node.inputs[0]!;
-    const shape = dims(input);
-    const axes = reducedAxes(node as Node);
-    const folded = axes.map((axis) => shape[axis]!);
-    const ofRow = at.every((index) => !usesAtom(index, this.#key));
-    if (sizeOf(folded) !== this.#key.extent || !ofRow) return false;
-    const inner = delinearize(this.#key.atom, folded);
-    let [o, i] = [0, 0];
-    const full = shape.map((_, axis) => (axes.includes(axis) ? inner[i++]! : at[o++]!));
-    if (!this.touches(input, full)) return false;
+    if (!foldsKeys(node, at, this.#key)) return false;
+    if (!this.touches(node.inputs[0]!, reducedIndices(node as Node, at, this.#key.atom))) return false;
     this.stages.push(node);
     return true;
   }
@@ -332,18 +324,17 @@ function withStatistics(
 
 /** The row that a reduction of scores at `at` gives a number of; undefined where it is not over exactly the keys. */
 function rowOfFold(node: NodeOf<'reduce'>, at: Indices, key: Axis): Indices | undefined {
-  const shape = dims(node.inputs[0]!);
-  const axes = reducedAxes(node as Node);
-  const folded = axes.map((axis) => shape[axis]!);
-  const keys = delinearize(key.atom, folded);
-  const row = at.filter((_, axis) => !axes.includes(axis));
+  const row = at.filter((_, axis) => !reducedAxes(node as Node).includes(axis));
   const isOverKeys =
-    sizeOf(folded) === key.extent &&
-    sameIndices(
-      axes.map((axis) => at[axis]!),
-      keys,
-    );
-  return isOverKeys && !row.some((index) => usesAtom(index, key)) ? row : undefined;
+    foldsKeys(node, row, key) && sameIndices(at, reducedIndices(node as Node, row, key.atom));
+  return isOverKeys ? row : undefined;
+}
+
+/** Whether a reduction is over so many elements as there are keys, for a row that is the same for all of them. */
+function foldsKeys(node: NodeOf<'reduce'>, row: Indices, key: Axis): boolean {
+  const shape = dims(node.inputs[0]!);
+  const count = sizeOf(reducedAxes(node as Node).map((axis) => shape[axis]!));
+  return count === key.extent && row.every((index) => !usesAtom(index, key));
 }
 
 /**
