@@ -14,7 +14,7 @@ import { examplesOf, runExamples, withOutputs } from './examples.ts';
 import { softmaxFigure } from './figure.ts';
 import { operationPages } from './operations/pages.ts';
 import { namesPage } from './operations/peers.ts';
-import { modelTable } from './sass/section.ts';
+import { modelColumns } from './sass/section.ts';
 
 /** The pages whose programs are run, besides README.md. */
 export const guides = [
@@ -31,6 +31,25 @@ export const guides = [
 
 const place = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
+/** A table of Markdown, with columns as wide as their widest cell; `isText` says which are text, all others are to the right. */
+export function markdownTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  isText: (column: number) => boolean,
+): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]!.length)));
+  const line = (row: readonly string[]): string =>
+    `| ${row.map((cell, i) => (isText(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
+  const rule = widths.map((width, i) => (isText(i) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n');
+}
+
+/** What kernels could reach on a GPU, by the committed figures. */
+export function modelTable(): string {
+  const { head, rows, isText } = modelColumns();
+  return markdownTable(head, rows, isText);
+}
+
 /** The lines of `sinter budget` as a Markdown table, with what each workload computes. */
 export function budgetTable(): string {
   const head = ['workload', 'what it computes', 'kernels', 'bytes moved', 'at least'];
@@ -41,11 +60,7 @@ export function budgetTable(): string {
     showBytes(bytes),
     showBytes(lowerBoundBytes),
   ]);
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]!.length)));
-  const line = (row: readonly string[]): string =>
-    `| ${row.map((cell, i) => (i < 2 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
-  const rule = widths.map((width, i) => (i < 2 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
-  return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n');
+  return markdownTable(head, rows, (column) => column < 2);
 }
 
 /** The names of methods, in lines. */

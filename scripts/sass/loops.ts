@@ -3,6 +3,7 @@
 // a warp of 32 invocations executes what its first invocation does, and of many workgroups at most eight are
 // followed, evenly spaced, where control flow depends on them; so are turns of loops. A condition that depends on data counts as true.
 
+import { partsOf } from '../../src/codegen/emit/c/rewrite/segments.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../src/codegen/loop/loop.ts';
 import { bodiesOf, namesIn, statementsIn, valuesOf } from '../../src/codegen/loop/walk.ts';
 import { dtypeBytes } from '../../src/ir/dtype.ts';
@@ -96,14 +97,6 @@ export function operationsOf(counts: LoopCounts): number {
   const loads = Object.values(counts.loads).reduce((sum, count) => sum + count, 0);
   const { float, fma, integer, special, divisions, subgroup, turns, barriers, sharedLoads } = counts;
   return float + fma + integer + special + divisions + subgroup + turns + barriers + sharedLoads + loads;
-}
-
-/** The parts of a value, itself first. */
-function* partsOf(value: Value): Generator<Value> {
-  yield value;
-  if (value.kind === 'op' || value.kind === 'vector') for (const arg of value.args) yield* partsOf(arg);
-  if (value.kind === 'splat' || value.kind === 'lane') yield* partsOf(value.arg);
-  if (value.kind === 'load') yield* partsOf(value.index);
 }
 
 /** The registers that a value reads, and `@workgroup` and `@local` for places. */

@@ -14,12 +14,16 @@ const slowest = (rows: readonly CodeRow[]): CodeRow => rows.reduce((a, b) => (ti
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
-/** The lines of the table. */
-export function modelTable(): string {
-  const { rows } = committedCode();
+/** The table, by columns. */
+export function modelColumns(): {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly isText: (column: number) => boolean;
+} {
+  const { rows: code } = committedCode();
   const { wgsl } = committedLoops();
-  const lines = shown.split(' ').map((name) => {
-    const [h100, a100] = [slowest(rows.sm_90a[name]!), slowest(rows.sm_80[name]!)];
+  const rows = shown.split(' ').map((name) => {
+    const [h100, a100] = [slowest(code.sm_90a[name]!), slowest(code.sm_80[name]!)];
     const loops = wgsl[name]!.toSorted((a, b) => worth(b.model) - worth(a.model));
     return [
       `\`${name}\``,
@@ -50,12 +54,7 @@ export function modelTable(): string {
     'limited by',
     'WGSL',
   ];
-  const isText = (column: number): boolean => [0, 1, 8, 10].includes(column);
-  const widths = head.map((_, column) => Math.max(...[head, ...lines].map((row) => row[column]!.length)));
-  const line = (row: readonly string[]): string =>
-    `| ${row.map((cell, i) => (isText(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
-  const rule = widths.map((width, i) => (isText(i) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
-  return [line(head), `| ${rule.join(' | ')} |`, ...lines.map(line)].join('\n');
+  return { head, rows, isText: (column) => [0, 1, 8, 10].includes(column) };
 }
 
 const worth = (model: { readonly arithmetic: number; readonly memory: number } | undefined): number =>

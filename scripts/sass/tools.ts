@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { toolkitHomes } from '../../src/runtime/cuda/api/search.ts';
 import { kernelOptions } from '../../src/runtime/cuda/modules/compiler.ts';
 
 export interface Tools {
@@ -21,12 +22,9 @@ const releaseOf = (file: string): string | undefined => {
 
 /** The tools, or what is missing. */
 export function findTools(env: NodeJS.ProcessEnv = process.env): Tools | { readonly missing: string } {
-  const folders = [env['CUDA_HOME'], env['CUDA_PATH'], '/usr/local/cuda', '/opt/cuda'].filter(
-    (one) => one !== undefined,
-  );
   const find = (name: string, given?: string): readonly [file: string, release: string] | undefined => {
     const places =
-      given === undefined ? [name, ...folders.map((folder) => join(folder, 'bin', name))] : [given];
+      given === undefined ? [name, ...toolkitHomes(env).map((home) => join(home, 'bin', name))] : [given];
     for (const file of places) {
       const release = releaseOf(file);
       if (release !== undefined) return [file, release];

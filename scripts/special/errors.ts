@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { setDevice } from '../../src/index.ts';
 import { everyDevice } from '../../test/support/devices.ts';
 import { boundOf, figures, worstOf, type FloatName } from '../../test/support/special-figures.ts';
-import { withSection } from '../docs.ts';
+import { markdownTable, withSection } from '../docs.ts';
 
 const path = fileURLToPath(new URL('../../docs/functions/special.md', import.meta.url));
 const doubles = everyDevice.filter((device) => !device.startsWith('webgpu'));
@@ -21,18 +21,13 @@ async function cell(name: string, device: string, dtype: FloatName): Promise<str
   return dtype === 'f32' ? units.toFixed(2) : relative.toExponential(0);
 }
 
-const rows: string[][] = [
-  ['function', ...columns.map(([device, dtype]) => `${device} ${dtype}`), 'bound f32'],
-];
+const head = ['function', ...columns.map(([device, dtype]) => `${device} ${dtype}`), 'bound f32'];
+const rows: string[][] = [];
 for (const name of Object.keys(figures)) {
   const row = [`\`${name}\``];
   for (const [device, dtype] of columns) row.push(await cell(name, device, dtype));
   rows.push([...row, String(boundOf(name))]);
 }
-const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
-const line = (row: readonly string[]): string =>
-  `| ${row.map((text, i) => (i === 0 ? text.padEnd(widths[i]!) : text.padStart(widths[i]!))).join(' | ')} |`;
-const rule = `| ${widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
-const table = [line(rows[0]!), rule, ...rows.slice(1).map(line)].join('\n');
+const table = markdownTable(head, rows, (column) => column === 0);
 writeFileSync(path, withSection(readFileSync(path, 'utf8'), 'errors', table));
 process.exit(0);

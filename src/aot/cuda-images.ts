@@ -10,7 +10,7 @@ import { DeviceError, SinterError } from '../errors.ts';
 import { archNamed, type ArchName } from '../runtime/cuda/modules/arch.ts';
 import { CudaCompiler, kernelOptions } from '../runtime/cuda/modules/compiler.ts';
 import { openNvrtc, type Nvrtc } from '../runtime/cuda/api/nvrtc.ts';
-import { latestVersion } from '../runtime/cuda/api/search.ts';
+import { latestVersion, toolkitHomes } from '../runtime/cuda/api/search.ts';
 import type { ProgramKernel } from '../runtime/program.ts';
 import { cudaTarget, type Target } from '../schedule/target.ts';
 
@@ -38,8 +38,7 @@ export async function findImageCompiler(
   } catch (error) {
     if (!(error instanceof DeviceError && error.code === 'E_DEVICE')) throw error;
   }
-  const homes = [env['CUDA_HOME'], env['CUDA_PATH'], '/usr/local/cuda', '/opt/cuda'];
-  const files = ['nvcc', ...homes.flatMap((home) => (home ? [join(home, 'bin', 'nvcc')] : []))];
+  const files = ['nvcc', ...toolkitHomes(env).map((home) => join(home, 'bin', 'nvcc'))];
   for (const file of files) {
     const { status, stdout } = spawnSync(file, ['--version'], { encoding: 'utf8' });
     if (status === 0) return byNvcc(file, /release (\d+\.\d+)/.exec(stdout)?.[1] ?? '');

@@ -68,12 +68,17 @@ export function* nvrtcPlaces(
       for (const name of names) yield { file: path.join(folder, name) };
     }
   };
-  const homes = [env['CUDA_HOME'], env['CUDA_PATH'], '/usr/local/cuda', '/opt/cuda'];
-  yield* within(homes.flatMap((home) => (home ? toolkitFolders(home, platform) : [])));
+  yield* within(toolkitHomes(env).flatMap((home) => toolkitFolders(home, platform)));
   yield* within(sitePackages(env).flatMap((site) => pipFolders(site, platform, versions)));
   yield* within(systemFolders());
   // Asked last, because it starts a process: Python knows further folders.
   yield* within(pythonSitePackages().flatMap((site) => pipFolders(site, platform, versions)));
+}
+
+/** Folders that the CUDA toolkit may be in. */
+export function toolkitHomes(env: Environment): readonly string[] {
+  const homes = [env['CUDA_HOME'], env['CUDA_PATH'], '/usr/local/cuda', '/opt/cuda'];
+  return homes.flatMap((home) => (home ? [home] : []));
 }
 
 const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
