@@ -199,3 +199,17 @@ test('a product that needs another one of the same operand has a kernel of its o
   const results = runLoops(gpuTarget, graph, inputs);
   interpret(graph, inputs).forEach((want, i) => expectClose(results[i]!, want, 1e-4));
 });
+
+test('a reduction that is asked for where another product ends has a kernel of its own', () => {
+  const s = new Sketch();
+  const x = s.input([2, 16]);
+  const sums = broadcast(s.b, reduceKeep(s.b, 'sum', x, [1]), [2, 8]);
+  const scaled = binary(s.b, 'mul', s.matmul(s.input([2, 8]), s.input([8, 8])), sums);
+  const graph = s.graph([s.matmul(scaled, s.input([8, 8]))]);
+  expect(kindsOf(graph)).toEqual(['row-reduction', 'dot', 'dot']);
+  const inputs = graph.parameters.map(({ shape }, i) => randomArray('f32', shape as number[], i + 1, 'tame'));
+  for (const target of [gpuTarget, cudaTarget]) {
+    const results = runLoops(target, graph, inputs);
+    interpret(graph, inputs).forEach((want, i) => expectClose(results[i]!, want, 1e-4));
+  }
+});

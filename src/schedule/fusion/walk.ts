@@ -214,7 +214,7 @@ export class FusionGroupPass {
     const place = this.places.get(node)!;
     if (place.kind !== 'free' || place.closure.size === 0 || isNeverStored(node)) return;
     // A kernel of its own could not compute it.
-    for (const inner of place.closure) if (this.#repeated.has(inner)) this.unrepeatable.add(inner);
+    this.#keepReductions(place.closure);
     this.overflows.set(node, overflow);
     this.places.set(node, { kind: 'stored', level: place.level, reads: place.reads });
   }
@@ -262,7 +262,17 @@ export class FusionGroupPass {
     if (limit !== undefined) return this.#refuse(node, best, limit);
     best.members.set(node, at);
     if (divisions > 0 && isThroughView(node)) best.divisions.set(node, divisions);
+    // Products repeat reductions for their left operands, and not for what is made of other products.
+    for (const input of node.inputs) {
+      const place = this.places.get(input)!;
+      if (place.kind === 'free') this.#keepReductions(place.closure);
+    }
     return { kind: 'member', fusionGroup: best };
+  }
+
+  /** Reductions among these nodes must have a kernel: something else than a product asks for them. */
+  #keepReductions(nodes: Iterable<Node>): void {
+    for (const node of nodes) if (this.#repeated.has(node)) this.unrepeatable.add(node);
   }
 
   /** Whether it combines row results with parameters of that size, as optimizers do for a bias. */
