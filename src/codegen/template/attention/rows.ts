@@ -11,7 +11,7 @@ import type { Body, RowStage } from '../../../schedule/kernel.ts';
 import { addInts, both, constant, less, mulInts, operation, type LoopBuilder } from '../../loop/builder.ts';
 import type { LoweringOptions } from '../../expression/binding.ts';
 import { laneAtom, Lowering, quadIndex } from '../../expression/lowering.ts';
-import type { LoopBuffer, Value } from '../../loop/loop.ts';
+import type { LoopBuffer, Value, Width } from '../../loop/loop.ts';
 import {
   bufferName,
   foldGrid,
@@ -23,7 +23,7 @@ import {
 } from '../shared/frame.ts';
 import { fewParts, type Feed, type KeyBlock, type Seats } from './seats.ts';
 import { filledSubgroup, Join, joinNames } from '../shared/join.ts';
-import { combine } from '../shared/monoid.ts';
+import { combine, combineLanes } from '../shared/monoid.ts';
 import { neededOf, pointNeeded } from '../shared/needed.ts';
 import { powerOfTwo } from '../row-reduction/softmax.ts';
 
@@ -38,6 +38,8 @@ export class AttentionRows {
   /** Invocations among which columns are dealt; how many invocations have the same columns. */
   readonly columnParts: number;
   readonly keyGroups: number;
+  /** Lanes of what is known of the row while keys are walked over. */
+  readonly rowWidth: Width = 1;
   readonly grid: Grid;
   readonly workgroup: readonly [number, number, number];
   feed: Feed | undefined;
@@ -47,7 +49,7 @@ export class AttentionRows {
   readonly keyQuad: IndexExpr;
   /** Whether this invocation's row exists. */
   inside: Value = constant(1, 'bool');
-  readonly #seats: Seats;
+  protected readonly seats: Seats;
   /** Combines values of many invocations. */
   readonly #join: Join;
   #batch: Value = constant(0);
@@ -66,7 +68,7 @@ export class AttentionRows {
     this.columnParts = seats.columnParts ?? seats.parts;
     this.keyGroups = seats.parts / this.columnParts;
     this.workgroup = seats.workgroup;
-    this.#seats = seats;
+    this.seats = seats;
     this.grid = foldGrid(body.batch.extent * Math.ceil(body.row.extent / seats.rows), frame.target);
     this.keyQuad = quadIndex('key_quad', body.key.extent);
     this.b = openBuilder(frame, [...shared, ...joinNames]);
@@ -115,7 +117,7 @@ export class AttentionRows {
 
   /** Quads of keys in a block. */
   get blockQuads(): number {
-    return this.#seats.quads * this.parts;
+    return this.seats.quads * this.parts;
   }
 
   /**
@@ -125,12 +127,12 @@ export class AttentionRows {
   begin(body: (first: Value) => void): void {
     const { b } = this;
     const { batch, row } = this.body;
-    const { rows } = this.#seats;
+    const { rows } = this.seats;
     const tiles = Math.ceil(row.extent / rows);
     const group = b.let(groupNumber(this.grid), 'group');
     const tile = tiles === 1 ? constant(0) : b.let(operation('mod', [group, constant(tiles)], 'i32'), 'tile');
     const first = b.let(mulInts(tile, constant(rows)), 'first_row');
-    const place = b.let(addInts(first, this.#seats.place), 'row');
+    const place = b.let(addInts(first, this.seats.place), 'row');
     const image =
       batch.extent === 1 ? constant(0) : b.let(operation('div', [group, constant(tiles)], 'i32'), 'batch');
     const exact = this.grid[0] * this.grid[1] === batch.extent * tiles;
@@ -224,22 +226,28 @@ export class AttentionRows {
 
   /** Walks over blocks of keys that count for the workgroup's rows. */
   overKeys(body: (block: KeyBlock) => void): void {
-    const { b, parts, blockQuads, feed } = this;
+    const { b, blockQuads, feed } = this;
     const { extent } = this.body.key;
     const quads = Math.ceil(extent / 4);
     const [start, end] = this.#bounds(quads);
     feed?.open(start, end);
     b.for('block', start, end, blockQuads, (first) => {
       feed?.each(first, end);
-      const own = Array.from({ length: this.#seats.quads }, (_, i) => {
-        const asked = b.let(addInts(first, addInts(this.part, constant(i * parts))), 'quad');
-        const quad =
-          quads % blockQuads === 0
-            ? asked
-            : b.let(operation('min', [asked, constant(quads - 1)], 'i32'), 'quad');
-        return { quad, inside: this.#inside(asked) };
-      });
-      body({ first, quads: own });
+      body({ first, quads: this.quadsOf(first) });
+    });
+  }
+
+  /** This invocation's quads of the block that begins with the quad `first`. */
+  protected quadsOf(first: Value): KeyBlock['quads'] {
+    const { b, parts, blockQuads, part } = this;
+    const quads = Math.ceil(this.body.key.extent / 4);
+    return Array.from({ length: this.seats.quads }, (_, i) => {
+      const asked = b.let(addInts(first, addInts(part, constant(i * parts))), 'quad');
+      const quad =
+        quads % blockQuads === 0
+          ? asked
+          : b.let(operation('min', [asked, constant(quads - 1)], 'i32'), 'quad');
+      return { quad, inside: this.#inside(asked) };
     });
   }
 
@@ -300,7 +308,7 @@ export class AttentionRows {
     const { key, range } = this.body;
     const score = maskOf(value) ?? -Infinity;
     const cuts: Value[] = [];
-    const row = this.#row;
+    const row = this.sweptRow;
     if (range.first !== undefined) cuts.push(less(constant(-range.first), row));
     if (range.last !== undefined) cuts.push(less(row, constant(key.extent - 1 - range.last)));
     if (score === -Infinity || cuts.length === 0) return constant(-Infinity, 'f32');
@@ -314,9 +322,8 @@ export class AttentionRows {
    */
   exchange(own: Value, monoid: Monoid): Value {
     const { b, parts } = this;
-    const { mask, place } = this.#seats;
+    const { place } = this.seats;
     if (parts === 1) return own;
-    if (mask !== undefined) return b.let(combine(monoid, own, b.shuffle(own, mask, 'other')), monoid);
     if (parts > fewParts) return this.#join.all([{ monoid, value: own }])[0]!;
     const slot = (part: Value): Value => b.let(addInts(mulInts(place, constant(parts)), part), 'slot');
     b.store('partial', slot(this.part), own, true);
@@ -333,15 +340,30 @@ export class AttentionRows {
     return b.let(total, monoid);
   }
 
+  /** A value of this invocation's four keys combined over all keys of the row, at every invocation. `meet` must follow. */
+  total(own: Value, monoid: Monoid, hint: string): Value {
+    return this.exchange(combineLanes(this.b, monoid, own, hint), monoid);
+  }
+
+  /** The row, as wide as what is known of it while keys are walked over. */
+  protected get sweptRow(): Value {
+    return this.#row;
+  }
+
+  /** Of such a value, that of the row which this invocation writes. */
+  own(value: Value): Value {
+    return value;
+  }
+
   /** Ends the use of what was exchanged through workgroup memory. */
   meet(): void {
-    if (this.parts > 1 && this.#seats.mask === undefined) this.b.barrier();
+    if (this.parts > 1) this.b.barrier();
   }
 
   /** Where the weights of a part's four keys stand in workgroup memory. */
   weightSlot(part: Value): Value {
     const { b, parts } = this;
-    const slot = addInts(mulInts(this.#seats.place, constant(parts)), part);
+    const slot = addInts(mulInts(this.seats.place, constant(parts)), part);
     return b.let(mulInts(slot, constant(4)), 'slot');
   }
 }

@@ -20,18 +20,16 @@ export interface Seats {
    * a block. All of a row where this is not said.
    */
   readonly columnParts?: number;
-  /**
-   * Invocations of a row exchange values through workgroup memory, or with their neighbour `mask`
-   * away in the subgroup.
-   */
-  readonly mask?: number;
 }
 
 /** An invocation's keys of a block. */
 export interface KeyBlock {
   /** First quad of the block. */
   readonly first: Value;
-  /** This invocation's quads, and which of their lanes hold a key (undefined: all). */
+  /**
+   * This invocation's quads, and which of their lanes hold a key (undefined: all). On matrix units
+   * they are pairs of keys, of two rows (gpu/fragment-rows.ts).
+   */
   readonly quads: readonly { readonly quad: Value; readonly inside: Value | undefined }[];
 }
 

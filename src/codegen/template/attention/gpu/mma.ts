@@ -1,17 +1,24 @@
 // Attention on matrix units (tensor cores), in the manner of FlashAttention-2 (Dao, 2023): a
 // subgroup has 16 rows; a block of keys and values comes to workgroup memory while the one before
-// is multiplied; scores stay in registers and become the left operand of the weighted sums there.
-// Between the two products everything is computed on quads of neighbouring keys of one row, as on
-// any machine: two invocations share a row, and halves of fragments are exchanged with the
-// neighbour to get there and back.
+// is multiplied; scores stay in registers and become the left operand of the weighted sums there
+// (fragment-rows.ts).
 
 import type { Node } from '../../../../ir/graph.ts';
-import { addInts, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
+import {
+  addInts,
+  builtin,
+  constant,
+  less,
+  mulInts,
+  operation,
+  type LoopBuilder,
+} from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
 import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
 import type { AttentionUnits, Sums } from '../products.ts';
-import { AttentionRows, type Attention } from '../rows.ts';
-import type { KeyBlock, Seats } from '../seats.ts';
+import type { Attention } from '../rows.ts';
+import type { KeyBlock } from '../seats.ts';
+import { FragmentRows, seatInFragment, type FragmentSeats } from './fragment-rows.ts';
 import { matrixType, narrowed } from '../../contract/problem.ts';
 import { exchanged, fragment, isOddLane, lanes, pairOf } from '../../shared/fragment.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
@@ -51,7 +58,7 @@ function staffOf(frame: Frame, body: Attention): Staff | undefined {
   if (tiling === undefined || lanes * tiling.subgroups > limits.workgroupInvocations) return undefined;
   // Most of a fragment's rows would be idle: a row for a few lanes is faster.
   if (2 * body.row.extent < fragment.m || 2 * body.key.extent < fragment.k) return undefined;
-  const rows = new AttentionRows(frame, body, seatsOf(tiling), memoryNames(body));
+  const rows = new FragmentRows(frame, body, seatsOf(tiling), memoryNames(body));
   const units = new MmaUnits(rows, operand, tiling);
   const { subgroups, keys } = tiling;
   const note = `on matrix units (${operand}), ${fragment.m * subgroups} rows by ${keys} keys a workgroup`;
@@ -97,34 +104,40 @@ function bytesOf({ inners, outers }: Attention, { subgroups, keys }: MmaAttentio
   return [...inner, ...outer].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/**
- * Of a fragment an even invocation takes the upper of its two rows, an odd one the lower; it has
- * every other quad of keys.
- */
-function seatsOf({ subgroups, keys }: MmaAttentionTiling): Seats {
-  const lane = builtin('local', 0);
-  const within = addInts(
-    operation('div', [lane, constant(4)], 'i32'),
-    mulInts(operation('mod', [lane, constant(2)], 'i32'), constant(8)),
-  );
+function seatsOf({ subgroups, keys }: MmaAttentionTiling): FragmentSeats {
+  const { upper, place: inFragment, part } = seatInFragment();
+  const own = mulInts(builtin('local', 1), constant(fragment.m));
   return {
     rows: fragment.m * subgroups,
     parts: 2,
-    place: place(builtin('local', 1), fragment.m, within),
-    part: operation('div', [operation('mod', [lane, constant(4)], 'i32'), constant(2)], 'i32'),
+    place: addInts(own, inFragment),
+    upper: addInts(own, upper),
+    part,
     workgroup: [lanes, subgroups, 1],
     quads: keys / 8,
-    mask: 2,
   };
 }
 
+/** The words of a left operand that an invocation's four weights of a fragment are: those of the upper row, then of the lower. */
+export function packedPairs(b: LoopBuilder, weight: Value, operand: MatrixType): readonly Value[] {
+  const op = operand === 'f16' ? 'packF16' : 'packBf16';
+  const pick = (...of: readonly number[]): Value => ({
+    kind: 'vector',
+    args: of.map((lane) => laneOf(weight, lane)),
+    type: 'f32',
+    width: 2,
+  });
+  const words = b.let(operation(op, [pick(0, 2), pick(1, 3)], 'u32'), 'words');
+  return [laneOf(words, 0), laneOf(words, 1)];
+}
+
 class MmaUnits implements AttentionUnits {
-  readonly #rows: AttentionRows;
+  readonly #rows: FragmentRows;
   readonly #operand: MatrixType;
   readonly #tiling: MmaAttentionTiling;
   #staged: Staged | undefined;
 
-  constructor(rows: AttentionRows, operand: MatrixType, tiling: MmaAttentionTiling) {
+  constructor(rows: FragmentRows, operand: MatrixType, tiling: MmaAttentionTiling) {
     this.#rows = rows;
     this.#operand = operand;
     this.#tiling = tiling;
@@ -156,8 +169,7 @@ class MmaUnits implements AttentionUnits {
         }
       });
       sums.forEach((sum, quad) => {
-        const score = rounded(exchanged(b, sum, isOddLane(b)), node.dtype);
-        found[quad]!.set(node as Node, b.let(score, 'score'));
+        found[quad]!.set(node as Node, b.let(rounded(sum, node.dtype), 'score'));
       });
     });
     return found;
@@ -172,23 +184,10 @@ class MmaUnits implements AttentionUnits {
     return { outer, registers };
   }
 
-  /** A fragment has two rows: the neighbour's factor is that of the other. */
   shrink(all: readonly Sums[], factors: readonly Value[]): void {
     const { b } = this.#rows;
-    const isOdd = isOddLane(b);
-    const spread = new Map<Value, Value>();
     all.forEach(({ registers }, i) => {
-      const own = factors[i]!;
-      let both = spread.get(own);
-      if (both === undefined) {
-        const other = b.shuffle(own, 1, 'other');
-        const upper = b.let(operation('where', [isOdd, other, own], 'f32'), 'upper');
-        const lower = b.let(operation('where', [isOdd, own, other], 'f32'), 'lower');
-        const args = [upper, upper, lower, lower];
-        both = b.let({ kind: 'vector', args, type: 'f32', width: 4 }, 'factors');
-        spread.set(own, both);
-      }
-      for (const sum of registers) b.assign(sum, operation('mul', [sum, both], 'f32'));
+      for (const sum of registers) b.assign(sum, operation('mul', [sum, factors[i]!], 'f32'));
     });
   }
 
@@ -199,13 +198,10 @@ class MmaUnits implements AttentionUnits {
     const slot = this.#slot(first);
     const lane = builtin('local', 0);
     all.forEach(({ outer, registers }, i) => {
-      const halves = weights[i]!.map((weight) => this.#packed(weight));
+      const words = weights[i]!.map((weight) => packedPairs(b, weight, this.#operand));
       for (let step = 0; step < keys / fragment.k; step++) {
-        const args = [0, 1].flatMap((half) => {
-          const words = halves[2 * step + half]!;
-          return [laneOf(words, 0), laneOf(words, 1)];
-        });
-        const lhs: Value = b.let({ kind: 'vector', args, type: 'u32', width: 4 }, 'weights');
+        const args = words.slice(2 * step, 2 * step + 2).flat();
+        const lhs = b.let({ kind: 'vector', args, type: 'u32', width: 4 }, 'weights');
         for (let pair = 0; pair < Math.ceil(registers.length / 2); pair++) {
           const at = constant(fragment.k * step);
           const rhs = stage.rhs(valueSides[outer]!, slot, at, constant(16 * pair), lane);
@@ -221,28 +217,6 @@ class MmaUnits implements AttentionUnits {
   whole({ registers }: Sums): readonly Value[] {
     const { b } = this.#rows;
     return registers.map((sum) => exchanged(b, sum, isOddLane(b)));
-  }
-
-  /** Two words of a fragment, rows 8 apart, from four neighbouring weights of one row. */
-  #packed(weight: Value): Value {
-    const { b } = this.#rows;
-    const op = this.#operand === 'f16' ? 'packF16' : 'packBf16';
-    const pick = (...of: readonly number[]): Value => ({
-      kind: 'vector',
-      args: of.map((i) => laneOf(weight, i)),
-      type: 'f32',
-      width: 2,
-    });
-    const words = b.let(operation(op, [pick(0, 2), pick(1, 3)], 'u32'), 'words');
-    const isOdd = isOddLane(b);
-    const [low, high] = [laneOf(words, 0), laneOf(words, 1)];
-    const given = b.let(operation('where', [isOdd, low, high], 'u32'), 'given');
-    const taken = b.shuffle(given, 1, 'taken');
-    const args = [
-      operation('where', [isOdd, taken, low], 'u32'),
-      operation('where', [isOdd, high, taken], 'u32'),
-    ];
-    return b.let({ kind: 'vector', args, type: 'u32', width: 2 }, 'words');
   }
 
   #stagedNow(): Staged {

@@ -15,7 +15,7 @@ import type { KeyBlock } from '../seats.ts';
 import { powerOfTwo } from '../../row-reduction/softmax.ts';
 import { writeRows } from '../write.ts';
 import { finish, type Frame } from '../../shared/frame.ts';
-import { combine, combineLanes, identity } from '../../shared/monoid.ts';
+import { combine, identity } from '../../shared/monoid.ts';
 
 /** Where invocations stand, and what computes the products of a block of keys. */
 export interface Staff {
@@ -33,6 +33,7 @@ export function sweptLoop(frame: Frame, body: Attention, { rows, units, note }: 
       const last = Math.max(...[...body.stages, ...body.outers].map(({ pass }) => pass));
       for (let pass = 0; pass <= last; pass++) sweep(work, pass);
     }
+    for (const [node, value] of rows.results) rows.results.set(node, rows.own(value));
     writeRows(rows);
     work.products.write(frame.kernel.writes);
   });
@@ -104,7 +105,7 @@ function sweep(work: Work, pass: number): void {
 function onlineSweep(work: Work, online: Online): void {
   const { rows, units, products } = work;
   const { b, body } = rows;
-  const max = b.var('max', rows.unvisited(online.max));
+  const max = b.var('max', splat(rows.unvisited(online.max), rows.rowWidth));
   const folds = online.stages.map(() => b.var('total', constant(0, 'f32', 4)));
   const guards = new Map<Expr, Value>();
   for (const { guard } of [...online.stages, ...online.outers])
@@ -116,7 +117,7 @@ function onlineSweep(work: Work, online: Online): void {
       b.let(masked(at.value(online.max.value), inside, constant(-Infinity, 'f32', 4)), 'score'),
     );
     const highest = scores.reduce((a, c) => b.let(combine('max', a, c), 'highest'));
-    const here = rows.exchange(combineLanes(b, 'max', highest, 'block_max'), 'max');
+    const here = rows.total(highest, 'max', 'block_max');
     const next = b.let(combine('max', max, here), 'new_max');
     // While all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
     const none = operation('eq', [next, constant(-Infinity, 'f32')], 'bool');
@@ -162,21 +163,25 @@ function onlineSweep(work: Work, online: Online): void {
     operation('isNan', [max], 'bool'),
   ];
   const none = b.let(operation('or', lost, 'bool'), 'none');
-  const nanWhereUndefined = ({ shifts }: SumTerm, sum: Value, applies: Value): Value =>
-    shifts ? operation('where', [both(none, applies), constant(NaN, 'f32'), sum], 'f32') : sum;
+  const nanWhereUndefined = ({ shifts }: SumTerm, sum: Value, isUndefined: Value): Value =>
+    shifts ? operation('where', [isUndefined, constant(NaN, 'f32'), sum], 'f32') : sum;
   const applies = (term: SumTerm): Value =>
     term.guard === undefined ? constant(1, 'bool') : anyOf(rows, guards.get(term.guard)!);
   online.stages.forEach((term, i) => {
     const sum = total(rows, term.stage, folds[i]!);
-    rows.results.set(term.stage.node as Node, b.let(nanWhereUndefined(term, sum, applies(term)), 'row_sum'));
+    rows.results.set(
+      term.stage.node as Node,
+      b.let(nanWhereUndefined(term, sum, both(none, applies(term))), 'row_sum'),
+    );
   });
   sums.forEach((sum, i) => {
     const term = online.outers[i]!;
-    const anywhere = applies(term);
+    const anywhere = rows.own(applies(term));
+    const undefinedHere = rows.own(none);
     products.close(sum, (value, scale) => {
       const scaled = term.scales.reduce<Value>(
         (product, { op, by }) => operation(op, [product, scale(by)], 'f32'),
-        nanWhereUndefined(term, value, anywhere),
+        nanWhereUndefined(term, value, both(undefinedHere, anywhere)),
       );
       return term.guard === undefined ? scaled : operation('where', [anywhere, scaled, value], 'f32');
     });
@@ -186,10 +191,8 @@ function onlineSweep(work: Work, online: Online): void {
 /** Whether a flag of four lanes is set for any key of the row. */
 function anyOf(rows: AttentionRows, flag: Value): Value {
   const { b } = rows;
-  const own = combineLanes(b, 'or', flag, 'any');
-  if (rows.parts === 1) return own;
-  const number = operation('where', [own, constant(1, 'f32'), constant(0, 'f32')], 'f32');
-  const all = rows.exchange(b.let(number, 'any'), 'max');
+  const number = operation('where', [flag, constant(1, 'f32', 4), constant(0, 'f32', 4)], 'f32');
+  const all = rows.total(b.let(number, 'any'), 'max', 'any');
   rows.meet();
   return b.let(operation('eq', [all, constant(1, 'f32')], 'bool'), 'any');
 }
@@ -206,8 +209,7 @@ function weightAt(rows: AttentionRows, at: Lowering, expr: Expr, inside: Value |
 /** The whole row's value of a stage: over lanes, then over the invocations that share the row. */
 function total(rows: AttentionRows, stage: RowStage, fold: Value): Value {
   const { b } = rows;
-  const own = combineLanes(b, stage.monoid, fold, stage.monoid);
-  const all = rows.exchange(own, stage.monoid);
+  const all = rows.total(fold, stage.monoid, stage.monoid);
   rows.meet();
   return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
 }
