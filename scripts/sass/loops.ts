@@ -38,6 +38,8 @@ export interface LoopCounts {
   /** Products of matrix units: of a warp, and of a warp group. */
   mma: number;
   wgmma: number;
+  /** Products and sums of theirs that an invocation has a part of. */
+  multiplied: number;
   /** Copies to workgroup memory that run beside: of 16 bytes, and of tiles. */
   copies: number;
   tiles: number;
@@ -86,6 +88,7 @@ function noCounts(): LoopCounts {
     subgroup: 0,
     mma: 0,
     wgmma: 0,
+    multiplied: 0,
     copies: 0,
     tiles: 0,
     turns: 0,
@@ -296,9 +299,11 @@ class Counter {
         return;
       case 'mma':
         counts.mma += times;
+        counts.multiplied += (times * 16 * 8 * 16) / warpSize;
         return;
       case 'wgmma':
         counts.wgmma += times;
+        counts.multiplied += (times * 64 * 8 * stmt.sums.length * 16) / (4 * warpSize);
         return;
       case 'asyncCopy':
         counts.copies += times;

@@ -157,8 +157,7 @@ export function modelOf(code: Code, counts: LoopCounts, launch: Launch, machine:
   const reached = underWay === 0 ? machine.bandwidth : Math.min(machine.bandwidth, underWay / loadTime);
   const memory = launch.bytes / reached;
   const usesTensor = counts.mma + counts.wgmma > 0;
-  // A product of a warp is 16 × 8 × 16. What warp groups multiply, the schedule counts.
-  const multiplied = counts.wgmma > 0 ? Infinity : 2 * 2048 * counts.mma * launch.grid * warps;
+  const multiplied = 2 * counts.multiplied * launch.grid * launch.threads;
   const flops = usesTensor ? Math.min(launch.flops, multiplied) : launch.flops;
   const roofline = Math.max(launch.bytes / machine.bandwidth, flops / peakOf(machine, usesTensor));
   const list = usual(hottest.own);

@@ -221,12 +221,14 @@ export type WarpgroupStmt =
       readonly slot: Value;
     }
   /** A warp group begins to add a 64×16 matrix times a 16×8n one to `sums`, n vars of f32×4: each holds eight columns, of which
-   *  warp w of the group has rows 16w to 16w + 15 as in `mma`. Nobody may touch them before a wait. */
+   *  warp w of the group has rows 16w to 16w + 15 as in `mma`. Nobody may touch them before a wait. The left matrix is a tile,
+   *  or in registers: u32×4 of every invocation, of which each warp's are a left operand of `mma`. */
   | {
       readonly kind: 'wgmma';
       readonly sums: readonly string[];
       readonly operand: 'f16' | 'bf16';
-      readonly lhs: TileOperand;
+      readonly lhs?: TileOperand;
+      readonly words?: Value;
       readonly rhs: TileOperand;
     }
   /** These sums, which were written since the last wait, may be added to. */

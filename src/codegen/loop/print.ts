@@ -86,7 +86,12 @@ export function printStmt(stmt: Stmt): string {
       return `${stmt.buffer}[${printValue(stmt.index)}] <- ${stmt.map}(${at}) for ${stmt.barrier}[${printValue(stmt.slot)}]`;
     }
     case 'wgmma': {
-      return `${stmt.sums.join(', ')} += wgmma ${stmt.operand} ${printTile(stmt.lhs)}, ${printTile(stmt.rhs)}`;
+      const { sums, operand, lhs, words, rhs } = stmt;
+      const left = [
+        ...(lhs === undefined ? [] : [printTile(lhs)]),
+        ...(words === undefined ? [] : [printValue(words)]),
+      ];
+      return `${sums.join(', ')} += wgmma ${operand} ${left.join(' ')}, ${printTile(rhs)}`;
     }
     case 'wgmmaFence':
       return `fence ${stmt.sums.join(', ')}`;

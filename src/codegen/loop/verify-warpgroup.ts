@@ -127,8 +127,11 @@ export function checkWarpgroup(stmt: WarpgroupStmt, loop: Loop, by: Checker): vo
         if (tiles(name).dtype !== stmt.operand) fail(`${name} does not hold ${stmt.operand}`);
         if (panel % (tileLine * tileLines) !== 0) fail(`panels begin at whole tiles, not ${panel} apart`);
       };
-      side(stmt.lhs);
-      side(stmt.rhs);
+      const { lhs, words, rhs } = stmt;
+      if ((lhs === undefined) === (words === undefined)) fail('the left operand is a tile or in registers');
+      if (lhs !== undefined) side(lhs);
+      if (words !== undefined) typed(words, 'u32', 4);
+      side(rhs);
       if (stmt.sums.length < 1 || stmt.sums.length > 32) fail(`${8 * stmt.sums.length} columns of sums`);
       if (!stmt.rhs.alongK && stmt.sums.length % 8 !== 0) fail('the last panel is not whole');
       checkSums(stmt.sums);

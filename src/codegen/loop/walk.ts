@@ -126,7 +126,7 @@ const table: { readonly [K in Kind]: Facts<Of<K>> } = {
   },
   wgmma: {
     unit: 'warp group',
-    fields: { sums: 'assigned', operand: 'setting', lhs: 'tile', rhs: 'tile' },
+    fields: { sums: 'assigned', operand: 'setting', lhs: 'tile', words: 'value', rhs: 'tile' },
     together: 'warp group',
     differs: true,
   },

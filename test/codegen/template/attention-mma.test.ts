@@ -1,5 +1,5 @@
-// Attention on matrix units: f16 and bf16, forward and backward, masked or not, at sizes around those of fragments and blocks,
-// equals the unfused form on the reference interpreter, without a race between copies and readers.
+// Attention on matrix units, and by warp groups: f16 and bf16, forward and backward, masked or not, at sizes around those of
+// fragments and blocks, equals the unfused form on the reference interpreter, without a race between copies and readers.
 
 import { describe, expect, test } from 'vitest';
 
@@ -32,8 +32,14 @@ const target: Target = {
   },
 };
 
+const hopper: Target = {
+  ...target,
+  warpgroups: true,
+  limits: { ...target.limits, workgroupBytes: 227 * 1024 },
+};
+
 /** Headers of the attention kernels. */
-function attentions(graph: Graph): readonly string[] {
+function attentions(graph: Graph, target: Target): readonly string[] {
   const optimised = optimise(graph, target);
   const { kernels } = scheduleKernels(optimised, target, new Map(), new Map());
   return kernels
@@ -45,27 +51,68 @@ const plain: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v);
 const causal: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v, { isCausal: true });
 const masked: Attend = (q, k, v, mask) => sn.scaledDotProductAttention(q, k, v, { mask: mask! });
 
+type Case = readonly [
+  mask: string,
+  attend: Attend,
+  queries: number,
+  keys: number,
+  depth: number,
+  columns: number,
+];
+
+/** Runs the Loops of attention and its gradients; each header says `how` it is computed. */
+function check(
+  [, attend, queries, keys, depth, columns]: Case,
+  dtype: 'f16' | 'bf16',
+  on: Target,
+  how: string,
+): void {
+  const input = (shape: number[], seed: number) => filled(shape, tame, seed, dtype);
+  const inputs = [
+    input([1, 2, queries, depth], 1),
+    input([1, 2, keys, depth], 2),
+    input([1, 2, keys, columns], 3),
+    ...(attend === masked ? [maskOf('bool', queries, keys)] : []),
+  ];
+  const run = attentionRun({ inputs, attend });
+  const found = attentions(run.graph, on);
+  expect(found.length).toBeGreaterThan(1);
+  how(found);
+  const results = runLoops(on, run.graph, run.inputs);
+  expectSame(results, interpret(run.graph, run.inputs), run, dtype === 'f16' ? 5e-3 : 4e-2);
+}
+
+const fragments: readonly Case[] = [
+  ['no mask', plain, 16, 16, 16, 16],
+  ['no mask', plain, 40, 70, 24, 40],
+  ['no mask', plain, 130, 33, 8, 64],
+  ['causal', causal, 70, 70, 32, 16],
+  ['causal', causal, 33, 65, 40, 9],
+  ['bool', masked, 24, 40, 16, 16],
+];
+
+/**
+ * Tiles are 64 elements wide and have 64 or 128 rows, blocks 32 to 128 keys. Where there are many keys, all operands of gradients
+ * lie in memory; else the upstream gradient is divided first, and its product is left to single warps.
+ */
+const tiles: readonly (readonly [number, ...Case])[] = [
+  [1, 'no mask', plain, 64, 128, 64, 64],
+  [1, 'no mask', plain, 130, 136, 48, 64],
+  [4, 'no mask', plain, 200, 264, 64, 128],
+  [4, 'causal', causal, 200, 200, 64, 128],
+  [1, 'causal', causal, 72, 136, 128, 56],
+  [1, 'bool', masked, 96, 72, 64, 64],
+];
+
 describe.each(['f16', 'bf16'] as const)('%s', (dtype) => {
-  test.each([
-    ['no mask', plain, 16, 16, 16, 16],
-    ['no mask', plain, 40, 70, 24, 40],
-    ['no mask', plain, 130, 33, 8, 64],
-    ['causal', causal, 70, 70, 32, 16],
-    ['causal', causal, 33, 65, 40, 9],
-    ['bool', masked, 24, 40, 16, 16],
-  ] as const)('%s, case %#', (_, attend, queries, keys, depth, columns) => {
-    const input = (shape: number[], seed: number) => filled(shape, tame, seed, dtype);
-    const inputs = [
-      input([1, 2, queries, depth], 1),
-      input([1, 2, keys, depth], 2),
-      input([1, 2, keys, columns], 3),
-      ...(attend === masked ? [maskOf('bool', queries, keys)] : []),
-    ];
-    const run = attentionRun({ inputs, attend });
-    const found = attentions(run.graph);
-    expect(found.length).toBeGreaterThan(1);
-    for (const header of found) expect(header).toContain(`on matrix units (${dtype})`);
-    const results = runLoops(target, run.graph, run.inputs);
-    expectSame(results, interpret(run.graph, run.inputs), run, dtype === 'f16' ? 5e-3 : 4e-2);
-  });
+  test.each(fragments)('on matrix units, %s, case %#', (...one) =>
+    check(one, dtype, target, (headers) => {
+      for (const header of headers) expect(header).toContain(`on matrix units (${dtype})`);
+    }),
+  );
+  test.each(tiles)('%s kernels by warp groups, %s, case %#', (count, ...one) =>
+    check(one, dtype, hopper, (headers) => {
+      expect(headers.filter((header) => header.includes(`by warp groups (${dtype})`))).toHaveLength(count);
+    }),
+  );
 });

@@ -276,7 +276,7 @@ describe('the Loop interpreter finds', () => {
 
   test('operands that lie the other way, or begin elsewhere', () => {
     expect(() =>
-      check(only('wgmma', (stmt) => ({ ...stmt, lhs: { ...stmt.lhs, alongK: !stmt.lhs.alongK } }))),
+      check(only('wgmma', (stmt) => ({ ...stmt, lhs: { ...stmt.lhs!, alongK: !stmt.lhs!.alongK } }))),
     ).toThrow();
     expect(() =>
       check(

@@ -11,7 +11,7 @@ import type { Meeting } from './interleaving.ts';
 import type { Surroundings } from './matrix.ts';
 import type { MBarrier } from './mbarrier.ts';
 import type { Frame } from './registers.ts';
-import { type Side, warpgroup, Warpgroups } from './warpgroup.ts';
+import { fragmentsOf, type Side, warpgroup, Warpgroups } from './warpgroup.ts';
 
 /** What a statement of warp groups is made of, beside what others are. */
 export interface WarpgroupSurroundings extends Surroundings {
@@ -80,7 +80,9 @@ export function warpgroupStep(stmt: WarpgroupStmt, around: WarpgroupSurroundings
         panel: operand.panel,
         index: keep(operand.index),
       });
-      const [lhs, rhs] = [side(stmt.lhs), side(stmt.rhs)];
+      const lhs = stmt.lhs === undefined ? undefined : side(stmt.lhs);
+      const words = stmt.words === undefined ? undefined : keep(stmt.words);
+      const rhs = side(stmt.rhs);
       const sums = stmt.sums.map(registers);
       const at = (frames: readonly Frame[], slot: number): number => {
         const [first] = frames.map((frame) => frame[slot]!);
@@ -90,11 +92,25 @@ export function warpgroupStep(stmt: WarpgroupStmt, around: WarpgroupSurroundings
       };
       return together(
         (frames, first) => {
-          const [left, right] = [lhs, rhs].map((of) => ({ ...of, at: at(frames, of.index.slot) }));
-          warpgroups.multiply(frames, first, sums, left!, right!);
+          const placed = <S extends typeof rhs>(of: S): S & { readonly at: number } => ({
+            ...of,
+            at: at(frames, of.index.slot),
+          });
+          const left =
+            lhs === undefined
+              ? fragmentsOf(frames, words!.slot, stmt.operand)
+              : warpgroups.operand(placed(lhs), 64, first);
+          warpgroups.multiply(
+            first,
+            frames,
+            sums,
+            left,
+            warpgroups.operand(placed(rhs), 8 * sums.length, first),
+          );
         },
         (frame) => {
-          lhs.index.leave(frame);
+          lhs?.index.leave(frame);
+          words?.leave(frame);
           rhs.index.leave(frame);
         },
       );

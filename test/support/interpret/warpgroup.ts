@@ -7,6 +7,7 @@ import type { Memory, Worker } from './matrix.ts';
 import { MBarriers, type MBarrier } from './mbarrier.ts';
 import type { Frame } from './registers.ts';
 import type { LoopBuffer, TileMap } from '../../../src/codegen/loop/loop.ts';
+import { bf16FromBits, f16FromBits } from '../../../src/ir/value.ts';
 import { tileLine, tileLines } from '../../../src/codegen/loop/verify-warpgroup.ts';
 
 /** Invocations of a warp group, and of a warp. */
@@ -16,7 +17,7 @@ const warp = 32;
 const rows = 64;
 const steps = 16;
 
-interface Line {
+export interface Line {
   /** The copy that is on its way. */
   arriving: Copy | undefined;
   /** The mbarrier and the phase that the last copy belonged to. */
@@ -44,6 +45,12 @@ export interface Side {
   readonly tile: Tile;
   readonly alongK: boolean;
   readonly panel: number;
+}
+
+/** An operand's values, and the lines of tiled memory that it lies in. */
+export interface Operand {
+  readonly values: Float64Array;
+  readonly lines: ReadonlySet<Line>;
 }
 
 interface Group {
@@ -167,17 +174,15 @@ export class Warpgroups {
    * `first`. `sums`: registers.
    */
   multiply(
-    frames: readonly Frame[],
     first: number,
+    frames: readonly Frame[],
     sums: readonly number[],
-    lhs: Side & { readonly at: number },
-    rhs: Side & { readonly at: number },
+    { values: left, lines: leftLines }: Operand,
+    { values: right, lines: rightLines }: Operand,
   ): void {
     const group = this.#group(first);
     if (!group.fenced) this.#worker.fail('sums are added to before a fence');
-    const lines = new Set<Line>();
-    const left = this.#operand(lhs, rows, first, lines);
-    const right = this.#operand(rhs, 8 * sums.length, first, lines);
+    const lines = new Set([...leftLines, ...rightLines]);
     const firstWarp = first / warp;
     for (const line of lines) line.readers.fill(Infinity, firstWarp, firstWarp + warpgroup / warp);
     sums.forEach((slot, j) => {
@@ -230,13 +235,9 @@ export class Warpgroups {
     return this.#groups[first / warpgroup]!;
   }
 
-  /** Positions × 16 steps of an operand; notes the lines it lies in. */
-  #operand(
-    side: Side & { readonly at: number },
-    positions: number,
-    first: number,
-    lines: Set<Line>,
-  ): Float64Array {
+  /** Positions × 16 steps of an operand in tiled memory. */
+  operand(side: Side & { readonly at: number }, positions: number, first: number): Operand {
+    const lines = new Set<Line>();
     const { tile, alongK, panel, at } = side;
     const { fail } = this.#worker;
     const { name, size } = tile.buffer;
@@ -257,7 +258,7 @@ export class Warpgroups {
         lines.add(line);
         values[i * steps + k] = Number(tile.data[place]);
       }
-    return values;
+    return { values, lines };
   }
 
   #read(line: Line, number: number, name: string, first: number): void {
@@ -271,6 +272,22 @@ export class Warpgroups {
         fail(`race on line ${number} of ${name}: this invocation did not wait for the copy`);
       }
   }
+}
+
+/** 64 rows × 16 steps that lie in registers, as left operands of `mma` of the group's warps. */
+export function fragmentsOf(frames: readonly Frame[], slot: number, type: 'f16' | 'bf16'): Operand {
+  const fromBits = type === 'f16' ? f16FromBits : bf16FromBits;
+  const values = new Float64Array(rows * steps);
+  frames.forEach((frame, item) => {
+    for (let word = 0; word < 4; word++) {
+      const m = 16 * (item >> 5) + ((item & 31) >> 2) + 8 * (word & 1);
+      const k = 2 * (item & 3) + 8 * (word >> 1);
+      const bits = frame[slot + word]!;
+      values[m * steps + k] = fromBits(bits & 0xffff);
+      values[m * steps + k + 1] = fromBits(bits >>> 16);
+    }
+  });
+  return { values, lines: new Set() };
 }
 
 function registersOf(frames: readonly Frame[], slot: number): Float64Array {

@@ -43,7 +43,7 @@ const taken: ReadonlySet<string> = new Set([
  * groups.
  */
 const made =
-  /^(?:wgmma_n\d+_b?f16|warp(?:_part)?_[a-z]+_[fiub][a-z\d]+|\w+_(?:f|bf|i|u|bool)\d*x[24]|\w+[24]_of|(?:f|bf|i|u)\d+x[24])$/;
+  /^(?:wgmma(?:_words)?_n\d+_b?f16|warp(?:_part)?_[a-z]+_[fiub][a-z\d]+|\w+_(?:f|bf|i|u|bool)\d*x[24]|\w+[24]_of|(?:f|bf|i|u)\d+x[24])$/;
 
 /** Whether CUDA C or the emitter gives a word another meaning. */
 export function isTaken(name: string): boolean {

@@ -114,42 +114,53 @@ export const warpgroupFunctions: Readonly<Record<string, string>> = {
   shrink_registers: registers('shrink_registers', 'dec'),
 };
 
-/** The name of the function that multiplies 64 rows with `columns` columns. */
-export function wgmmaName(operand: MatrixType, columns: number): string {
-  return `wgmma_n${columns}_${operand}`;
+/**
+ * The name of the function that multiplies 64 rows with `columns` columns; rows in registers are
+ * words of every thread.
+ */
+export function wgmmaName(operand: MatrixType, columns: number, inRegisters: boolean): string {
+  return `wgmma${inRegisters ? '_words' : ''}_n${columns}_${operand}`;
 }
 
 /**
  * Its text: sums of eight columns each, in registers that only the instruction may touch until it
  * is waited for.
  */
-export function wgmmaFunction(operand: MatrixType, columns: number): string {
+export function wgmmaFunction(operand: MatrixType, columns: number, inRegisters: boolean): string {
   const parts = Array.from({ length: columns / 8 }, (_, i) => `d${i}`);
   const lines = <T>(all: readonly T[], count: number): readonly (readonly T[])[] =>
     Array.from({ length: Math.ceil(all.length / count) }, (_, i) => all.slice(i * count, (i + 1) * count));
-  const sums = lines(
-    Array.from({ length: columns / 2 }, (_, i) => `%${i}`),
-    16,
-  ).map((line) => line.join(', '));
+  const places = (from: number, count: number): readonly string[] =>
+    Array.from({ length: count }, (_, i) => `%${from + i}`);
+  const sums = lines(places(0, columns / 2), 16).map((line) => line.join(', '));
   const bound = lines(
     parts.flatMap((part) => ['x', 'y', 'z', 'w'].map((lane) => `"+f"(${part}.${lane})`)),
     8,
   ).map((line) => line.join(', '));
-  const at = columns / 2;
   const parameters = lines(
     parts.map((part) => `float4 &${part}`),
     8,
   ).map((line) => line.join(', '));
+  // After the sums: the left operand, the right one, factors of 1, and which way their lines run.
+  const [left, ways, given] = inRegisters
+    ? [4, 1, '"r"(lhs.x), "r"(lhs.y), "r"(lhs.z), "r"(lhs.w)']
+    : [1, 2, '"l"(lhs)'];
+  const at = columns / 2;
+  const lhs = places(at, left).join(', ');
+  const across = places(at + left + 1, ways).join(', ');
+  const [type, templates, flags] = inRegisters
+    ? ['uint4', 'int rhs_across', '"n"(rhs_across)']
+    : ['unsigned long long', 'int lhs_across, int rhs_across', '"n"(lhs_across), "n"(rhs_across)'];
   return device(
-    `template <int lhs_across, int rhs_across>\n${inline(
-      `void ${wgmmaName(operand, columns)}(unsigned long long lhs, unsigned long long rhs,\n    ${parameters.join(',\n    ')})`,
+    `template <${templates}>\n${inline(
+      `void ${wgmmaName(operand, columns, inRegisters)}(${type} lhs, unsigned long long rhs,\n    ${parameters.join(',\n    ')})`,
       `asm volatile("wgmma.mma_async.sync.aligned.m64n${columns}k16.f32.${operand}.${operand} {"`,
       ...sums.map((line, i) => `             "${line}${i < sums.length - 1 ? ',' : ''} "`),
-      `             "}, %${at}, %${at + 1}, 1, 1, 1, %${at + 2}, %${at + 3};"`,
+      `             "}, ${inRegisters ? `{${lhs}}` : lhs}, %${at + left}, 1, 1, 1, ${across};"`,
       ...bound.map(
         (line, i) => `             ${i === 0 ? ':' : ' '} ${line}${i < bound.length - 1 ? ',' : ''}`,
       ),
-      `             : "l"(lhs), "l"(rhs), "n"(lhs_across), "n"(rhs_across));`,
+      `             : ${given}, "l"(rhs), ${flags});`,
     )}`,
   );
 }

@@ -175,9 +175,9 @@ export class CudaPrelude {
   }
 
   /** The function by which a warp group multiplies 64 rows with `columns` columns. */
-  wgmma(operand: MatrixType, columns: number): string {
-    const name = wgmmaName(operand, columns);
-    this.#add(name, wgmmaFunction(operand, columns));
+  wgmma(operand: MatrixType, columns: number, inRegisters: boolean): string {
+    const name = wgmmaName(operand, columns, inRegisters);
+    this.#add(name, wgmmaFunction(operand, columns, inRegisters));
     return name;
   }
 

@@ -41,13 +41,14 @@ export function spellWarpgroup(scribe: CudaScribe, stmt: WarpgroupStmt): void {
       return;
     }
     case 'wgmma': {
-      const { sums, operand, lhs, rhs } = stmt;
+      const { sums, operand, lhs, words, rhs } = stmt;
       const across = ({ alongK }: TileOperand): string => (alongK ? '0' : '1');
       const side = ({ buffer, index, panel }: TileOperand): Term =>
         call(prelude.use('tile_descriptor'), [place(buffer, index), primary(String(2 * panel))]);
-      const multiply = prelude.wgmma(operand, 8 * sums.length);
-      line(`${multiply}<${across(lhs)}, ${across(rhs)}>`, [
-        side(lhs),
+      const multiply = prelude.wgmma(operand, 8 * sums.length, words !== undefined);
+      const ways = lhs === undefined ? [across(rhs)] : [across(lhs), across(rhs)];
+      line(`${multiply}<${ways.join(', ')}>`, [
+        lhs === undefined ? scribe.value(words!) : side(lhs),
         side(rhs),
         ...sums.map((name) => primary(names.variable(name))),
       ]);

@@ -11,9 +11,10 @@ import type { Attention } from './rows.ts';
 
 /** In the order in which they are tried. Lanes fit everything. */
 export const attentionStrategies: Readonly<
-  Record<'packed' | 'mma' | 'lanes', Slot<FittingStrategy<Attention>>>
+  Record<'packed' | 'wgmma' | 'mma' | 'lanes', Slot<FittingStrategy<Attention>>>
 > = {
   packed: new Slot('attention on a core'),
+  wgmma: new Slot('attention by warp groups'),
   mma: new Slot('attention on matrix units'),
   lanes: new Slot('attention by lanes'),
 };

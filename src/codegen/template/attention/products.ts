@@ -9,7 +9,7 @@ import type { Axis, Write } from '../../../schedule/kernel.ts';
 import { addInts, both, constant, less, operation } from '../../loop/builder.ts';
 import { rounded } from '../../expression/convert.ts';
 import { laneAtom, quadIndex, type Lowering } from '../../expression/lowering.ts';
-import type { LoopBuffer, Value } from '../../loop/loop.ts';
+import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import type { AttentionRows } from './rows.ts';
 import type { KeyBlock } from './seats.ts';
 import { bufferName } from '../shared/frame.ts';
@@ -42,8 +42,15 @@ export interface AttentionUnits {
    * four values.
    */
   whole(sums: Sums): readonly Value[];
+  /**
+   * Where only some invocations of a workgroup compute: has the others do their part in each walk over
+   * the keys (`walks`: whether weighted sums are added in it), and these `compute`.
+   */
+  divide?(walks: readonly boolean[], compute: () => void): void;
   /** Workgroup memory. */
   readonly memory: readonly LoopBuffer[];
+  /** Maps and mbarriers of the kernel. */
+  readonly maps?: Pick<Loop, 'tileMaps' | 'mbarriers'>;
 }
 
 /** What is done to a finished sum, given the values of the row's expressions. */

@@ -224,12 +224,15 @@ export class AttentionRows {
     return { key, inside: less(asked, constant(extent)) };
   }
 
+  /** The quads of keys from the first to behind the last that count for any of the workgroup's rows. */
+  keySpan(): readonly [start: Value, end: Value] {
+    return this.#bounds(Math.ceil(this.body.key.extent / 4));
+  }
+
   /** Walks over blocks of keys that count for the workgroup's rows. */
   overKeys(body: (block: KeyBlock) => void): void {
     const { b, blockQuads, feed } = this;
-    const { extent } = this.body.key;
-    const quads = Math.ceil(extent / 4);
-    const [start, end] = this.#bounds(quads);
+    const [start, end] = this.keySpan();
     feed?.open(start, end);
     b.for('block', start, end, blockQuads, (first) => {
       feed?.each(first, end);

@@ -115,20 +115,17 @@ export interface OperandMap {
   readonly roles: readonly Role[];
 }
 
-/**
- * The map of an operand's buffer, for boxes of `depth` steps of k and `tile` positions (64 of them,
- * where lines run along the free axis).
- */
+/** The map of an operand's buffer, for boxes of so many lines of 64 elements. */
 export function tileMapOf(
   name: string,
   buffer: string,
   operand: TiledOperand,
   free: Axis,
   axes: SharedAxes,
-  tile: number,
+  lines: number,
 ): OperandMap {
   const { roles, sizes, strides } = layoutOf(operand, free, axes);
-  const box = { line: tileLine, lines: operand.alongK ? tile : tileLine, batch: 1 } as const;
+  const box = { line: tileLine, lines, batch: 1 } as const;
   const { offset } = operand;
   return { map: { name, buffer, offset, sizes, strides, box: roles.map((role) => box[role]) }, roles };
 }

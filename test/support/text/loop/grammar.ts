@@ -37,7 +37,7 @@ export const loopGrammar: string = String.raw`
     Arrive      = "arrive" Element ("with" size "bytes")?
     Await       = "await" Element "phase" Value
     CopyTile    = Element "<-" name "(" List<Value> ")" "for" Element
-    Wgmma       = List<name> "+=" "wgmma" element Tile "," Tile
+    Wgmma       = List<name> "+=" "wgmma" element (Tile | Value) "," Tile
     Tile        = Element transposed? "panel" size
     Products    = "commit" "products"                              -- commit
                 | "wait" "for" "products" "but" size Into?  -- wait

@@ -313,7 +313,9 @@ export const loopNotation: Notation = new Notation('Loop text', loopGrammar, {
       kind: 'wgmma',
       sums: namesOf(sums, scope),
       operand: operand.sourceString as 'f16' | 'bf16',
-      lhs: read<In<TileOperand>>(lhs)(scope),
+      ...(lhs.ctorName === 'Tile'
+        ? { lhs: read<In<TileOperand>>(lhs)(scope) }
+        : { words: valueOf(read<Tree>(lhs))(scope) }),
       rhs: read<In<TileOperand>>(rhs)(scope),
     })),
   Tile:

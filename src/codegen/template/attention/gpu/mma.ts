@@ -51,7 +51,7 @@ export const mma: FittingStrategy<Attention> = {
 };
 
 function staffOf(frame: Frame, body: Attention): Staff | undefined {
-  const operand = operandOf(body);
+  const operand = matrixTypeOf(body);
   const { matrixUnits = [], limits } = frame.target;
   if (operand === undefined || !matrixUnits.includes(operand)) return undefined;
   const tiling = tilings.find((one) => bytesOf(body, one) <= limits.workgroupBytes);
@@ -74,7 +74,7 @@ const tilings: readonly MmaAttentionTiling[] = [
 ];
 
 /** The 16-bit type of every operand, if they are of one. */
-function operandOf({ inners, outers }: Attention): MatrixType | undefined {
+export function matrixTypeOf({ inners, outers }: Attention): MatrixType | undefined {
   const operands = [
     ...inners.flatMap(({ ofRow, ofKey }) => [ofRow, ofKey]),
     ...outers.flatMap(({ weight, value }) => [weight, value]),

@@ -27,18 +27,25 @@ export interface Staff {
 /** The Loop of an attention kernel with this staff. */
 export function sweptLoop(frame: Frame, body: Attention, { rows, units, note }: Staff): Loop {
   const work: Work = { rows, units, products: new Products(rows, units) };
-  rows.begin(() => {
-    if (body.online !== undefined) onlineSweep(work, body.online);
-    else {
-      const last = Math.max(...[...body.stages, ...body.outers].map(({ pass }) => pass));
-      for (let pass = 0; pass <= last; pass++) sweep(work, pass);
-    }
+  const { online } = body;
+  const passes = [...new Set([...body.stages, ...body.outers].map(({ pass }) => pass))].toSorted(
+    (x, y) => x - y,
+  );
+  const walks = passes.map((now) => body.outers.some(({ pass }) => pass === now));
+  const compute = (): void => {
+    if (online !== undefined) onlineSweep(work, online);
+    else for (const pass of passes) sweep(work, pass);
     for (const [node, value] of rows.results) rows.results.set(node, rows.own(value));
     writeRows(rows);
     work.products.write(frame.kernel.writes);
+  };
+  rows.begin(() => {
+    if (units.divide === undefined) compute();
+    else units.divide(online === undefined ? walks : [body.outers.length > 0], compute);
   });
   const shape = `[${body.batch.extent}] ${body.row.extent} rows over ${body.key.extent} keys`;
-  return finish(frame, rows.b, rows.grid, rows.workgroup, `${shape}, ${note}`, units.memory);
+  const loop = finish(frame, rows.b, rows.grid, rows.workgroup, `${shape}, ${note}`, units.memory);
+  return { ...loop, ...units.maps };
 }
 
 /** Where invocations stand, what they do with keys, and what is made of that. */
@@ -76,7 +83,6 @@ function sweep(work: Work, pass: number): void {
   const { b, body } = rows;
   const stages = body.stages.filter((stage) => stage.pass === pass);
   const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [i] : []));
-  if (stages.length + outers.length === 0) return;
   const folds = stages.map((stage) => {
     const { monoid, dtype } = stage;
     const none = identity(monoid, registerOf(dtype), 4);

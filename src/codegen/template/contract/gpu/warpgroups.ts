@@ -150,7 +150,8 @@ export class WarpgroupTemplate {
     if (operand === undefined)
       throw new CompilerBug('warp group template', `${which} is not copied by tiles`);
     const buffer = bufferName(this.#frame)(operand.node);
-    const { map, roles } = tileMapOf(`map_${which}`, buffer, operand, free, this.#body, tile);
+    const lines = operand.alongK ? tile : tileK;
+    const { map, roles } = tileMapOf(`map_${which}`, buffer, operand, free, this.#body, lines);
     return { buffer: `tile_${which}`, map, roles, alongK: operand.alongK, size: tile * tileK, tile };
   }
 

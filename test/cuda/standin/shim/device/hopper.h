@@ -17,6 +17,8 @@ void cuda_mbarrier_wait(unsigned long long *barrier, int parity, int line);
 void cuda_copy_tile(void *to, const CudaTensorMap *map, unsigned long long *barrier, const int *at, int axes);
 /** Begins to add a product to `count` registers of four sums each. `across`: lines run along the free axis, in panels. */
 void cuda_product(const void *lhs, const void *rhs, bool lhs_across, bool rhs_across, int panel, bool is_bf16, float4 *const *sums, int count);
+/** The same, with the thread's words of the left operand. */
+void cuda_product_of_words(uint4 lhs, const void *rhs, bool rhs_across, int panel, bool is_bf16, float4 *const *sums, int count);
 void cuda_product_fence();
 void cuda_product_commit();
 void cuda_product_wait(int groups, int line);
@@ -75,6 +77,12 @@ static inline int cuda_panel(unsigned long long descriptor) { return (int)(descr
     static_assert(sizeof...(Sums) == columns / 8, "eight columns a register"); \
     float4 *const all[] = {&sums...}; \
     cuda_product(cuda_described(lhs), cuda_described(rhs), lhs_across != 0, rhs_across != 0, cuda_panel(rhs), is_bf16, all, sizeof...(Sums)); \
+  } \
+  template <int rhs_across, class... Sums> \
+  static inline void wgmma_words_n##columns##_##operand(uint4 lhs, unsigned long long rhs, Sums &...sums) { \
+    static_assert(sizeof...(Sums) == columns / 8, "eight columns a register"); \
+    float4 *const all[] = {&sums...}; \
+    cuda_product_of_words(lhs, cuda_described(rhs), rhs_across != 0, cuda_panel(rhs), is_bf16, all, sizeof...(Sums)); \
   }
 #define CUDA_PRODUCTS(columns) CUDA_PRODUCT(columns, f16, false) CUDA_PRODUCT(columns, bf16, true)
 CUDA_PRODUCTS(8) CUDA_PRODUCTS(16) CUDA_PRODUCTS(24) CUDA_PRODUCTS(32) CUDA_PRODUCTS(40) CUDA_PRODUCTS(48) CUDA_PRODUCTS(56) CUDA_PRODUCTS(64)

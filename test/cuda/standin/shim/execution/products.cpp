@@ -36,6 +36,8 @@ struct Operand {
 };
 
 struct Product {
+  /** The left operand lies in registers: how many of the thread's products before it have one there. In memory: -1. */
+  int in_registers;
   Operand lhs, rhs;
   bool is_bf16;
   std::vector<float4 *> sums;
@@ -44,6 +46,8 @@ struct Product {
 struct ThreadProducts {
   std::vector<Product> open;
   std::vector<std::vector<Product>> groups;
+  /** The thread's part of left operands in registers, one after the other. */
+  std::vector<uint4> words;
   /** What sums that are under way hold. */
   std::unordered_map<float4 *, float4> flying;
   /** Those that the last wait finished: the checker is told of them. */
@@ -83,8 +87,21 @@ void read_line(const Operand &operand, int free, bool is_bf16, float (&line)[ste
 /** One lane of each warp tells the checker what its warp reads. */
 void touch(const Product &product, unsigned warp) {
   for (int k = 0; k < steps; k++) {
-    for (int row = 0; row < 16; row++) check_access(product.lhs.address(static_cast<int>(warp) * 16 + row, k), 2, reads, nullptr);
+    for (int row = 0; row < 16 && product.in_registers < 0; row++) check_access(product.lhs.address(static_cast<int>(warp) * 16 + row, k), 2, reads, nullptr);
     for (int column = 0; column < 8 * static_cast<int>(product.sums.size()); column++) check_access(product.rhs.address(column, k), 2, reads, nullptr);
+  }
+}
+
+/** Two rows of a left operand in registers: each of the four threads that share them has four steps of each. */
+void read_words(unsigned thread, const Product &product, float (&rows)[2][steps]) {
+  for (unsigned place = 0; place < 4; place++) {
+    uint4 all_words = all[thread / 4 * 4 + place].words[static_cast<size_t>(product.in_registers)];
+    const unsigned words[] = {all_words.x, all_words.y, all_words.z, all_words.w};
+    for (unsigned word = 0; word < 4; word++) {
+      float *pair = &rows[word % 2][2 * place + 8 * (word / 2)];
+      pair[0] = widened(static_cast<unsigned short>(words[word]), product.is_bf16);
+      pair[1] = widened(static_cast<unsigned short>(words[word] >> 16), product.is_bf16);
+    }
   }
 }
 
@@ -92,7 +109,8 @@ void multiply(unsigned thread, const Product &product) {
   ThreadProducts &mine = all[thread];
   unsigned warp = thread / 32 % 4, lane = thread % 32;
   float rows[2][steps], column[steps];
-  for (int half = 0; half < 2; half++) read_line(product.lhs, static_cast<int>(warp * 16 + lane / 4 + 8 * half), product.is_bf16, rows[half]);
+  if (product.in_registers >= 0) read_words(thread, product, rows);
+  for (int half = 0; half < 2 && product.in_registers < 0; half++) read_line(product.lhs, static_cast<int>(warp * 16 + lane / 4 + 8 * half), product.is_bf16, rows[half]);
   for (size_t part = 0; part < product.sums.size(); part++) {
     float *sum = &mine.flying[product.sums[part]].x;
     for (int side = 0; side < 2; side++) {
@@ -147,18 +165,28 @@ void begin_products(unsigned threads) {
 using namespace standin;
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT void cuda_product(const void *lhs, const void *rhs, bool lhs_across, bool rhs_across, int panel, bool is_bf16, float4 *const *sums, int count) {
-  check_operand(lhs);
-  check_operand(rhs);
+static void begin_product(Product product) {
   ThreadProducts &mine = all[cuda_machine.linear];
   if (!mine.fenced) abandon(719, "a product begins before a fence made its sums known");
-  Product product = {{static_cast<const unsigned char *>(lhs), lhs_across, panel}, {static_cast<const unsigned char *>(rhs), rhs_across, panel}, is_bf16, {sums, sums + count}};
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (float4 *sum : product.sums) {
     // Products that follow each other on the same sums need no wait between them.
     if (mine.flying.emplace(sum, *sum).second) *sum = {nan, nan, nan, nan};
   }
   mine.open.push_back(std::move(product));
+}
+
+EXPORT void cuda_product(const void *lhs, const void *rhs, bool lhs_across, bool rhs_across, int panel, bool is_bf16, float4 *const *sums, int count) {
+  check_operand(lhs);
+  check_operand(rhs);
+  begin_product({-1, {static_cast<const unsigned char *>(lhs), lhs_across, panel}, {static_cast<const unsigned char *>(rhs), rhs_across, panel}, is_bf16, {sums, sums + count}});
+}
+
+EXPORT void cuda_product_of_words(uint4 lhs, const void *rhs, bool rhs_across, int panel, bool is_bf16, float4 *const *sums, int count) {
+  check_operand(rhs);
+  std::vector<uint4> &words = all[cuda_machine.linear].words;
+  words.push_back(lhs);
+  begin_product({static_cast<int>(words.size()) - 1, {}, {static_cast<const unsigned char *>(rhs), rhs_across, panel}, is_bf16, {sums, sums + count}});
 }
 
 EXPORT void cuda_product_fence() { all[cuda_machine.linear].fenced = true; }
