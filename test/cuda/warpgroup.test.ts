@@ -18,6 +18,9 @@ import { unsharedMemory } from '../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { cudaTarget, targetOf, type Target } from '../../src/schedule/target.ts';
 import '../../src/compile/all.ts';
+import { optimise, scheduleKernels } from '../../src/compile.ts';
+import { scaledDotProductAttention } from '../../src/index.ts';
+import { attentionRun, expectSame, filled, tame, type Attend } from '../numerics/attention-cases.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { inputsOf } from '../codegen/template/mma-cases.ts';
 import { graphOf } from '../codegen/template/product-graph.ts';
@@ -64,6 +67,27 @@ async function inEveryOrder(
 }
 
 onStandIn('warp groups on the stand-in', () => {
+  test('attention and its gradients', async () => {
+    const cases = [
+      { dtype: 'bf16', heads: 1, rows: 200, keys: 200, depth: 64, columns: 128, isCausal: true },
+      { dtype: 'f16', heads: 2, rows: 72, keys: 136, depth: 128, columns: 56, isCausal: false },
+    ] as const;
+    for (const { dtype, heads, rows, keys, depth, columns, isCausal } of cases) {
+      const input = (count: number, features: number, from: number): HostArray =>
+        filled([1, heads, count, features], tame, from, dtype);
+      const inputs = [input(rows, depth, 1), input(keys, depth, 2), input(keys, columns, 3)];
+      const attend: Attend = (q, k, v) => scaledDotProductAttention(q, k, v, { isCausal });
+      const run = attentionRun({ inputs, attend });
+      const { kernels } = scheduleKernels(optimise(run.graph, target), target, new Map(), new Map());
+      const sources = kernels.map(
+        (kernel) => emitCuda(lowerKernel(kernel, target, unsharedMemory, new Map()).loop).source,
+      );
+      expect(sources.some((source) => source.includes('wgmma_words_n'))).toBe(true);
+      const found = await inEveryOrder(run.graph, run.inputs, () => undefined);
+      expectSame(found, interpret(run.graph, run.inputs), run, dtype === 'f16' ? 5e-3 : 4e-2);
+    }
+  });
+
   test('every schedule of a product computes it', async () => {
     console.log(`seed ${seed}`);
     const law = async (sizes: PickedProduct): Promise<void> => {

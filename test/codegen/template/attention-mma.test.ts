@@ -51,21 +51,19 @@ const plain: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v);
 const causal: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v, { isCausal: true });
 const masked: Attend = (q, k, v, mask) => sn.scaledDotProductAttention(q, k, v, { mask: mask! });
 
-type Case = readonly [
-  mask: string,
-  attend: Attend,
-  queries: number,
-  keys: number,
-  depth: number,
-  columns: number,
-];
+interface Case {
+  readonly mask: string;
+  readonly attend: Attend;
+  /** Queries, keys, features of keys and of values. */
+  readonly sizes: readonly [number, number, number, number];
+}
 
-/** Runs the Loops of attention and its gradients; each header says `how` it is computed. */
+/** Runs the Loops of attention and its gradients; headers say `how` each is computed. */
 function check(
-  [, attend, queries, keys, depth, columns]: Case,
+  { attend, sizes: [queries, keys, depth, columns] }: Case,
   dtype: 'f16' | 'bf16',
   on: Target,
-  how: string,
+  how: (headers: readonly string[]) => void,
 ): void {
   const input = (shape: number[], seed: number) => filled(shape, tame, seed, dtype);
   const inputs = [
@@ -83,34 +81,34 @@ function check(
 }
 
 const fragments: readonly Case[] = [
-  ['no mask', plain, 16, 16, 16, 16],
-  ['no mask', plain, 40, 70, 24, 40],
-  ['no mask', plain, 130, 33, 8, 64],
-  ['causal', causal, 70, 70, 32, 16],
-  ['causal', causal, 33, 65, 40, 9],
-  ['bool', masked, 24, 40, 16, 16],
+  { mask: 'no mask', attend: plain, sizes: [16, 16, 16, 16] },
+  { mask: 'no mask', attend: plain, sizes: [40, 70, 24, 40] },
+  { mask: 'no mask', attend: plain, sizes: [130, 33, 8, 64] },
+  { mask: 'causal', attend: causal, sizes: [70, 70, 32, 16] },
+  { mask: 'causal', attend: causal, sizes: [33, 65, 40, 9] },
+  { mask: 'bool', attend: masked, sizes: [24, 40, 16, 16] },
 ];
 
 /**
  * Tiles are 64 elements wide and have 64 or 128 rows, blocks 32 to 128 keys. Where there are many keys, all operands of gradients
  * lie in memory; else the upstream gradient is divided first, and its product is left to single warps.
  */
-const tiles: readonly (readonly [number, ...Case])[] = [
-  [1, 'no mask', plain, 64, 128, 64, 64],
-  [1, 'no mask', plain, 130, 136, 48, 64],
-  [4, 'no mask', plain, 200, 264, 64, 128],
-  [4, 'causal', causal, 200, 200, 64, 128],
-  [1, 'causal', causal, 72, 136, 128, 56],
-  [1, 'bool', masked, 96, 72, 64, 64],
+const tiles: readonly (Case & { readonly count: number })[] = [
+  { count: 1, mask: 'no mask', attend: plain, sizes: [64, 128, 64, 64] },
+  { count: 1, mask: 'no mask', attend: plain, sizes: [130, 136, 48, 64] },
+  { count: 4, mask: 'no mask', attend: plain, sizes: [200, 264, 64, 128] },
+  { count: 4, mask: 'causal', attend: causal, sizes: [200, 200, 64, 128] },
+  { count: 1, mask: 'causal', attend: causal, sizes: [72, 136, 128, 56] },
+  { count: 1, mask: 'bool', attend: masked, sizes: [96, 72, 64, 64] },
 ];
 
 describe.each(['f16', 'bf16'] as const)('%s', (dtype) => {
-  test.each(fragments)('on matrix units, %s, case %#', (...one) =>
+  test.each(fragments)('on matrix units, $mask, $sizes', (one) =>
     check(one, dtype, target, (headers) => {
       for (const header of headers) expect(header).toContain(`on matrix units (${dtype})`);
     }),
   );
-  test.each(tiles)('%s kernels by warp groups, %s, case %#', (count, ...one) =>
+  test.each(tiles)('by warp groups, $mask, $sizes', ({ count, ...one }) =>
     check(one, dtype, hopper, (headers) => {
       expect(headers.filter((header) => header.includes(`by warp groups (${dtype})`))).toHaveLength(count);
     }),
