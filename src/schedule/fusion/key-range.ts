@@ -92,27 +92,30 @@ class RangeFinder {
     if (expr.kind !== 'op') return {};
     const [a, b] = expr.args;
     if (expr.op === 'and') return intersection(this.#condition(a!), this.#condition(b!));
-    if ((expr.op !== 'le' && expr.op !== 'lt') || a!.kind !== 'index' || b!.kind !== 'index') return {};
-    const strict = expr.op === 'lt' ? 1 : 0;
-    const [left, right] = [this.#term(a!.index), this.#term(b!.index)];
-    if (left === undefined || right === undefined || left.of === right.of) return {};
-    // key + l ≤ row + r, or row + l ≤ key + r.
-    if (left.of === 'key') return { last: right.offset - left.offset - strict };
-    return { first: left.offset - right.offset + strict };
+    return diagonalOf(expr, this.#row, this.#key) ?? {};
   }
+}
 
+/** The keys for which a comparison of the row with the key holds; undefined where the expression is none. */
+export function diagonalOf(expr: Expr, row: Axis, key: Axis): KeyRange | undefined {
+  if (expr.kind !== 'op' || (expr.op !== 'le' && expr.op !== 'lt')) return undefined;
+  const [a, b] = expr.args;
+  if (a!.kind !== 'index' || b!.kind !== 'index') return undefined;
   /** An index that is the row or the key, shifted by a constant. */
-  #term(index: IndexExpr): { readonly of: 'row' | 'key'; readonly offset: number } | undefined {
-    for (const [of, axis] of [
-      ['row', this.#row],
-      ['key', this.#key],
-    ] as const) {
+  const term = (index: IndexExpr): { readonly axis: Axis; readonly offset: number } | undefined => {
+    for (const axis of [row, key]) {
       if (axis.extent <= 1) continue;
       const rest = addIndex(index, scaleIndex(axis.atom, -1));
-      if (rest.kind === 'const') return { of, offset: rest.value };
+      if (rest.kind === 'const') return { axis, offset: rest.value };
     }
     return undefined;
-  }
+  };
+  const [left, right] = [term(a!.index), term(b!.index)];
+  if (left === undefined || right === undefined || left.axis === right.axis) return undefined;
+  const strict = expr.op === 'lt' ? 1 : 0;
+  // key + l ≤ row + r, or row + l ≤ key + r.
+  if (left.axis === key) return { last: right.offset - left.offset - strict };
+  return { first: left.offset - right.offset + strict };
 }
 
 /** The constant that a score has where it is masked. */

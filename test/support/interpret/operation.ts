@@ -37,6 +37,11 @@ export function lanesOf(
       return args[0]!.map((x) => (frame) => roundBf16(x(frame)));
     case 'roundTf32':
       return args[0]!.map((x) => (frame) => roundTf32(x(frame)));
+    case 'exp2Normal':
+      return args[0]!.map((x) => (frame) => {
+        const power = Math.fround(2 ** x(frame));
+        return power < 2 ** -126 ? 0 : power;
+      });
     case 'packF16':
     case 'packBf16': {
       const toBits = op === 'packF16' ? f16ToBits : bf16ToBits;

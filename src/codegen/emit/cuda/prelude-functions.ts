@@ -121,6 +121,17 @@ const table: Readonly<Record<string, string>> = {
   return word == 0 ? block.x : word == 1 ? block.y : word == 2 ? block.z : block.w;
 }`,
 
+  exp2_normal: inline(
+    'float exp2_normal(float x)',
+    '#ifdef SINTER_HOST',
+    'const float power = exp2f(x);',
+    'return power < 1.17549435e-38f ? 0.0f : power;',
+    '#else',
+    'float power;',
+    'asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));',
+    'return power;',
+    '#endif',
+  ),
   pack_f16: packed('f16'),
   pack_bf16: packed('bf16'),
   // Parts of words: the low half as a float, a byte, two bytes as 16 bits each with a sign.

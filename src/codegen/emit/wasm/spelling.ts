@@ -333,6 +333,7 @@ const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: WasmSpelling } = {
   roundF16: expanded,
   roundBf16: expanded,
   roundTf32: expanded,
+  exp2Normal: expanded,
   packF16: expanded,
   packBf16: expanded,
   unpackF16: wordwise('unpackF16'),

@@ -244,6 +244,7 @@ const own: { readonly [K in WrittenAs<'wgsl'> | RegisterOp]: Spelling } = {
   pmax: ({ args }) => call('select', [args[0]!, args[1]!, infix('<', args[0]!, args[1]!)]),
   popcount: builtin('countOneBits'),
   roundTf32: onMatrixUnits,
+  exp2Normal: onMatrixUnits,
   packF16: onMatrixUnits,
   packBf16: onMatrixUnits,
   unpackF16: helper('half_float_F'),

@@ -2,6 +2,7 @@
 // applied (its epilogue), and the stores. How sums are accumulated is defined by the units
 // (gpu/lanes.ts, gpu/mma.ts).
 
+import type { DType } from '../../../ir/dtype.ts';
 import type { Node } from '../../../ir/graph.ts';
 import { addIndex, atomsOf, scaleIndex } from '../../../ir/index-algebra/expr.ts';
 import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
@@ -47,6 +48,8 @@ export interface AttentionUnits {
    * the keys (`walks`: whether weighted sums are added in it), and these `compute`.
    */
   divide?(walks: readonly boolean[], compute: () => void): void;
+  /** What weights are rounded to when they are multiplied. */
+  readonly rounds?: DType | undefined;
   /** Workgroup memory. */
   readonly memory: readonly LoopBuffer[];
   /** Maps and mbarriers of the kernel. */

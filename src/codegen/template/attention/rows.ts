@@ -72,7 +72,7 @@ export class AttentionRows {
     this.grid = foldGrid(body.batch.extent * Math.ceil(body.row.extent / seats.rows), frame.target);
     this.keyQuad = quadIndex('key_quad', body.key.extent);
     this.b = openBuilder(frame, [...shared, ...joinNames]);
-    this.#options = { instead: shiftedPower(this.b, body) };
+    this.#options = { instead: (expr, value) => this.instead(expr, value) };
     const { parts, rows, part, place } = seats;
     // Invocations that meet have barriers between them, which readers of other memory count on.
     const filled = rows === 1 ? filledSubgroup(frame.target, body) : undefined;
@@ -96,6 +96,11 @@ export class AttentionRows {
   /** First row of the workgroup. */
   get firstRow(): Value {
     return this.#span[0];
+  }
+
+  /** Last row of the workgroup. */
+  get lastRow(): Value {
+    return this.#span[1];
   }
 
   /** Which of the shares of columns this invocation has. */
@@ -190,19 +195,17 @@ export class AttentionRows {
   lowering(
     atoms: readonly (readonly [IndexExpr, Value])[],
     substitution: readonly (readonly [IndexExpr, IndexExpr])[] = [],
+    certain: ReadonlySet<Expr> = new Set(),
   ): Lowering {
     const { batch, row } = this.body;
     const binding = {
       atoms: new Map<IndexExpr, Value>([[batch.atom, this.#batch], [row.atom, this.#row], ...atoms]),
       substitution: new Map(substitution),
     };
-    const lowering = new Lowering(
-      this.b,
-      this.frame.kernel.pool,
-      binding,
-      bufferName(this.frame),
-      this.#options,
-    );
+    const lowering = new Lowering(this.b, this.frame.kernel.pool, binding, bufferName(this.frame), {
+      ...this.#options,
+      certain,
+    });
     for (const [node, value] of this.results) lowering.results.set(node, value);
     return lowering;
   }
@@ -369,20 +372,23 @@ export class AttentionRows {
     const slot = addInts(mulInts(this.seats.place, constant(parts)), part);
     return b.let(mulInts(slot, constant(4)), 'slot');
   }
-}
 
-// Weights of an attention kernel as powers of two.
-
-/** exp(x − max), whose error may grow with the exponent, by a power of two. */
-function shiftedPower(
-  b: LoopBuilder,
-  { online }: Extract<Body, { kind: 'attention' }>,
-): NonNullable<LoweringOptions['instead']> {
-  return (expr, value) => {
+  /** exp(x − max), whose error may grow with the exponent, by a power of two. */
+  protected instead(expr: Expr, value: (arg: Expr) => Value): Value | undefined {
     if (expr.kind !== 'op' || expr.op !== 'exp' || expr.dtype !== 'f32') return undefined;
     const [power] = expr.args as readonly [Expr];
     const shift = power.kind === 'op' && power.op === 'sub' ? power.args[1] : undefined;
-    const isShifted = shift?.kind === 'result' && shift.node === online?.max.node;
-    return isShifted ? powerOfTwo(b, value(power)) : undefined;
-  };
+    const isShifted = shift?.kind === 'result' && shift.node === this.body.online?.max.node;
+    return isShifted ? powerOfTwo(this.b, value(power)) : undefined;
+  }
+
+  /** A sum by a factor or a divisor of the row. */
+  scaled(sum: Value, op: 'mul' | 'div', _: Expr, by: Value): Value {
+    return operation(op, [sum, by], 'f32');
+  }
+
+  /** By what sums shrink when the maximum grows: e^(max − next). */
+  shrinking(max: Value, next: Value): Value {
+    return powerOfTwo(this.b, this.b.let(operation('sub', [max, next], 'f32'), 'fall'));
+  }
 }

@@ -12,6 +12,7 @@ import {
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Monoid } from '../../../../ir/ops.ts';
+import type { Expr } from '../../../../schedule/expression/expr.ts';
 import { laneAtom, type Lowering } from '../../../expression/lowering.ts';
 import { addInts, builtin, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
 import type { Value } from '../../../loop/loop.ts';
@@ -19,6 +20,7 @@ import { laneOf } from '../../../loop/register.ts';
 import { fragment, isOddLane } from '../../shared/fragment.ts';
 import type { Frame } from '../../shared/frame.ts';
 import { combine } from '../../shared/monoid.ts';
+import { certainOf, isMaximum, isWeightSum, type Certain } from './masks.ts';
 import { AttentionRows, type Attention } from '../rows.ts';
 import type { KeyBlock, Seats } from '../seats.ts';
 
@@ -47,13 +49,17 @@ export function seatInFragment(): { readonly upper: Value; readonly place: Value
 
 export class FragmentRows extends AttentionRows {
   override readonly rowWidth = 4;
+  readonly #certain: Certain;
   readonly #upper: Value;
   readonly #upperAtom: IndexExpr;
   readonly #pairAtom: IndexExpr;
+  /** Whether the conditions of `#certain` hold at all keys that are walked over now. */
+  #isCertain = false;
 
   constructor(frame: Frame, body: Attention, seats: FragmentSeats, shared: readonly string[]) {
     super(frame, body, seats, shared);
     this.#upper = seats.upper;
+    this.#certain = certainOf(body);
     const tiles = Math.ceil(body.row.extent / seats.rows);
     this.#upperAtom = axisIndex('upper_row', seats.rows * tiles - apart);
     this.#pairAtom = axisIndex('key_pair', Math.ceil(body.key.extent / 2));
@@ -67,11 +73,50 @@ export class FragmentRows extends AttentionRows {
     return this.b.let(addInts(this.#upperRow, numbers(0, 0, apart, apart)), 'rows');
   }
 
+  /** Blocks whose conditions all hold are walked over without them, before the others or after. */
+  override overKeys(visit: (block: KeyBlock) => void): void {
+    const { b, blockQuads, feed } = this;
+    const [start, end] = this.keySpan();
+    feed?.open(start, end);
+    const walk = (from: Value, to: Value, isCertain: boolean): void => {
+      this.#isCertain = isCertain;
+      b.for('block', from, to, blockQuads, (first) => {
+        feed?.each(first, end);
+        visit({ first, quads: this.quadsOf(first) });
+      });
+      this.#isCertain = false;
+    };
+    const { side } = this.#certain;
+    if (side === 'none') return walk(start, end, false);
+    const edge = b.let(this.#edge(), 'edge');
+    const until = b.let(operation('min', [edge, end], 'i32'), 'until');
+    const since = b.let(operation('max', [edge, start], 'i32'), 'since');
+    walk(start, until, side === 'before');
+    walk(since, end, side === 'behind');
+  }
+
+  /** The quad at which blocks begin, or no longer are, certain: a multiple of a block's. */
+  #edge(): Value {
+    const { blockQuads, body } = this;
+    const { side, offset } = this.#certain;
+    const keys = 4 * blockQuads;
+    const blocks = (count: Value): Value => {
+      const some = operation('max', [count, constant(0)], 'i32');
+      return mulInts(operation('div', [some, constant(keys)], 'i32'), constant(blockQuads));
+    };
+    // Rows past the end are nobody's.
+    if (side === 'behind') return blocks(addInts(this.lastRow, constant(offset + keys - 1)));
+    const whole = constant(Math.floor(body.key.extent / keys) * blockQuads);
+    if (offset === Infinity) return whole;
+    const before = blocks(addInts(this.firstRow, constant(offset + 1)));
+    return body.row.extent + offset < body.key.extent ? before : operation('min', [before, whole], 'i32');
+  }
+
   protected override quadsOf(first: Value): KeyBlock['quads'] {
     const { b, blockQuads, body } = this;
     const { extent } = body.key;
     const pairs = Math.ceil(extent / 2);
-    const isWhole = extent % (4 * blockQuads) === 0;
+    const isWhole = extent % (4 * blockQuads) === 0 || (this.#isCertain && this.#certain.side === 'before');
     const within = operation('mod', [builtin('local', 0), constant(pairsOfFragment)], 'i32');
     const start = addInts(mulInts(first, constant(2)), within);
     return Array.from({ length: blockQuads / 2 }, (_, i) => {
@@ -94,7 +139,37 @@ export class FragmentRows extends AttentionRows {
         [key.atom, addIndex(scaleIndex(this.#pairAtom, 2), modIndex(laneAtom, 2))],
         [row.atom, addIndex(this.#upperAtom, scaleIndex(divIndex(laneAtom, 2), apart))],
       ],
+      this.#isCertain ? this.#certain.conditions : undefined,
     );
+  }
+
+  /** Powers of what is at most 0 lose what is below the normal numbers; a quotient by their sum is a product with its reciprocal. */
+  protected override instead(expr: Expr, value: (arg: Expr) => Value): Value | undefined {
+    if (expr.kind !== 'op' || expr.dtype !== 'f32') return undefined;
+    const { b } = this;
+    const [x, y] = expr.args;
+    if (expr.op === 'div' && isWeightSum(y!)) {
+      const share = b.let(operation('recip', [value(y!)], 'f32'), 'share');
+      return b.let(operation('mul', [value(x!), share], 'f32'), 'div');
+    }
+    const isBelow = expr.op === 'exp' && x!.kind === 'op' && x!.op === 'sub' && isMaximum(x!.args[1]!);
+    return isBelow ? this.#power(value(x!)) : undefined;
+  }
+
+  /** e^x, for x of at most 0. */
+  #power(x: Value): Value {
+    const { b } = this;
+    const power = b.let(operation('mul', [x, constant(Math.LOG2E, 'f32')], 'f32'), 'power');
+    return b.let(operation('exp2Normal', [power], 'f32'), 'exp');
+  }
+
+  override scaled(sum: Value, op: 'mul' | 'div', of: Expr, by: Value): Value {
+    if (op === 'mul' || !isWeightSum(of)) return super.scaled(sum, op, of, by);
+    return operation('mul', [sum, this.b.let(operation('recip', [by], 'f32'), 'share')], 'f32');
+  }
+
+  override shrinking(max: Value, next: Value): Value {
+    return this.#power(this.b.let(operation('sub', [max, next], 'f32'), 'fall'));
   }
 
   /** Of both rows: over an invocation's keys, then over the four invocations that share them. */

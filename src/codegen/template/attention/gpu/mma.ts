@@ -147,6 +147,10 @@ class MmaUnits implements AttentionUnits {
     };
   }
 
+  get rounds(): 'f16' | 'bf16' | undefined {
+    return this.#operand === 'tf32' ? undefined : this.#operand;
+  }
+
   get memory(): readonly LoopBuffer[] {
     return this.#staged?.stage.memory ?? [];
   }

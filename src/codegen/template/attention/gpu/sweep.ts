@@ -2,6 +2,7 @@
 // one for each statistic that another depends on. Who computes the products of a block of keys is
 // told by its units: lanes (gpu/lanes.ts), or matrix units (gpu/mma.ts).
 
+import type { DType } from '../../../../ir/dtype.ts';
 import type { Node } from '../../../../ir/graph.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Online, RowStage, SumTerm } from '../../../../schedule/kernel.ts';
@@ -12,7 +13,6 @@ import type { Loop, Value } from '../../../loop/loop.ts';
 import { Products, type AttentionUnits } from '../products.ts';
 import { AttentionRows, type Attention } from '../rows.ts';
 import type { KeyBlock } from '../seats.ts';
-import { powerOfTwo } from '../../row-reduction/softmax.ts';
 import { writeRows } from '../write.ts';
 import { finish, type Frame } from '../../shared/frame.ts';
 import { combine, identity } from '../../shared/monoid.ts';
@@ -98,7 +98,7 @@ function sweep(work: Work, pass: number): void {
         b.assign(folds[i]!, combine(monoid, folds[i]!, here));
     });
     const weights = outers.map((outer) =>
-      eachQuad(block, lowerings, (at, inside) => weightAt(rows, at, body.outers[outer]!.weight, inside)),
+      eachQuad(block, lowerings, (at, inside) => weightAt(work, at, body.outers[outer]!.weight, inside)),
     );
     units.add(block, sums, weights);
     if (outers.length > 0) rows.meet();
@@ -128,7 +128,7 @@ function onlineSweep(work: Work, online: Online): void {
     // While all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
     const none = operation('eq', [next, constant(-Infinity, 'f32')], 'bool');
     const shift = b.let(operation('where', [none, constant(0, 'f32'), next], 'f32'), 'shift');
-    const shrink = powerOfTwo(b, b.let(operation('sub', [max, shift], 'f32'), 'fall'));
+    const shrink = rows.shrinking(max, shift);
     b.assign(max, next);
     for (const at of lowerings) at.results.set(online.max.node as Node, shift);
     // A sum of nothing stays one, whatever the maximum is.
@@ -154,7 +154,7 @@ function onlineSweep(work: Work, online: Online): void {
       ))
         b.assign(flag, operation('or', [flag, holds], 'bool'));
     const weights = online.outers.map((term) =>
-      eachQuad(block, lowerings, (at, inside) => weightAt(rows, at, term.core, inside)),
+      eachQuad(block, lowerings, (at, inside) => weightAt(work, at, term.core, inside)),
     );
     const shifting = sums.filter((_, i) => online.outers[i]!.shifts);
     const factors = online.outers.filter(({ shifts }) => shifts).map(factor);
@@ -186,7 +186,7 @@ function onlineSweep(work: Work, online: Online): void {
     const undefinedHere = rows.own(none);
     products.close(sum, (value, scale) => {
       const scaled = term.scales.reduce<Value>(
-        (product, { op, by }) => operation(op, [product, scale(by)], 'f32'),
+        (product, { op, by }) => rows.scaled(product, op, by, scale(by)),
         nanWhereUndefined(term, value, both(undefinedHere, anywhere)),
       );
       return term.guard === undefined ? scaled : operation('where', [anywhere, scaled, value], 'f32');
@@ -208,8 +208,23 @@ function masked(value: Value, inside: Value | undefined, otherwise: Value): Valu
   return inside === undefined ? quad : operation('where', [inside, quad, otherwise], quad.type);
 }
 
-function weightAt(rows: AttentionRows, at: Lowering, expr: Expr, inside: Value | undefined): Value {
-  return rows.b.let(masked(at.value(expr), inside, constant(0, 'f32', 4)), 'weight');
+function weightAt({ rows, units }: Work, at: Lowering, expr: Expr, inside: Value | undefined): Value {
+  const weight = units.rounds === undefined ? at.value(expr) : unrounded(rows, at, expr, units.rounds);
+  return rows.b.let(masked(weight, inside, constant(0, 'f32', 4)), 'weight');
+}
+
+/** The value before it is rounded to a dtype, where nothing but choices comes after that. */
+function unrounded(rows: AttentionRows, at: Lowering, expr: Expr, dtype: DType): Value {
+  if (expr.kind !== 'op') return at.value(expr);
+  const [x, y, z] = expr.args;
+  if (expr.op === 'cast' && expr.dtype === 'f32' && x!.dtype === dtype) return unrounded(rows, at, x!, dtype);
+  if (expr.dtype !== dtype) return at.value(expr);
+  if (expr.op === 'cast' && x!.dtype === 'f32') return at.value(x!);
+  if (expr.op !== 'where') return at.value(expr);
+  const choice = [at.value(x!), unrounded(rows, at, y!, dtype), unrounded(rows, at, z!, dtype)];
+  return choice[0]!.kind === 'constant'
+    ? choice[choice[0]!.value === 0 ? 2 : 1]!
+    : rows.b.let(operation('where', choice, 'f32'), 'where');
 }
 
 /** The whole row's value of a stage: over lanes, then over the invocations that share the row. */

@@ -157,6 +157,10 @@ class WarpgroupUnits implements AttentionUnits {
     return this.#sides.values.some(({ tile }) => this.#keyRing.tiles.includes(tile));
   }
 
+  get rounds(): 'f16' | 'bf16' {
+    return this.#operand;
+  }
+
   get memory(): readonly LoopBuffer[] {
     const buffer = ({ buffer: name, size }: Tile, count: number): LoopBuffer => ({
       name,
