@@ -3,12 +3,8 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
-import { optimise, scheduleKernels } from '../../../src/compile.ts';
 import * as sn from '../../../src/index.ts';
-import type { Graph } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
 import {
   attentionRun,
@@ -19,6 +15,7 @@ import {
   type Attend,
 } from '../../numerics/attention-cases.ts';
 import { runLoops } from '../../support/execute.ts';
+import { attentionHeaders } from './mma-cases.ts';
 
 const target: Target = {
   ...gpuTarget,
@@ -37,15 +34,6 @@ const hopper: Target = {
   warpgroups: true,
   limits: { ...target.limits, workgroupBytes: 227 * 1024 },
 };
-
-/** Headers of the attention kernels. */
-function attentions(graph: Graph, target: Target): readonly string[] {
-  const optimised = optimise(graph, target);
-  const { kernels } = scheduleKernels(optimised, target, new Map(), new Map());
-  return kernels
-    .filter(({ kind }) => kind === 'attention')
-    .map((kernel) => lowerKernel(kernel, target, unsharedMemory, new Map()).loop.header[0]!);
-}
 
 const plain: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v);
 const causal: Attend = (q, k, v) => sn.scaledDotProductAttention(q, k, v, { isCausal: true });
@@ -73,7 +61,7 @@ function check(
     ...(attend === masked ? [maskOf('bool', queries, keys)] : []),
   ];
   const run = attentionRun({ inputs, attend });
-  const found = attentions(run.graph, on);
+  const found = attentionHeaders(run.graph, on);
   expect(found.length).toBeGreaterThan(1);
   how(found);
   const results = runLoops(on, run.graph, run.inputs);

@@ -5,9 +5,12 @@ import * as fc from 'fast-check';
 import { contractProblem, type ContractProblem } from '../../../src/codegen/template/contract/problem.ts';
 import { legalTilings } from '../../../src/codegen/template/contract/choose.ts';
 import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
+import { lowerKernel } from '../../../src/codegen/lower/kernel.ts';
+import { optimise, scheduleKernels } from '../../../src/compile.ts';
 import { add, binary, broadcast, cast } from '../../../src/ir/build.ts';
 import { dims, type Graph } from '../../../src/ir/graph.ts';
 import type { HostArray } from '../../../src/ir/value.ts';
+import { unsharedMemory } from '../../../src/schedule/memory/plan.ts';
 import { scheduleGraph } from '../../../src/schedule/schedule.ts';
 import type { Target } from '../../../src/schedule/target.ts';
 import { randomArray } from '../../support/random/values.ts';
@@ -67,4 +70,12 @@ export function tensorSchedules(graph: Graph, target: Target): readonly Contract
 
 export function inputsOf(graph: Graph): HostArray[] {
   return graph.parameters.map(({ dtype, shape }, i) => randomArray(dtype, shape as number[], i + 1, 'tame'));
+}
+
+/** What the attention kernels of a graph say of themselves. */
+export function attentionHeaders(graph: Graph, target: Target): readonly string[] {
+  const { kernels } = scheduleKernels(optimise(graph, target), target, new Map(), new Map());
+  return kernels
+    .filter(({ kind }) => kind === 'attention')
+    .map((kernel) => lowerKernel(kernel, target, unsharedMemory, new Map()).loop.header[0]!);
 }
