@@ -135,7 +135,8 @@ export class AttentionRows {
     const { rows } = this.seats;
     const tiles = Math.ceil(row.extent / rows);
     const group = b.let(groupNumber(this.grid), 'group');
-    const tile = tiles === 1 ? constant(0) : b.let(operation('mod', [group, constant(tiles)], 'i32'), 'tile');
+    const inOrder = operation('mod', [group, constant(tiles)], 'i32');
+    const tile = tiles === 1 ? constant(0) : b.let(this.tileOf(inOrder, tiles), 'tile');
     const first = b.let(mulInts(tile, constant(rows)), 'first_row');
     const place = b.let(addInts(first, this.seats.place), 'row');
     const image =
@@ -161,6 +162,11 @@ export class AttentionRows {
     this.#span = [first, last(b.let(addInts(first, constant(rows - 1)), 'last_row'))];
     this.inside = b.let(valid, 'inside');
     b.if(needed, () => body(first));
+  }
+
+  /** Which rows the workgroup has that is so manieth of its batch. */
+  protected tileOf(inOrder: Value, _: number): Value {
+    return inOrder;
   }
 
   /** Whether any row of the workgroup is needed, which begins at `first`. */

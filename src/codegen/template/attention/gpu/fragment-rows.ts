@@ -73,6 +73,12 @@ export class FragmentRows extends AttentionRows {
     return this.b.let(addInts(this.#upperRow, numbers(0, 0, apart, apart)), 'rows');
   }
 
+  /** Under a causal mask the last rows see most keys: they come first, so that what runs at the end is short. */
+  protected override tileOf(inOrder: Value, tiles: number): Value {
+    if (this.body.range.last === undefined) return inOrder;
+    return operation('sub', [constant(tiles - 1), inOrder], 'i32');
+  }
+
   /** Blocks whose conditions all hold are walked over without them, before the others or after. */
   override overKeys(visit: (block: KeyBlock) => void): void {
     const { b, blockQuads, feed } = this;

@@ -4,6 +4,8 @@
 // (fragment-rows.ts).
 
 import type { Node } from '../../../../ir/graph.ts';
+import { substitute } from '../../../../ir/index-algebra/expr.ts';
+import type { OuterProduct } from '../../../../schedule/kernel.ts';
 import {
   addInts,
   builtin,
@@ -19,7 +21,7 @@ import type { AttentionUnits, Sums } from '../products.ts';
 import type { Attention } from '../rows.ts';
 import type { KeyBlock } from '../seats.ts';
 import { FragmentRows, seatInFragment, type FragmentSeats } from './fragment-rows.ts';
-import { matrixType, narrowed } from '../../contract/problem.ts';
+import { contiguousReads, matrixType, narrowed } from '../../contract/problem.ts';
 import { exchanged, fragment, isOddLane, lanes, pairOf } from '../../shared/fragment.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import type { Frame } from '../../shared/frame.ts';
@@ -35,6 +37,9 @@ export interface MmaAttentionTiling {
   /** Keys of a block. */
   readonly keys: number;
 }
+
+/** Features of keys and values together, at most, for which rows stay in registers. */
+const mostKept = 256;
 
 /** Blocks in workgroup memory: one is used, one is on its way. */
 const slots = 2;
@@ -93,14 +98,32 @@ function memoryNames({ inners, outers }: Attention): readonly string[] {
   return [...inners.flatMap((_, i) => [`rows_${i}`, `keys_${i}`]), ...outers.map((_, i) => `values_${i}`)];
 }
 
+/**
+ * The product of scores whose keys are the values of an outer product, as in gradients: the tile of one is that of the
+ * other, turned. None where the last block is not whole: there, values are zeros, and keys are not.
+ */
+function keysThatAre({ value, column }: OuterProduct, body: Attention, keys: number): number {
+  const values = narrowed(value);
+  if (values.kind !== 'read' || body.key.extent % keys !== 0) return -1;
+  return body.inners.findIndex(({ ofKey, depth }) => {
+    const other = narrowed(ofKey);
+    if (other.kind !== 'read' || other.node !== values.node || depth.extent !== column.extent) return false;
+    const isAlongDepth = contiguousReads(other, depth) > contiguousReads(other, body.key);
+    return isAlongDepth && substitute(values.index, new Map([[column.atom, depth.atom]])) === other.index;
+  });
+}
+
 /** Workgroup memory at most, whichever way the operands lie. */
-function bytesOf({ inners, outers }: Attention, { subgroups, keys }: MmaAttentionTiling): number {
+function bytesOf(body: Attention, { subgroups, keys }: MmaAttentionTiling): number {
+  const { inners, outers } = body;
   const tile = (a: number, b: number): number => 2 * Math.max(a * (b + 8), (a + 8) * b);
   const inner = inners.map(
     ({ depth }) =>
       tile(fragment.m * subgroups, padded(depth.extent)) + slots * tile(keys, padded(depth.extent)),
   );
-  const outer = outers.map(({ column }) => slots * tile(keys, padded(column.extent)));
+  const outer = outers
+    .filter((one) => keysThatAre(one, body, keys) < 0)
+    .map(({ column }) => slots * tile(keys, padded(column.extent)));
   return [...inner, ...outer].reduce((sum, bytes) => sum + bytes, 0);
 }
 
@@ -136,6 +159,8 @@ class MmaUnits implements AttentionUnits {
   readonly #operand: MatrixType;
   readonly #tiling: MmaAttentionTiling;
   #staged: Staged | undefined;
+  /** Fragments of the rows, by steps of the depth, where they stay in registers. */
+  readonly #kept: Value[] = [];
 
   constructor(rows: FragmentRows, operand: MatrixType, tiling: MmaAttentionTiling) {
     this.#rows = rows;
@@ -159,19 +184,24 @@ class MmaUnits implements AttentionUnits {
     const { b, body } = this.#rows;
     const { stage, rowSides, keySides } = this.#stagedNow();
     const { keys } = this.#tiling;
+    const kept = this.#kept;
     const lane = builtin('local', 0);
     const row = mulInts(builtin('local', 1), constant(fragment.m));
     const slot = this.#slot(first);
     const found = Array.from({ length: keys / 8 }, () => new Map<Node, Value>());
     body.inners.forEach(({ node, depth }, i) => {
       const sums = Array.from({ length: keys / 8 }, () => b.var('dot', constant(0, 'f32', 4)));
-      b.for('d', constant(0), constant(padded(depth.extent)), fragment.k, (d) => {
-        const lhs = stage.lhs(rowSides[i]!, constant(0), d, row, lane);
+      const step = (d: Value, lhs: Value): void => {
         for (let pair = 0; pair < keys / 16; pair++) {
           const rhs = stage.rhs(keySides[i]!, slot, d, constant(16 * pair), lane);
           for (const half of [0, 1]) b.mma(sums[2 * pair + half]!, this.#operand, lhs, pairOf(rhs, half));
         }
-      });
+      };
+      if (kept.length > 0) kept.forEach((lhs, d) => step(constant(fragment.k * d), lhs));
+      else
+        b.for('d', constant(0), constant(padded(depth.extent)), fragment.k, (d) =>
+          step(d, stage.lhs(rowSides[i]!, constant(0), d, row, lane)),
+        );
       sums.forEach((sum, quad) => {
         found[quad]!.set(node as Node, b.let(rounded(sum, node.dtype), 'score'));
       });
@@ -251,17 +281,18 @@ class MmaUnits implements AttentionUnits {
       );
     const rowSides = inner('row', fragment.m * subgroups, 1);
     const keySides = inner('key', keys, slots);
-    const valueSides = body.outers.map(({ value, column }, i) =>
-      stage.side(`values_${i}`, narrowed(value), {
-        free: column,
-        tile: padded(column.extent),
-        k: body.key,
-        depth: keys,
-        slots,
-      }),
-    );
+    const ownValues: MmaSide[] = [];
+    const valueSides = body.outers.map((outer, i): MmaSide => {
+      const { value, column } = outer;
+      const shape = { free: column, tile: padded(column.extent), k: body.key, depth: keys, slots };
+      const same = keySides[keysThatAre(outer, body, keys)];
+      if (same !== undefined) return { ...same, ...shape, alongK: false };
+      const own = stage.side(`values_${i}`, narrowed(value), shape);
+      ownValues.push(own);
+      return own;
+    });
     for (const side of rowSides) stage.bring(side, firstRow, constant(0), constant(0));
-    return { stage, rowSides, keySides, valueSides };
+    return { stage, rowSides, keySides, valueSides, ownValues };
   }
 
   #open(from: Value): void {
@@ -271,6 +302,21 @@ class MmaUnits implements AttentionUnits {
     // Another sweep: a barrier ensures that all invocations have read the last one's blocks.
     if (!isFirst) b.barrier();
     this.#bring(from);
+    if (isFirst) this.#keep();
+  }
+
+  /** Loads the rows' fragments once, where registers hold them besides all sums. */
+  #keep(): void {
+    const { b, body } = this.#rows;
+    const { stage, rowSides } = this.#stagedNow();
+    const [inner] = body.inners;
+    const columns = body.outers.reduce((sum, { column }) => sum + padded(column.extent), 0);
+    if (body.inners.length > 1 || padded(inner!.depth.extent) + columns > mostKept) return;
+    stage.await(0);
+    b.barrier();
+    const [lane, row] = [builtin('local', 0), mulInts(builtin('local', 1), constant(fragment.m))];
+    for (let d = 0; d < inner!.depth.extent; d += fragment.k)
+      this.#kept.push(stage.lhs(rowSides[0]!, constant(0), constant(d), row, lane));
   }
 
   #each(first: Value, end: Value): void {
@@ -285,11 +331,11 @@ class MmaUnits implements AttentionUnits {
   /** Keys and values of the block that begins at a quad. */
   #bring(first: Value): void {
     const { b } = this.#rows;
-    const { stage, keySides, valueSides } = this.#stagedNow();
+    const { stage, keySides, ownValues } = this.#stagedNow();
     const slot = this.#slot(first);
     const key = b.let(mulInts(first, constant(4)), 'first_key');
     for (const side of keySides) stage.bring(side, key, constant(0), slot);
-    for (const side of valueSides) stage.bring(side, constant(0), key, slot);
+    for (const side of ownValues) stage.bring(side, constant(0), key, slot);
     stage.commit();
   }
 
@@ -305,4 +351,6 @@ interface Staged {
   readonly rowSides: readonly MmaSide[];
   readonly keySides: readonly MmaSide[];
   readonly valueSides: readonly MmaSide[];
+  /** Of the values, those that are no keys. */
+  readonly ownValues: readonly MmaSide[];
 }
