@@ -136,7 +136,7 @@ export class AttentionRows {
     const tiles = Math.ceil(row.extent / rows);
     const group = b.let(groupNumber(this.grid), 'group');
     const inOrder = operation('mod', [group, constant(tiles)], 'i32');
-    const tile = tiles === 1 ? constant(0) : b.let(this.tileOf(inOrder, tiles), 'tile');
+    const tile = tiles === 1 ? constant(0) : b.let(this.tileOf(inOrder), 'tile');
     const first = b.let(mulInts(tile, constant(rows)), 'first_row');
     const place = b.let(addInts(first, this.seats.place), 'row');
     const image =
@@ -164,8 +164,8 @@ export class AttentionRows {
     b.if(needed, () => body(first));
   }
 
-  /** Which rows the workgroup has that is so manieth of its batch. */
-  protected tileOf(inOrder: Value, _: number): Value {
+  /** Which rows the workgroup at this place of its batch has. */
+  protected tileOf(inOrder: Value): Value {
     return inOrder;
   }
 

@@ -74,8 +74,10 @@ export class FragmentRows extends AttentionRows {
   }
 
   /** Under a causal mask the last rows see most keys: they come first, so that what runs at the end is short. */
-  protected override tileOf(inOrder: Value, tiles: number): Value {
-    if (this.body.range.last === undefined) return inOrder;
+  protected override tileOf(inOrder: Value): Value {
+    const { row, range } = this.body;
+    if (range.last === undefined) return inOrder;
+    const tiles = Math.ceil(row.extent / this.seats.rows);
     return operation('sub', [constant(tiles - 1), inOrder], 'i32');
   }
 
