@@ -12,9 +12,14 @@ function isTurned(node: Node): boolean {
   return (node.op === 'pad' || node.op === 'slice') && isTurned(node.inputs[0]!);
 }
 
+/** Whether a value is the padded input of a convolution whose operands a device copies. */
+function isCopiedByTaps(node: Node, users: readonly Node[]): boolean {
+  return node.op === 'pad' && users.every(({ op, inputs }) => op === 'conv' && isLaidTapsFirst(inputs[1]!));
+}
+
 /**
  * Why a view is stored as it is laid out: for a product of windows, whose source it is, or the other operand;
- * or for a convolution of which a device copies the weight tap by tap.
+ * or for a convolution whose operands a device copies, its weight tap by tap.
  */
 export function laidOutFor(
   node: Node,
@@ -22,7 +27,8 @@ export function laidOutFor(
   target: Target,
 ): 'windows' | 'taps' | undefined {
   if (users.length === 0) return undefined;
-  if (target.warpgroups === true && users.every(isLaidTapsFirst)) return 'taps';
+  if (target.warpgroups === true && (users.every(isLaidTapsFirst) || isCopiedByTaps(node, users)))
+    return 'taps';
   if (!packsOperands(target) || !isTurned(node)) return undefined;
   const isForWindows = users.every(
     (user) => user.op === 'window' || (user.op === 'dot' && user.inputs.some(({ op }) => op === 'window')),

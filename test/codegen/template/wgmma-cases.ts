@@ -59,7 +59,17 @@ export interface PickedConvolution {
 
 const taps = fc.constantFrom(1, 2, 3);
 const dilation = fc.constantFrom(1, 1, 2);
-const places = fc.constantFrom([7, 8], [9, 24], [13, 16], [40, 3], [3, 40], [1, 64], [64, 1]);
+const places = fc.constantFrom(
+  [7, 8],
+  [7, 7],
+  [11, 10],
+  [9, 24],
+  [13, 16],
+  [40, 3],
+  [3, 40],
+  [1, 64],
+  [64, 1],
+);
 export const convolution: fc.Arbitrary<PickedConvolution> = fc
   .record({
     dtype: fc.constantFrom('f16', 'bf16'),
