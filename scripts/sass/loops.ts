@@ -311,6 +311,11 @@ class Counter {
       case 'copyTile':
         counts.tiles += times;
         return;
+      case 'clearTile':
+        counts.sharedStoreBytes += times * 2;
+        // Of 32 neighbouring lines, four each have their element in one bank.
+        counts.wavefronts += times * 4;
+        return;
       default:
     }
   }

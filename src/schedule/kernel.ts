@@ -153,6 +153,18 @@ export interface Image {
   readonly value: Expr;
 }
 
+/**
+ * The operands of a conv whose taps all look along one flat axis of places (`hasFlatTaps`): its weight
+ * at a row, a channel and a tap, and its input at a batch, a channel and a place.
+ */
+export interface FlatTaps {
+  readonly channel: Axis;
+  readonly tap: Axis;
+  readonly place: Axis;
+  readonly weight: Expr;
+  readonly input: Expr;
+}
+
 /** A stack of matrices that a matrix algorithm takes, at (batch, row, column). */
 export interface MatrixOperand {
   readonly row: Axis;
@@ -206,6 +218,8 @@ export type Body =
       readonly bound?: Expr;
       /** conv: what `rhs` looks at. */
       readonly image?: Image;
+      /** conv: present where its weight is laid out taps first. */
+      readonly flatTaps?: FlatTaps;
       /** dot: what every workgroup computes first of its rows, along axes of their own. */
       readonly stages?: readonly RepeatedStage[];
       /** dot: further products of `lhs`, with the same axes. */

@@ -1,7 +1,7 @@
 // Gradients of convolutions by their weights are convolutions themselves, with few results and as many taps
 // as there are positions. Those by 3 × 3 weights at every position are computed by Winograd's transforms on
 // cores of a CPU (codegen/template/contract/cpu/winograd-weights.ts); others become matrix products
-// (passes/conv-as-dot.ts).
+// (passes/conv/as-dot.ts).
 
 import { dims, type Node, type NodeOf } from '../ir/graph.ts';
 import { packsOperands } from './machine.ts';

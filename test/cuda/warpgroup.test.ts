@@ -8,6 +8,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { emitCuda } from '../../src/codegen/emit/cuda/emit.ts';
 import { lowerKernel } from '../../src/codegen/lower/kernel.ts';
+import type { Loop } from '../../src/codegen/loop/loop.ts';
 import type { PinnedTilings, ContractTiling } from '../../src/codegen/template/contract/strategies.ts';
 import type { Graph } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
@@ -24,7 +25,16 @@ import { attentionRun, expectSame, filled, tame, type Attend } from '../numerics
 import { Sketch } from '../codegen/cases.ts';
 import { inputsOf } from '../codegen/template/mma-cases.ts';
 import { graphOf } from '../codegen/template/product-graph.ts';
-import { product, warpgroupSchedules, type PickedProduct } from '../codegen/template/wgmma-cases.ts';
+import {
+  convolution,
+  convolutionGraph,
+  laidInputs,
+  prepared,
+  product,
+  warpgroupSchedules,
+  type PickedConvolution,
+  type PickedProduct,
+} from '../codegen/template/wgmma-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { seed } from '../support/property.ts';
 import { expectClose } from '../support/random/graph.ts';
@@ -36,6 +46,9 @@ import { strictDevice, tensorMapOf } from './standin/strict.ts';
 
 /** Few multiprocessors, so that each has several tiles. */
 const target: Target = { ...cudaTarget, warpgroups: true, cores: { count: 3, invocations: 2048 } };
+
+/** On which small weights are laid out for convolutions. */
+const withoutCosts: Target = { ...target, launch: 0, bandwidth: Infinity };
 
 const small: ContractTiling = {
   kind: 'wgmma',
@@ -53,10 +66,11 @@ async function inEveryOrder(
   graph: Graph,
   inputs: readonly HostArray[],
   pinned: PinnedTilings,
+  on: Target = target,
 ): Promise<HostArray[]> {
   let first: HostArray[] | undefined;
   for (const order of Object.keys(orders) as Order[]) {
-    const found = await runOnDevice(strictDevice({ order }), target, graph, inputs, new Map(), pinned);
+    const found = await runOnDevice(strictDevice({ order }), on, graph, inputs, new Map(), pinned);
     first ??= found;
     expect(
       found.map(({ data }) => data),
@@ -102,6 +116,24 @@ onStandIn('warp groups on the stand-in', () => {
     await fc.assert(fc.asyncProperty(product, law), { numRuns: 14, seed });
   });
 
+  test('every schedule of a convolution computes it, whatever stands at the ends of lines', async () => {
+    console.log(`seed ${seed}`);
+    const law = async (picked: PickedConvolution): Promise<void> => {
+      const graph = convolutionGraph(picked);
+      const inputs = inputsOf(graph);
+      const data = inputs[0]!.data as unknown as { [index: number]: number };
+      const width = picked.axes.at(-1)!.size;
+      data[2 * width - 1] = Number.NaN;
+      data[(picked.pick % 4) * width] = Infinity;
+      const schedules = warpgroupSchedules(prepared(graph, withoutCosts), withoutCosts);
+      expect(schedules.length).toBeGreaterThan(5);
+      const schedule = schedules[picked.pick % schedules.length]!;
+      const found = await inEveryOrder(graph, inputs, () => schedule, withoutCosts);
+      interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 1e-2));
+    };
+    await fc.assert(fc.asyncProperty(convolution, law), { numRuns: 8, seed });
+  });
+
   describe('a device of sm_90a', () => {
     let machine: Machine;
     let device: Device;
@@ -140,49 +172,62 @@ onStandIn('warp groups on the stand-in', () => {
       driver = new Driver();
     });
 
+    /** A kernel whose source is changed, by what it reads, and what it should compute. */
+    const mistakesIn = (loop: Loop, read: readonly HostArray[], want: HostArray) => {
+      const { source, sharedBytes = 0, tileMaps = [] } = emitCuda(loop);
+      const bytes = deviceBytes(2, want.data.length);
+
+      /** The result, or what the launch failed with. */
+      const run = (text: string, order: Order): HostArray | string => {
+        driver.open();
+        driver.set('check', 0);
+        driver.set('order', orders[order]);
+        driver.set('seed', 7);
+        const handle = driver.kernels(text, loop.name)[loop.name]!;
+        driver.call('cuFuncSetAttribute', ['uintptr_t', 'int', 'int'], handle, 8, sharedBytes);
+        const addresses = read.map((input) => driver.upload(packBytes(input)));
+        const out = driver.upload(new Uint8Array(bytes).fill(0xff));
+        const maps = tileMaps.map((map) => tensorMapOf(driver, map, addresses[map.binding]!));
+        const { grid, workgroup: block } = loop;
+        try {
+          driver.launch(handle, { grid, block, dynamic: sharedBytes }, ...addresses, out, ...maps);
+        } catch (error) {
+          return (error as Error).message;
+        }
+        return unpackBytes(driver.download(out, new Uint8Array(bytes)), 'bf16', want.shape);
+      };
+      /** Whether some order of threads shows it: by failing, or by a wrong result. */
+      const shows = (text: string): boolean =>
+        (Object.keys(orders) as Order[]).some((order) => {
+          const found = run(text, order);
+          if (typeof found === 'string') return true;
+          try {
+            expectClose(found, want, 1e-2);
+            return false;
+          } catch {
+            return true;
+          }
+        });
+      const plant = (piece: string | RegExp, by: string): string => {
+        expect(source).toMatch(piece);
+        return source.replace(piece, by);
+      };
+      return { source, shows, plant };
+    };
+
+    const kernelOf = (graph: Graph, on: Target, pinned: ContractTiling): Loop => {
+      const { kernels } = scheduleGraph(prepared(graph, on), on, new Map());
+      const kernel = kernels.find(({ body }) => body.kind === 'contract')!;
+      return lowerKernel(kernel, on, unsharedMemory, new Map(), () => pinned).loop;
+    };
     const s = new Sketch();
     const graph = s.graph([s.matmul(s.input([192, 320], 'bf16'), s.input([320, 128], 'bf16'))]);
     const inputs = inputsOf(graph);
-    const [want] = interpret(graph, inputs);
-    const [kernel] = scheduleGraph(graph, target, new Map()).kernels;
-    const { loop } = lowerKernel(kernel!, target, unsharedMemory, new Map(), () => small);
-    const { source, sharedBytes = 0, tileMaps = [] } = emitCuda(loop);
-
-    /** The result, or what the launch failed with. */
-    const run = (text: string, order: Order): HostArray | string => {
-      driver.open();
-      driver.set('check', 0);
-      driver.set('order', orders[order]);
-      driver.set('seed', 7);
-      const handle = driver.kernels(text, loop.name)[loop.name]!;
-      driver.call('cuFuncSetAttribute', ['uintptr_t', 'int', 'int'], handle, 8, sharedBytes);
-      const addresses = inputs.map((input) => driver.upload(packBytes(input)));
-      const out = driver.upload(new Uint8Array(deviceBytes(2, 192 * 128)).fill(0xff));
-      const maps = tileMaps.map((map) => tensorMapOf(driver, map, addresses[map.binding]!));
-      const { grid, workgroup: block } = loop;
-      try {
-        driver.launch(handle, { grid, block, dynamic: sharedBytes }, ...addresses, out, ...maps);
-      } catch (error) {
-        return (error as Error).message;
-      }
-      return unpackBytes(driver.download(out, new Uint8Array(2 * 192 * 128)), 'bf16', [192, 128]);
-    };
-    /** Whether some order of threads shows it: by failing, or by a wrong result. */
-    const shows = (text: string): boolean =>
-      (Object.keys(orders) as Order[]).some((order) => {
-        const found = run(text, order);
-        if (typeof found === 'string') return true;
-        try {
-          expectClose(found, want!, 1e-2);
-          return false;
-        } catch {
-          return true;
-        }
-      });
-    const plant = (piece: string | RegExp, by: string): string => {
-      expect(source).toMatch(piece);
-      return source.replace(piece, by);
-    };
+    const { source, shows, plant } = mistakesIn(
+      kernelOf(graph, target, small),
+      inputs,
+      interpret(graph, inputs)[0]!,
+    );
 
     test('where there is none, nothing is', () => {
       expect(shows(source)).toBe(false);
@@ -204,6 +249,48 @@ onStandIn('warp groups on the stand-in', () => {
       ['lines further apart', /64ull << 32/, '32ull << 32'],
     ])('%s', (_, piece, by) => {
       expect(shows(plant(piece, by))).toBe(true);
+    });
+
+    describe('of convolutions', () => {
+      const picture = convolutionGraph({
+        dtype: 'bf16',
+        images: 1,
+        channels: 64,
+        outputs: 128,
+        axes: [
+          { size: 9, taps: 3, dilation: 1 },
+          { size: 16, taps: 3, dilation: 1 },
+        ],
+        above: 1,
+        left: 1,
+        epilogue: false,
+        pick: 0,
+      });
+      const given = inputsOf(picture);
+      const conv = mistakesIn(
+        kernelOf(picture, withoutCosts, small),
+        laidInputs(given),
+        interpret(picture, given)[0]!,
+      );
+
+      test('where there is none, nothing is', () => {
+        expect(conv.shows(conv.source)).toBe(false);
+      });
+
+      test.each([
+        ['ends of lines are not cleared', /clear_tile\(tile_rhs[^;]*;/, ''],
+        ['too few are cleared', /place < end/, 'place < end - 1'],
+        ['what is cleared is not published', /publish_tiles\(\);/, ''],
+        ['nothing is waited for before', /mbarrier_wait\(full [^;]*;(?=[^]*clear_tile)/g, ''],
+        ['products do not wait for it', /mbarrier_wait\(ready [^;]*;/, ''],
+        [
+          'one warp of two says when',
+          /mbarrier_init\(ready \+ slot, 64\)/,
+          'mbarrier_init(ready + slot, 32)',
+        ],
+      ])('%s', (_, piece, by) => {
+        expect(conv.shows(conv.plant(piece, by))).toBe(true);
+      });
     });
   });
 });

@@ -106,6 +106,8 @@ function checkKept(kept: StorageReason, value: Node, graph: Graph, target: Targe
       return expect(kept.count).toBeGreaterThan(kept.limit);
     case 'windows':
       return expect(['permute', 'pad', 'slice']).toContain(value.op);
+    case 'taps':
+      return expect(value.op).toBe('permute');
     case 'agreement':
       return expect(isExact(value)).toBe(false);
     default:

@@ -222,6 +222,10 @@ export type WarpgroupStmt =
       readonly barrier: string;
       readonly slot: Value;
     }
+  /** Sets an element of tiled memory to zero, whose copy this invocation has waited for. */
+  | { readonly kind: 'clearTile'; readonly buffer: string; readonly index: Value }
+  /** What this invocation cleared before is visible to products and copies of those who wait for what it does after. */
+  | { readonly kind: 'publishTiles' }
   /** A warp group begins to add a 64×16 matrix times a 16×8n one to `sums`, n vars of f32×4: each holds eight columns, of which
    *  warp w of the group has rows 16w to 16w + 15 as in `mma`. Nobody may touch them before a wait. The left matrix is a tile,
    *  or in registers: u32×4 of every invocation, of which each warp's are a left operand of `mma`. */
@@ -268,8 +272,8 @@ export interface LoopBuffer {
   /** Elements. */
   readonly size: number;
   readonly access: 'read' | 'read_write';
-  /** Workgroup memory of lines of 64 elements that only `copyTile` writes and only `wgmma` reads: how elements lie in it is
-   *  their affair. */
+  /** Workgroup memory of lines of 64 elements that only `copyTile` and `clearTile` write and only `wgmma` reads: how elements
+   *  lie in it is their affair. */
   readonly tiled?: true;
 }
 

@@ -85,6 +85,10 @@ export function printStmt(stmt: Stmt): string {
       const at = stmt.at.map(printValue).join(', ');
       return `${stmt.buffer}[${printValue(stmt.index)}] <- ${stmt.map}(${at}) for ${stmt.barrier}[${printValue(stmt.slot)}]`;
     }
+    case 'clearTile':
+      return `clear ${stmt.buffer}[${printValue(stmt.index)}]`;
+    case 'publishTiles':
+      return 'publish tiles';
     case 'wgmma': {
       const { sums, operand, lhs, words, rhs } = stmt;
       const left = [

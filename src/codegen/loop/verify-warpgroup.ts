@@ -121,6 +121,12 @@ export function checkWarpgroup(stmt: WarpgroupStmt, loop: Loop, by: Checker): vo
       stmt.at.forEach(index);
       return;
     }
+    case 'clearTile':
+      index(stmt.index);
+      tiles(stmt.buffer);
+      return;
+    case 'publishTiles':
+      return;
     case 'wgmma': {
       const side = ({ buffer: name, index: at, panel }: TileOperand): void => {
         index(at);

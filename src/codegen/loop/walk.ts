@@ -124,6 +124,8 @@ const table: { readonly [K in Kind]: Facts<Of<K>> } = {
     },
     signals: true,
   },
+  clearTile: { unit: 'warp group', fields: { buffer: 'written', index: 'value' } },
+  publishTiles: { unit: 'warp group', fields: {} },
   wgmma: {
     unit: 'warp group',
     fields: { sums: 'assigned', operand: 'setting', lhs: 'tile', words: 'value', rhs: 'tile' },

@@ -22,6 +22,7 @@ import type { attentionBody } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { FusionGroup } from '../fusion/place.ts';
 import { dynamicAxis, type Evaluator, type Indices } from '../expression/evaluate.ts';
+import { hasFlatTaps, isLaidTapsFirst } from '../flat-taps.ts';
 import { foldWidth } from '../fold-width.ts';
 import { dotIndices, makeAxis, reducedIndices } from '../fusion/domain.ts';
 import type { Repeated } from '../fusion/few-rows.ts';
@@ -33,6 +34,7 @@ import type {
   Body,
   ColumnFolds,
   FftResult,
+  FlatTaps,
   Image,
   RepeatedStage,
   RowStage,
@@ -235,12 +237,12 @@ function convOperands(
   node: Node,
   fusionGroup: FusionGroup,
   evaluator: Evaluator,
-): { lhs: Expr; rhs: Expr; image: Image } {
+): { lhs: Expr; rhs: Expr; image: Image; flatTaps?: FlatTaps } {
   if (node.op !== 'conv') throw new CompilerBug('schedule', 'not a conv');
   const { strides, rhsDilation } = node.attrs;
   const weight = node.inputs[1]!;
   const w = dims(weight);
-  const [image, channel, ...position] = fusionGroup.members.get(node)!;
+  const [batch, channel, ...position] = fusionGroup.members.get(node)!;
   const [inner, ...window] = delinearize(fusionGroup.axes['k']!.atom, w.slice(1));
   const lhs = evaluator.value(weight, [channel!, inner!, ...window]);
   const group = delinearize(fusionGroup.axes['batch']!.atom, [dims(node)[0]!, node.attrs.groups])[1]!;
@@ -248,7 +250,7 @@ function convOperands(
   const places = position.map((out, i) =>
     addIndex(scaleIndex(out, strides[i]!), scaleIndex(window[i]!, rhsDilation[i]!)),
   );
-  const rhs = paddedInput(node, [image!, from(inner!)], places, evaluator);
+  const rhs = paddedInput(node, [batch!, from(inner!)], places, evaluator);
   const all = makeAxis('channel', w[1]!);
   const spatial = position.map((_, i) => {
     const [stride, reach] = [strides[i]!, (w[i + 2]! - 1) * rhsDilation[i]!];
@@ -258,8 +260,24 @@ function convOperands(
     return makeAxis(`place_${i}`, 4 * fours * stride);
   });
   const atoms = spatial.map(({ atom }) => atom);
-  const value = paddedInput(node, [image!, from(all.atom)], atoms, evaluator);
-  return { lhs, rhs, image: { channel: all, spatial, value } };
+  const value = paddedInput(node, [batch!, from(all.atom)], atoms, evaluator);
+  const image = { channel: all, spatial, value };
+  if (!isLaidTapsFirst(weight) || !hasFlatTaps(node)) return { lhs, rhs, image };
+  const tap = makeAxis('tap', sizeOf(w.slice(2)));
+  const shape = dims(node.inputs[0]!).slice(2);
+  const place = makeAxis('place', sizeOf(shape));
+  return {
+    lhs,
+    rhs,
+    image,
+    flatTaps: {
+      channel: all,
+      tap,
+      place,
+      weight: evaluator.value(weight, [channel!, all.atom, ...delinearize(tap.atom, w.slice(2))]),
+      input: evaluator.value(node.inputs[0]!, [batch!, all.atom, ...delinearize(place.atom, shape)]),
+    },
+  };
 }
 
 /**

@@ -92,4 +92,6 @@ export type StorageReason =
     }
   /** A product packs it once for each of the windows that see it, from its own layout. */
   | { readonly rule: 'windows' }
+  /** A device copies tiles of it for one tap of a convolution at a time. */
+  | { readonly rule: 'taps' }
   | Overflow;

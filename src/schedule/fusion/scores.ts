@@ -54,7 +54,7 @@ export function weighsScores(order: readonly Node[]): boolean {
 /** Terms of a product that passes/split-contraction.ts may cut into a batch of products and a sum. */
 const long = 512;
 
-/** Taps for each place of a convolution that passes/conv-as-dot.ts may make a product. */
+/** Taps for each place of a convolution that passes/conv/as-dot.ts may make a product. */
 const wide = 4;
 
 /**

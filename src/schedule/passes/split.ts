@@ -9,8 +9,9 @@ import { dims, rewrite, type Graph, type GraphBuilder, type Node, type NodeOf } 
 import { combining, type Monoid } from '../../ir/ops.ts';
 import { combineMonoid } from '../../ir/interpret/scalar.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { convAsDot } from './conv-as-dot.ts';
-import { convByPhases } from './conv-phases.ts';
+import { convAsDot } from './conv/as-dot.ts';
+import { convByPhases } from './conv/phases.ts';
+import { convTapsFirst } from './conv/taps-first.ts';
 import { splitConv, splitDot } from './split-contraction.ts';
 import { invocationsToFill, invocationsToLoad, sharesWork, walkersToFill } from '../machine.ts';
 import type { Target } from '../target.ts';
@@ -25,7 +26,8 @@ export function splitFolds(graph: Graph, target: Target): Graph {
       return (
         convAsDot(node, inputs, b, target) ??
         convByPhases(node, inputs, b, target) ??
-        splitConv(node, inputs, b, target)
+        splitConv(node, inputs, b, target) ??
+        convTapsFirst(node, inputs, b, target)
       );
     }
     return undefined;

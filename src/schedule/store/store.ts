@@ -23,7 +23,7 @@ import { boundaryOf } from '../fusion/boundary.ts';
 import { Escapes } from './escape.ts';
 import { sourcesOf, type Sources } from '../fusion/rematerialise.ts';
 import { storingCost } from './storing-cost.ts';
-import { isLaidOut } from './turned.ts';
+import { laidOutFor } from './turned.ts';
 import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts';
 
 export interface StoragePlan {
@@ -261,7 +261,8 @@ class StorageChoice {
     if (this.#outputs.has(node)) return this.#boundaryReason(node);
     // What products repeat for their rows, and what is made of it, no other kernel computes.
     for (const inner of place.closure) if (this.#fusion.repeated.has(inner)) return undefined;
-    if (isLaidOut(node, this.#usersOf(node), this.#target)) return { rule: 'windows' };
+    const rule = laidOutFor(node, this.#usersOf(node), this.#target);
+    if (rule !== undefined) return { rule };
     const { inline, store } = storingCost(node, place, uses, this.#target);
     return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: uses.size } : undefined;
   }

@@ -2,6 +2,7 @@
 // packed once for each of its windows, so it pays to store it in the order of packing.
 
 import { dims, type Node } from '../../ir/graph.ts';
+import { isLaidTapsFirst } from '../flat-taps.ts';
 import { packsOperands } from '../machine.ts';
 import type { Target } from '../target.ts';
 
@@ -11,10 +12,26 @@ function isTurned(node: Node): boolean {
   return (node.op === 'pad' || node.op === 'slice') && isTurned(node.inputs[0]!);
 }
 
-/** Whether a value is a view that is laid out for a product of windows: their source, or the other operand. */
-export function isLaidOut(node: Node, users: readonly Node[], target: Target): boolean {
-  if (!packsOperands(target) || users.length === 0 || !isTurned(node)) return false;
-  return users.every(
+/** Whether a value is the padded input of a convolution whose operands a device copies. */
+function isCopiedByTaps(node: Node, users: readonly Node[]): boolean {
+  return node.op === 'pad' && users.every(({ op, inputs }) => op === 'conv' && isLaidTapsFirst(inputs[1]!));
+}
+
+/**
+ * Why a view is stored as it is laid out: for a product of windows, whose source it is, or the other operand;
+ * or for a convolution whose operands a device copies, its weight tap by tap.
+ */
+export function laidOutFor(
+  node: Node,
+  users: readonly Node[],
+  target: Target,
+): 'windows' | 'taps' | undefined {
+  if (users.length === 0) return undefined;
+  if (target.warpgroups === true && (users.every(isLaidTapsFirst) || isCopiedByTaps(node, users)))
+    return 'taps';
+  if (!packsOperands(target) || !isTurned(node)) return undefined;
+  const isForWindows = users.every(
     (user) => user.op === 'window' || (user.op === 'dot' && user.inputs.some(({ op }) => op === 'window')),
   );
+  return isForWindows ? 'windows' : undefined;
 }

@@ -6,6 +6,7 @@ import type {
   Body,
   ColumnFolds,
   FftResult,
+  FlatTaps,
   Image,
   InnerProduct,
   KeyRange,
@@ -91,6 +92,13 @@ const sibling: Row<Sibling> = { node: 'node', rhs: 'expr' };
 const folds: Row<ColumnFolds> = { width: 'number', stages: { list: { fields: stage } } };
 
 const image: Row<Image> = { channel: 'axis', spatial: { list: 'axis' }, value: 'expr' };
+const flatTaps: Row<FlatTaps> = {
+  channel: 'axis',
+  tap: 'axis',
+  place: 'axis',
+  weight: 'expr',
+  input: 'expr',
+};
 
 const matrix: Row<MatrixOperand> = { row: 'axis', column: 'axis', value: 'expr' };
 const fftResult: Row<FftResult> = { node: 'node', part: 'number' };
@@ -122,6 +130,7 @@ export const bodyFields: {
     rhs: 'expr',
     bound: { maybe: 'expr' },
     image: { maybe: { fields: image } },
+    flatTaps: { maybe: { fields: flatTaps } },
     stages: { maybe: { list: { fields: repeated } } },
     siblings: { maybe: { list: { fields: sibling } } },
     folds: { maybe: { fields: folds } },

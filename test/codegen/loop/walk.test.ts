@@ -39,6 +39,8 @@ const samples: { readonly [K in Stmt['kind']]: Extract<Stmt, { readonly kind: K 
     barrier: 'mbarrier',
     slot: v(),
   },
+  clearTile: { kind: 'clearTile', buffer: 'buffer', index: v() },
+  publishTiles: { kind: 'publishTiles' },
   wgmma: { kind: 'wgmma', sums: ['register', 'register'], operand: 'f16', lhs: tile(), rhs: tile() },
   wgmmaFence: { kind: 'wgmmaFence', sums: ['register'] },
   wgmmaCommit: { kind: 'wgmmaCommit' },

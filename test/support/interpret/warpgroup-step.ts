@@ -73,6 +73,13 @@ export function warpgroupStep(stmt: WarpgroupStmt, around: WarpgroupSurroundings
         },
       };
     }
+    case 'clearTile': {
+      const tile = warpgroups.tile(memory(stmt.buffer));
+      const index = lane(stmt.index);
+      return { run: (frame) => warpgroups.clearElement(item(), tile, index(frame)) };
+    }
+    case 'publishTiles':
+      return { run: () => warpgroups.publish(item()) };
     case 'wgmma': {
       const side = (operand: TileOperand): Side & { readonly index: ReturnType<Surroundings['keep']> } => ({
         tile: warpgroups.tile(memory(operand.buffer)),

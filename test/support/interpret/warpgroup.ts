@@ -24,6 +24,8 @@ export interface Line {
   landed: { readonly barrier: MBarrier; readonly phase: number } | undefined;
   /** By warp: when it last read the line, on its own clock; ∞ while it does. */
   readonly readers: Float64Array;
+  /** And when it last cleared an element of it; ∞ before it publishes that. */
+  readonly clearers: Float64Array;
 }
 
 interface Copy {
@@ -75,6 +77,8 @@ export class Warpgroups {
   readonly #warps: number;
   readonly #groups: Group[];
   #copies: Copy[] = [];
+  /** By invocation: elements that it has cleared and not published. */
+  readonly #cleared = new Map<number, { readonly tile: Tile; readonly at: number }[]>();
 
   constructor(invocations: number, worker: Worker) {
     this.#worker = worker;
@@ -91,7 +95,8 @@ export class Warpgroups {
     const known = this.#tiles.find((tile) => tile.buffer === buffer);
     if (known !== undefined) return known;
     const lines = Array.from({ length: buffer.size / tileLine }, (): Line => {
-      return { arriving: undefined, landed: undefined, readers: new Float64Array(this.#warps).fill(-1) };
+      const never = (): Float64Array => new Float64Array(this.#warps).fill(-1);
+      return { arriving: undefined, landed: undefined, readers: never(), clearers: never() };
     });
     const tile: Tile = { buffer, data, lines };
     this.#tiles.push(tile);
@@ -106,7 +111,9 @@ export class Warpgroups {
       for (const line of lines) {
         line.arriving = line.landed = undefined;
         line.readers.fill(-1);
+        line.clearers.fill(-1);
       }
+    this.#cleared.clear();
     for (const group of this.#groups) {
       [group.fenced, group.open, group.groups] = [false, [], []];
       group.flight.clear();
@@ -144,6 +151,7 @@ export class Warpgroups {
         if (read > clock[w]!)
           fail(`race on line ${i} of ${name}: warp ${w} read it, and no mbarrier orders the two`);
       });
+      this.#checkCleared(line, i, name, item);
       line.arriving = copy;
     }
     to.data.fill(Number.NaN as never, at, at + values.length);
@@ -160,9 +168,38 @@ export class Warpgroups {
     for (const [, line] of linesOf(to, at, values.length)) {
       line.arriving = undefined;
       line.landed = { barrier, phase: barrier.phase };
+      line.clearers.fill(-1);
     }
     this.barriers.bring(barrier, 2 * values.length);
     return true;
+  }
+
+  /** Until it is published, the element is poison. */
+  clearElement(item: number, tile: Tile, at: number): void {
+    const { fail, touch } = this.#worker;
+    const { name, size } = tile.buffer;
+    if (!(at >= 0 && at < size)) fail(`element ${at} is outside ${name}, which has ${size}`);
+    const number = Math.floor(at / tileLine);
+    const line = tile.lines[number]!;
+    touch(`line ${number} of ${name}`);
+    this.#checkLanded(line, number, name, item);
+    const clock = this.barriers.clockOf(item);
+    line.readers.forEach((read, w) => {
+      if (read > clock[w]!) fail(`race on line ${number} of ${name}: warp ${w} reads what is cleared`);
+    });
+    tile.data[at] = Number.NaN as never;
+    line.clearers[Math.floor(item / warp)] = Infinity;
+    const cleared = this.#cleared.get(item) ?? [];
+    this.#cleared.set(item, [...cleared, { tile, at }]);
+  }
+
+  publish(item: number): void {
+    const w = Math.floor(item / warp);
+    for (const { tile, at } of this.#cleared.get(item) ?? []) {
+      tile.data[at] = 0 as never;
+      tile.lines[Math.floor(at / tileLine)]!.clearers[w] = this.barriers.clockOf(item)[w]!;
+    }
+    this.#cleared.delete(item);
   }
 
   fence(first: number): void {
@@ -262,15 +299,28 @@ export class Warpgroups {
   }
 
   #read(line: Line, number: number, name: string, first: number): void {
+    for (let item = first; item < first + warpgroup; item++) {
+      this.#checkLanded(line, number, name, item);
+      this.#checkCleared(line, number, name, item);
+    }
+  }
+
+  #checkLanded({ arriving, landed }: Line, number: number, name: string, item: number): void {
     const { enter, fail } = this.#worker;
-    if (line.arriving !== undefined) fail(`line ${number} of ${name} is read before its copy has come`);
-    const { landed } = line;
+    if (arriving !== undefined) fail(`line ${number} of ${name} is read before its copy has come`);
     if (landed === undefined) return fail(`line ${number} of ${name} is read but nobody wrote it`);
-    for (let item = first; item < first + warpgroup; item++)
-      if (this.barriers.seen(item, landed.barrier) <= landed.phase) {
-        enter(item);
-        fail(`race on line ${number} of ${name}: this invocation did not wait for the copy`);
-      }
+    if (this.barriers.seen(item, landed.barrier) > landed.phase) return;
+    enter(item);
+    fail(`race on line ${number} of ${name}: this invocation did not wait for the copy`);
+  }
+
+  #checkCleared({ clearers }: Line, number: number, name: string, item: number): void {
+    const clock = this.barriers.clockOf(item);
+    clearers.forEach((cleared, w) => {
+      if (cleared <= clock[w]!) return;
+      const without = cleared === Infinity ? 'did not publish that' : 'no mbarrier orders the two';
+      this.#worker.fail(`race on line ${number} of ${name}: warp ${w} cleared a part, and ${without}`);
+    });
   }
 }
 

@@ -83,6 +83,17 @@ export const warpgroupFunctions: Readonly<Record<string, string>> = {
     ),
   ),
   ...Object.fromEntries([2, 3, 4, 5].map((axes) => [`copy_tile_${axes}d`, copyTile(axes)])),
+  // One of 64 elements of a line: pieces of eight change places, as the copies write them.
+  clear_tile: device(
+    inline(
+      'void clear_tile(void *tiles, int element)',
+      'static_cast<unsigned short *>(tiles)[element ^ (element >> 6 & 7) << 3] = 0;',
+    ),
+  ),
+  // Copies and products go another way to shared memory than the stores of a thread.
+  publish_tiles: device(
+    inline('void publish_tiles()', 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'),
+  ),
   // Lines of 128 bytes, whose pieces of 16 are permuted as the copies write them (128-byte
   // swizzle). Eight lines are 1024 bytes; where lines run along the free axis, panels of them are
   // `panel` bytes apart.

@@ -40,6 +40,12 @@ export function spellWarpgroup(scribe: CudaScribe, stmt: WarpgroupStmt): void {
       line(copy, [place(stmt.buffer, stmt.index), map, place(stmt.barrier, stmt.slot), ...coordinates]);
       return;
     }
+    case 'clearTile':
+      line(prelude.use('clear_tile'), [primary(names.buffer(stmt.buffer)), scribe.value(stmt.index)]);
+      return;
+    case 'publishTiles':
+      line(prelude.use('publish_tiles'), []);
+      return;
     case 'wgmma': {
       const { sums, operand, lhs, words, rhs } = stmt;
       const across = ({ alongK }: TileOperand): string => (alongK ? '0' : '1');

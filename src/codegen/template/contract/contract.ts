@@ -3,11 +3,11 @@
 // convolution's padded window are read in place.
 
 import { CompilerBug } from '../../../errors.ts';
-import type { Expr } from '../../../schedule/expression/expr.ts';
+import type { Node } from '../../../ir/graph.ts';
 import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
 import { asSeenBy, chosenTiling, isLegal } from './choose.ts';
-import { contractProblem, flipped, narrowed, type Contract, type ContractProblem } from './problem.ts';
+import { contractProblem, copiedNodes, flipped, type Contract, type ContractProblem } from './problem.ts';
 import { strategyOf, type PinnedTilings } from './strategies.ts';
 
 /** The Loop of a dot or conv kernel, by a pinned tiling or else the model's. */
@@ -28,15 +28,10 @@ export function contractLoop(frame: Frame, pinned: PinnedTilings): Loop {
  * Tiles are copied from what no one writes meanwhile: an operand whose memory takes a result is
  * none.
  */
-function onlyRead({ bound }: Frame, { lhs, rhs }: Contract, problem: ContractProblem): ContractProblem {
-  const isRead = (operand: Expr): boolean => {
-    const read = narrowed(operand);
-    return (
-      read.kind === 'read' &&
-      bound.some(({ nodes, access }) => access === 'read' && nodes.includes(read.node))
-    );
-  };
-  if (problem.tiled === undefined || (isRead(lhs) && isRead(rhs))) return problem;
+function onlyRead({ bound }: Frame, body: Contract, problem: ContractProblem): ContractProblem {
+  const isRead = (node: Node): boolean =>
+    bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
+  if (problem.tiled === undefined || copiedNodes(body)?.every(isRead) === true) return problem;
   const { tiled: _, ...rest } = problem;
   return rest;
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../ir/index-algebra/expr.ts';
 import type { BlockFormat } from '../../../ir/blocks/format.ts';
 import type { DType } from '../../../ir/dtype.ts';
-import { dims } from '../../../ir/graph.ts';
+import { dims, type Node } from '../../../ir/graph.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { argsOf, type Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis, Body, ColumnFolds, Kernel, Write } from '../../../schedule/kernel.ts';
@@ -20,6 +20,7 @@ import type { MatrixType } from '../../loop/loop.ts';
 import { isWeightGradient } from '../../../schedule/weight-gradient.ts';
 import { laneAtom, quadIndex } from '../../expression/lowering.ts';
 import { blockRows } from './blocks.ts';
+import { tiledConv } from './tile-conv.ts';
 import { tiledOperand } from './tile-map.ts';
 
 export type Contract = Extract<Body, { kind: 'contract' }>;
@@ -92,10 +93,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
   const window = windowOf(body);
   const matrix = matrixOperands(body);
   const blocks = blocksOf(body);
-  const isTiled =
-    (matrix === 'f16' || matrix === 'bf16') &&
-    tiledOperand(narrowed(lhs), m, body) !== undefined &&
-    tiledOperand(narrowed(rhs), n, body) !== undefined;
+  const isTiled = (matrix === 'f16' || matrix === 'bf16') && copiedNodes(body) !== undefined;
   return {
     kind: body.node.op === 'conv' ? 'conv' : 'dot',
     batch: batch.extent,
@@ -147,6 +145,14 @@ export function matrixType(expr: Expr): MatrixType | undefined {
 export function narrowed(expr: Expr): Expr {
   const isWide = expr.dtype === 'f32' && expr.kind === 'op' && expr.op === 'cast';
   return isWide && matrixType(expr) !== undefined ? narrowed(expr.args[0]!) : expr;
+}
+
+/** What both operands are copied from, where both can be copied by tiles. */
+export function copiedNodes(body: Contract): readonly [lhs: Node, rhs: Node] | undefined {
+  const conv = tiledConv(body);
+  const lhs = conv?.weight ?? tiledOperand(narrowed(body.lhs), body.m, body);
+  const rhs = conv?.input ?? tiledOperand(narrowed(body.rhs), body.n, body);
+  return lhs && rhs && [lhs.node, rhs.node];
 }
 
 /**

@@ -62,7 +62,7 @@ function isStride(stride: number): boolean {
 }
 
 /** The constant of a sum of axes; undefined where there is anything else in it. */
-function offsetOf(index: IndexExpr, axes: readonly Axis[]): number | undefined {
+export function offsetOf(index: IndexExpr, axes: readonly Axis[]): number | undefined {
   const atoms = axes.map(({ atom }) => atom);
   if (index.kind === 'const') return index.value;
   if (index.kind !== 'sum') return atoms.includes(index) ? 0 : undefined;

@@ -12,7 +12,7 @@ export const loopGrammar: string = String.raw`
     Barriers    = "mbarriers" name ":" size
 
     Statement = Let | Var | For | If | Else | Close | Copies | Products | Registers | InitBarrier | Arrive
-              | Await | CopyTile | AsyncCopy | Atomic | Store | Mma | Wgmma | Assign | Barrier | Prefetch
+              | Await | CopyTile | ClearTile | PublishTiles | AsyncCopy | Atomic | Store | Mma | Wgmma | Assign | Barrier | Prefetch
 
     Let         = "let" name ":" type "=" Named
     Named       = Subgroup | Matrices | Shuffle | Value
@@ -37,6 +37,8 @@ export const loopGrammar: string = String.raw`
     Arrive      = "arrive" Element ("with" size "bytes")?
     Await       = "await" Element "phase" Value
     CopyTile    = Element "<-" name "(" List<Value> ")" "for" Element
+    ClearTile   = "clear" Element
+    PublishTiles = "publish" "tiles"
     Wgmma       = List<name> "+=" "wgmma" element (Tile | Value) "," Tile
     Tile        = Element transposed? "panel" size
     Products    = "commit" "products"                              -- commit

@@ -308,6 +308,12 @@ export const loopNotation: Notation = new Notation('Loop text', loopGrammar, {
         slot: slot.index(scope),
       };
     }),
+  ClearTile: (_clear, element): Line =>
+    statement((scope) => {
+      const { buffer, index } = read<Element>(element);
+      return { kind: 'clearTile', buffer: scope.buffer(buffer).name, index: index(scope) };
+    }),
+  PublishTiles: (_publish, _tiles): Line => statement(() => ({ kind: 'publishTiles' })),
   Wgmma: (sums, _adds, _wgmma, operand, lhs, _comma, rhs): Line =>
     statement((scope) => ({
       kind: 'wgmma',

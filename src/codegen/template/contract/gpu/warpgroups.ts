@@ -6,14 +6,24 @@
 // persistent warp-specialised kernels.
 
 import { CompilerBug } from '../../../../errors.ts';
-import { addInts, builtin, constant, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import {
+  addInts,
+  both,
+  builtin,
+  constant,
+  less,
+  mulInts,
+  operation,
+  type LoopBuilder,
+} from '../../../loop/builder.ts';
 import type { BarrierArray, Loop, LoopBuffer, TileMap, TileOperand, Value } from '../../../loop/loop.ts';
 import { tileLine } from '../../../loop/verify-warpgroup.ts';
 import { matrixOperands, narrowed, type Contract } from '../problem.ts';
 import type { Tile } from '../strategy.ts';
 import { fragment } from '../../shared/fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from '../../shared/frame.ts';
-import { boxAt, tiledOperand, tileMapOf, type OperandMap } from '../tile-map.ts';
+import { convMaps, lineShiftOf, shiftOf, tiledConv, type TiledConv } from '../tile-conv.ts';
+import { boxAt, tiledOperand, tileMapOf } from '../tile-map.ts';
 import { FragmentWriter, tileAt } from '../tile-write.ts';
 import { TileLowering } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
@@ -33,6 +43,8 @@ export interface WgmmaTiling extends Tile {
 /** Invocations of a warp group, and of a warp. */
 const warpgroup = 128;
 const warp = 32;
+/** Invocations that clear places of a convolution's tiles: one for every channel of a slot. */
+const clearing = 64;
 /** Rows of one multiplication. */
 const wgmmaRows = 64;
 /**
@@ -40,11 +52,18 @@ const wgmmaRows = 64;
  */
 const registers = { copies: 40, multiplies: 232 } as const;
 
+/** Which steps of k a round has: channels of a tap, where it is one of a convolution. */
+interface Steps {
+  readonly first: Value;
+  readonly tap: Value;
+}
+
 /** One operand: its map, and the ring its tiles are copied to. */
 interface Side {
   readonly buffer: string;
   readonly map: TileMap;
-  readonly roles: OperandMap['roles'];
+  /** Where a box begins in the map. */
+  readonly at: (steps: Steps, free: Value, group: Value) => readonly Value[];
   readonly alongK: boolean;
   /** Elements of a slot. */
   readonly size: number;
@@ -67,10 +86,12 @@ export class WarpgroupTemplate {
   readonly #tiling: WgmmaTiling;
   readonly #operand: 'f16' | 'bf16';
   readonly #consumers: number;
+  readonly #conv: TiledConv | undefined;
   readonly #sides: readonly [Side, Side];
   readonly #tilesM: number;
   readonly #tilesN: number;
   readonly #tiles: number;
+  readonly #taps: number;
   readonly #rounds: number;
   readonly #workgroups: number;
 
@@ -86,11 +107,14 @@ export class WarpgroupTemplate {
     this.#body = body;
     this.#tiling = tiling;
     this.#consumers = tileM / rows;
-    this.#sides = [this.#side('lhs'), this.#side('rhs')];
+    this.#conv = tiledConv(body);
+    this.#sides =
+      this.#conv === undefined ? [this.#side('lhs'), this.#side('rhs')] : this.#convSides(this.#conv);
     this.#tilesM = Math.ceil(m.extent / tileM);
     this.#tilesN = Math.ceil(n.extent / tileN);
     this.#tiles = batch.extent * this.#tilesM * this.#tilesN;
-    this.#rounds = Math.ceil(k.extent / tileK);
+    this.#taps = this.#conv?.taps ?? 1;
+    this.#rounds = this.#taps * Math.ceil(k.extent / this.#taps / tileK);
     this.#workgroups = Math.min(this.#tiles, frame.target.cores.count);
   }
 
@@ -110,6 +134,8 @@ export class WarpgroupTemplate {
           index: slot,
           count: (this.#consumers * warpgroup) / warp,
         });
+        if (this.#ready !== 'full')
+          b.add({ kind: 'initBarrier', barrier: this.#ready, index: slot, count: clearing });
       }),
     );
     b.barrier();
@@ -118,6 +144,7 @@ export class WarpgroupTemplate {
       () => {
         this.#setRegisters(registers.copies, false);
         b.if(isFirst, () => this.#copies());
+        if (this.#conv?.lineFirst !== undefined) this.#clears(this.#conv, this.#conv.lineFirst, lane);
       },
       () => {
         this.#setRegisters(registers.multiplies, true);
@@ -134,7 +161,8 @@ export class WarpgroupTemplate {
       access: 'read_write',
       tiled: true,
     }));
-    const mbarriers: readonly BarrierArray[] = ['full', 'empty'].map((name) => ({ name, size: stages }));
+    const names = new Set(['full', 'empty', this.#ready]);
+    const mbarriers: readonly BarrierArray[] = [...names].map((name) => ({ name, size: stages }));
     const workgroup = [warpgroup, this.#consumers + 1, 1] as const;
     return {
       ...finish(this.#frame, b, [this.#workgroups, 1, 1], workgroup, note, memory),
@@ -150,9 +178,54 @@ export class WarpgroupTemplate {
     if (operand === undefined)
       throw new CompilerBug('warp group template', `${which} is not copied by tiles`);
     const buffer = bufferName(this.#frame)(operand.node);
-    const lines = operand.alongK ? tile : tileK;
+    const { alongK } = operand;
+    const lines = alongK ? tile : tileK;
     const { map, roles } = tileMapOf(`map_${which}`, buffer, operand, free, this.#body, lines);
-    return { buffer: `tile_${which}`, map, roles, alongK: operand.alongK, size: tile * tileK, tile };
+    return {
+      buffer: `tile_${which}`,
+      map,
+      at: (steps, from, group) => boxAt(roles, alongK, steps.first, from, group),
+      alongK,
+      size: tile * tileK,
+      tile,
+    };
+  }
+
+  #convSides(conv: TiledConv): readonly [Side, Side] {
+    const { tileM, tileN, tileK } = this.#tiling;
+    const [weight, input] = convMaps(conv, bufferName(this.#frame), tileM);
+    return [
+      {
+        buffer: 'tile_lhs',
+        map: weight,
+        at: ({ first, tap }, row) => [first, row, tap],
+        alongK: true,
+        size: tileM * tileK,
+        tile: tileM,
+      },
+      {
+        buffer: 'tile_rhs',
+        map: input,
+        at: ({ first, tap }, place, image) => [addInts(place, shiftOf(conv, tap)), first, image],
+        alongK: false,
+        size: tileN * tileK,
+        tile: tileN,
+      },
+    ];
+  }
+
+  /** The mbarriers that say that the tiles of a slot can be multiplied. */
+  get #ready(): 'full' | 'ready' {
+    return this.#conv?.lineFirst === undefined ? 'full' : 'ready';
+  }
+
+  /** What a round has: all channels of a tap come first, then those of the next. */
+  #stepsOf(round: Value): Steps {
+    const b = this.#b;
+    const { tileK } = this.#tiling;
+    if (this.#taps === 1) return { first: b.let(mulInts(round, constant(tileK)), 'k0'), tap: constant(0) };
+    const [tap, chunk] = divideInts(b, round, this.#rounds / this.#taps, ['tap', 'chunk']);
+    return { first: b.let(mulInts(chunk, constant(tileK)), 'channel'), tap };
   }
 
   /** Where there are more registers to be had than a kernel of so many invocations begins with. */
@@ -190,7 +263,6 @@ export class WarpgroupTemplate {
 
   #copies(): void {
     const b = this.#b;
-    const { tileK } = this.#tiling;
     const bytes = this.#sides.reduce((sum, { size }) => sum + 2 * size, 0);
     this.#forTiles((turn, group, firstM, firstN) =>
       b.for('round', constant(0), constant(this.#rounds), 1, (round) => {
@@ -199,18 +271,18 @@ export class WarpgroupTemplate {
         const before = b.let(operation('sub', [constant(1), parity], 'i32'), 'before');
         b.add({ kind: 'awaitBarrier', barrier: 'empty', index: slot, parity: before });
         b.add({ kind: 'arrive', barrier: 'full', index: slot, bytes });
-        const k = b.let(mulInts(round, constant(tileK)), 'k0');
-        this.#copy(this.#sides[0], slot, k, firstM, group);
-        this.#copy(this.#sides[1], slot, k, firstN, group);
+        const steps = this.#stepsOf(round);
+        this.#copy(this.#sides[0], slot, steps, firstM, group);
+        this.#copy(this.#sides[1], slot, steps, firstN, group);
         b.assign(turn, addInts(turn, constant(1)));
       }),
     );
   }
 
   #copy(
-    { buffer, map, roles, alongK, size, tile }: Side,
+    { buffer, map, at, alongK, size, tile }: Side,
     slot: Value,
-    k: Value,
+    steps: Steps,
     first: Value,
     group: Value,
   ): void {
@@ -224,11 +296,73 @@ export class WarpgroupTemplate {
         buffer,
         index: b.let(to, 'to'),
         map: map.name,
-        at: boxAt(roles, alongK, k, alongK ? first : b.let(free, 'at'), group),
+        at: at(steps, alongK ? first : b.let(free, 'at'), group),
         barrier: 'full',
         slot,
       });
     }
+  }
+
+  /**
+   * Clears what taps bring from the next line or the one before: places beyond the ends of lines, for every
+   * channel of a slot, which each of two warps of the group that copies has half of.
+   */
+  #clears(conv: TiledConv, lineFirst: number, lane: Value): void {
+    const b = this.#b;
+    const { tileN } = this.#tiling;
+    const { buffer, size } = this.#sides[1];
+    const { width } = conv;
+    const channel = addInts(lane, constant(clearing - warpgroup));
+    b.if(less(constant(warpgroup - clearing - 1), lane), () =>
+      this.#forTiles((turn, _group, _firstM, firstN) => {
+        const line = b.let(
+          operation('neg', [operation('mod', [firstN, constant(width)], 'i32')], 'i32'),
+          'line',
+        );
+        b.for('round', constant(0), constant(this.#rounds), 1, (round) => {
+          const [slot, parity] = this.#slotOf(turn);
+          b.add({ kind: 'awaitBarrier', barrier: 'full', index: slot, parity });
+          const to = b.let(lineShiftOf(conv, lineFirst, this.#stepsOf(round).tap), 'to');
+          const row = b.let(
+            addInts(mulInts(slot, constant(size)), mulInts(channel, constant(tileLine))),
+            'row',
+          );
+          // Taps that look to the left miss the first places of a line, others the last.
+          const none = constant(0);
+          const [before, after] = [
+            operation('max', [operation('neg', [to], 'i32'), none], 'i32'),
+            operation('max', [to, none], 'i32'),
+          ];
+          const begin = b.let(
+            addInts(
+              line,
+              operation(
+                'where',
+                [less(none, to), operation('sub', [constant(width), to], 'i32'), none],
+                'i32',
+              ),
+            ),
+            'begin',
+          );
+          const count = b.let(operation('max', [before, after], 'i32'), 'missing');
+          b.for('first', begin, constant(tileN), width, (first) =>
+            b.for('place', first, addInts(first, count), 1, (place) =>
+              b.if(both(less(constant(-1), place), less(place, constant(tileN))), () => {
+                const [panel, inPanel] = divideInts(b, place, tileLine, ['panel', 'in_panel']);
+                const index = addInts(
+                  addInts(row, mulInts(panel, constant(tileLine * this.#tiling.tileK))),
+                  inPanel,
+                );
+                b.add({ kind: 'clearTile', buffer, index });
+              }),
+            ),
+          );
+          b.add({ kind: 'publishTiles' });
+          b.add({ kind: 'arrive', barrier: 'ready', index: slot, bytes: 0 });
+          b.assign(turn, addInts(turn, constant(1)));
+        });
+      }),
+    );
   }
 
   #multiplies(consumer: Value, lane: Value): void {
@@ -249,7 +383,8 @@ export class WarpgroupTemplate {
       const last = b.var('last', constant(0));
       b.for('round', constant(0), constant(this.#rounds), 1, (round) => {
         const [slot, parity] = this.#slotOf(turn);
-        b.add({ kind: 'awaitBarrier', barrier: 'full', index: slot, parity });
+        for (const barrier of new Set(['full', this.#ready]))
+          b.add({ kind: 'awaitBarrier', barrier, index: slot, parity });
         b.add({ kind: 'wgmmaFence', sums: names });
         this.#multiply(sums, slot, ownRow);
         b.add({ kind: 'wgmmaCommit' });

@@ -1,6 +1,7 @@
 // Products on Hopper's matrix units: when warp groups can multiply tiles that are copied for them,
 // which tiles are tried, and how long they take. The kernel is built in gpu/warpgroups.ts.
 
+import type { ContractProblem } from '../problem.ts';
 import { matrixLimit } from '../size.ts';
 import type { Strategy } from '../strategy.ts';
 import { tileCosts } from './costs.ts';
@@ -46,7 +47,7 @@ export const wgmma: Strategy<WgmmaTiling> = {
       rows * columns <= 128 * 128 &&
       128 * (tileM / rows + 1) <= limits.workgroupInvocations &&
       // What is copied begins at a multiple of 1024 bytes.
-      2 * stages * tileK * (tileM + tileN) + 16 * stages + 1024 <= limits.workgroupBytes &&
+      2 * stages * tileK * (tileM + tileN) + 24 * stages + 1024 <= limits.workgroupBytes &&
       ((rows * columns) / 512) * (1 + epilogue) <= matrixLimit
     );
   },
@@ -61,7 +62,13 @@ export const wgmma: Strategy<WgmmaTiling> = {
     const round = tileK * Math.max(multiplied, staged) + 4 * latency;
     const groups = Math.ceil(count(tileM, tileN) / cores);
     const written = (tileM * tileN) / (2 * lanes);
-    return groups * (Math.ceil(problem.k / tileK) * round + written) + 2 * stages * latency;
+    return groups * (roundsOf(problem, tileK) * round + written) + 2 * stages * latency;
   },
   loop: (frame, body, tiling) => new WarpgroupTemplate(frame, body, tiling).loop(),
 };
+
+/** Rounds of a tile: those of a convolution have the channels of one tap. */
+function roundsOf({ k, window }: ContractProblem, tileK: number): number {
+  const taps = window === undefined ? 1 : window.taps * window.tapLines;
+  return taps * Math.ceil(k / taps / tileK);
+}

@@ -15,6 +15,9 @@ void cuda_mbarrier_init(unsigned long long *barrier, int count);
 void cuda_mbarrier_arrive(unsigned long long *barrier, int bytes);
 void cuda_mbarrier_wait(unsigned long long *barrier, int parity, int line);
 void cuda_copy_tile(void *to, const CudaTensorMap *map, unsigned long long *barrier, const int *at, int axes);
+/** Sets an element of tiled memory to zero, which products and copies see once the thread has published it. */
+void cuda_clear_tile(void *tiles, int element);
+void cuda_publish_tiles();
 /** Begins to add a product to `count` registers of four sums each. `across`: lines run along the free axis, in panels. */
 void cuda_product(const void *lhs, const void *rhs, bool lhs_across, bool rhs_across, int panel, bool is_bf16, float4 *const *sums, int count);
 /** The same, with the thread's words of the left operand. */
@@ -48,6 +51,9 @@ static inline void copy_tile_4d(void *to, const TileMap &map, unsigned long long
 static inline void copy_tile_5d(void *to, const TileMap &map, unsigned long long *barrier, int x, int y, int z, int u, int v) {
   cuda_copy_tile_at(to, map, barrier, x, y, z, u, v);
 }
+
+static inline void clear_tile(void *tiles, int element) { cuda_clear_tile(tiles, element); }
+static inline void publish_tiles() { cuda_publish_tiles(); }
 
 static inline void settle_one(float4 &sum) { cuda_product_settle(&sum); }
 template <class... Sums> static inline void settle(Sums &...sums) { (settle_one(sums), ...); }

@@ -38,6 +38,9 @@ struct TileCopy {
 
 std::unordered_map<unsigned long long *, MBarrier> mbarriers;
 std::vector<TileCopy> copies;
+/** What threads have cleared and not published: until then it is NaN. */
+std::unordered_map<unsigned, std::vector<unsigned short *>> cleared;
+const unsigned short half_nan = 0x7fc0;
 
 MBarrier &at(unsigned long long *word) {
   auto found = mbarriers.find(word);
@@ -84,6 +87,7 @@ void each_element(const TileCopy &copy, F f) {
 void begin_tiles() {
   mbarriers.clear();
   copies.clear();
+  cleared.clear();
 }
 
 bool tiles_are_done() { return copies.empty(); }
@@ -150,4 +154,17 @@ EXPORT void cuda_copy_tile(void *to, const CudaTensorMap *map, unsigned long lon
   note_copy(to, box_bytes(*map), false);
   std::memset(to, 0xff, box_bytes(*map));
   copies.push_back(copy);
+}
+
+EXPORT void cuda_clear_tile(void *tiles, int element) {
+  uint64_t place = swizzled(reinterpret_cast<uint64_t>(tiles) + 2 * static_cast<uint64_t>(element));
+  auto half = reinterpret_cast<unsigned short *>(place);
+  check_access(half, 2, writes, nullptr);
+  *half = half_nan;
+  cleared[cuda_machine.linear].push_back(half);
+}
+
+EXPORT void cuda_publish_tiles() {
+  for (unsigned short *half : cleared[cuda_machine.linear]) *half = 0;
+  cleared.erase(cuda_machine.linear);
 }

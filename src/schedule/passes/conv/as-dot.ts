@@ -4,13 +4,13 @@
 // positions. In blocks of such a product, the many images and channels run along memory, and not the few
 // positions.
 
-import { permute, slice } from '../../ir/build.ts';
-import { isWide } from '../../ir/dtype.ts';
-import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
-import { sizeOf } from '../../ir/shape.ts';
-import { packsOperands } from '../machine.ts';
-import type { Target } from '../target.ts';
-import { staysWeightGradient } from '../weight-gradient.ts';
+import { permute, slice } from '../../../ir/build.ts';
+import { isWide } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node, type NodeOf } from '../../../ir/graph.ts';
+import { sizeOf } from '../../../ir/shape.ts';
+import { packsOperands } from '../../machine.ts';
+import type { Target } from '../../target.ts';
+import { staysWeightGradient } from '../../weight-gradient.ts';
 
 /** Taps for each place, at least: with fewer a block of neighbouring places reads less. */
 const leastRatio = 4;

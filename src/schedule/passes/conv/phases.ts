@@ -4,12 +4,12 @@
 // of the phases are interleaved. So no product is with the zeros between elements (the sub-pixel convolution
 // of Shi et al., 2016).
 
-import { full, reshape, slice } from '../../ir/build.ts';
-import { isWide } from '../../ir/dtype.ts';
-import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
-import { sizeOf } from '../../ir/shape.ts';
-import { packsOperands } from '../machine.ts';
-import type { Target } from '../target.ts';
+import { full, reshape, slice } from '../../../ir/build.ts';
+import { isWide } from '../../../ir/dtype.ts';
+import { dims, type GraphBuilder, type Node, type NodeOf } from '../../../ir/graph.ts';
+import { sizeOf } from '../../../ir/shape.ts';
+import { packsOperands } from '../../machine.ts';
+import type { Target } from '../../target.ts';
 
 /** Products for each result, at least: with fewer, interleaving takes the time. */
 const leastTerms = 64;
