@@ -260,7 +260,7 @@ export class WarpgroupTemplate {
       b.add({ kind: 'wgmmaWait', pending: 0, sums: names });
       release(last);
       const points = new TileLowering(b, this.#frame, this.#body, group);
-      const writer = new FragmentWriter(b, this.#body, points, inWarp, { m: tileM, n: tileN });
+      const writer = new FragmentWriter(b, this.#frame, this.#body, points, inWarp, { m: tileM, n: tileN });
       const quad = operation('div', [firstN, constant(4)], 'i32');
       sums.forEach((line, i) => {
         const inTile = addInts(
