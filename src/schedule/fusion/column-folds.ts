@@ -14,10 +14,14 @@ import type { FusionGroup } from './place.ts';
 /** Rows of the smallest tile: a product of fewer is spread over the machine in other ways. */
 const fewestRows = 32;
 
-/** Whether workgroups fold the columns of a product: where they have tiles of it. */
-export function foldsColumns(node: NodeOf<'dot'>, target: Target): boolean {
+/** Whether workgroups fold the columns of a product, of which there are so many: where they have tiles of it. */
+export function foldsColumns(
+  node: NodeOf<'dot'>,
+  target: Target,
+  n: number = contractExtents(node as Node).n,
+): boolean {
   if (!sharesWork(target) || !['f32', 'f16', 'bf16'].includes(node.dtype)) return false;
-  const { batch, m, n } = contractExtents(node as Node);
+  const { batch, m } = contractExtents(node as Node);
   const most = target.limits.workgroupsPerDimension;
   return (
     n > foldWidth &&

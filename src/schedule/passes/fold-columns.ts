@@ -3,15 +3,19 @@
 // stored: so the loss of a language model needs no logits in memory. Three kinds of folds are taken apart:
 // those of what each element is by itself; Σ e^(x − c) for a c of the row, by the maximum of each part, which is
 // what keeps the powers finite (Milakov and Gimelshein, 2018); and the sum that picks a row's element at one
-// place, whatever the row's other folds then do with it.
+// place, whatever the row's other folds then do with it. Where the last part would be shorter than the others, the
+// right operand gets columns of zeros, which the folds leave out.
 
 import {
   binary,
+  below,
   broadcast,
   cast,
+  constant,
   fullLike,
   isZero,
   mul,
+  permute,
   reduce,
   reshape,
   sub,
@@ -33,7 +37,8 @@ import {
 import { isElementwise, type Monoid } from '../../ir/ops.ts';
 import { foldWidth } from '../fold-width.ts';
 import { foldsColumns } from '../fusion/column-folds.ts';
-import { spreadAlong } from '../fusion/domain.ts';
+import { contractExtents, spreadAlong } from '../fusion/domain.ts';
+import { sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';
 
 /** Parts that a row should have at least. */
@@ -41,21 +46,43 @@ const fewestParts = 4;
 /** Nodes between a product and the folds of its rows, at most. */
 const mostBetween = 64;
 
-/** A fold that is taken apart. */
-type Apart =
+/** A fold that is taken apart; `isRow` holds for what is made of whole rows of the product. */
+type Apart = { readonly isRow: (node: Node) => boolean } & (
   | { readonly kind: 'plain' }
   | { readonly kind: 'powers' }
   /** `isElement` holds for what is picked; all else of the picked value is of the row. */
-  | { readonly kind: 'pick'; readonly isElement: (node: Node) => boolean };
+  | { readonly kind: 'pick'; readonly isElement: (node: Node) => boolean }
+);
+
+/** What changes no fold of f32. */
+const neutral: Readonly<Record<Monoid, number>> = {
+  sum: 0,
+  prod: 1,
+  min: Infinity,
+  max: -Infinity,
+  and: 1,
+  or: 0,
+};
+
+/** So many columns, or those missing in the last part too. */
+function wholeParts(width: number): number {
+  return foldWidth * Math.ceil(width / foldWidth);
+}
 
 /** Takes folds over the rows of products apart. */
 export function foldColumns(graph: Graph, target: Target): Graph {
   const order = topological(graph.outputs);
+  if (!sharesWork(target) || !order.some(({ op }) => op === 'reduce')) return graph;
   const users = usersOf(order);
   const outputs = new Set(graph.outputs);
   const apart = new Map<NodeOf<'reduce'>, Apart>();
   for (const node of order) {
-    if (node.op !== 'dot' || !foldsColumns(node, target)) continue;
+    if (node.op !== 'dot') continue;
+    const width = dims(node as Node).at(-1)!;
+    const { n } = contractExtents(node as Node);
+    // Of several axes of columns only the last one could have more.
+    if (width % foldWidth !== 0 && width !== n) continue;
+    if (!foldsColumns(node, target, (n / width) * wholeParts(width))) continue;
     for (const [fold, how] of foldsOf(node, users, outputs) ?? []) apart.set(fold, how);
   }
   if (apart.size === 0) return graph;
@@ -63,10 +90,14 @@ export function foldColumns(graph: Graph, target: Target): Graph {
     const how = node.op === 'reduce' ? apart.get(node) : undefined;
     if (node.op !== 'reduce' || how === undefined) return undefined;
     const [input] = inputs as readonly [Node];
-    if (how.kind === 'plain')
-      return foldLast(b, node.attrs.monoid, foldLast(b, node.attrs.monoid, inParts(b, input)));
-    if (how.kind === 'powers') return sumOfPowers(b, input);
-    return pickedValue(b, node.inputs[0]!, input, how.isElement);
+    const { monoid } = node.attrs;
+    const rows = new WholeParts(b, how.isRow);
+    if (how.kind === 'plain') {
+      const parts = rows.inParts(node.inputs[0]!, input, neutral[monoid]);
+      return foldLast(b, monoid, foldLast(b, monoid, parts));
+    }
+    if (how.kind === 'powers') return sumOfPowers(b, node.inputs[0]!, input, rows);
+    return pickedValue(b, node.inputs[0]!, input, rows, how.isElement);
   });
 }
 
@@ -119,15 +150,16 @@ function apartOf(node: NodeOf<'reduce'>, rows: ReadonlyMap<Node, boolean>): Apar
   const last = input.shape.length - 1;
   if (input.dtype !== 'f32' || node.attrs.axes.join() !== String(last)) return undefined;
   const isElement = (each: Node): boolean => rows.get(each) === true;
+  const isRow = (each: Node): boolean => rows.has(each);
   if (node.attrs.monoid === 'sum') {
     const place = placeOf(input);
     if (place !== undefined && isPickable(input.inputs[1]!, last, isElement))
-      return { kind: 'pick', isElement };
+      return { kind: 'pick', isRow, isElement };
     const power = input.op === 'exp' ? input.inputs[0]! : undefined;
     if (power?.op === 'sub' && isElement(power.inputs[0]!) && spreadAlong(power.inputs[1]!, last))
-      return { kind: 'powers' };
+      return { kind: 'powers', isRow };
   }
-  return isElement(input) ? { kind: 'plain' } : undefined;
+  return isElement(input) ? { kind: 'plain', isRow } : undefined;
 }
 
 /** t, i32 and the same along a row, where the node is where(column = t, …, 0). */
@@ -161,6 +193,76 @@ function inParts(b: GraphBuilder, x: Node): Node {
   return reshape(b, x, [...shape.slice(0, -1), shape.at(-1)! / foldWidth, foldWidth]);
 }
 
+/**
+ * Rows in parts. Values come as they were before the rewrite and as they are now: both are made the same way of the
+ * product, as far as `isRow` holds.
+ */
+class WholeParts {
+  readonly #b: GraphBuilder;
+  readonly #isRow: (node: Node) => boolean;
+  readonly #known = new Map<Node, Node>();
+
+  constructor(b: GraphBuilder, isRow: (node: Node) => boolean) {
+    this.#b = b;
+    this.#isRow = isRow;
+  }
+
+  /** A value in parts, with `fill` in the columns that are missing. */
+  inParts(from: Node, x: Node, fill: number): Node {
+    const b = this.#b;
+    const width = dims(x).at(-1)!;
+    const whole = this.whole(from, x);
+    const shape = dims(whole);
+    if (shape.at(-1) === width) return inParts(b, whole);
+    return inParts(b, below(b, whole, shape.length - 1, constant(b, width, 'i32'), fill));
+  }
+
+  /** A value with whole parts: whatever the product's other columns, of which there are none, are made of follows. */
+  whole(from: Node, x: Node): Node {
+    const b = this.#b;
+    const shape = dims(x);
+    const width = wholeParts(shape.at(-1)!);
+    if (width === shape.at(-1)) return x;
+    const known = this.#known.get(from);
+    if (known !== undefined) return known;
+    const wide = [...shape.slice(0, -1), width];
+    const made = (): Node => {
+      if (!this.#isRow(from)) return withColumns(b, x, wide);
+      if (x.op === 'dot') {
+        const { rhsBatch, rhsContract } = x.attrs;
+        const free = x.inputs[1]!.shape.findLastIndex(
+          (_, axis) => !rhsBatch.includes(axis) && !rhsContract.includes(axis),
+        );
+        return rebuild(x as Node, [x.inputs[0]!, padded(b, x.inputs[1]!, free, width)], b);
+      }
+      const inputs = x.inputs.map((input, i) => this.whole(from.inputs[i]!, input));
+      return x.op === 'reshape' ? reshape(b, inputs[0]!, wide) : rebuild(x, inputs, b);
+    };
+    const whole = made();
+    this.#known.set(from, whole);
+    return whole;
+  }
+}
+
+/** A value that is no row of the product, with more columns: of zeros, or of what is the same along all of them. */
+function withColumns(b: GraphBuilder, x: Node, wide: readonly number[]): Node {
+  const last = wide.length - 1;
+  if (x.shape.at(-1) === wide.at(-1)) return x;
+  if (x.op === 'broadcast' && spreadAlong(x, last)) return broadcast(b, x.inputs[0]!, wide);
+  if (x.op === 'iota') return b.add('iota', [], { ...x.attrs, shape: wide }) as Node;
+  return padded(b, x, last, wide[last]!);
+}
+
+/** So many elements along an axis, those behind the first ones zeros: so many of what is only read another way. */
+function padded(b: GraphBuilder, x: Node, axis: number, size: number): Node {
+  if (x.op === 'cast') return cast(b, padded(b, x.inputs[0]!, axis, size), x.dtype);
+  if (x.op === 'permute')
+    return permute(b, padded(b, x.inputs[0]!, x.attrs.order[axis]!, size), x.attrs.order);
+  const none = x.shape.map(() => 0);
+  const high = none.with(axis, size - dims(x)[axis]!);
+  return b.add('pad', [x], { low: none, high, interior: none, value: 0 }) as Node;
+}
+
 function foldLast(b: GraphBuilder, monoid: Monoid, x: Node): Node {
   return reduce(b, monoid, x, [x.shape.length - 1]);
 }
@@ -182,9 +284,9 @@ function ofRows(b: GraphBuilder, x: Node): Node {
  * Σ e^(x − c), of each part first by its maximum m: Σ over parts of e^(m − c) · Σ e^(x − m). In the powers of x,
  * m is kept finite: a part of −∞ alone adds nothing then, and one with +∞ adds what it adds without parts.
  */
-function sumOfPowers(b: GraphBuilder, powers: Node): Node {
+function sumOfPowers(b: GraphBuilder, from: Node, powers: Node, rows: WholeParts): Node {
   const [x, c] = powers.inputs[0]!.inputs as readonly [Node, Node];
-  const parts = inParts(b, x);
+  const parts = rows.inParts(from.inputs[0]!.inputs[0]!, x, -Infinity);
   const max = foldLast(b, 'max', parts);
   const most = largestOf('f32');
   const finite = binary(b, 'min', binary(b, 'max', max, -most), most);
@@ -197,13 +299,25 @@ function sumOfPowers(b: GraphBuilder, powers: Node): Node {
  * Σ where(column = t, value, 0): the value of what the parts pick of the elements that it is made of, where t is
  * a column. One part has that column; a look at it needs no other.
  */
-function pickedValue(b: GraphBuilder, node: Node, made: Node, isElement: (node: Node) => boolean): Node {
-  const [condition, value, zero] = made.inputs as readonly [Node, Node, Node];
+function pickedValue(
+  b: GraphBuilder,
+  node: Node,
+  made: Node,
+  rows: WholeParts,
+  isElement: (node: Node) => boolean,
+): Node {
+  const [condition, value] = made.inputs as readonly [Node, Node];
   const place = ofRows(b, placeOf(made)!);
   const shape = dims(place);
   const part = reshape(b, binary(b, 'div', place, foldWidth), [...shape, 1]);
-  const picked = (x: Node): Node => {
-    const sums = foldLast(b, 'sum', inParts(b, where(b, condition, x, cast(b, zero, x.dtype))));
+  const picked = (from: Node, x: Node): Node => {
+    const whole = rows.whole(from, x);
+    const hit = rebuild(
+      condition,
+      condition.inputs.map((input) => withColumns(b, input, dims(whole))),
+      b,
+    );
+    const sums = foldLast(b, 'sum', inParts(b, where(b, hit, whole, fullLike(b, whole, 0))));
     return reshape(b, b.add('gather', [sums, part], { axis: shape.length }) as Node, shape);
   };
   const known = new Map<Node, Node>();
@@ -213,7 +327,7 @@ function pickedValue(b: GraphBuilder, node: Node, made: Node, isElement: (node: 
     const last = x.shape.length - 1;
     const inputs = from.inputs.map((input, i) => [input, x.inputs[i]!] as const);
     const of = isElement(from)
-      ? picked(x)
+      ? picked(from, x)
       : spreadAlong(from, last)
         ? ofRows(b, x)
         : rebuild(

@@ -25,7 +25,9 @@ export interface Sizes {
   readonly batch: number;
   readonly lines: number;
   readonly m: number;
+  /** Columns: whole parts of 64, and those of a last one. */
   readonly parts: number;
+  readonly more: number;
   readonly k: number;
   readonly turnRhs: boolean;
   readonly bias: boolean;
@@ -42,6 +44,7 @@ export const sizes: fc.Arbitrary<Sizes> = fc.record({
   lines: fc.constantFrom(1, 1, 2),
   m: fc.integer({ min: 32, max: 70 }),
   parts: fc.integer({ min: 4, max: 5 }),
+  more: fc.oneof(fc.constantFrom(0, 0, 1, 63, 8), fc.integer({ min: 0, max: 63 })),
   k: fc.integer({ min: 1, max: 20 }),
   turnRhs: fc.boolean(),
   bias: fc.boolean(),
@@ -58,6 +61,7 @@ export function graphOf({
   lines,
   m,
   parts,
+  more,
   k,
   turnRhs,
   bias,
@@ -66,15 +70,15 @@ export function graphOf({
   flat,
 }: Sizes): Graph {
   const s = new Sketch();
-  const v = 64 * parts;
+  const v = 64 * parts + more;
   const x = s.input([batch, lines, m, k], dtype);
   const w = s.input([batch, ...(turnRhs ? [v, k] : [k, v])], dtype);
   const places = s.input([batch * lines * m], 'i32');
-  const more = [s.input([v]), s.input([batch, lines, m, v])] as const;
+  const beside = [s.input([v]), s.input([batch, lines, m, v])] as const;
   const product = s.dot(x, w, [0], [0], [3], [turnRhs ? 2 : 1]);
   let z = cast(s.b, product, 'f32');
-  if (bias) z = add(s.b, z, broadcast(s.b, more[0], dims(z)));
-  if (isSpecial) z = add(s.b, z, more[1]);
+  if (bias) z = add(s.b, z, broadcast(s.b, beside[0], dims(z)));
+  if (isSpecial) z = add(s.b, z, beside[1]);
   if (flat) z = reshape(s.b, z, [batch * lines * m, v]);
   return s.graph(foldsOf(s, z, reshape(s.b, places, dims(z).slice(0, -1)), folding));
 }
@@ -115,11 +119,14 @@ export function foldsIn(kernels: readonly Kernel[]): readonly Kernel[] {
 }
 
 /** Places of which some are none. */
-export function inputsOf(graph: Graph, { parts, isSpecial }: Sizes): HostArray[] {
+export function inputsOf(graph: Graph, { parts, more, isSpecial }: Sizes): HostArray[] {
   return graph.parameters.map(({ dtype, shape }, i) => {
     const fixed = shape as readonly number[];
     if (dtype !== 'i32') return randomArray(dtype, fixed, i + 1, i === 4 && isSpecial ? 'special' : 'tame');
-    const places = Int32Array.from({ length: fixed[0]! }, (_, row) => ((row * 37) % (64 * parts + 9)) - 4);
+    const places = Int32Array.from(
+      { length: fixed[0]! },
+      (_, row) => ((row * 37) % (64 * parts + more + 9)) - 4,
+    );
     return { dtype, shape: fixed, data: places };
   });
 }

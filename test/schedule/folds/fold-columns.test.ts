@@ -71,6 +71,7 @@ const plain: Sizes = {
   lines: 1,
   m: 64,
   parts: 6,
+  more: 0,
   k: 8,
   turnRhs: true,
   bias: true,
@@ -90,13 +91,17 @@ test.each(foldings)('no array of a product is stored: %s', (folding) => {
   }
 });
 
-test('a loss is a kernel for the product, one for its rows and one for their sum', () => {
-  expect(kernelsOf(graphOf(plain), gpuTarget).map(({ kind }) => kind)).toEqual([
-    'dot',
-    'row-reduction',
-    'row-reduction',
-  ]);
-});
+test.each([0, 17])(
+  'a loss is a kernel for the product, one for its rows and one for their sum: %i columns more',
+  (more) => {
+    for (const target of [gpuTarget, hopper])
+      expect(kernelsOf(graphOf({ ...plain, more }), target).map(({ kind }) => kind)).toEqual([
+        'dot',
+        'row-reduction',
+        'row-reduction',
+      ]);
+  },
+);
 
 test.each([
   ['-Infinity in one part', [[3, -Infinity]]],
@@ -110,25 +115,27 @@ test.each([
     ],
   ],
   ['NaN', [[200, NaN]]],
+  ['NaN in the last part', [[390, NaN]]],
+  ['a last part of −∞ alone', Array.from({ length: 17 }, (_, column) => [384 + column, -Infinity] as const)],
   ['the largest float', [[200, 3.4e38]]],
   ['the least float everywhere', [[-1, -3.4028234663852886e38]]],
 ] as const)('rows with %s', (_, changes) => {
-  for (const [folding, target, kind] of [
-    ['loss', gpuTarget, 'staged'],
-    ['log of sums', gpuTarget, 'staged'],
-    ['maximum and sum', gpuTarget, 'staged'],
-    ['loss', hopper, 'mma'],
-    ['loss', hopper, 'wgmma'],
+  for (const [folding, more, target, kind] of [
+    ['loss', 17, gpuTarget, 'staged'],
+    ['log of sums', 0, gpuTarget, 'staged'],
+    ['maximum and sum', 17, gpuTarget, 'staged'],
+    ['loss', 17, hopper, 'mma'],
+    ['loss', 17, hopper, 'wgmma'],
   ] as const) {
-    const size: Sizes = { ...plain, folding, dtype: kind === 'staged' ? 'f32' : 'bf16' };
+    const size: Sizes = { ...plain, folding, more, dtype: kind === 'staged' ? 'f32' : 'bf16' };
     const graph = graphOf(size);
     const inputs = inputsOf(graph, { ...size, isSpecial: false });
     const data = inputs[4]!.data as Float32Array;
-    const width = 64 * size.parts;
+    const width = 64 * size.parts + more;
     for (let row = 0; row < size.m; row += 2)
       for (const [column, value] of changes)
         if (column < 0) data.fill(value, row * width, (row + 1) * width);
-        else data[row * width + column] = value;
+        else data[row * width + (column % width)] = value;
     const wanted = interpret(graph, inputs);
     const [tiling] = foldingTilings(graph, target, [kind]);
     runLoops(target, graph, inputs, pinnedTo(tiling!)).forEach((got, i) =>

@@ -4,10 +4,12 @@
 
 import { CompilerBug } from '../../../errors.ts';
 import type { Expr } from '../../../schedule/expression/expr.ts';
+import type { Axis } from '../../../schedule/kernel.ts';
 import type { Loop } from '../../loop/loop.ts';
 import type { Frame } from '../shared/frame.ts';
 import { asSeenBy, chosenTiling, isLegal } from './choose.ts';
 import { contractProblem, flipped, narrowed, type Contract, type ContractProblem } from './problem.ts';
+import { copiedRead } from './tile-map.ts';
 import { strategyOf, type PinnedTilings } from './strategies.ts';
 
 /** The Loop of a dot or conv kernel, by a pinned tiling or else the model's. */
@@ -28,15 +30,12 @@ export function contractLoop(frame: Frame, pinned: PinnedTilings): Loop {
  * Tiles are copied from what no one writes meanwhile: an operand whose memory takes a result is
  * none.
  */
-function onlyRead({ bound }: Frame, { lhs, rhs }: Contract, problem: ContractProblem): ContractProblem {
-  const isRead = (operand: Expr): boolean => {
-    const read = narrowed(operand);
-    return (
-      read.kind === 'read' &&
-      bound.some(({ nodes, access }) => access === 'read' && nodes.includes(read.node))
-    );
+function onlyRead({ bound }: Frame, { lhs, rhs, m, n }: Contract, problem: ContractProblem): ContractProblem {
+  const isRead = (operand: Expr, free: Axis): boolean => {
+    const node = copiedRead(narrowed(operand), free)?.read.node;
+    return node !== undefined && bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
   };
-  if (problem.tiled === undefined || (isRead(lhs) && isRead(rhs))) return problem;
+  if (problem.tiled === undefined || (isRead(lhs, m) && isRead(rhs, n))) return problem;
   const { tiled: _, ...rest } = problem;
   return rest;
 }

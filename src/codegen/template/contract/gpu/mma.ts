@@ -16,7 +16,7 @@ import type { Strategy, Tile } from '../strategy.ts';
 import { fragment, lanes, pairOf } from '../../shared/fragment.ts';
 import { finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { MmaStage } from './mma-stage.ts';
-import { FragmentWriter, tileAt } from '../tile-write.ts';
+import { FragmentWriter, tileAt } from './tile-write.ts';
 import { TileLowering } from '../tile.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 import { tileCosts } from './costs.ts';

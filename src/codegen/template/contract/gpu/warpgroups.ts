@@ -14,7 +14,7 @@ import type { Tile } from '../strategy.ts';
 import { fragment } from '../../shared/fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { boxAt, tiledOperand, tileMapOf, type OperandMap } from '../tile-map.ts';
-import { FragmentWriter, tileAt } from '../tile-write.ts';
+import { FragmentWriter, tileAt } from './tile-write.ts';
 import { TileLowering } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
 

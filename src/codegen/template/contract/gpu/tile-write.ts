@@ -1,15 +1,15 @@
 // What the forms of dot and conv for matrix units share: the order in which workgroups take tiles, and how fragments of sums
 // leave, as quads, to the same epilogue as from every other form.
 
-import { addInts, constant, less, mulInts, operation, type LoopBuilder } from '../../loop/builder.ts';
-import type { Value } from '../../loop/loop.ts';
-import type { Contract } from './problem.ts';
-import { exchanged, fragment, isOddLane } from '../shared/fragment.ts';
-import { type TileLowering, type TilePlace } from './tile.ts';
-import { divideInts } from '../../loop/integers.ts';
-import type { ColumnFolder } from './gpu/column-folds.ts';
-import { columnFolder } from './gpu/staged.ts';
-import type { Frame } from '../shared/frame.ts';
+import { addInts, constant, less, mulInts, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import type { Value } from '../../../loop/loop.ts';
+import type { Contract } from '../problem.ts';
+import { exchanged, fragment, isOddLane } from '../../shared/fragment.ts';
+import { type TileLowering, type TilePlace } from '../tile.ts';
+import { divideInts } from '../../../loop/integers.ts';
+import type { ColumnFolder } from './column-folds.ts';
+import { columnFolder } from './staged.ts';
+import type { Frame } from '../../shared/frame.ts';
 
 /** Which tile a number stands for: bands of `band` tile rows, in each column by column, so that workgroups that run at a time
  *  share operands in the cache. */
