@@ -1,9 +1,9 @@
 // Folds over the rows of a product, where nothing else reads them, become folds of `foldWidth` columns each and
 // the combination of their results. The kernel of the product then folds its own tiles, and the product is not
-// stored: so the loss of a language model needs no logits in memory. Three kinds of folds are taken apart:
+// stored: so the loss of a language model needs no logits in memory. Four kinds of folds are taken apart:
 // those of what each element is by itself; Σ e^(x − c) for a c of the row, by the maximum of each part, which is
-// what keeps the powers finite (Milakov and Gimelshein, 2018); and the sum that picks a row's element at one
-// place, whatever the row's other folds then do with it. Where the last part would be shorter than the others, the
+// what keeps the powers finite (Milakov and Gimelshein, 2018); Σ (x − max − c), in the same way, for smoothed labels;
+// and the sum that picks a row's element at one place, whatever the row's other folds then do with it. Where the last part would be shorter than the others, the
 // right operand gets columns of zeros, which the folds leave out.
 
 import {
@@ -15,7 +15,6 @@ import {
   fullLike,
   isZero,
   mul,
-  permute,
   reduce,
   reshape,
   sub,
@@ -50,7 +49,9 @@ const mostBetween = 64;
 type Apart = { readonly isRow: (node: Node) => boolean } & (
   | { readonly kind: 'plain' }
   | { readonly kind: 'powers' }
-  /** `isElement` holds for what is picked; all else of the picked value is of the row. */
+  /** A sum of what is left of the elements under their maximum, and of values of the row. */
+  | { readonly kind: 'below maximum'; readonly isElement: (node: Node) => boolean }
+  /** `isElement` holds for what is picked, of rows of the product or of what stands beside them; all else of the picked value is of the row. */
   | { readonly kind: 'pick'; readonly isElement: (node: Node) => boolean }
 );
 
@@ -97,7 +98,8 @@ export function foldColumns(graph: Graph, target: Target): Graph {
       return foldLast(b, monoid, foldLast(b, monoid, parts));
     }
     if (how.kind === 'powers') return sumOfPowers(b, node.inputs[0]!, input, rows);
-    return pickedValue(b, node.inputs[0]!, input, rows, how.isElement);
+    if (how.kind === 'below maximum') return sumBelowMaximum(b, node.inputs[0]!, input, rows, how.isElement);
+    return pickedValue(b, node.inputs[0]!, input, rows, how);
   });
 }
 
@@ -118,7 +120,8 @@ function foldsOf(
     const node = [...waiting].reduce((first, other) => (other.id < first.id ? other : first));
     waiting.delete(node);
     if (node.op === 'reduce') {
-      const how = apartOf(node, rows);
+      const isBeside = (each: Node): boolean => !rows.has(each) && !needsFold(each, product, folds);
+      const how = apartOf(node, rows, isBeside);
       if (how === undefined) return undefined;
       folds.set(node, how);
       continue;
@@ -144,8 +147,12 @@ function needsFold(node: Node, product: NodeOf<'dot'>, folds: ReadonlyMap<NodeOf
   return false;
 }
 
-/** How a fold of rows is taken apart; undefined where it cannot be. */
-function apartOf(node: NodeOf<'reduce'>, rows: ReadonlyMap<Node, boolean>): Apart | undefined {
+/** How a fold of rows is taken apart; undefined where it cannot be. `isBeside`: made neither of rows nor of folds. */
+function apartOf(
+  node: NodeOf<'reduce'>,
+  rows: ReadonlyMap<Node, boolean>,
+  isBeside: (node: Node) => boolean,
+): Apart | undefined {
   const [input] = node.inputs as readonly [Node];
   const last = input.shape.length - 1;
   if (input.dtype !== 'f32' || node.attrs.axes.join() !== String(last)) return undefined;
@@ -153,13 +160,27 @@ function apartOf(node: NodeOf<'reduce'>, rows: ReadonlyMap<Node, boolean>): Apar
   const isRow = (each: Node): boolean => rows.has(each);
   if (node.attrs.monoid === 'sum') {
     const place = placeOf(input);
-    if (place !== undefined && isPickable(input.inputs[1]!, last, isElement))
-      return { kind: 'pick', isRow, isElement };
+    // What stands beside the rows, a weight of each class, is picked like an element.
+    const isPicked = (each: Node): boolean =>
+      isElement(each) || (each.dtype === 'f32' && !spreadAlong(each, last) && isBeside(each));
+    if (place !== undefined && isPickable(input.inputs[1]!, last, isPicked))
+      return { kind: 'pick', isRow, isElement: isPicked };
+    if (isBelowMaximum(input, last, isElement)) return { kind: 'below maximum', isRow, isElement };
     const power = input.op === 'exp' ? input.inputs[0]! : undefined;
     if (power?.op === 'sub' && isElement(power.inputs[0]!) && spreadAlong(power.inputs[1]!, last))
       return { kind: 'powers', isRow };
   }
   return isElement(input) ? { kind: 'plain', isRow } : undefined;
+}
+
+/** Whether a node is x − m − …, with m the maximum of x and whatever else there is of the row. */
+function isBelowMaximum(node: Node, last: number, isElement: (node: Node) => boolean): boolean {
+  if (node.op !== 'sub' || !spreadAlong(node.inputs[1]!, last)) return false;
+  const [x, c] = node.inputs as readonly [Node, Node];
+  if (!isElement(x)) return isBelowMaximum(x, last, isElement);
+  let of: Node = c;
+  while (of.op === 'broadcast' || of.op === 'reshape' || of.op === 'stopGradient') of = of.inputs[0]!;
+  return of.op === 'reduce' && of.attrs.monoid === 'max' && of.inputs[0] === x;
 }
 
 /** t, i32 and the same along a row, where the node is where(column = t, …, 0). */
@@ -255,9 +276,10 @@ function withColumns(b: GraphBuilder, x: Node, wide: readonly number[]): Node {
 
 /** So many elements along an axis, those behind the first ones zeros: so many of what is only read another way. */
 function padded(b: GraphBuilder, x: Node, axis: number, size: number): Node {
-  if (x.op === 'cast') return cast(b, padded(b, x.inputs[0]!, axis, size), x.dtype);
-  if (x.op === 'permute')
-    return permute(b, padded(b, x.inputs[0]!, x.attrs.order[axis]!, size), x.attrs.order);
+  if (x.op === 'cast' || x.op === 'permute') {
+    const from = x.op === 'cast' ? axis : x.attrs.order[axis]!;
+    return rebuild(x, [padded(b, x.inputs[0]!, from, size)], b);
+  }
   const none = x.shape.map(() => 0);
   const high = none.with(axis, size - dims(x)[axis]!);
   return b.add('pad', [x], { low: none, high, interior: none, value: 0 }) as Node;
@@ -286,13 +308,50 @@ function ofRows(b: GraphBuilder, x: Node): Node {
  */
 function sumOfPowers(b: GraphBuilder, from: Node, powers: Node, rows: WholeParts): Node {
   const [x, c] = powers.inputs[0]!.inputs as readonly [Node, Node];
-  const parts = rows.inParts(from.inputs[0]!.inputs[0]!, x, -Infinity);
-  const max = foldLast(b, 'max', parts);
-  const most = largestOf('f32');
-  const finite = binary(b, 'min', binary(b, 'max', max, -most), most);
+  const { parts, max, finite } = maximaOf(b, rows.inParts(from.inputs[0]!.inputs[0]!, x, -Infinity));
   const sums = foldLast(b, 'sum', unary(b, 'exp', sub(b, parts, spread(b, finite, foldWidth))));
   const shift = spread(b, ofRows(b, c), dims(max).at(-1)!);
   return foldLast(b, 'sum', mul(b, sums, unary(b, 'exp', sub(b, max, shift))));
+}
+
+/** The maximum of each part, also kept finite. */
+function maximaOf(b: GraphBuilder, parts: Node): { parts: Node; max: Node; finite: Node } {
+  const max = foldLast(b, 'max', parts);
+  const most = largestOf('f32');
+  return { parts, max, finite: binary(b, 'min', binary(b, 'max', max, -most), most) };
+}
+
+/**
+ * Σ (x − max − …), of each part first by its maximum m, kept finite: Σ over parts of Σ (x − m) + columns · (m − max − …).
+ * Nothing that is added up is positive, so that what exceeds f32 would without parts too.
+ */
+function sumBelowMaximum(
+  b: GraphBuilder,
+  from: Node,
+  made: Node,
+  rows: WholeParts,
+  isElement: (node: Node) => boolean,
+): Node {
+  const width = dims(made).at(-1)!;
+  const shifts: Node[] = [];
+  let [before, x] = [from, made];
+  while (!isElement(before)) {
+    shifts.unshift(x.inputs[1]!);
+    [before, x] = [before.inputs[0]!, x.inputs[0]!];
+  }
+  const { parts, finite } = maximaOf(b, rows.inParts(before, x, -Infinity));
+  const shape = dims(parts);
+  const left = sub(b, parts, spread(b, finite, foldWidth));
+  const wide = [...shape.slice(0, -2), shape.at(-2)! * foldWidth];
+  const columnsOf = (x: Node): Node => below(b, x, wide.length - 1, constant(b, width, 'i32'));
+  const kept = width % foldWidth === 0 ? left : inParts(b, columnsOf(reshape(b, left, wide)));
+  const sums = foldLast(b, 'sum', kept);
+  const under = shifts.reduce((so, c) => sub(b, so, spread(b, ofRows(b, c), dims(finite).at(-1)!)), finite);
+  const last = shape.length - 2;
+  const part = b.add('iota', [], { shape: dims(finite), axis: last, dtype: 'i32' }) as Node;
+  const rest = binary(b, 'sub', fullLike(b, part, width), mul(b, part, foldWidth));
+  const columns = cast(b, binary(b, 'min', rest, foldWidth), 'f32');
+  return foldLast(b, 'sum', binary(b, 'add', sums, mul(b, under, columns)));
 }
 
 /**
@@ -304,12 +363,11 @@ function pickedValue(
   node: Node,
   made: Node,
   rows: WholeParts,
-  isElement: (node: Node) => boolean,
+  { isRow, isElement }: Extract<Apart, { readonly kind: 'pick' }>,
 ): Node {
   const [condition, value] = made.inputs as readonly [Node, Node];
   const place = ofRows(b, placeOf(made)!);
   const shape = dims(place);
-  const part = reshape(b, binary(b, 'div', place, foldWidth), [...shape, 1]);
   const picked = (from: Node, x: Node): Node => {
     const whole = rows.whole(from, x);
     const hit = rebuild(
@@ -318,8 +376,10 @@ function pickedValue(
       b,
     );
     const sums = foldLast(b, 'sum', inParts(b, where(b, hit, whole, fullLike(b, whole, 0))));
-    return reshape(b, b.add('gather', [sums, part], { axis: shape.length }) as Node, shape);
+    return gathered(sums, binary(b, 'div', place, foldWidth));
   };
+  const gathered = (x: Node, at: Node): Node =>
+    reshape(b, b.add('gather', [x, reshape(b, at, [...shape, 1])], { axis: shape.length }) as Node, shape);
   const known = new Map<Node, Node>();
   const visit = (from: Node, x: Node): Node => {
     const found = known.get(from);
@@ -327,7 +387,9 @@ function pickedValue(
     const last = x.shape.length - 1;
     const inputs = from.inputs.map((input, i) => [input, x.inputs[i]!] as const);
     const of = isElement(from)
-      ? picked(from, x)
+      ? isRow(from)
+        ? picked(from, x)
+        : gathered(x, place)
       : spreadAlong(from, last)
         ? ofRows(b, x)
         : rebuild(

@@ -17,7 +17,14 @@ import { logSoftmax, logSumExp, pick } from '../../../src/tensor/formula/element
 import { Sketch } from '../../codegen/cases.ts';
 import { randomArray } from '../../support/random/values.ts';
 
-export const foldings = ['loss', 'log of sums', 'maximum and sum', 'smallest square'] as const;
+export const foldings = [
+  'loss',
+  'smoothed loss',
+  'weighted loss',
+  'log of sums',
+  'maximum and sum',
+  'smallest square',
+] as const;
 
 export interface Sizes {
   readonly dtype: 'f32' | 'f16' | 'bf16';
@@ -98,6 +105,12 @@ function foldsOf(s: Sketch, z: Node, places: Node, folding: Sizes['folding']): N
           dims(loss).map((_, axis) => axis),
         ),
       ];
+    }
+    case 'smoothed loss':
+      return [reduce(b, 'sum', logSoftmax(b, z, [last]), [last])];
+    case 'weighted loss': {
+      const weight = broadcast(b, s.input([dims(z).at(-1)!]), dims(z));
+      return [neg(b, pick(b, binary(b, 'mul', logSoftmax(b, z, [last]), weight), places, last))];
     }
     case 'log of sums':
       return [logSumExp(b, z, [last]), pick(b, z, places, last)];

@@ -4,9 +4,11 @@
 import { expect, test } from 'vitest';
 
 import type { ContractTiling } from '../../../src/codegen/template/contract/strategies.ts';
-import { broadcast, reduce, reshape, sub } from '../../../src/ir/build.ts';
+import { binary, broadcast, reduce, reshape, sub } from '../../../src/ir/build.ts';
 import { nodeBytes, type Node } from '../../../src/ir/graph.ts';
+import * as sn from '../../../src/index.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import type { HostArray } from '../../../src/ir/value.ts';
 import {
   cudaTarget,
   gpuTarget,
@@ -15,6 +17,7 @@ import {
   withPrecision,
   type Target,
 } from '../../../src/schedule/target.ts';
+import { traceFunction } from '../../../src/tensor/derivative/transform.ts';
 import { Sketch } from '../../codegen/cases.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
@@ -124,6 +127,8 @@ test.each([
     ['loss', 17, gpuTarget, 'staged'],
     ['log of sums', 0, gpuTarget, 'staged'],
     ['maximum and sum', 17, gpuTarget, 'staged'],
+    ['smoothed loss', 17, gpuTarget, 'staged'],
+    ['weighted loss', 17, gpuTarget, 'staged'],
     ['loss', 17, hopper, 'mma'],
     ['loss', 17, hopper, 'wgmma'],
   ] as const) {
@@ -144,6 +149,31 @@ test.each([
   }
 });
 
+const weight = sn.tensor(Float32Array.from({ length: 300 }, (_, i) => 1 + (i % 7)));
+test.each([
+  ['a sum', { reduction: 'sum' }],
+  ['every loss', { reduction: 'none' }],
+  ['targets that do not count', { ignoreIndex: 3 }],
+  ['smoothed labels', { labelSmoothing: 0.1 }],
+  ['weights of classes', { weight }],
+  ['weights, and targets that do not count', { weight, ignoreIndex: 3 }],
+] as const)('crossEntropy of a product stores no logits: %s', (_, options) => {
+  const { graph } = traceFunction(
+    (x: sn.Tensor, w: sn.Tensor, targets: sn.Tensor) =>
+      sn.crossEntropy(x.matmul(w.transpose(0, 1)), targets, options),
+    [sn.zeros([40, 8]), sn.zeros([300, 8]), sn.zeros([40], { dtype: 'i32' })],
+  );
+  for (const { writes } of kernelsOf(graph, gpuTarget))
+    for (const { node } of writes) expect(nodeBytes(node)).toBeLessThan(4 * 40 * 300);
+  const inputs = graph.parameters.map(({ dtype, shape }, i): HostArray => {
+    const fixed = shape as readonly number[];
+    if (dtype !== 'i32') return randomArray(dtype, fixed, i + 1, 'tame');
+    return { dtype, shape: fixed, data: Int32Array.from({ length: 40 }, (__, row) => (row * 37) % 300) };
+  });
+  const wanted = interpret(graph, inputs);
+  runLoops(gpuTarget, graph, inputs).forEach((got, i) => expectClose(got, wanted[i]!, 1e-4));
+});
+
 test('equal logits have the loss of a fair guess', () => {
   const size = { ...plain, isSpecial: false, bias: false };
   const graph = graphOf(size);
@@ -158,11 +188,12 @@ test('what somebody else reads is stored, and folded as before', () => {
   const s = new Sketch();
   const z = s.matmul(s.input([64, 8]), s.input([8, 512]));
   const max = reduce(s.b, 'max', z, [1]);
+  const left = sub(s.b, z, broadcast(s.b, reshape(s.b, max, [64, 1]), [64, 512]));
   for (const outputs of [
     [z, max],
     // A reader that is no fold, and one that needs a row twice.
     [max, s.b.add('argReduce', [z], { monoid: 'max', axis: 1 }) as Node],
-    [reduce(s.b, 'sum', sub(s.b, z, broadcast(s.b, reshape(s.b, max, [64, 1]), [64, 512])), [1])],
+    [reduce(s.b, 'sum', binary(s.b, 'mul', left, left), [1])],
   ])
     expect(foldsIn(kernelsOf(s.graph(outputs), gpuTarget))).toEqual([]);
 });
