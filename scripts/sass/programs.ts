@@ -54,6 +54,13 @@ const more: readonly Workload[] = [
     () => [sn.zeros([4096, 4096]), sn.zeros([4096, 4096])],
   ),
   workload(
+    'lmHeadLossHalf',
+    'mean cross-entropy of 4096 tokens over 32768 words, from 2048 features each, in bf16',
+    (hidden: Tensor, words: Tensor, targets: Tensor) =>
+      sn.crossEntropy(hidden.matmul(words.transpose(0, 1)), targets),
+    () => [halves(4096, 2048), halves(32_768, 2048), sn.zeros([4096], { dtype: 'i32' })],
+  ),
+  workload(
     'convHalf',
     'a convolution of bf16, 3 × 3, [32, 128, 56, 56] to 128 channels',
     (x: Tensor, w: Tensor) => sn.conv2d(x, w, undefined, { padding: 1 }),

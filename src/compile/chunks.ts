@@ -102,6 +102,9 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
   broadcastRank: 'rare',
 };
 
+/** Columns of the narrowest rows of products that are folded as they are made; a size that varies may be as many. */
+const fewestFolded = 256;
+
 /** Operations that take or give angles. */
 const angleOps: ReadonlySet<Op> = new Set<Op>(['sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2']);
 
@@ -121,14 +124,14 @@ export function chunksOf(
   let hasFolds = false;
   let hasRareFunctions = false;
   const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
-  for (const { op, dtype } of nodes) {
+  for (const { op, dtype, inputs } of nodes) {
     const chunk = isElementwise(op) ? undefined : neededBy[op];
     if (chunk === 'rare') needed.add('rare');
     if (chunk !== undefined) computes = true;
     if (isComplex(dtype)) needed.add('rare');
     if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) === false)
       needed.add('rare');
-    if (op === 'reduce') hasFolds = true;
+    if (op === 'reduce' && !(Number(inputs[0]!.shape.at(-1)) < fewestFolded)) hasFolds = true;
     if (op === 'conv') needed.add('convolutions');
     if (dtype === 'f64' || angleOps.has(op)) hasRareFunctions = true;
   }

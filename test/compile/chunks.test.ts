@@ -135,7 +135,14 @@ test('elementwise programs need the compiler alone, products no rare operations'
   expect([...chunksOf(graphOfAll([x.exp().add(x.T)]), wasmTarget)]).toEqual(['compiler']);
   const product = graphOfAll([x.matmul(x).softmax(1)]);
   expect([...chunksOf(product, wasmTarget)]).toEqual(['compiler', 'products-cpu']);
-  expect([...chunksOf(product, gpuTarget)]).toEqual(['compiler', 'products-gpu', 'column-folds']);
+  expect([...chunksOf(product, gpuTarget)]).toEqual(['compiler', 'products-gpu']);
+  const long = graphOfAll([
+    sn
+      .ones([64, 4])
+      .matmul(sn.ones([4, 256]))
+      .softmax(1),
+  ]);
+  expect([...chunksOf(long, gpuTarget)]).toEqual(['compiler', 'products-gpu', 'column-folds']);
   expect([...chunksOf(product, undefined)]).toEqual(['compiler']);
 });
 

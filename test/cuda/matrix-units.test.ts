@@ -16,6 +16,14 @@ import { Sketch } from '../codegen/cases.ts';
 import { graphOf, inputsOf, product, tensorSchedules, type Product } from '../codegen/template/mma-cases.ts';
 import { attentionRun, expectSame, filled, maskOf, tame, type Attend } from '../numerics/attention-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
+import {
+  foldingTilings,
+  graphOf as losses,
+  inputsOf as lossInputs,
+  pinnedTo,
+  sizes,
+  type Sizes,
+} from '../schedule/folds/column-cases.ts';
 import { seed } from '../support/property.ts';
 import { expectClose } from '../support/random/graph.ts';
 import { onStandIn } from './standin/on-standin.ts';
@@ -59,6 +67,18 @@ onStandIn('matrix units on the stand-in', () => {
       interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 1e-2));
     };
     await fc.assert(fc.asyncProperty(product, law), { numRuns: 25, seed });
+  });
+
+  test('every schedule folds the columns of a product', async () => {
+    const law = async (of: Sizes): Promise<void> => {
+      const graph = losses(of);
+      const inputs = lossInputs(graph, of);
+      const schedules = foldingTilings(graph, target, ['mma']);
+      const pinned = pinnedTo(schedules[of.pick % schedules.length]!);
+      const found = await inEveryOrder(graph, inputs, pinned);
+      interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 2e-2));
+    };
+    await fc.assert(fc.asyncProperty(sizes, law), { numRuns: 4, seed });
   });
 
   test('every schedule of a convolution computes it', async () => {

@@ -36,6 +36,14 @@ import {
   type PickedProduct,
 } from '../codegen/template/wgmma-cases.ts';
 import { runOnDevice } from '../support/execute.ts';
+import {
+  foldingTilings,
+  graphOf as losses,
+  inputsOf as lossInputs,
+  pinnedTo,
+  sizes,
+  type Sizes,
+} from '../schedule/folds/column-cases.ts';
 import { seed } from '../support/property.ts';
 import { expectClose } from '../support/random/graph.ts';
 import { Driver } from './standin/driver.ts';
@@ -132,6 +140,20 @@ onStandIn('warp groups on the stand-in', () => {
       interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 1e-2));
     };
     await fc.assert(fc.asyncProperty(convolution, law), { numRuns: 8, seed });
+  });
+
+  test('every schedule folds the columns of a product', async () => {
+    const law = async (size: Sizes): Promise<void> => {
+      const of: Sizes = { ...size, dtype: size.turnRhs ? 'bf16' : 'f16', k: 8 * size.k };
+      const graph = losses(of);
+      const inputs = lossInputs(graph, of);
+      const schedules = foldingTilings(graph, target, ['wgmma']);
+      if (schedules.length === 0) return;
+      const pinned = pinnedTo(schedules[of.pick % schedules.length]!);
+      const found = await inEveryOrder(graph, inputs, pinned);
+      interpret(graph, inputs).forEach((want, i) => expectClose(found[i]!, want, 2e-2));
+    };
+    await fc.assert(fc.asyncProperty(sizes, law), { numRuns: 8, seed });
   });
 
   describe('a device of sm_90a', () => {

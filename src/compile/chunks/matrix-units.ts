@@ -2,6 +2,7 @@
 
 import './compiler.ts';
 import './attention.ts';
+import './products-gpu.ts';
 import { attentionStrategies } from '../../codegen/template/attention/attention.ts';
 import { mma as attentionMma } from '../../codegen/template/attention/gpu/mma.ts';
 import { wgmma as attentionWgmma } from '../../codegen/template/attention/gpu/wgmma.ts';

@@ -14,31 +14,21 @@ import type { FusionGroup } from './place.ts';
 /** Rows of the smallest tile: a product of fewer is spread over the machine in other ways. */
 const fewestRows = 32;
 
-/**
- * Whether workgroups fold the columns of a product: where they have tiles of it, and where no matrix units
- * multiply.
- */
-export function foldsColumns(node: NodeOf<'dot'>, target: Target): boolean {
+/** Whether workgroups fold the columns of a product, of which there are so many: where they have tiles of it. */
+export function foldsColumns(
+  node: NodeOf<'dot'>,
+  target: Target,
+  n: number = contractExtents(node as Node).n,
+): boolean {
   if (!sharesWork(target) || !['f32', 'f16', 'bf16'].includes(node.dtype)) return false;
-  const { batch, m, n } = contractExtents(node as Node);
+  const { batch, m } = contractExtents(node as Node);
   const most = target.limits.workgroupsPerDimension;
   return (
     n > foldWidth &&
     n % foldWidth === 0 &&
     m >= fewestRows &&
-    Math.max(batch, m / fewestRows, n / foldWidth) <= most &&
-    !onMatrixUnits(node, target)
+    Math.max(batch, m / fewestRows, n / foldWidth) <= most
   );
-}
-
-/** Whether matrix units may multiply the operands: those of 16 bits, widened or not, and f32 in tf32. */
-function onMatrixUnits({ inputs }: NodeOf<'dot'>, { matrixUnits = [] }: Target): boolean {
-  const isMultiplied = (operand: Node): boolean => {
-    if (operand.op === 'cast' && operand.dtype === 'f32') return isMultiplied(operand.inputs[0]!);
-    const { dtype } = operand;
-    return matrixUnits.some((unit) => dtype === (unit === 'tf32' ? 'f32' : unit));
-  };
-  return inputs.every(isMultiplied);
 }
 
 /** Where a product's group has the result of a reduction over `foldWidth` columns; undefined for others. */

@@ -13,7 +13,6 @@ import { isFoldable } from '../../ir/passes/foldable.ts';
 import { simplify } from '../../ir/passes/simplify.ts';
 import { Slot } from '../../slot.ts';
 import { sharesWork } from '../machine.ts';
-import { mayFoldColumns } from '../fold-width.ts';
 import type { Target } from '../target.ts';
 import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
@@ -145,11 +144,12 @@ export const passes: readonly Pass[] = [
     run: (graph, target) =>
       sharesWork(target) ? (rarePasses.splitKeys.filled?.(graph, target) ?? graph) : graph,
   },
-  rare(
-    'foldColumns',
-    'rows of products that are only folded are folded a few columns at a time',
-    mayFoldColumns,
-  ),
+  {
+    name: 'foldColumns',
+    guarantees: 'rows of products that are only folded are folded a few columns at a time',
+    // A page loads the chunk of it where rows are long.
+    run: (graph, target) => rarePasses.foldColumns.filled?.(graph, target) ?? graph,
+  },
   rare('splitSoftmaxes', 'no softmax of rows that would leave a GPU idle', isMaximumOnGpu),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
   rare(

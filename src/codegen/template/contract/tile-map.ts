@@ -22,6 +22,8 @@ interface SharedAxes {
  */
 export interface TiledOperand {
   readonly node: Node;
+  /** Elements along the free axis: behind them are zeros, as behind every tensor of a map. */
+  readonly count: number;
   readonly alongK: boolean;
   readonly offset: number;
   readonly k: number;
@@ -29,15 +31,37 @@ export interface TiledOperand {
   readonly batch: number;
 }
 
+/** An element that is read, and how many of them there are along an axis: behind them are zeros. */
+export interface CopiedRead {
+  readonly read: Extract<Expr, { readonly kind: 'read' }>;
+  readonly count: number;
+}
+
+/** What is only read of an operand, all of it or its first elements along an axis. */
+export function copiedRead(operand: Expr, { atom, extent }: Axis): CopiedRead | undefined {
+  if (operand.kind === 'read') return { read: operand, count: extent };
+  if (operand.kind !== 'select' || operand.yes.kind !== 'read' || !isPositiveZero(operand.no))
+    return undefined;
+  const [bound, ...others] = operand.guard;
+  if (bound === undefined || others.length > 0 || bound.expr !== atom || bound.lo > 0) return undefined;
+  return { read: operand.yes, count: bound.hi + 1 };
+}
+
+function isPositiveZero(expr: Expr): boolean {
+  return expr.kind === 'constant' && Object.is(expr.value, 0);
+}
+
 /** Undefined where the operand is none that can be copied by tiles. */
 export function tiledOperand(operand: Expr, free: Axis, { batch, k }: SharedAxes): TiledOperand | undefined {
-  if (operand.kind !== 'read') return undefined;
-  const { index, node } = operand;
+  const copied = copiedRead(operand, free);
+  if (copied === undefined) return undefined;
+  const { count } = copied;
+  const { index, node } = copied.read;
   const [alongK, along, across] = [k, free, batch].map(({ atom }) => coefficientOf(index, atom));
   if (alongK === undefined || along === undefined || across === undefined) return undefined;
   const offset = offsetOf(index, [k, free, batch]);
   if (offset === undefined || offset % tileAlignment !== 0) return undefined;
-  const lies = { node, offset, k: alongK, free: along, batch: across };
+  const lies = { node, count, offset, k: alongK, free: along, batch: across };
   // Along an axis of one index, neighbours are as good as any.
   const found =
     lies.k === 1 && isLine(lies.free, free)
@@ -84,7 +108,8 @@ interface Layout {
  */
 function layoutOf(operand: TiledOperand, free: Axis, { batch, k }: SharedAxes): Layout {
   const { alongK } = operand;
-  const [line, lines] = alongK ? [k, free] : [free, k];
+  const inside = { ...free, extent: operand.count };
+  const [line, lines] = alongK ? [k, inside] : [inside, k];
   const apart = [
     { role: 'lines' as const, size: lines.extent, stride: alongK ? operand.free : operand.k },
     // Batches that share the operand have no axis.

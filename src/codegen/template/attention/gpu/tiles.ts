@@ -91,9 +91,10 @@ function sizesOf({ tiled, free, k }: Side, blocks: ReadonlyMap<Axis, number>): r
 
 /** What sides have in common that can share a tile. */
 function placeOf({ tiled, free, k }: Side): string {
-  const { node, offset, batch, alongK } = tiled;
+  const { node, offset, batch, alongK, count } = tiled;
   const [line, lines] = alongK ? [k, free] : [free, k];
-  return [node.id, offset, batch, line.extent, lines.extent, alongK ? tiled.free : tiled.k].join(' ');
+  const zeros = count === free.extent ? '' : `from ${count} along ${alongK ? 'lines' : 'a line'}`;
+  return [node.id, offset, batch, line.extent, lines.extent, alongK ? tiled.free : tiled.k, zeros].join(' ');
 }
 
 /** Bytes of workgroup memory; undefined where tiles are none that a device can copy and multiply. */

@@ -25,6 +25,7 @@ import {
   sidesOf,
   stagedSides,
   tilesBytes,
+  type Side,
   type Sides,
   type Staged,
   type Tile,
@@ -59,6 +60,10 @@ function staffOf(frame: Frame, body: Attention): Staff | undefined {
   if (2 * body.row.extent < groupRows || 2 * body.key.extent < tileLine) return undefined;
   const sides = sidesOf(body);
   if (sides === undefined) return undefined;
+  // Tiles are copied from what no one writes meanwhile.
+  const isOnlyRead = ({ tiled: { node } }: Side): boolean =>
+    frame.bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
+  if (![...sides.rows, ...sides.keys, ...sides.values].every(isOnlyRead)) return undefined;
   const groups = body.row.extent > groupRows ? 2 : 1;
   const tiling = [128, 64, 32]
     .map((keys): WgmmaAttentionTiling => ({ groups, keys }))

@@ -20,6 +20,7 @@ import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import {
   addInts,
+  both,
   constant,
   less,
   mulInts,
@@ -30,6 +31,7 @@ import {
 import { laneAtom, Lowering, quadIndex } from '../../../expression/lowering.ts';
 import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
 import { contiguousReads } from '../problem.ts';
+import { copiedRead } from '../tile-map.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 
@@ -94,7 +96,9 @@ export class MmaStage {
     const { free, tile, k, depth } = shape;
     const alongK = contiguousReads(operand, k) > contiguousReads(operand, free);
     const [line, lines] = alongK ? [depth, tile] : [tile, depth];
-    const isPlain = this.#isPlain(operand, alongK ? k : free);
+    const copied = copiedRead(operand, free);
+    const isPlain =
+      copied !== undefined && this.#isPlain(copied.read, alongK ? k : { ...free, extent: copied.count });
     // Rows of 8 16-bit elements, or columns of single words, in different banks.
     const pitch = line + (alongK && this.#by.operand === 'tf32' ? 4 : 8);
     const side = { ...shape, buffer, operand, alongK, pitch, size: pitch * lines, isPlain };
@@ -226,20 +230,27 @@ export class MmaStage {
   /** A run of elements as they lie in memory; zeros behind the last step of k. */
   #copy(side: MmaSide, [first, k0]: Origin, line: Value, runAt: Value, to: Value): void {
     const b = this.#b;
-    const { alongK, operand, free, k, depth } = side;
+    const { alongK, k, depth } = side;
     const run = this.#run;
-    if (operand.kind !== 'read') return;
+    const copied = copiedRead(side.operand, side.free);
+    if (copied === undefined) return;
+    const operand = copied.read;
+    const free = { ...side.free, extent: copied.count };
     const axis = alongK ? k : free;
     const runs = axisIndex('run', axis.extent / run);
     const start = operation('div', [alongK ? k0 : first, constant(run)], 'i32');
     const asked = b.let(addInts(start, runAt), 'run');
     const across = b.let(addInts(alongK ? first : k0, line), alongK ? 'at' : 'k');
     const isExact = k.extent % depth === 0;
-    const inside = isExact
+    const inStep = isExact
       ? constant(1, 'bool')
       : alongK
         ? less(asked, constant(k.extent / run))
         : less(across, constant(k.extent));
+    // Of an operand that ends before its axis, zeros follow.
+    const isWhole = copied.count === side.free.extent;
+    const onAxis = alongK ? less(across, constant(free.extent)) : less(asked, constant(free.extent / run));
+    const inside = isWhole ? inStep : both(inStep, onAxis);
     const atoms = new Map<IndexExpr, Value>([
       ...this.#by.atoms,
       [runs, this.#within(asked, axis.extent / run, axis, side, 'run')],
@@ -296,8 +307,8 @@ export class MmaStage {
 
   /** A place past the end of an axis becomes the last one. */
   #within(asked: Value, count: number, axis: Axis, side: MmaSide, hint: string): Value {
-    const size = axis === side.k ? side.depth : side.tile;
-    if (axis.extent % size === 0) return asked;
+    const [whole, size] = axis === side.k ? [side.k, side.depth] : [side.free, side.tile];
+    if (axis.extent === whole.extent && axis.extent % size === 0) return asked;
     return this.#b.let(operation('min', [asked, constant(count - 1)], 'i32'), hint);
   }
 

@@ -16,7 +16,7 @@ import type { Strategy, Tile } from '../strategy.ts';
 import { fragment, lanes, pairOf } from '../../shared/fragment.ts';
 import { finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { MmaStage } from './mma-stage.ts';
-import { FragmentWriter, tileAt } from '../tile-write.ts';
+import { FragmentWriter, tileAt } from './tile-write.ts';
 import { TileLowering } from '../tile.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 import { tileCosts } from './costs.ts';
@@ -56,7 +56,8 @@ export const mma: Strategy<MmaTiling> = {
     for (const [tileM, tileN, tileK, rows, columns, stages] of tiles)
       yield { kind: 'mma', flip: false, rows, columns, tileM, tileN, tileK, stages };
   },
-  isLegal(tiling, { m, n, batch, matrix, epilogue }, { limits, matrixUnits = [] }) {
+  together: { folds: true },
+  isLegal(tiling, { m, n, batch, matrix, folds = 1, epilogue }, { limits, matrixUnits = [] }) {
     const { flip, rows, columns, tileM, tileN, tileK, stages } = tiling;
     const subgroups = (tileM / rows) * (tileN / columns);
     return (
@@ -65,6 +66,7 @@ export const mma: Strategy<MmaTiling> = {
       matrixUnits.includes(matrix) &&
       rows % 16 === 0 &&
       columns % 16 === 0 &&
+      columns % folds === 0 &&
       tileK % 16 === 0 &&
       tileM % rows === 0 &&
       tileN % columns === 0 &&
@@ -163,7 +165,7 @@ function mmaLoop(frame: Frame, body: Contract, tiling: MmaTiling): Loop {
   });
 
   const points = new TileLowering(b, frame, body, group);
-  const writer = new FragmentWriter(b, body, points, lane, { m: tileM, n: tileN });
+  const writer = new FragmentWriter(b, frame, body, points, lane, { m: tileM, n: tileN });
   const quad = addInts(operation('div', [firstN, constant(4)], 'i32'), mulInts(warpN, constant(columns / 4)));
   sums.forEach((line, i) => {
     const inTile = addInts(mulInts(warpM, constant(rows)), constant(fragment.m * i));

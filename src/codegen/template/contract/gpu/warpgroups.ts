@@ -24,7 +24,7 @@ import { fragment } from '../../shared/fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { convMaps, lineShiftOf, shiftOf, tiledConv, type TiledConv } from '../tile-conv.ts';
 import { boxAt, tiledOperand, tileMapOf } from '../tile-map.ts';
-import { FragmentWriter, tileAt } from '../tile-write.ts';
+import { FragmentWriter, tileAt } from './tile-write.ts';
 import { TileLowering } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
 
@@ -396,7 +396,7 @@ export class WarpgroupTemplate {
       b.add({ kind: 'wgmmaWait', pending: 0, sums: names });
       release(last);
       const points = new TileLowering(b, this.#frame, this.#body, group);
-      const writer = new FragmentWriter(b, this.#body, points, inWarp, { m: tileM, n: tileN });
+      const writer = new FragmentWriter(b, this.#frame, this.#body, points, inWarp, { m: tileM, n: tileN });
       const quad = operation('div', [firstN, constant(4)], 'i32');
       sums.forEach((line, i) => {
         const inTile = addInts(

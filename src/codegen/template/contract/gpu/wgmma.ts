@@ -26,7 +26,8 @@ export const wgmma: Strategy<WgmmaTiling> = {
     for (const [tileM, tileN, rows, stages] of tiles)
       yield { kind: 'wgmma', flip: false, rows, columns: tileN, tileM, tileN, tileK: 64, stages };
   },
-  isLegal(tiling, { n, tiled, matrix, epilogue }, { limits, matrixUnits = [], warpgroups }) {
+  together: { folds: true },
+  isLegal(tiling, { n, tiled, matrix, folds = 1, epilogue }, { limits, matrixUnits = [], warpgroups }) {
     const { flip, rows, columns, tileM, tileN, tileK, stages } = tiling;
     return (
       !flip &&
@@ -39,6 +40,7 @@ export const wgmma: Strategy<WgmmaTiling> = {
       matrix !== 'tf32' &&
       matrixUnits.includes(matrix) &&
       columns === tileN &&
+      columns % folds === 0 &&
       [rows, tileM, tileN].every((size) => size % 64 === 0 && size <= 256) &&
       tileK === 64 &&
       tileM % rows === 0 &&
