@@ -18,6 +18,7 @@ import { addInts, constant, mulInts, type LoopBuilder } from '../../../loop/buil
 import { divideInts } from '../../../loop/integers.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
+import type { BlockRuns } from '../blocks.ts';
 import type { Contract } from '../problem.ts';
 import { blockRows } from '../rows-of-blocks.ts';
 
@@ -52,25 +53,6 @@ const spans: Readonly<Record<BlockFormat, Span>> = {
 };
 
 type Decoded = Extract<Expr, { readonly kind: 'decode' }>;
-
-/** How an invocation walks along rows of blocks. */
-export interface BlockRuns {
-  /** Parts of the contracted axis, each of which one invocation takes at a time. */
-  readonly parts: number;
-  part(part: Value, columns: readonly Value[]): BlockPart;
-}
-
-export interface BlockPart {
-  /** Groups of four steps, in the order in which they are multiplied. */
-  readonly quads: readonly Value[];
-  /** Four values of a column of a product, at one of these groups. */
-  value(product: number, column: number, quad: number): Value;
-}
-
-/** Columns that one invocation takes at a time. */
-export function partColumns(format: BlockFormat): number {
-  return runColumns * spans[format].runs.length;
-}
 
 /** The walk along the right sides of products; undefined where not all are rows of blocks. */
 export function blockRuns(
