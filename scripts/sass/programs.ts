@@ -5,9 +5,12 @@ import { compileGraph } from '../../src/compile.ts';
 import type { Loop } from '../../src/codegen/loop/loop.ts';
 import * as sn from '../../src/index.ts';
 import { manualSeed, type Tensor } from '../../src/index.ts';
+import { bytesOfBlocks } from '../../src/ir/blocks/format.ts';
+import { fromBlocks, type QuantizedTensor } from '../../src/quant/index.ts';
 import type { Target } from '../../src/schedule/target.ts';
 import { traceFunction } from '../../src/tensor/derivative/transform.ts';
 import { workloads } from '../../src/workloads/all.ts';
+import { matrixSide, rowByBlocks } from '../../src/workloads/decoding.ts';
 import { workload, type Workload } from '../../src/workloads/workload.ts';
 
 const halves = (...shape: readonly number[]): Tensor => sn.zeros(shape, { dtype: 'bf16' });
@@ -85,7 +88,28 @@ const more: readonly Workload[] = [
   ),
 ];
 
-export const counted: readonly Workload[] = [...workloads, ...more];
+/**
+ * Matrices of the other formats that models mostly have. They are not among the compiled programs: their roofline counts decoding
+ * as arithmetic of floats, and kernels put floats together of bits instead.
+ */
+const blockFormats = [
+  ['gemvQ4', 'q4_0'],
+  ['gemvQ4K', 'q4_k'],
+  ['gemvQ6K', 'q6_k'],
+] as const;
+const blocked = blockFormats.map(([name, format]) =>
+  workload(
+    name,
+    `a row by a matrix of ${format}, 4096 × 4096`,
+    rowByBlocks,
+    (): [Tensor, QuantizedTensor] => {
+      const blocks = new Uint8Array(bytesOfBlocks(name, format, matrixSide ** 2));
+      return [sn.zeros([1, matrixSide]), fromBlocks(blocks, { format, shape: [matrixSide, matrixSide] })];
+    },
+  ),
+);
+
+export const counted: readonly Workload[] = [...workloads, ...more, ...blocked];
 
 /** Programs whose machine code is compared with committed figures: each kind of kernel once, because compiling takes long. */
 export const compiledPrograms: readonly Workload[] = [

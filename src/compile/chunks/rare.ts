@@ -10,6 +10,9 @@ import { fftLoop } from '../../codegen/template/fft/fft.ts';
 import { completeRowsLoop } from '../../codegen/template/linalg/complete.ts';
 import { jacobiRowsLoop } from '../../codegen/template/linalg/jacobi.ts';
 import { blockRowsStrategy } from '../../codegen/template/contract/cpu/block-rows.ts';
+import { blockProducts } from '../../codegen/template/contract/blocks.ts';
+import { blockRuns } from '../../codegen/template/contract/gpu/block-runs.ts';
+import { blockRows } from '../../codegen/template/contract/rows-of-blocks.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';
 import { scanLoop } from '../../codegen/template/scan/scan.ts';
 import { scatterAddAtomicLoop } from '../../codegen/template/scatter/scatter-add-atomic.ts';
@@ -49,6 +52,7 @@ export const slots: readonly Slot<unknown>[] = fill(
   [templates['jacobi-rows'], jacobiRowsLoop],
   [templates.factor, factorLoop],
   [strategies['block-rows'], blockRowsStrategy],
+  [blockProducts, { rows: blockRows, runs: blockRuns }],
   [decoding, decodedLanes],
   [wordPlaces, wordsOf],
   [rarePasses.lowerComplex, lowerComplex],

@@ -19,7 +19,7 @@ import type { Axis, Body, ColumnFolds, Kernel, Write } from '../../../schedule/k
 import type { MatrixType } from '../../loop/loop.ts';
 import { isWeightGradient } from '../../../schedule/weight-gradient.ts';
 import { laneAtom, quadIndex } from '../../expression/lowering.ts';
-import { blockRows } from './blocks.ts';
+import { blockProducts } from './blocks.ts';
 import { tiledConv } from './tile-conv.ts';
 import { tiledOperand } from './tile-map.ts';
 
@@ -194,7 +194,7 @@ function blocksOf({ node, k, lhs, rhs, bound, needed }: Contract): ContractProbl
     ['rhs', rhs],
     ['lhs', lhs],
   ] as const) {
-    const rows = blockRows(operand, k);
+    const rows = blockProducts.filled?.rows(operand, k);
     if (rows !== undefined) return { side, format: rows.format };
   }
   return undefined;

@@ -14,7 +14,7 @@ import {
   type LoopBuilder,
 } from '../../../loop/builder.ts';
 import type { Loop, LoopBuffer, RegisterType, Value } from '../../../loop/loop.ts';
-import { blockRows, type BlockRows } from '../blocks.ts';
+import { blockRows, type BlockRows } from '../rows-of-blocks.ts';
 import type { Contract } from '../problem.ts';
 import type { Tile } from '../strategy.ts';
 import { finish, foldGrid, groupNumber, openBuilder, bufferName, type Frame } from '../../shared/frame.ts';

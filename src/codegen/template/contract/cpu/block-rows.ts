@@ -15,7 +15,7 @@ import {
   type LoopBuilder,
 } from '../../../loop/builder.ts';
 import type { Loop, LoopBuffer, RegisterType, Value } from '../../../loop/loop.ts';
-import { blockRows, type BlockRows } from '../blocks.ts';
+import { blockRows, type BlockRows } from '../rows-of-blocks.ts';
 import { flippedProblem, type Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';

@@ -8,7 +8,7 @@ import { sharesWork } from '../../../../schedule/machine.ts';
 import { addInts, arithmetic, builtin, constant, less, mulInts, operation } from '../../../loop/builder.ts';
 import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
-import { flippedProblem, flipsOf, type Contract } from '../problem.ts';
+import { flippedProblem, flipsOf, type Contract, type ContractProblem } from '../problem.ts';
 import { fitsRegisters } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import {
@@ -23,6 +23,7 @@ import {
 import { accumulators, multiplyAdd, sharedQuad, span, TileLowering, tileNeeded } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
+import { blockProducts } from '../blocks.ts';
 import { tileCosts } from './costs.ts';
 import { hasRoom, stageBuffers, stageResults, type RowResults } from './stages.ts';
 
@@ -47,13 +48,18 @@ const tiles = [
   [1, 4, 4, 64],
   [1, 4, 1, 256],
 ] as const;
+/** Two rows decode the codes of a matrix once. */
+const blockTile = [2, 4, 4, 64] as const;
+/** Of rows of blocks: columns that an invocation takes at a time, about, and operations that decode a code. */
+const [blockPart, decoding] = [32, 3];
 
 export const splitK: Strategy<SplitKTiling> = {
   *candidates(problem) {
     for (const flip of flipsOf(problem)) {
-      const { rhs } = flip ? flippedProblem(problem) : problem;
-      const along = rhs === 'k' ? 'k' : 'n';
-      for (const [rows, columns, threads, slices] of tiles)
+      const { rhs, blocks } = flip ? flippedProblem(problem) : problem;
+      const isBlocks = blocks?.side === 'rhs';
+      const along = rhs === 'k' || isBlocks ? 'k' : 'n';
+      for (const [rows, columns, threads, slices] of isBlocks ? [...tiles, blockTile] : tiles)
         yield { kind: 'split-k', flip, rows, columns, threads, slices, along };
     }
   },
@@ -75,9 +81,13 @@ export const splitK: Strategy<SplitKTiling> = {
     const { machine, tiles: count, turns, sums, direct } = tileCosts(tiling, problem, target);
     const { load, latency, overhead, barrier } = machine;
     const groups = count(rows, columns * threads);
-    const steps = Math.ceil(problem.k / (along === 'k' ? 4 * slices : slices));
-    // Along k a round is four steps of k, read as vectors.
-    const round = along === 'k' ? 4 * ((rows + columns) * load + sums) + overhead : direct;
+    const isBlocks = along === 'k' && problem.blocks?.side === 'rhs';
+    const width = isBlocks ? blockPart : along === 'k' ? 4 : 1;
+    const steps = Math.ceil(problem.k / (width * slices));
+    // Along k a round is four steps of k, read as vectors, or a part of a row of blocks.
+    const vectors = 4 * ((rows + columns) * load + sums) + overhead;
+    const blocks = blockPart * (sums + decoding * columns) + (blockPart / 4) * rows * load + overhead;
+    const round = isBlocks ? blocks : along === 'k' ? vectors : direct;
     return (
       steps * Math.max(latency, turns(groups, threads * slices) * round) +
       barrier +
@@ -87,7 +97,7 @@ export const splitK: Strategy<SplitKTiling> = {
   loop: splitKLoop,
 };
 
-function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
+function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling, problem: ContractProblem): Loop {
   const { target } = frame;
   const { batch, m, n, k, siblings = [] } = body;
   const rights = [body.rhs, ...siblings.map(({ rhs }) => rhs)];
@@ -182,22 +192,28 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
     /** A register for each result, whose lanes are steps of k: added up at the end. */
     function sumAlongK(): Value[][][] {
       const lanes = rights.map(() => accumulators(b, body, height, columns));
+      const isBlocks = problem.blocks?.side === 'rhs';
+      const runs = isBlocks ? blockProducts.value.runs(b, frame, body, group, rights) : undefined;
       const columnsAt = quads.flatMap((quad) => {
         const first = mulInts(quad.index, constant(4));
         return span(b, first, 4, n.extent, n.extent % 4 === 0, 'n').map(({ index }) => index);
       });
-      b.for('kquad', slice, endQuad, slices, (stepQuad) => {
-        const left = rows.map((row, i) =>
-          whole(points.at({ row: row.index, stepQuad, results: ofRows[i] }).value(body.lhs), stepQuad),
-        );
-        const at = columnsAt.map((column) => points.at({ column, stepQuad }));
-        rights.forEach((rhs, p) =>
-          addProducts(
-            lanes[p]!,
-            left,
-            at.map((point) => whole(point.value(rhs), stepQuad)),
-          ),
-        );
+      const end = runs === undefined ? endQuad : constant(runs.parts);
+      b.for(runs === undefined ? 'kquad' : 'part', slice, end, slices, (step) => {
+        const part = runs?.part(step, columnsAt);
+        (part?.quads ?? [step]).forEach((stepQuad, q) => {
+          const left = rows.map((row, i) =>
+            whole(points.at({ row: row.index, stepQuad, results: ofRows[i] }).value(body.lhs), stepQuad),
+          );
+          const at = columnsAt.map((column) => points.at({ column, stepQuad }));
+          rights.forEach((rhs, p) =>
+            addProducts(
+              lanes[p]!,
+              left,
+              at.map((point, j) => part?.value(p, j, q) ?? whole(point.value(rhs), stepQuad)),
+            ),
+          );
+        });
       });
       return lanes.map((lines) =>
         lines.map((line) =>
@@ -227,18 +243,18 @@ function splitKLoop(frame: Frame, body: Contract, tiling: SplitKTiling): Loop {
       return arithmetic('add', [arithmetic('add', [p, q], type), arithmetic('add', [r, s], type)], type);
     }
 
-    // The slices of a product lie behind those of the one before.
-    const slot = (which: Value, p: number, i: number, j: number): Value =>
-      b.let(
-        mulInts(
-          addInts(
-            place(addInts(mulInts(which, constant(height)), constant(p * slices * height + i)), width, x),
-            constant(j * threads),
-          ),
-          constant(4),
-        ),
-        'slot',
-      );
+    // Neighbouring invocations have neighbouring groups of four: along n, the slices of a product lie behind those of the one
+    // before, and along k, the slices of each group of four lie together.
+    const slot = (which: Value, p: number, i: number, j: number): Value => {
+      const quad =
+        along === 'k'
+          ? place(addInts(constant(((p * height + i) * quadsEach + j) * threads), x), slices, which)
+          : addInts(
+              place(addInts(mulInts(which, constant(height)), constant(p * slices * height + i)), width, x),
+              constant(j * threads),
+            );
+      return b.let(mulInts(quad, constant(4)), 'slot');
+    };
     const each = (visit: (sum: Value, p: number, i: number, j: number) => void): void =>
       sums.forEach((lines, p) => lines.forEach((line, i) => line.forEach((sum, j) => visit(sum, p, i, j))));
     const keep = (): void => each((sum, p, i, j) => b.store(partial.name, slot(slice, p, i, j), sum, true));
