@@ -31,7 +31,7 @@ export function contractLoop(frame: Frame, pinned: PinnedTilings): Loop {
 function onlyRead({ bound }: Frame, body: Contract, problem: ContractProblem): ContractProblem {
   const isRead = (node: Node): boolean =>
     bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
-  if (problem.tiled === undefined || copiedNodes(body)?.every(isRead) === true) return problem;
+  if (problem.tiled === undefined || copiedNodes.filled?.(body)?.every(isRead) === true) return problem;
   const { tiled: _, ...rest } = problem;
   return rest;
 }

@@ -20,8 +20,7 @@ import type { MatrixType } from '../../loop/loop.ts';
 import { isWeightGradient } from '../../../schedule/weight-gradient.ts';
 import { laneAtom, quadIndex } from '../../expression/lowering.ts';
 import { blockProducts } from './blocks.ts';
-import { tiledConv } from './tile-conv.ts';
-import { tiledOperand } from './tile-map.ts';
+import { Slot } from '../../../slot.ts';
 
 export type Contract = Extract<Body, { kind: 'contract' }>;
 
@@ -93,7 +92,7 @@ export function contractProblem(kernel: Kernel, body: Contract): ContractProblem
   const window = windowOf(body);
   const matrix = matrixOperands(body);
   const blocks = blocksOf(body);
-  const isTiled = (matrix === 'f16' || matrix === 'bf16') && copiedNodes(body) !== undefined;
+  const isTiled = (matrix === 'f16' || matrix === 'bf16') && copiedNodes.filled?.(body) !== undefined;
   return {
     kind: body.node.op === 'conv' ? 'conv' : 'dot',
     batch: batch.extent,
@@ -147,13 +146,10 @@ export function narrowed(expr: Expr): Expr {
   return isWide && matrixType(expr) !== undefined ? narrowed(expr.args[0]!) : expr;
 }
 
-/** What both operands are copied from, where both can be copied by tiles. */
-export function copiedNodes(body: Contract): readonly [lhs: Node, rhs: Node] | undefined {
-  const conv = tiledConv(body);
-  const lhs = conv?.weight ?? tiledOperand(narrowed(body.lhs), body.m, body);
-  const rhs = conv?.input ?? tiledOperand(narrowed(body.rhs), body.n, body);
-  return lhs && rhs && [lhs.node, rhs.node];
-}
+/** What both operands are copied from, where both can be copied by tiles. Devices with warp groups have it. */
+export const copiedNodes: Slot<(body: Contract) => readonly [lhs: Node, rhs: Node] | undefined> = new Slot(
+  'products of tiles',
+);
 
 /**
  * Expressions of the writes; those that reach memory for every single result weigh as much as they

@@ -12,7 +12,8 @@ import { strideProblem } from '../../../runtime/program.ts';
 import { addInts, constant, mulInts, operation } from '../../loop/builder.ts';
 import type { TileMap, Value } from '../../loop/loop.ts';
 import { tileAlignment, tileLine } from '../../loop/verify-warpgroup.ts';
-import { offsetOf } from './tile-map.ts';
+import { narrowed } from './problem.ts';
+import { offsetOf, tiledOperand } from './tile-map.ts';
 
 /** An operand as a tensor, the axis along which elements are neighbours first. */
 interface Lies {
@@ -114,4 +115,12 @@ export function shiftOf({ lineTaps, first, alongLine, acrossLines }: TiledConv, 
 export function lineShiftOf({ lineTaps, alongLine }: TiledConv, lineFirst: number, tap: Value): Value {
   const inLine = operation('mod', [tap, constant(lineTaps)], 'i32');
   return addInts(constant(lineFirst), mulInts(inLine, constant(alongLine)));
+}
+
+/** What both operands of a product or a convolution are copied from, where both can be copied by tiles. */
+export function copiedOperands(body: Contract): readonly [lhs: Node, rhs: Node] | undefined {
+  const conv = tiledConv(body);
+  const lhs = conv?.weight ?? tiledOperand(narrowed(body.lhs), body.m, body);
+  const rhs = conv?.input ?? tiledOperand(narrowed(body.rhs), body.n, body);
+  return lhs && rhs && [lhs.node, rhs.node];
 }

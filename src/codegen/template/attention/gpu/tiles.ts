@@ -39,7 +39,7 @@ export interface Sides {
  * A tile of an operand in workgroup memory: panels of 64 elements of one axis, each of `lines` lines
  * along the other. Axes that are not taken in blocks are taken whole.
  */
-export interface Tile {
+export interface StagedTile {
   readonly buffer: string;
   readonly map: TileMap;
   readonly roles: OperandMap['roles'];
@@ -53,7 +53,7 @@ export interface Tile {
 
 /** A side and its tile. */
 export interface Staged {
-  readonly tile: Tile;
+  readonly tile: StagedTile;
   readonly alongK: boolean;
 }
 
@@ -129,7 +129,7 @@ export function stagedSides(
   readonly values: readonly Staged[];
 } {
   const blocks = blocksOf(body, tiling);
-  const tileOf = (side: Side, name: string): Tile => {
+  const tileOf = (side: Side, name: string): StagedTile => {
     const { tiled, free, k } = side;
     const [line, lines] = sizesOf(side, blocks);
     const buffer = bufferName(frame)(tiled.node);
@@ -137,8 +137,8 @@ export function stagedSides(
     const along = blocks.has(tiled.alongK ? k : free) ? 'line' : 'lines';
     return { buffer: name, map, roles, panels: line / tileLine, lines, size: line * lines, blocks: along };
   };
-  const known = new Map<string, Tile>();
-  const shared = (side: Side, name: string): Tile => {
+  const known = new Map<string, StagedTile>();
+  const shared = (side: Side, name: string): StagedTile => {
     const tile = known.get(placeOf(side)) ?? tileOf(side, name);
     known.set(placeOf(side), tile);
     return tile;
@@ -155,7 +155,7 @@ export function stagedSides(
 /** Copies the block that begins at row or key `first`; all panels belong to one mbarrier. */
 export function copyBlock(
   b: LoopBuilder,
-  { buffer, map, roles, panels, lines, size, blocks }: Tile,
+  { buffer, map, roles, panels, lines, size, blocks }: StagedTile,
   first: Value,
   batch: Value,
   slot: Value,

@@ -28,7 +28,7 @@ import {
   type Side,
   type Sides,
   type Staged,
-  type Tile,
+  type StagedTile,
   type WgmmaAttentionTiling,
 } from './tiles.ts';
 
@@ -113,7 +113,7 @@ function seatsOf({ groups, keys }: WgmmaAttentionTiling): FragmentSeats {
 interface Ring {
   readonly full: string;
   readonly empty: string;
-  readonly tiles: readonly Tile[];
+  readonly tiles: readonly StagedTile[];
 }
 
 /** Where a block lies in a ring, and the parity of how often the ring was gone round before. */
@@ -141,7 +141,7 @@ class WarpgroupUnits implements AttentionUnits {
     this.#sides = stagedSides(rows.frame, rows.body, tiling, sides);
     const keys = new Set(this.#sides.keys.map(({ tile }) => tile));
     const values = new Set(this.#sides.values.map(({ tile }) => tile));
-    const ring = (name: string, tiles: readonly Tile[]): Ring => ({
+    const ring = (name: string, tiles: readonly StagedTile[]): Ring => ({
       full: `${name}_full`,
       empty: `${name}_empty`,
       tiles,
@@ -167,7 +167,7 @@ class WarpgroupUnits implements AttentionUnits {
   }
 
   get memory(): readonly LoopBuffer[] {
-    const buffer = ({ buffer: name, size }: Tile, count: number): LoopBuffer => ({
+    const buffer = ({ buffer: name, size }: StagedTile, count: number): LoopBuffer => ({
       name,
       space: 'workgroup',
       dtype: this.#operand,
@@ -366,7 +366,7 @@ class WarpgroupUnits implements AttentionUnits {
   }
 }
 
-function bytesOf(tiles: readonly Tile[]): number {
+function bytesOf(tiles: readonly StagedTile[]): number {
   return tiles.reduce((sum, { size }) => sum + 2 * size, 0);
 }
 

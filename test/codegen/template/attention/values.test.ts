@@ -3,11 +3,11 @@
 
 import { describe, expect, test } from 'vitest';
 
-import * as sn from '../../../src/index.ts';
-import type { Tensor } from '../../../src/index.ts';
-import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import type { HostArray } from '../../../src/ir/value.ts';
-import { gpuTarget, type Target } from '../../../src/schedule/target.ts';
+import * as sn from '../../../../src/index.ts';
+import type { Tensor } from '../../../../src/index.ts';
+import { interpret } from '../../../../src/ir/interpret/interpret.ts';
+import type { HostArray } from '../../../../src/ir/value.ts';
+import { gpuTarget, type Target } from '../../../../src/schedule/target.ts';
 import {
   attentionRun,
   expectSame,
@@ -19,9 +19,9 @@ import {
   scoresOf,
   tame,
   type Problem,
-} from '../../numerics/attention-cases.ts';
-import { runLoops } from '../../support/execute.ts';
-import { attentionHeaders } from './mma-cases.ts';
+} from '../../../numerics/attention-cases.ts';
+import { runLoops } from '../../../support/execute.ts';
+import { attentionHeaders } from '../mma-cases.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 

@@ -4,17 +4,17 @@
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import { compileGraph } from '../../../src/compile.ts';
-import { explain } from '../../../src/explain/explain.ts';
-import * as sn from '../../../src/index.ts';
-import type { Tensor } from '../../../src/index.ts';
-import type { Graph } from '../../../src/ir/graph.ts';
-import { interpret } from '../../../src/ir/interpret/interpret.ts';
-import { parse } from '../../../src/ir/text/parse.ts';
-import { sizeOf } from '../../../src/ir/shape.ts';
-import { hostArray, type HostArray } from '../../../src/ir/value.ts';
-import type { Device } from '../../../src/runtime/device.ts';
-import { openDevice } from '../../../src/runtime/registry.ts';
+import { compileGraph } from '../../../../src/compile.ts';
+import { explain } from '../../../../src/explain/explain.ts';
+import * as sn from '../../../../src/index.ts';
+import type { Tensor } from '../../../../src/index.ts';
+import type { Graph } from '../../../../src/ir/graph.ts';
+import { interpret } from '../../../../src/ir/interpret/interpret.ts';
+import { parse } from '../../../../src/ir/text/parse.ts';
+import { sizeOf } from '../../../../src/ir/shape.ts';
+import { hostArray, type HostArray } from '../../../../src/ir/value.ts';
+import type { Device } from '../../../../src/runtime/device.ts';
+import { openDevice } from '../../../../src/runtime/registry.ts';
 import {
   cTarget,
   cudaTarget,
@@ -24,10 +24,10 @@ import {
   wasmTarget,
   withVectors,
   type Target,
-} from '../../../src/schedule/target.ts';
-import { runLoops, runOnDevice } from '../../support/execute.ts';
-import { checkLaw, seed } from '../../support/property.ts';
-import { expectClose } from '../../support/random/graph.ts';
+} from '../../../../src/schedule/target.ts';
+import { runLoops, runOnDevice } from '../../../support/execute.ts';
+import { checkLaw, seed } from '../../../support/property.ts';
+import { expectClose } from '../../../support/random/graph.ts';
 
 type Triple = readonly [Tensor, Tensor, Tensor];
 
