@@ -2,7 +2,7 @@
 // constant strides along the axes of the product, one of which is 1. Anything else (a prologue, a
 // convolution's window) is staged by invocations.
 
-import { coefficientOf, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
+import { atomsOf, coefficientOf, interval, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { Expr } from '../../../schedule/expression/expr.ts';
 import type { Axis } from '../../../schedule/kernel.ts';
@@ -10,16 +10,24 @@ import { strideProblem } from '../../../runtime/program.ts';
 import type { TileMap, Value } from '../../loop/loop.ts';
 import { tileAlignment, tileLine } from '../../loop/verify-warpgroup.ts';
 
+/** Parts of the batch that a map has axes for, beside those of lines. */
+const mostParts = 3;
+
 /** The axes of a product that both of its operands have. */
 interface SharedAxes {
   readonly batch: Axis;
   readonly k: Axis;
 }
 
-/**
- * How an operand lies: `k`, `free` and `batch` are strides in elements; what stands still along an
- * axis has none (0).
- */
+/** A part of the batch, such as its heads, along which an operand has a stride of its own. */
+export interface BatchPart {
+  /** Of the batch's atom alone. */
+  readonly index: IndexExpr;
+  readonly extent: number;
+  readonly stride: number;
+}
+
+/** How an operand lies: `k` and `free` are strides in elements; what stands still along an axis has none (0). */
 export interface TiledOperand {
   readonly node: Node;
   /** Elements along the free axis: behind them are zeros, as behind every tensor of a map. */
@@ -28,7 +36,8 @@ export interface TiledOperand {
   readonly offset: number;
   readonly k: number;
   readonly free: number;
-  readonly batch: number;
+  /** None of what shares the operand. */
+  readonly batches: readonly BatchPart[];
 }
 
 /** An element that is read, and how many of them there are along an axis: behind them are zeros. */
@@ -57,11 +66,12 @@ export function tiledOperand(operand: Expr, free: Axis, { batch, k }: SharedAxes
   if (copied === undefined) return undefined;
   const { count } = copied;
   const { index, node } = copied.read;
-  const [alongK, along, across] = [k, free, batch].map(({ atom }) => coefficientOf(index, atom));
-  if (alongK === undefined || along === undefined || across === undefined) return undefined;
-  const offset = offsetOf(index, [k, free, batch]);
-  if (offset === undefined || offset % tileAlignment !== 0) return undefined;
-  const lies = { node, count, offset, k: alongK, free: along, batch: across };
+  const [alongK, along] = [k, free].map(({ atom }) => coefficientOf(index, atom));
+  const batches = batchParts(index, [k, free], batch);
+  if (alongK === undefined || along === undefined || batches === undefined) return undefined;
+  const offset = index.kind === 'const' ? index.value : index.kind === 'sum' ? index.offset : 0;
+  if (offset % tileAlignment !== 0) return undefined;
+  const lies = { node, count, offset, k: alongK, free: along, batches };
   // Along an axis of one index, neighbours are as good as any.
   const found =
     lies.k === 1 && isLine(lies.free, free)
@@ -69,8 +79,23 @@ export function tiledOperand(operand: Expr, free: Axis, { batch, k }: SharedAxes
       : lies.free === 1 && isLine(lies.k, k)
         ? { ...lies, alongK: false }
         : undefined;
-  if (found === undefined || !(lies.batch === 0 || isStride(lies.batch))) return undefined;
-  return strideProblem(layoutOf(found, free, { batch, k })) === undefined ? found : undefined;
+  if (found === undefined || !batches.every(({ stride }) => isStride(stride))) return undefined;
+  return strideProblem(layoutOf(found, free, k)) === undefined ? found : undefined;
+}
+
+/** The terms of an index besides those of some axes; undefined where one is of more than the batch. */
+function batchParts(
+  index: IndexExpr,
+  axes: readonly Axis[],
+  { atom: batch }: Axis,
+): readonly BatchPart[] | undefined {
+  const terms =
+    index.kind === 'sum' ? index.terms : index.kind === 'const' ? [] : [{ atom: index, factor: 1 }];
+  const parts = terms
+    .filter(({ atom }) => axes.every((axis) => axis.atom !== atom))
+    .map(({ atom, factor }): BatchPart => ({ index: atom, extent: interval(atom).hi + 1, stride: factor }));
+  const isOfBatch = parts.every(({ index: part }) => atomsOf(part).every((atom) => atom === batch));
+  return isOfBatch && parts.length <= mostParts ? parts : undefined;
 }
 
 /**
@@ -93,8 +118,8 @@ export function offsetOf(index: IndexExpr, axes: readonly Axis[]): number | unde
   return index.terms.every(({ atom }) => atoms.includes(atom)) ? index.offset : undefined;
 }
 
-/** An axis of a map: neighbours in a line, lines, or batches. */
-type Role = 'line' | 'lines' | 'batch';
+/** An axis of a map: neighbours in a line, lines, or so manieth part of the batch. */
+type Role = 'line' | 'lines' | number;
 
 interface Layout {
   readonly roles: readonly Role[];
@@ -106,16 +131,13 @@ interface Layout {
  * The axes of a map: neighbours first, then by their strides, each of which is to be a multiple of
  * the one before.
  */
-function layoutOf(operand: TiledOperand, free: Axis, { batch, k }: SharedAxes): Layout {
+function layoutOf(operand: TiledOperand, free: Axis, k: Axis): Layout {
   const { alongK } = operand;
   const inside = { ...free, extent: operand.count };
   const [line, lines] = alongK ? [k, inside] : [inside, k];
   const apart = [
-    { role: 'lines' as const, size: lines.extent, stride: alongK ? operand.free : operand.k },
-    // Batches that share the operand have no axis.
-    ...(batch.extent > 1 && operand.batch !== 0
-      ? [{ role: 'batch' as const, size: batch.extent, stride: operand.batch }]
-      : []),
+    { role: 'lines' as Role, size: lines.extent, stride: alongK ? operand.free : operand.k },
+    ...operand.batches.map(({ extent, stride }, role) => ({ role, size: extent, stride })),
   ];
   const axes = [
     { role: 'line' as Role, size: line.extent, stride: 1 },
@@ -146,24 +168,20 @@ export function tileMapOf(
   buffer: string,
   operand: TiledOperand,
   free: Axis,
-  axes: SharedAxes,
+  k: Axis,
   lines: number,
 ): OperandMap {
-  const { roles, sizes, strides } = layoutOf(operand, free, axes);
-  const box = { line: tileLine, lines, batch: 1 } as const;
-  const { offset } = operand;
-  return { map: { name, buffer, offset, sizes, strides, box: roles.map((role) => box[role]) }, roles };
+  const { roles, sizes, strides } = layoutOf(operand, free, k);
+  const box = roles.map((role) => (role === 'line' ? tileLine : role === 'lines' ? lines : 1));
+  return { map: { name, buffer, offset: operand.offset, sizes, strides, box }, roles };
 }
 
-/** Coordinates of a box in a map. */
+/** Coordinates of a box in a map: along its lines, across them, and of each part of the batch. */
 export function boxAt(
   roles: OperandMap['roles'],
-  alongK: boolean,
-  k: Value,
-  free: Value,
-  group: Value,
+  line: Value,
+  lines: Value,
+  batches: readonly Value[],
 ): readonly Value[] {
-  const [line, lines] = alongK ? [k, free] : [free, k];
-  const place = { line, lines, batch: group } as const;
-  return roles.map((role) => place[role]);
+  return roles.map((role) => (role === 'line' ? line : role === 'lines' ? lines : batches[role]!));
 }

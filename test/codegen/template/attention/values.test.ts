@@ -1,5 +1,5 @@
-// Special values in attention on matrix units and by warp groups: rows that see nothing, masks of every kind, NaN and
-// infinities reach what they reach in the unfused form, whichever blocks are walked over without masks.
+// What attention on matrix units and by warp groups meets besides plain numbers: heads that are shared or lie between positions
+// and columns, rows that see nothing, masks of every kind; NaN and infinities reach what they reach in the unfused form, whichever blocks are walked over without masks.
 
 import { describe, expect, test } from 'vitest';
 
@@ -106,6 +106,27 @@ describe.each(targets)('%s', (how, target) => {
         return sn.where(near, scores, -inf).softmax().cast('bf16').matmul(v);
       },
     });
+  });
+
+  test('heads between the positions and the columns', () => {
+    const lay = (x: Tensor): Tensor => sn.moveaxis(x, 1, 2);
+    const input = (rows: number, seed: number): HostArray =>
+      filled([2, rows, 2, features], tame, seed, 'bf16');
+    check({
+      inputs: [input(queries, 1), input(136, 2), input(136, 3)],
+      attend: (q, k, v) => lay(causal(lay(q), lay(k), lay(v))),
+    });
+  });
+
+  test('heads of queries that share those of keys', () => {
+    const input = (heads: number, rows: number, seed: number): HostArray =>
+      filled([1, heads, rows, features], tame, seed, 'bf16');
+    for (const isCausal of [false, true])
+      check({
+        inputs: [input(4, queries, 1), input(2, 136, 2), input(2, 136, 3)],
+        attend: (q, k, v) => sn.scaledDotProductAttention(q, k, v, { enableGqa: true, isCausal }),
+        gradient: isCausal,
+      });
   });
 
   test.each([

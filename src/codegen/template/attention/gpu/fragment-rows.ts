@@ -94,8 +94,10 @@ export class FragmentRows extends AttentionRows {
       });
       this.#isCertain = false;
     };
-    const { side } = this.#certain;
-    if (side === 'none') return walk(start, end, false);
+    const { side, conditions } = this.#certain;
+    const whole = Math.floor(this.body.key.extent / (4 * blockQuads));
+    if (conditions.size === 0 && (whole === 0 || 4 * blockQuads * whole === this.body.key.extent))
+      return walk(start, end, whole > 0);
     const edge = b.let(this.#edge(), 'edge');
     const until = b.let(operation('min', [edge, end], 'i32'), 'until');
     const since = b.let(operation('max', [edge, start], 'i32'), 'since');

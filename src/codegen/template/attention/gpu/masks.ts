@@ -11,7 +11,7 @@ import type { Attention } from '../rows.ts';
  * (`behind`). Blocks before it are whole, too.
  */
 export interface Certain {
-  readonly side: 'before' | 'behind' | 'none';
+  readonly side: 'before' | 'behind';
   readonly offset: number;
   readonly conditions: ReadonlySet<Expr>;
 }

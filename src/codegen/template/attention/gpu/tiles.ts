@@ -1,13 +1,20 @@
 // The tiles of an attention kernel by warp groups: which operands can be copied by tiles, how they lie
 // in workgroup memory, and which of them share one (keys that are values too, as in gradients).
 
+import { printIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
 import type { Axis } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts } from '../../../loop/builder.ts';
 import type { LoopBuilder } from '../../../loop/builder.ts';
 import type { TileMap, TileOperand, Value } from '../../../loop/loop.ts';
 import { tileLine } from '../../../loop/verify-warpgroup.ts';
 import { narrowed } from '../../contract/problem.ts';
-import { tiledOperand, tileMapOf, type OperandMap, type TiledOperand } from '../../contract/tile-map.ts';
+import {
+  boxAt,
+  tiledOperand,
+  tileMapOf,
+  type OperandMap,
+  type TiledOperand,
+} from '../../contract/tile-map.ts';
 import { fragment } from '../../shared/fragment.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import type { Attention } from '../rows.ts';
@@ -43,6 +50,8 @@ export interface StagedTile {
   readonly buffer: string;
   readonly map: TileMap;
   readonly roles: OperandMap['roles'];
+  /** Parts of the batch. */
+  readonly batches: readonly IndexExpr[];
   readonly panels: number;
   readonly lines: number;
   /** Elements. */
@@ -91,10 +100,13 @@ function sizesOf({ tiled, free, k }: Side, blocks: ReadonlyMap<Axis, number>): r
 
 /** What sides have in common that can share a tile. */
 function placeOf({ tiled, free, k }: Side): string {
-  const { node, offset, batch, alongK, count } = tiled;
+  const { node, offset, batches, alongK, count } = tiled;
   const [line, lines] = alongK ? [k, free] : [free, k];
   const zeros = count === free.extent ? '' : `from ${count} along ${alongK ? 'lines' : 'a line'}`;
-  return [node.id, offset, batch, line.extent, lines.extent, alongK ? tiled.free : tiled.k, zeros].join(' ');
+  const parts = batches.map(({ index, stride }) => `${printIndex(index)} · ${stride}`);
+  return [node.id, offset, ...parts, line.extent, lines.extent, alongK ? tiled.free : tiled.k, zeros].join(
+    ' ',
+  );
 }
 
 /** Bytes of workgroup memory; undefined where tiles are none that a device can copy and multiply. */
@@ -131,11 +143,21 @@ export function stagedSides(
   const blocks = blocksOf(body, tiling);
   const tileOf = (side: Side, name: string): StagedTile => {
     const { tiled, free, k } = side;
+    const batches = tiled.batches.map(({ index }) => index);
     const [line, lines] = sizesOf(side, blocks);
     const buffer = bufferName(frame)(tiled.node);
-    const { map, roles } = tileMapOf(`map_${name}`, buffer, tiled, free, { batch: body.batch, k }, lines);
+    const { map, roles } = tileMapOf(`map_${name}`, buffer, tiled, free, k, lines);
     const along = blocks.has(tiled.alongK ? k : free) ? 'line' : 'lines';
-    return { buffer: name, map, roles, panels: line / tileLine, lines, size: line * lines, blocks: along };
+    return {
+      buffer: name,
+      map,
+      roles,
+      batches,
+      panels: line / tileLine,
+      lines,
+      size: line * lines,
+      blocks: along,
+    };
   };
   const known = new Map<string, StagedTile>();
   const shared = (side: Side, name: string): StagedTile => {
@@ -155,26 +177,23 @@ export function stagedSides(
 /** Copies the block that begins at row or key `first`; all panels belong to one mbarrier. */
 export function copyBlock(
   b: LoopBuilder,
-  { buffer, map, roles, panels, lines, size, blocks }: StagedTile,
+  { buffer, map, roles, batches, panels, lines, size, blocks }: StagedTile,
   first: Value,
-  batch: Value,
+  partAt: (index: IndexExpr) => Value,
   slot: Value,
   barrier: string,
 ): void {
   for (let panel = 0; panel < panels; panel++) {
     const start = constant(panel * tileLine);
-    const place = {
-      line: blocks === 'line' ? b.let(addInts(first, start), 'at') : start,
-      lines: blocks === 'lines' ? first : constant(0),
-      batch,
-    } as const;
+    const line = blocks === 'line' ? b.let(addInts(first, start), 'at') : start;
+    const across = blocks === 'lines' ? first : constant(0);
     const index = addInts(mulInts(slot, constant(size)), constant(panel * lines * tileLine));
     b.add({
       kind: 'copyTile',
       buffer,
       index: b.let(index, 'to'),
       map: map.name,
-      at: roles.map((role) => place[role]),
+      at: boxAt(roles, line, across, batches.map(partAt)),
       barrier,
       slot,
     });

@@ -5,6 +5,7 @@
 // by warp groups (contract/gpu/warpgroups.ts); what lies between the products is computed on fragments (fragment-rows.ts).
 
 import type { Node } from '../../../../ir/graph.ts';
+import type { IndexExpr } from '../../../../ir/index-algebra/expr.ts';
 import { rounded } from '../../../expression/convert.ts';
 import { addInts, builtin, constant, mulInts, operation } from '../../../loop/builder.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
@@ -232,10 +233,12 @@ class WarpgroupUnits implements AttentionUnits {
 
   /** Copies the rows once, then block after block of all walks. `walks`: whether each adds weighted sums. */
   #copies(walks: readonly boolean[]): void {
-    const { b, batch, firstRow, blockQuads } = this.#rows;
+    const { b, firstRow, blockQuads } = this.#rows;
+    const place = this.#rows.lowering([]);
+    const partAt = (index: IndexExpr): Value => place.index(index);
     const rowTiles = this.#sides.rows.map(({ tile }) => tile);
     b.add({ kind: 'arrive', barrier: rowsFull, index: constant(0), bytes: bytesOf(rowTiles) });
-    for (const tile of rowTiles) copyBlock(b, tile, firstRow, batch, constant(0), rowsFull);
+    for (const tile of rowTiles) copyBlock(b, tile, firstRow, partAt, constant(0), rowsFull);
     for (const adds of walks) {
       const [start, end] = this.#rows.keySpan();
       b.for('block', start, end, blockQuads, (quad) => {
@@ -246,7 +249,7 @@ class WarpgroupUnits implements AttentionUnits {
           const before = b.let(operation('sub', [constant(1), parity], 'i32'), 'before');
           b.add({ kind: 'awaitBarrier', barrier: ring.empty, index: slot, parity: before });
           b.add({ kind: 'arrive', barrier: ring.full, index: slot, bytes: bytesOf(ring.tiles) });
-          for (const tile of ring.tiles) copyBlock(b, tile, first, batch, slot, ring.full);
+          for (const tile of ring.tiles) copyBlock(b, tile, first, partAt, slot, ring.full);
         }
       });
     }

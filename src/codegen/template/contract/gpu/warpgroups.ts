@@ -23,7 +23,8 @@ import type { Tile } from '../strategy.ts';
 import { fragment } from '../../shared/fragment.ts';
 import { bufferName, finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { convMaps, lineShiftOf, shiftOf, tiledConv, type TiledConv } from '../tile-conv.ts';
-import { boxAt, tiledOperand, tileMapOf } from '../tile-map.ts';
+import { boxAt, tiledOperand, tileMapOf, type TiledOperand } from '../tile-map.ts';
+import { Lowering } from '../../../expression/lowering.ts';
 import { FragmentWriter, tileAt } from './tile-write.ts';
 import { TileLowering } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
@@ -180,15 +181,26 @@ export class WarpgroupTemplate {
     const buffer = bufferName(this.#frame)(operand.node);
     const { alongK } = operand;
     const lines = alongK ? tile : tileK;
-    const { map, roles } = tileMapOf(`map_${which}`, buffer, operand, free, this.#body, lines);
+    const { map, roles } = tileMapOf(`map_${which}`, buffer, operand, free, this.#body.k, lines);
     return {
       buffer: `tile_${which}`,
       map,
-      at: (steps, from, group) => boxAt(roles, alongK, steps.first, from, group),
+      at: ({ first }, from, group) => {
+        const [line, across] = alongK ? [first, from] : [from, first];
+        return boxAt(roles, line, across, this.#partsAt(operand, group));
+      },
       alongK,
       size: tile * tileK,
       tile,
     };
+  }
+
+  /** Where a group stands in each part of the batch. */
+  #partsAt({ batches }: TiledOperand, group: Value): readonly Value[] {
+    const { kernel } = this.#frame;
+    const binding = { substitution: new Map(), atoms: new Map([[this.#body.batch.atom, group]]) };
+    const lowering = new Lowering(this.#b, kernel.pool, binding, bufferName(this.#frame));
+    return batches.map(({ index }) => lowering.index(index));
   }
 
   #convSides(conv: TiledConv): readonly [Side, Side] {
