@@ -159,10 +159,11 @@ export class FragmentRows extends AttentionRows {
     const { b } = this;
     const [x, y] = expr.args;
     if (expr.op === 'div' && isWeightSum(y!)) {
-      const share = b.let(operation('recip', [value(y!)], 'f32'), 'share');
-      return b.let(operation('mul', [value(x!), share], 'f32'), 'div');
+      const by = value(y!);
+      return b.let(this.scaled(value(x!), 'div', y!, by), 'div');
     }
-    const isBelow = expr.op === 'exp' && x!.kind === 'op' && x!.op === 'sub' && isMaximum(x!.args[1]!);
+    const isBelow =
+      expr.op === 'exp' && x!.kind === 'op' && x!.op === 'sub' && isMaximum(x!.args[1]!, this.body);
     return isBelow ? this.#power(value(x!)) : undefined;
   }
 

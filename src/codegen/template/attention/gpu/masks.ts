@@ -2,6 +2,7 @@
 // the row with the key hold, and which expressions are those of a softmax.
 
 import type { Node } from '../../../../ir/graph.ts';
+import { isElementwise } from '../../../../ir/ops.ts';
 import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import { diagonalOf } from '../../../../schedule/fusion/key-range.ts';
 import type { Attention } from '../rows.ts';
@@ -43,14 +44,25 @@ export function certainOf({ row, key, stages, outers, online }: Attention): Cert
   };
 }
 
-/** Whether a value of the row or of the key is the maximum over an axis. */
-export function isMaximum(expr: Expr): boolean {
-  return (expr.kind === 'result' || expr.kind === 'read') && isMaximumNode(expr.node);
+/** Whether a value of the row or of the key is the maximum of what is made of the kernel's scores. */
+export function isMaximum(expr: Expr, { inners }: Attention): boolean {
+  if (expr.kind !== 'result' && expr.kind !== 'read') return false;
+  const seen = new Set<Node>();
+  const isOfScores = (of: Node): boolean => {
+    if (inners.some(({ node }) => node === of)) return true;
+    if (seen.has(of) || !(isElementwise(of.op) || isPlaced(of))) return false;
+    seen.add(of);
+    return of.inputs.some((input) => isOfScores(input as Node));
+  };
+  const of = maximised(expr.node);
+  return of !== undefined && isOfScores(of);
 }
 
-function isMaximumNode(node: Node): boolean {
-  if (node.op === 'reduce') return node.attrs.monoid === 'max';
-  return isPlaced(node) && isMaximumNode(node.inputs[0] as Node);
+/** What a node is the maximum of, along an axis; undefined where it is none. */
+function maximised(node: Node): Node | undefined {
+  const [x] = node.inputs as readonly Node[];
+  if (node.op === 'reduce') return node.attrs.monoid === 'max' ? x : undefined;
+  return isPlaced(node) ? maximised(x!) : undefined;
 }
 
 /** Whether a node has the elements of its input, placed otherwise. */
@@ -81,5 +93,8 @@ function isWeightSumNode(node: Node): boolean {
 function isWeightNode(node: Node): boolean {
   if (node.op === 'where') return isWeightNode(node.inputs[1] as Node);
   const [power] = node.inputs as readonly Node[];
-  return node.op === 'exp' && power!.op === 'sub' && isMaximumNode(power!.inputs[1] as Node);
+  if (node.op !== 'exp' || power!.op !== 'sub') return false;
+  const [x, max] = power!.inputs as readonly [Node, Node];
+  const of = maximised(max);
+  return of === x || (of?.op === 'where' && of.inputs[1] === x);
 }

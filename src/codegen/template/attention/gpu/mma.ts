@@ -94,7 +94,7 @@ function padded(extent: number): number {
 }
 
 /** Names of the workgroup memory for the operands that are staged. */
-function memoryNames({ inners, outers }: Attention): readonly string[] {
+export function memoryNames({ inners, outers }: Attention): readonly string[] {
   return [...inners.flatMap((_, i) => [`rows_${i}`, `keys_${i}`]), ...outers.map((_, i) => `values_${i}`)];
 }
 
@@ -152,6 +152,13 @@ export function packedPairs(b: LoopBuilder, weight: Value, operand: MatrixType):
   });
   const words = b.let(operation(op, [pick(0, 2), pick(1, 3)], 'u32'), 'words');
   return [laneOf(words, 0), laneOf(words, 1)];
+}
+
+/** Multiplies fragments of sums by factors of their rows. */
+export function shrinkSums(b: LoopBuilder, all: readonly Sums[], factors: readonly Value[]): void {
+  all.forEach(({ registers }, i) => {
+    for (const sum of registers) b.assign(sum, operation('mul', [sum, factors[i]!], 'f32'));
+  });
 }
 
 class MmaUnits implements AttentionUnits {
@@ -219,10 +226,7 @@ class MmaUnits implements AttentionUnits {
   }
 
   shrink(all: readonly Sums[], factors: readonly Value[]): void {
-    const { b } = this.#rows;
-    all.forEach(({ registers }, i) => {
-      for (const sum of registers) b.assign(sum, operation('mul', [sum, factors[i]!], 'f32'));
-    });
+    shrinkSums(this.#rows.b, all, factors);
   }
 
   add({ first }: KeyBlock, all: readonly Sums[], weights: readonly (readonly Value[])[]): void {

@@ -16,11 +16,9 @@ import {
   type TiledOperand,
 } from '../../contract/tile-map.ts';
 import { fragment } from '../../shared/fragment.ts';
+import { wgmmaRows } from '../../shared/warpgroup.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import type { Attention } from '../rows.ts';
-
-/** Rows of a warp group. */
-export const groupRows = 64;
 
 export interface WgmmaAttentionTiling {
   /** Warp groups that compute. */
@@ -87,7 +85,7 @@ function blocksOf(
   { groups, keys }: WgmmaAttentionTiling,
 ): ReadonlyMap<Axis, number> {
   return new Map([
-    [row, groups * groupRows],
+    [row, groups * wgmmaRows],
     [key, keys],
   ]);
 }

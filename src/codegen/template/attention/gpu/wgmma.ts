@@ -13,15 +13,15 @@ import { tileLine } from '../../../loop/verify-warpgroup.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { exchanged, fragment, isOddLane } from '../../shared/fragment.ts';
 import type { Frame } from '../../shared/frame.ts';
+import { groupRegisters, turnOf, warp, warpgroup, wgmmaRows } from '../../shared/warpgroup.ts';
 import type { AttentionUnits, Sums } from '../products.ts';
 import type { Attention } from '../rows.ts';
 import type { KeyBlock } from '../seats.ts';
 import { FragmentRows, seatInFragment, type FragmentSeats } from './fragment-rows.ts';
-import { matrixTypeOf, packedPairs } from './mma.ts';
+import { matrixTypeOf, memoryNames, packedPairs, shrinkSums } from './mma.ts';
 import { sweptLoop, type Staff } from './sweep.ts';
 import {
   copyBlock,
-  groupRows,
   operandOf,
   sidesOf,
   stagedSides,
@@ -33,11 +33,7 @@ import {
   type WgmmaAttentionTiling,
 } from './tiles.ts';
 
-/** Invocations of a warp group, and of a warp. */
-const [warpgroup, warp] = [128, 32];
-/** Registers of an invocation that has tiles copied, and of one of two warp groups that compute. */
-const registers = { copies: 40, computes: 232 } as const;
-/** Those of them that hold scores, sums and weights, at most. */
+/** Registers that hold scores, sums and weights, at most. */
 const mostHeld = 184;
 /** Slots of a ring: one is used, one is on its way. */
 const slots = 2;
@@ -58,14 +54,14 @@ function staffOf(frame: Frame, body: Attention): Staff | undefined {
   // Most of a tile would be idle.
   const axes = [...body.inners.map(({ depth }) => depth), ...body.outers.map(({ column }) => column)];
   if (axes.some(({ extent }) => 3 * extent < 2 * tileLine * Math.ceil(extent / tileLine))) return undefined;
-  if (2 * body.row.extent < groupRows || 2 * body.key.extent < tileLine) return undefined;
+  if (2 * body.row.extent < wgmmaRows || 2 * body.key.extent < tileLine) return undefined;
   const sides = sidesOf(body);
   if (sides === undefined) return undefined;
   // Tiles are copied from what no one writes meanwhile.
   const isOnlyRead = ({ tiled: { node } }: Side): boolean =>
     frame.bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
   if (![...sides.rows, ...sides.keys, ...sides.values].every(isOnlyRead)) return undefined;
-  const groups = body.row.extent > groupRows ? 2 : 1;
+  const groups = body.row.extent > wgmmaRows ? 2 : 1;
   const tiling = [128, 64, 32]
     .map((keys): WgmmaAttentionTiling => ({ groups, keys }))
     .find((one) => {
@@ -76,7 +72,7 @@ function staffOf(frame: Frame, body: Attention): Staff | undefined {
   if (tiling === undefined || warpgroup * (groups + 1) > limits.workgroupInvocations) return undefined;
   const rows = new FragmentRows(frame, body, seatsOf(tiling), memoryNames(body));
   const units = new WarpgroupUnits(rows, operand, tiling, sides);
-  const note = `by warp groups (${operand}), ${groups * groupRows} rows by ${tiling.keys} keys a workgroup`;
+  const note = `by warp groups (${operand}), ${groups * wgmmaRows} rows by ${tiling.keys} keys a workgroup`;
   return { rows, units, note };
 }
 
@@ -84,10 +80,6 @@ function staffOf(frame: Frame, body: Attention): Staff | undefined {
 function heldBy({ inners, outers }: Attention, { keys }: WgmmaAttentionTiling): number {
   const sums = outers.map(({ column }) => (tileLine * Math.ceil(column.extent / tileLine)) / 2);
   return sums.reduce((total, sum) => total + sum, (inners.length * keys) / 2 + (outers.length * keys) / 4);
-}
-
-function memoryNames({ inners, outers }: Attention): readonly string[] {
-  return [...inners.flatMap((_, i) => [`rows_${i}`, `keys_${i}`]), ...outers.map((_, i) => `values_${i}`)];
 }
 
 /** Which of the warp groups that compute this is; the one that copies stands where the first does. */
@@ -98,9 +90,9 @@ function groupNow(): Value {
 function seatsOf({ groups, keys }: WgmmaAttentionTiling): FragmentSeats {
   const { upper, place, part } = seatInFragment();
   const ownWarp = operation('div', [builtin('local', 0), constant(warp)], 'i32');
-  const own = addInts(mulInts(groupNow(), constant(groupRows)), mulInts(ownWarp, constant(fragment.m)));
+  const own = addInts(mulInts(groupNow(), constant(wgmmaRows)), mulInts(ownWarp, constant(fragment.m)));
   return {
-    rows: groups * groupRows,
+    rows: groups * wgmmaRows,
     parts: 2,
     place: addInts(own, place),
     upper: addInts(own, upper),
@@ -216,14 +208,14 @@ class WarpgroupUnits implements AttentionUnits {
     b.if(
       isCopying,
       () => {
-        if (groups > 1) b.add({ kind: 'setRegisters', count: registers.copies, grow: false });
+        if (groups > 1) b.add({ kind: 'setRegisters', count: groupRegisters.copies, grow: false });
         b.if(isFirst, () => {
           start();
           this.#copies(walks);
         });
       },
       () => {
-        if (groups > 1) b.add({ kind: 'setRegisters', count: registers.computes, grow: true });
+        if (groups > 1) b.add({ kind: 'setRegisters', count: groupRegisters.multiplies, grow: true });
         start();
         b.add({ kind: 'awaitBarrier', barrier: rowsFull, index: constant(0), parity: constant(0) });
         compute();
@@ -259,7 +251,7 @@ class WarpgroupUnits implements AttentionUnits {
     const { b, body } = this.#rows;
     const { keys } = this.#tiling;
     this.#keySlot = this.#await(this.#keyRing);
-    const ownRow = b.let(mulInts(groupNow(), constant(groupRows)), 'own_row');
+    const ownRow = b.let(mulInts(groupNow(), constant(wgmmaRows)), 'own_row');
     const all = body.inners.map(() =>
       Array.from({ length: keys / fragment.n }, () => b.var('dot', constant(0, 'f32', 4))),
     );
@@ -294,10 +286,7 @@ class WarpgroupUnits implements AttentionUnits {
   }
 
   shrink(all: readonly Sums[], factors: readonly Value[]): void {
-    const { b } = this.#rows;
-    all.forEach((sums, i) => {
-      for (const sum of sums.registers) b.assign(sum, operation('mul', [sum, factors[i]!], 'f32'));
-    });
+    shrinkSums(this.#rows.b, all, factors);
   }
 
   add(_: KeyBlock, all: readonly Sums[], weights: readonly (readonly Value[])[]): void {
@@ -346,11 +335,9 @@ class WarpgroupUnits implements AttentionUnits {
   #turn(ring: Ring): Turn {
     const { b } = this.#rows;
     const turn = this.#turns.get(ring)!;
-    const slot = b.let(operation('mod', [turn, constant(slots)], 'i32'), 'slot');
-    const rounds = operation('div', [turn, constant(slots)], 'i32');
-    const parity = b.let(operation('mod', [rounds, constant(2)], 'i32'), 'parity');
+    const found = turnOf(b, turn, slots);
     b.assign(turn, addInts(turn, constant(1)));
-    return [slot, parity];
+    return found;
   }
 
   /** Waits for the next block of a ring; returns its slot. */

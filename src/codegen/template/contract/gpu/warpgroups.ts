@@ -21,6 +21,7 @@ import { tileLine } from '../../../loop/verify-warpgroup.ts';
 import { matrixOperands, narrowed, type Contract } from '../problem.ts';
 import type { Tile } from '../strategy.ts';
 import { fragment } from '../../shared/fragment.ts';
+import { groupRegisters, turnOf, warp, warpgroup, wgmmaRows } from '../../shared/warpgroup.ts';
 import { bufferName, finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { convMaps, lineShiftOf, shiftOf, tiledConv, type TiledConv } from '../tile-conv.ts';
 import { boxAt, tiledOperand, tileMapOf, type TiledOperand } from '../tile-map.ts';
@@ -41,17 +42,8 @@ export interface WgmmaTiling extends Tile {
   readonly stages: number;
 }
 
-/** Invocations of a warp group, and of a warp. */
-const warpgroup = 128;
-const warp = 32;
 /** Invocations that clear places of a convolution's tiles: one for every channel of a slot. */
 const clearing = 64;
-/** Rows of one multiplication. */
-const wgmmaRows = 64;
-/**
- * Registers of an invocation that has tiles copied, and of one of two warp groups that multiply.
- */
-const registers = { copies: 40, multiplies: 232 } as const;
 
 /** Which steps of k a round has: channels of a tap, where it is one of a convolution. */
 interface Steps {
@@ -143,12 +135,12 @@ export class WarpgroupTemplate {
     b.if(
       isCopying,
       () => {
-        this.#setRegisters(registers.copies, false);
+        this.#setRegisters(groupRegisters.copies, false);
         b.if(isFirst, () => this.#copies());
         if (this.#conv?.lineFirst !== undefined) this.#clears(this.#conv, this.#conv.lineFirst, lane);
       },
       () => {
-        this.#setRegisters(registers.multiplies, true);
+        this.#setRegisters(groupRegisters.multiplies, true);
         this.#multiplies(addInts(role, constant(-1)), lane);
       },
     );
@@ -266,11 +258,7 @@ export class WarpgroupTemplate {
 
   /** The slot of a turn, and the parity of how often the ring was gone round before. */
   #slotOf(turn: Value): readonly [slot: Value, parity: Value] {
-    const b = this.#b;
-    const stages = constant(this.#tiling.stages);
-    const slot = b.let(operation('mod', [turn, stages], 'i32'), 'slot');
-    const rounds = operation('div', [turn, stages], 'i32');
-    return [slot, b.let(operation('mod', [rounds, constant(2)], 'i32'), 'parity')];
+    return turnOf(this.#b, turn, this.#tiling.stages);
   }
 
   #copies(): void {
