@@ -6,6 +6,7 @@ import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Node } from '../../ir/graph.ts';
 import type { Target } from '../../schedule/target.ts';
 import type { Loop } from '../loop/loop.ts';
+import { roundOnce } from '../loop/rounding.ts';
 import { signatureOf } from './signature.ts';
 import { batchedDispatchLoop, type DispatchPart } from './batched-dispatch.ts';
 import type { PinnedTilings } from '../template/contract/strategies.ts';
@@ -48,7 +49,9 @@ export function lowerKernel(
   if (cached !== undefined) return { kernel, loop: cached, bound };
   const equal = known.get(signature);
   const loop =
-    equal === undefined ? fillTemplate({ kernel, target, bound }, pinned) : { ...equal, name: kernel.name };
+    equal === undefined
+      ? roundOnce(fillTemplate({ kernel, target, bound }, pinned))
+      : { ...equal, name: kernel.name };
   cache.set(signature, loop);
   return { kernel, loop, bound };
 }

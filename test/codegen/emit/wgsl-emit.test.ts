@@ -144,6 +144,26 @@ describe.each(narrow)('%s in memory', (dtype) => {
     expect(after.get('y')).toEqual(x);
   });
 
+  test('one by one and by twos where four at a time are read more often', async () => {
+    const b = new LoopBuilder(new Set(['y', 'z']));
+    const at = b.let(mulInts(local, constant(4)), 'at');
+    b.for('skip', constant(0), constant(8), 4, (skip) => {
+      b.store('y', at, load('x', addInts(at, skip), type, 4), true);
+    });
+    b.store('z', addInts(at, constant(1)), load('x', addInts(at, constant(2)), type, 2), true);
+    b.store('z', at, load('x', addInts(at, constant(3)), type), true);
+    const [x, ...others] = [global('x', dtype, 68, 'read'), ...['y', 'z'].map((y) => global(y, dtype, 64))];
+    const loop = makeLoop([x!, ...others], b.body, { workgroup: [16, 1, 1] });
+    await agree(
+      loop,
+      new Map([
+        ['x', elements(dtype, 68)],
+        ...others.map(({ name }) => [name, elements(dtype, 64)] as const),
+      ]),
+    );
+    if (dtypeBytes(dtype) === 2) expect(emitWgsl(loop, { scalarSlots: 0 })).toContain('x: array<vec2u, 17>');
+  });
+
   test('is loaded from any offset', async () => {
     const b = new LoopBuilder(new Set(['y']));
     const from = b.let(addInts(mulInts(local, constant(3)), constant(1)), 'from');

@@ -65,36 +65,6 @@ static inline f32x4 load_f16x4(const uint16_t *p) {
 #endif
 }
 #endif
-#ifndef SINTER_ABS_F32X4
-#define SINTER_ABS_F32X4
-static inline f32x4 abs_f32x4(f32x4 x) {
-  return (f32x4)((u32x4)x & 0x7fffffffu);
-}
-#endif
-#ifndef SINTER_SPLAT_F32X4
-#define SINTER_SPLAT_F32X4
-static inline f32x4 splat_f32x4(float x) {
-  return (f32x4){x, x, x, x};
-}
-#endif
-#ifndef SINTER_SPLAT_I32X4
-#define SINTER_SPLAT_I32X4
-static inline i32x4 splat_i32x4(int32_t x) {
-  return (i32x4){x, x, x, x};
-}
-#endif
-#ifndef SINTER_ADD_I32X4
-#define SINTER_ADD_I32X4
-static inline i32x4 add_i32x4(i32x4 x, i32x4 y) {
-  return (i32x4)((u32x4)x + (u32x4)y);
-}
-#endif
-#ifndef SINTER_SELECT_F32X4
-#define SINTER_SELECT_F32X4
-static inline f32x4 select_f32x4(i32x4 x, f32x4 y, f32x4 z) {
-  return (f32x4)(((i32x4)y & x) | ((i32x4)z & ~x));
-}
-#endif
 #ifndef SINTER_F16_OF_F32X4
 #define SINTER_F16_OF_F32X4
 static inline u32x4 f16_of_f32x4(f32x4 x) {
@@ -126,38 +96,22 @@ static inline void map_add_0_group(
   const int32_t idx = turn * 4;
   const f32x4 x0 = load_f16x4(in0 + idx * 4);
   const f32x4 x1 = load_f16x4(in1 + idx * 4);
-  const f32x4 roundF16 = x0 + x1;
-  const f32x4 roundF16_1 = abs_f32x4(roundF16);
-  const i32x4 roundF16_2 = (i32x4)roundF16_1;
-  const f32x4 part = select_f32x4(roundF16_1 < splat_f32x4(65520.0f), select_f32x4(roundF16_1 < splat_f32x4(0.00006103515625f), roundF16_1 + splat_f32x4(0.5f) - splat_f32x4(0.5f), (f32x4)(add_i32x4(add_i32x4(roundF16_2, splat_i32x4(4095)), (roundF16_2 >> 13) & splat_i32x4(1)) & splat_i32x4(-8192))), roundF16_1 + splat_f32x4(__builtin_inff()));
-  const f32x4 add = (f32x4)((i32x4)part | ((i32x4)roundF16 & splat_i32x4(INT32_MIN)));
+  const f32x4 add = x0 + x1;
   store_f16x4(out0 + idx * 4, add);
   const int32_t idx_1 = 1 + turn * 4;
   const f32x4 x0_1 = load_f16x4(in0 + idx_1 * 4);
   const f32x4 x1_1 = load_f16x4(in1 + idx_1 * 4);
-  const f32x4 roundF16_3 = x0_1 + x1_1;
-  const f32x4 roundF16_4 = abs_f32x4(roundF16_3);
-  const i32x4 roundF16_5 = (i32x4)roundF16_4;
-  const f32x4 part_1 = select_f32x4(roundF16_4 < splat_f32x4(65520.0f), select_f32x4(roundF16_4 < splat_f32x4(0.00006103515625f), roundF16_4 + splat_f32x4(0.5f) - splat_f32x4(0.5f), (f32x4)(add_i32x4(add_i32x4(roundF16_5, splat_i32x4(4095)), (roundF16_5 >> 13) & splat_i32x4(1)) & splat_i32x4(-8192))), roundF16_4 + splat_f32x4(__builtin_inff()));
-  const f32x4 add_1 = (f32x4)((i32x4)part_1 | ((i32x4)roundF16_3 & splat_i32x4(INT32_MIN)));
+  const f32x4 add_1 = x0_1 + x1_1;
   store_f16x4(out0 + idx_1 * 4, add_1);
   const int32_t idx_2 = 2 + turn * 4;
   const f32x4 x0_2 = load_f16x4(in0 + idx_2 * 4);
   const f32x4 x1_2 = load_f16x4(in1 + idx_2 * 4);
-  const f32x4 roundF16_6 = x0_2 + x1_2;
-  const f32x4 roundF16_7 = abs_f32x4(roundF16_6);
-  const i32x4 roundF16_8 = (i32x4)roundF16_7;
-  const f32x4 part_2 = select_f32x4(roundF16_7 < splat_f32x4(65520.0f), select_f32x4(roundF16_7 < splat_f32x4(0.00006103515625f), roundF16_7 + splat_f32x4(0.5f) - splat_f32x4(0.5f), (f32x4)(add_i32x4(add_i32x4(roundF16_8, splat_i32x4(4095)), (roundF16_8 >> 13) & splat_i32x4(1)) & splat_i32x4(-8192))), roundF16_7 + splat_f32x4(__builtin_inff()));
-  const f32x4 add_2 = (f32x4)((i32x4)part_2 | ((i32x4)roundF16_6 & splat_i32x4(INT32_MIN)));
+  const f32x4 add_2 = x0_2 + x1_2;
   store_f16x4(out0 + idx_2 * 4, add_2);
   const int32_t idx_3 = 3 + turn * 4;
   const f32x4 x0_3 = load_f16x4(in0 + idx_3 * 4);
   const f32x4 x1_3 = load_f16x4(in1 + idx_3 * 4);
-  const f32x4 roundF16_9 = x0_3 + x1_3;
-  const f32x4 roundF16_10 = abs_f32x4(roundF16_9);
-  const i32x4 roundF16_11 = (i32x4)roundF16_10;
-  const f32x4 part_3 = select_f32x4(roundF16_10 < splat_f32x4(65520.0f), select_f32x4(roundF16_10 < splat_f32x4(0.00006103515625f), roundF16_10 + splat_f32x4(0.5f) - splat_f32x4(0.5f), (f32x4)(add_i32x4(add_i32x4(roundF16_11, splat_i32x4(4095)), (roundF16_11 >> 13) & splat_i32x4(1)) & splat_i32x4(-8192))), roundF16_10 + splat_f32x4(__builtin_inff()));
-  const f32x4 add_3 = (f32x4)((i32x4)part_3 | ((i32x4)roundF16_9 & splat_i32x4(INT32_MIN)));
+  const f32x4 add_3 = x0_3 + x1_3;
   store_f16x4(out0 + idx_3 * 4, add_3);
 }
 

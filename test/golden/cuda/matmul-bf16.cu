@@ -71,9 +71,7 @@ __device__ __forceinline__ void multiply_bf16(float4 &sum, uint4 lhs, uint2 rhs)
   sum = float4{d[0], d[1], d[2], d[3]};
 }
 
-__device__ __forceinline__ float bf16_to_float(bf16 x) {
-  return __uint_as_float(unsigned(x) << 16);
-}
+struct __align__(8) bf16x4 { bf16 x, y, z, w; };
 
 #ifndef SINTER_HOST
 __device__ __forceinline__ unsigned short cuda_f32_to_bf16(float x) {
@@ -91,16 +89,6 @@ __device__ __forceinline__ unsigned short cuda_f32_to_bf16(float x) {
 __device__ __forceinline__ bf16 float_to_bf16(float x) {
   return cuda_f32_to_bf16(x);
 }
-
-__device__ __forceinline__ float round_bf16(float x) {
-  return bf16_to_float(float_to_bf16(x));
-}
-
-__device__ __forceinline__ float4 round_bf16_f32x4(float4 a) {
-  return float4{round_bf16(a.x), round_bf16(a.y), round_bf16(a.z), round_bf16(a.w)};
-}
-
-struct __align__(8) bf16x4 { bf16 x, y, z, w; };
 
 __device__ __forceinline__ void store_bf16x4(bf16 *to, float4 value) {
   *reinterpret_cast<bf16x4 *>(to) = bf16x4{float_to_bf16(value.x), float_to_bf16(value.y), float_to_bf16(value.z), float_to_bf16(value.w)};
@@ -216,28 +204,28 @@ dot_0(const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *out0) {
   const float2 given = odd ? float2{sum_0_0.x, sum_0_0.y} : float2{sum_0_0.z, sum_0_0.w};
   const float2 taken = float2{__shfl_xor_sync(0xffffffffu, given.x, 1), __shfl_xor_sync(0xffffffffu, given.y, 1)};
   const float4 whole = odd ? float4{taken.x, taken.y, sum_0_0.z, sum_0_0.w} : float4{sum_0_0.x, sum_0_0.y, taken.x, taken.y};
-  const float4 result = round_bf16_f32x4(whole);
+  const float4 result = whole;
   const int idx_12 = m * 128 + quad;
   store_bf16x4(out0 + idx_12 * 4, result);
   const int quad_1 = (first_n >> 2) + warp_n * 8 + (in_quad + 2);
   const float2 given_1 = odd ? float2{sum_0_1.x, sum_0_1.y} : float2{sum_0_1.z, sum_0_1.w};
   const float2 taken_1 = float2{__shfl_xor_sync(0xffffffffu, given_1.x, 1), __shfl_xor_sync(0xffffffffu, given_1.y, 1)};
   const float4 whole_1 = odd ? float4{taken_1.x, taken_1.y, sum_0_1.z, sum_0_1.w} : float4{sum_0_1.x, sum_0_1.y, taken_1.x, taken_1.y};
-  const float4 result_1 = round_bf16_f32x4(whole_1);
+  const float4 result_1 = whole_1;
   const int idx_13 = m * 128 + quad_1;
   store_bf16x4(out0 + idx_13 * 4, result_1);
   const int quad_2 = (first_n >> 2) + warp_n * 8 + (in_quad + 4);
   const float2 given_2 = odd ? float2{sum_0_2.x, sum_0_2.y} : float2{sum_0_2.z, sum_0_2.w};
   const float2 taken_2 = float2{__shfl_xor_sync(0xffffffffu, given_2.x, 1), __shfl_xor_sync(0xffffffffu, given_2.y, 1)};
   const float4 whole_2 = odd ? float4{taken_2.x, taken_2.y, sum_0_2.z, sum_0_2.w} : float4{sum_0_2.x, sum_0_2.y, taken_2.x, taken_2.y};
-  const float4 result_2 = round_bf16_f32x4(whole_2);
+  const float4 result_2 = whole_2;
   const int idx_14 = m * 128 + quad_2;
   store_bf16x4(out0 + idx_14 * 4, result_2);
   const int quad_3 = (first_n >> 2) + warp_n * 8 + (in_quad + 6);
   const float2 given_3 = odd ? float2{sum_0_3.x, sum_0_3.y} : float2{sum_0_3.z, sum_0_3.w};
   const float2 taken_3 = float2{__shfl_xor_sync(0xffffffffu, given_3.x, 1), __shfl_xor_sync(0xffffffffu, given_3.y, 1)};
   const float4 whole_3 = odd ? float4{taken_3.x, taken_3.y, sum_0_3.z, sum_0_3.w} : float4{sum_0_3.x, sum_0_3.y, taken_3.x, taken_3.y};
-  const float4 result_3 = round_bf16_f32x4(whole_3);
+  const float4 result_3 = whole_3;
   const int idx_15 = m * 128 + quad_3;
   store_bf16x4(out0 + idx_15 * 4, result_3);
 }

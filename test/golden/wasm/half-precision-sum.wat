@@ -34,25 +34,14 @@
   (func $group (param $group i32) (param $in0 i32) (param $in1 i32) (param $out0 i32)
     (local $group_x i32) (local $group_y i32) (local $group_z i32) (local $local_x i32) (local $local_y i32)
     (local $local_z i32) (local $turn i32) (local $idx i32) (local $half v128) (local $c v128) (local $c_1 v128)
-    (local $c_2 v128) (local $c_3 v128) (local $x0 v128) (local $x1 v128) (local $roundF16 v128)
-    (local $roundF16_1 v128) (local $roundF16_2 v128) (local $c_4 v128) (local $c_5 v128) (local $c_6 v128)
-    (local $c_7 v128) (local $c_8 v128) (local $c_9 v128) (local $c_10 v128) (local $add v128) (local $narrow v128)
-    (local $idx_1 i32) (local $x0_1 v128) (local $x1_1 v128) (local $roundF16_3 v128) (local $roundF16_4 v128)
-    (local $roundF16_5 v128) (local $add_1 v128) (local $narrow_1 v128) (local $idx_2 i32) (local $x0_2 v128)
-    (local $x1_2 v128) (local $roundF16_6 v128) (local $roundF16_7 v128) (local $roundF16_8 v128) (local $add_2 v128)
-    (local $narrow_2 v128) (local $idx_3 i32) (local $x0_3 v128) (local $x1_3 v128) (local $roundF16_9 v128)
-    (local $roundF16_10 v128) (local $roundF16_11 v128) (local $add_3 v128) (local $narrow_3 v128)
+    (local $c_2 v128) (local $c_3 v128) (local $x0 v128) (local $x1 v128) (local $add v128) (local $narrow v128)
+    (local $idx_1 i32) (local $x0_1 v128) (local $x1_1 v128) (local $add_1 v128) (local $narrow_1 v128)
+    (local $idx_2 i32) (local $x0_2 v128) (local $x1_2 v128) (local $add_2 v128) (local $narrow_2 v128)
+    (local $idx_3 i32) (local $x0_3 v128) (local $x1_3 v128) (local $add_3 v128) (local $narrow_3 v128)
     (local.set $c (v128.const i32x4 -1879056384 -1879056384 -1879056384 -1879056384))
     (local.set $c_1 (v128.const i32x4 2004877312 2004877312 2004877312 2004877312))
     (local.set $c_2 (v128.const i32x4 260046848 260046848 260046848 260046848))
     (local.set $c_3 (v128.const f32x4 inf inf inf inf))
-    (local.set $c_4 (v128.const f32x4 0.5 0.5 0.5 0.5))
-    (local.set $c_5 (v128.const i32x4 4095 4095 4095 4095))
-    (local.set $c_6 (v128.const i32x4 1 1 1 1))
-    (local.set $c_7 (v128.const i32x4 -8192 -8192 -8192 -8192))
-    (local.set $c_8 (v128.const f32x4 0.00006103515625 0.00006103515625 0.00006103515625 0.00006103515625))
-    (local.set $c_9 (v128.const f32x4 65520 65520 65520 65520))
-    (local.set $c_10 (v128.const f32x4 -0 -0 -0 -0))
     (local.set $group_x (local.get $group))
     (local.set $group (i32.const 0))
     (local.set $group_y (local.get $group))
@@ -88,23 +77,7 @@
             (local.get $c))
           (local.get $c_1))
         (v128.and (i32x4.eq (v128.and (local.get $half) (local.get $c_2)) (local.get $c_2)) (local.get $c_3))))
-    (local.set $roundF16 (f32x4.add (local.get $x0) (local.get $x1)))
-    (local.set $roundF16_1 (f32x4.abs (local.get $roundF16)))
-    (local.set $roundF16_2 (local.get $roundF16_1))
-    (local.set $add
-      (v128.or
-        (v128.bitselect
-          (v128.bitselect
-            (f32x4.sub (f32x4.add (local.get $roundF16_1) (local.get $c_4)) (local.get $c_4))
-            (v128.and
-              (i32x4.add
-                (i32x4.add (local.get $roundF16_2) (local.get $c_5))
-                (v128.and (i32x4.shr_s (local.get $roundF16_2) (i32.const 13)) (local.get $c_6)))
-              (local.get $c_7))
-            (f32x4.lt (local.get $roundF16_1) (local.get $c_8)))
-          (f32x4.add (local.get $roundF16_1) (local.get $c_3))
-          (f32x4.lt (local.get $roundF16_1) (local.get $c_9)))
-        (v128.and (local.get $roundF16) (local.get $c_10))))
+    (local.set $add (f32x4.add (local.get $x0) (local.get $x1)))
     (v128.store64_lane 0
       (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx) (i32.const 4)) (i32.const 1)))
       (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
@@ -135,23 +108,7 @@
             (local.get $c))
           (local.get $c_1))
         (v128.and (i32x4.eq (v128.and (local.get $half) (local.get $c_2)) (local.get $c_2)) (local.get $c_3))))
-    (local.set $roundF16_3 (f32x4.add (local.get $x0_1) (local.get $x1_1)))
-    (local.set $roundF16_4 (f32x4.abs (local.get $roundF16_3)))
-    (local.set $roundF16_5 (local.get $roundF16_4))
-    (local.set $add_1
-      (v128.or
-        (v128.bitselect
-          (v128.bitselect
-            (f32x4.sub (f32x4.add (local.get $roundF16_4) (local.get $c_4)) (local.get $c_4))
-            (v128.and
-              (i32x4.add
-                (i32x4.add (local.get $roundF16_5) (local.get $c_5))
-                (v128.and (i32x4.shr_s (local.get $roundF16_5) (i32.const 13)) (local.get $c_6)))
-              (local.get $c_7))
-            (f32x4.lt (local.get $roundF16_4) (local.get $c_8)))
-          (f32x4.add (local.get $roundF16_4) (local.get $c_3))
-          (f32x4.lt (local.get $roundF16_4) (local.get $c_9)))
-        (v128.and (local.get $roundF16_3) (local.get $c_10))))
+    (local.set $add_1 (f32x4.add (local.get $x0_1) (local.get $x1_1)))
     (v128.store64_lane 0
       (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_1) (i32.const 4)) (i32.const 1)))
       (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
@@ -182,23 +139,7 @@
             (local.get $c))
           (local.get $c_1))
         (v128.and (i32x4.eq (v128.and (local.get $half) (local.get $c_2)) (local.get $c_2)) (local.get $c_3))))
-    (local.set $roundF16_6 (f32x4.add (local.get $x0_2) (local.get $x1_2)))
-    (local.set $roundF16_7 (f32x4.abs (local.get $roundF16_6)))
-    (local.set $roundF16_8 (local.get $roundF16_7))
-    (local.set $add_2
-      (v128.or
-        (v128.bitselect
-          (v128.bitselect
-            (f32x4.sub (f32x4.add (local.get $roundF16_7) (local.get $c_4)) (local.get $c_4))
-            (v128.and
-              (i32x4.add
-                (i32x4.add (local.get $roundF16_8) (local.get $c_5))
-                (v128.and (i32x4.shr_s (local.get $roundF16_8) (i32.const 13)) (local.get $c_6)))
-              (local.get $c_7))
-            (f32x4.lt (local.get $roundF16_7) (local.get $c_8)))
-          (f32x4.add (local.get $roundF16_7) (local.get $c_3))
-          (f32x4.lt (local.get $roundF16_7) (local.get $c_9)))
-        (v128.and (local.get $roundF16_6) (local.get $c_10))))
+    (local.set $add_2 (f32x4.add (local.get $x0_2) (local.get $x1_2)))
     (v128.store64_lane 0
       (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_2) (i32.const 4)) (i32.const 1)))
       (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0
@@ -229,23 +170,7 @@
             (local.get $c))
           (local.get $c_1))
         (v128.and (i32x4.eq (v128.and (local.get $half) (local.get $c_2)) (local.get $c_2)) (local.get $c_3))))
-    (local.set $roundF16_9 (f32x4.add (local.get $x0_3) (local.get $x1_3)))
-    (local.set $roundF16_10 (f32x4.abs (local.get $roundF16_9)))
-    (local.set $roundF16_11 (local.get $roundF16_10))
-    (local.set $add_3
-      (v128.or
-        (v128.bitselect
-          (v128.bitselect
-            (f32x4.sub (f32x4.add (local.get $roundF16_10) (local.get $c_4)) (local.get $c_4))
-            (v128.and
-              (i32x4.add
-                (i32x4.add (local.get $roundF16_11) (local.get $c_5))
-                (v128.and (i32x4.shr_s (local.get $roundF16_11) (i32.const 13)) (local.get $c_6)))
-              (local.get $c_7))
-            (f32x4.lt (local.get $roundF16_10) (local.get $c_8)))
-          (f32x4.add (local.get $roundF16_10) (local.get $c_3))
-          (f32x4.lt (local.get $roundF16_10) (local.get $c_9)))
-        (v128.and (local.get $roundF16_9) (local.get $c_10))))
+    (local.set $add_3 (f32x4.add (local.get $x0_3) (local.get $x1_3)))
     (v128.store64_lane 0
       (i32.add (local.get $out0) (i32.shl (i32.mul (local.get $idx_3) (i32.const 4)) (i32.const 1)))
       (i8x16.shuffle 0 1 4 5 8 9 12 13 0 0 0 0 0 0 0 0

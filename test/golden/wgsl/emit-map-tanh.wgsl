@@ -2,27 +2,9 @@
 // x: f32[1000]
 
 @group(0) @binding(0) var<storage, read> x: array<vec4f, 250>;
-@group(0) @binding(1) var<storage, read_write> y: array<u32, 500>;
+@group(0) @binding(1) var<storage, read_write> y: array<vec2u, 250>;
 @group(0) @binding(2) var<storage, read_write> mask: array<u32, 250>;
 @group(0) @binding(3) var<uniform> scalars: array<vec4u, 1>;
-
-fn nearest_f32x2(x: vec2f) -> vec2i {
-  return bitcast<vec2i>(x + 12582912.0) - 0x4b400000;
-}
-
-fn half_u32x2(x: vec2f) -> vec2u {
-  let bits = bitcast<vec2i>(x) & vec2i(0x7fffffff);
-  let normal = bitcast<vec2u>(bits - 0x38000000 + 0xfff + ((bits >> vec2u(13u)) & vec2i(1))) >> vec2u(13u);
-  let subnormal = bitcast<vec2u>(nearest_f32x2(bitcast<vec2f>(bits) * 16777216.0));
-  let finite = select(normal, subnormal, bits < vec2i(0x38800000));
-  let size = select(finite, select(vec2u(0x7c00u), vec2u(0x7e00u), bits > vec2i(0x7f800000)), bits >= vec2i(0x477ff000));
-  return size | ((bitcast<vec2u>(x) >> vec2u(16u)) & vec2u(0x8000u));
-}
-
-fn pack_f16(x: vec2f) -> u32 {
-  let bits = half_u32x2(x);
-  return bits.x | (bits.y << 16u);
-}
 
 fn near_bits_f32x4(x: vec4f) -> vec4i {
   return bitcast<vec4i>(x + 12582912.0);
@@ -64,6 +46,24 @@ fn tanh_f32x4(x: vec4f) -> vec4f {
   return select(with_sign_f32x4(d / (d + 2.0), x), x, is_nan_f32x4(x));
 }
 
+fn nearest_f32x4(x: vec4f) -> vec4i {
+  return bitcast<vec4i>(x + 12582912.0) - 0x4b400000;
+}
+
+fn half_u32x4(x: vec4f) -> vec4u {
+  let bits = bitcast<vec4i>(x) & vec4i(0x7fffffff);
+  let normal = bitcast<vec4u>(bits - 0x38000000 + 0xfff + ((bits >> vec4u(13u)) & vec4i(1))) >> vec4u(13u);
+  let subnormal = bitcast<vec4u>(nearest_f32x4(bitcast<vec4f>(bits) * 16777216.0));
+  let finite = select(normal, subnormal, bits < vec4i(0x38800000));
+  let size = select(finite, select(vec4u(0x7c00u), vec4u(0x7e00u), bits > vec4i(0x7f800000)), bits >= vec4i(0x477ff000));
+  return size | ((bitcast<vec4u>(x) >> vec4u(16u)) & vec4u(0x8000u));
+}
+
+fn pack_f16x4(x: vec4f) -> vec2u {
+  let bits = half_u32x4(x);
+  return bits.xz | (bits.yw << vec2u(16u));
+}
+
 fn pack_bool(x: vec4<bool>) -> u32 {
   let bits = select(vec4u(0u), vec4u(1u, 0x100u, 0x10000u, 0x1000000u), x);
   return bits.x | bits.y | bits.z | bits.w;
@@ -77,9 +77,7 @@ fn map_tanh(@builtin(workgroup_id) workgroup_id: vec3u, @builtin(local_invocatio
     // four neighbours at once
     let x_ = x[at >> 2u];
     let scaled = x_ * vec4f(bitcast<f32>(scalars[0].y));
-    let value = tanh_f32x4(scaled);
-    y[at >> 1u] = pack_f16(value.xy);
-    y[(at >> 1u) + 1] = pack_f16(value.zw);
+    y[at >> 2u] = pack_f16x4(tanh_f32x4(scaled));
     mask[at >> 2u] = pack_bool(vec4f(0.0) < scaled);
   }
 }

@@ -46,9 +46,11 @@ export function spellLoad(scribe: WgslScribe, value: Extract<Value, { kind: 'loa
   const place = placeOf(scribe, value.buffer);
   const { array, form, packed } = place;
   if (form === 'scalar' && width === 1) return subscript(array, scribe.value(value.index).text);
-  if (form === 'quad' && width === 4 && aligned)
-    return subscript(array, quotient(scribe, value.index, 4).text);
-  if (packed > 1 && aligned && width >= packed) {
+  if ((form === 'quad' || form === 'pair') && width === 4 && aligned) {
+    const whole = subscript(array, quotient(scribe, value.index, 4).text);
+    return form === 'quad' ? whole : call(scribe.prelude.use(`unpack_${place.buffer.dtype}x4`, 1), [whole]);
+  }
+  if (form !== 'pair' && packed > 1 && aligned && width >= packed) {
     const unpack = scribe.prelude.use(`unpack_${place.buffer.dtype}`, 1);
     if (width === packed) return call(unpack, [wordAt(place, quotient(scribe, value.index, packed))]);
     const first = firstWord(scribe, value.index, packed);
@@ -76,7 +78,11 @@ function elementAt({ prelude }: WgslScribe, place: Place, index: Term): Term {
   }
   if (form === 'scalar') return subscript(array, index.text);
   if (form === 'quad') return subscript(subscript(array, shifted(index, 4).text), masked(index, 4).text);
-  return call(prelude.use(`get_${buffer.dtype}`, 1), [wordAt(place, shifted(index, packed)), index]);
+  const word =
+    form === 'pair'
+      ? subscript(subscript(array, shifted(index, 4).text), masked(shifted(index, 2), 2).text)
+      : wordAt(place, shifted(index, packed));
+  return call(prelude.use(`get_${buffer.dtype}`, 1), [word, index]);
 }
 
 /** The place of an element's low (0) or high (1) word among words. */
@@ -94,9 +100,12 @@ export function spellStore(scribe: WgslScribe, stmt: Extract<Stmt, { kind: 'stor
   const { index, value } = stmt;
   const place = placeOf(scribe, stmt.buffer);
   const { array, form, packed } = place;
-  if (form === 'quad') {
+  if (form === 'quad' || form === 'pair') {
     const at = quotient(scribe, index, 4).text;
-    scribe.line(`${array.text}[${at}] = ${scribe.value(value).text};`);
+    const source = scribe.value(value);
+    const whole =
+      form === 'quad' ? source : call(scribe.prelude.use(`pack_${place.buffer.dtype}x4`, 1), [source]);
+    scribe.line(`${array.text}[${at}] = ${whole.text};`);
   } else if (form === 'scalar' && value.width === 1) {
     const at = scribe.value(index).text;
     scribe.line(`${array.text}[${at}] = ${scribe.value(value).text};`);

@@ -149,6 +149,8 @@ class Emitter extends CTextEmitter implements WgslScribe {
         return `array<vec4${element[dtype as 'f32']}, ${Math.ceil(words / 4)}>`;
       case 'word':
         return `array<u32, ${words}>`;
+      case 'pair':
+        return `array<vec2u, ${Math.ceil(words / 2)}>`;
       case 'atomic':
         return `array<atomic<${dtype === 'i32' ? 'i32' : 'u32'}>, ${words}>`;
     }

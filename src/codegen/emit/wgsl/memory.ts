@@ -1,6 +1,7 @@
 // Where elements live: which array type a buffer is declared with, and how elements are read from
 // and written to it. 32-bit elements are stored as they are, one by one or as vec4 where the
-// kernel's accesses ask for it; narrower ones share words, integers of 64 bits are pairs of words.
+// kernel's accesses ask for it; narrower ones share words, those of 16 bits also pairs of words
+// where four are read at once; integers of 64 bits are pairs of words.
 
 import { SinterError } from '../../../errors.ts';
 import type { DType } from '../../../ir/dtype.ts';
@@ -26,11 +27,11 @@ export const perWord: Partial<Record<DType, 1 | 2 | 4>> = {
 };
 
 /**
- * `scalar`: one element of 32 or 64 bits an entry; `quad`: four; `word`: narrow elements packed in u32;
- * `atomic`: such words that several invocations write parts of, or words of elements that
- * atomic statements change.
+ * `scalar`: one element of 32 or 64 bits an entry; `quad`: four of 32 bits; `word`: narrow elements packed in u32;
+ * `pair`: four of 16 bits, packed in two u32; `atomic`: words that several invocations write parts of, or words of
+ * elements that atomic statements change.
  */
-export type Form = 'scalar' | 'quad' | 'word' | 'atomic';
+export type Form = 'scalar' | 'quad' | 'word' | 'pair' | 'atomic';
 
 interface Access {
   readonly buffer: string;
@@ -66,17 +67,19 @@ function formOf(buffer: LoopBuffer, loop: Loop, accesses: readonly Access[]): Fo
     );
   }
   if (accesses.some((access) => access.atomic)) return 'atomic';
-  if (packed > 1) return accesses.some((access) => access.owned === false) ? 'atomic' : 'word';
+  if (packed > 1 && accesses.some((access) => access.owned === false)) return 'atomic';
+  if (packed === 4) return 'word';
+  const [single, whole] = packed === 2 ? (['word', 'pair'] as const) : (['scalar', 'quad'] as const);
   // Writing one component may rewrite the whole vector, which races with writers of the others
   // (gpuweb#2112, seen on Metal and D3D): vectors only where nothing less than a vector is written.
-  const whole = (access: Access): boolean => access.width === 4 && access.aligned;
-  if (accesses.some((access) => access.owned !== undefined && !whole(access))) return 'scalar';
+  const isWhole = (access: Access): boolean => access.width === 4 && access.aligned;
+  if (accesses.some((access) => access.owned !== undefined && !isWhole(access))) return single;
   // An access inside a loop counts as many.
   const weight = (some: readonly Access[]): number =>
     some.reduce((sum, { depth, width }) => sum + (width === 4 ? 1 : width) * 16 ** depth, 0);
-  const quads = accesses.filter(whole);
-  const others = accesses.filter((access) => !whole(access));
-  return quads.length > 0 && weight(quads) >= weight(others) ? 'quad' : 'scalar';
+  const quads = accesses.filter(isWhole);
+  const others = accesses.filter((access) => !isWhole(access));
+  return quads.length > 0 && weight(quads) >= weight(others) ? whole : single;
 }
 
 /** Whether the Loop loads from a global buffer that it also stores to. */

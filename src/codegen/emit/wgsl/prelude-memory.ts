@@ -1,6 +1,7 @@
 // Packing functions of the prelude: elements narrower than 32 bits share u32 words, lowest bits
 // first. `get` takes one element out of its word by the element's index, `unpack` all of them;
-// `bits` gives one element's bits, `pack` a whole word.
+// `bits` gives one element's bits, `pack` a whole word. `unpack` and `pack` of `x4` are those of
+// four elements of 16 bits, in two words.
 
 /** Templates: F, I, U, B are f32, i32, u32, bool at some width. */
 export const memoryFunctions: readonly string[] = [
@@ -86,4 +87,20 @@ export const memoryFunctions: readonly string[] = [
   let bits = select(vec4u(0u), vec4u(1u, 0x100u, 0x10000u, 0x1000000u), x);
   return bits.x | bits.y | bits.z | bits.w;
 }`,
+  `fn unpack_f16x4(words: vec2u) -> vec4f { return vec4f(unpack_f16(words.x), unpack_f16(words.y)); }`,
+  `fn unpack_bf16x4(words: vec2u) -> vec4f {
+  return bitcast<vec4f>(vec4u(words.x << 16u, words.x & 0xffff0000u, words.y << 16u, words.y & 0xffff0000u));
+}`,
+  `fn unpack_i16x4(words: vec2u) -> vec4i { return vec4i(unpack_i16(words.x), unpack_i16(words.y)); }`,
+  `fn unpack_u16x4(words: vec2u) -> vec4u { return vec4u(unpack_u16(words.x), unpack_u16(words.y)); }`,
+  `fn pack_f16x4(x: vec4f) -> vec2u {
+  let bits = half_u32x4(x);
+  return bits.xz | (bits.yw << vec2u(16u));
+}`,
+  `fn pack_bf16x4(x: vec4f) -> vec2u {
+  let bits = brain_u32x4(x);
+  return (bits.xz >> vec2u(16u)) | bits.yw;
+}`,
+  `fn pack_i16x4(x: vec4i) -> vec2u { return vec2u(pack_i16(x.xy), pack_i16(x.zw)); }`,
+  `fn pack_u16x4(x: vec4u) -> vec2u { return vec2u(pack_u16(x.xy), pack_u16(x.zw)); }`,
 ];
