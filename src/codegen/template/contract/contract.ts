@@ -5,7 +5,7 @@
 import { CompilerBug } from '../../../errors.ts';
 import type { Node } from '../../../ir/graph.ts';
 import type { Loop } from '../../loop/loop.ts';
-import type { Frame } from '../shared/frame.ts';
+import { isOnlyRead, type Frame } from '../shared/frame.ts';
 import { asSeenBy, chosenTiling, isLegal } from './choose.ts';
 import { contractProblem, copiedNodes, flipped, type Contract, type ContractProblem } from './problem.ts';
 import { strategyOf, type PinnedTilings } from './strategies.ts';
@@ -28,9 +28,8 @@ export function contractLoop(frame: Frame, pinned: PinnedTilings): Loop {
  * Tiles are copied from what no one writes meanwhile: an operand whose memory takes a result is
  * none.
  */
-function onlyRead({ bound }: Frame, body: Contract, problem: ContractProblem): ContractProblem {
-  const isRead = (node: Node): boolean =>
-    bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
+function onlyRead(frame: Frame, body: Contract, problem: ContractProblem): ContractProblem {
+  const isRead = (node: Node): boolean => isOnlyRead(frame, node);
   if (problem.tiled === undefined || copiedNodes.filled?.(body)?.every(isRead) === true) return problem;
   const { tiled: _, ...rest } = problem;
   return rest;

@@ -46,6 +46,11 @@ export function bufferName(frame: Frame): (node: Node) => string {
   return (node) => names.get(node)!;
 }
 
+/** Whether nothing that a kernel writes lies in the memory of a node. */
+export function isOnlyRead({ bound }: Frame, node: Node): boolean {
+  return bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
+}
+
 export type Grid = readonly [number, number, number];
 
 /** Groups along x, folded into y when one dimension is not enough. */

@@ -12,7 +12,7 @@ import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { tileLine } from '../../../loop/verify-warpgroup.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { exchanged, fragment, isOddLane } from '../../shared/fragment.ts';
-import type { Frame } from '../../shared/frame.ts';
+import { isOnlyRead, type Frame } from '../../shared/frame.ts';
 import { groupRegisters, turnOf, warp, warpgroup, wgmmaRows } from '../../shared/warpgroup.ts';
 import type { AttentionUnits, Sums } from '../products.ts';
 import type { Attention } from '../rows.ts';
@@ -26,7 +26,6 @@ import {
   sidesOf,
   stagedSides,
   tilesBytes,
-  type Side,
   type Sides,
   type Staged,
   type StagedTile,
@@ -58,9 +57,8 @@ function staffOf(frame: Frame, body: Attention): Staff | undefined {
   const sides = sidesOf(body);
   if (sides === undefined) return undefined;
   // Tiles are copied from what no one writes meanwhile.
-  const isOnlyRead = ({ tiled: { node } }: Side): boolean =>
-    frame.bound.some(({ nodes, access }) => access === 'read' && nodes.includes(node));
-  if (![...sides.rows, ...sides.keys, ...sides.values].every(isOnlyRead)) return undefined;
+  const all = [...sides.rows, ...sides.keys, ...sides.values];
+  if (!all.every(({ tiled: { node } }) => isOnlyRead(frame, node))) return undefined;
   const groups = body.row.extent > wgmmaRows ? 2 : 1;
   const tiling = [128, 64, 32]
     .map((keys): WgmmaAttentionTiling => ({ groups, keys }))

@@ -32,7 +32,7 @@ import { laneAtom, Lowering, quadIndex } from '../../../expression/lowering.ts';
 import type { LoopBuffer, MatrixType, Value } from '../../../loop/loop.ts';
 import { contiguousReads } from '../problem.ts';
 import { copiedRead } from '../tile-map.ts';
-import { bufferName, type Frame } from '../../shared/frame.ts';
+import { bufferName, isOnlyRead, type Frame } from '../../shared/frame.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 
 /** Bytes of one copy. */
@@ -316,8 +316,7 @@ export class MmaStage {
   #isPlain(operand: Expr, axis: Axis): boolean {
     const run = this.#run;
     if (operand.kind !== 'read' || operand.node.dtype !== stagedType(this.#by.operand)) return false;
-    const bound = this.#frame.bound.find(({ nodes }) => nodes.includes(operand.node));
-    if (bound === undefined || bound.access !== 'read' || axis.extent % run !== 0) return false;
+    if (!isOnlyRead(this.#frame, operand.node) || axis.extent % run !== 0) return false;
     const runs = axisIndex('run', axis.extent / run);
     const runLane = axisIndex('run_lane', run);
     const spread = substitute(
