@@ -3,12 +3,15 @@
 
 import type { DType } from '../../ir/dtype.ts';
 import { operandsOf, withOperands } from './builder.ts';
-import type { Loop, Stmt, Value } from './loop.ts';
-import { rewritten, statementsIn, valuesOf } from './walk.ts';
+import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
+import { bodiesOf, rewritten, valuesOf } from './walk.ts';
 
 type Narrow = 'f16' | 'bf16';
 
 const roundings = { f16: 'roundF16', bf16: 'roundBf16' } as const;
+
+/** Rounding what these give is the same as rounding what they take: they keep order and signs, and compute nothing new. */
+const exact: ReadonlySet<LoopOp> = new Set<LoopOp>(['max', 'min', 'neg', 'abs']);
 
 const isNarrow = (dtype: DType): dtype is Narrow => dtype === 'f16' || dtype === 'bf16';
 
@@ -16,58 +19,67 @@ const isNarrow = (dtype: DType): dtype is Narrow => dtype === 'f16' || dtype ===
 export function roundOnce(loop: Loop): Loop {
   const narrow = new Map<string, Narrow>();
   for (const { name, dtype } of loop.buffers) if (isNarrow(dtype)) narrow.set(name, dtype);
-  if (narrow.size === 0) return loop;
-  const stored = storedNames(loop.body, narrow);
-  const body = (stmts: readonly Stmt[]): readonly Stmt[] =>
-    stmts.map((stmt) => {
-      const dtype =
-        stmt.kind === 'store'
-          ? narrow.get(stmt.buffer)
-          : stmt.kind === 'let'
-            ? stored.get(stmt.name)
-            : undefined;
-      const own = rewritten(stmt, { body });
-      return dtype !== undefined && (own.kind === 'store' || own.kind === 'let')
-        ? { ...own, value: unrounded(own.value, dtype) }
-        : own;
-    });
-  return { ...loop, body: body(loop.body) };
+  return narrow.size === 0 ? loop : { ...loop, body: new Rounding(narrow).body(loop.body) };
 }
 
-/** Names that are read as values of stores to buffers of one narrow type, and nowhere else. */
-function storedNames(
-  body: readonly Stmt[],
-  narrow: ReadonlyMap<string, Narrow>,
-): ReadonlyMap<string, Narrow> {
-  const uses = new Map<string, Narrow | 'other'>();
-  const see = (name: string, use: Narrow | 'other'): void => {
-    const known = uses.get(name) ?? use;
-    uses.set(name, known === use ? use : 'other');
-  };
-  const seeAll = (value: Value): void => {
-    if (value.kind === 'variable') see(value.name, 'other');
-    operandsOf(value).forEach(seeAll);
-  };
-  for (const stmt of statementsIn(body))
-    for (const value of valuesOf(stmt)) {
-      const dtype = stmt.kind === 'store' && value === stmt.value ? narrow.get(stmt.buffer) : undefined;
-      if (dtype !== undefined && value.kind === 'variable') see(value.name, dtype);
-      else seeAll(value);
+/** Goes through statements from the last to the first, so that all uses of a name are known where it is declared. */
+class Rounding {
+  readonly #narrow: ReadonlyMap<string, Narrow>;
+  /** Of each name that is read, the type of all stores to which it goes; undefined if it is read for anything else. */
+  readonly #stored = new Map<string, Narrow | undefined>();
+
+  constructor(narrow: ReadonlyMap<string, Narrow>) {
+    this.#narrow = narrow;
+  }
+
+  body(body: readonly Stmt[]): readonly Stmt[] {
+    return body
+      .map((stmt) => stmt)
+      .reverse()
+      .map((stmt) => this.#stmt(stmt))
+      .reverse();
+  }
+
+  #stmt(stmt: Stmt): Stmt {
+    if (stmt.kind === 'store' || stmt.kind === 'let') {
+      const dtype = stmt.kind === 'store' ? this.#narrow.get(stmt.buffer) : this.#stored.get(stmt.name);
+      if (stmt.kind === 'store') this.#see(stmt.index, undefined);
+      const value = dtype === undefined ? stmt.value : unrounded(stmt.value, dtype);
+      this.#see(value, dtype);
+      return { ...stmt, value };
     }
-  return new Map([...uses].filter((entry): entry is [string, Narrow] => entry[1] !== 'other'));
+    const made = bodiesOf(stmt).length === 0 ? stmt : rewritten(stmt, { body: (body) => this.body(body) });
+    for (const value of valuesOf(stmt)) this.#see(value, undefined);
+    return made;
+  }
+
+  /** Notes what a value reads, which goes to a store of this type and nowhere else, or not. */
+  #see(value: Value, dtype: Narrow | undefined): void {
+    if (value.kind === 'variable') {
+      const known = this.#stored.has(value.name) ? this.#stored.get(value.name) : dtype;
+      this.#stored.set(value.name, known === dtype ? dtype : undefined);
+      return;
+    }
+    const passed = passedParts(value);
+    for (const part of operandsOf(value)) this.#see(part, passed.includes(part) ? dtype : undefined);
+  }
 }
 
-/** A value that rounds to the same one; what only chooses or puts lanes together rounds as its parts do. */
+/** The operands of which a value is made by choosing or putting together, so that rounding it rounds them. */
+function passedParts(value: Value): readonly Value[] {
+  if (value.kind === 'vector' || value.kind === 'splat' || value.kind === 'lane') return operandsOf(value);
+  if (value.kind !== 'op') return [];
+  if (value.op === 'where') return value.args.slice(1);
+  return exact.has(value.op) ? value.args : [];
+}
+
+/** A value that rounds to the same one. */
 function unrounded(value: Value, dtype: Narrow): Value {
   if (value.kind === 'op' && value.op === roundings[dtype]) return value.args[0]!;
-  if (value.kind === 'vector' || value.kind === 'splat' || value.kind === 'lane')
-    return withOperands(
-      value,
-      operandsOf(value).map((part) => unrounded(part, dtype)),
-    );
-  if (value.kind === 'op' && value.op === 'where') {
-    const [condition, ...branches] = value.args;
-    return withOperands(value, [condition!, ...branches.map((branch) => unrounded(branch, dtype))]);
-  }
-  return value;
+  const passed = passedParts(value);
+  if (passed.length === 0) return value;
+  return withOperands(
+    value,
+    operandsOf(value).map((part) => (passed.includes(part) ? unrounded(part, dtype) : part)),
+  );
 }

@@ -41,7 +41,7 @@ function kernel(dtype: 'f16' | 'bf16', body: (b: LoopBuilder, round: (value: Val
   };
 }
 
-const edges = [NaN, Infinity, -Infinity, -0, 65519.99, 65520, 1e-8, 3.3895e38];
+const edges = [NaN, Infinity, -Infinity, -0, 65519.99, 65520, -1e-41, 3.3895e38];
 
 function results(loop: Loop, x: Float32Array): readonly HostData[] {
   const arrays = new Map<string, HostData>([['x', x]]);
@@ -93,6 +93,36 @@ describe.each(['f16', 'bf16'] as const)('stores of %s', (dtype) => {
       b.store('z', constant(4), { kind: 'vector', args: lanes, type: 'f32', width: 4 }, true);
     });
     expect(roundings(loop)).toBe(0);
+  });
+
+  test('round what keeps its order and sign, through names and branches', () => {
+    const loop = kernel(dtype, (b, round) => {
+      const sum = b.let(round(operation('add', [load(0), load(4)], 'f32')), 'sum');
+      const positive = b.let(operation('max', [sum, constant(0, 'f32', 4)], 'f32'), 'positive');
+      const negative = operation('neg', [operation('abs', [sum], 'f32')], 'f32');
+      b.if(
+        operation(
+          'lt',
+          [constant(0), { kind: 'builtin', of: 'local', axis: 0, type: 'i32', width: 1 }],
+          'bool',
+        ),
+        () => b.store('y', constant(0), positive, true),
+        () => b.store('z', constant(4), negative, true),
+      );
+    });
+    expect(roundings(loop)).toBe(0);
+  });
+
+  test('leave what is also added up, in a loop', () => {
+    const loop = kernel(dtype, (b, round) => {
+      const sum = b.let(round(operation('add', [load(0), load(4)], 'f32')), 'sum');
+      const total = b.var('total', constant(0, 'f32', 4));
+      b.for('i', constant(0), constant(3), 1, () => {
+        b.assign(total, operation('add', [total, sum], 'f32'));
+      });
+      b.store('y', constant(0), operation('max', [sum, total], 'f32'), true);
+    });
+    expect(roundings(loop)).toBe(1);
   });
 
   test('leave what is rounded to another type', () => {
