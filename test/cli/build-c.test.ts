@@ -51,6 +51,9 @@ test('says which options do not fit', async () => {
     [['--target', 'c', '--name', 'int'], "and no keyword, got 'int'"],
     [['--target', 'c', '--bindings', 'cobol'], "--bindings: expected of cpp, rust, got 'cobol'"],
     [['--target', 'c', '--isa', 'avx'], "--isa: expected of avx512, avx2, got 'avx'"],
+    [['--target', 'c', '--threads', '1'], "--threads: expected a number from 2 to 256, got '1'"],
+    [['--target', 'c', '--threads', '2', '--freestanding'], '--threads: threads need a library'],
+    [['--target', 'wasm', '--threads', '2'], '--threads: expects --target c'],
     [['--target', 'c', '--isa', 'avx2', '--freestanding'], '--isa: asking the processor what it has needs'],
     [['--embed'], '--embed: expects --target c'],
   ] as const;

@@ -18,7 +18,8 @@ import { isaNames, targetFor, type CIsa } from './isas.ts';
 import { modelOf, type CModel, type GivenFunction } from './model.ts';
 import { isPrefix } from './names.ts';
 import { demoText, makefileText, readmeText, type ProjectOptions } from './project.ts';
-import { isaText, openSizes, sourceText } from './source.ts';
+import { isaText, openSizes, ready, sourceText } from './source.ts';
+import { threadsText } from './threads.ts';
 import { weightsImage, weightsText } from './weights.ts';
 
 /** Languages that call C, for which declarations are written. */
@@ -39,6 +40,8 @@ export interface CBundleOptions extends PrepareOptions {
   readonly freestanding?: boolean;
   /** Instruction sets with kernels of their own, which the model uses where the processor has them; none by default. */
   readonly isas?: readonly CIsa[];
+  /** How many threads may share the work of a call, at most; calls run on one thread, and need no threads, by default. */
+  readonly threads?: number;
   /** Languages besides C and C++ as far as they read the header; none by default. */
   readonly bindings?: readonly CLanguage[];
   /** Schedules that were measured; those of the model by default. */
@@ -63,7 +66,8 @@ export async function cBundleOf(
   points: readonly (EntryPoint | OpenPoint)[],
   options: CBundleOptions,
 ): Promise<CBundle> {
-  const { name: prefix = 'model', embed = false, freestanding = false, producer, title } = options;
+  const { name: prefix = 'model', embed = false, freestanding = false, producer, title, threads } = options;
+  expectThreads(threads, freestanding);
   if (!isPrefix(prefix))
     throw new SinterError(
       'E_VALUE',
@@ -84,7 +88,7 @@ export async function cBundleOf(
       functions.push({ title: name, sizes, inputs: entry.inputs, outputs: entry.outputs, ported, variants });
     }
   }
-  const model = modelOf({ prefix, producer, title, functions, weights, values, isas });
+  const model = modelOf({ prefix, producer, title, functions, weights, values, isas, threads });
   const image = weightsImage(model);
   const texts = new Map(
     (options.bindings ?? []).map((language) => bindingOf(language, model, image.bytes.length, embed)),
@@ -103,9 +107,24 @@ export async function cBundleOf(
     ['README.md', readmeText(model, project)],
     ...texts,
   ]);
+  if (threads !== undefined) files.set(`${prefix}_threads.c`, threadsText(model, ready));
   if (!freestanding) files.set('main.c', demoText(model, project));
   const dispatches = functions.reduce((sum, { ported }) => sum + dispatchesOf(ported), 0);
   return { model, dispatches, files, notes };
+}
+
+/** The most threads that a model may be built for. */
+export const mostThreads = 256;
+
+function expectThreads(threads: number | undefined, freestanding: boolean): void {
+  if (threads === undefined) return;
+  if (!Number.isInteger(threads) || threads < 2 || threads > mostThreads)
+    throw new SinterError(
+      'E_VALUE',
+      `build: expected 2 to ${mostThreads} threads, got ${threads}\n  try: no threads, if calls run on one`,
+    );
+  if (freestanding)
+    throw new SinterError('E_VALUE', 'build: threads need a library, and a freestanding model has none');
 }
 
 /** The file of a language, and its text. */

@@ -5,10 +5,12 @@ import { alignment, stateHead } from './memory.ts';
 import type { CFunction, CInput, CModel, CTensor, CWeight } from './model.ts';
 import { elementTypes, typeText } from './model.ts';
 import { macro, remark } from './names.ts';
+import { threadsHeader } from './threads.ts';
 import { headBytes } from './weights.ts';
 
-/** What calls return: the ends of the constants' names, and what `error` says. */
-export const errors: readonly (readonly [code: string, about: string])[] = [
+type ErrorRow = readonly [code: string, about: string];
+
+const errors: readonly ErrorRow[] = [
   ['OK', 'no error'],
   ['E_NULL', 'an argument is NULL'],
   ['E_ALIGNMENT', `the context or the weights do not begin at a multiple of ${alignment} bytes`],
@@ -20,6 +22,16 @@ export const errors: readonly (readonly [code: string, about: string])[] = [
   ['E_INDEX', 'a label or an index is outside its range: the context says which'],
 ];
 
+const ofThreads: ErrorRow = [
+  'E_THREADS',
+  'threads could not be started: the system has no more, they are more than the model allows, or the context has some already',
+];
+
+/** What calls return: the ends of the constants' names, and what `error` says. */
+export function errorsOf({ threads }: CModel): readonly ErrorRow[] {
+  return threads === undefined ? errors : [...errors, ofThreads];
+}
+
 export interface HeaderOptions {
   /** Bytes of the weights with their head. */
   readonly weightsBytes: number;
@@ -29,7 +41,7 @@ export interface HeaderOptions {
 
 /** `model.h`. */
 export function headerText(model: CModel, { weightsBytes, embed }: HeaderOptions): string {
-  const { prefix, producer, title, functions, memory, variants } = model;
+  const { prefix, producer, title, functions, memory, variants, threads } = model;
   const name = (text: string): string => macro(prefix, text);
   const guard = name('H');
   return `/* Made by ${producer}: ${remark(title)} in C11. README.md shows how to use it. */
@@ -50,7 +62,11 @@ extern "C" {
 
 /* What the functions return. */
 enum ${prefix}_code {
-${errors.map(([code, about], i) => `  ${name(code)} = ${i},${' '.repeat(Math.max(1, 14 - code.length))}/* ${about} */`).join('\n')}
+${errorsOf(model)
+  .map(
+    ([code, about], i) => `  ${name(code)} = ${i},${' '.repeat(Math.max(1, 14 - code.length))}/* ${about} */`,
+  )
+  .join('\n')}
 };
 
 /* One model at work, which the caller allocates: a static variable, or aligned_alloc(${alignment}, sizeof(${prefix})).
@@ -59,7 +75,7 @@ typedef struct ${prefix} {
   unsigned char state[${name('STATE_BYTES')}] __attribute__((aligned(${alignment})));
   unsigned char arena[${name('ARENA_BYTES')}] __attribute__((aligned(${alignment})));
   const unsigned char *weights;
-  /* After ${name('E_INDEX')}: which integer was outside, and a sentence that says of what. */
+${threads === undefined ? '' : '  void *pool;\n'}  /* After ${name('E_INDEX')}: which integer was outside, and a sentence that says of what. */
   const char *what;
   int64_t index;
   uint64_t ready;
@@ -93,7 +109,7 @@ const char *${prefix}_isa(void);
 
 `
     : ''
-}${functions.map((one) => `${functionRemark(one)}\n${signature(one, prefix)};\n`).join('\n')}
+}${threads === undefined ? '' : threadsHeader(model, threads)}${functions.map((one) => `${functionRemark(one)}\n${signature(one, prefix)};\n`).join('\n')}
 ${weightMacros(model)}#ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,8 @@ export interface ModelMemory {
   readonly programs: readonly ProgramMemory[];
   /** Of the kernel that is running; undefined where none needs any. */
   readonly scratch: CPlace | undefined;
+  /** How many bytes that is, whole lines of memory. */
+  readonly scratchBytes: number;
 }
 
 /** Memory that is placed in a region when all is known. */
@@ -124,6 +126,7 @@ export function memoryOf(
       after: copied(after),
     })),
     scratch: scratch && places.get(scratch),
+    scratchBytes: aligned(scratchBytes),
   };
 }
 

@@ -95,6 +95,8 @@ export interface CModel {
   readonly memory: ModelMemory;
   /** The functions once more for each of these, the best first. */
   readonly variants: readonly CVariant[];
+  /** How many threads may share the work of a call; undefined for models without threads. */
+  readonly threads: number | undefined;
 }
 
 /** The functions for processors with an instruction set. */
@@ -128,6 +130,7 @@ export interface GivenModel {
   readonly values: readonly HostTensor[];
   /** Instruction sets with kernels of their own, the best first. */
   readonly isas: readonly CIsa[];
+  readonly threads: number | undefined;
 }
 
 /** What the header declares beside the functions of a model. */
@@ -141,11 +144,14 @@ const ownWords = [
   'hash',
   'copy',
   'isa',
+  'start',
+  'stop',
   ...isaNames.map((isa) => `has_${isa}`),
 ];
 
 /** Names, types and memory of a model. */
-export function modelOf({ prefix, functions, weights, values, producer, title, isas }: GivenModel): CModel {
+export function modelOf(given: GivenModel): CModel {
+  const { prefix, functions, weights, values, producer, title, isas, threads } = given;
   const sets = [
     functions.map(({ ported }) => ported),
     ...isas.map((_, k) => functions.map((one) => one.variants[k]!)),
@@ -204,6 +210,7 @@ export function modelOf({ prefix, functions, weights, values, producer, title, i
       return [{ ...tensorOf(weight.name, macros[i]!, weight, {}), place, data: values[i]!.data }];
     }),
     memory,
+    threads,
   };
 }
 

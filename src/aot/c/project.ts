@@ -19,13 +19,15 @@ export const compilerFlags =
 
 /** `Makefile`. */
 export function makefileText(model: CModel, { embed, freestanding }: ProjectOptions): string {
-  const { prefix, producer, variants } = model;
+  const { prefix, producer, variants, threads } = model;
   const names = variants.map(({ isa }) => isa);
   const objects = [
     `${prefix}.o`,
     ...(names.length > 0 ? [`$(ISAS:%=${prefix}_%.o)`] : []),
+    ...(threads === undefined ? [] : [`${prefix}_threads.o`]),
     ...(embed ? [`${prefix}_weights.o`] : []),
   ];
+  const libraries = threads === undefined ? '-lm' : '-lm -pthread';
   // What runs on any processor of a kind is compiled for all of them.
   const usual = names.length > 0 ? '-O3' : '-O3 -march=native';
   const chosen = `
@@ -45,7 +47,7 @@ endif
     ? ''
     : `
 demo: main.c ${prefix}.h lib${prefix}.a
-	$(CC) -std=c11 $(CFLAGS) -o $@ main.c lib${prefix}.a -lm
+	$(CC) -std=c11 $(CFLAGS) -o $@ main.c lib${prefix}.a ${libraries}
 `;
   return `# Made by ${producer}. CFLAGS are yours to set: make CFLAGS='-O2 -mcpu=cortex-m7'
 CFLAGS ?= ${usual}
@@ -181,7 +183,7 @@ function printText({ dtype, title, count }: CTensor, i: number): string {
 
 /** `README.md`. */
 export function readmeText(model: CModel, { embed, freestanding, bindings }: ProjectOptions): string {
-  const { prefix, producer, title, functions, memory, weights, variants } = model;
+  const { prefix, producer, title, functions, memory, weights, variants, threads } = model;
   const [first] = functions;
   const lib = `lib${prefix}.a`;
   const hasState = weights.some(({ place }) => place.region === 'state');
@@ -189,6 +191,7 @@ export function readmeText(model: CModel, { embed, freestanding, bindings }: Pro
     [`${prefix}.h`, 'what to include, from C or C++'],
     [`${prefix}.c`, 'the model: kernels and functions'],
     ...variants.map(({ isa }) => [`${prefix}_${isa}.c`, `the same for processors with ${isa}`]),
+    ...(threads === undefined ? [] : [[`${prefix}_threads.c`, 'threads that share the work of calls']]),
     embed
       ? [`${prefix}_weights.c`, 'the weights, as an array']
       : [`${prefix}.bin`, 'the weights: little endian, each tensor at a multiple of 64 bytes'],
@@ -204,7 +207,7 @@ export function readmeText(model: CModel, { embed, freestanding, bindings }: Pro
 Made by ${producer}: a compiled model in C11, for GCC and Clang on machines that keep the low byte first. ${
     freestanding
       ? 'It needs no C library but `memcpy` and `memset`, and allocates nothing.'
-      : 'It needs nothing but the C library and libm, and allocates nothing.'
+      : `It needs nothing but the C library${threads === undefined ? ' and libm' : ', libm and POSIX threads'}, and allocates nothing.`
   }
 
 \`\`\`sh
@@ -236,9 +239,23 @@ of all tensors in it.`
       : 'Calls change nothing but the sequence of random numbers.'
   } \`${prefix}_seed\` sets the seed of random numbers, which is 0 at first.
 
-| file | what it is |
+${threads === undefined ? '' : threadsGuide(model, threads)}| file | what it is |
 | --- | --- |
 ${rows.map(([file, about]) => `| \`${file}\` | ${about} |`).join('\n')}
+`;
+}
+
+function threadsGuide({ prefix }: CModel, most: number): string {
+  return `## Threads
+
+\`\`\`c
+static unsigned char room[${macro(prefix, 'THREADS_BYTES')}(4)] __attribute__((aligned(64)));
+int code = ${prefix}_start(&model_context, 4, room, sizeof room);
+\`\`\`
+
+From then on four threads, the one that calls among them, share the work of each call with this context, until
+\`${prefix}_stop(&model_context)\`. There may be ${most} at most. Link with \`-pthread\`. Results are the same for any number of threads.
+
 `;
 }
 

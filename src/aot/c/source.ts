@@ -4,11 +4,13 @@
 import { SinterError } from '../../errors.ts';
 import type { CheckPort, Formula, ScalarSource } from '../../bundle-runtime/manifest.ts';
 import type { ProgramStep } from '../../runtime/program.ts';
-import { errors, signature } from './header.ts';
+import { cutsOf, type JobCut } from '../../runtime/wasm/cut.ts';
+import { errorsOf, signature } from './header.ts';
 import { alignment, stateHead, type CPlace, type PlacedCopy, type ProgramMemory } from './memory.ts';
 import type { CFunction, CKernelText, CModel, CVariant } from './model.ts';
 import { flagsFor, isPresentText } from './isas.ts';
 import { literal, macro } from './names.ts';
+import { shareName, shareSignature } from './threads.ts';
 import { headBytes, magic } from './weights.ts';
 
 export interface SourceOptions {
@@ -21,12 +23,13 @@ export interface SourceOptions {
 }
 
 /** What `ready` of an initialized context holds. */
-const ready = '0x53494e5445524331u';
+export const ready = '0x53494e5445524331u';
 
 /** `model.c`. */
 export function sourceText(model: CModel, { layout, freestanding, join }: SourceOptions): string {
   const { functions, kernels, memory } = model;
   const all = functions.map((one, i) => functionText(model, one, memory.programs[i]!, choiceLines(model, i)));
+  const shared = model.threads === undefined ? '' : `${shareSignature(model)};\n\n`;
   return `${headText(model, freestanding)}
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the weights are for machines that keep the low byte first"
@@ -35,7 +38,7 @@ export function sourceText(model: CModel, { layout, freestanding, join }: Source
 ${kernelsText(kernels, join)}
 /* The model. */
 ${commonText(model, layout)}
-${choiceText(model)}${all.join('\n')}`;
+${choiceText(model)}${shared}${all.join('\n')}`;
 }
 
 /** `model_avx512.c`: the functions for processors with an instruction set. */
@@ -48,9 +51,10 @@ export function isaText(
   const all = functions.map(
     (one, i) => `${signature(one, model.prefix)};\n${functionText(model, one, programs[i]!)}`,
   );
+  const shared = model.threads === undefined ? '' : `${shareSignature(model)};\n\n`;
   return `${headText(model, freestanding)}
 ${kernelsText(kernels, join)}
-/* The functions for processors with ${isa}: the compiler needs ${flagsFor(isa)}. */
+${shared}/* The functions for processors with ${isa}: the compiler needs ${flagsFor(isa)}. */
 ${all.join('\n')}`;
 }
 
@@ -107,10 +111,11 @@ function renamed({ source, own, name }: CKernelText): string {
   return own === name ? source : source.replaceAll(new RegExp(`\\b${own}(?=(?:_group)?\\b)`, 'g'), name);
 }
 
-function commonText({ prefix, memory }: CModel, layout: bigint): string {
+function commonText(model: CModel, layout: bigint): string {
+  const { prefix, memory, threads } = model;
   const code = (text: string): string => macro(prefix, text);
   const body = memory.bytes.weights + memory.storedState;
-  const cases = errors.map(([name, about]) => `    case ${code(name)}: return ${literal(about)};`);
+  const cases = errorsOf(model).map(([name, about]) => `    case ${code(name)}: return ${literal(about)};`);
   const copied =
     memory.storedState > 0
       ? `  memcpy(ctx->state + ${stateHead}, from + ${headBytes + memory.bytes.weights}, ${memory.storedState});\n`
@@ -147,7 +152,7 @@ int ${prefix}_init(${prefix} *ctx, const void *weights, size_t bytes)
   memset(ctx->state, 0, sizeof ctx->state);
 ${copied}  memset(ctx->arena, 0, sizeof ctx->arena);
   ctx->weights = from;
-  ctx->what = NULL;
+${threads === undefined ? '' : '  ctx->pool = NULL;\n'}  ctx->what = NULL;
   ctx->index = 0;
   ctx->ready = ${ready};
   return ${code('OK')};
@@ -231,7 +236,14 @@ function functionText(
     lines.push(`memcpy(&scalars[${slot}], ${address(memory.placeOf(program.inputs[input]!))}, 4);`);
   });
   const scratch = model.memory.scratch;
-  lines.push(...stepLines(program.steps, { one, memory, scratch: scratch && address(scratch) }, 0));
+  const place: StepPlace = {
+    one,
+    memory,
+    scratch: scratch && address(scratch),
+    cuts: cutsOf(program, model.threads ?? 1),
+    share: shareName(model),
+  };
+  lines.push(...stepLines(program.steps, place, 0));
   lines.push(...memory.after.map(copyLine));
   const checks = ports.checks ?? [];
   if (checks.length > 0) lines.push('ctx->what = NULL;');
@@ -314,6 +326,9 @@ interface StepPlace {
   readonly one: CFunction;
   readonly memory: ProgramMemory;
   readonly scratch: string | undefined;
+  /** How dispatches are cut that threads share. */
+  readonly cuts: ReadonlyMap<ProgramStep, JobCut>;
+  readonly share: string;
 }
 
 function stepLines(steps: readonly ProgramStep[], place: StepPlace, depth: number): string[] {
@@ -336,7 +351,11 @@ function linesOf(step: ProgramStep, place: StepPlace, depth: number): string[] {
       const buffers = step.buffers.map((buffer) => address(memory.placeOf(buffer)));
       const list = buffers.length > 0 ? `(void *const[]){ ${buffers.join(', ')} }` : 'NULL';
       const [words, own] = [usesScalars ? 'scalars' : 'NULL', sharedBytes > 0 ? scratch! : 'NULL'];
-      return [`${one.kernels[step.kernel]!}(0, ${groups}, ${list}, ${words}, ${own});`];
+      const kernel = one.kernels[step.kernel]!;
+      const cut = place.cuts.get(step);
+      if (cut === undefined) return [`${kernel}(0, ${groups}, ${list}, ${words}, ${own});`];
+      const chunk = Math.ceil(groups / cut.pieces);
+      return [`${place.share}(ctx->pool, ${kernel}, ${groups}, ${chunk}, ${list}, ${words}, ${own});`];
     }
     case 'copy': {
       const { bytes } = program.buffers[step.from]!;

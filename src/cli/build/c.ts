@@ -2,7 +2,7 @@
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bindings, cBundleOf, type CBundle, type CBundleOptions } from '../../aot/c/bundle.ts';
+import { bindings, cBundleOf, mostThreads, type CBundle, type CBundleOptions } from '../../aot/c/bundle.ts';
 import { isaNames } from '../../aot/c/isas.ts';
 import { isPrefix } from '../../aot/c/names.ts';
 import { showBytes, table } from '../../table.ts';
@@ -23,6 +23,11 @@ export const cOptions: Readonly<Record<string, Option>> = {
     value: 'LIST',
     about: 'C: kernels for avx512 and avx2 beside the portable ones, chosen at run time; none by default',
   },
+  threads: {
+    type: 'string',
+    value: 'N',
+    about: 'C: how many POSIX threads may share the work of a call, at most; one thread by default',
+  },
   bindings: { type: 'string', value: 'LIST', about: 'C: declarations for other languages too: cpp, rust' },
 };
 
@@ -42,7 +47,7 @@ export interface CBuildResult {
 /** Options of other targets that C has nothing for. */
 const others = ['arch', 'software', 'tune', 'schedules', 'shard-size'] as const;
 
-type CChoice = Pick<CBundleOptions, 'name' | 'embed' | 'freestanding' | 'isas' | 'bindings'>;
+type CChoice = Pick<CBundleOptions, 'name' | 'embed' | 'freestanding' | 'isas' | 'threads' | 'bindings'>;
 
 /** What to build. Throws UsageError where options do not fit. */
 export function chosenC(values: OptionValues): CChoice {
@@ -59,11 +64,20 @@ export function chosenC(values: OptionValues): CChoice {
     throw new UsageError(
       '--isa: asking the processor what it has needs a library, and --freestanding has none',
     );
+  const threads = text(values, 'threads');
+  if (freestanding && threads !== undefined)
+    throw new UsageError('--threads: threads need a library, and --freestanding has none');
+  if (
+    threads !== undefined &&
+    !(/^\d+$/.test(threads) && Number(threads) >= 2 && Number(threads) <= mostThreads)
+  )
+    throw new UsageError(`--threads: expected a number from 2 to ${mostThreads}, got '${threads}'`);
   return {
     name,
     embed: values['embed'] === true,
     freestanding,
     isas: chosen,
+    ...(threads !== undefined && { threads: Number(threads) }),
     bindings: listOf(values, 'bindings', bindings),
   };
 }
@@ -121,6 +135,7 @@ export async function buildC(
       `${prefix}_${isa}.c`,
       `${kernels.length} kernels for processors with ${isa}`,
     ]),
+    [`${prefix}_threads.c`, `up to ${model.threads} threads that share the work of calls`],
     [`${prefix}.bin`, `${result.weights} tensors`],
     [`${prefix}_weights.c`, `${result.weights} tensors`],
     ['Makefile', `makes lib${prefix}.a${files.has('main.c') ? ' and demo' : ''}`],

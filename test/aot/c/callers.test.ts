@@ -164,7 +164,7 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
       point('predict', predict, [images]),
       point('train', train, [images, sn.tensor(labels, { dtype: 'i32' }), 0.01]),
     ];
-    const { files } = await builtC(points, { state, embed: true, bindings: ['cpp', 'rust'] });
+    const { files } = await builtC(points, { state, embed: true, bindings: ['cpp', 'rust'], threads: 2 });
     const folder = madeC(files, 'libmodel.a');
     const logits = await numbers(predict(state, images).logits);
     const values = await numbers(images);
@@ -173,7 +173,15 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
       `#include <cstdio>
 #include "model.hpp"
 int main() {
-  model_cpp::model own;
+  model_cpp::model first;
+  first.start(2);
+  model_cpp::model own(std::move(first));
+  try {
+    own.start(3);
+  } catch (const model_cpp::error &error) {
+    std::printf("threads %d\\n", error.code == MODEL_E_THREADS);
+  }
+  own.start(2);
   std::vector<float> x{ ${values.join(', ')} };
   std::vector<int32_t> labels{ ${labels.join(', ')} };
   std::printf("logits");
@@ -196,9 +204,10 @@ int main() {
     const found: Map<string, number[][]>[] = [];
     if (spawnSync('g++', ['--version']).status === 0) {
       const flags = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-Wno-narrowing', '-O0'];
-      expectRun('g++', [...flags, '-o', 'use-cpp', 'use.cpp', 'libmodel.a', '-lm'], folder);
+      expectRun('g++', [...flags, '-o', 'use-cpp', 'use.cpp', 'libmodel.a', '-lm', '-pthread'], folder);
       found.push(numbersOf(expectRun('./use-cpp', [], folder)));
       expect(found[0]!.get('sizes')).toEqual([[1]]);
+      expect(found[0]!.get('threads')).toEqual([[1]]);
     }
     fs.writeFileSync(
       path.join(folder, 'use.rs'),
@@ -209,21 +218,34 @@ fn main() {
     let x: [f32; 160] = [${values.map((value) => value.toExponential()).join(', ')}];
     let mut labels: [i32; 8] = [${labels.join(', ')}];
     let (mut logits, mut best, mut loss) = ([0f32; 32], [0i32; 8], [0f32; 1]);
+    let mut room = Box::new(model::Aligned([0; model::threads_bytes(2)]));
     unsafe {
         let weights = std::ptr::addr_of!(model::model_weights);
         assert_eq!(model::model_init(&mut *own, weights.cast(), model::WEIGHTS_BYTES), model::OK);
+        let bytes = std::mem::size_of_val(&*room);
+        assert_eq!(model::model_start(&mut *own, 2, (&mut *room as *mut model::Aligned<_>).cast(), bytes), model::OK);
         assert_eq!(model::model_predict(&mut *own, &x, &mut logits, &mut best), model::OK);
         labels[2] = 4;
         let code = model::model_train(&mut *own, &x, &labels, 0.01, &mut loss);
         println!("logits{}", logits.iter().map(|value| format!(" {}", value)).collect::<String>());
         println!("code {}", (code == model::E_INDEX) as i32);
         assert_eq!(own.index, 4);
+        assert_eq!(model::model_stop(&mut *own), model::OK);
     }
 }
 `,
     );
     if (spawnSync('rustc', ['--version']).status === 0) {
-      const linked = ['-C', 'link-arg=libmodel.a', '-C', 'link-arg=-lm', '-D', 'warnings'];
+      const linked = [
+        '-C',
+        'link-arg=libmodel.a',
+        '-C',
+        'link-arg=-lm',
+        '-C',
+        'link-arg=-pthread',
+        '-D',
+        'warnings',
+      ];
       expectRun('rustc', [...linked, '-o', 'use-rust', 'use.rs'], folder);
       found.push(numbersOf(expectRun('./use-rust', [], folder)));
     }

@@ -121,6 +121,7 @@ function modelWith(
     title: 'test',
     functions,
     isas: [],
+    threads: undefined,
     weights: weights.map((_, i) => ({ name: `w.${i}`, ...four, state: i > 0 })),
     values: weights.map((values) => ({
       ...four,

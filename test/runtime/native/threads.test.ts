@@ -7,7 +7,7 @@ import type { Program, ProgramKernel } from '../../../src/runtime/program.ts';
 import { openDevice, closeDevice, isDeviceName } from '../../../src/runtime/registry.ts';
 import { openNativeDevice } from '../../../src/runtime/native/node.ts';
 import type { CDevice } from '../../../src/runtime/native/device.ts';
-import { threadName } from '../../../src/runtime/native/support.ts';
+import { threadName } from '../../../src/runtime/native/pool.ts';
 import type { Grain } from '../../../src/runtime/wasm/cut.ts';
 import { failure } from '../failure.ts';
 import { c, cKernel } from '../languages.ts';

@@ -5,7 +5,8 @@ import { inputText, tensorText } from '../header.ts';
 import { literal, macro, remark } from '../names.ts';
 
 /** `model.hpp`. */
-export function cppText({ prefix, producer, title, functions }: CModel, embed: boolean): string {
+export function cppText(model: CModel, embed: boolean): string {
+  const { prefix, producer, title, functions, threads } = model;
   const weights = embed
     ? `const void *weights = ${prefix}_weights, std::size_t bytes = sizeof ${prefix}_weights`
     : 'const void *weights, std::size_t bytes';
@@ -43,7 +44,7 @@ class model {
 
   void seed(std::uint64_t seed) { check(${prefix}_seed(context_.get(), seed)); }
 
-${functions.map((one) => methodText(one, prefix)).join('\n')}
+${threads === undefined ? '' : threadsText(prefix)}${functions.map((one) => methodText(one, prefix)).join('\n')}
  private:
   void check(int code) const {
     if (code != ${macro(prefix, 'OK')}) throw error(code, code == ${macro(prefix, 'E_INDEX')} ? context_->what : nullptr);
@@ -56,10 +57,31 @@ ${functions.map((one) => methodText(one, prefix)).join('\n')}
                                 std::to_string(values.size()));
   }
 
-  std::unique_ptr<::${prefix}> context_;
+  std::unique_ptr<::${prefix}> context_;${threads === undefined ? '' : '\n  std::unique_ptr<unsigned char[]> room_;'}
 };
 
 }  // namespace ${prefix}_cpp
+`;
+}
+
+function threadsText(prefix: string): string {
+  return `  ~model() { ${prefix}_stop(context_.get()); }
+  model(model &&) = default;
+  model &operator=(model &&) = delete;
+
+  // Lets so many threads share the work of each call, the one that calls among them.
+  void start(int threads) {
+    stop();
+    if (threads < 1 || threads > ${macro(prefix, 'MOST_THREADS')}) throw error(${macro(prefix, 'E_THREADS')}, nullptr);
+    const std::size_t bytes = ${macro(prefix, 'THREADS_BYTES')}(threads);
+    room_ = std::make_unique<unsigned char[]>(bytes + 63);
+    unsigned char *first = room_.get();
+    check(${prefix}_start(context_.get(), threads, first + (64 - reinterpret_cast<std::uintptr_t>(first) % 64) % 64, bytes));
+  }
+
+  // Ends the threads.
+  void stop() { check(${prefix}_stop(context_.get())); }
+
 `;
 }
 
@@ -69,7 +91,9 @@ function vectorType({ dtype }: CTensor): string {
 
 function methodText({ name, inputs, outputs }: CFunction, prefix: string): string {
   const own = name.slice(prefix.length + 1);
-  const method = ['model', 'state', 'seed', 'check', 'sized'].includes(own) ? `${own}_` : own;
+  const method = ['model', 'state', 'seed', 'check', 'sized', 'start', 'stop'].includes(own)
+    ? `${own}_`
+    : own;
   const remarks = [
     ...inputs.map((input) => `  // takes ${inputText(input)}`),
     ...outputs.map((output) => `  // gives ${tensorText(output)}`),

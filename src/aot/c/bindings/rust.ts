@@ -1,10 +1,11 @@
 // A module of Rust over a library of C: its constants, its context, and its functions as they are declared.
 
 import type { ElementType } from '../../../runtime/program.ts';
-import { errors, inputText, tensorText } from '../header.ts';
+import { errorsOf, inputText, tensorText } from '../header.ts';
 import { alignment } from '../memory.ts';
 import type { CFunction, CModel, CTensor } from '../model.ts';
 import { remark } from '../names.ts';
+import { threadsMemory } from '../threads.ts';
 
 const rustTypes: Readonly<Record<ElementType, string>> = {
   bool: 'u8',
@@ -23,11 +24,9 @@ const rustTypes: Readonly<Record<ElementType, string>> = {
 };
 
 /** `model.rs`. */
-export function rustText(
-  { prefix, producer, title, functions, memory }: CModel,
-  weightsBytes: number,
-  embed: boolean,
-): string {
+export function rustText(model: CModel, weightsBytes: number, embed: boolean): string {
+  const { prefix, producer, title, functions, memory, threads } = model;
+  const ofThreads = (text: string): string => (threads === undefined ? '' : text);
   const words = weightsBytes / 8;
   return `// Made by ${producer}: ${remark(title)} for Rust. Link it with lib${prefix}.a; README.md shows how to use it.
 #![allow(dead_code, non_camel_case_types)]
@@ -38,9 +37,11 @@ pub const WEIGHTS_BYTES: usize = ${weightsBytes};
 pub const STATE_BYTES: usize = ${memory.bytes.state};
 pub const ARENA_BYTES: usize = ${memory.bytes.arena};
 
-${errors.map(([code, about], i) => `/// ${about}\npub const ${code}: c_int = ${i};`).join('\n')}
+${errorsOf(model)
+  .map(([code, about], i) => `/// ${about}\npub const ${code}: c_int = ${i};`)
+  .join('\n')}
 
-/// Bytes that begin at a multiple of ${alignment}.
+${ofThreads(rustThreads(model))}/// Bytes that begin at a multiple of ${alignment}.
 #[repr(C, align(${alignment}))]
 pub struct Aligned<const BYTES: usize>(pub [u8; BYTES]);
 
@@ -50,7 +51,7 @@ pub struct Context {
     state: Aligned<STATE_BYTES>,
     arena: Aligned<ARENA_BYTES>,
     weights: *const u8,
-    /// After E_INDEX: a sentence that says which integer was outside of what, and the integer.
+${ofThreads('    pool: *mut c_void,\n')}    /// After E_INDEX: a sentence that says which integer was outside of what, and the integer.
     pub what: *const c_char,
     pub index: i64,
     ready: u64,
@@ -62,7 +63,7 @@ impl Context {
             state: Aligned([0; STATE_BYTES]),
             arena: Aligned([0; ARENA_BYTES]),
             weights: std::ptr::null(),
-            what: std::ptr::null(),
+${ofThreads('            pool: std::ptr::null_mut(),\n')}            what: std::ptr::null(),
             index: 0,
             ready: 0,
         }
@@ -75,8 +76,23 @@ ${embed ? `    pub static ${prefix}_weights: [u64; ${words}];\n` : ''}    /// Th
     pub fn ${prefix}_error(code: c_int) -> *const c_char;
     pub fn ${prefix}_state(ctx: *mut Context) -> *mut c_void;
     pub fn ${prefix}_seed(ctx: *mut Context, seed: u64) -> c_int;
-
+${ofThreads(`    /// The memory of threads_bytes(threads) bytes begins at a multiple of ${alignment} and is theirs until ${prefix}_stop.
+    pub fn ${prefix}_start(ctx: *mut Context, threads: c_int, memory: *mut c_void, bytes: usize) -> c_int;
+    pub fn ${prefix}_stop(ctx: *mut Context) -> c_int;
+`)}
 ${functions.map(functionText).join('\n')}}
+`;
+}
+
+function rustThreads(model: CModel): string {
+  const { fixed, each } = threadsMemory(model);
+  return `pub const MOST_THREADS: usize = ${model.threads};
+
+/// Bytes of the memory that so many threads need.
+pub const fn threads_bytes(threads: usize) -> usize {
+    ${fixed} + threads * ${each}
+}
+
 `;
 }
 
