@@ -91,11 +91,7 @@ const binaryRules: { readonly [K in BinaryOp]: Pullbacks | 'flat' } = {
     (b, g, x, y) => share(b, g, binary(b, 'lt', y, x), x, y),
     (b, g, x, y) => share(b, g, binary(b, 'lt', x, y), x, y),
   ],
-  // θ = atan2(x, y): dθ = (y·dx − x·dy)/(x² + y²)
-  atan2: [
-    (b, g, x, y) => over(b, times(b, g, y), add(b, square(b, x), square(b, y))),
-    (b, g, x, y) => over(b, times(b, g, neg(b, x)), add(b, square(b, x), square(b, y))),
-  ],
+  atan2: [(b, g, x, y) => turn(b, g, y, x), (b, g, x, y) => turn(b, g, neg(b, x), y)],
   and: 'flat',
   or: 'flat',
   xor: 'flat',
@@ -110,6 +106,21 @@ const binaryRules: { readonly [K in BinaryOp]: Pullbacks | 'flat' } = {
 
 function share(b: GraphBuilder, g: Node, loses: Node, x: Node, y: Node): Node {
   return dropWhere(b, loses, where(b, binary(b, 'eq', x, y), times(b, g, 0.5), g));
+}
+
+/**
+ * θ = atan2(x, y): dθ = (y·dx − x·dy)/(x² + y²), here p/(p² + q²)·g, and 0 at the origin (as PyTorch).
+ * Both are divided by the larger first, since the squares may leave the range. The quotient does not
+ * depend on what they are divided by, so derivatives take that as a constant.
+ */
+function turn(b: GraphBuilder, g: Node, p: Node, q: Node): Node {
+  const larger = binary(b, 'max', unary(b, 'abs', p), unary(b, 'abs', q));
+  const origin = binary(b, 'eq', larger, 0);
+  const scale = b.add('stopGradient', [where(b, origin, fullLike(b, larger, 1), larger)], {}) as Node;
+  const [near, far] = [div(b, p, scale), div(b, q, scale)];
+  const length = add(b, square(b, near), square(b, far));
+  const safe = where(b, origin, fullLike(b, length, 1), length);
+  return dropWhere(b, origin, over(b, over(b, times(b, g, near), safe), scale));
 }
 
 /** d xᵉ = e·xᵉ⁻¹·dx, and 0 where e = 0, whatever x is. */

@@ -3,7 +3,7 @@
 // tree like the parameters', which a model loads or a function is given.
 
 import * as arg from '../ir/arguments.ts';
-import { isFloat } from '../ir/dtype.ts';
+import { isComplex, isInexact, type DType } from '../ir/dtype.ts';
 import { full, tensor } from '../tensor/ops/creation/creation.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { add, div, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
@@ -44,11 +44,11 @@ export function ema(options: AverageOptions = {}): ParameterAverage {
 
 /** The equal average of all parameters that it was given: average ← average + (p − average) / (n + 1). */
 export function swa(): ParameterAverage {
-  return averaging('swa', (count) => div(1, add(cast(count, 'f32'), 1)));
+  return averaging('swa', (count, wide) => div(1, add(cast(count, wide), 1)));
 }
 
-/** `weight` says how much of the new parameters is taken in after `count` updates. */
-function averaging(op: string, weight: (count: Tensor) => Tensor | number): ParameterAverage {
+/** `weight` says, in the dtype of a sum, how much of the new parameters is taken in after `count` updates. */
+function averaging(op: string, weight: (count: Tensor, wide: DType) => Tensor | number): ParameterAverage {
   return {
     init: (params) => {
       const flat = flatten(params, op);
@@ -62,14 +62,15 @@ function averaging(op: string, weight: (count: Tensor) => Tensor | number): Para
       noGrad(() => {
         const [past, now] = [flatten(average, op), flatten(params, op)];
         checkSameStructure(op, 'the average', past, 'the parameters', now);
-        const taken = weight(count);
         const leaves = now.leaves.map((value, i) => {
           const old = past.leaves[i];
           if (!(value instanceof Tensor) || !(old instanceof Tensor)) return value;
-          if (!isFloat(value.dtype)) return value.detach();
+          if (!isInexact(value.dtype)) return value.detach();
           const wide = slotType(value.dtype);
-          const kept = cast(old, wide);
-          return cast(add(kept, mul(sub(cast(value, wide), kept), taken)), value.dtype);
+          // Complex numbers keep both of their parts.
+          const widened = (x: Tensor): Tensor => (isComplex(x.dtype) ? x : cast(x, wide));
+          const kept = widened(old);
+          return cast(add(kept, mul(sub(widened(value), kept), weight(count, wide))), value.dtype);
         });
         return { average: unflatten(past.structure, leaves) as P, count: add(count, 1) };
       }),
@@ -78,7 +79,7 @@ function averaging(op: string, weight: (count: Tensor) => Tensor | number): Para
 
 /** The value in memory of its own, which a later step of an optimizer may not write over. */
 function copied(value: Tensor): Tensor {
-  return isFloat(value.dtype)
+  return isInexact(value.dtype)
     ? noGrad(() => add(value.detach(), full([], 0, { dtype: value.dtype })))
     : value.detach();
 }

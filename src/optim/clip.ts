@@ -3,12 +3,13 @@
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { isFloat } from '../ir/dtype.ts';
+import { isComplex, isFloat, isInexact } from '../ir/dtype.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { abs, clamp, sqrt, square } from '../tensor/ops/elementwise/elementwise.ts';
 import { add, div, maximum, minimum, mul, pow } from '../tensor/ops/elementwise/arithmetic.ts';
 import { sum } from '../tensor/ops/reduce/reduce.ts';
 import { amax } from '../tensor/ops/reduce/extremum.ts';
+import { show } from '../tensor/ops/operand.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { treeLeaves, treeMap } from '../tensor/tree.ts';
@@ -47,8 +48,11 @@ function clipped<G>(op: string, grads: G, maxNorm: number, options: ClipOptions)
   return noGrad(() => {
     const norm = commonNorm(op, treeLeaves(grads), options.p ?? 2);
     const scale = minimum(div(maxNorm, add(norm, 1e-6)), 1);
-    const scaled = (grad: Tensor): Tensor =>
-      isFloat(grad.dtype) ? cast(mul(cast(grad, slotType(grad.dtype)), scale), grad.dtype) : grad;
+    const scaled = (grad: Tensor): Tensor => {
+      if (!isInexact(grad.dtype)) return grad;
+      const wide = isComplex(grad.dtype) ? grad : cast(grad, slotType(grad.dtype));
+      return cast(mul(wide, scale), grad.dtype);
+    };
     return [treeMap(scaled, grads), norm];
   });
 }
@@ -61,11 +65,18 @@ const takesClipByValue = arg.takes<(grads: unknown, limit: number) => unknown>(
 /** Brings every element of every gradient of a tree into [−limit, limit]. */
 export function clipByValue<G>(grads: G, limit: number): G {
   takesClipByValue('clipByValue', grads, limit);
-  return limited(grads, limit);
+  return limited('clipByValue', grads, limit);
 }
 
-function limited<G>(grads: G, limit: number): G {
-  return noGrad(() => treeMap((grad) => (isFloat(grad.dtype) ? clamp(grad, -limit, limit) : grad), grads));
+function limited<G>(op: string, grads: G, limit: number): G {
+  const held = (grad: Tensor): Tensor => {
+    if (isComplex(grad.dtype)) {
+      const problem = `complex gradients have no order: ${show(grad)}`;
+      throw new TensorError('E_DTYPE', op, problem, 'clipGradNorm or clipByNorm');
+    }
+    return isFloat(grad.dtype) ? clamp(grad, -limit, limit) : grad;
+  };
+  return noGrad(() => treeMap(held, grads));
 }
 
 const parametersKind: arg.Kind<object> = arg.kind(
@@ -100,7 +111,9 @@ const takesClipGradValue = arg.takes<typeof clipGradValue>(
 /** `clipByValue` on the gradients of the parameters of a model or tree. */
 export function clipGradValue(params: object, limit: number): void {
   takesClipGradValue('clipGradValue', params, limit);
-  for (const param of withGradients('clipGradValue', params)) param.grad = limited(param.grad, limit);
+  for (const param of withGradients('clipGradValue', params)) {
+    param.grad = limited('clipGradValue', param.grad, limit);
+  }
 }
 
 function withGradients(op: string, params: object): Tensor[] {
@@ -111,9 +124,9 @@ function withGradients(op: string, params: object): Tensor[] {
 
 /** The p-norm of all elements of all tensors, as rank 0. */
 function commonNorm(op: string, all: readonly Tensor[], p: number): Tensor {
-  const grads = all.filter(({ dtype }) => isFloat(dtype));
+  const grads = all.filter(({ dtype }) => isInexact(dtype));
   if (grads.length === 0) throw new TensorError('E_VALUE', op, 'there are no gradients');
-  const wide = grads.map((grad) => cast(grad, slotType(grad.dtype)));
+  const wide = grads.map((grad) => cast(isComplex(grad.dtype) ? abs(grad) : grad, slotType(grad.dtype)));
   if (p === Infinity) return wide.map((grad) => amax(abs(grad))).reduce((a, b) => maximum(a, b));
   const power = (grad: Tensor): Tensor => (p === 2 ? square(grad) : pow(abs(grad), p));
   const total = wide.map((grad) => sum(power(grad))).reduce((a, b) => add(a, b));

@@ -4,8 +4,10 @@
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
+import { isComplex, isInexact, partType } from '../ir/dtype.ts';
 import { expectTensor } from '../tensor/expect.ts';
 import { add, div, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
+import { viewAsComplex, viewAsReal } from '../tensor/ops/complex/complex.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { abs } from '../tensor/ops/elementwise/elementwise.ts';
 import { amax } from '../tensor/ops/reduce/extremum.ts';
@@ -91,9 +93,11 @@ export class LBFGS {
       historySize: 100,
       ...options,
     };
-    this.#params = [...new Set(treeLeaves(params))];
+    const tensors = [...new Set(treeLeaves(params))];
+    for (const tensor of tensors) expectTensor('LBFGS', 'a parameter', tensor);
+    // Integers have no gradients, and no place in a vector of floats.
+    this.#params = tensors.filter(({ dtype }) => isInexact(dtype));
     if (this.#params.length === 0) throw new TensorError('E_VALUE', 'LBFGS', 'there are no parameters');
-    for (const param of this.#params) expectTensor('LBFGS', 'a parameter', param);
     trainedLeaves('LBFGS', 'the parameters', flatten(params, 'LBFGS'));
     noteKnown(new Set(this.#params));
   }
@@ -118,17 +122,28 @@ export class LBFGS {
     let at = await this.#evaluate(closure);
     const before = at.loss;
     if ((await largest(at.gradient)) <= toleranceGrad) return before;
-    for (let i = 0; i < maxIter && evaluations < maxEval; i++) {
+    for (let i = 1; i <= maxIter; i++) {
       const direction = await this.#direction(at.gradient);
       const slope = await inner(at.gradient, direction);
       if (slope > -toleranceChange) break;
       const first = this.#steps++ === 0;
       const start = first ? Math.min(1, 1 / (await number(sum(abs(at.gradient))))) * lr : lr;
+      if (i === maxIter && this.#options.lineSearch === undefined) {
+        // The next call computes the loss where this one ends.
+        this.#go(
+          this.#gather((param) => param),
+          direction,
+          start,
+        );
+        this.#last = { gradient: at.gradient, step: mul(direction, along(direction, start)) };
+        break;
+      }
       const next = await this.#follow(closure, at, direction, slope, start);
       evaluations += next.evaluations;
       this.#last = { gradient: at.gradient, step: mul(direction, along(direction, next.length)) };
       const change = Math.abs(next.point.loss - at.loss);
       at = next.point;
+      if (evaluations >= maxEval) break;
       if ((await largest(at.gradient)) <= toleranceGrad) break;
       if ((await largest(direction)) * next.length <= toleranceChange || change < toleranceChange) break;
     }
@@ -145,7 +160,7 @@ export class LBFGS {
   ): Promise<{ readonly point: LossPoint; readonly length: number; readonly evaluations: number }> {
     const origin = this.#gather((param) => param);
     const visit = async (length: number): Promise<LossPoint> => {
-      this.#scatter(add(origin, mul(direction, along(direction, length))));
+      this.#go(origin, direction, length);
       return this.#evaluate(closure);
     };
     if (this.#options.lineSearch === undefined) {
@@ -155,8 +170,12 @@ export class LBFGS {
     const bound = await largest(direction);
     const tolerance = this.#options.toleranceChange;
     const found = await strongWolfe({ visit, alongside, from, slope, start, bound, tolerance });
-    this.#scatter(add(origin, mul(direction, along(direction, found.length))));
+    this.#go(origin, direction, found.length);
     return found;
+  }
+
+  #go(origin: Tensor, direction: Tensor, length: number): void {
+    this.#scatter(add(origin, mul(direction, along(direction, length))));
   }
 
   /** −H·gradient, with H of the pairs so far (algorithm 7.4). */
@@ -200,11 +219,12 @@ export class LBFGS {
     return { loss: Number(await loss.item()), gradient };
   }
 
-  /** One vector of what there is of each parameter. */
+  /** One vector of what there is of each parameter, in parts where it is complex. */
   #gather(of: (param: Tensor) => Tensor): Tensor {
-    const wide = this.#params.some(({ dtype }) => dtype === 'f64') ? 'f64' : 'f32';
+    const wide = this.#params.some(({ dtype }) => partType(dtype) === 'f64') ? 'f64' : 'f32';
+    const parts = (x: Tensor): Tensor => (isComplex(x.dtype) ? viewAsReal(x) : x);
     return noGrad(() =>
-      cat(this.#params.map((param) => reshape(cast(of(param).detach(), wide), [param.size]))),
+      cat(this.#params.map((param) => reshape(cast(parts(of(param).detach()), wide), [countOf(param)]))),
     );
   }
 
@@ -213,12 +233,22 @@ export class LBFGS {
     noGrad(() => {
       let start = 0;
       for (const param of this.#params) {
-        const part = reshape(narrow(vector, 0, start, param.size), param.shape);
-        param.assign(cast(part, param.dtype));
-        start += param.size;
+        const { dtype, shape } = param;
+        const count = countOf(param);
+        // What does not require gradients stays: a layer's state may have changed since it was read.
+        if (param.requiresGrad) {
+          const part = cast(narrow(vector, 0, start, count), partType(dtype));
+          param.assign(isComplex(dtype) ? viewAsComplex(reshape(part, [...shape, 2])) : reshape(part, shape));
+        }
+        start += count;
       }
     });
   }
+}
+
+/** How many numbers a parameter is. */
+function countOf({ dtype, size }: Tensor): number {
+  return isComplex(dtype) ? 2 * size : size;
 }
 
 /** How far a step goes, as a number of the recorded step. */

@@ -3,6 +3,7 @@
 // (run-time scalars of the recorded step), and inside a compiled function, where they are rank-0
 // tensors.
 
+import { TensorError } from '../errors.ts';
 import { isComplex, partType, type DType } from '../ir/dtype.ts';
 import { sizeOf, type FixedShape } from '../ir/shape.ts';
 import { storedType } from '../ir/stored.ts';
@@ -43,8 +44,11 @@ export interface Step {
 /** A slot that is not of its parameter's shape. */
 export interface ShapedSlot {
   readonly start: number;
-  /** Its shape, by the parameter's. Throws where the rule does not take such a parameter. */
-  readonly shape: (parameter: FixedShape) => FixedShape;
+  /**
+   * Its shape, by the parameter's (of its parts, for a complex one) and dtype. Throws where the rule
+   * does not take such a parameter.
+   */
+  readonly shape: (parameter: FixedShape, dtype: DType) => FixedShape;
 }
 
 /** An optimizer's arithmetic on one parameter. */
@@ -81,7 +85,7 @@ export function startSlots(rule: Rule, parameter: Tensor): Slots {
 /** The shape of what a rule keeps of a parameter. */
 export function slotShape(slot: number | ShapedSlot, parameter: Tensor): FixedShape {
   const { shape } = storedType(parameter);
-  return typeof slot === 'number' ? shape : slot.shape(shape);
+  return typeof slot === 'number' ? shape : slot.shape(shape, parameter.dtype);
 }
 
 /**
@@ -100,6 +104,13 @@ export function applyRule(rule: Rule, at: Step): { value: Tensor; slots: Slots }
     rule.step({ ...at, value: cast(value, wide), grad: cast(grad, wide) }),
   );
   return { value: cast(next.value, value.dtype), slots: next.slots };
+}
+
+/** Refuses complex parameters, for a rule whose rows and columns would be of their parts. */
+export function refuseComplex(op: string, dtype: DType): void {
+  if (!isComplex(dtype)) return;
+  const problem = `does not take complex parameters, and one is ${dtype}`;
+  throw new TensorError('E_DTYPE', op, problem, 'another optimizer (AdamW) for it');
 }
 
 /** The root of the sum of all squares. */

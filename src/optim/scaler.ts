@@ -6,7 +6,7 @@
 
 import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
-import { isFloat } from '../ir/dtype.ts';
+import { isInexact } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
@@ -117,7 +117,7 @@ export function gradScaler(options: ScalerOptions = {}): LossScaling {
 
 /** A gradient without the scale. Throws E_DTYPE at one of f16, which has overflowed or vanished already. */
 function unscaled(op: string, grad: Tensor, inverse: Tensor): Tensor {
-  if (!isFloat(grad.dtype)) return grad;
+  if (!isInexact(grad.dtype)) return grad;
   if (grad.dtype === 'f16') {
     const problem = `gradients are to be of f32, got ${show(grad)}`;
     throw new TensorError('E_DTYPE', op, problem, 'parameters of f32, with the forward pass in autocast');
@@ -125,10 +125,10 @@ function unscaled(op: string, grad: Tensor, inverse: Tensor): Tensor {
   return cast(mul(grad, inverse), grad.dtype);
 }
 
-/** bool[]: whether every element of every tensor of floats is finite. */
+/** bool[]: whether every element of every tensor of floats or complex numbers is finite. */
 function finiteAll(grads: readonly Tensor[]): Tensor {
-  const floats = grads.filter(({ dtype }) => isFloat(dtype));
-  const flags = floats.map((grad) => all(isFinite(grad)));
+  const inexact = grads.filter(({ dtype }) => isInexact(dtype));
+  const flags = inexact.map((grad) => all(isFinite(grad)));
   return flags.reduce((a, b) => logicalAnd(a, b), tensor(true));
 }
 

@@ -25,7 +25,8 @@ export const anOperand: Kind<TensorLike> = {
   accepts: (value) => typeof value === 'number' || typeof value === 'boolean' || aTensor.accepts(value),
   refuse(op, what, value): never {
     if (value instanceof Tensor) return aTensor.refuse(op, what, value);
-    const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? 'tensor(…) around it' : undefined;
+    const isData = Array.isArray(value) || ArrayBuffer.isView(value) || typeof value === 'bigint';
+    const hint = isData ? 'tensor(…) around it' : undefined;
     throw new TensorError('E_VALUE', op, `expects tensors or numbers, got ${showValue(value)}`, hint);
   },
 };

@@ -159,6 +159,22 @@ describe('zeros', () => {
     expect(e!.slice(0, 4)).toEqual([0, 0, 0, Math.log(2)]);
   });
 
+  it('an angle has derivative 0 at the origin, and its own next to it and far away', () => {
+    const sizes = [1e-200, 1, 1e200];
+    const [x, y] = gradients(
+      [
+        [0, ...sizes],
+        [0, ...sizes],
+      ],
+      (b, [p, q]) => binary(b, 'atan2', p!, q!),
+    );
+    expect([x![0], Math.abs(y![0]!)]).toEqual([0, 0]);
+    for (const [i, size] of sizes.entries()) {
+      expect(x![i + 1]! * size).toBeCloseTo(0.5, 12);
+      expect(y![i + 1]! * size).toBeCloseTo(-0.5, 12);
+    }
+  });
+
   it('pow by constant exponents agrees with differences', () => {
     for (const exponent of [-1, -0.5, 0, 0.5, 1, 2, 3]) {
       const input = hostArray('f64', [3], [0.5, 1.5, 2.5]);

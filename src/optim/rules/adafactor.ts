@@ -9,7 +9,7 @@ import type { Tensor, TensorLike } from '../../tensor/tensor.ts';
 import { FamilyOptimizer, family, type ClassOptions, type FunctionalOptions } from '../family.ts';
 import type { FunctionalOptimizer } from '../functional.ts';
 import type { Trainable } from '../optimizer.ts';
-import type { Rule, ShapedSlot, Slots } from '../rule.ts';
+import { refuseComplex, type Rule, type ShapedSlot, type Slots } from '../rule.ts';
 
 interface AdafactorSettings {
   /** At step t, t^beta2Decay of the mean squares is new; −0.8 by default. */
@@ -45,7 +45,13 @@ const described = family<AdafactorSettings>({
 });
 
 /** Means over the last axis of a matrix, or over the one before it; nothing of a vector. */
-const rows: ShapedSlot = { start: 0, shape: (of) => (of.length < 2 ? [0] : [...of.slice(0, -1), 1]) };
+const rows: ShapedSlot = {
+  start: 0,
+  shape: (of, dtype) => {
+    refuseComplex('adafactor', dtype);
+    return of.length < 2 ? [0] : [...of.slice(0, -1), 1];
+  },
+};
 const columns: ShapedSlot = {
   start: 0,
   shape: (of) => (of.length < 2 ? [0] : [...of.slice(0, -2), 1, ...of.slice(-1)]),

@@ -10,7 +10,7 @@ import type { Tensor } from '../../tensor/tensor.ts';
 import { FamilyOptimizer, family, type ClassOptions, type FunctionalOptions } from '../family.ts';
 import type { FunctionalOptimizer } from '../functional.ts';
 import type { Trainable } from '../optimizer.ts';
-import { length, type Rule, type ShapedSlot } from '../rule.ts';
+import { length, refuseComplex, type Rule, type ShapedSlot } from '../rule.ts';
 
 interface MuonSettings {
   /** Taken from the parameter itself: p −= lr·weightDecay·p; 0.1 by default. */
@@ -53,7 +53,8 @@ const described = family<MuonSettings>({
 
 const matrix: ShapedSlot = {
   start: 0,
-  shape: (of) => {
+  shape: (of, dtype) => {
+    refuseComplex('muon', dtype);
     if (of.length === 2) return of;
     const problem = `a parameter must be a matrix, got one of shape [${of.join(', ')}]`;
     throw new TensorError('E_SHAPE', 'muon', problem, 'another optimizer (AdamW) for what is no matrix');

@@ -202,6 +202,26 @@ describe('an image read at the places of a grid', () => {
     ]);
   });
 
+  test('is computed in f64 where the image is of doubles', async () => {
+    const f64 = { dtype: 'f64' } as const;
+    const ramp = sn.arange(7, undefined, 1, f64).reshape([1, 1, 1, 7]);
+    for (const alignCorners of [true, false]) {
+      // A third of the way from −1 to 1, which is no number of f32.
+      const theta = sn.tensor(
+        [
+          [
+            [1, 0, -1 / 3],
+            [0, 1, 0],
+          ],
+        ],
+        f64,
+      );
+      const grid = sn.affineGrid(theta, [1, 1, 1, 1], { alignCorners });
+      const read = Number(await sn.gridSample(ramp, grid, { alignCorners }).item());
+      expect(Math.abs(read - (alignCorners ? 2 : 3 - 7 / 6))).toBeLessThan(1e-14);
+    }
+  });
+
   test('has gradients in the places', async () => {
     const f = (grid: sn.Tensor): sn.Tensor => sn.gridSample(image, grid, { alignCorners: true }).sum();
     const at = (p: number, q: number): sn.Tensor => sn.tensor([[[[p, q]]]]);

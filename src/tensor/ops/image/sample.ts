@@ -6,6 +6,7 @@ import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { checkList, sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
+import { wideType } from '../../formula/elementwise.ts';
 import type { Tensor } from '../../tensor.ts';
 import { cast } from '../elementwise/cast.ts';
 import { ge, le, logicalAnd, where } from '../elementwise/compare.ts';
@@ -93,6 +94,7 @@ export function sampleAt(x: Tensor, places: readonly Tensor[], options: SampleOp
   const [batch, channels, ...sizes] = x.shape as readonly [number, number, ...number[]];
   const flat = reshape(x, [batch, channels, sizeOf(sizes)]);
   const points = places[0]!.shape[1]!;
+  const wide = wideType(x.dtype);
   // Every combination of taps: its place in the flattened image, its weight, and whether it lies in
   // the image.
   interface Tap {
@@ -102,7 +104,7 @@ export function sampleAt(x: Tensor, places: readonly Tensor[], options: SampleOp
   }
   const taps = places.reduce<Tap[] | undefined>((known, place, axis) => {
     const size = sizes[axis]!;
-    const own = tapsOf(cast(place, 'f32'), size, options).map(([at, weight]) => ({
+    const own = tapsOf(cast(place, wide), size, options).map(([at, weight]) => ({
       index: cast(clamp(at, 0, size - 1), 'i32'),
       weight,
       seen: logicalAnd(ge(at, 0), le(at, size - 1)),
@@ -166,7 +168,7 @@ export function gridSample(x: Tensor, grid: Tensor, options: SampleOptions = {})
   const flat = reshape(grid, [batch, points, axes]);
   const places = Array.from({ length: axes }, (_, i) => {
     const size = x.shape[i + 2]!;
-    const at = add(cast(select(flat, -1, axes - 1 - i), 'f32'), 1);
+    const at = add(cast(select(flat, -1, axes - 1 - i), wideType(x.dtype)), 1);
     return alignCorners ? mul(at, (size - 1) / 2) : div(sub(mul(at, size), 1), 2);
   });
   const out = sampleAt(x, places, { mode, paddingMode, alignCorners });
@@ -213,7 +215,7 @@ export function affineGrid(theta: Tensor, size: readonly number[], options: Grid
     );
   }
   const coordinates = spatial.map((count, i) => {
-    const place = arange(count, undefined, 1, { dtype: 'f32' });
+    const place = arange(count, undefined, 1, { dtype: wideType(theta.dtype) });
     const along =
       options.alignCorners === true
         ? sub(mul(place, count > 1 ? 2 / (count - 1) : 0), count > 1 ? 1 : 0)
