@@ -7,7 +7,7 @@ import { contractLoop } from '../../codegen/template/contract/contract.ts';
 import { registers } from '../../codegen/template/contract/gpu/registers.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';
 import { rowReductionLoop } from '../../codegen/template/row-reduction/row-reduction.ts';
-import { fusionRootBody, permuteScatterWrites } from '../../schedule/body/fusion-root.ts';
+import { fusionRootBody } from '../../schedule/body/fusion-root.ts';
 import { fusionRootBodies } from '../../schedule/body/body.ts';
 import { rarePasses } from '../../schedule/passes/pipeline.ts';
 import { splitFolds } from '../../schedule/passes/split.ts';
@@ -30,6 +30,6 @@ export const slots: readonly Slot<unknown>[] = fill(
   [templates['row-reduction'], rowReductionLoop],
   [templates.contract, contractLoop],
   [strategies.registers, registers],
-  [fusionRootBodies, { fusionRootBody, permuteScatterWrites }],
+  [fusionRootBodies, fusionRootBody],
   [rarePasses.splitFolds, splitFolds],
 );
