@@ -13,18 +13,18 @@ import { rarePasses } from '../../schedule/passes/pipeline.ts';
 import { splitFolds } from '../../schedule/passes/split.ts';
 import { fill, type Slot } from '../../slot.ts';
 
-export * from '../compile.ts';
+export { castDoubleInputs, compileGraph } from '../compile.ts';
 
-// What the chunks of the machines and of the languages have in common.
-export * as blocks from '../../codegen/template/contract/cpu/blocks.ts';
-export * as panels from '../../codegen/template/contract/cpu/panels.ts';
-export * as rows from '../../codegen/template/row-reduction/gpu/fold.ts';
-export * as outline from '../../codegen/template/row-reduction/outline.ts';
-export * as pick from '../../codegen/template/row-reduction/pick.ts';
-export * as softmax from '../../codegen/template/row-reduction/softmax.ts';
-export * as tiling from '../../codegen/template/row-reduction/tiling.ts';
-export * as join from '../../codegen/template/shared/join.ts';
-export * as formulas from '../../ir/formula.ts';
+// What the chunks of the machines and of the languages have in common: one name of each module brings the module here.
+export { blockLoop } from '../../codegen/template/contract/cpu/blocks.ts';
+export { packPanels } from '../../codegen/template/contract/cpu/panels.ts';
+export { placesOf } from '../../codegen/template/row-reduction/gpu/fold.ts';
+export { outlineRow } from '../../codegen/template/row-reduction/outline.ts';
+export { pickedOf } from '../../codegen/template/row-reduction/pick.ts';
+export { softmaxInstead } from '../../codegen/template/row-reduction/softmax.ts';
+export { rowSpread } from '../../codegen/template/row-reduction/tiling.ts';
+export { Join } from '../../codegen/template/shared/join.ts';
+export { byFormula } from '../../ir/formula.ts';
 
 export const slots: readonly Slot<unknown>[] = fill(
   [templates['row-reduction'], rowReductionLoop],
