@@ -18,6 +18,7 @@ import { WasmModules } from './modules.ts';
 import type { Grain } from './cut.ts';
 import { mostBuffers } from './names.ts';
 import type { Pool } from './pool.ts';
+import { WasmSharing } from './sharing.ts';
 import { checkAllowed } from './allowed.ts';
 import { threadCount, threadsFromEnvironment, type Spawn } from './threading.ts';
 
@@ -52,7 +53,7 @@ export class WasmDevice implements Device {
   /** The parts that its programs work with, those of the native device too. */
   readonly engine: WasmEngine;
   #ended: (() => void) | undefined;
-  #sharing: Promise<Sharing> | undefined;
+  #sharing: Sharing | undefined;
   #communicator: Communicator | undefined;
   readonly #turns = new Turns();
 
@@ -188,8 +189,8 @@ export class WasmDevice implements Device {
   }
 
   sharing(): Promise<Sharing> {
-    this.#sharing ??= import('./sharing.ts').then(({ WasmSharing }) => new WasmSharing(this.engine));
-    return this.#sharing;
+    this.#sharing ??= new WasmSharing(this.engine);
+    return Promise.resolve(this.#sharing);
   }
 
   memory(): { readonly live: number; readonly pooled: number; readonly buffers: number } {
