@@ -8,7 +8,7 @@ import type { ProgramStep } from '../runtime/program.ts';
 import { withSharedMemory } from '../runtime/wasm/imports.ts';
 import type { Code, LoadedKernel } from '../runtime/wasm/modules.ts';
 import { Pool, type PoolJob } from '../runtime/wasm/pool.ts';
-import { threading } from '../runtime/wasm/threads.ts';
+import { spawn, threadCount } from '../runtime/wasm/threads.ts';
 import type { RunWorkgroups as RunKernel } from '../runtime/wasm/worker.ts';
 import type { Binding, Copy, Machine, ByteLocation, RunProgram } from './machine.ts';
 
@@ -17,13 +17,13 @@ const page = 65_536;
 /** A machine with so many threads, else as many as the runtime takes. Rejects with E_DEVICE where a page forbids WebAssembly. */
 export async function openWasm(threads: number | undefined): Promise<Machine<number>> {
   checkAllowed('wasm');
-  const threaded = threading(threads);
+  const { count } = threadCount(threads);
   const memory = (shared: boolean): WebAssembly.Memory =>
     new WebAssembly.Memory({ initial: 1, maximum: page, shared });
-  if (threaded.spawn !== undefined) {
+  if (count > 1) {
     const common = memory(true);
     // A page may allow no workers: then there is one thread.
-    const pool = await Pool.open('wasm', threaded.count, common, threaded.spawn).catch(() => undefined);
+    const pool = await Pool.open('wasm', count, common, spawn).catch(() => undefined);
     if (pool !== undefined) return new Wasm(common, pool);
   }
   return new Wasm(memory(false), undefined);

@@ -4,7 +4,7 @@
 import { candidateTilings } from '../codegen/template/contract/choose.ts';
 import { contractProblem } from '../codegen/template/contract/problem.ts';
 import type { ContractTiling } from '../codegen/template/contract/strategies.ts';
-import { loadedCompiler } from '../compile/chunks.ts';
+import { compileGraph } from '../compile/chunks/compiler.ts';
 import type { CompileOptions } from '../compile/compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceAllocation, DeviceFacts } from '../runtime/device.ts';
@@ -119,7 +119,7 @@ async function checkAttempt(
   const target = withPrecision(targetOf(withoutFeatures(facts, avoid)), precision);
   const pinned: CompileOptions['schedules'] = (problem) =>
     schedules.get(scheduleKey(problem, device.facts)) ?? options.schedules?.(problem);
-  const compiled = loadedCompiler().compileGraph(graph, target, {
+  const compiled = compileGraph(graph, target, {
     ...options,
     schedules: pinned,
     inspect: true,

@@ -4,7 +4,7 @@
 // are. In Node all chunks are loaded from the start (all.ts).
 
 import { SinterError } from '../errors.ts';
-import { isComplex, isSmallInteger } from '../ir/dtype.ts';
+import { dtypeBytes, isComplex, isSmallInteger } from '../ir/dtype.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { isElementwise, type ElementwiseOp, type Op } from '../ir/ops.ts';
 import type { TargetId } from '../runtime/program.ts';
@@ -122,7 +122,7 @@ export function chunksOf(
   if (memory !== undefined) needed.add('rare');
   let computes = false;
   let hasFolds = false;
-  let hasRareFunctions = false;
+  let needsWasmFunctions = false;
   const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
   for (const { op, dtype, inputs } of nodes) {
     const chunk = isElementwise(op) ? undefined : neededBy[op];
@@ -133,13 +133,13 @@ export function chunksOf(
       needed.add('rare');
     if (op === 'reduce' && !(Number(inputs[0]!.shape.at(-1)) < fewestFolded)) hasFolds = true;
     if (op === 'conv') needed.add('convolutions');
-    if (dtype === 'f64' || angleOps.has(op)) hasRareFunctions = true;
+    if (dtypeBytes(dtype) === 8 || angleOps.has(op)) needsWasmFunctions = true;
   }
   // Rare operations are computed by products and sums too, and loops and transforms by any number of products.
   const isRare = needed.has('rare');
   if (isRare || mayWeighScores(nodes)) needed.add('attention');
   if (isRare) needed.add('convolutions');
-  if (target?.machine === 'cpu' && (isRare || hasRareFunctions)) needed.add('wasm-functions');
+  if (target?.machine === 'cpu' && (isRare || needsWasmFunctions)) needed.add('wasm-functions');
   if (target !== undefined && (isRare || computes)) {
     needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
     if (target.machine === 'gpu' && (isRare || hasFolds)) needed.add('column-folds');

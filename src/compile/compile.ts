@@ -3,7 +3,7 @@
 
 import { assemble, storedBytes, type AssembledPlaces } from '../codegen/lower/assemble.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
-import { lowerTurns, type Lowered, type LoopTrips } from '../codegen/lower/iteration.ts';
+import { programLoops, type Lowered, type LoopTrips } from '../codegen/lower/lowered.ts';
 import { groupShape } from '../codegen/lower/batched-dispatch.ts';
 import { lowerKernel, type LoopCache } from '../codegen/lower/kernel.ts';
 import type { PinnedTilings } from '../codegen/template/contract/strategies.ts';
@@ -342,7 +342,8 @@ function turnsOf(
   pinned: PinnedTilings | undefined,
   check: boolean,
 ): LoopTrips | undefined {
-  return lowerTurns(kernel, (recorded, pairs) => {
+  if (kernel.body.kind !== 'iterate') return undefined;
+  return programLoops.value.lowerTurns(kernel.body, (recorded, pairs) => {
     const graph = optimise(recorded, target, check);
     const within = { prefix: `${kernel.name}_`, mayPack: false, check };
     const offered = offeredIn(graph, pairs);

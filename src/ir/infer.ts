@@ -19,10 +19,9 @@ import { complexes } from './typing/complex.ts';
 import { boundedType, iterateType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
 import { factors } from './typing/factor.ts';
-import { transforms } from './typing/fft.ts';
 import { folds } from './typing/fold.ts';
 import { indexed } from './typing/indexed.ts';
-import { meshTypes } from './typing/slots.ts';
+import { meshTypes, transformTypes } from './typing/slots.ts';
 import { sources } from './typing/source.ts';
 import { views } from './typing/view.ts';
 
@@ -73,12 +72,11 @@ function elementwise(inputs: readonly TensorType[], attrs: unknown, op: Elementw
 }
 
 const rules: TypeRulesOf<
-  Exclude<Op, ElementwiseOp | CollectiveOp | 'rankIndex' | 'shard' | 'toPart' | 'toWhole'>
+  Exclude<Op, ElementwiseOp | CollectiveOp | 'rankIndex' | 'shard' | 'toPart' | 'toWhole' | 'fft' | 'fftPart'>
 > = {
   ...sources,
   ...views,
   ...folds,
-  ...transforms,
   ...contractions,
   ...indexed,
   ...factors,
@@ -99,5 +97,7 @@ export function infer<K extends Op>(op: K, inputs: readonly TensorType[], attrs:
   if (kind === 'unary' || kind === 'binary' || kind === 'ternary')
     return elementwise(inputs, attrs, op as ElementwiseOp);
   const rule = (rules as unknown as Partial<Record<Op, TypeRule<K>>>)[op];
-  return (rule ?? (meshTypes.value as unknown as Record<Op, TypeRule<K>>)[op])(inputs, attrs, op);
+  if (rule !== undefined) return rule(inputs, attrs, op);
+  const rare = op === 'fft' || op === 'fftPart' ? transformTypes.value : meshTypes.value;
+  return (rare as unknown as Record<Op, TypeRule<K>>)[op](inputs, attrs, op);
 }

@@ -21,10 +21,12 @@ import { checkShape, sameShape, type Dim, type FixedShape } from './shape.ts';
 import type { Node, NodeOf } from './node.ts';
 import { emptyData, hostArray as arrayOf, type HostArray, type Scalar } from './value.ts';
 import { isRepresentable, verify as verifyGraph } from './verify.ts';
+import { transforms } from './fft/types.ts';
 import { meshRules } from './typing/collective.ts';
-import { meshTypes } from './typing/slots.ts';
+import { meshTypes, transformTypes } from './typing/slots.ts';
 
 meshTypes.fill(meshRules);
+transformTypes.fill(transforms);
 
 const op: arg.Kind<Op> = {
   accepts: (value) => typeof value === 'string' && namesOp(value),

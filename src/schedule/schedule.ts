@@ -8,7 +8,7 @@ import { constantIndex, linearize, offsetIndex } from '../ir/index-algebra/expr.
 import { isElementwise } from '../ir/ops.ts';
 import { sizeOf } from '../ir/shape.ts';
 import { collectiveKernel, loopKernel } from './body/iterate.ts';
-import { fusionRootBodies, buildBody } from './body/body.ts';
+import { buildBody, dispersedWrites } from './body/body.ts';
 import { fusionGroupNodes, type Fusion } from './fusion/fusion.ts';
 import { withNeeds } from './body/needed.ts';
 import { kernelFlops } from './cost.ts';
@@ -217,7 +217,7 @@ function writesOf(plan: KernelPlan, body: Body, evaluator: Evaluator): Write[] {
   if (body.kind === 'factor')
     return [{ node: body.node as Node, index: constantIndex(0), value: body.operands.at(-1)!.value }];
   if (plan.fusionGroup?.kind === 'permute-scatter')
-    return fusionRootBodies.value.permuteScatterWrites(plan.writes.keys(), plan.fusionGroup, evaluator);
+    return dispersedWrites.value(plan.writes.keys(), plan.fusionGroup, evaluator);
   const writes = Array.from(plan.writes, ([node, at]): Write => ({
     node,
     index: linearize(at, dims(node)),

@@ -8,7 +8,8 @@ import { contractProblem, type ContractProblem } from '../codegen/template/contr
 import { candidateTilings, isLegal } from '../codegen/template/contract/choose.ts';
 import type { ContractTiling, PinnedTilings } from '../codegen/template/contract/strategies.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
-import { compileGraph, type CompileOptions } from '../compile/compile.ts';
+import { compileGraph } from '../compile/chunks/compiler.ts';
+import type { CompileOptions } from '../compile/compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';
 import type { Program, ProgramScalar } from '../runtime/program.ts';

@@ -7,14 +7,14 @@ import { expect, test } from 'vitest';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice, registerBackend } from '../../src/runtime/registry.ts';
 import { WasmDevice, type WasmOptions } from '../../src/runtime/wasm/device.ts';
-import { threading, type Spawn, type PoolThread } from '../../src/runtime/wasm/threads.ts';
+import { spawn, type Spawn, type PoolThread } from '../../src/runtime/wasm/threads.ts';
 import { waitLimit } from '../support/limits.ts';
 import { threadIds } from '../support/threads.ts';
 import { bytesOf, floatsOf, ramp } from '../runtime/programs.ts';
 import { programOf, twicePlusOne, twicePlusOneSlowly } from './modules.ts';
 
 const groups = 1000;
-const usual = threading(2).spawn!;
+const usual = spawn;
 
 /** `y = 2·x + 1` on the device. */
 async function doubled(device: Device, body: string = twicePlusOne): Promise<readonly number[]> {

@@ -18,7 +18,7 @@ import { meetingOf } from '../../schedule/collective.ts';
 import type { MemoryPlan } from '../../schedule/memory/plan.ts';
 import type { Pack, Packs } from '../../schedule/memory/pack.ts';
 import type { Emitted } from '../emit/emit.ts';
-import { loopSteps, type Lowered, type LoweredCollective, type LoweredIteration } from './iteration.ts';
+import { programLoops, type Lowered, type LoweredCollective, type LoweredIteration } from './lowered.ts';
 import type { LoweredKernel } from './kernel.ts';
 import type { Loop } from '../loop/loop.ts';
 
@@ -178,7 +178,7 @@ class Assembler {
     let times =
       scope.times === undefined ? undefined : scope.times * (turns.guard === undefined ? turns.trips : 1);
     const bufferOf = (node: Node): number => this.#bufferOf(node, kernel.name, scope);
-    const steps = loopSteps(turns, {
+    const steps = programLoops.value.loopSteps(turns, {
       home: (_, place) => bufferOf(homes[place]!),
       bufferOf,
       turn: (bound) => {

@@ -7,29 +7,29 @@ import { contractLoop } from '../../codegen/template/contract/contract.ts';
 import { registers } from '../../codegen/template/contract/gpu/registers.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';
 import { rowReductionLoop } from '../../codegen/template/row-reduction/row-reduction.ts';
-import { fusionRootBody, permuteScatterWrites } from '../../schedule/body/fusion-root.ts';
+import { fusionRootBody } from '../../schedule/body/fusion-root.ts';
 import { fusionRootBodies } from '../../schedule/body/body.ts';
 import { rarePasses } from '../../schedule/passes/pipeline.ts';
 import { splitFolds } from '../../schedule/passes/split.ts';
 import { fill, type Slot } from '../../slot.ts';
 
-export * from '../compile.ts';
+export { castDoubleInputs, compileGraph } from '../compile.ts';
 
-// What the chunks of the machines and of the languages have in common.
-export * as blocks from '../../codegen/template/contract/cpu/blocks.ts';
-export * as panels from '../../codegen/template/contract/cpu/panels.ts';
-export * as rows from '../../codegen/template/row-reduction/gpu/fold.ts';
-export * as outline from '../../codegen/template/row-reduction/outline.ts';
-export * as pick from '../../codegen/template/row-reduction/pick.ts';
-export * as softmax from '../../codegen/template/row-reduction/softmax.ts';
-export * as tiling from '../../codegen/template/row-reduction/tiling.ts';
-export * as join from '../../codegen/template/shared/join.ts';
-export * as formulas from '../../ir/formula.ts';
+// What the chunks of the machines and of the languages have in common: one name of each module brings the module here.
+export { blockLoop } from '../../codegen/template/contract/cpu/blocks.ts';
+export { packPanels } from '../../codegen/template/contract/cpu/panels.ts';
+export { placesOf } from '../../codegen/template/row-reduction/gpu/fold.ts';
+export { outlineRow } from '../../codegen/template/row-reduction/outline.ts';
+export { pickedOf } from '../../codegen/template/row-reduction/pick.ts';
+export { softmaxInstead } from '../../codegen/template/row-reduction/softmax.ts';
+export { rowSpread } from '../../codegen/template/row-reduction/tiling.ts';
+export { Join } from '../../codegen/template/shared/join.ts';
+export { byFormula } from '../../ir/formula.ts';
 
 export const slots: readonly Slot<unknown>[] = fill(
   [templates['row-reduction'], rowReductionLoop],
   [templates.contract, contractLoop],
   [strategies.registers, registers],
-  [fusionRootBodies, { fusionRootBody, permuteScatterWrites }],
+  [fusionRootBodies, fusionRootBody],
   [rarePasses.splitFolds, splitFolds],
 );

@@ -7,6 +7,10 @@ import { winograd } from '../../codegen/template/contract/cpu/winograd.ts';
 import { winogradWeights } from '../../codegen/template/contract/cpu/winograd-weights.ts';
 import { window } from '../../codegen/template/contract/gpu/window.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';
+import { convOperands } from '../../schedule/body/conv.ts';
+import { convolutionOperands } from '../../schedule/body/fusion-root.ts';
+import { splitConv } from '../../schedule/passes/conv/split.ts';
+import { splitters } from '../../schedule/passes/split.ts';
 import { fill, type Slot } from '../../slot.ts';
 
 export const slots: readonly Slot<unknown>[] = fill(
@@ -15,4 +19,6 @@ export const slots: readonly Slot<unknown>[] = fill(
   [strategies.winograd, winograd],
   [strategies['winograd-weights'], winogradWeights],
   [strategies.image, image],
+  [convolutionOperands, convOperands],
+  [splitters.conv, splitConv],
 );

@@ -4,6 +4,8 @@
 import './compiler.ts';
 import { decodedLanes } from '../../codegen/expression/decode.ts';
 import { decoding } from '../../codegen/expression/decoding.ts';
+import { loopSteps, lowerTurns } from '../../codegen/lower/iteration.ts';
+import { programLoops } from '../../codegen/lower/lowered.ts';
 import { templates } from '../../codegen/lower/templates.ts';
 import { factorLoop } from '../../codegen/template/factor/factor.ts';
 import { fftLoop } from '../../codegen/template/fft/fft.ts';
@@ -23,6 +25,9 @@ import { searchSortedLoop } from '../../codegen/template/sort/search-sorted.ts';
 import { sortLoop } from '../../codegen/template/sort/sort.ts';
 import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { takeBounds } from '../../ir/passes/take-bounds.ts';
+import { dispersedWrites } from '../../schedule/body/body.ts';
+import { rareBuilder } from '../../schedule/body/fusion-root.ts';
+import { permuteScatterWrites, rareRootBody } from '../../schedule/body/rare-root.ts';
 import { wordsOf } from '../../schedule/expression/blocks.ts';
 import { wordPlaces } from '../../schedule/expression/evaluate.ts';
 import { combineInKernels, orderCollectives, placeRank } from '../../schedule/passes/collectives.ts';
@@ -34,6 +39,8 @@ import { rarePasses } from '../../schedule/passes/pipeline.ts';
 import { splitScatters } from '../../schedule/passes/scatter.ts';
 import { packSmallIntegers } from '../../schedule/passes/small-integers.ts';
 import { splitSorts } from '../../schedule/passes/sort.ts';
+import { splitScan } from '../../schedule/passes/split-scan.ts';
+import { splitters } from '../../schedule/passes/split.ts';
 import { fitMemory } from '../../schedule/recompute/fit.ts';
 import { plannedOf } from '../../schedule/recompute/timeline.ts';
 import { fill, type Slot } from '../../slot.ts';
@@ -53,6 +60,9 @@ export const slots: readonly Slot<unknown>[] = fill(
   [templates.factor, factorLoop],
   [strategies['block-rows'], blockRowsStrategy],
   [blockProducts, { rows: blockRows, runs: blockRuns }],
+  [rareBuilder, rareRootBody],
+  [dispersedWrites, permuteScatterWrites],
+  [programLoops, { lowerTurns, loopSteps }],
   [decoding, decodedLanes],
   [wordPlaces, wordsOf],
   [rarePasses.lowerComplex, lowerComplex],
@@ -63,6 +73,7 @@ export const slots: readonly Slot<unknown>[] = fill(
   [rarePasses.splitFactors, splitFactors],
   [rarePasses.splitScatters, splitScatters],
   [rarePasses.splitSorts, splitSorts],
+  [splitters.scan, splitScan],
   [rarePasses.takeBounds, takeBounds],
   [rarePasses.combineInKernels, combineInKernels],
   [rarePasses.orderCollectives, orderCollectives],

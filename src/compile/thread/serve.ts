@@ -4,10 +4,12 @@
 import { parentPort } from 'node:worker_threads';
 import { chunksOf, load, loadedCompiler } from '../chunks.ts';
 import { graphOfPlain, type CompileAnswer, type CompileRequest } from './message.ts';
+import { transforms } from '../../ir/fft/types.ts';
 import { meshRules } from '../../ir/typing/collective.ts';
-import { meshTypes } from '../../ir/typing/slots.ts';
+import { meshTypes, transformTypes } from '../../ir/typing/slots.ts';
 
 meshTypes.fill(meshRules);
+transformTypes.fill(transforms);
 
 async function answerTo({ id, graph: plain, target, options }: CompileRequest): Promise<CompileAnswer> {
   try {

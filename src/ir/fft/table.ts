@@ -4,6 +4,10 @@
 import { fftPlan, padded, stageStarts, type FftPlan, type Stages } from './plan.ts';
 import { root } from './roots.ts';
 import { chirpFilter, chirpOf } from './transform.ts';
+import { transformTypes } from '../typing/slots.ts';
+import { transforms } from './types.ts';
+
+transformTypes.fill(transforms);
 
 /** The table of a transform of n points: `fftTableSize(n)` numbers. */
 export function fftTable(n: number): Float64Array<ArrayBuffer> {

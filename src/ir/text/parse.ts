@@ -12,10 +12,12 @@ import { facts, isOp, type Attrs, type Op } from '../ops.ts';
 import { firstColumn, listed, Notation, read, readNumber, word, type Word } from './notation.ts';
 import { inType } from './print.ts';
 import { sameShape, type Dim, type Shape } from '../shape.ts';
+import { transforms } from '../fft/types.ts';
 import { meshRules } from '../typing/collective.ts';
-import { meshTypes } from '../typing/slots.ts';
+import { meshTypes, transformTypes } from '../typing/slots.ts';
 
 meshTypes.fill(meshRules);
+transformTypes.fill(transforms);
 
 // The grammar of IR text, in the notation of ohm-js (parsing expression grammars). The text is a
 // sequence of lines and each line is matched on its own, by `Header`, then `Statement`s, then

@@ -17,11 +17,10 @@ import { loadProgram, type WasmEngine } from './load.ts';
 import { WasmModules } from './modules.ts';
 import type { Grain } from './cut.ts';
 import { mostBuffers } from './names.ts';
-import { onDeath, Pool } from './pool.ts';
+import type { Pool } from './pool.ts';
 import { WasmSharing } from './sharing.ts';
-import { threading } from './threads.ts';
 import { checkAllowed } from './allowed.ts';
-import { threadsFromEnvironment, type Spawn } from './threading.ts';
+import { threadCount, threadsFromEnvironment, type Spawn } from './threading.ts';
 
 const limits: DeviceFacts['limits'] = {
   storageBuffers: mostBuffers,
@@ -97,12 +96,14 @@ export class WasmDevice implements Device {
 
   /** Opens a device of this name. Rejects with E_DEVICE where `SINTER_THREADS` makes no sense. */
   static async open(name: string, options: WasmOptions = {}): Promise<WasmDevice> {
-    const chosen = threading(options.threads ?? threadsFromEnvironment(name));
-    if (chosen.spawn === undefined) return new WasmDevice(name, new Heap(name, false), undefined, chosen.why);
+    const { count, why } = threadCount(options.threads ?? threadsFromEnvironment(name));
+    if (count === 1) return new WasmDevice(name, new Heap(name, false), undefined, why);
+    // Few pages have threads: the others do not download what starts them.
+    const { onDeath, Pool, spawn: usual } = await import('./threads.ts');
     const heap = new Heap(name, true);
-    const { spawn = chosen.spawn, patience, grain } = options;
+    const { spawn = usual, patience, grain } = options;
     try {
-      const pool = await Pool.open(name, chosen.count, heap.memory, spawn, patience);
+      const pool = await Pool.open(name, count, heap.memory, spawn, patience);
       const device = new WasmDevice(name, heap, pool, undefined, grain);
       onDeath(pool, (reason) => void device.#end(reason));
       return device;

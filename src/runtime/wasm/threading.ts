@@ -21,10 +21,11 @@ export interface PoolThread {
 /** Starts a worker; rejects with the reason where there is none to be had. */
 export type Spawn = (layout: WordLayout, seat: Seat) => Promise<PoolThread>;
 
-/** How a device gets its threads, or the reason why there is one. */
-export type Threading =
-  | { readonly spawn: Spawn; readonly count: number }
-  | { readonly spawn?: undefined; readonly why?: string };
+/** How many threads a device has, and where there is one though more were asked for, the reason. */
+export interface ThreadCount {
+  readonly count: number;
+  readonly why?: string;
+}
 
 /**
  * What `SINTER_THREADS` says, where there is an environment. Throws E_DEVICE, which names the device that
@@ -39,15 +40,16 @@ export function threadsFromEnvironment(device: string): number | undefined {
   });
 }
 
-/** Threads for a device, which `spawn` starts: as many as are asked for, or as there are cores (8 at most). */
-export function threadingBy(spawn: Spawn, asked: number | undefined): Threading {
+/** Threads for a device: as many as are asked for, or as there are cores (8 at most). */
+export function threadCount(asked: number | undefined): ThreadCount {
   const count = asked ?? Math.min(coreCount(), mostByDefault);
-  if (count === 1) return {};
-  if (globalThis.crossOriginIsolated === false) return { why: 'the page is not cross-origin isolated' };
-  if (typeof SharedArrayBuffer === 'undefined') return { why: 'memory is not shared here' };
+  if (count === 1) return { count };
+  if (globalThis.crossOriginIsolated === false)
+    return { count: 1, why: 'the page is not cross-origin isolated' };
+  if (typeof SharedArrayBuffer === 'undefined') return { count: 1, why: 'memory is not shared here' };
   if (workerThreads() === undefined && typeof Worker === 'undefined')
-    return { why: 'there are no workers here' };
-  return { count, spawn };
+    return { count: 1, why: 'there are no workers here' };
+  return { count };
 }
 
 /** Node's module of threads, where there is one. */

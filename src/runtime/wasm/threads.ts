@@ -1,17 +1,14 @@
 // How threads are started: `worker_threads` in Node, workers in a page.
 
-import { threadingBy, workerThreads, type Spawn, type PoolThread, type Threading } from './threading.ts';
+import { workerThreads, type Spawn, type PoolThread } from './threading.ts';
 import { serve, takePieces, type WordLayout, type Seat } from './worker.ts';
 
 /** Time limit for the start of a worker, which takes 20 ms on an idle machine. */
 const startMs = 10_000;
 
+export { onDeath, Pool } from './pool.ts';
+export { threadCount } from './threading.ts';
 export type { Spawn, PoolThread } from './threading.ts';
-
-/** Threads for a device: as many as are asked for, or as there are cores (8 at most). */
-export function threading(asked: number | undefined): Threading {
-  return threadingBy(spawn, asked);
-}
 
 /** Starts a worker. */
 export const spawn: Spawn = (layout, seat) => {

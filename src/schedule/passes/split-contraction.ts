@@ -2,7 +2,7 @@
 // shorter ones and the sum of their results, where the time modelled for both is less. Sizes and
 // target decide, so the tree of the sum is fixed.
 
-import { cast, permute, reduce, reshape } from '../../ir/build.ts';
+import { cast, reduce, reshape } from '../../ir/build.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { nodeFlops } from '../cost.ts';
@@ -45,37 +45,8 @@ export function splitDot(
   return cast(b, reduce(b, 'sum', partial as Node, [lhsBatch.length]), dtype);
 }
 
-/**
- * The same for the channels that a convolution sums over: parts become groups, whose results are
- * added.
- */
-export function splitConv(
-  node: NodeOf<'conv'>,
-  inputs: readonly Node[],
-  b: GraphBuilder,
-  target: Target,
-): Node | undefined {
-  const [input, weight] = [inputs[0]!, inputs[1]!];
-  const { groups } = node.attrs;
-  const [outputs, channels, ...kernel] = dims(weight) as [number, number, ...number[]];
-  // Partial sums in 16-bit floats would be rounded before they are added.
-  if (node.dtype !== wide(node.dtype)) return undefined;
-  const terms = channels * sizeOf(kernel);
-  const split = bestSplit(node as Node, terms, [{ size: channels, isRow: false }], target);
-  if (split === undefined) return undefined;
-  const { parts } = split;
-  const each = outputs / groups;
-  const cut = reshape(b, weight, [groups, each, parts, channels / parts, ...kernel]);
-  const order = [0, 2, 1, 3, ...kernel.map((_, i) => i + 4)];
-  const grouped = reshape(b, permute(b, cut, order), [groups * parts * each, channels / parts, ...kernel]);
-  const partial = b.add('conv', [input, grouped], { ...node.attrs, groups: groups * parts }) as Node;
-  const [images, , ...places] = dims(partial) as [number, number, ...number[]];
-  const sum = reduce(b, 'sum', reshape(b, partial, [images, groups, parts, each, ...places]), [2]);
-  return reshape(b, sum, dims(node as Node));
-}
-
 /** The dtype of partial sums. */
-function wide<D extends string>(dtype: D): D | 'f32' {
+export function wide<D extends string>(dtype: D): D | 'f32' {
   return dtype === 'f16' || dtype === 'bf16' ? 'f32' : dtype;
 }
 
@@ -91,7 +62,7 @@ export function mayBeCut(terms: number, results: number, target: Target): boolea
 }
 
 /** How many parts, and of which summed axis: they must divide it. */
-function bestSplit(
+export function bestSplit(
   node: Node,
   terms: number,
   cuts: readonly Cut[],

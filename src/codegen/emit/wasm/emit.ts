@@ -20,10 +20,9 @@ import { definitionsOf, type Access, type Definitions } from './rewrite/pointers
 import { outerScope, type WasmScope } from './scope.ts';
 import { routines, type RoutineName } from './routines.ts';
 import { expandMath } from '../shared/math/math.ts';
-import { printModule } from './module/wat.ts';
 import { callsFunctions } from '../shared/math/needed.ts';
 import { hasWideVectors } from './needed.ts';
-import { halveVectors } from './rewrite/halves.ts';
+import { moduleText, vectorHalving } from './rare.ts';
 import { isLong } from '../../loop/register.ts';
 import { laneShape, numberType, valueType, wordsOf } from './registers.ts';
 import { spell } from './spelling.ts';
@@ -45,12 +44,12 @@ export interface WasmKernel {
  * 0.
  */
 export function emitWasm(loop: Loop, options: { readonly relaxedSimd?: boolean } = {}): WasmKernel {
-  const halved = hasWideVectors(loop) ? halveVectors(loop) : loop;
+  const halved = hasWideVectors(loop) ? vectorHalving.value(loop) : loop;
   const expanded = callsFunctions(halved)
     ? expandMath(halved, options.relaxedSimd === true ? 'lanes' : 'product-and-sum')
     : halved;
   const { module, names, sharedBytes } = new KernelEmitter(expanded).module();
-  const text = (): string => printModule(module, loop.header, names);
+  const text = (): string => moduleText.value(module, loop.header, names);
   return {
     bytes: encodeModule(module),
     text,

@@ -1,8 +1,8 @@
 // Type rules of discrete Fourier transforms.
 
-import { fftPlan, fftTableSize } from '../fft/plan.ts';
 import { fixedShape, type FixedShape } from '../shape.ts';
-import { checkAxis, fail, type TypeRulesOf, type TensorType } from './check.ts';
+import { checkAxis, fail, type TypeRulesOf, type TensorType } from '../typing/check.ts';
+import { fftPlan, fftTableSize } from './plan.ts';
 
 export const transforms: TypeRulesOf<'fft' | 'fftPart'> = {
   fft: (inputs, { axis }, op) => {
