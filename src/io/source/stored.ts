@@ -97,11 +97,9 @@ export function decodeStored(op: string, type: StoredType, data: Uint8Array): Fl
 
 const chunkSize = 4 * 2 ** 20;
 
-const aSignal: arg.Kind<AbortSignal> = arg.kind('an AbortSignal', (value) => value instanceof AbortSignal);
-
 /** What reading takes, as kinds. */
 export const readTable: arg.Table<ReadOptions> = {
-  signal: aSignal,
+  signal: arg.signal,
   onProgress: arg.callable<(progress: ReadProgress) => void>(),
 };
 
