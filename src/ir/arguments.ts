@@ -60,9 +60,6 @@ export const bytes: Kind<Uint8Array> = kind('bytes (a Uint8Array)', isBytes, (va
   return value instanceof ArrayBuffer ? 'new Uint8Array(buffer)' : undefined;
 });
 
-/** What ends a piece of work early. */
-export const signal: Kind<AbortSignal> = kind('an AbortSignal', (value) => value instanceof AbortSignal);
-
 /** An integer of at least `minimum`. */
 /* @__NO_SIDE_EFFECTS__ */
 export function count(minimum: number): Kind<number> {

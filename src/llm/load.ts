@@ -2,6 +2,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
+import { aSignal } from '../io/source/bytes.ts';
 import { deviceTarget, setDevice } from '../tensor/device.ts';
 import { blockSize, cacheTypes, isCacheType, type CacheType } from './decoder/cache.ts';
 import { Decoder, turnsOf } from './decoder/decoder.ts';
@@ -66,7 +67,7 @@ const takesOptions = arg.takes<(options?: LoadModelOptions) => void>([
     cacheType: arg.anything(),
     sequences: arg.anything(),
     onProgress: arg.callable<(progress: LoadProgress) => void>(),
-    signal: arg.signal,
+    signal: aSignal,
     packages: arg.anything(),
     quantize: arg.anything(),
     families: arg.anything(),

@@ -2,6 +2,7 @@
 
 import { showValue, TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
+import { aSignal } from '../io/source/bytes.ts';
 import type { TextCodec } from './codec.ts';
 import type { ModelConfig } from './config/config.ts';
 import { LookupDrafter, ModelDrafter, mostDrafts, type DraftingModel } from './engine/drafts.ts';
@@ -50,7 +51,7 @@ export interface GenerateOptions extends SamplingOptions {
 
 /** Options that are of a kind; the rest are checked where they are read. */
 const kinds: Readonly<Record<string, Pick<arg.Kind<unknown>, 'accepts' | 'refuse'>>> = {
-  signal: arg.signal,
+  signal: aSignal,
   ignoreEnd: arg.flag,
   constraint: arg.kind<Constraint>("an object with 'allowed' and 'accept'", (value) => {
     const { allowed, accept } = (value ?? {}) as Partial<Constraint>;
