@@ -169,10 +169,11 @@ export function userLocation(): string {
   Error.stackTraceLimit = limit;
   const here = new URL('.', import.meta.url).href;
   for (const frame of stack.slice(1)) {
+    if (frame.includes('node:')) continue;
     const place = /\(?((?:file:\/\/|\/|https?:|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(frame)?.[1];
     if (place === undefined) continue;
     const url = place.startsWith('/') ? `file://${place}` : place;
-    if (!url.startsWith(here) && !url.includes('node:internal') && !url.includes('/node_modules/')) {
+    if (!url.startsWith(here) && !url.includes('/node_modules/')) {
       return `\n  at ${url.replace(/^.*\/([^/]+\/[^/]+)$/, '$1')}`;
     }
   }

@@ -1,6 +1,8 @@
 // loadModel: weights are read one after the other and brought to the device, and become a model.
 
 import { showValue, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
+import { aSignal } from '../io/source/bytes.ts';
 import { deviceTarget, setDevice } from '../tensor/device.ts';
 import { blockSize, cacheTypes, isCacheType, type CacheType } from './decoder/cache.ts';
 import { Decoder, turnsOf } from './decoder/decoder.ts';
@@ -57,6 +59,21 @@ const quantizable: readonly QuantizeTo[] = ['q8_0', 'q4_0', 'q4_k', 'q6_k'];
 
 const op = 'loadModel';
 
+const takesOptions = arg.takes<(options?: LoadModelOptions) => void>([
+  'the options',
+  arg.options<LoadModelOptions>({
+    device: arg.text,
+    contextLength: arg.anything(),
+    cacheType: arg.anything(),
+    sequences: arg.anything(),
+    onProgress: arg.callable<(progress: LoadProgress) => void>(),
+    signal: aSignal,
+    packages: arg.anything(),
+    quantize: arg.anything(),
+    families: arg.anything(),
+  }),
+]);
+
 function count(name: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 1) return value;
   throw new TensorError(
@@ -86,6 +103,7 @@ export async function loadModel(
   input: ModelInput | ModelSource,
   options: LoadModelOptions = {},
 ): Promise<LanguageModel> {
+  takesOptions(op, options);
   const source = isModelSource(input) ? input : await openModel(input, options);
   try {
     return await modelOf(source, options);

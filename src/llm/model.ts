@@ -147,6 +147,8 @@ export class LanguageModel implements DraftModel {
       found.hidden.dispose();
       failed = false;
       return data;
+    } catch (error) {
+      throw this.#pool.reasonOf(error);
     } finally {
       this.#pool.release(sequence, failed);
     }

@@ -1,7 +1,8 @@
 // What a generation may be asked for, checked.
 
 import { showValue, TensorError } from '../errors.ts';
-import { isPlainObject } from '../ir/arguments.ts';
+import * as arg from '../ir/arguments.ts';
+import { aSignal } from '../io/source/bytes.ts';
 import type { TextCodec } from './codec.ts';
 import type { ModelConfig } from './config/config.ts';
 import { LookupDrafter, ModelDrafter, mostDrafts, type DraftingModel } from './engine/drafts.ts';
@@ -48,6 +49,16 @@ export interface GenerateOptions extends SamplingOptions {
   readonly draftTokens?: number;
 }
 
+/** Options that are of a kind; the rest are checked where they are read. */
+const kinds: Readonly<Record<string, Pick<arg.Kind<unknown>, 'accepts' | 'refuse'>>> = {
+  signal: aSignal,
+  ignoreEnd: arg.flag,
+  constraint: arg.kind<Constraint>("an object with 'allowed' and 'accept'", (value) => {
+    const { allowed, accept } = (value ?? {}) as Partial<Constraint>;
+    return arg.isCallable(allowed) && arg.isCallable(accept);
+  }),
+};
+
 const known: Readonly<Record<keyof GenerateOptions, true>> = {
   temperature: true,
   topK: true,
@@ -79,13 +90,17 @@ interface Given {
 
 /** A request of these options. Throws E_VALUE for one that is unknown or not what it must be. */
 export function readOptions(op: string, options: GenerateOptions, given: Given): Request {
-  if (!isPlainObject(options)) {
+  if (!arg.isPlainObject(options)) {
     throw new TensorError('E_VALUE', op, `options must be an object, got ${showValue(options)}`);
   }
   const odd = Object.keys(options).find((name) => !Object.hasOwn(known, name));
   if (odd !== undefined) {
     const names = Object.keys(known).join(', ');
     throw new TensorError('E_VALUE', op, `there is no option ${odd}`, names);
+  }
+  for (const [name, kind] of Object.entries(kinds)) {
+    const value = options[name];
+    if (value !== undefined && !kind.accepts(value)) kind.refuse(op, name, value);
   }
   const { prompt, room, ahead } = given;
   const { codec } = given.model;

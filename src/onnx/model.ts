@@ -2,7 +2,8 @@
 // per set of input shapes, and of the elements of those inputs that decide shapes; models whose
 // shapes depend on computed values are walked anew in every run.
 
-import { SinterError, TensorError } from '../errors.ts';
+import { showValue, SinterError, TensorError } from '../errors.ts';
+import * as arg from '../ir/arguments.ts';
 import { isFloat, type DType } from '../ir/dtype.ts';
 import { packBytes, unpackBytes, type HostArray } from '../ir/value.ts';
 import { deviceTypes } from '../tensor/device.ts';
@@ -44,6 +45,11 @@ export interface FunctionOptions {
    */
   readonly outputs?: readonly string[];
 }
+
+const takesFunctionOptions = arg.takes<(options?: FunctionOptions) => void>([
+  'the options',
+  arg.options<FunctionOptions>({ fixed: arg.anything(), outputs: arg.anything() }),
+]);
 
 /** A run of known shapes as one compiled program. */
 interface Specialisation {
@@ -187,6 +193,7 @@ export class OnnxModel {
    * E_UNSUPPORTED where a shape depends on elements of its inputs.
    */
   toFunction(options: FunctionOptions = {}): (inputs: Readonly<Record<string, Tensor>>) => ModelOutputs {
+    takesFunctionOptions('onnx.toFunction', options);
     const { given: fixed, others } = this.#bind(options.fixed ?? {}, true);
     const chosen = outputsNamed(this.outputs, options.outputs);
     return (inputs) => {
@@ -364,6 +371,10 @@ export class OnnxModel {
   }
 
   #bind(inputs: ModelInputs, isPartial = false): { given: GivenInputs; others: ReadonlyMap<string, Value> } {
+    if (!arg.isPlainObject(inputs)) {
+      const hint = (inputs as unknown) instanceof Map ? 'Object.fromEntries(inputs)' : '{ name: tensor, … }';
+      throw new TensorError('E_VALUE', 'onnx', `inputs must be an object, got ${showValue(inputs)}`, hint);
+    }
     const known = new Set(this.inputs.map(({ name }) => name));
     const unknown = Object.keys(inputs).find((name) => !known.has(name));
     if (unknown !== undefined) {

@@ -166,6 +166,64 @@ describe('images', () => {
     for (let i = 0; i < 128; i++) expect(Math.abs(read[i]! - rgba[4 * i]!)).toBeLessThan(12);
   });
 
+  // Corners of a picture that is bright in the quarter at the left and top, and darker below it: as PIL.ImageOps.exif_transpose has them.
+  test.each([
+    [1, [8, 16], '2010'],
+    [2, [8, 16], '0201'],
+    [3, [8, 16], '0102'],
+    [4, [8, 16], '1020'],
+    [5, [16, 8], '2100'],
+    [6, [16, 8], '1200'],
+    [7, [16, 8], '0012'],
+    [8, [16, 8], '0021'],
+  ] as const)('of orientation %i are turned upright', async (orientation, [height, width], expected) => {
+    const rgba = Uint8Array.from({ length: 4 * 16 * 8 }, (_, i) => {
+      const [x, y] = [(i >> 2) % 16, i >> 6];
+      return i % 4 === 3 ? 255 : x >= 8 ? 0 : y < 4 ? 250 : 120;
+    });
+    const plain = encodeJpeg({ width: 16, height: 8, data: rgba }, 100).data;
+    for (const isLittle of [true, false]) {
+      const exif = new DataView(new ArrayBuffer(36));
+      [...'Exif\0\0'].forEach((letter, i) => exif.setUint8(4 + i, letter.charCodeAt(0)));
+      exif.setUint32(0, 0xffe10022);
+      exif.setUint16(10, isLittle ? 0x4949 : 0x4d4d);
+      exif.setUint16(12, 42, isLittle);
+      exif.setUint32(14, 8, isLittle);
+      exif.setUint16(18, 1, isLittle);
+      exif.setUint16(20, 0x0112, isLittle);
+      exif.setUint16(22, 3, isLittle);
+      exif.setUint32(24, 1, isLittle);
+      exif.setUint16(28, orientation, isLittle);
+      const bytes = Uint8Array.from([
+        ...plain.subarray(0, 2),
+        ...new Uint8Array(exif.buffer),
+        ...plain.subarray(2),
+      ]);
+      const { shape, data: read } = await data.readImage(bytes, { channels: 1 });
+      expect(shape).toEqual([1, height, width]);
+      const at = (y: number, x: number): string =>
+        read[y * width + x]! > 185 ? '2' : read[y * width + x]! > 60 ? '1' : '0';
+      const corners = [at(1, 1), at(1, width - 2), at(height - 2, 1), at(height - 2, width - 2)].join('');
+      expect(corners).toBe(expected);
+    }
+  });
+
+  test('may have samples of fewer bits than a byte', async () => {
+    for (const depth of [1, 2, 4] as const) {
+      const most = 2 ** depth - 1;
+      const own = Array.from({ length: 15 }, (_, i) => (i * 3 + 1) % (most + 1));
+      const packed = new Uint8Array(3 * Math.ceil((5 * depth) / 8));
+      for (const [i, value] of own.entries()) {
+        const bit = (i % 5) * depth;
+        const at = Math.floor(i / 5) * (packed.length / 3) + (bit >> 3);
+        packed[at]! |= value << (8 - depth - (bit & 7));
+      }
+      const bytes = encodePng({ width: 5, height: 3, channels: 1, depth, data: packed });
+      const expected = own.map((value) => Math.round((value * 255) / most));
+      expect([...(await data.readImage(bytes, { channels: 1 })).data]).toEqual(expected);
+    }
+  });
+
   // Figures of torch.nn.functional.interpolate(x, mode='bilinear', antialias=True).
   test('are resized by areas, as torch does it', async () => {
     const own = Uint8Array.from({ length: 35 }, (_, i) => (i * 37) % 101);
@@ -246,6 +304,9 @@ describe('CSV', () => {
     );
     await expect(read('a,a\n1,2\n', {})).rejects.toThrow(/two columns are called 'a'/);
     await expect(read('a,b\n"1,2\n', {})).rejects.toMatchObject({ code: 'E_FORMAT' });
+    await expect(data.readCsv(Uint8Array.of(97, 10, 99, 97, 102, 0xe9))).rejects.toThrow(
+      /is not UTF-8[^]*latin1/,
+    );
   });
 });
 
@@ -290,6 +351,27 @@ describe('Parquet', () => {
     }
     const some = await data.readParquet(path, { columns: ['price'] });
     expect(await some.get(2)).toEqual({ price: -2 });
+  });
+
+  test('gives bytes where the file does not say that they are text', async () => {
+    const name: string = 'hyparquet-writer';
+    const { parquetWriteBuffer } = (await import(name)) as {
+      parquetWriteBuffer(options: unknown): ArrayBuffer;
+    };
+    const column = {
+      name: 'picture',
+      data: [Uint8Array.of(0, 0xff, 0xd8), Uint8Array.of(65)],
+      type: 'BYTE_ARRAY',
+    };
+    const bytes = new Uint8Array(parquetWriteBuffer({ columnData: [column] }));
+    for (const reader of [undefined, await import('hyparquet')]) {
+      const rows = await data.readParquet<{ picture: unknown }>(
+        bytes,
+        reader === undefined ? {} : { reader },
+      );
+      expect((await rows.get(0)).picture).toEqual(Uint8Array.of(0, 0xff, 0xd8));
+      expect((await rows.get(1)).picture).toEqual(Uint8Array.of(65));
+    }
   });
 
   test('that is broken, or lacks a column, is told', async () => {

@@ -102,8 +102,42 @@ test('what was asked wrongly is refused by name', async () => {
   const small = sourceOf(smallModel('llama'));
   await expect(loadModel(small, { contextLength: 65 })).rejects.toThrow('contextLength');
   await expect(loadModel(small, { cacheType: 'f64' as never })).rejects.toThrow('cacheType');
+  await expect(loadModel(small, { contextlength: 8 } as never)).rejects.toThrow(
+    /no option 'contextlength'[^]*contextLength/,
+  );
+  expect(() => model.generate([1], { signal: {} as never })).toThrow('signal must be an AbortSignal');
+  expect(() => model.generate([1], { constraint: {} as never })).toThrow(/constraint must be .* 'accept'/);
   model.dispose();
   await expect(tokensOf([1])).rejects.toThrow('disposed');
+});
+
+test('a text is read once: again is an error, and adds nothing to it', async () => {
+  const generation = model.generate([1, 2], { temperature: 0, maxTokens: 3, ignoreEnd: true });
+  await generation.text();
+  await expect(generation.text()).rejects.toMatchObject({ code: 'E_STATE' });
+  expect(generation.tokens.length).toBe(3);
+});
+
+test('an abort gives the place of a text back where nobody reads on', async () => {
+  const stopped = new AbortController();
+  const signals = { ignoreEnd: true, signal: stopped.signal };
+  const held = [1, 2].map((i) => model.generate([i], signals).pieces());
+  for (const each of held) await each.next();
+  const waiting = tokensOf([3], { maxTokens: 2, ignoreEnd: true });
+  expect(model.waiting).toBe(1);
+  stopped.abort(new Error('gone'));
+  expect((await waiting).length).toBe(2);
+  await expect(held[0]!.next()).rejects.toThrow('gone');
+});
+
+test('a text whose model is disposed of says so', async () => {
+  const reading = async (): Promise<void> => {
+    for await (const _ of model.generate([1, 2], { ignoreEnd: true }).pieces()) model.dispose();
+  };
+  await expect(reading()).rejects.toMatchObject({
+    code: 'E_STATE',
+    message: expect.stringContaining('model: it has been disposed of') as string,
+  });
 });
 
 test('keys and values of half precision, embeddings, and memory that stays as it is', async () => {

@@ -123,6 +123,10 @@ describe('a model', () => {
     const loaded = await loadOnnx(perceptron);
     await expect(loaded.run({})).rejects.toThrow(/input 'x' is missing/);
     await expect(loaded.run({ z: 1 })).rejects.toThrow(/there is no input 'z'/);
+    const mapped = loaded.run(new Map([['x', tensor([[1, 2]])]]) as never);
+    await expect(mapped).rejects.toThrow(/inputs must be an object, got .*[^]*Object\.fromEntries/);
+    await expect(loaded.run(null as never)).rejects.toMatchObject({ code: 'E_VALUE' });
+    expect(() => loaded.toFunction({ fixd: {} } as never)).toThrow(/no option 'fixd'[^]*fixed/);
     await expect(loaded.run({ x: tensor([[1, 2, 3]]) })).rejects.toMatchObject({ code: 'E_SHAPE' });
     await expect(loaded.run({ x: tensor([[1, 2]], { dtype: 'i32' }) })).rejects.toMatchObject({
       code: 'E_DTYPE',

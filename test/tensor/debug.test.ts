@@ -2,7 +2,7 @@
 // the interpreter, by the operation's name and the user's line; without it devices keep their documented meaning.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SinterError, type ErrorCode } from '../../src/errors.ts';
+import { SinterError, userLocation, type ErrorCode } from '../../src/errors.ts';
 import * as sn from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
 
@@ -180,4 +180,9 @@ test('a compiled function is traced anew when watching begins or ends', async ()
   }
   sn.setChecks(true);
   sn.setDevice(undefined);
+});
+
+test('an error that is made behind a wait does not name a line of Node as its place', async () => {
+  const place = await Promise.resolve(undefined).then(userLocation);
+  expect(place).not.toMatch(/task_queues|node:/);
 });

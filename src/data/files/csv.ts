@@ -65,7 +65,7 @@ export async function readCsv<const C extends Columns = Readonly<Record<string, 
   const { columns, delimiter = ',', reader, maxBytes } = options;
   const { parse } = await packageFor<CsvPackage>('readCsv', 'csv-parse/sync', reader);
   const bytes = await bytesOf('readCsv', file);
-  const text = new TextDecoder().decode(bytes);
+  const text = textOf(bytes, file);
   const allowance = new Allowance('readCsv', bytes.length, maxBytes);
   const ends = 1 + Math.max(countOf(text, '\n'), countOf(text, '\r'));
   allowance.spend(perRow * ends + perCell * (ends + countOf(text, delimiter)), 'a table of its rows');
@@ -107,6 +107,16 @@ export async function readCsv<const C extends Columns = Readonly<Record<string, 
     return Object.fromEntries(cells);
   });
   return fromArray(rows as unknown as readonly CsvRow<C>[]);
+}
+
+/** The text of a file. Throws E_FORMAT where it is in another encoding: its letters would be lost. */
+function textOf(bytes: Uint8Array, file: FileSource): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    const hint = "its text as UTF-8: new TextEncoder().encode(new TextDecoder('latin1').decode(bytes))";
+    throw new ParseError('E_FORMAT', 'readCsv', `${nameOf(file)} is not UTF-8\n  try: ${hint}`);
+  }
 }
 
 /** Bytes of a cell and of a row, about. */

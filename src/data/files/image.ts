@@ -40,7 +40,10 @@ const takesImage = arg.takes<typeof readImage>(
   ['options', arg.options<ImageOptions>(imageTable)],
 );
 
-/** An image in a file, PNG or JPEG (in pages whatever the browser knows), as u8 [channels, height, width]. */
+/**
+ * An image in a file, PNG or JPEG (in pages whatever the browser knows), as u8 [channels, height, width]. A JPEG file is turned
+ * upright, as its EXIF data say, in Node as in pages.
+ */
 export async function readImage(file: FileSource, options: ImageOptions = {}): Promise<HostTensor<'u8'>> {
   takesImage('readImage', file, options);
   return imageOf('readImage', file, options);
@@ -81,8 +84,8 @@ export async function decodedImage(
     return isNode() ? png(op, checked) : inPage(bytes);
   }
   if (bytes[0] === 0xff && bytes[1] === 0xd8) {
-    checkJpeg(bytes, allowance);
-    return isNode() ? jpeg(op, bytes, allowance) : inPage(bytes);
+    const orientation = checkJpeg(bytes, allowance);
+    return isNode() ? turned(await jpeg(op, bytes, allowance), orientation) : inPage(bytes);
   }
   if (!isNode()) return inPage(bytes);
   throw new TensorError('E_FORMAT', op, `${name} is neither PNG nor JPEG`);
@@ -111,13 +114,24 @@ async function png(op: string, bytes: Uint8Array): Promise<Pixels> {
     const samples = convertIndexedToRgb(image);
     return { width, height, channels: palette[0]?.length ?? 3, samples };
   }
-  if (depth < 8) {
-    const problem = `samples of ${depth} bits are not read: expected 8 or 16`;
-    throw new TensorError('E_UNSUPPORTED', op, problem);
-  }
   const { channels } = image;
+  if (depth < 8) return { width, height, channels, samples: spread(image) };
   if (data instanceof Uint8Array) return { width, height, channels, samples: data };
   return { width, height, channels, samples: Float32Array.from(data, (sample) => sample / 257) };
+}
+
+/** Grey samples of 1, 2 or 4 bits as bytes. Rows begin at whole bytes, and the first sample has the highest bits of one. */
+function spread({ width, height, depth, data }: PngImage): Uint8Array {
+  const most = 2 ** depth - 1;
+  const rowBytes = Math.ceil((width * depth) / 8);
+  const out = new Uint8Array(width * height);
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++) {
+      const bit = x * depth;
+      const byte = data[y * rowBytes + (bit >> 3)]!;
+      out[y * width + x] = (((byte >> (8 - depth - (bit & 7))) & most) * 255) / most;
+    }
+  return out;
 }
 
 /** What is used of jpeg-js. */
@@ -253,10 +267,14 @@ const frames: ReadonlySet<number> = new Set([
   0xc0, 0xc1, 0xc2, 0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcd, 0xce, 0xcf,
 ]);
 
-/** Throws ParseError E_FORMAT where the file cannot hold the picture that it declares, E_LIMIT where that is too large. */
-function checkJpeg(bytes: Uint8Array, allowance: Allowance): void {
+/**
+ * How the picture lies (1 to 8, as EXIF counts). Throws ParseError E_FORMAT where the file cannot hold the picture that it declares,
+ * E_LIMIT where that is too large.
+ */
+function checkJpeg(bytes: Uint8Array, allowance: Allowance): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let hasFrame = false;
+  let orientation: number | undefined;
   let at = 2;
   while (at + 4 <= bytes.length) {
     if (bytes[at] !== 0xff) throw broken(`byte ${at}: there is no marker`);
@@ -274,9 +292,46 @@ function checkJpeg(bytes: Uint8Array, allowance: Allowance): void {
       checkFrame(bytes.subarray(at + 4, end), marker, bytes.length, allowance);
       hasFrame = true;
     }
+    if (marker === 0xe1) orientation ??= orientationOf(bytes.subarray(at + 4, end));
     at = marker === 0xda ? behindScan(bytes, end) : end;
   }
   if (!hasFrame) throw broken('it has no frame');
+  return orientation ?? 1;
+}
+
+/** The orientation in a segment of EXIF data, a TIFF file behind six bytes; undefined where it has none that can be read. */
+function orientationOf(segment: Uint8Array): number | undefined {
+  if (String.fromCharCode(...segment.subarray(0, 6)) !== 'Exif\0\0' || segment.length < 14) return undefined;
+  const view = new DataView(segment.buffer, segment.byteOffset + 6, segment.length - 6);
+  const isLittle = view.getUint16(0) === 0x4949;
+  const begin = view.getUint32(4, isLittle);
+  if (view.getUint16(2, isLittle) !== 42 || begin + 2 > view.byteLength) return undefined;
+  const count = view.getUint16(begin, isLittle);
+  for (let at = begin + 2; at < begin + 2 + 12 * count && at + 12 <= view.byteLength; at += 12) {
+    if (view.getUint16(at, isLittle) !== 0x0112) continue;
+    const value = view.getUint16(at + 8, isLittle);
+    return value >= 1 && value <= 8 ? value : undefined;
+  }
+  return undefined;
+}
+
+/** The picture upright. From 5 on rows are columns; then it may be the other way round along each of its axes. */
+function turned({ width, height, channels, samples }: Pixels, orientation: number): Pixels {
+  if (orientation === 1) return { width, height, channels, samples };
+  const isTransposed = orientation >= 5;
+  const isMirrored = [2, 3, 7, 8].includes(orientation);
+  const isUpsideDown = [3, 4, 6, 7].includes(orientation);
+  const [newWidth, newHeight] = isTransposed ? [height, width] : [width, height];
+  const out = new Uint8Array(samples.length);
+  for (let y = 0; y < newHeight; y++)
+    for (let x = 0; x < newWidth; x++) {
+      const [column, row] = isTransposed ? [y, x] : [x, y];
+      const fromColumn = isMirrored ? width - 1 - column : column;
+      const fromRow = isUpsideDown ? height - 1 - row : row;
+      const from = (fromRow * width + fromColumn) * channels;
+      for (let c = 0; c < channels; c++) out[(y * newWidth + x) * channels + c] = samples[from + c] as number;
+    }
+  return { width: newWidth, height: newHeight, channels, samples: out };
 }
 
 function checkFrame(frame: Uint8Array, marker: number, fileBytes: number, allowance: Allowance): void {

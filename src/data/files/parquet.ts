@@ -54,8 +54,8 @@ const takesParquet = arg.takes<typeof readParquet>(
 );
 
 /**
- * A dataset of the rows of a Parquet file: numbers, strings, booleans, dates, and bigints where a
- * column has 64 bits.
+ * A dataset of the rows of a Parquet file: numbers, strings, booleans, dates, bigints where a
+ * column has 64 bits, and bytes where the file does not say that they are text.
  */
 export async function readParquet<T = Readonly<Record<string, unknown>>>(
   file: FileSource,
@@ -77,7 +77,7 @@ export async function readParquet<T = Readonly<Record<string, unknown>>>(
       throw new TensorError('E_VALUE', 'readParquet', problem, arg.nearest(lost, names));
     }
     const count = checkedRows(metadata as Metadata, bytes.length, (columns ?? names).length, allowance);
-    const read = { file: whole, metadata, columns, compressors };
+    const read = { file: whole, metadata, columns, compressors, utf8: false };
     const isHanded = reader !== undefined || compressors !== undefined || !isNode();
     const rows = isHanded
       ? await parquet.parquetReadObjects(read as never)
@@ -159,7 +159,7 @@ async function inThread(given: Asked, allowance: Allowance): Promise<readonly Ch
       const told = [
         ({ columnName, columnData, rowStart }: Chunk) => chunks.push({ columnName, columnData, rowStart }),
       ];
-      await parquetRead({ ...asked, onChunk: told[0] });
+      await parquetRead({ ...asked, utf8: false, onChunk: told[0] });
       return chunks;
     },
   });

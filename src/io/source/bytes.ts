@@ -1,6 +1,13 @@
 // Bytes of a file that are read in pieces, and the errors if they cannot be read.
 
 import { SinterError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
+
+/** What ends a piece of work early. */
+export const aSignal: arg.Kind<AbortSignal> = arg.kind(
+  'an AbortSignal',
+  (value) => value instanceof AbortSignal,
+);
 
 /** Bytes at a place, read by pieces. */
 export interface ByteSource {

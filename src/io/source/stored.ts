@@ -8,7 +8,7 @@ import { blockFacts, isBlockFormat, type BlockFormat } from '../../ir/blocks/for
 import { dtypeBytes, isComplex, type DType } from '../../ir/dtype.ts';
 import { unpackBytes } from '../../ir/value.ts';
 import { packedBytes } from '../host.ts';
-import type { ByteSource } from './bytes.ts';
+import { aSignal, type ByteSource } from './bytes.ts';
 
 /** How a tensor is stored: an element type, or a format of blocks. */
 export type StoredType = DType | BlockFormat;
@@ -96,8 +96,6 @@ export function decodeStored(op: string, type: StoredType, data: Uint8Array): Fl
 }
 
 const chunkSize = 4 * 2 ** 20;
-
-const aSignal: arg.Kind<AbortSignal> = arg.kind('an AbortSignal', (value) => value instanceof AbortSignal);
 
 /** What reading takes, as kinds. */
 export const readTable: arg.Table<ReadOptions> = {

@@ -1,5 +1,6 @@
 // A text that is being written: what tokens become as text, until the model, a stop or a limit ends it.
 
+import { SinterError } from '../../errors.ts';
 import type { TextCodec, TextStream } from '../codec.ts';
 import { StopWatch } from '../sampling/stop.ts';
 import type { SequencePool } from './pool.ts';
@@ -41,11 +42,12 @@ export interface GenerationSetting {
   readonly codec: TextCodec | undefined;
 }
 
-/** A text that is being written: `for await` gives its pieces as they come. It can be read once. */
+/** A text that is being written: `for await` gives its pieces as they come. It can be read once; a second time is E_STATE. */
 export class Generation implements AsyncIterable<string> {
   /** Tokens written so far, the one that ended the text not among them. */
   readonly tokens: number[] = [];
   readonly promptTokens: number;
+  #isRead = false;
   #finish: Finish | undefined;
   #timings: Timings = { prompt: 0, decode: 0 };
   #drafts: DraftCounts = noDrafts;
@@ -85,12 +87,30 @@ export class Generation implements AsyncIterable<string> {
 
   /** Token by token, with the text that each adds; behind the last one there may be text of token −1. */
   async *pieces(): AsyncGenerator<Piece, void, undefined> {
+    if (this.#isRead) {
+      const hint = 'another generate for another text, or one loop that collects what you need';
+      throw new SinterError('E_STATE', `generate: a text can be read once, and this one was\n  try: ${hint}`);
+    }
+    this.#isRead = true;
     const { pool, vocabulary } = this.#around;
     const { signal } = this.#request;
     const check = (): void => signal?.throwIfAborted();
     const sequence = await pool.acquire(this.#request.prompt, signal);
     let failed = false;
     let writer: TextWriter | undefined;
+    let isParked = false;
+    let isFree = false;
+    const free = (): void => {
+      if (isFree) return;
+      isFree = true;
+      writer?.end(failed);
+      pool.release(sequence, failed);
+    };
+    // Whoever reads the text may never come back, so an abort does not wait for that.
+    const leave = (): void => {
+      if (isParked) free();
+    };
+    signal?.addEventListener('abort', leave);
     try {
       const writing = { ...this.#request, check };
       const { drafting, constraint } = this.#request;
@@ -99,15 +119,19 @@ export class Generation implements AsyncIterable<string> {
         drafting === undefined || constraint !== undefined
           ? new TokenWriter(sequence, writing, vocabulary, pool.rounds)
           : new SpeculativeWriter(sequence, writing, vocabulary, drafting);
-      yield* this.#write(writer, check);
+      for await (const piece of this.#write(writer, check)) {
+        isParked = true;
+        yield piece;
+        isParked = false;
+      }
     } catch (error) {
       // What was computed before an abort is sound.
       failed = signal?.aborted !== true;
-      throw error;
+      throw failed ? pool.reasonOf(error) : error;
     } finally {
       // Also where whoever reads the text has enough of it.
-      writer?.end(failed);
-      pool.release(sequence, failed);
+      signal?.removeEventListener('abort', leave);
+      free();
     }
   }
 

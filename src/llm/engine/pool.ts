@@ -119,11 +119,16 @@ export class SequencePool {
     for (const { fail } of this.#waiting.splice(0)) fail(closed());
   }
 
+  /** Why a text failed: the model was disposed of while it was written, or the error that it came to. */
+  reasonOf(error: unknown): unknown {
+    return this.#isClosed ? closed(error) : error;
+  }
+
   #mustBeOpen(): void {
     if (this.#isClosed) throw closed();
   }
 }
 
-function closed(): SinterError {
-  return new SinterError('E_STATE', 'model: it has been disposed of');
+function closed(cause?: unknown): SinterError {
+  return new SinterError('E_STATE', 'model: it has been disposed of', cause === undefined ? {} : { cause });
 }
