@@ -133,6 +133,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'codegen/emit/c/join.ts',
     'tensor',
     'runtime/program.ts',
+    // Models in C share the work of a call as the native device does.
+    'runtime/native/pool.ts',
+    'runtime/wasm/cut.ts',
     'runtime/cuda/api',
     'runtime/cuda/modules',
     'bundle-runtime/places.ts',

@@ -5,6 +5,7 @@
 import type { CheckedSubject } from '../../check/search.ts';
 import { load } from '../../compile/chunks.ts';
 import { TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
 import type { Device } from '../../runtime/device.ts';
 import { device as deviceOfSession, synchronize } from '../device.ts';
 import { copied } from '../evaluate/copy.ts';
@@ -24,6 +25,11 @@ export interface CheckKernelsOptions {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
+const takesOptions = arg.takes<(options?: CheckKernelsOptions) => void>([
+  'the options',
+  arg.options<CheckKernelsOptions>({ onProgress: arg.callable() }),
+]);
+
 /**
  * Calls `fn`, and compares every kernel that it has the device run with the interpreter, on the values that the kernel
  * gets. Each program is checked at its first run, and of kernels of equal source and size the first one. It takes as long
@@ -35,6 +41,7 @@ export async function check<T>(
   options: CheckKernelsOptions = {},
 ): Promise<DeviceCheck<T>> {
   expectFunction('check', fn);
+  takesOptions('check', options);
   const session = currentSession();
   const within = <R>(call: () => R): R => withSession(session, call);
   const checks = runChecks.of(session);

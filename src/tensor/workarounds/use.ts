@@ -10,5 +10,5 @@ export type { Workaround, Workarounds } from '../../check/workarounds.ts';
  * ParseError E_FORMAT where it is no such table.
  */
 export function useWorkarounds(workarounds: Workarounds | undefined): void {
-  adjustBy(workarounds === undefined ? undefined : adjustmentOf(workarounds));
+  adjustBy(workarounds === undefined ? undefined : adjustmentOf(workarounds, 'useWorkarounds'));
 }

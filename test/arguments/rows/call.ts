@@ -83,6 +83,7 @@ export const callRows: Rows = {
   detectAnomaly: [meaning(() => () => 1, 'function', 'asynchronous', 'true')],
   devices: [],
   profile: [like(fn, () => () => 1)],
+  useWorkarounds: [maybe(meaning(() => ({ version: 1, entries: [] })))],
   setChecks: [like(flag, () => true)],
   setDebug: [like(flag, () => false)],
   setAutoDims: [flag],

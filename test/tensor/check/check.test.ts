@@ -265,3 +265,14 @@ describe('what is refused', () => {
 function distance(a: ArrayLike<unknown>, b: ArrayLike<unknown>): number {
   return Math.max(...Array.from(a, (value, i) => Math.abs(Number(value) - Number(b[i]))));
 }
+
+test.each<readonly [fn: unknown, options: unknown, problem: RegExp]>([
+  [1, undefined, /check: expects a function/],
+  [() => 1, 2, /check: expects options as an object, got 2/],
+  [() => 1, { progress: () => {} }, /there is no option 'progress'/],
+  [() => 1, { onProgress: 1 }, /check: expects a function, got 1/],
+])('refuses %s with the options %s', async (fn, options, problem) => {
+  const asked = sn.check(fn as () => number, options as object);
+  await expect(asked).rejects.toThrow(problem);
+  await expect(asked).rejects.toMatchObject({ code: 'E_VALUE' });
+});
