@@ -110,13 +110,14 @@ function share(b: GraphBuilder, g: Node, loses: Node, x: Node, y: Node): Node {
 
 /**
  * θ = atan2(x, y): dθ = (y·dx − x·dy)/(x² + y²), here p/(p² + q²)·g, and 0 at the origin (as PyTorch).
- * Both are divided by the larger first, since the squares may leave the range. The quotient does not
- * depend on what they are divided by, so derivatives take that as a constant.
+ * Both are divided by the larger first, unless that is infinite, since the squares may leave the range.
+ * The quotient does not depend on what they are divided by, so derivatives take that as a constant.
  */
 function turn(b: GraphBuilder, g: Node, p: Node, q: Node): Node {
   const larger = binary(b, 'max', unary(b, 'abs', p), unary(b, 'abs', q));
   const origin = binary(b, 'eq', larger, 0);
-  const scale = b.add('stopGradient', [where(b, origin, fullLike(b, larger, 1), larger)], {}) as Node;
+  const divides = binary(b, 'and', binary(b, 'lt', 0, larger), binary(b, 'lt', larger, Infinity));
+  const scale = b.add('stopGradient', [where(b, divides, larger, fullLike(b, larger, 1))], {}) as Node;
   const [near, far] = [div(b, p, scale), div(b, q, scale)];
   const length = add(b, square(b, near), square(b, far));
   const safe = where(b, origin, fullLike(b, length, 1), length);

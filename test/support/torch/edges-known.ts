@@ -37,6 +37,13 @@ export const known: readonly Known[] = [
     when: (d) => size(d) > 1e38 || (size(d) > 0 && size(d) < 1e-19),
   },
   {
+    why: 'functions are right to the ends of the range',
+    calls: /sn\.atan2\(a, ?b\)/,
+    parts: isGradient,
+    // Where the sum of the squares is 0 or infinite; the angle does not turn at the origin (as in PyTorch 2).
+    when: (d) => Number.isNaN(d.want) && Number.isFinite(d.got),
+  },
+  {
     why: 'fmod is exact for every quotient',
     calls: /sn\.(fmod|remainder|floorDivide)\(a, ?b\)|rounding: ?'floor'/,
     when: (d) => Number.isNaN(d.want) && Math.abs(d.operands[1]!) <= 0.5,
