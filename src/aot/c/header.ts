@@ -22,14 +22,21 @@ const errors: readonly ErrorRow[] = [
   ['E_INDEX', 'a label or an index is outside its range: the context says which'],
 ];
 
-const ofThreads: ErrorRow = [
+/** What the codes mean as well in models with threads, and one that they alone have. */
+const errorsOfThreads: Readonly<Record<string, string>> = {
+  E_ALIGNMENT: ', or the memory of threads does not',
+  E_SIZE: ', or the memory of threads has too few',
+};
+const startError: ErrorRow = [
   'E_THREADS',
   'threads could not be started: the system has no more, they are more than the model allows, or the context has some already',
 ];
 
 /** What calls return: the ends of the constants' names, and what `error` says. */
 export function errorsOf({ threads }: CModel): readonly ErrorRow[] {
-  return threads === undefined ? errors : [...errors, ofThreads];
+  if (threads === undefined) return errors;
+  const more = errors.map(([code, about]): ErrorRow => [code, `${about}${errorsOfThreads[code] ?? ''}`]);
+  return [...more, startError];
 }
 
 export interface HeaderOptions {

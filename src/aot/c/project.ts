@@ -239,23 +239,24 @@ of all tensors in it.`
       : 'Calls change nothing but the sequence of random numbers.'
   } \`${prefix}_seed\` sets the seed of random numbers, which is 0 at first.
 
-${threads === undefined ? '' : threadsGuide(model, threads)}| file | what it is |
+| file | what it is |
 | --- | --- |
 ${rows.map(([file, about]) => `| \`${file}\` | ${about} |`).join('\n')}
-`;
+${threads === undefined ? '' : threadsGuide(model, threads)}`;
 }
 
 function threadsGuide({ prefix }: CModel, most: number): string {
-  return `## Threads
+  const count = Math.min(4, most);
+  return `
+## Threads
 
 \`\`\`c
-static unsigned char room[${macro(prefix, 'THREADS_BYTES')}(4)] __attribute__((aligned(64)));
-int code = ${prefix}_start(&model_context, 4, room, sizeof room);
+static unsigned char room[${macro(prefix, 'THREADS_BYTES')}(${count})] __attribute__((aligned(64)));
+int code = ${prefix}_start(&model_context, ${count}, room, sizeof room);
 \`\`\`
 
-From then on four threads, the one that calls among them, share the work of each call with this context, until
+From then on ${count} threads, the one that calls among them, share the work of each call with this context, until
 \`${prefix}_stop(&model_context)\`. There may be ${most} at most. Link with \`-pthread\`. Results are the same for any number of threads.
-
 `;
 }
 

@@ -57,6 +57,7 @@ export function threadsText(model: CModel, ready: string): string {
 #define _GNU_SOURCE
 #include "${prefix}.h"
 
+#include <unistd.h>
 ${poolText}
 _Static_assert(sizeof(struct pool) <= ${poolBytes}, "a pool has less room than it needs");
 _Static_assert(sizeof(struct worker) <= ${threadBytes}, "a thread has less room than it needs");
@@ -69,7 +70,9 @@ int ${prefix}_start(${prefix} *ctx, int threads, void *memory, size_t bytes)
   if (ctx->pool != NULL || threads < 1 || threads > ${code('MOST_THREADS')}) return ${code('E_THREADS')};
   if (bytes < ${code('THREADS_BYTES')}(threads)) return ${code('E_SIZE')};
   struct worker *workers = (void *)((unsigned char *)memory + ${poolBytes});
-  if (!begin_pool(memory, workers, threads, ${linger})) return ${code('E_THREADS')};
+  /* Threads that share processors do not wait awake. */
+  int64_t linger = threads <= sysconf(_SC_NPROCESSORS_ONLN) ? ${linger} : 0;
+  if (!begin_pool(memory, workers, threads, linger)) return ${code('E_THREADS')};
   ctx->pool = memory;
   return ${code('OK')};
 }
