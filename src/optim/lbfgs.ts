@@ -130,12 +130,9 @@ export class LBFGS {
       const start = first ? Math.min(1, 1 / (await number(sum(abs(at.gradient))))) * lr : lr;
       if (i === maxIter && this.#options.lineSearch === undefined) {
         // The next call computes the loss where this one ends.
-        this.#go(
-          this.#gather((param) => param),
-          direction,
-          start,
-        );
-        this.#last = { gradient: at.gradient, step: mul(direction, along(direction, start)) };
+        const step = mul(direction, along(direction, start));
+        this.#scatter(add(this.#values(), step));
+        this.#last = { gradient: at.gradient, step };
         break;
       }
       const next = await this.#follow(closure, at, direction, slope, start);
@@ -158,7 +155,7 @@ export class LBFGS {
     slope: number,
     start: number,
   ): Promise<{ readonly point: LossPoint; readonly length: number; readonly evaluations: number }> {
-    const origin = this.#gather((param) => param);
+    const origin = this.#values();
     const visit = async (length: number): Promise<LossPoint> => {
       this.#go(origin, direction, length);
       return this.#evaluate(closure);
@@ -176,6 +173,10 @@ export class LBFGS {
 
   #go(origin: Tensor, direction: Tensor, length: number): void {
     this.#scatter(add(origin, mul(direction, along(direction, length))));
+  }
+
+  #values(): Tensor {
+    return this.#gather((param) => param);
   }
 
   /** −H·gradient, with H of the pairs so far (algorithm 7.4). */

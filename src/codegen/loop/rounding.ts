@@ -33,11 +33,9 @@ class Rounding {
   }
 
   body(body: readonly Stmt[]): readonly Stmt[] {
-    return body
-      .map((stmt) => stmt)
-      .reverse()
-      .map((stmt) => this.#stmt(stmt))
-      .reverse();
+    const made: Stmt[] = [];
+    for (let i = body.length - 1; i >= 0; i--) made.push(this.#stmt(body[i]!));
+    return made.reverse();
   }
 
   #stmt(stmt: Stmt): Stmt {
@@ -46,7 +44,7 @@ class Rounding {
       if (stmt.kind === 'store') this.#see(stmt.index, undefined);
       const value = dtype === undefined ? stmt.value : unrounded(stmt.value, dtype);
       this.#see(value, dtype);
-      return { ...stmt, value };
+      return dtype === undefined ? stmt : { ...stmt, value };
     }
     const made = bodiesOf(stmt).length === 0 ? stmt : rewritten(stmt, { body: (body) => this.body(body) });
     for (const value of valuesOf(stmt)) this.#see(value, undefined);

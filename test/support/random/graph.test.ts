@@ -28,7 +28,7 @@ test('random programs use every op', () => {
     'imag',
     'conj',
   ];
-  const ofProcesses = ['rankIndex', ...opNames.filter(isCollective)];
+  const ofProcesses = ['rankIndex', 'toPart', 'toWhole', ...opNames.filter(isCollective)];
   const known = new Set([...inner, ...elsewhere, ...ofProcesses]);
   expect(opNames.filter((op) => !used.has(op) && !known.has(op))).toEqual([]);
 });
