@@ -15,9 +15,11 @@ import torch
 import torch.nn.functional as F
 
 FULL = dict(elements=2**27, rows=16384, width=8192, parameters=2**27, tensors=100, sides=[2048, 4096, 8192],
-            simple=4096, heads=16, positions=4096, head=128)
+            simple=4096, heads=16, positions=4096, head=128, long=16384, cache=(32, 16384), matrix=(8192, 32768), pictures=(32, 128, 56),
+            loss=(4096, 2048, 32768), wide=(2048, 32768), sorted=2**24)
 SMALL = dict(elements=4096, rows=8, width=256, parameters=4000, tensors=10, sides=[64], simple=64, heads=2,
-             positions=64, head=32)
+             positions=64, head=32, long=128, cache=(2, 96), matrix=(256, 512), pictures=(1, 16, 8), loss=(16, 32, 64),
+             wide=(2, 4096), sorted=5000)
 
 
 def normal(*shape, dtype=torch.float32):
@@ -48,10 +50,71 @@ def workloads(s):
     bf16 = torch.bfloat16
     yield f"matmul-bias-gelu-bf16-{n}", None, 2 * n**3, lambda: (
         lambda x, w, c: gelu(x @ w + c), [normal(n, n, dtype=bf16), normal(n, n, dtype=bf16), normal(n, dtype=bf16)])
+    for name, positions in (("attention", s["positions"]), ("attention-long", s["long"])):
+        yield name, None, 2 * s["heads"] * positions**2 * s["head"], lambda n=positions: (
+            causal, [normal(1, s["heads"], n, s["head"], dtype=bf16) for _ in range(3)])
+    yield "attention-gradient", None, 7 * s["heads"] * s["positions"]**2 * s["head"], lambda: attention_gradient(s)
+    heads, keys = s["cache"]
+    for name, dtype in (("f32", torch.float32), ("f16", torch.float16)):
+        cache = heads * keys * s["head"] * dtype.itemsize
+        yield f"decode-attention-{name}", 2 * cache, None, lambda dtype=dtype: (
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+            [normal(1, heads, 1, s["head"], dtype=dtype)] + [normal(1, heads, keys, s["head"], dtype=dtype) for _ in "kv"])
+    inputs, outputs = s["matrix"]
+    for name, dtype in (("f32", torch.float32), ("f16", torch.float16)):
+        yield f"row-by-matrix-{name}", inputs * outputs * dtype.itemsize, None, lambda dtype=dtype: (
+            F.linear, [normal(1, inputs, dtype=dtype), normal(outputs, inputs, dtype=dtype)])
+    count, channels, side = s["pictures"]
+    for name, layout in (("convolution-bf16", torch.contiguous_format), ("convolution-bf16-nhwc", torch.channels_last)):
+        yield name, None, 2 * 9 * count * channels**2 * side**2, lambda layout=layout: (
+            lambda x, w: F.conv2d(x, w, padding=1),
+            [normal(count, channels, side, side, dtype=bf16).to(memory_format=layout),
+             normal(channels, channels, 3, 3, dtype=bf16).to(memory_format=layout)])
+    tokens, features, words = s["loss"]
+    yield "head-loss", None, 2 * tokens * features * words, lambda: (
+        head_loss, [normal(tokens, features, dtype=bf16), normal(words, features, dtype=bf16),
+                    torch.randint(words, (tokens,), device="cuda")])
+    yield "head-loss-gradient", None, 6 * tokens * features * words, lambda: head_loss_gradient(s)
+    yield "add-bf16", 6 * s["elements"], None, lambda: (
+        torch.add, [normal(s["elements"], dtype=bf16), normal(s["elements"], dtype=bf16)])
+    rows, width = s["wide"]
+    yield "softmax-wide", 8 * rows * width, None, lambda: (lambda x: torch.softmax(x, -1), [normal(rows, width)])
+    yield "sum", 4 * s["elements"], None, lambda: (torch.sum, [normal(s["elements"])])
+    yield "running-sum", 8 * s["sorted"], None, lambda: (lambda x: torch.cumsum(x, 0), [normal(s["sorted"])])
+    yield "sort", 8 * s["sorted"], None, lambda: (lambda x: torch.sort(x).values, [normal(s["sorted"])])
+
+
+def causal(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def head_loss(h, w, t):
+    return F.cross_entropy(h @ w.T, t)
+
+
+def attention_gradient(s):
     shape = (1, s["heads"], s["positions"], s["head"])
-    yield "attention", None, 2 * s["heads"] * s["positions"]**2 * s["head"], lambda: (
-        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
-        [normal(*shape, dtype=bf16) for _ in range(3)])
+    given = [normal(*shape, dtype=torch.bfloat16).requires_grad_() for _ in range(3)]
+    upstream = normal(*shape, dtype=torch.bfloat16)
+    return gradient_step(causal, given, [], upstream)
+
+
+def head_loss_gradient(s):
+    tokens, features, words = s["loss"]
+    given = [normal(tokens, features, dtype=torch.bfloat16).requires_grad_(),
+             normal(words, features, dtype=torch.bfloat16).requires_grad_()]
+    return gradient_step(head_loss, given, [torch.randint(words, (tokens,), device="cuda")], None)
+
+
+def gradient_step(fn, given, others, upstream):
+    """Forward and backward; `measure` compiles what it is given, so the step is made of the function."""
+
+    def step(*args):
+        with torch.enable_grad():
+            value = fn(*args)
+            return torch.autograd.grad(value, args[: len(given)], upstream)
+
+    return step, given + others
 
 
 def adam(count, width):
@@ -97,10 +160,14 @@ def main():
         for way in ("eager", "compiled"):
             step, args = make()
             if way == "compiled":
-                if name == "adam":
-                    continue  # Fused already.
+                if name == "adam" or name.endswith("gradient"):
+                    continue  # Fused already, or a call of autograd.
                 step = torch.compile(step)
-            ms, least = measure(step, args, given.rounds)
+            try:
+                ms, least = measure(step, args, given.rounds)
+            except Exception as error:  # What one cannot run is left out, and named.
+                print(name, way, str(error).splitlines()[0], file=sys.stderr)
+                continue
             line = dict(name=name, way=way, ms=ms, msMin=least)
             if size:
                 line["GBs"] = size / ms / 1e6

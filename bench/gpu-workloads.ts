@@ -1,9 +1,12 @@
 // What `npm run bench:gpu` times: bandwidth-bound programs, and products on and off the matrix units. Each knows the bytes that it must
 // move or the arithmetic that it must do, and checks samples of its result in float64: a program that is wrong is fast.
 
+import { dtypeBytes } from '../src/ir/dtype.ts';
+import { bytesOfBlocks } from '../src/ir/blocks/format.ts';
 import * as sn from '../src/index.ts';
 import type { DType, Tensor } from '../src/index.ts';
 import { adam } from '../src/optim/index.ts';
+import { fromBlocks, quantize, type BlockFormat, type QuantizedTensor } from '../src/quant/index.ts';
 
 export interface GpuWorkload {
   readonly name: string;
@@ -13,7 +16,7 @@ export interface GpuWorkload {
   /** Multiplications and additions of a call. */
   readonly flops?: number;
   /** Makes the inputs; gives a step, and what its last result is off by (relative to the values), with the most allowed. */
-  readonly prepare: () => Prepared;
+  readonly prepare: () => Prepared | Promise<Prepared>;
 }
 
 export interface Prepared {
@@ -36,6 +39,20 @@ export interface GpuSizes {
   readonly heads: number;
   readonly positions: number;
   readonly headWidth: number;
+  /** Positions of the attention that is long. */
+  readonly longPositions: number;
+  /** Attention of one query: heads, keys. */
+  readonly cache: readonly [heads: number, keys: number];
+  /** A matrix that a row is multiplied by: inputs and outputs. */
+  readonly matrix: readonly [inputs: number, outputs: number];
+  /** A convolution's pictures, channels (both sides) and places along a side. */
+  readonly pictures: readonly [count: number, channels: number, side: number];
+  /** A language model's last product and loss: tokens, features and words. */
+  readonly head: readonly [tokens: number, features: number, words: number];
+  /** Wide rows. */
+  readonly wide: readonly [rows: number, width: number];
+  /** Numbers that are sorted and summed up. */
+  readonly sorted: number;
 }
 
 export const fullSizes: GpuSizes = {
@@ -49,6 +66,13 @@ export const fullSizes: GpuSizes = {
   heads: 16,
   positions: 4096,
   headWidth: 128,
+  longPositions: 16_384,
+  cache: [32, 16_384],
+  matrix: [8192, 32_768],
+  pictures: [32, 128, 56],
+  head: [4096, 2048, 32_768],
+  wide: [2048, 32_768],
+  sorted: 2 ** 24,
 };
 
 /** The same programs in a second or so on the stand-in. */
@@ -63,6 +87,13 @@ export const smallSizes: GpuSizes = {
   heads: 2,
   positions: 64,
   headWidth: 32,
+  longPositions: 128,
+  cache: [2, 96],
+  matrix: [256, 512],
+  pictures: [1, 16, 8],
+  head: [16, 32, 64],
+  wide: [2, 4096],
+  sorted: 5000,
 };
 
 const F32 = 4;
@@ -78,7 +109,18 @@ export function gpuWorkloads(sizes: GpuSizes): readonly GpuWorkload[] {
     ...sizes.sides.map((side) => matmul('bf16', side)),
     matmul('f16', sizes.sides.at(-1)!),
     matmulBiasGelu(sizes.sides.at(-1)!),
-    attention(sizes),
+    attention(sizes, 'bf16', sizes.positions, 'attention'),
+    attention(sizes, 'bf16', sizes.longPositions, 'attention-long'),
+    attentionGradient(sizes),
+    ...(['f32', 'f16'] as const).map((dtype) => decodeAttention(sizes, dtype)),
+    ...(['f32', 'f16', 'q8_0', 'q4_0', 'q4_k', 'q6_k'] as const).map((format) => rowByMatrix(sizes, format)),
+    convolution(sizes),
+    ...[false, true].map((isGradient) => headLoss(sizes, isGradient)),
+    addHalf(sizes),
+    wideSoftmax(sizes),
+    sumOfAll(sizes),
+    runningSum(sizes),
+    sort(sizes),
   ];
 }
 
@@ -119,7 +161,7 @@ function elementwise({ elements }: GpuSizes): GpuWorkload {
   };
 }
 
-function softmax({ rows, width }: GpuSizes): GpuWorkload {
+function softmax({ rows, width }: Pick<GpuSizes, 'rows' | 'width'>): GpuWorkload {
   return {
     name: 'softmax',
     about: `softmax of ${rows} rows of ${width} f32`,
@@ -236,32 +278,329 @@ function matmulBiasGelu(side: number): GpuWorkload {
   };
 }
 
-function attention({ heads, positions, headWidth }: GpuSizes): GpuWorkload {
+function attention(
+  { heads, headWidth }: GpuSizes,
+  dtype: DType,
+  positions: number,
+  name: string,
+): GpuWorkload {
   return {
-    name: 'attention',
-    about: `causal attention in bf16, ${heads} heads of ${positions} positions of ${headWidth}`,
+    name,
+    about: `causal attention in ${dtype}, ${heads} heads of ${positions} positions of ${headWidth}`,
     // Two products over the half of the scores that is seen.
     flops: 2 * heads * positions ** 2 * headWidth,
     prepare: () => {
       const shape = [1, heads, positions, headWidth];
-      const [q, k, v] = [0, 1, 2].map(() => sn.randn(shape, { dtype: 'bf16' })) as [Tensor, Tensor, Tensor];
+      const [q, k, v] = [0, 1, 2].map(() => sn.randn(shape, { dtype })) as [Tensor, Tensor, Tensor];
       const { step, last } = repeated(
         (x, y, z) => sn.scaledDotProductAttention(x, y, z, { isCausal: true }),
         [q, k, v],
       );
+      // The last query of the last head sees every key.
+      const at = heads - 1;
       const check = async (): Promise<number> => {
-        // The last query of the last head sees every key.
         const lines = (x: Tensor): Tensor => x.reshape([heads * positions, headWidth]);
-        const query = await row(lines(q), heads * positions - 1);
-        const count = Math.min(positions, 4096);
-        const keys = await rowsFrom(lines(k), (heads - 1) * positions, count);
-        const values = await rowsFrom(lines(v), (heads - 1) * positions, count);
-        const scores = keys.map((key) => dotOf(query, key) / Math.sqrt(headWidth));
-        const weights = softmaxOf(scores);
-        const wanted = query.map((_, i) => weights.reduce((sum, w, n) => sum + w * values[n]![i]!, 0));
+        const wanted = await attended(lines(q), lines(k), lines(v), at, positions, heads * positions - 1);
         return worst(await row(lines(last()), heads * positions - 1), wanted);
       };
       return { step, check, tolerance: 3e-2 };
+    },
+  };
+}
+
+/** What the query of a row gives that sees all keys of a head, in float64. */
+async function attended(
+  queries: Tensor,
+  keys: Tensor,
+  values: Tensor,
+  head: number,
+  count: number,
+  at: number,
+): Promise<number[]> {
+  const query = await row(queries, at);
+  const seen = await rowsFrom(keys, head * count, count);
+  const given = await rowsFrom(values, head * count, count);
+  const weights = softmaxOf(seen.map((key) => dotOf(query, key) / Math.sqrt(query.length)));
+  return query.map((_, i) => weights.reduce((sum, w, n) => sum + w * given[n]![i]!, 0));
+}
+
+function attentionGradient({ heads, positions, headWidth }: GpuSizes): GpuWorkload {
+  return {
+    name: 'attention-gradient',
+    about: `causal attention in bf16 and its gradients, ${heads} heads of ${positions} positions of ${headWidth}`,
+    // Two products forward and five backward over the half of the scores that is seen.
+    flops: 7 * heads * positions ** 2 * headWidth,
+    prepare: () => {
+      const dtype = 'bf16';
+      const shape = [1, heads, positions, headWidth];
+      const [q, k, v, u] = [0, 1, 2, 3].map(() => sn.randn(shape, { dtype })) as [
+        Tensor,
+        Tensor,
+        Tensor,
+        Tensor,
+      ];
+      const { step, last } = repeated(
+        (x, y, z, upstream) => {
+          const attend = (a: Tensor, b: Tensor, c: Tensor): Tensor =>
+            sn.scaledDotProductAttention(a, b, c, { isCausal: true });
+          const { value, vjp } = sn.vjp(attend, x, y, z);
+          const [dx, dy, dz] = vjp(upstream) as [Tensor, Tensor, Tensor];
+          return sn.stack([value, dx, dy, dz], 0);
+        },
+        [q, k, v, u],
+      );
+      const check = async (): Promise<number> => {
+        // Only the last query of a head sees its last key: dV there is that query's weight times its gradient.
+        const at = heads * positions - 1;
+        const lines = (x: Tensor): Tensor => x.reshape([-1, headWidth]);
+        const query = await row(lines(q), at);
+        const seen = await rowsFrom(lines(k), (heads - 1) * positions, positions);
+        const weights = softmaxOf(seen.map((key) => dotOf(query, key) / Math.sqrt(headWidth)));
+        const upstream = await row(lines(u), at);
+        const found = await row(lines(last()), 3 * heads * positions + at);
+        return worst(
+          found,
+          upstream.map((x) => weights.at(-1)! * x),
+        );
+      };
+      return { step, check, tolerance: 3e-2 };
+    },
+  };
+}
+
+function decodeAttention({ cache: [heads, keys], headWidth }: GpuSizes, dtype: 'f32' | 'f16'): GpuWorkload {
+  return {
+    name: `decode-attention-${dtype}`,
+    about: `attention of one query over ${keys} keys of ${dtype}, ${heads} heads of ${headWidth}`,
+    bytes: 2 * dtypeBytes(dtype) * heads * keys * headWidth,
+    prepare: () => {
+      const q = sn.randn([heads, 1, headWidth], { dtype });
+      const [k, v] = [0, 1].map(() => sn.randn([heads, keys, headWidth], { dtype })) as [Tensor, Tensor];
+      const { step, last } = repeated((x, y, z) => sn.scaledDotProductAttention(x, y, z), [q, k, v]);
+      const check = async (): Promise<number> => {
+        const lines = (x: Tensor): Tensor => x.reshape([-1, headWidth]);
+        const wanted = await attended(lines(q), lines(k), lines(v), heads - 1, keys, heads - 1);
+        return worst(await row(lines(last()), heads - 1), wanted);
+      };
+      return { step, check, tolerance: dtype === 'f32' ? 1e-4 : 1e-2 };
+    },
+  };
+}
+
+function rowByMatrix(
+  { matrix: [inputs, outputs] }: GpuSizes,
+  format: 'f32' | 'f16' | BlockFormat,
+): GpuWorkload {
+  const size =
+    format === 'f32' || format === 'f16'
+      ? dtypeBytes(format) * inputs * outputs
+      : bytesOfBlocks('bench', format, inputs * outputs);
+  return {
+    name: `row-by-matrix-${format}`,
+    about: `a row of ${inputs} by a matrix of ${format} with ${outputs} outputs`,
+    bytes: size,
+    prepare: async () => {
+      const x = sn.randn([1, inputs]);
+      const few = Math.min(64, outputs);
+      // The matrix is these rows again and again: blocks are made on the host.
+      const some = await made(few, inputs);
+      const expected = async (): Promise<number[]> => {
+        const line = await row(x, 0);
+        const all =
+          format === 'f32' || format === 'f16'
+            ? await numbers(some.cast(format))
+            : await numbers((await quantize(some, format)).dequantize());
+        return Array.from({ length: few }, (_, i) => dotOf(line, all.slice(i * inputs, (i + 1) * inputs)));
+      };
+      let pair: ReturnType<typeof repeated>;
+      if (format === 'f32' || format === 'f16') {
+        const w = sn.tile(some.cast(format), [outputs / few, 1]);
+        pair = repeated((a, b) => a.matmul(b.cast('f32').T), [x, w]);
+      } else {
+        const blocks = await (await quantize(some, format)).blocks();
+        const all = function* (): Generator<Uint8Array> {
+          for (let i = 0; i < outputs / few; i++) yield blocks;
+        };
+        const w = fromBlocks(all(), { format, shape: [outputs, inputs] });
+        pair = repeated(
+          ((a: Tensor, b: QuantizedTensor) => a.matmul(b.dequantize().T)) as never,
+          [x, w] as never,
+        );
+      }
+      const { step, last } = pair;
+      const check = async (): Promise<number> =>
+        worst(
+          await numbers(
+            last()
+              .reshape([-1])
+              .narrow(0, outputs - few, few),
+          ),
+          await expected(),
+        );
+      return { step, check, tolerance: 1e-4 };
+    },
+  };
+}
+
+/** Rows of numbers that are about as large as weights. */
+async function made(count: number, width: number): Promise<Tensor> {
+  return sn
+    .tensor(
+      (await sn
+        .randn([count, width])
+        .mul(1 / Math.sqrt(width))
+        .data()) as Float32Array,
+    )
+    .reshape([count, width]);
+}
+
+function convolution({ pictures: [count, channels, side] }: GpuSizes): GpuWorkload {
+  return {
+    name: 'convolution-bf16',
+    about: `a 3 x 3 convolution in bf16, [${count}, ${channels}, ${side}, ${side}] to ${channels} channels`,
+    flops: 2 * 9 * count * channels ** 2 * side ** 2,
+    prepare: () => {
+      const dtype = 'bf16';
+      const x = sn.randn([count, channels, side, side], { dtype });
+      const w = sn.randn([channels, channels, 3, 3], { dtype });
+      const { step, last } = repeated((a, b) => sn.conv2d(a, b, undefined, { padding: 1 }), [x, w]);
+      const check = async (): Promise<number> => {
+        // The second place of the second line of the last picture, in every channel.
+        const window = x
+          .narrow(0, count - 1, 1)
+          .narrow(2, 0, 3)
+          .narrow(3, 0, 3)
+          .reshape([1, channels * 9]);
+        const [taps, line] = [await numbers(w), await row(window, 0)];
+        const width = channels * 9;
+        const wanted = Array.from({ length: channels }, (_, i) =>
+          dotOf(line, taps.slice(i * width, (i + 1) * width)),
+        );
+        const found = last()
+          .narrow(0, count - 1, 1)
+          .narrow(2, 1, 1)
+          .narrow(3, 1, 1);
+        return worst(await numbers(found), wanted);
+      };
+      return { step, check, tolerance: 2e-2 };
+    },
+  };
+}
+
+function headLoss({ head: [tokens, features, words] }: GpuSizes, isGradient: boolean): GpuWorkload {
+  const product = 2 * tokens * features * words;
+  return {
+    name: isGradient ? 'head-loss-gradient' : 'head-loss',
+    about: `cross-entropy of ${tokens} tokens over ${words} words from ${features} features in bf16${isGradient ? ', its gradients' : ''}`,
+    flops: isGradient ? 3 * product : product,
+    prepare: () => {
+      const dtype = 'bf16';
+      const hidden = sn
+        .randn([tokens, features])
+        .mul(1 / Math.sqrt(features))
+        .cast(dtype);
+      const head = sn.randn([words, features], { dtype });
+      const targets = sn.randint(0, words, [tokens]);
+      const loss = (h: Tensor, w: Tensor, t: Tensor): Tensor => sn.crossEntropy(h.matmul(w.T), t);
+      const { step, last } = repeated(
+        isGradient
+          ? (h, w, t) => {
+              const { value, grad } = sn.valueAndGrad((a: Tensor, b: Tensor) => loss(a, b, t), {
+                argnums: [0, 1],
+              })(h, w) as unknown as { value: Tensor; grad: [Tensor, Tensor] };
+              return sn.cat(
+                [value.reshape([1]).cast(dtype), grad[0].reshape([-1]), grad[1].reshape([-1])],
+                0,
+              );
+            }
+          : loss,
+        [hidden, head, targets],
+      );
+      const check = async (): Promise<number> => {
+        // Of random words the loss is near the logarithm of their number, and half more for the spread of scores.
+        const [found] = await part(last().reshape([-1]), 1);
+        return Math.abs(found! - (Math.log(words) + 0.5)) / found!;
+      };
+      return { step, check, tolerance: words < 1000 ? 1 : 5e-2 };
+    },
+  };
+}
+
+function addHalf({ elements }: GpuSizes): GpuWorkload {
+  return {
+    name: 'add-bf16',
+    about: `the sum of two times ${elements} bf16`,
+    bytes: 3 * 2 * elements,
+    prepare: () => {
+      const dtype = 'bf16';
+      const [x, y] = [sn.randn([elements], { dtype }), sn.randn([elements], { dtype })];
+      const { step, last } = repeated((a, b) => a.add(b), [x, y]);
+      const check = async (): Promise<number> => {
+        const [a, b] = [await part(x, 64), await part(y, 64)];
+        return worst(
+          await part(last(), 64),
+          a.map((v, i) => v + b[i]!),
+        );
+      };
+      return { step, check, tolerance: 1e-2 };
+    },
+  };
+}
+
+function wideSoftmax({ wide: [rows, width] }: GpuSizes): GpuWorkload {
+  return { ...softmax({ rows, width }), name: 'softmax-wide' };
+}
+
+function sumOfAll({ elements }: GpuSizes): GpuWorkload {
+  return {
+    name: 'sum',
+    about: `the sum of ${elements} f32`,
+    bytes: F32 * elements,
+    prepare: () => {
+      // Whole numbers whose sums are exact.
+      const x = sn.arange(elements).remainder(3).cast('f32');
+      const { step, last } = repeated((v) => v.sum(), [x]);
+      const wanted = 3 * Math.floor(elements / 3) + (elements % 3 === 2 ? 1 : 0);
+      const check = async (): Promise<number> => Math.abs(Number(await last().item()) - wanted) / wanted;
+      return { step, check, tolerance: 1e-6 };
+    },
+  };
+}
+
+function runningSum({ sorted }: GpuSizes): GpuWorkload {
+  return {
+    name: 'running-sum',
+    about: `the running sum of ${sorted} f32`,
+    bytes: 2 * F32 * sorted,
+    prepare: () => {
+      const x = sn.arange(sorted).remainder(2).cast('f32');
+      const { step, last } = repeated((v) => v.cumsum(0), [x]);
+      const check = async (): Promise<number> => {
+        const found = await numbers(last().narrow(0, sorted - 4, 4));
+        return worst(
+          found,
+          [4, 3, 2, 1].map((back) => Math.floor((sorted - back + 1) / 2)),
+        );
+      };
+      return { step, check, tolerance: 1e-6 };
+    },
+  };
+}
+
+function sort({ sorted }: GpuSizes): GpuWorkload {
+  return {
+    name: 'sort',
+    about: `${sorted} f32 in order`,
+    bytes: 2 * F32 * sorted,
+    prepare: () => {
+      const x = sn.randn([sorted]);
+      const { step, last } = repeated((v) => v.sort()[0], [x]);
+      const check = async (): Promise<number> => {
+        const found = await numbers(last());
+        const given = (await numbers(x)).sort((a, b) => a - b);
+        return worst(found, given);
+      };
+      return { step, check, tolerance: 0 };
     },
   };
 }

@@ -64,18 +64,32 @@ async function run(): Promise<void> {
   const copyGBs = await copyBandwidth(device, small ? 2 ** 16 : 2 ** 30, rounds);
   console.error(`copy: ${copyGBs.toFixed(0)} GB/s`);
   const lines: Line[] = [];
+  const failed: { readonly name: string; readonly error: string }[] = [];
   for (const workload of all.filter(({ name }) => names.includes(name))) {
-    const line = await time(device, workload, rounds, copyGBs, small ? 0 : 20);
+    let line: Line;
+    try {
+      line = await time(device, workload, rounds, copyGBs, small ? 0 : 20);
+    } catch (error) {
+      failed.push({ name: workload.name, error: error instanceof Error ? error.message : String(error) });
+      console.error(`${workload.name}: ${failed.at(-1)!.error}`);
+      continue;
+    }
     lines.push(line);
     const { name, ms, GBs, ofCopy, TFLOPs, ok } = line;
     const reached = TFLOPs === undefined ? `${GBs} GB/s, ${ofCopy} of a copy` : `${TFLOPs} TFLOP/s`;
     console.error(`${name}: ${ms} ms, ${reached}${ok ? '' : ', WRONG'}`);
   }
   const { name, description } = device.facts;
-  const text = JSON.stringify({ device: name, description, copyGBs: round(copyGBs), workloads: lines });
+  const text = JSON.stringify({
+    device: name,
+    description,
+    copyGBs: round(copyGBs),
+    workloads: lines,
+    failed,
+  });
   if (values.out !== undefined) writeFileSync(values.out, `${text}\n`);
   console.log(text);
-  if (lines.some(({ ok }) => !ok)) process.exitCode = 1;
+  if (failed.length > 0 || lines.some(({ ok }) => !ok)) process.exitCode = 1;
 }
 
 /** GB/s, bytes read and written, of the device's own copy. */
@@ -105,7 +119,7 @@ async function time(
   leastMs: number,
 ): Promise<Line> {
   const { name, about, bytes, flops } = workload;
-  const { step, check, tolerance } = workload.prepare();
+  const { step, check, tolerance } = await workload.prepare();
   step();
   await synchronize();
   const once = await timed(device, step, 1);

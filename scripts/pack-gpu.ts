@@ -21,6 +21,7 @@ Makes an archive for a GPU machine of this platform without network (glibc 2.34 
 There:
   tar xzf sinter-gpu.tar.gz && cd sinter-gpu
   ./run.sh devices                 what the machine has
+  ./run.sh all --out DIR          all of the below, in some minutes, with a table (all --help)
   ./run.sh test  > test.json      as npm run test:gpu; options as there
   ./run.sh bench > bench.json     as npm run bench:gpu
   ./run.sh torch > torch.json     the same in PyTorch, where Python has it
@@ -29,7 +30,7 @@ NVRTC_PATH, CUDA_HOME and SINTER_CUDA_DRIVER say where libraries lie that are no
   SINTER_CUDA_OPTIONS=-lineinfo compute-sanitizer --tool memcheck ./run.sh test --family softmax,norm,matmul`;
 
 const runner = `#!/bin/sh
-# What was packed, run from any folder: ./run.sh devices | test | bench | torch | node, and options.
+# What was packed, run from any folder: ./run.sh devices | all | test | bench | torch | node, and options.
 here=$(cd "$(dirname "$0")" && pwd)
 PATH="$here/bin:$PATH"
 export PATH
@@ -37,14 +38,17 @@ what=\${1:-devices}
 [ $# -gt 0 ] && shift
 case $what in
   devices) exec node "$here/src/cli/main.js" devices "$@" ;;
+  all) exec node "$here/test/gpu/all.js" "$@" ;;
   test) exec node "$here/test/gpu/main.js" "$@" ;;
   bench) exec node "$here/bench/gpu.js" "$@" ;;
   torch) exec python3 "$here/bench/gpu-torch.py" "$@" ;;
   node) exec node "$@" ;;
-  *) echo "run.sh: expected devices, test, bench, torch or node, not $what" >&2; exit 2 ;;
+  *) echo "run.sh: expected devices, all, test, bench, torch or node, not $what" >&2; exit 2 ;;
 esac
 `;
 
+/** Folders of addons have such names. */
+const platform = `${process.platform}-${process.arch}`;
 const root = fileURLToPath(new URL('../', import.meta.url));
 
 const { values } = parseArgs({
@@ -128,8 +132,8 @@ function build(folder: string): void {
         allowImportingTsExtensions: false,
         rewriteRelativeImportExtensions: true,
       },
-      include: ['src', 'test/gpu/main.ts', 'test/aot/perceptron.ts', 'bench/gpu.ts'].map((part) =>
-        path.join(root, part),
+      include: ['src', 'test/gpu/main.ts', 'test/gpu/all.ts', 'test/aot/perceptron.ts', 'bench/gpu.ts'].map(
+        (part) => path.join(root, part),
       ),
     }),
   );
@@ -142,13 +146,16 @@ function build(folder: string): void {
   }
 }
 
-/** A package without what only its own build needs. */
+/** A package without what only its own build needs, and without addons of other platforms. */
 function copyPackage(name: string, folder: string): void {
   const from = path.join(root, 'node_modules', name);
   if (!fs.existsSync(from)) throw new Error(`${name} is not installed here: npm ci`);
   const needless = new Set(['vendor', 'doc', 'cnoke.cjs', 'musl_x64', 'README.md', 'CHANGELOG.md']);
   fs.cpSync(fs.realpathSync(from), path.join(folder, 'node_modules', name), {
     recursive: true,
-    filter: (file) => !needless.has(path.basename(file)),
+    filter: (file) => {
+      const part = path.basename(file);
+      return !needless.has(part) && (!/^(?:linux|darwin|win32)-/.test(part) || part === platform);
+    },
   });
 }

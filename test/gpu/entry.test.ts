@@ -1,11 +1,12 @@
 // The commands for GPU machines, run as they are run there, on the stand-in and in small; and the archive that goes there.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { standIn } from '../cuda/standin/standin.ts';
+import { torchCases } from '../support/torch/figures.ts';
 import { root } from '../structure/source.ts';
 import type { SuiteReport } from './suite.ts';
 
@@ -31,6 +32,9 @@ function start(command: string, args: readonly string[], isBare = false): Outcom
   return { status, out: stdout, notes: stderr };
 }
 
+/** Neither whole programs nor checks of the runtime, which are for GPUs' sizes. */
+const brief = ['--programs', 'none', '--runtime', 'none'];
+
 const run = (...args: readonly string[]): Outcome =>
   start(process.execPath, ['--import', 'tsx', join(root, 'test/gpu/main.ts'), ...args]);
 const bench = (...args: readonly string[]): Outcome =>
@@ -45,6 +49,10 @@ test('the suite passes on the stand-in, and says so as JSON', async (context) =>
     'tn warpgroup 64x64',
     '--bundles',
     'sm_90,sm_80',
+    '--programs',
+    'argmax|sum of all',
+    '--runtime',
+    'elements',
   );
   expect(status, notes).toBe(0);
   const report = JSON.parse(out) as SuiteReport;
@@ -64,6 +72,7 @@ test('what fails is named, and the command fails', async (context) => {
     'softmax-cuda,no-such-kernel',
     '--bundles',
     'none',
+    ...brief,
   );
   expect(status).toBe(1);
   expect(JSON.parse(out)).toMatchObject({
@@ -72,8 +81,41 @@ test('what fails is named, and the command fails', async (context) => {
   });
 });
 
+test('one command runs all stages, and shards together are the whole', async (context) => {
+  if (!found.available) context.skip(found.reason);
+  const folder = mkdtempSync(join(tmpdir(), 'sinter-all-'));
+  try {
+    const script = join(root, 'test/gpu/all.ts');
+    const stages = [
+      '--small',
+      '--parts',
+      '2',
+      '--only',
+      'parts,runtime,torch',
+      '--seconds',
+      '200',
+      '--out',
+      folder,
+    ];
+    const { status, out, notes } = start(process.execPath, ['--import', 'tsx', script, ...stages]);
+    // There is no PyTorch on a GPU here: that stage fails, and is named.
+    expect(status, notes).toBe(1);
+    expect(out).toMatch(/^runtime: \d+ s, status 0: 1 passed/m);
+    expect(out).toMatch(/^torch: \d+ s, (?:status 1|spawn python3 ENOENT)/m);
+    const parts = [1, 2].map(
+      (i) => JSON.parse(readFileSync(join(folder, `part-${i}.json`), 'utf8')) as SuiteReport,
+    );
+    const whole = ['softmax', 'norm'].flatMap((family) => torchCases(family)).length;
+    // Both families, one golden kernel, one program.
+    expect(parts[0]!.passed + parts[1]!.passed).toBe(whole + 2);
+    expect(parts.flatMap(({ failed }) => failed)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test('a machine without the device fails with the reason', () => {
-  const { status, notes } = run('--device', 'cuda:9', '--family', 'none');
+  const { status, notes } = run('--device', 'cuda:9', '--family', 'none', ...brief);
   expect(status).toBe(1);
   expect(notes).toMatch(/cuda:9: (?:there are 1 CUDA devices|no CUDA driver)/);
 });
@@ -97,6 +139,24 @@ test('the benchmark times what is right, as JSON, and knows its workloads', asyn
     'matmul-f16-64',
     'matmul-bias-gelu-bf16-64',
     'attention',
+    'attention-long',
+    'attention-gradient',
+    'decode-attention-f32',
+    'decode-attention-f16',
+    'row-by-matrix-f32',
+    'row-by-matrix-f16',
+    'row-by-matrix-q8_0',
+    'row-by-matrix-q4_0',
+    'row-by-matrix-q4_k',
+    'row-by-matrix-q6_k',
+    'convolution-bf16',
+    'head-loss',
+    'head-loss-gradient',
+    'add-bf16',
+    'softmax-wide',
+    'sum',
+    'running-sum',
+    'sort',
   ]);
   expect(report.workloads.filter(({ ms, ok }) => !ok || !(ms > 0))).toEqual([]);
   const unknown = bench('--small', '--workload', 'sleep');
@@ -114,7 +174,7 @@ test('what is packed runs with nothing of this machine but the libraries of CUDA
     expect(packed.status, packed.notes).toBe(0);
     const there = (...args: readonly string[]): Outcome => start(join(folder, 'run.sh'), args, true);
     expect(there('devices').out).toMatch(/cuda +yes +CUDA stand-in/);
-    const few = ['--family', 'softmax', '--golden', 'softmax-cuda', '--products', 'none'];
+    const few = ['--family', 'softmax', '--golden', 'softmax-cuda', '--products', 'none', ...brief];
     const tested = there('test', ...few, '--bundles', 'compute_80');
     expect(tested.status, tested.notes).toBe(0);
     expect(JSON.parse(tested.out)).toMatchObject({ device: 'cuda', failed: [] });

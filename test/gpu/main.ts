@@ -16,7 +16,10 @@ device, description, passed, refused, failed (name and error of each), seconds. 
   --spread N       so many operations, spread over all of them
   --golden NAMES   these golden kernels only, comma separated; none for none
   --products TEXT  these schedules of products only, whose names contain TEXT ('nt warpgroup 128'); none for none
+  --programs TEXT  these whole programs only, by a regular expression ('attention'); none for none
+  --runtime TEXT   these checks of the runtime only, by a regular expression; none for none
   --bundles NAMES  bundles for these GPUs only, comma separated (sm_90,compute_80); none for none
+  --shard I/N      each N-th of what was chosen, from the I-th on (1/N to N/N)
   --out FILE       writes the report there too
   --help           this text
 
@@ -32,7 +35,10 @@ const { values } = parseArgs({
     spread: { type: 'string' },
     golden: { type: 'string' },
     products: { type: 'string' },
+    programs: { type: 'string' },
+    runtime: { type: 'string' },
     bundles: { type: 'string' },
+    shard: { type: 'string' },
     out: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -42,6 +48,14 @@ const { values } = parseArgs({
 function listOf(names: string | undefined): { readonly list?: readonly string[] } {
   if (names === undefined) return {};
   return { list: names === 'none' ? [] : names.split(',') };
+}
+
+function shardOf(text: string): { readonly at: number; readonly of: number } {
+  const [, at, of] = (/^(\d+)\/(\d+)$/.exec(text) ?? []).map(Number);
+  if (at === undefined || of === undefined || at < 1 || at > of) {
+    throw new Error(`--shard ${text}: expected I/N with I from 1 to N, such as 1/8`);
+  }
+  return { at: at - 1, of };
 }
 
 if (values.help === true) console.log(help);
@@ -56,6 +70,9 @@ else {
     ...(golden === undefined ? {} : { golden }),
     ...(bundles === undefined ? {} : { bundles }),
     ...(values.products === undefined ? {} : { products: values.products }),
+    ...(values.programs === undefined ? {} : { programs: values.programs }),
+    ...(values.runtime === undefined ? {} : { runtime: values.runtime }),
+    ...(values.shard === undefined ? {} : { shard: shardOf(values.shard) }),
     say: (line) => console.error(line),
   });
   const text = JSON.stringify(report);

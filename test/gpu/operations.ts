@@ -53,7 +53,10 @@ export async function runOperations(device: string, choice: OperationChoice = {}
         const text = error instanceof Error ? error.message : String(error);
         // Inputs of a dtype that the device lacks may also be narrowed on the way to it, and then the figures hold.
         if (!supported && /is not supported on|does not fit/.test(text)) refused += 1;
-        else failed.push({ name: one.name, error: text });
+        else {
+          failed.push({ name: one.name, error: text });
+          choice.say?.(`FAILED ${one.name}: ${text}`);
+        }
       }
     }
     choice.say?.(`${family}: ${passed} passed, ${failed.length} failed, ${refused} refused so far`);

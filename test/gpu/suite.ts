@@ -12,9 +12,13 @@ import { device as chosenDevice, setDevice } from '../../src/tensor/device.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { goldenPrograms } from '../codegen/golden-programs.ts';
 import { runOnDevice } from '../support/execute.ts';
+import { openDevice } from '../../src/runtime/registry.ts';
 import { bundleArchs, checkBundle } from './bundles.ts';
+import { calledFamilies } from '../tensor/ops/torch-check.ts';
 import { runOperations } from './operations.ts';
 import { productChecks, withFewWorkgroups } from './products.ts';
+import { gpuPrograms, runBoth } from './programs.ts';
+import { runtimeChecks } from './runtime.ts';
 
 export interface SuiteChoice {
   /** Families of operations; all without. */
@@ -25,8 +29,14 @@ export interface SuiteChoice {
   readonly golden?: readonly string[];
   /** Schedules of products on matrix units: those whose names contain this, `none` for none; all without. */
   readonly products?: string;
+  /** Whole programs whose names match this, `none` for none; all without. */
+  readonly programs?: string;
+  /** Checks of the runtime whose names match this, `none` for none; all without. */
+  readonly runtime?: string;
   /** Bundles built for these GPUs, on CUDA; for all of `bundleArchs` without. */
   readonly bundles?: readonly string[];
+  /** Of everything that was chosen, each `of`-th from `at` on (0, 1, …) only: other processes do the rest. */
+  readonly shard?: { readonly at: number; readonly of: number };
   /** Told of each part when it is done. */
   readonly say?: (line: string) => void;
 }
@@ -55,24 +65,31 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
       passed += 1;
     } catch (error) {
       failed.push({ name: what, error: messageOf(error) });
+      choice.say?.(`FAILED ${what}: ${messageOf(error)}`);
     }
   };
-  const { families, spread, say } = choice;
+  const { spread, say } = choice;
+  const { at, of } = choice.shard ?? { at: 0, of: 1 };
+  let count = 0;
+  const own = (): boolean => count++ % of === at;
+  const families = (choice.families ?? calledFamilies()).filter(own);
   const operations = await runOperations(name, {
-    ...(families === undefined ? {} : { families }),
+    families,
     ...(spread === undefined ? {} : { spread }),
     ...(say === undefined ? {} : { say }),
   });
   passed += operations.passed;
   failed.push(...operations.failed);
-  for (const golden of choice.golden ?? goldenOf(facts.name)) {
+  for (const golden of (choice.golden ?? goldenOf(facts.name)).filter(own)) {
     await attempt(`golden ${golden}`, async () => checkGolden(golden, await chosenDevice()));
     choice.say?.(`golden ${golden}: done`);
   }
   if (choice.products !== 'none') {
     const device = await chosenDevice();
     const target = withFewWorkgroups(targetOf(device.facts));
-    const wanted = productChecks(target).filter((check) => check.name.includes(choice.products ?? ''));
+    const wanted = productChecks(target)
+      .filter((check) => check.name.includes(choice.products ?? ''))
+      .filter(own);
     for (const { name: product, graph, schedule } of wanted)
       await attempt(`product ${product}`, async () => {
         const inputs = inputsOf(graph);
@@ -83,9 +100,35 @@ export async function runSuite(name: string, choice: SuiteChoice = {}): Promise<
       });
     choice.say?.(`${wanted.length} schedules of products: done`);
   }
+  if (choice.programs !== 'none') {
+    const [device, wasm] = [await chosenDevice(), await openDevice('wasm')];
+    const pattern = new RegExp(choice.programs ?? '');
+    const wanted = gpuPrograms()
+      .filter((program) => pattern.test(program.name))
+      .filter(own);
+    for (const program of wanted) {
+      const before = performance.now();
+      let by: readonly string[] = [];
+      await attempt(`program ${program.name}`, async () => {
+        const { found, expected, schedules } = await runBoth(program, device, wasm);
+        by = schedules;
+        found.forEach((output, i) =>
+          checkOutput(`output ${i} of ${schedules.join(', ')}`, output, expected[i]!),
+        );
+      });
+      const seconds = ((performance.now() - before) / 1000).toFixed(1);
+      choice.say?.(`program ${program.name}: ${seconds} s, by ${by.join(', ')}`);
+    }
+  }
+  const checks = choice.runtime === 'none' ? [] : runtimeChecks();
+  const pattern = new RegExp(choice.runtime ?? '');
+  for (const { name: what, run } of checks.filter((check) => pattern.test(check.name)).filter(own)) {
+    await attempt(what, run);
+    choice.say?.(`${what}: done`);
+  }
   if (facts.name.startsWith('cuda')) {
     const ordinal = Number(facts.name.split(':')[1] ?? 0);
-    for (const arch of choice.bundles ?? bundleArchs(facts.features)) {
+    for (const arch of (choice.bundles ?? bundleArchs(facts.features)).filter(own)) {
       await attempt(`bundle for ${arch}`, () => checkBundle(arch, ordinal));
       choice.say?.(`bundle for ${arch}: done`);
     }
