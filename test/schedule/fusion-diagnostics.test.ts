@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { optimise } from '../../src/compile.ts';
-import { add, broadcast, mul, reduce, reduceKeep, slice, sub, unary } from '../../src/ir/build.ts';
+import { add, broadcast, mul, permute, reduce, reduceKeep, slice, sub, unary } from '../../src/ir/build.ts';
 import { dims, nodeBytes, topological, type Graph, type Node } from '../../src/ir/graph.ts';
 import { isElementwise } from '../../src/ir/ops.ts';
 import { isExact } from '../../src/schedule/fusion/exact.ts';
@@ -388,6 +388,16 @@ describe('a value is stored and not computed again, because', () => {
       return [s.matmul(y, matrix(s, 512, 512))];
     });
     expect(found).toMatchObject({ rule: 'cost', kernels: 1 });
+  });
+
+  test('a product would have its code once for every place of a tile, however few there are', () => {
+    const found = kept((s) => {
+      let y = matrix(s, 4, 4);
+      for (let i = 0; i < 9; i++) y = unary(s.b, 'sin', y);
+      // As a view too.
+      return [s.matmul(permute(s.b, y, [1, 0]), matrix(s, 4, 4))];
+    });
+    expect(found).toEqual([{ rule: 'expressions', count: 72, limit: 64 }]);
   });
 
   test('its reader would bind too many buffers', () => {

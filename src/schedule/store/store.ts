@@ -6,10 +6,11 @@
 // point anyway, else by a map kernel, grouped with its siblings.
 
 import { dims, nodeBytes, type Graph, type Node } from '../../ir/graph.ts';
-import { isElementwise } from '../../ir/ops.ts';
+import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import type { Fusion } from '../fusion/fusion.ts';
+import { isOfBlocks } from '../fusion/inline.ts';
 import {
   isThroughView,
   keyOf,
@@ -18,6 +19,7 @@ import {
   type ComputeLocation,
 } from '../fusion/place.ts';
 import type { StorageReason } from '../fusion/rejection.ts';
+import { isCutOff } from '../needed.ts';
 import type { Target } from '../target.ts';
 import { boundaryOf } from '../fusion/boundary.ts';
 import { Escapes } from './escape.ts';
@@ -25,6 +27,12 @@ import { sourcesOf, type Sources } from '../fusion/rematerialise.ts';
 import { storingCost } from './storing-cost.ts';
 import { laidOutFor } from './turned.ts';
 import { addUse, evaluatedAt, pointsOf, type Reader, type Uses } from './uses.ts';
+
+/**
+ * Operations that an operand of a product or a convolution may take. A kernel has them once for every place
+ * of a tile: with normally distributed weights, which take 88, the C of a small convolution had 390 kB.
+ */
+const operandLimit = 64;
 
 export interface StoragePlan {
   /** Members and hosted free nodes that each fusion group writes. */
@@ -263,8 +271,23 @@ class StorageChoice {
     for (const inner of place.closure) if (this.#fusion.repeated.has(inner)) return undefined;
     const rule = laidOutFor(node, this.#usersOf(node), this.#target);
     if (rule !== undefined) return { rule };
+    if (place.work > operandLimit && !isOfBlocks(node) && !isCutOff(node) && this.#isOperand(node))
+      return { rule: 'expressions', count: place.work, limit: operandLimit };
     const { inline, store } = storingCost(node, place, uses, this.#target);
     return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: uses.size } : undefined;
+  }
+
+  /** Whether a product or a convolution reads it, or a view of it that is not in memory. */
+  #isOperand(node: Node): boolean {
+    if (facts(node.op).class === 'view') return false;
+    const isRead = (value: Node): boolean =>
+      this.#usersOf(value).some(
+        (user) =>
+          user.op === 'dot' ||
+          user.op === 'conv' ||
+          (facts(user.op).class === 'view' && !this.#stored.has(user) && isRead(user)),
+      );
+    return isRead(node);
   }
 
   #collectUses(node: Node): Uses {
