@@ -160,6 +160,18 @@ function described(value: object): string {
   }
 }
 
+/**
+ * The address of a folder of Sinter, from that of one of its files. It is undefined where a bundler leaves
+ * no address of files (as one file that is no module), or one without folders (`blob:`).
+ */
+export function folderOf(file: string | undefined, relative: string): string | undefined {
+  try {
+    return new URL(relative, file).href;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The first stack frame outside Sinter, as `\n  at file:line:column`; empty when none can be told apart. */
 export function userLocation(): string {
   // Ten frames, as engines keep by themselves, end inside of nested layers. Who asks for none gets none.
@@ -167,7 +179,8 @@ export function userLocation(): string {
   if (limit !== 0) Error.stackTraceLimit = 200;
   const stack = new Error('where').stack?.split('\n') ?? [];
   Error.stackTraceLimit = limit;
-  const here = new URL('.', import.meta.url).href;
+  const here = folderOf(import.meta.url, '.');
+  if (here === undefined) return '';
   for (const frame of stack.slice(1)) {
     if (frame.includes('node:')) continue;
     const place = /\(?((?:file:\/\/|\/|https?:|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(frame)?.[1];
