@@ -130,6 +130,23 @@ export function within(error: unknown, note: string): unknown {
   return error;
 }
 
+/** Where tensors and layers name the copy of the package that made them. It is the same name in all copies. */
+export const copyKey: unique symbol = Symbol.for('sinter.copy');
+
+/** This copy of the package. */
+export const thisCopy: object = {};
+
+/**
+ * What an object that another copy of the package made is called, undefined for other values: two versions in one program, or a
+ * page whose scripts each contain one. Each copy has devices and graphs of its own.
+ */
+export function fromOtherCopy(value: object): string | undefined {
+  const copy = (value as { readonly [copyKey]?: object })[copyKey];
+  return copy === undefined || copy === thisCopy
+    ? undefined
+    : 'an object of another copy of Sinter (this program has loaded the package twice)';
+}
+
 /** What came, in words for a message: `'abc'`, `undefined`, `[1,2]`, `a function`, `an object {min}`, `a Promise`. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return value.length > 20 ? `'${value.slice(0, 20)}…'` : `'${value}'`;
@@ -142,8 +159,14 @@ export function showValue(value: unknown): string {
     );
     return `[${items.join(',')}${value.length > 6 ? ',…' : ''}]`;
   }
+  const other = fromOtherCopy(value);
+  if (other !== undefined) return other;
   const tells = typeof value.toString === 'function' && value.toString !== Object.prototype.toString;
-  if (tells && !ArrayBuffer.isView(value)) return described(value);
+  if (tells && !ArrayBuffer.isView(value)) {
+    const told = described(value);
+    // Methods of layers are never the engine's own.
+    if (!told.startsWith('[object ')) return told;
+  }
   const kind = typeof value.constructor === 'function' ? value.constructor.name : 'Object';
   if (kind !== 'Object') return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`;
   return `an object {${Object.keys(value).slice(0, 4).join(', ')}}`;

@@ -30,6 +30,7 @@ async function printed(program: string, name: string): Promise<unknown> {
     bundle: true,
     platform: 'node',
     format: name.endsWith('.cjs') ? 'cjs' : 'esm',
+    minify: name.startsWith('small'),
     logLevel: 'silent',
   });
   const env = { PATH: process.env['PATH'], SINTER_DEVICE: 'wasm:1' };
@@ -82,4 +83,65 @@ const same = JSON.stringify(program) === JSON.stringify(compileGraph(graph, cTar
 console.log(JSON.stringify({ running: thread.isRunning, same }));
 `;
   expect(await printed(compiling, 'serve.js')).toEqual({ running: false, same: true });
+});
+
+const naming = `
+import * as sn from 'sinter';
+import * as nn from 'sinter/nn';
+import { Adam } from 'sinter/optim';
+const said = [];
+const ask = (run) => {
+  try { run(); } catch (error) { said.push(error.message.replace(/\\n {2}(?:at|try).*/g, '')); }
+};
+const layer = new nn.Linear(2, 3);
+ask(() => new Adam([], { lr: 0.1 }));
+ask(() => layer.registerBuffer('weight', sn.ones([1])));
+ask(() => new nn.ModuleList(3));
+ask(() => sn.ones([2]).add(layer));
+ask(() => new nn.Sequential(layer, new nn.ReLU(), new nn.Linear(7, 2)).forward(sn.ones([1, 2])));
+said.push(nn.summary(new nn.ReLU()).toString().split('\\n')[2]);
+console.log(JSON.stringify(said));
+`;
+
+test('small.mjs, whose classes a bundler has renamed, calls them by their names', async () => {
+  expect(await printed(naming, 'small.mjs')).toEqual([
+    'Adam: there are no parameters',
+    'registerBuffer: a Linear has "weight" already, or it has a dot',
+    'ModuleList: the items must be an array, got 3',
+    'add: expects tensors or numbers, got a Linear',
+    'linear: inner sizes differ: x f32[1,3], weight f32[2,7]\n  in layer 2 of Sequential, a Linear',
+    'model  ReLU           0',
+  ]);
+});
+
+const copies = `
+import * as sn from 'sinter';
+import * as nn from 'sinter/nn';
+const other = ${JSON.stringify(path.join(root, 'dist/index.js'))};
+const otherLayers = ${JSON.stringify(path.join(root, 'dist/nn/index.js'))};
+const said = [];
+Promise.all([import(other), import(otherLayers)]).then(([two, layers]) => {
+  const x = two.ones([2, 2]);
+  for (const run of [
+    () => sn.ones([2, 2]).matmul(x),
+    () => sn.add(1, x),
+    () => new nn.Linear(2, 2).forward(x),
+    () => sn.compile((y) => y.add(1))(x),
+    () => sn.tensor(x),
+    () => nn.parameters(new layers.Linear(2, 2)),
+    () => two.softmax(sn.ones([2]), 0),
+  ])
+    try {
+      run();
+      said.push('nothing');
+    } catch (error) {
+      const { code, message } = error;
+      said.push([code, message.includes('got an object of another copy of Sinter')]);
+    }
+  console.log(JSON.stringify(said));
+});
+`;
+
+test('copies.mjs, which has loaded the package twice, is told so', async () => {
+  expect(await printed(copies, 'copies.mjs')).toEqual(Array.from({ length: 7 }, () => ['E_VALUE', true]));
 });
