@@ -130,6 +130,23 @@ export function within(error: unknown, note: string): unknown {
   return error;
 }
 
+/** Where tensors and layers name the copy of the package that made them. It is the same name in all copies. */
+export const copyKey: unique symbol = Symbol.for('sinter.copy');
+
+/** This copy of the package. */
+export const thisCopy: object = {};
+
+/**
+ * What an object that another copy of the package made is called, undefined for other values: two versions in one program, or a
+ * page whose scripts each contain one. Each copy has devices and graphs of its own.
+ */
+export function fromOtherCopy(value: object): string | undefined {
+  const copy = (value as { readonly [copyKey]?: object })[copyKey];
+  return copy === undefined || copy === thisCopy
+    ? undefined
+    : 'an object of another copy of Sinter (this program has loaded the package twice)';
+}
+
 /** What came, in words for a message: `'abc'`, `undefined`, `[1,2]`, `a function`, `an object {min}`, `a Promise`. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return value.length > 20 ? `'${value.slice(0, 20)}…'` : `'${value}'`;
@@ -142,8 +159,14 @@ export function showValue(value: unknown): string {
     );
     return `[${items.join(',')}${value.length > 6 ? ',…' : ''}]`;
   }
+  const other = fromOtherCopy(value);
+  if (other !== undefined) return other;
   const tells = typeof value.toString === 'function' && value.toString !== Object.prototype.toString;
-  if (tells && !ArrayBuffer.isView(value)) return described(value);
+  if (tells && !ArrayBuffer.isView(value)) {
+    const told = described(value);
+    // Methods of layers are never the engine's own.
+    if (!told.startsWith('[object ')) return told;
+  }
   const kind = typeof value.constructor === 'function' ? value.constructor.name : 'Object';
   if (kind !== 'Object') return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`;
   return `an object {${Object.keys(value).slice(0, 4).join(', ')}}`;
@@ -160,6 +183,18 @@ function described(value: object): string {
   }
 }
 
+/**
+ * The address of a folder of Sinter, from that of one of its files. It is undefined where a bundler leaves
+ * no address of files (as one file that is no module), or one without folders (`blob:`).
+ */
+export function folderOf(file: string | undefined, relative: string): string | undefined {
+  try {
+    return new URL(relative, file).href;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The first stack frame outside Sinter, as `\n  at file:line:column`; empty when none can be told apart. */
 export function userLocation(): string {
   // Ten frames, as engines keep by themselves, end inside of nested layers. Who asks for none gets none.
@@ -167,7 +202,8 @@ export function userLocation(): string {
   if (limit !== 0) Error.stackTraceLimit = 200;
   const stack = new Error('where').stack?.split('\n') ?? [];
   Error.stackTraceLimit = limit;
-  const here = new URL('.', import.meta.url).href;
+  const here = folderOf(import.meta.url, '.');
+  if (here === undefined) return '';
   for (const frame of stack.slice(1)) {
     if (frame.includes('node:')) continue;
     const place = /\(?((?:file:\/\/|\/|https?:|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(frame)?.[1];

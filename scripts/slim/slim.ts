@@ -10,12 +10,33 @@ import { joinDeclarations } from './declarations.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
+/** Folders of classes whose names are in messages: layers, optimizers, datasets. */
+const namedFolders = ['nn', 'optim', 'data', 'quant', 'llm'];
+
+/**
+ * Code whose classes keep their names in pages, where bundlers rename classes. A getter, because bundlers may
+ * leave out a class that nothing uses only if defining it runs nothing.
+ */
+export function withNames(code: string): string {
+  return code.replace(
+    /^((?:export )?class (\w+)(?: extends \w+)? \{)(\}?)$/gm,
+    (_, head: string, name: string, end: string) =>
+      `${head}\n  static get name() {\n    return "${name}";\n  }${end && `\n${end}`}`,
+  );
+}
+
 /** Makes what the compiler wrote into `built` small. */
 export async function slim(built: string): Promise<void> {
   joinDeclarations(built, publicTypes(built));
   const names = readdirSync(built, { recursive: true, encoding: 'utf8' });
   const files = names.filter((name) => name.endsWith('.js')).map((name) => path.join(built, name));
-  const codes = await Promise.all(files.map(shortened));
+  const named = namedFolders.map((folder) => path.join(built, folder, path.sep));
+  const codes = await Promise.all(
+    files.map(async (file) => {
+      const code = await shortened(file);
+      return named.some((folder) => file.startsWith(folder)) ? withNames(code) : code;
+    }),
+  );
   const imports = /(?:from|import) ?\(?"(\.[^"]+)"/g;
   const imported = new Set([
     ...replacements(built),
@@ -37,7 +58,7 @@ async function shortened(file: string): Promise<string> {
 }
 
 interface Manifest {
-  readonly exports: Readonly<Record<string, { readonly types: string }>>;
+  readonly exports: Readonly<Record<string, { readonly types: string } | string>>;
   readonly browser: Readonly<Record<string, string | false>>;
 }
 
@@ -47,7 +68,9 @@ function manifest(): Manifest {
 
 /** The files of declarations that package.json names, in `built`. */
 export function publicTypes(built: string): readonly string[] {
-  return Object.values(manifest().exports).map(({ types }) => path.join(built, path.relative('dist', types)));
+  return Object.values(manifest().exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : [path.join(built, path.relative('dist', entry.types))],
+  );
 }
 
 /** What a page gets in place of other modules, in `built`. */

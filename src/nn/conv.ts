@@ -20,7 +20,7 @@ import {
 import { perAxis, type PerAxis } from '../tensor/ops/operand.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { fans, initOptions, symmetric, type InitOptions } from './init.ts';
-import { Module } from './module.ts';
+import { Module, outputAxis } from './module.ts';
 import { parameter } from './parameters.ts';
 
 interface Common extends InitOptions {
@@ -57,6 +57,8 @@ interface Kind<O, L extends O & Common> {
   readonly takes: (op: string, inputs: number, outputs: number, kernel: PerAxis, options?: L) => void;
   /** The weight's first two sizes. */
   readonly lead: (op: string, inputs: number, outputs: number, groups: number | undefined) => number[];
+  /** Which of these counts the outputs. */
+  readonly outputs: number;
 }
 
 /** `channels / groups`. Throws E_VALUE when they do not split. */
@@ -70,7 +72,7 @@ function perGroup(op: string, channels: number, groups: number): number {
 /** The class of convolutions of a kind over `axes` axes, which `apply` computes. */
 /* @__NO_SIDE_EFFECTS__ */
 function convolution<O extends { readonly groups?: number }, L extends O & Common>(
-  { takes, lead }: Kind<O, L>,
+  { takes, lead, outputs: axisOfOutputs }: Kind<O, L>,
   name: string,
   axes: number,
   apply: (x: Tensor, weight: Tensor, bias: Tensor | undefined, options: O) => Tensor,
@@ -93,6 +95,10 @@ function convolution<O extends { readonly groups?: number }, L extends O & Commo
       this.bias = bias ? parameter(symmetric([outputs], bound, init)) : undefined;
     }
 
+    get [outputAxis](): number {
+      return axisOfOutputs;
+    }
+
     forward<D extends DType>(x: Tensor<D>): Tensor<Weighed<D>> {
       return apply(x, this.weight, this.bias, this.options);
     }
@@ -110,6 +116,7 @@ const forward: Kind<ConvOptions, ConvLayerOptions> = {
     perGroup(op, outputs, groups);
     return [outputs, perGroup(op, inputs, groups)];
   },
+  outputs: 0,
 };
 
 const transposed: Kind<ConvTransposeOptions, ConvTransposeLayerOptions> = {
@@ -123,6 +130,7 @@ const transposed: Kind<ConvTransposeOptions, ConvTransposeLayerOptions> = {
     perGroup(op, inputs, groups);
     return [inputs, perGroup(op, outputs, groups)];
   },
+  outputs: 1,
 };
 
 const ConvOf1: ConvolutionClass<ConvOptions, ConvLayerOptions> = convolution(forward, 'Conv1d', 1, conv1d);

@@ -47,7 +47,7 @@ export abstract class Module extends TreeNode {
     takesRegisterBuffer(op, name, value, options);
     const isKnown = stateNames(this).includes(name);
     if (name.includes('.') || (name in this && !isKnown)) {
-      const problem = `a ${this.constructor.name} has ${JSON.stringify(name)} already, or it has a dot`;
+      const problem = `${nameOf(this)} has ${JSON.stringify(name)} already, or it has a dot`;
       throw new TensorError('E_VALUE', op, problem, 'another name');
     }
     const saved = { ...this.registeredBuffers, [name]: options.persistent ?? true };
@@ -169,8 +169,11 @@ export const aLayer: Kind<Layer> = kind('a layer or a function of one tensor', (
   );
 });
 
+/** The axis of a layer's weight that counts its outputs, where it is not the first. */
+export const outputAxis: unique symbol = Symbol('outputAxis');
+
 /** What a layer is called in messages. */
-export function nameOf(layer: Layer): string {
+export function nameOf(layer: Layer | Module): string {
   const name = typeof layer === 'function' ? layer.name : layer.constructor.name;
   if (name === '') return 'a function';
   return typeof layer === 'function'

@@ -1,7 +1,9 @@
 // Node only: optional packages, found where Sinter or the program that uses it has them, and
-// imported when they are needed. Mapped to nothing in package.json's `browser`.
+// imported when they are needed. Mapped to nothing in package.json's `browser`. Bundlers have to leave
+// these calls as they are, because names of packages are values here: they would put a function that
+// finds nothing in place of an imported `createRequire` and of an `import`.
 
-import { createRequire } from 'node:module';
+import nodeModule from 'node:module';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { missingPackage, nameOfPackage } from './missing.ts';
@@ -17,9 +19,9 @@ export type Resolve = (specifier: string) => string;
  */
 export function resolveFromProject(specifier: string): string {
   try {
-    return createRequire(import.meta.url).resolve(specifier);
+    return nodeModule.createRequire(import.meta.url).resolve(specifier);
   } catch {
-    return createRequire(path.join(process.cwd(), 'package.json')).resolve(specifier);
+    return nodeModule.createRequire(path.join(process.cwd(), 'package.json')).resolve(specifier);
   }
 }
 
@@ -34,11 +36,14 @@ export function placeFor(purpose: string, specifier: string): string {
 
 /** A CommonJS module, at once. Throws E_UNSUPPORTED with what to install where there is none. */
 export function requireFor<Module>(purpose: string, name: string): Module {
-  return createRequire(import.meta.url)(placeFor(purpose, name)) as Module;
+  const place = placeFor(purpose, name);
+  return nodeModule.createRequire(place)(place) as Module;
 }
 
 /** Imports a module by its path; of a CommonJS one, what it exports. */
 export async function importFrom<Module>(file: string): Promise<Module> {
-  const module = (await import(pathToFileURL(file).href)) as Module & { default?: Module };
+  const module = (await import(
+    /* webpackIgnore: true */ /* @vite-ignore */ pathToFileURL(file).href
+  )) as Module & { default?: Module };
   return module.default ?? module;
 }

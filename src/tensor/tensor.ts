@@ -4,7 +4,7 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { showValue, TensorError } from '../errors.ts';
+import { copyKey, showValue, TensorError, thisCopy } from '../errors.ts';
 import { flag, options } from '../ir/arguments.ts';
 import { type DType, isComplex } from '../ir/dtype.ts';
 import { sizeOf } from '../ir/shape.ts';
@@ -210,6 +210,8 @@ export class Tensor<out D extends DType = Unknown> {
     throw noNumber(this.#handle);
   }
 }
+
+Object.defineProperty(Tensor.prototype, copyKey, { value: thisCopy });
 
 function noNumber(handle: Handle): TensorError {
   const [what, ways] = handle.weak

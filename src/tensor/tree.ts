@@ -4,7 +4,7 @@
 // leaves, and what else they hold are settings, part of the structure. A tensor that such instances
 // hold at several places is one leaf (tied weights), and stays one: it has one gradient, one step.
 
-import { TensorError } from '../errors.ts';
+import { copyKey, fromOtherCopy, TensorError, thisCopy } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
 import { currentTrace } from './handle/recording.ts';
 import { Tensor } from './tensor.ts';
@@ -30,6 +30,8 @@ export abstract class TreeNode {
     return [];
   }
 }
+
+Object.defineProperty(TreeNode.prototype, copyKey, { value: thisCopy });
 
 /** Names of all properties of an instance that are state. */
 export function stateNames(node: TreeNode): readonly string[] {
@@ -148,7 +150,7 @@ export function flatten(tree: unknown, op: string = 'tree'): Flat {
       throw new TensorError(
         'E_VALUE',
         op,
-        `expects tensors in arrays and plain objects, got ${value.constructor.name}${path === '' ? '' : ` at ${path}`}`,
+        `expects tensors in arrays and plain objects, got ${fromOtherCopy(value) ?? value.constructor.name}${path === '' ? '' : ` at ${path}`}`,
         value instanceof Map ? 'Object.fromEntries(map)' : value instanceof Set ? '[...set]' : undefined,
       );
     }

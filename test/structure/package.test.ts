@@ -17,7 +17,7 @@ interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
   readonly browser: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
-  readonly exports: Readonly<Record<string, Entry>>;
+  readonly exports: Readonly<Record<string, Entry | string>>;
   readonly files: readonly string[];
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
@@ -27,6 +27,10 @@ interface Manifest {
 
 const manifest = JSON.parse(readText('package.json')) as Manifest;
 
+/** What programs import: all but package.json, which tools resolve. */
+const { './package.json': self, ...entryPoints } = manifest.exports;
+const points = Object.entries(entryPoints) as [string, Entry][];
+
 /** The source of a built file: `./dist/ir/index.js` → `src/ir/index.ts`. */
 function sourceOf(built: string): string {
   return built.replace(/^\.\/dist\//, 'src/').replace(/(?:\.d\.ts|\.js)$/, '.ts');
@@ -35,7 +39,7 @@ function sourceOf(built: string): string {
 describe('package.json', () => {
   test('names only built files that have a source', () => {
     const named = [
-      ...Object.values(manifest.exports).flatMap((entry) => Object.values<string>({ ...entry })),
+      ...points.flatMap(([, entry]) => Object.values<string>({ ...entry })),
       ...Object.values(manifest.bin),
       ...Object.keys(manifest.browser),
       ...manifest.sideEffects,
@@ -45,7 +49,7 @@ describe('package.json', () => {
 
   test('reaches every file that is built: what only tests need lies beside them', () => {
     const entries = [
-      ...Object.values(manifest.exports).map((entry) => entry.default),
+      ...points.map(([, entry]) => entry.default),
       ...Object.values(manifest.bin),
       ...Object.values(manifest.browser).filter((other) => typeof other === 'string'),
     ].map(sourceOf);
@@ -67,15 +71,22 @@ describe('package.json', () => {
     expect([...sources.keys()].filter((path) => !reached.has(path))).toEqual([]);
   });
 
+  test('can be resolved itself, as tools do to find its folder and version', () => {
+    expect(self).toBe('./package.json');
+  });
+
   test('gives every entry its types', () => {
-    for (const entry of Object.values(manifest.exports))
-      expect(sourceOf(entry.types)).toBe(sourceOf(entry.default));
+    for (const [, entry] of points) expect(sourceOf(entry.types)).toBe(sourceOf(entry.default));
   });
 
   test('tells bundlers which modules must stay although nothing is taken from them', () => {
     const wanted = [...sources.values()].flatMap(({ path, text }) =>
       [...text.matchAll(/^import '([^']+)'/gm)].map(([, from]) => join(path, '..', from!)),
     );
+    // What a chunk fills is all that it is for: the table of these is for tests.
+    const chunks = [...sources.keys()].filter((path) => path.startsWith('src/compile/chunks/'));
+    expect(chunks.length).toBeGreaterThan(10);
+    wanted.push(...chunks);
     expect(wanted.filter((path) => !manifest.sideEffects.map(sourceOf).includes(path))).toEqual([]);
   });
 
@@ -154,7 +165,7 @@ const declaration =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm;
 
 describe('every public name', () => {
-  const entries = Object.entries(manifest.exports).map(
+  const entries = points.map(
     ([name, { default: built }]) => [`sinter${name.slice(1)}`, sourceOf(built)] as const,
   );
 

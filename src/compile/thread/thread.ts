@@ -23,11 +23,19 @@ interface Waiting {
   readonly here: () => Program;
 }
 
-/** The module that the thread runs: a source where this one is, so that it runs from sources too. */
-const served = new URL(`./serve${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+/**
+ * The module that the thread runs: a source where this one is, so that it runs from sources too. In a bundle
+ * it is undefined: what lies beside the bundle under this name is the program's own.
+ */
+const served = servedBeside(import.meta.url);
+
+function servedBeside(file: string | undefined): URL | undefined {
+  const extension = /\/compile\/thread\/thread(\.[jt]s)$/.exec(file ?? '')?.[1];
+  return extension === undefined ? undefined : new URL(`./serve${extension}`, file);
+}
 
 export class CompilerThread {
-  readonly #module: URL;
+  readonly #module: URL | undefined;
   readonly #idleLimit: number;
   #worker: Worker | undefined;
   #isReady = false;
@@ -38,7 +46,7 @@ export class CompilerThread {
   #idle: NodeJS.Timeout | undefined;
 
   /** `module` is what the thread runs, as serve.ts does; it ends after so many milliseconds without work. */
-  constructor(module: URL = served, idle: number = idleLimit) {
+  constructor(module: URL | undefined = served, idle: number = idleLimit) {
     this.#module = module;
     this.#idleLimit = idle;
   }
@@ -69,13 +77,14 @@ export class CompilerThread {
   }
 
   async #start(): Promise<Worker | undefined> {
-    if (this.#worker !== undefined || this.#isAbsent) return this.#worker;
+    const module = this.#module;
+    if (this.#worker !== undefined || this.#isAbsent || module === undefined) return this.#worker;
     const { Worker: Thread } = await import('node:worker_threads');
     if (this.#worker !== undefined || this.#isAbsent) return this.#worker;
     // Options and environment of the process are not inherited: they may load modules into every thread.
-    const alone = this.#module.pathname.endsWith('.ts') ? {} : { execArgv: [], env: {} };
+    const alone = module.pathname.endsWith('.ts') ? {} : { execArgv: [], env: {} };
     try {
-      this.#begin(new Thread(this.#module, alone));
+      this.#begin(new Thread(module, alone));
     } catch {
       this.#isAbsent = true;
     }

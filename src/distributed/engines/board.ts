@@ -16,9 +16,6 @@ import { collectiveError } from '../call.ts';
 import type { BoardData, BoardSeat, BoardEvent, BoardRequest } from './board-thread.ts';
 import { nameOfGroup, type LedgerGroup, type LedgerNote } from './ledger.ts';
 
-/** The module that the thread runs: a source where this one is. */
-const module = new URL(`./board-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
-
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
 /** Milliseconds that a rank sleeps between two looks, and that it waits for the last words of rank 0. */
@@ -37,6 +34,8 @@ interface Open {
 }
 
 function startThread(options: WorkerOptions): Worker {
+  // The module that the thread runs: a source where this one is.
+  const module = new URL(`./board-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   // Options and environment of the process are not inherited: they may load modules into every thread.
   if (!module.pathname.endsWith('.ts')) return new Worker(module, { ...options, execArgv: [], env: {} });
   // Threads of Node 20 read no TypeScript.

@@ -2,6 +2,8 @@
 // of ours is the operation, the first frame that is not ours the user's line. For `explain` and for
 // the detection of anomalies.
 
+import { folderOf } from '../../errors.ts';
+
 /** The call that a node was recorded in. */
 export interface CallSite {
   /**
@@ -15,12 +17,8 @@ export interface CallSite {
   readonly at: string | undefined;
 }
 
-/**
- * Folder of the package's modules: `…/src/` or `…/dist/`. In two expressions, because bundlers
- * would take `new URL(…, import.meta.url)` for a file to pack.
- */
-const here = import.meta.url;
-const home = new URL('../..', here).href;
+/** Folder of the package's modules: `…/src/` or `…/dist/`. */
+const home = folderOf(import.meta.url, '../..');
 
 /**
  * Where operations are recorded, and who asks for the stack; what calls them on the user's behalf; and the modules between the
@@ -67,8 +65,10 @@ interface Frame {
 export function callOf(stack: string): CallSite {
   let op: string | undefined;
   let module: string | undefined;
+  // Without the folder, no frame is known to be the user's.
+  if (home === undefined) return { op, module, at: place };
   for (const line of stack.split('\n')) {
-    const frame = frameOf(line);
+    const frame = frameOf(line, home);
     if (frame === undefined) continue;
     const { name, own, at } = frame;
     if (own === undefined) return { op, module, at };
@@ -92,7 +92,7 @@ export function callOf(stack: string): CallSite {
   return { op, module, at: undefined };
 }
 
-function frameOf(line: string): Frame | undefined {
+function frameOf(line: string, home: string): Frame | undefined {
   const found = /^\s*(?:at )?(?:async )?(.*?)[\s@(]*((?:[a-z]+:\/\/|\/)[^\s()]+):(\d+):(\d+)\)?$/.exec(line);
   if (found === null) return undefined;
   const [, called, place, row, column] = found;

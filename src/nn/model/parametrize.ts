@@ -19,7 +19,7 @@ import { sum } from '../../tensor/ops/reduce/reduce.ts';
 import { moveaxis, reshape, transpose } from '../../tensor/ops/shape/view.ts';
 import { show } from '../../tensor/ops/operand.ts';
 import { Tensor } from '../../tensor/tensor.ts';
-import { Module } from '../module.ts';
+import { Module, nameOf, outputAxis } from '../module.ts';
 import { parameter } from '../parameters.ts';
 
 /** What a weight is computed of. */
@@ -183,8 +183,7 @@ function parametrize<M extends Module>(
   const target = (targetOf(layer) ?? layer) as unknown as Record<string, unknown> & Partial<Parametrized>;
   const weight = Object.hasOwn(target, name) ? target[name] : undefined;
   if (!(weight instanceof Tensor) || !isFloat(weight.dtype)) {
-    const what = layer.constructor.name;
-    const problem = `${name} of ${/^[AEIOU]/.test(what) ? 'an' : 'a'} ${what} is no tensor of floats of its own`;
+    const problem = `${name} of ${nameOf(layer)} is no tensor of floats of its own`;
     throw new TensorError('E_VALUE', op, problem, 'the name of a weight that has no parametrisation yet');
   }
   const computed = make(weight);
@@ -258,8 +257,8 @@ const takesSpectralNorm = arg.takes<(layer: Module, options?: SpectralNormOption
 /** Divides a layer's weight by its greatest singular value, which is followed while it is trained. */
 export function spectralNorm<M extends Module>(layer: M, options: SpectralNormOptions = {}): M {
   takesSpectralNorm('spectralNorm', layer, options);
-  const transposed = layer.constructor.name.startsWith('ConvTranspose');
-  const { name = 'weight', powerIterations = 1, eps = 1e-12, axis = transposed ? 1 : 0 } = options;
+  const { [outputAxis]: ofOutputs = 0 } = layer as { readonly [outputAxis]?: number };
+  const { name = 'weight', powerIterations = 1, eps = 1e-12, axis = ofOutputs } = options;
   return parametrize('spectralNorm', layer, name, (weight) => {
     if (weight.rank < 2) {
       const problem = `a weight must be a matrix at the least, got ${show(weight)}`;

@@ -119,6 +119,18 @@ describe('spectralNorm', () => {
     await same(u!, expected.u);
   });
 
+  test('takes the axis of outputs, which is the second of a transposed convolution, of a subclass too', () => {
+    class Up extends nn.ConvTranspose2d {}
+    for (const [layer, outputs] of [
+      [new nn.ConvTranspose1d(2, 5, 3), 5],
+      [new Up(2, 5, 3), 5],
+      [new nn.Conv2d(2, 7, 3), 7],
+    ] as const) {
+      nn.spectralNorm<nn.Module>(layer);
+      expect(nn.getBuffer(layer, 'parametrizations.weight.0.U').shape).toEqual([outputs]);
+    }
+  });
+
   test('brings the greatest singular value to 1, also in a compiled step', async () => {
     const layer = nn.spectralNorm(new nn.Linear(6, 5));
     const step = sn.compile((x: sn.Tensor) => layer.forward(x));
