@@ -16,6 +16,6 @@ export type { ModelSource, QuantizeTo } from './sources/model.ts';
 export { LanguageModel } from './model.ts';
 export type { DraftedModel, DraftModel, GenerateOptions } from './options.ts';
 export type { SamplingOptions } from './sampling/options.ts';
-export { textOfGguf, type TextOptions } from './text/gguf.ts';
+export { textOfGguf } from './text/gguf.ts';
 export { textOfJson, type TokenizerFiles } from './text/json.ts';
-export type { TextPackages } from './text/packages.ts';
+export type { TextOptions, TextPackages } from './text/packages.ts';

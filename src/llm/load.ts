@@ -10,7 +10,7 @@ import { loadWeights } from './decoder/weights.ts';
 import { programsOf } from './engine/programs.ts';
 import { slotsFor } from './engine/sequence.ts';
 import { LanguageModel } from './model.ts';
-import type { TextPackages } from './text/packages.ts';
+import { textPackages, type TextPackages } from './text/packages.ts';
 import type { ModelFamily } from './config/families.ts';
 import type { SourceInput } from '../io/source/source.ts';
 import { folderOf, type ModelInput } from './sources/folder.ts';
@@ -68,7 +68,7 @@ const takesOptions = arg.takes<(options?: LoadModelOptions) => void>([
     sequences: arg.anything(),
     onProgress: arg.callable<(progress: LoadProgress) => void>(),
     signal: aSignal,
-    packages: arg.anything(),
+    packages: textPackages,
     quantize: arg.anything(),
     families: arg.anything(),
   }),

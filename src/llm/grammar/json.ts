@@ -40,10 +40,22 @@ const keywords: Readonly<Record<string, readonly string[]>> = {
  * `additionalProperties` (of objects without `properties`), `items`, `prefixItems`, `minItems`,
  * `maxItems`, `minLength`, `maxLength`, `format` (`date`, `time`, `date-time`, `uuid`), `enum`, `const`,
  * `anyOf`, and `$ref` within the schema. `true` and `{}` stand for any JSON. Properties come in the
- * order of the schema. Throws E_UNSUPPORTED for what else a schema asks for.
+ * order of the schema. Throws E_UNSUPPORTED for what else a schema asks for, E_VALUE for anything behind it:
+ * there are no options.
  */
-export function jsonGrammar(schema: unknown): Grammar {
-  return new Grammar(new Schema(schema).rules());
+export function jsonGrammar(schema: unknown, ...more: readonly never[]): Grammar {
+  if (more.length > 0) {
+    const problem = `takes a schema alone, and no options, got ${showValue(more[0])} behind it`;
+    throw new TensorError('E_VALUE', 'jsonGrammar', problem);
+  }
+  try {
+    return new Grammar(new Schema(schema).rules());
+  } catch (error) {
+    // What the schema nests is walked by functions that call themselves: too much of it fills the stack.
+    if (!(error instanceof RangeError)) throw error;
+    const problem = 'the schema nests too deeply, or one of its lists is too long';
+    throw new TensorError('E_LIMIT', 'jsonGrammar', problem, 'a smaller schema');
+  }
 }
 
 class Schema {
@@ -198,6 +210,8 @@ class Schema {
     if (!Array.isArray(required)) throw wrong(path, 'required is a list');
     const names = Object.keys(properties);
     const free = given['additionalProperties'];
+    if (free !== undefined && typeof free !== 'boolean' && !isOf(free, 'object'))
+      throw wrong(path, `additionalProperties is a schema, got ${showValue(free)}`);
     if (names.length === 0) {
       if (required.length > 0) throw unsupported(path, 'required names without properties');
       if (free === false) return braced('{', '}', sequence());

@@ -4,7 +4,7 @@ import type { TextCodec } from '../codec.ts';
 import type { ModelConfig } from '../config/config.ts';
 import type { ModelFamily } from '../config/families.ts';
 import type { WeightSource } from '../decoder/weights.ts';
-import type { TextOptions } from '../text/gguf.ts';
+import type { TextOptions } from '../text/packages.ts';
 
 /** What float weights can be brought into as they are loaded. */
 export type QuantizeTo = 'q8_0' | 'q4_0' | 'q4_k' | 'q6_k';

@@ -6,7 +6,7 @@ import type { TextCodec } from '../codec.ts';
 import { bytesOfSpelling, cuttings } from './byte-level.ts';
 import { bytePairs } from './byte-pairs.ts';
 import { codecOf } from './codec.ts';
-import type { TextPackages } from './packages.ts';
+import { packagesOf, type TextOptions } from './packages.ts';
 import { pieceBytes, sentencePieces } from './sentence-piece.ts';
 import { templateOf } from './template.ts';
 import { fragmenter, tokenKinds, vocabularyOf, type TokenKind, type Vocabulary } from './vocabulary.ts';
@@ -28,20 +28,15 @@ const ends: readonly string[] = [
   '<EOT>',
 ];
 
-/** What a codec is made with besides. */
-export interface TextOptions {
-  /** Optional packages, in pages; by default the installed ones. */
-  readonly packages?: TextPackages | undefined;
-}
-
 /**
  * The codec of a model in a GGUF file: byte pairs (`gpt2`) or SentencePiece with scores (`llama`).
- * Rejects with E_UNSUPPORTED for other kinds, E_FORMAT where tables are missing.
+ * Rejects with E_UNSUPPORTED for other kinds, E_FORMAT where tables are missing, E_VALUE for unknown options.
  */
 export async function textOfGguf(
   file: Pick<GgufFile, 'metadata' | 'name'>,
-  { packages = {} }: TextOptions = {},
+  options: TextOptions = {},
 ): Promise<TextCodec> {
+  const packages = packagesOf('textOfGguf', options);
   const { metadata, name } = file;
   const key = (end: string): string => `tokenizer.ggml.${end}`;
   const model = metadata.text(key('model'));

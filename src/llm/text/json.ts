@@ -5,8 +5,8 @@ import { TensorError } from '../../errors.ts';
 import type { TextCodec } from '../codec.ts';
 import { bytesOfSpelling } from './byte-level.ts';
 import { checkText, codecOf } from './codec.ts';
-import { endsOf, type TextOptions } from './gguf.ts';
-import { optionalPackage } from './packages.ts';
+import { endsOf } from './gguf.ts';
+import { optionalPackage, packagesOf, type TextOptions } from './packages.ts';
 import { pieceBytes } from './sentence-piece.ts';
 import { templateOf } from './template.ts';
 import { vocabularyOf, type TokenKind } from './vocabulary.ts';
@@ -31,11 +31,12 @@ function fields(value: unknown): Fields {
 
 const encoder = new TextEncoder();
 
-/** The codec of a tokenizer.json. Rejects with E_FORMAT-like errors where it is none, E_UNSUPPORTED for kinds whose tokens are no bytes. */
-export async function textOfJson(
-  files: TokenizerFiles,
-  { packages = {} }: TextOptions = {},
-): Promise<TextCodec> {
+/**
+ * The codec of a tokenizer.json. Rejects with E_VALUE where it is none and for unknown options, E_UNSUPPORTED for
+ * kinds whose tokens are no bytes.
+ */
+export async function textOfJson(files: TokenizerFiles, options: TextOptions = {}): Promise<TextCodec> {
+  const packages = packagesOf('textOfJson', options);
   const json = fields(files.tokenizer);
   if (fields(json['model'])['vocab'] === undefined) {
     throw new TensorError('E_VALUE', 'textOfJson', 'the file is no tokenizer.json: it has no model.vocab');

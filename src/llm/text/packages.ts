@@ -1,6 +1,7 @@
 // Optional packages that text needs: in Node they are found by name, in a page they are given.
 
 import { TensorError } from '../../errors.ts';
+import * as arg from '../../ir/arguments.ts';
 
 // Described by what is used of them: declarations that named optional packages would not check without.
 interface Known {
@@ -25,6 +26,29 @@ interface Known {
 export interface TextPackages {
   readonly tokenizers?: (() => Promise<Known['@huggingface/tokenizers']>) | undefined;
   readonly jinja?: (() => Promise<Known['@huggingface/jinja']>) | undefined;
+}
+
+/** What a codec is made with besides. */
+export interface TextOptions {
+  /** Optional packages, in pages; by default the installed ones. */
+  readonly packages?: TextPackages | undefined;
+}
+
+/** The kind of the option `packages`: functions that load them, by the names that are known. */
+export const textPackages: arg.Kind<TextPackages> = arg.settings<TextPackages>({
+  tokenizers: arg.callable(),
+  jinja: arg.callable(),
+});
+
+const takesOptions = arg.takes<(options?: TextOptions) => void>([
+  'the options',
+  arg.options<TextOptions>({ packages: textPackages }),
+]);
+
+/** The packages of these options. Throws E_VALUE for an option that is unknown or not what it must be. */
+export function packagesOf(op: string, options: TextOptions): TextPackages {
+  takesOptions(op, options);
+  return options.packages ?? {};
 }
 
 /** A package. Throws E_UNSUPPORTED where it is not to be had. */

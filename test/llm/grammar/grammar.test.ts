@@ -72,6 +72,13 @@ function written(grammar: Grammar, seed: number, patience = 40): string {
   throw new Error('the text did not end');
 }
 
+/** Lists of lists of any JSON. */
+function deep(levels: number): unknown {
+  let schema: unknown = true;
+  for (let i = 0; i < levels; i++) schema = { items: schema };
+  return schema;
+}
+
 describe('a schema', () => {
   test('is kept to by whatever is written under its grammar', () => {
     checkLaw(100, fc.tuple(schemas, fc.nat()), ([schema, seed]) => {
@@ -156,8 +163,21 @@ describe('a schema', () => {
     ['bounds that cross', { type: 'array', minItems: 3, maxItems: 2 }, /maxItems is less than minItems/],
     ['a value without end', { type: 'array', items: { $ref: '#' }, minItems: 1 }, /has no text that ends/],
     ['nothing', undefined, /a schema is an object, got undefined/],
+    [
+      'further properties of a number',
+      { type: 'object', properties: { a: true }, additionalProperties: 3 },
+      /additionalProperties is a schema, got 3/,
+    ],
+    ['too many levels', deep(9000), /nests too deeply/],
   ])('with %s is refused', (_, schema, message) => {
     expect(() => jsonGrammar(schema)).toThrow(message);
+  });
+
+  test('comes without options', () => {
+    const loose = jsonGrammar as (schema: unknown, options?: unknown) => Grammar;
+    const message = /^jsonGrammar: takes a schema alone, and no options, got .*strict.* behind it/;
+    expect(() => loose(true, { strict: true })).toThrow(message);
+    expect(() => loose(true, undefined)).toThrow(/got undefined behind it/);
   });
 });
 

@@ -188,6 +188,20 @@ test('what a file lacks, and kinds that are not known, are told', async () => {
   expect(() => encode(7 as never)).toThrow(/expects text/);
 });
 
+test.each<readonly [options: unknown, message: RegExp]>([
+  [{ package: {} }, /there is no option 'package'/],
+  [{ packages: { ninja: () => undefined } }, /there is no option 'ninja'/],
+  [{ packages: { jinja: 'jinja' } }, /expects a function, got 'jinja'/],
+  ['jinja', /expects options as an object, got 'jinja'/],
+])('the options %j of a codec are refused', async (options, message) => {
+  const metadata = new GgufMetadata(new Map(), 'a.gguf');
+  const ofGguf = textOfGguf({ name: 'a.gguf', metadata }, options as never);
+  await expect(ofGguf).rejects.toThrow(new RegExp(`^textOfGguf: .*${message.source}`));
+  const ofJson = textOfJson({ tokenizer: { model: { vocab: { a: 0 } } } }, options as never);
+  await expect(ofJson).rejects.toThrow(new RegExp(`^textOfJson: .*${message.source}`));
+  await expect(ofJson).rejects.toMatchObject({ code: 'E_VALUE' });
+});
+
 test('pairs are joined as by looking for the best one again and again', () => {
   const order = (left: string, right: string): number | undefined => {
     const text = left + right;

@@ -4,14 +4,16 @@
 import type { ChatMessage, GenerateOptions } from '../../../llm/index.ts';
 import { showValue } from '../../../errors.ts';
 
-const isPlainObject = (value: unknown): value is JsonBody =>
+export const isPlainObject = (value: unknown): value is JsonBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A body as JSON. */
 export type JsonBody = Readonly<Record<string, unknown>>;
 
-function refuse(param: string, expected: string, value: unknown): RequestRefusal {
-  return new RequestRefusal(400, `'${param}' must be ${expected}, got ${showValue(value)}`, { param });
+/** The refusal of a field that is not what it must be; `code`: what OpenAI's service calls the mistake. */
+export function refuse(param: string, expected: string, value: unknown, code?: string): RequestRefusal {
+  const message = `'${param}' must be ${expected}, got ${showValue(value)}`;
+  return new RequestRefusal(400, message, code === undefined ? { param } : { param, code });
 }
 
 /** The body of a request. */
@@ -65,7 +67,6 @@ const notServed: Readonly<Record<string, (value: unknown) => boolean>> = {
   functions: () => true,
   echo: (value) => value !== false,
   suffix: (value) => value !== '',
-  response_format: (value) => !isPlainObject(value) || value['type'] !== 'text',
 };
 
 /** How the text is to be written. */

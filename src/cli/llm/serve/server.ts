@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { SinterError } from '../../../errors.ts';
-import type { Finish, Generation, LanguageModel } from '../../../llm/index.ts';
+import type { Finish, GenerateOptions, Generation, LanguageModel } from '../../../llm/index.ts';
 import type { DraftingOptions } from '../options.ts';
 import {
   bodyOf,
@@ -18,6 +18,7 @@ import {
   errorBody,
   RequestRefusal,
 } from './fields.ts';
+import { constraintAt } from './form.ts';
 // The bodies that are answered with, as OpenAI's clients read them: whole, or as events of a stream.
 
 /** Which of the two interfaces for text was asked. */
@@ -209,11 +210,16 @@ class Service {
     }
   }
 
+  /** How a body asks for its text to be written. */
+  #writing(body: JsonBody, signal: AbortSignal): GenerateOptions {
+    const constraint = constraintAt(body, this.#model);
+    return { ...writingAt(body), ...(constraint === undefined ? {} : { constraint }), signal };
+  }
+
   async #chat(body: JsonBody, signal: AbortSignal, response: ServerResponse): Promise<void> {
     const generation = this.#model.chat(messagesAt(body), {
       ...this.#options.drafting,
-      ...writingAt(body),
-      signal,
+      ...this.#writing(body, signal),
     });
     await this.#write('chat', generation, body, response);
   }
@@ -227,8 +233,7 @@ class Service {
     const generation = this.#model.generate(prompt, {
       ...this.#options.drafting,
       ...usual,
-      ...writingAt(body),
-      signal,
+      ...this.#writing(body, signal),
     });
     await this.#write('text', generation, body, response);
   }
