@@ -7,6 +7,7 @@ import { SinterError } from '../../../src/errors.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { hostArray, type HostArray, type Scalar } from '../../../src/ir/value.ts';
 import { codeOf, typeOf } from '../../../src/onnx/element.ts';
+import { loadOnnx } from '../../../src/onnx/index.ts';
 import { attribute, graph, model, node, port, type Draft } from '../../support/onnx/file.ts';
 import type { Arrays } from '../../support/onnx/runtime.ts';
 import { differenceOf, modelOf, runOurs, runPeer, type Outcome } from './compare.ts';
@@ -204,6 +205,30 @@ const refused: Readonly<Record<string, readonly [NodeCase, RegExp]>> = {
     resized([], { inputs: [spread([1, 1, 4, 6]), undefined, floats([1, 1, -2, 2])] }),
     /resized by -2/,
   ],
+  'angles of another width than a head': [
+    {
+      op: 'RotaryEmbedding',
+      opset: 23,
+      inputs: [spread([1, 1, 2, 4]), spread([3, 3]), spread([3, 3]), ints([0, 1], [1, 2])],
+    },
+    /RotaryEmbedding .*by 2 angles, got 3/,
+  ],
+  'heads that do not divide': [
+    {
+      op: 'Attention',
+      opset: 23,
+      inputs: [spread([1, 4, 2, 8]), spread([1, 3, 2, 8]), spread([1, 3, 2, 8])],
+    },
+    /Attention .*4 heads of queries are no multiple of 3/,
+  ],
+  'a sum of two types': [
+    { op: 'Add', opset: 14, inputs: [floats([1, 2]), ints([1, 2])] },
+    /Add .*one type are expected, got float and int64/,
+  ],
+  'a choice of two types': [
+    { op: 'Where', opset: 16, inputs: [array('bool', [1], [1]), floats([1]), array('f64', [1], [1])] },
+    /Where .*got float and double/,
+  ],
   'a kernel of another size than is told': [
     {
       op: 'Conv',
@@ -285,6 +310,18 @@ describe('is refused with the name of the node, as in ONNX Runtime:', () => {
     const inputs = { n: array('i64', [], [3n]), x: floats([1, 2]) };
     expect(message(await withBody(grows, inputs, ['y', 's']))).toMatch(/Loop 'grows'.*shapes must agree/);
   });
+});
+
+test('an output of another type than the file declares is refused, as in ONNX Runtime', async () => {
+  const parts = {
+    inputs: [port('x', 1, [2])],
+    outputs: [port('y', 7, [2])],
+    nodes: [node('Neg', ['x'], ['y'])],
+  };
+  const file = model(graph(parts));
+  expect((await runPeer(file, { x: floats([1, 2]) })).kind).toBe('refused');
+  const run = (await loadOnnx(file)).run({ x: Float32Array.of(1, 2) });
+  await expect(run).rejects.toThrow(/declares output 'y' as int64, and its node gives float/);
 });
 
 test('doubles are resized with the digits of doubles', async () => {
