@@ -38,6 +38,8 @@ export interface Row {
   readonly counts?: true;
   /** Takes strings: it moves or compares elements, or reads them as strings on the host. */
   readonly text?: true;
+  /** Inputs from this place on have one type. */
+  readonly alike?: number;
   readonly run: (call: Call) => Result;
 }
 

@@ -86,6 +86,7 @@ function* runRow(
     inputs = unified(inputs);
     if (row.text !== true && commonWords(inputs) !== undefined)
       throw new SinterError('E_DTYPE', 'it takes no strings');
+    checkTypes(row, inputs);
     // What is known may be computed in doubles, whatever a device has. Counted separately: what
     // cannot be computed ahead is recorded once more.
     const own = new Budget(currentBudget().limits);
@@ -93,6 +94,17 @@ function* runRow(
     if (ahead !== undefined) return ahead;
     return toValues(called(step, row, inputs), inputs);
   });
+}
+
+/** Throws E_DTYPE where inputs that must have one type have two. */
+function checkTypes({ alike }: Row, inputs: readonly (Value | undefined)[]): void {
+  if (alike === undefined) return;
+  const types = inputs.slice(alike).flatMap((input) => (input?.isTensor === true ? [input.type] : []));
+  const isOdd = (type: ElementType): boolean =>
+    hostType(type) !== hostType(types[0]!) || (type === 'string') !== (types[0] === 'string');
+  const odd = types.find(isOdd);
+  if (odd !== undefined)
+    throw new SinterError('E_DTYPE', `inputs of one type are expected, got ${types[0]} and ${odd}`);
 }
 
 /** The inputs whose elements a row needs on the host. */

@@ -3,6 +3,7 @@
 // a branch is chosen and loops are written out, each round recording the body again.
 
 import { SinterError } from '../../errors.ts';
+import { sizeOf } from '../../ir/shape.ts';
 import type { HostArray } from '../../ir/value.ts';
 import { full } from '../../tensor/ops/creation/creation.ts';
 import { cat, stack } from '../../tensor/ops/shape/join.ts';
@@ -28,6 +29,12 @@ export function* runControl(
 ): Walk<readonly (Value | undefined)[]> {
   switch (step.op) {
     case 'If': {
+      const { shape } = inputs[0]!;
+      if (sizeOf(shape) !== 1)
+        throw new SinterError(
+          'E_SHAPE',
+          `onnx: ${step.label}: a condition is one element, not [${shape.join()}]`,
+        );
       const branches = ['then_branch', 'else_branch'].map((name) => bodies.get(name)!);
       const recorded =
         inputs[0]!.known === undefined
@@ -139,7 +146,10 @@ function* loop(
   }
   const count = body.outputs.length - 1 - carried.length;
   if (rows.length > 0 || count === 0) {
-    return [...(state as Value[]), ...Array.from({ length: count }, (_, k) => joined(rows, k, 0))];
+    return [
+      ...(state as Value[]),
+      ...explained(step, () => Array.from({ length: count }, (_, k) => joined(rows, k, 0))),
+    ];
   }
   // A round whose values are not read gives the shape of what is gathered.
   const truth = knownData('bool', [], Uint8Array.of(1));
@@ -180,6 +190,11 @@ function* scan(
     const line = moveaxis(tensor, axes[k] ?? 0, 0);
     return Value.of(backwards[k] === 1 ? flip(line, 0) : line, type);
   });
+  const odd = lines.find(({ shape }) => shape[0] !== lines[0]!.shape[0]);
+  if (odd !== undefined) {
+    const problem = `sequences of ${lines[0]!.shape[0]} and of ${odd.shape[0]} elements`;
+    throw new SinterError('E_SHAPE', `onnx: ${step.label}: ${problem}`);
+  }
   const outAxes = attributes.ints('scan_output_axes') ?? [];
   const outBackwards = attributes.ints('scan_output_directions') ?? [];
   const recorded = recordedScan(body, inputs.slice(0, states), lines, scope, run);
@@ -197,8 +212,10 @@ function* scan(
     const sample = yield* round(body, [...state, ...zeros], scope, run);
     return [...state, ...sample.slice(states).map((value, k) => none(value, outAxes[k] ?? 0))];
   }
-  const results = Array.from({ length: outputs }, (_, k) =>
-    joined(outBackwards[k] === 1 ? rows.toReversed() : rows, k, outAxes[k] ?? 0),
+  const results = explained(step, () =>
+    Array.from({ length: outputs }, (_, k) =>
+      joined(outBackwards[k] === 1 ? rows.toReversed() : rows, k, outAxes[k] ?? 0),
+    ),
   );
   return [...state, ...results];
 }

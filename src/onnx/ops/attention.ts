@@ -76,6 +76,8 @@ function attention(call: Call): (Tensor | undefined)[] {
   const [batch, heads, queries, size] = q.shape as readonly [number, number, number, number];
   const [shared, keys] = [k.shape[1]!, k.shape[2]!];
   const group = heads / shared;
+  if (!Number.isInteger(group))
+    call.fail(`${heads} heads of queries are no multiple of ${shared} heads of keys`);
   const mask = maskOf(call, q, keys, keys - fresh[0]!.shape[2]!);
   const inGroups = [q, k, v].map((x, i) =>
     sn.reshape(x, [batch, shared, i === 0 ? group : 1, x.shape[2]!, x.shape[3]!]),
@@ -168,6 +170,9 @@ function rotary(call: Call): Tensor {
     return sn.unsqueeze(chosen, 1);
   }) as [Tensor, Tensor];
   const width = attributes.int('rotary_embedding_dim', 0) || x.shape[3]!;
+  const [cosines] = angles;
+  if (cosines.shape.at(-1) !== width / 2)
+    call.fail(`${width} elements of a head are turned by ${width / 2} angles, got ${cosines.shape.at(-1)}`);
   const whole = turnedPairs(x, angles, { isInterleaved: attributes.int('interleaved', 0) === 1, width });
   return given.rank === 4 ? whole : sn.reshape(sn.transpose(whole, 1, 2), given.shape);
 }

@@ -4,7 +4,7 @@
 import { SinterError } from '../../errors.ts';
 import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
-import { sizeOf } from '../../ir/shape.ts';
+import { sameShape, sizeOf } from '../../ir/shape.ts';
 import { currentBudget } from '../budget.ts';
 import type { Call, Rows } from '../call.ts';
 import { hostType } from '../element.ts';
@@ -63,12 +63,18 @@ function forRank<T>(functions: readonly T[], x: Tensor): T {
   return found;
 }
 
+/** The sizes of a kernel, which an attribute may repeat. */
+function kernelOf(call: Call, weight: Tensor): readonly number[] {
+  const kernel = weight.shape.slice(2);
+  const told = call.attributes.ints('kernel_shape') ?? kernel;
+  if (!sameShape(told, kernel))
+    call.fail(`kernel_shape [${told.join()}] does not fit the weight [${weight.shape.join()}]`);
+  return kernel;
+}
+
 export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
-  const { stride, dilation, padding } = geometryOf(
-    call,
-    x,
-    call.attributes.ints('kernel_shape') ?? weight.shape.slice(2),
-  );
+  const kernel = kernelOf(call, weight);
+  const { stride, dilation, padding } = geometryOf(call, x, kernel);
   const groups = call.attributes.int('group', 1);
   return overAxes(x, weight, bias, { stride, dilation, padding, groups });
 }
@@ -108,7 +114,7 @@ function overAxes(x: Tensor, weight: Tensor, bias: Tensor | undefined, windows: 
 function convTranspose(call: Call): Tensor {
   const { attributes } = call;
   const [x, weight] = [call.tensor(0), call.tensor(1)];
-  const kernel = weight.shape.slice(2);
+  const kernel = kernelOf(call, weight);
   const stride = attributes.ints('strides') ?? kernel.map(() => 1);
   const dilation = attributes.ints('dilations') ?? kernel.map(() => 1);
   const outputPadding = attributes.ints('output_padding') ?? kernel.map(() => 0);

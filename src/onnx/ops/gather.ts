@@ -3,7 +3,7 @@
 
 import type { ScatterReduce } from '../../tensor/ops/shape/scatter.ts';
 import * as sn from '../../operations/index.ts';
-import { sizeOf } from '../../ir/shape.ts';
+import { sameShape, sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { Value } from '../value.ts';
@@ -54,12 +54,18 @@ function gatherElements(call: Call): Tensor {
   return sn.gather(x, axis, fromFront(call.tensor(1), x.shape[axis]!));
 }
 
-/** Tuples of places as one place in the axes they point into, flattened. */
-function flatPlaces(index: Tensor, sizes: readonly number[]): Tensor {
-  return sizes.reduce<Tensor>(
-    (place, size, i) => sn.add(sn.mul(place, size), fromFront(sn.select(index, -1, i), size)),
-    sn.zeros(index.shape.slice(0, -1), { dtype: 'i32' }),
-  );
+/**
+ * Tuples of places as one place in the axes they point into, flattened, in a copy of these axes for
+ * each of `lead`. A tuple of which one place lies outside its axis becomes a place outside all:
+ * flattened as it is, it could be another tuple's.
+ */
+function flatPlaces(index: Tensor, sizes: readonly number[], lead?: Tensor): Tensor {
+  const places = sizes.map((size, i) => fromFront(sn.select(index, -1, i), size));
+  const first = lead ?? sn.zeros(index.shape.slice(0, -1), { dtype: 'i32' });
+  const flat = places.reduce((place, own, i) => sn.add(sn.mul(place, sizes[i]!), own), first);
+  if (lead === undefined && sizes.length < 2) return flat;
+  const valid = places.map((place, i) => sn.logicalAnd(sn.ge(place, 0), sn.lt(place, sizes[i]!)));
+  return valid.reduce((found, own) => sn.where(own, found, -1), flat);
 }
 
 function gatherNd(call: Call): Tensor {
@@ -68,13 +74,14 @@ function gatherNd(call: Call): Tensor {
   const depth = index.shape.at(-1)!;
   const lead = x.shape.slice(0, batch);
   const [pointed, rest] = [x.shape.slice(batch, batch + depth), x.shape.slice(batch + depth)];
-  const place = flatPlaces(index, pointed);
+  if (batch + depth > x.rank || lead.some((size, axis) => index.shape[axis] !== size))
+    call.fail(`indices [${index.shape.join()}] do not fit data [${x.shape.join()}], batch_dims ${batch}`);
   const [batches, points, size] = [sizeOf(lead), sizeOf(index.shape.slice(batch, -1)), sizeOf(pointed)];
   const table = sn.reshape(x, [batches * size, sizeOf(rest)]);
-  const within = sn.reshape(place, [batches, points]);
-  const start = sn.unsqueeze(sn.mul(sn.arange(batches), size), 1);
-  const found = sn.indexSelect(table, 0, sn.reshape(sn.add(within, start), [batches * points]));
-  return sn.reshape(found, [...index.shape.slice(0, -1), ...rest]);
+  const tuples = sn.reshape(index, [batches, points, depth]);
+  const copies = batch === 0 ? undefined : sn.expand(sn.unsqueeze(sn.arange(batches), 1), [batches, points]);
+  const place = sn.reshape(flatPlaces(tuples, pointed, copies), [batches * points]);
+  return sn.reshape(sn.indexSelect(table, 0, place), [...index.shape.slice(0, -1), ...rest]);
 }
 
 const reductions: Readonly<Record<string, ScatterReduce>> = {
@@ -103,6 +110,12 @@ function scatterNd(call: Call): Tensor {
   const [x, index, updates] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   const depth = index.shape.at(-1)!;
   const [pointed, rest] = [x.shape.slice(0, depth), x.shape.slice(depth)];
+  const expected = [...index.shape.slice(0, -1), ...rest];
+  if (depth > x.rank || !sameShape(updates.shape, expected))
+    call.fail(
+      `updates of indices [${index.shape.join()}] into data [${x.shape.join()}] have the shape ` +
+        `[${expected.join()}], not [${updates.shape.join()}]`,
+    );
   const [rows, width] = [sizeOf(index.shape.slice(0, -1)), sizeOf(rest)];
   const place = sn.expand(sn.reshape(flatPlaces(index, pointed), [rows, 1]), [rows, width]);
   const table = sn.reshape(x, [sizeOf(pointed), width]);

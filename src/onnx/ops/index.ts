@@ -59,6 +59,47 @@ const moving: ReadonlySet<string> = new Set([
   'Where',
 ]);
 
+/** Operators whose inputs have one type, from which input on. */
+const alike: Readonly<Record<string, number>> = {
+  Add: 0,
+  And: 0,
+  BitwiseAnd: 0,
+  BitwiseOr: 0,
+  BitwiseXor: 0,
+  Concat: 0,
+  Conv: 0,
+  ConvTranspose: 0,
+  Div: 0,
+  Einsum: 0,
+  Equal: 0,
+  Gemm: 0,
+  Greater: 0,
+  GreaterOrEqual: 0,
+  Less: 0,
+  LessOrEqual: 0,
+  MatMul: 0,
+  Max: 0,
+  Mean: 0,
+  Min: 0,
+  Mod: 0,
+  Mul: 0,
+  Or: 0,
+  PRelu: 0,
+  Sub: 0,
+  Sum: 0,
+  Where: 1,
+  Xor: 0,
+};
+
+function withTypes(rows: Rows): Rows {
+  return Object.fromEntries(
+    Object.entries(rows).map(([name, row]) => {
+      const from = alike[name];
+      return [name, from === undefined ? row : { ...row, alike: from }];
+    }),
+  );
+}
+
 function withText(rows: Rows): Rows {
   return Object.fromEntries(
     Object.entries(rows).map(([name, row]) => [name, moving.has(name) ? { ...row, text: true } : row]),
@@ -67,30 +108,32 @@ function withText(rows: Rows): Rows {
 
 /** Rows by domain; the standard domain is ''. */
 export const domains: Readonly<Record<string, Rows>> = {
-  '': withText({
-    ...activation,
-    ...attentions,
-    ...boxes,
-    ...conv,
-    ...convert,
-    ...elementwise,
-    ...gathering,
-    ...loss,
-    ...norm,
-    ...product,
-    ...quantise,
-    ...recurrent,
-    ...reduce,
-    ...regions,
-    ...resample,
-    ...sequence,
-    ...shape,
-    ...signal,
-    ...simplifiedNorm,
-    ...sort,
-    ...text,
-    ...optional,
-  }),
+  '': withTypes(
+    withText({
+      ...activation,
+      ...attentions,
+      ...boxes,
+      ...conv,
+      ...convert,
+      ...elementwise,
+      ...gathering,
+      ...loss,
+      ...norm,
+      ...product,
+      ...quantise,
+      ...recurrent,
+      ...reduce,
+      ...regions,
+      ...resample,
+      ...sequence,
+      ...shape,
+      ...signal,
+      ...simplifiedNorm,
+      ...sort,
+      ...text,
+      ...optional,
+    }),
+  ),
   'ai.onnx.ml': { ...encode, ...features, ...linear, ...svm, ...trees },
   'ai.onnx.preview.training': training,
   'com.microsoft': microsoft,

@@ -2,6 +2,7 @@
 // or one a block. Rounding is to nearest even; integers saturate.
 
 import { integerRange, isFloat } from '../../ir/dtype.ts';
+import { sameShape } from '../../ir/shape.ts';
 import * as sn from '../../operations/index.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
@@ -12,11 +13,25 @@ import { converted, wantedType } from './convert.ts';
 import { convolve } from './conv.ts';
 import { row } from './row.ts';
 
+/** How many blocks an axis has; one that is told by no size has as many as it has scales. */
+function blocks(dim: number, block: number, given: number | undefined): number {
+  return block === 0 ? (given ?? 0) : Math.ceil(dim / block);
+}
+
 /** A scale or zero in a shape that broadcasts to x. */
 function spread(call: Call, x: Tensor, values: Tensor): Tensor {
   if (values.size === 1) return sn.reshape(values, []);
   const axis = call.axis(call.attributes.int('axis', 1), x.rank);
   const block = call.attributes.int('block_size', 0);
+  const expected =
+    values.rank === 1 && block === 0
+      ? [x.shape[axis]!]
+      : x.shape.map((dim, i) => (i === axis ? blocks(dim, block, values.shape[axis]) : dim));
+  if (!sameShape(values.shape, expected))
+    call.fail(
+      `a scale or zero has the shape [${values.shape.join()}], expected [${expected.join()}] ` +
+        `for x [${x.shape.join()}], axis ${axis} and block_size ${block}`,
+    );
   if (values.rank === 1 && block === 0) {
     return sn.reshape(
       values,
@@ -66,6 +81,8 @@ export function quantize(call: Call): Value {
   const x = call.tensor(0);
   const zero = call.inputs[2];
   const code = call.attributes.int('output_dtype', 0);
+  if (zero !== undefined && code !== 0 && wantedType(code) !== zero.type)
+    call.fail(`output_dtype is ${wantedType(code)}, and the zero is ${zero.type}`);
   const type = zero?.type ?? (code === 0 ? 'uint8' : wantedType(code));
   const saturate = call.attributes.int('saturate', 1) === 1;
   const zeros = zero === undefined ? undefined : spread(call, x, zero.tensor);
@@ -93,7 +110,9 @@ export interface QuantisedBytes {
 
 export function toBytes(x: Tensor): QuantisedBytes {
   const [low, high] = [sn.minimum(sn.amin(x), 0), sn.maximum(sn.amax(x), 0)];
-  const scale = sn.div(sn.sub(high, low), 255);
+  const range = sn.div(sn.sub(high, low), 255);
+  // Of zeros alone: 0 / 0 would be no number.
+  const scale = sn.where(sn.eq(range, 0), 1, range);
   const zero = saturated(sn.round(sn.clamp(sn.div(sn.neg(low), scale), 0, 255)), 'uint8');
   return { value: quantised(x, scale, zero.tensor, 'uint8'), scale, zero };
 }

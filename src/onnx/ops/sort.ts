@@ -44,8 +44,10 @@ function picked(data: HostData, places: readonly number[], { dtype }: HostArray)
 function compress(call: Call): Value {
   const array = call.host(0)!;
   const condition = call.numbers(1)!;
-  const chosen = condition.flatMap((value, i) => (value === 0 ? [] : [i]));
   const given = call.attributes.int('axis');
+  const length = given === undefined ? array.data.length : array.shape[call.axis(given, array.shape.length)]!;
+  // A longer condition chooses nothing beyond the end, as in ONNX Runtime.
+  const chosen = condition.flatMap((value, i) => (value === 0 || i >= length ? [] : [i]));
   if (given === undefined) {
     return knownData(call.type(0), [chosen.length], picked(array.data, chosen, array));
   }

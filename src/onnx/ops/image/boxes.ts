@@ -11,14 +11,29 @@ interface Box {
   readonly right: number;
 }
 
-/** Shared area over joint area. */
+const { fround } = Math;
+
+function area({ top, left, bottom, right }: Box): number {
+  return fround(fround(bottom - top) * fround(right - left));
+}
+
+/**
+ * Shared area over joint area, with the roundings of f32: boxes that overlap by just the limit are
+ * kept or left out as in other runtimes.
+ */
 function overlap(a: Box, b: Box): number {
-  const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-  const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+  const height = fround(Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top));
+  const width = fround(Math.min(a.right, b.right) - Math.max(a.left, b.left));
   if (height <= 0 || width <= 0) return 0;
-  const area = (box: Box): number => (box.bottom - box.top) * (box.right - box.left);
-  const shared = height * width;
-  return shared / (area(a) + area(b) - shared);
+  const shared = fround(height * width);
+  const joint = fround(fround(area(a) + area(b)) - shared);
+  return joint <= 0 ? 0 : fround(shared / joint);
+}
+
+/** The sides along one axis of a box that is given by its centre and its size. */
+function sides(centre: number, size: number): readonly [low: number, high: number] {
+  const half = fround(size / 2);
+  return [fround(centre - half), fround(centre + half)];
 }
 
 /** The best boxes of each class that do not overlap a better one: rows of batch, class and box. */
@@ -27,12 +42,18 @@ function nonMaxSuppression(call: Call): Value {
   const maxKept = call.number(2) ?? 0;
   const [overlapLimit, minScore] = [call.number(3) ?? 0, call.number(4)];
   const isCentred = call.attributes.int('center_point_box', 0) === 1;
-  const [batches, count] = boxes.shape as readonly [number, number];
-  const classes = scores.shape[1]!;
+  const [batches, count, corners] = boxes.shape as readonly [number, number, number];
+  const [scored, classes, each] = scores.shape as readonly [number, number, number];
+  if (corners !== 4 || scored !== batches || each !== count)
+    call.fail(`scores [${scores.shape.join()}] do not fit boxes [${boxes.shape.join()}]`);
+  if (!(overlapLimit >= 0 && overlapLimit <= 1)) call.fail(`iou_threshold ${overlapLimit} is outside [0, 1]`);
   const boxAt = (batch: number, i: number): Box => {
     const at = (batch * count + i) * 4;
     const [a, b, c, d] = Array.from(boxes.data.slice(at, at + 4), Number) as [number, number, number, number];
-    if (isCentred) return { top: b - d / 2, left: a - c / 2, bottom: b + d / 2, right: a + c / 2 };
+    if (isCentred) {
+      const [[top, bottom], [left, right]] = [sides(b, d), sides(a, c)];
+      return { top, left, bottom, right };
+    }
     return { top: Math.min(a, c), left: Math.min(b, d), bottom: Math.max(a, c), right: Math.max(b, d) };
   };
   const rows: number[] = [];
@@ -41,7 +62,9 @@ function nonMaxSuppression(call: Call): Value {
     for (let kind = 0; kind < classes; kind++) {
       const score = (i: number): number => Number(scores.data[(batch * classes + kind) * count + i]);
       const order = all.flatMap((_, i) => (minScore === undefined || score(i) > minScore ? [i] : []));
-      order.sort((p, q) => score(q) - score(p));
+      // Scores that are NaN come last.
+      const rank = (i: number): number => (Number.isNaN(score(i)) ? -Infinity : score(i));
+      order.sort((p, q) => (rank(p) === rank(q) ? p - q : rank(q) - rank(p)));
       const kept: number[] = [];
       for (const i of order) {
         if (kept.length >= maxKept) break;

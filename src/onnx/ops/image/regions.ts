@@ -37,27 +37,35 @@ function samplesOf(
 ): Samples {
   const column = (x: Tensor): Tensor => sn.unsqueeze(x, 1);
   const place = sn.arange(cells * points);
-  const cell = sn.cast(sn.div(place, points, { rounding: 'trunc' }), 'f32');
+  const wide = start.dtype;
+  const cell = sn.cast(sn.div(place, points, { rounding: 'trunc' }), wide);
   const point = sn.remainder(place, points);
   const width = column(sn.div(length, cells));
-  const within = sn.div(sn.mul(sn.add(sn.cast(point, 'f32'), 0.5), width), column(counts));
+  const within = sn.div(sn.mul(sn.add(sn.cast(point, wide), 0.5), width), column(counts));
   const at = sn.add(sn.add(column(start), sn.mul(cell, width)), within);
   const inside = sn.clamp(at, 0, size - 1);
   const low = sn.clamp(sn.cast(sn.floor(inside), 'i32'), 0, size - 1);
   return {
     low,
     high: sn.minimum(sn.add(low, 1), size - 1),
-    share: sn.sub(inside, sn.cast(low, 'f32')),
+    share: sn.sub(inside, sn.cast(low, wide)),
     seen: sn.logicalAnd(sn.ge(at, -1), sn.le(at, size)),
-    used: sn.lt(sn.cast(point, 'f32'), column(counts)),
+    used: sn.lt(sn.cast(point, wide), column(counts)),
     points,
   };
+}
+
+/** What images and regions are computed in. */
+function widest(x: Tensor): 'f32' | 'f64' {
+  return x.dtype === 'f64' ? 'f64' : 'f32';
 }
 
 /** Means (or maxima) of points in each cell of a grid over each region, read between elements. */
 function roiAlign(call: Call): Tensor {
   const { attributes } = call;
-  const [x, rois] = [call.tensor(0), sn.cast(call.tensor(1), 'f32')];
+  const x = call.tensor(0);
+  const wide = widest(x);
+  const rois = sn.cast(call.tensor(1), wide);
   const batches = sn.cast(call.tensor(2), 'i32');
   const cells = [attributes.int('output_height', 1), attributes.int('output_width', 1)] as const;
   const scale = attributes.float('spatial_scale', 1);
@@ -76,10 +84,11 @@ function roiAlign(call: Call): Tensor {
     const length = sn.sub(end, start);
     // Without the shift by half an element malformed regions are one element wide.
     const extent = { start, length: isHalf ? length : sn.maximum(length, 1) };
-    if (ratio > 0) return samplesOf(extent, number, sn.full([count], ratio), ratio, size[i]!);
-    const counts = adaptive(call.numbers(1)!, 1 - i, scale, isHalf, number);
+    if (ratio > 0)
+      return samplesOf(extent, number, sn.full([count], ratio, { dtype: wide }), ratio, size[i]!);
+    const counts = adaptive(call.numbers(1)!, 1 - i, scale, isHalf, number, wide);
     const most = counts.reduce((a, b) => Math.max(a, b), 1);
-    return samplesOf(extent, number, sn.tensor(Float32Array.from(counts)), most, size[i]!);
+    return samplesOf(extent, number, sn.tensor(counts, { dtype: wide }), most, size[i]!);
   });
   return sn.cast(
     pooled(x, batches, lines as [Samples, Samples], cells, attributes.string('mode', 'avg')),
@@ -94,8 +103,9 @@ function adaptive(
   scale: number,
   isHalf: boolean,
   cells: number,
+  wide: 'f32' | 'f64',
 ): number[] {
-  const { fround } = Math;
+  const fround = wide === 'f64' ? (value: number) => value : Math.fround;
   const side = (value: number): number => fround(fround(value * fround(scale)) - (isHalf ? 0.5 : 0));
   return Array.from({ length: corners.length / 4 }, (_, r) => {
     const length = fround(side(corners[4 * r + at + 2]!) - side(corners[4 * r + at]!));
@@ -116,7 +126,7 @@ function pooled(
 ): Tensor {
   const [n, channels, h, w] = x.shape as readonly [number, number, number, number];
   const count = batches.size;
-  const table = sn.reshape(sn.permute(sn.cast(x, 'f32'), [0, 2, 3, 1]), [n * h * w, channels]);
+  const table = sn.reshape(sn.permute(sn.cast(x, vertical.share.dtype), [0, 2, 3, 1]), [n * h * w, channels]);
   const rows = (line: Tensor): Tensor => sn.unsqueeze(line, 2);
   const columns = (line: Tensor): Tensor => sn.unsqueeze(line, 1);
   const both = (test: (line: Samples) => Tensor): Tensor =>
@@ -124,7 +134,7 @@ function pooled(
   const image = sn.reshape(sn.mul(batches, h * w), [count, 1, 1]);
   const live = sn.cast(
     both(({ seen }) => seen),
-    'f32',
+    table.dtype,
   );
   const shape = [count, height, vertical.points, width, horizontal.points, channels];
   const corners = [0, 1, 2, 3].map((corner) => {
@@ -142,7 +152,7 @@ function pooled(
     both((line) => line.used),
     [...shape.slice(0, 5), 1],
   );
-  const total = sn.sum(sn.cast(used, 'f32'), [2, 4]);
+  const total = sn.sum(sn.cast(used, table.dtype), [2, 4]);
   const isMean = mode === 'avg';
   // As the ONNX project and its users have it, a maximum is one of the weighted elements, not of
   // the points between them.
@@ -160,7 +170,9 @@ function rounded(x: Tensor): Tensor {
 /** Maxima of whole elements in each cell of a grid over each region; 0 where a cell has none. */
 function maxRoiPool(call: Call): Tensor {
   const { attributes } = call;
-  const [x, rois] = [call.tensor(0), sn.cast(call.tensor(1), 'f32')];
+  const x = call.tensor(0);
+  const wide = widest(x);
+  const rois = sn.cast(call.tensor(1), wide);
   const cells = attributes.ints('pooled_shape') ?? call.fail('pooled_shape is missing');
   const scale = attributes.float('spatial_scale', 1);
   const side = (at: number): Tensor => rounded(sn.mul(sn.select(rois, 1, at), scale));
@@ -168,8 +180,8 @@ function maxRoiPool(call: Call): Tensor {
   const masks = cells.map((number, i) => {
     const [start, end] = [side(2 - i), side(4 - i)];
     const length = sn.maximum(sn.add(sn.sub(end, start), 1), 1);
-    const width = sn.unsqueeze(sn.div(sn.cast(length, 'f32'), number), 1);
-    const cell = sn.cast(sn.arange(number), 'f32');
+    const width = sn.unsqueeze(sn.div(sn.cast(length, wide), number), 1);
+    const cell = sn.cast(sn.arange(number), wide);
     const edge = (place: Tensor): Tensor =>
       sn.unsqueeze(sn.add(sn.cast(place, 'i32'), sn.unsqueeze(start, 1)), 2);
     const [first, last] = [

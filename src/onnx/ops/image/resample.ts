@@ -2,7 +2,7 @@
 // which elements an output element reads, and with which weights, is worked out here, on the host.
 
 import { SinterError } from '../../../errors.ts';
-import { isFloat } from '../../../ir/dtype.ts';
+import { integerRange, isFloat, type DType } from '../../../ir/dtype.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import * as sn from '../../../operations/index.ts';
 import { sampleAt } from '../../../tensor/ops/image/sample.ts';
@@ -27,6 +27,8 @@ interface Style {
   readonly cubic: number;
   readonly excludesOutside: boolean;
   readonly antialias: boolean;
+  /** Weights are those of doubles. */
+  readonly isWide: boolean;
   /** Corners are aligned to sizes as scales give them, not as they are cut to whole numbers. */
   readonly hasFractions: boolean;
 }
@@ -35,11 +37,11 @@ interface Style {
 function placeOf(
   i: number,
   { size, count, scale, roi }: Axis,
-  { coordinates, hasFractions }: Pick<Style, 'coordinates' | 'hasFractions'>,
+  { coordinates, hasFractions, isWide }: Pick<Style, 'coordinates' | 'hasFractions' | 'isWide'>,
 ): number {
   // Scales are floats of the file, and halves that they lead to decide which element is the
   // nearest: in floats too.
-  const { fround } = Math;
+  const fround = isWide ? (value: number) => value : Math.fround;
   const centre = fround(fround((i + 0.5) / scale) - 0.5);
   // Sizes that they stand for come out whole.
   const product = scale * size;
@@ -61,8 +63,9 @@ function placeOf(
       return fround(i / scale);
     case 'tf_crop_and_resize': {
       const [start, end] = roi;
-      if (count === 1) return 0.5 * (start + end) * (size - 1);
-      return start * (size - 1) + (i * (end - start) * (size - 1)) / (count - 1);
+      if (count === 1) return fround(fround(0.5 * fround(start + end)) * (size - 1));
+      const reach = fround(fround(end - start) * (size - 1));
+      return fround(fround(start * (size - 1)) + fround(fround(i * reach) / (count - 1)));
     }
     default:
       throw new SinterError('E_UNSUPPORTED', `no coordinate transformation '${coordinates}'`);
@@ -122,7 +125,7 @@ function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: n
   currentBudget().list(64 * how.count, 'Resize');
   const places = Array.from({ length: how.count }, (_, i) => placeOf(i, how, style));
   const along = (values: readonly number[]): Tensor =>
-    sn.tensor(Float32Array.from(values), {
+    sn.tensor(style.isWide ? Float64Array.from(values) : Float32Array.from(values), {
       dtype: x.dtype,
       shape: x.shape.map((_, i) => (i === axis ? values.length : 1)),
     });
@@ -145,7 +148,7 @@ function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: n
   return isOutside.includes(1) ? sn.where(sn.gt(along(isOutside), 0), outside, out) : out;
 }
 
-function styleOf(call: Call): Style {
+function styleOf(call: Call, dtype: DType): Style {
   const { attributes } = call;
   const isOld = call.op === 'Upsample' || call.opset < 11;
   const mode = attributes.string('mode', 'nearest');
@@ -156,6 +159,7 @@ function styleOf(call: Call): Style {
     cubic: attributes.float('cubic_coeff_a', -0.75),
     excludesOutside: attributes.int('exclude_outside', 0) === 1,
     antialias: attributes.int('antialias', 0) === 1,
+    isWide: dtype === 'f64' && mode !== 'nearest',
     // Opset 19 says so; before that, other runtimes and what exporters mean agree on whole sizes.
     hasFractions: call.opset >= 19,
   };
@@ -165,6 +169,12 @@ function styleOf(call: Call): Style {
 function planeScales({ attributes }: Call): number[] | undefined {
   const [height, width] = [attributes.float('height_scale'), attributes.float('width_scale')];
   return height === undefined || width === undefined ? undefined : [1, 1, height, width];
+}
+
+/** Floats brought into the range of a type of integers. */
+function within(x: Tensor, dtype: DType): Tensor {
+  const [low, high] = integerRange(dtype);
+  return sn.clamp(x, Number(low), Number(high));
 }
 
 function resize(call: Call): Tensor {
@@ -180,6 +190,18 @@ function resize(call: Call): Tensor {
   const sizes = isOld ? undefined : given(3);
   const roi = isOld ? undefined : given(1);
   if (scales === undefined && sizes === undefined) call.fail('neither scales nor sizes are given');
+  const style = styleOf(call, x.dtype);
+  const lists: readonly (readonly [string, readonly number[] | undefined, number])[] = [
+    ['scales', scales, axes.length],
+    ['sizes', sizes, axes.length],
+    ['roi', style.coordinates === 'tf_crop_and_resize' ? roi : undefined, 2 * axes.length],
+  ];
+  for (const [name, list, count] of lists) {
+    if (list !== undefined && list.length !== count)
+      call.fail(`${name} has ${list.length} numbers: expected ${count}`);
+  }
+  const strange = (sizes ?? scales!).find((value) => !(value >= 0 && Number.isFinite(value)));
+  if (strange !== undefined) call.fail(`no axis is resized by ${strange}`);
   let ratios = sizes === undefined ? scales! : sizes.map((size, i) => size / x.shape[axes[i]!]!);
   let counts = axes.map((axis, i) => sizes?.[i] ?? Math.floor(Math.fround(x.shape[axis]! * ratios[i]!)));
   const policy = attributes.string('keep_aspect_ratio_policy', 'stretch');
@@ -188,12 +210,16 @@ function resize(call: Call): Tensor {
     ratios = ratios.map(() => common);
     counts = axes.map((axis) => Math.floor(common * x.shape[axis]! + 0.5));
   }
-  const style = styleOf(call);
-  // Weighted sums are worked out in floats; whole numbers are cut off.
+  // Weighted sums are worked out in floats. Whole numbers are cut off, but those that are smoothed are
+  // rounded after each axis, the last one first, as libraries of images do.
   const isWeighted = style.mode !== 'nearest' && x.dtype !== 'f64';
+  const isWhole = isWeighted && !isFloat(x.dtype) && x.dtype !== 'bool';
+  const isRounded = isWhole && style.antialias;
   const outside = attributes.float('extrapolation_value', 0);
-  const resized = axes.reduce(
-    (out, axis, i) => {
+  const order = axes.map((_, i) => i);
+  const resized = (isRounded ? order.toReversed() : order).reduce(
+    (out, i) => {
+      const axis = axes[i]!;
       const how: Axis = {
         size: x.shape[axis]!,
         count: counts[i]!,
@@ -201,11 +227,14 @@ function resize(call: Call): Tensor {
         roi: [roi?.[i] ?? 0, roi?.[i + axes.length] ?? 1],
       };
       const isCropped = style.coordinates === 'tf_crop_and_resize' && (how.roi[0] !== 0 || how.roi[1] !== 1);
-      return how.scale === 1 && !isCropped ? out : resizeAxis(out, axis, how, style, outside);
+      if (how.scale === 1 && !isCropped) return out;
+      const result = resizeAxis(out, axis, how, style, outside);
+      return isRounded ? within(sn.floor(sn.add(result, 0.5)), x.dtype) : result;
     },
     isWeighted ? sn.cast(x, 'f32') : x,
   );
-  return sn.cast(resized, x.dtype);
+  // Cubic weights reach beyond the range of the elements.
+  return sn.cast(isWhole ? within(resized, x.dtype) : resized, x.dtype);
 }
 
 function gridSample(call: Call): Tensor {
