@@ -8,6 +8,7 @@ import { bareCode, filesUnder, readText } from './source.ts';
 const clocks: Readonly<Record<string, string>> = {
   'test/browser/bundle.test.ts': 'prints how long a page took',
   'test/distributed/children/speed.ts': 'prints how long collectives took',
+  'test/gpu/all.ts': 'prints how long each stage took, and ends those that take too long',
   'test/gpu/suite.ts': 'prints how long the suite took',
   'test/mutants/main.ts': 'prints how long a mutant took',
   'test/run/batch.ts': 'bounds how long a test file may take',
