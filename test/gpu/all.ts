@@ -1,7 +1,7 @@
 // All that a GPU machine is asked, in one command for the minutes that one has it: the suite in parts side by side (compiling keeps
 // processors busy, not the GPU), checks of the runtime and times alone, and PyTorch's times beside ours. See --help.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -12,14 +12,14 @@ import type { SuiteReport } from './suite.ts';
 const help = `usage: ./run.sh all --out DIR [options]
 
 Runs the suite in parts side by side, then what needs the GPU alone, and writes every report (JSON) and what was said (log) into DIR:
-part-1 and so on, webgpu (a spread of operations, if that device is there), runtime, bench, bench-webgpu, torch. Prints a line of each,
-and a table of times. The exit status is 1 when anything failed or did not end in time.
+part-1 and so on, webgpu (a spread of operations), runtime, sanitizer (some programs under compute-sanitizer, where it is), bench, torch,
+bench-webgpu. Prints a line of each, and a table of times. The exit status is 1 when anything failed or did not end in time.
 
   --out DIR         the folder, which is made
   --device NAME     the device (default: cuda)
   --parts N         processes side by side (default: one less than there are processors, at most 14)
   --seconds N       how long the parts may take (default 240); each of the rest may take half as long
-  --only NAMES      these stages only, comma separated: parts, webgpu, runtime, bench, bench-webgpu, torch
+  --only NAMES      these stages only, comma separated: parts, webgpu, runtime, sanitizer, bench, torch, bench-webgpu
   --small           a few of everything in small sizes, to try the command itself on the stand-in
   --help            this text`;
 
@@ -130,8 +130,31 @@ async function runAll(folder: string): Promise<void> {
   for (const stage of alone.filter(({ name }) => isWanted(name))) {
     if (!(await start(stage, folder))) isGood = false;
   }
+  const sanitizer = isWanted('sanitizer') ? sanitized(device, limit / 2, few) : undefined;
+  if (sanitizer !== undefined && !(await start(sanitizer, folder))) isGood = false;
   printTimes(folder);
   process.exitCode = isGood ? 0 : 1;
+}
+
+/** Programs of every kind of product under compute-sanitizer; nothing, and it says so, where that is not installed. */
+function sanitized(device: string, seconds: number, few: readonly string[]): Stage | undefined {
+  const tool = ['compute-sanitizer', '/usr/local/cuda/bin/compute-sanitizer'].find(
+    (file) => spawnSync(file, ['--version'], { stdio: 'ignore' }).status === 0,
+  );
+  if (tool === undefined) {
+    console.log('sanitizer: compute-sanitizer is not installed here');
+    return undefined;
+  }
+  const programs =
+    '1000 x 1032|^batched|heads that were|a slice|16/4|96 features|convolution of bf16, 16|loss of 5003|1000 keys';
+  const chosen =
+    few.length > 0
+      ? few
+      : ['--family', 'softmax', '--golden', 'none', '--products', 'none', '--bundles', 'none'];
+  const own = [...chosen, ...(few.length > 0 ? [] : ['--programs', programs]), '--runtime', 'none'];
+  const { command, args } = ours('sanitizer', 'test/gpu/main', seconds, ['--device', device, ...own]);
+  const options = ['--tool', 'memcheck', '--error-exitcode', '9', command];
+  return { name: 'sanitizer', command: tool, args: [...options, ...args], seconds };
 }
 
 /** One of our commands, in sources or packed. */
@@ -152,7 +175,8 @@ function start({ name, command, args, seconds }: Stage, folder: string): Promise
   const log = path.join(folder, `${name}.log`);
   const [out, err] = [fs.openSync(file, 'w'), fs.openSync(log, 'w')];
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: ['ignore', out, err] });
+    const env = name === 'sanitizer' ? { ...process.env, SINTER_CUDA_OPTIONS: '-lineinfo' } : process.env;
+    const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', out, err] });
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;

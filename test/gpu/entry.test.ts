@@ -91,7 +91,7 @@ test('one command runs all stages, and shards together are the whole', async (co
       '--parts',
       '2',
       '--only',
-      'parts,runtime,torch',
+      'parts,runtime,torch,sanitizer',
       '--seconds',
       '200',
       '--out',
@@ -102,6 +102,7 @@ test('one command runs all stages, and shards together are the whole', async (co
     expect(status, notes).toBe(1);
     expect(out).toMatch(/^runtime: \d+ s, status 0: 1 passed/m);
     expect(out).toMatch(/^torch: \d+ s, (?:status 1|spawn python3 ENOENT)/m);
+    expect(out).toMatch(/^sanitizer: /m);
     const parts = [1, 2].map(
       (i) => JSON.parse(readFileSync(join(folder, `part-${i}.json`), 'utf8')) as SuiteReport,
     );
