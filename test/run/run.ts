@@ -70,15 +70,21 @@ async function runTogether(plan: RunPlan): Promise<string[]> {
       const files = take();
       if (files.length === 0) return;
       batches += 1;
+      const needs = needsOf(files[0]!);
       const back = await runBatch({
         root,
         folder: path.join(folder, String(batches)),
         files,
-        needs: needsOf(files[0]!),
+        needs,
         sample: (file) => (tier === 'quick' ? sampleOf(file) : undefined),
         limits: (file) => limitsOf(plan.measuring ? Math.max(60, seconds(file)) : seconds(file)),
         seed,
-        env: { ...process.env, SINTER_TEST_TIER: tier },
+        env: {
+          ...process.env,
+          SINTER_TEST_TIER: tier,
+          // Scripts in TypeScript that tests start import the package as it is built, as those of users do.
+          ...(needs.sources ? {} : { TSX_TSCONFIG_PATH: path.join(root, 'test/run/on-build.tsconfig.json') }),
+        },
         signal: plan.signal,
         onResult: plan.onResult,
       });
