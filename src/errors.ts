@@ -121,6 +121,17 @@ export class CompilerBug extends SinterError {
   }
 }
 
+/** The error of a file of the package that does not come when it is needed, or that cannot run. */
+export function notLoading(part: string, cause: unknown): SinterError {
+  const hint =
+    'ServiceWorkerGlobalScope' in globalThis
+      ? 'make one file of the worker, because service workers import nothing later'
+      : 'serve all files of the bundle, those of the version that the page was built with';
+  return new SinterError('E_IO', `sinter: ${part} does not load: ${String(cause)}\n  try: ${hint}`, {
+    cause,
+  });
+}
+
 /** The error with a note on where it happened, if it is one of ours. */
 export function within(error: unknown, note: string): unknown {
   if (!(error instanceof SinterError)) return error;

@@ -3,7 +3,7 @@
 // the operations of the graph need. It loads them at the same time, because the graph alone says which they
 // are. In Node all chunks are loaded from the start (all.ts).
 
-import { SinterError } from '../errors.ts';
+import { notLoading, SinterError } from '../errors.ts';
 import { dtypeBytes, isComplex, isSmallInteger } from '../ir/dtype.ts';
 import { topological, type Graph, type Node } from '../ir/graph.ts';
 import { isElementwise, type ElementwiseOp, type Op } from '../ir/ops.ts';
@@ -196,9 +196,7 @@ function loadOne(chunk: Chunk): Promise<void> {
     },
     (cause: unknown) => {
       coming.delete(chunk);
-      const problem = `sinter: its chunk '${chunk}' does not load: ${String(cause)}`;
-      const hint = 'serve all files of the bundle, those of the version that the page was built with';
-      throw new SinterError('E_IO', `${problem}\n  try: ${hint}`, { cause });
+      throw notLoading(`its chunk '${chunk}'`, cause);
     },
   );
   coming.set(chunk, loading);

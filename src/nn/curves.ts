@@ -144,20 +144,26 @@ export class Hardtanh extends Module {
   }
 }
 
-const takesSoftplus = arg.takes<typeof Softplus>(['beta', arg.optional(arg.number)]);
+const takesSoftplus = arg.takes<typeof Softplus>(
+  ['beta', arg.optional(arg.number)],
+  ['threshold', arg.optional(arg.number)],
+);
 
-/** log(1 + e^(beta·x)) / beta. */
+/** log(1 + e^(beta·x)) / beta, and x itself where beta·x is greater than a threshold that you give. */
 export class Softplus extends Module {
   readonly beta: number;
+  readonly threshold: number | undefined;
 
-  constructor(beta: number = 1) {
-    takesSoftplus('Softplus', beta);
+  constructor(beta: number = 1, threshold?: number) {
+    takesSoftplus('Softplus', beta, threshold);
     super();
     this.beta = beta;
+    this.threshold = threshold;
   }
 
   forward<D extends DType>(x: Tensor<D>): Tensor<Floated<D>> {
-    return softplus(x, { beta: this.beta });
+    const { beta, threshold } = this;
+    return softplus(x, threshold === undefined ? { beta } : { beta, threshold });
   }
 }
 

@@ -61,7 +61,9 @@ export class Failures {
   lose(reason: string | DeviceError): void {
     this.#lost ??=
       typeof reason === 'string'
-        ? new DeviceError('E_DEVICE_LOST', this.device, reason, { hint: 'open the device again' })
+        ? new DeviceError('E_DEVICE_LOST', this.device, reason, {
+            hint: 'make again what was on it: tensors, or a bundle that was loaded',
+          })
         : reason;
   }
 

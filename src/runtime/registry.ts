@@ -2,7 +2,7 @@
 // default is the first of `DEFAULT_ORDER` that this machine has, unless `SINTER_DEVICE` names
 // another.
 
-import { DeviceError } from '../errors.ts';
+import { DeviceError, notLoading } from '../errors.ts';
 import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import { isNativeUsual, nativeBackendOf, nativeBackends } from './native/open.ts';
 import type { Backend, Device } from './device.ts';
@@ -24,7 +24,11 @@ interface Lazy extends Backend {
 }
 
 function lazy(name: string, importing: () => Promise<Backend>): Lazy {
-  return { name, parts, open: async () => (await importing()).open() };
+  const found = (): Promise<Backend> =>
+    importing().catch((cause: unknown) => {
+      throw notLoading(`the device ${name}`, cause);
+    });
+  return { name, parts, open: async () => (await found()).open() };
 }
 
 const backends = new Map<string, Backend>(

@@ -175,6 +175,64 @@ describe.each(['wasm', 'webgpu:software'])('on %s', (device) => {
   });
 });
 
+test('the code of a device that does not come rejects the read', async () => {
+  missing = '/device';
+  const page = await browser.context.newPage();
+  try {
+    await page.goto(`${served.origin}/page.html`);
+    await page.waitForFunction('globalThis.sn !== undefined');
+    const read =
+      "(sn.setDevice('wasm'), sn.ones([3]).add(1).data()).then(String, (error) => `${error.code} ${error.message}`)";
+    expect(await page.evaluate<string>(read)).toMatch(/^E_IO sinter: the device wasm does not load: /);
+  } finally {
+    missing = undefined;
+    await page.close();
+  }
+});
+
+test('a device that is lost is opened again, and what was on it is an error', async () => {
+  const page = await browser.context.newPage();
+  try {
+    await page.goto(`${served.origin}/page.html`);
+    await page.waitForFunction('globalThis.sn !== undefined');
+    const told = await page.evaluate(`(async () => {
+      const made = [];
+      const { requestDevice } = GPUAdapter.prototype;
+      GPUAdapter.prototype.requestDevice = async function (...given) {
+        made.push(await requestDevice.apply(this, given));
+        return made.at(-1);
+      };
+      sn.setDevice('webgpu:software');
+      const told = [];
+      const ask = (x) => x.data().then((values) => told.push([...values]), ({ code }) => told.push(code));
+      const double = sn.compile((x) => x.mul(2));
+      const [kept, there] = [sn.tensor([1, 2]), sn.tensor([3, 4]).add(1)];
+      await ask(there);
+      const [first, during] = [double(kept), sn.tensor([5]).add(1)];
+      await ask(first);
+      made[0].destroy();
+      await ask(there);
+      await ask(during);
+      await ask(double(there));
+      await ask(double(kept));
+      await ask(sn.tensor([1]).add(1));
+      return [...told, made.length];
+    })()`);
+    expect(told).toEqual([
+      [4, 5],
+      [2, 4],
+      'E_DEVICE_LOST',
+      expect.anything(),
+      'E_DEVICE_LOST',
+      [2, 4],
+      [2],
+      2,
+    ]);
+  } finally {
+    await page.close();
+  }
+});
+
 test('a chunk that does not come rejects the read', async () => {
   missing = '/products-cpu';
   const page = await browser.context.newPage();

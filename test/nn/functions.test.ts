@@ -28,6 +28,7 @@ const pairs: readonly (readonly [{ forward(x: Tensor): Tensor }, Tensor, Tensor]
   [new nn.CELU(0.5), row, sn.celu(row, 0.5)],
   [new nn.Hardtanh(-0.5, 0.25), row, sn.hardtanh(row, -0.5, 0.25)],
   [new nn.Softplus(2), row, sn.softplus(row, { beta: 2 })],
+  [new nn.Softplus(2, 0.5), row, sn.softplus(row, { beta: 2, threshold: 0.5 })],
   [new nn.Softshrink(0.25), row, sn.softshrink(row, 0.25)],
   [new nn.Hardshrink(0.25), row, sn.hardshrink(row, 0.25)],
   [new nn.Threshold(0.25, 9), row, sn.threshold(row, 0.25, 9)],

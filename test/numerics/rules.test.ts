@@ -16,6 +16,7 @@ const rules: Readonly<Record<string, readonly [Fn, readonly number[]]>> = {
   erfc: [sn.erfc, [-1, 0.3, 2, 5]],
   silu: [sn.silu, [-3, 0, 0.5, 4]],
   mish: [sn.mish, [-3, 0, 0.5, 4]],
+  'softplus with a threshold': [(x) => sn.softplus(x, { beta: 3, threshold: 4 }), [-2, 0, 1.2, 4]],
   'softplus of another sharpness': [(x) => sn.softplus(x, { beta: 3 }), [-2, 0, 0.2, 4]],
   'remainder by x': [(x) => sn.remainder(y, x), [0.6, 0.4, -0.5, 2.3]],
   'remainder of x': [(x) => sn.remainder(x, y), [0.6, 0.4, -0.5, 2.3]],

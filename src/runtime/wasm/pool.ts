@@ -213,7 +213,7 @@ export class Pool {
       const problem = `a worker took workgroups and did nothing for ${waited / 1000} s: it has ended, or been stopped`;
       throw new DeviceError('E_DEVICE_LOST', this.#device, problem, {
         kernel: name,
-        hint: 'open the device again',
+        hint: 'make again what was on it: tensors, or a bundle that was loaded',
       });
     }
     Atomics.store(words, at.waiting, 0);

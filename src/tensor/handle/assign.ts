@@ -48,8 +48,9 @@ export function assignHandle(handle: Handle, value: Handle): void {
 export function convertHandle(handle: Handle, dtype: DType, op: string): void {
   if (handle.dtype === dtype) return;
   if (currentTrace() !== undefined) {
-    const problem = 'a compiled or differentiated function cannot change the dtype of what is outside';
-    throw new TensorError('E_STATE', op, problem, 'convert before the call; .cast(dtype) gives a new tensor');
+    const problem = 'a compiled or differentiated function cannot change the dtype of a tensor';
+    const hint = 'convert before the call, or make it in this dtype; .cast(dtype) gives a new tensor';
+    throw new TensorError('E_STATE', op, problem, hint);
   }
   const at = currentHandle(handle, op);
   if (at.requiresGrad && !at.leaf) {

@@ -173,7 +173,7 @@ export const nnRows: Rows = {
   ELU: [maybe(number)],
   CELU: [maybe(number)],
   Hardtanh: [maybe(like(number, () => -1)), maybe(like(number, () => 2))],
-  Softplus: [maybe(number)],
+  Softplus: [maybe(number), maybe(number)],
   Softshrink: [maybe(notNegative)],
   Hardshrink: [maybe(notNegative)],
   Threshold: [number, element],

@@ -126,7 +126,7 @@ const elementwise: Rows = {
   ...rows('elu celu', x, maybe(number)),
   prelu: [x, t(3)],
   gelu: [x, options({ approximate: word('tanh', 'none', 'sigmoid') })],
-  softplus: [x, options({ beta: number })],
+  softplus: [x, options({ beta: number, threshold: number })],
   hardtanh: [x, maybe(like(number, () => -1)), maybe(like(number, () => 2))],
   glu: [t(2, 4), maybe(axis)],
 };

@@ -53,11 +53,20 @@ describe('derivatives at kinks', () => {
     ['asinh at 0 is 1', sn.asinh, [0, -0], [1, 1]],
     ['norm at 0 is 0', (x) => sn.norm(x), [0, 0], [0, 0]],
     ['sigmoid far out is 0, not NaN', sn.sigmoid, [-200, 200, -Infinity, Infinity], [0, 0, 0, 0]],
+    ['softplus above its threshold', (x) => sn.softplus(x, { beta: 2, threshold: 1 }), [0, 0.6], [0.5, 1]],
     ['softplus far out', (x) => sn.softplus(x), [-200, 200], [0, 1]],
     ['maximum shares ties', (x) => sn.maximum(x, of(1, 1, 1)), [0, 1, 2], [0, 0.5, 1]],
   ])('%s', async (_, f, at, expected) => {
     expect(await gradient(f, ...at)).toEqual(expected);
   });
+});
+
+test('softplus with a threshold is x where beta·x is greater, and as without one elsewhere', async () => {
+  const x = sn.tensor([-3, 0.5, 0.51, 40, NaN, Infinity], { dtype: 'f64' });
+  const at = await sn.softplus(x, { beta: 2, threshold: 1 }).array();
+  const plain = await sn.softplus(x, { beta: 2 }).array();
+  expect(at).toEqual([plain[0], plain[1], 0.51, 40, NaN, Infinity]);
+  expect(plain[2]).toBeGreaterThan(0.6);
 });
 
 describe('powers', () => {

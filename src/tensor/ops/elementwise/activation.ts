@@ -294,11 +294,13 @@ const mishRule: CustomRule = (b, [x], _value, g) => {
 export interface SoftplusOptions {
   /** Sharpness, 1 by default. */
   readonly beta?: number;
+  /** Where beta·x is greater, the result is x itself. By default it is nowhere, and the function exact. PyTorch takes 20. */
+  readonly threshold?: number;
 }
 
 const takesSoftplus = arg.takes<typeof softplus>(
   ['x', aTensor],
-  ['options', arg.options<SoftplusOptions>({ beta: arg.number })],
+  ['options', arg.options<SoftplusOptions>({ beta: arg.number, threshold: arg.number })],
 );
 
 /**
@@ -311,15 +313,20 @@ const takesSoftplus = arg.takes<typeof softplus>(
  */
 export function softplus<D extends DType>(x: Tensor<D>, options: SoftplusOptions = {}): Tensor<Floated<D>> {
   takesSoftplus('softplus', x, options);
-  const { beta = 1 } = options;
-  if (beta === 1) return realFormula('softplus', formula.softplus)(x);
+  const { beta = 1, threshold } = options;
   return realFormula('softplus', (b, wide) => {
-    // max(x, 0) for itself, since beta·x may overflow where x does not.
-    const scaled = mul(b, wide, beta);
-    const tail = unary(b, 'log1p', unary(b, 'exp', formula.negativeAbs(b, scaled)));
-    const positive = where(b, binary(b, 'lt', scaled, 0), fullLike(b, wide, 0), wide);
-    return add(b, positive, div(b, tail, beta));
+    const scaled = beta === 1 ? wide : mul(b, wide, beta);
+    const smooth = beta === 1 ? formula.softplus(b, wide) : softplusOf(b, wide, scaled, beta);
+    return threshold === undefined ? smooth : where(b, binary(b, 'lt', threshold, scaled), wide, smooth);
   })(x);
+}
+
+/** log(1 + e^scaled) / beta, for scaled = beta·x. */
+function softplusOf(b: GraphBuilder, x: Node, scaled: Node, beta: number): Node {
+  // max(x, 0) for itself, since beta·x may overflow where x does not.
+  const tail = unary(b, 'log1p', unary(b, 'exp', formula.negativeAbs(b, scaled)));
+  const positive = where(b, binary(b, 'lt', scaled, 0), fullLike(b, x, 0), x);
+  return add(b, positive, div(b, tail, beta));
 }
 
 /**
