@@ -56,10 +56,11 @@ export class Attributes {
     return value === undefined ? otherwise : toNumber(value);
   }
 
+  /** Attributes are floats of 32 bits, and so is what the standard has for one that is left out. */
   float(name: string, otherwise: number): number;
   float(name: string): number | undefined;
   float(name: string, otherwise?: number): number | undefined {
-    return this.#read(name, 'f') ?? otherwise;
+    return this.#read(name, 'f') ?? (otherwise === undefined ? undefined : Math.fround(otherwise));
   }
 
   string(name: string, otherwise: string): string {

@@ -76,6 +76,13 @@ describe('names', () => {
   });
 });
 
+test('the way back of a transform has all digits of doubles', async () => {
+  const fn = (x: Tensor): Tensor => sn.fft.irfft(sn.fft.rfft(x), { n: 6 });
+  const x = sn.tensor(Float64Array.of(1, 1 / 3, -2, 0.1, 5, -1 / 7));
+  const { output } = await runInPeer((await exportOnnx(fn, [x])).bytes, await hostsOf({ x }));
+  expectClose(output!, await hostOf(x), 1e-13);
+});
+
 describe('weights', () => {
   const layer = new Linear(64, 16, { bias: false });
   const x = sn.randn([3, 64]);
@@ -169,6 +176,7 @@ describe('refused is', () => {
       return x.neg();
     };
     await expect(exportOnnx(assigns, [x])).rejects.toThrow('exportOnnx: the function assigns to a tensor');
+    await expect(exportOnnx(assigns, [x])).rejects.toThrow('try: evalMode(model)');
     await expect(exportOnnx(() => 3, [x])).rejects.toThrow('returns 3, which is not a tensor');
     await expect(exportOnnx(() => ({}), [x])).rejects.toThrow('returns no tensor');
   });

@@ -253,7 +253,10 @@ function portType(leaf: unknown): Pick<Val, 'dtype' | 'shape'> | undefined {
 function programOf(partial: Traced, leaves: readonly unknown[]): TracedProgram {
   const traced = withAllParameters(partial, leaves);
   if (traced.effects.some(({ part, source }) => part === 'value' && source !== undefined))
-    throw refused('assigns to a tensor: return the new value instead');
+    throw refused(
+      'assigns to a tensor: return the new value instead\n  ' +
+        'try: evalMode(model), if a layer such as batch norm is in training',
+    );
   const tensors = traced.inputs.map(sourceOfInput);
   const { parameters } = traced.graph;
   const sources: ParameterSource[] = [];

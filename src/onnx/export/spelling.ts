@@ -58,7 +58,9 @@ const rows: { readonly [K in Op]: ExportRow<K> } = {
   parameter: (_, node) => {
     throw new CompilerBug('exportOnnx', `parameter ${node.attrs.name} has no value`);
   },
-  randomBits: unspelled('random numbers that are the same everywhere: draw them outside, and pass them in'),
+  randomBits: unspelled(
+    'random numbers that are the same everywhere: draw them outside, and pass them in, or put layers such as dropout out of training: evalMode(model)',
+  ),
   fftPart: unspelled(ofPasses),
   dequantize: unspelled('the format has no blocks of such values: pass what dequantize gives as a weight'),
   radixRank: unspelled(ofPasses),

@@ -281,6 +281,7 @@ function col2Im(call: Call): Tensor {
   const batch = x.shape[0]!;
   const taps = block.reduce((product, n) => product * n, 1);
   const channels = x.shape[1]! / taps;
+  if (!Number.isInteger(channels)) call.fail(`${x.shape[1]} channels are no multiple of the block's ${taps}`);
   // A transposed convolution by unit kernels: each tap of the block is a channel that is put in its
   // place.
   const unit = sn.reshape(sn.eye(taps, taps, { dtype: x.dtype }), [taps, 1, ...block]);

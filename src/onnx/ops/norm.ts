@@ -73,7 +73,9 @@ function layerNormalization(call: Call): (Tensor | undefined)[] {
   const scaled = sn.mul(sn.cast(sn.mul(centred, inverse), x.dtype), call.tensor(1));
   const bias = call.optional(2);
   const out = bias === undefined ? scaled : sn.add(scaled, bias);
-  return [out, call.wants(1) ? mean : undefined, call.wants(2) ? inverse : undefined];
+  // Statistics have a type of their own.
+  const stash = hostType(wantedType(attributes.int('stash_type', 1)));
+  return [out, ...[mean, inverse].map((x, i) => (call.wants(i + 1) ? sn.cast(x, stash) : undefined))];
 }
 
 function trailing(call: Call, x: Tensor): number[] {

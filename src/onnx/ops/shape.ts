@@ -39,6 +39,8 @@ function squeeze(call: Call): Tensor {
   const axes = call.ints('axes', 1);
   if (axes === undefined) return sn.squeeze(x);
   const gone = call.axes(axes, x.rank);
+  const long = gone.find((axis) => (x.shape[axis] ?? 1) !== 1);
+  if (long !== undefined) call.fail(`axis ${long} has ${x.shape[long]} elements: expected 1`);
   return sn.reshape(
     x,
     x.shape.filter((_, axis) => !gone.includes(axis)),
@@ -50,6 +52,7 @@ function unsqueeze(call: Call): Tensor {
   const given = call.ints('axes', 1)!;
   const rank = x.rank + given.length;
   const axes = call.axes(given, rank);
+  if (new Set(axes).size !== axes.length) call.fail(`axes [${given.join()}] name an axis twice`);
   const rest = [...x.shape];
   const shape = Array.from({ length: rank }, (_, axis) => (axes.includes(axis) ? 1 : rest.shift()!));
   return sn.reshape(x, shape);
@@ -162,6 +165,7 @@ function depthToSpace(call: Call): Tensor {
   const [n, c, h, w] = x.shape as [number, number, number, number];
   const size = call.attributes.int('blocksize', 1);
   const depth = c / size ** 2;
+  if (!Number.isInteger(depth)) call.fail(`${c} channels are no multiple of blocks of ${size} by ${size}`);
   const isColumns = call.attributes.string('mode', 'DCR') === 'CRD';
   const blocks = sn.reshape(x, isColumns ? [n, depth, size, size, h, w] : [n, size, size, depth, h, w]);
   const order = isColumns ? [0, 1, 4, 2, 5, 3] : [0, 3, 4, 1, 5, 2];
@@ -172,6 +176,8 @@ function spaceToDepth(call: Call): Tensor {
   const x = call.tensor(0);
   const [n, c, h, w] = x.shape as [number, number, number, number];
   const size = call.attributes.int('blocksize', 1);
+  if (h % size !== 0 || w % size !== 0)
+    call.fail(`an image of ${h} by ${w} has no blocks of ${size} by ${size}`);
   const blocks = sn.reshape(x, [n, c, h / size, size, w / size, size]);
   const mode = call.attributes.string('mode', 'DCR');
   if (mode !== 'DCR' && mode !== 'CRD') call.fail(`no mode ${mode}`);

@@ -120,7 +120,8 @@ export function differenceOf(
     if (Object.is(a, b) || a === b) continue;
     if (isExact && tolerance === undefined) return `element ${i}: expected ${b}, got ${a}`;
     const difference = Math.abs(Number(a) - Number(b));
-    const slack = isExact ? tolerance! : share * Math.max(1e-2 * largest, Math.abs(Number(b))) + 1e-6;
+    const least = dtype === 'f64' && tolerance !== undefined ? 0 : 1e-6;
+    const slack = isExact ? tolerance! : share * Math.max(1e-2 * largest, Math.abs(Number(b))) + least;
     if (!(difference <= slack)) return `element ${i}: expected ${b}, got ${a}`;
   }
   return undefined;

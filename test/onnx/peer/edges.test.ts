@@ -119,6 +119,20 @@ const same: Readonly<Record<string, NodeCase>> = {
     opset: 11,
     inputs: [floats([1, 2, 3, 4], [2, 2]), array('bool', [6], [0, 1, 0, 0, 1, 1])],
   },
+  'statistics of doubles, in the type that they have': {
+    op: 'LayerNormalization',
+    opset: 17,
+    inputs: [spread([2, 3, 4], 'f64'), spread([4], 'f64')],
+    outputs: 3,
+  },
+  'means of doubles over time, with the standard momentum': {
+    op: 'BatchNormalization',
+    opset: 15,
+    inputs: [spread([2, 3, 4], 'f64'), ...Array.from({ length: 4 }, () => array('f64', [3], [1, 2, 3]))],
+    attributes: [attr.int('training_mode', 1)],
+    outputs: 3,
+    tolerance: 1e-12,
+  },
   'tuples that count from the end': {
     op: 'GatherND',
     opset: 13,
@@ -204,6 +218,22 @@ const refused: Readonly<Record<string, readonly [NodeCase, RegExp]>> = {
   'a scale below 0': [
     resized([], { inputs: [spread([1, 1, 4, 6]), undefined, floats([1, 1, -2, 2])] }),
     /resized by -2/,
+  ],
+  'an axis that is squeezed and has two elements': [
+    { op: 'Squeeze', opset: 13, inputs: [spread([2, 1]), ints([0])] },
+    /Squeeze .*axis 0 has 2 elements/,
+  ],
+  'an axis that is made twice': [
+    { op: 'Unsqueeze', opset: 13, inputs: [spread([2]), ints([0, -3])] },
+    /Unsqueeze .*\[0,-3\] name an axis twice/,
+  ],
+  'channels that fill no blocks': [
+    { op: 'DepthToSpace', opset: 13, inputs: [spread([1, 6, 2, 3])], attributes: [attr.int('blocksize', 2)] },
+    /DepthToSpace .*6 channels are no multiple/,
+  ],
+  'columns that are no blocks of an image': [
+    { op: 'Col2Im', opset: 18, inputs: [spread([1, 9, 9]), ints([4, 4]), ints([2, 2])] },
+    /Col2Im .*9 channels are no multiple of the block's 4/,
   ],
   'angles of another width than a head': [
     {
