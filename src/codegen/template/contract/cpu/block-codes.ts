@@ -24,14 +24,8 @@ export interface Load {
   one(at: Value): Value;
 }
 
-/** Scales of four groups of a column: what their codes are multiplied with, and what their sums are. */
-export interface FourScales {
-  readonly scale: Value;
-  readonly offset?: Value;
-}
-
-/** What is done with the scales of four groups, column by column. */
-export type Sink = (group: Value, columns: readonly FourScales[]) => void;
+/** What is found of four groups: what their codes are multiplied with, and what their sums are. */
+export type Sink = (group: Value, scale: Value, offset: Value | undefined) => void;
 
 export interface BlockCodes {
   /** Values a group. */
@@ -45,8 +39,8 @@ export interface BlockCodes {
   readonly order?: 'sides';
   /** The codes of one step, group by group. */
   codes(b: LoopBuilder, load: (words: number) => Value): readonly (readonly Sixteen[])[];
-  /** Visits all groups of rows of `columns` side by side, four by four. */
-  scales(b: LoopBuilder, columns: number, loads: readonly Load[], sink: Sink): void;
+  /** Visits all groups of a row of `columns`, four by four. */
+  scales(b: LoopBuilder, columns: number, load: Load, sink: Sink): void;
 }
 
 /** Formats whose groups are multiplied as whole numbers. */
@@ -83,26 +77,26 @@ export const nibbles = (b: LoopBuilder, x: Value, upper: 0 | 4): Sixteen => [
 /** A scale of 16 bits for every block of 32: eight of them in four words. */
 const halves =
   (hasMiddle: boolean): BlockCodes['scales'] =>
-  (b, columns, loads, sink) => {
+  (b, columns, load, sink) => {
     const blocks = columns / 32;
-    const visit = (eight: Value, count: number): void => {
-      const found = loads.map((load) => {
-        const pairs = b.let(load.four(mulInts(eight, constant(4))), 'pairs');
-        const low = named(b, 'unpackF16', [pairs], 'f32');
-        return { low, high: named(b, 'unpackF16', [down(b, pairs, 16)], 'f32') };
-      });
-      for (let half = 0; 4 * half < count; half++) {
-        const fours = found.map(({ low, high }): FourScales => {
-          const pair = [low, high].map((x) => [x, 2 * half] as const);
-          const scale = lanes(b, [...pair, ...pair.map(([x, at]) => [x, at + 1] as const)], 'f32');
-          return hasMiddle ? { scale, offset: scale } : { scale };
-        });
-        sink(addInts(mulInts(eight, constant(8)), constant(4 * half)), fours);
+    b.for('eight', constant(0), constant(Math.ceil(blocks / 8)), 1, (eight) => {
+      const pairs = b.let(load.four(mulInts(eight, constant(4))), 'pairs');
+      const low = named(b, 'unpackF16', [pairs], 'f32');
+      const high = named(b, 'unpackF16', [down(b, pairs, 16)], 'f32');
+      for (const half of [0, 1]) {
+        const four = lanes(
+          b,
+          [
+            [low, 2 * half],
+            [high, 2 * half],
+            [low, 2 * half + 1],
+            [high, 2 * half + 1],
+          ],
+          'f32',
+        );
+        sink(addInts(mulInts(eight, constant(8)), constant(4 * half)), four, hasMiddle ? four : undefined);
       }
-    };
-    const eights = Math.floor(blocks / 8);
-    b.for('eight', constant(0), constant(eights), 1, (eight) => visit(eight, 8));
-    if (blocks % 8 > 0) visit(constant(eights), blocks % 8);
+    });
   };
 
 const eachByte: Value = {
@@ -156,38 +150,31 @@ export const blockCodes: Readonly<Record<CodedFormat, BlockCodes>> = {
       const [x, y] = [load(0), load(4)];
       return ([0, 4] as const).map((upper) => [nibbles(b, x, upper), nibbles(b, y, upper)]);
     },
-    scales: (b, columns, loads, sink) => {
+    scales: (b, columns, load, sink) => {
       b.for('block', constant(0), constant(columns / 256), 1, (block) => {
-        const found = loads.map((load): readonly FourScales[] => {
-          const head = b.let(load.four(mulInts(block, constant(4))), 'head');
-          const both = spread(b, head, 0);
-          const [d, least] = [
-            named(b, 'unpackF16', [both], 'f32'),
-            named(b, 'unpackF16', [down(b, both, 16)], 'f32'),
-          ];
-          const lane = (at: number): Value =>
-            b.let({ kind: 'lane', arg: head, lane: at, type: 'u32', width: 1 }, 'scales');
-          const [low, high, rest] = [lane(1), lane(2), lane(3)];
-          const mask = (x: Value, by: number, bits: number): Value => {
-            const moved = by === 0 ? x : named(b, 'shr', [x, constant(by, 'u32')], 'u32');
-            return named(b, 'and', [moved, constant(bits, 'u32')], 'u32');
-          };
-          const late = (x: Value, by: number): Value =>
-            named(b, 'or', [mask(rest, by, 0x0f0f0f0f), mask(x, 2, 0x30303030)], 'u32');
-          const four = (scale: Value, minimum: Value): FourScales => ({
-            scale: product(b, d, bytes(b, scale, 'byteU')),
-            offset: product(b, least, bytes(b, minimum, 'byteU')),
-          });
-          return [
-            four(mask(low, 0, 0x3f3f3f3f), mask(high, 0, 0x3f3f3f3f)),
-            four(late(low, 0), late(high, 4)),
-          ];
-        });
-        for (const i of [0, 1])
+        const head = b.let(load.four(mulInts(block, constant(4))), 'head');
+        const both = spread(b, head, 0);
+        const [d, least] = [
+          named(b, 'unpackF16', [both], 'f32'),
+          named(b, 'unpackF16', [down(b, both, 16)], 'f32'),
+        ];
+        const lane = (at: number): Value =>
+          b.let({ kind: 'lane', arg: head, lane: at, type: 'u32', width: 1 }, 'scales');
+        const [low, high, rest] = [lane(1), lane(2), lane(3)];
+        const mask = (x: Value, by: number, bits: number): Value => {
+          const moved = by === 0 ? x : named(b, 'shr', [x, constant(by, 'u32')], 'u32');
+          return named(b, 'and', [moved, constant(bits, 'u32')], 'u32');
+        };
+        const late = (x: Value, by: number): Value =>
+          named(b, 'or', [mask(rest, by, 0x0f0f0f0f), mask(x, 2, 0x30303030)], 'u32');
+        const four = (i: number, scale: Value, minimum: Value): void =>
           sink(
             addInts(mulInts(block, constant(8)), constant(4 * i)),
-            found.map((fours) => fours[i]!),
+            product(b, d, bytes(b, scale, 'byteU')),
+            product(b, least, bytes(b, minimum, 'byteU')),
           );
+        four(0, mask(low, 0, 0x3f3f3f3f), mask(high, 0, 0x3f3f3f3f));
+        four(1, late(low, 0), late(high, 4));
       });
     },
   },
@@ -212,25 +199,20 @@ export const blockCodes: Readonly<Record<CodedFormat, BlockCodes>> = {
         return [[and(b, code, 0x00ff00ff), and(b, down(b, code, 8), 0x00ff00ff)]];
       });
     },
-    scales: (b, columns, loads, sink) => {
+    scales: (b, columns, load, sink) => {
       const planes = planeOffsets('q6_k', columns);
       const from = (planes[2] ?? 0) - (planes[1] ?? 0);
       b.for('block', constant(0), constant(columns / 256), 1, (block) => {
-        const found = loads.map((load) => {
-          const scales = b.let(load.four(mulInts(block, constant(4))), 'scales');
-          const pair = operation('div', [block, constant(2)], 'i32');
-          const second = operation('mod', [block, constant(2)], 'i32');
-          const by = operation('cast', [mulInts(second, constant(16))], 'u32');
-          const half = b.let(arithmetic('shr', [load.one(addInts(pair, constant(from))), by], 'u32'), 'half');
-          return { scales, d: named(b, 'unpackF16', [splat(half, 4)], 'f32') };
-        });
+        const scales = b.let(load.four(mulInts(block, constant(4))), 'scales');
+        const pair = operation('div', [block, constant(2)], 'i32');
+        const second = operation('mod', [block, constant(2)], 'i32');
+        const by = operation('cast', [mulInts(second, constant(16))], 'u32');
+        const half = b.let(arithmetic('shr', [load.one(addInts(pair, constant(from))), by], 'u32'), 'half');
+        const d = named(b, 'unpackF16', [splat(half, 4)], 'f32');
         for (const step of [0, 1, 2, 3]) {
-          const fours = found.map(({ scales, d }): FourScales => {
-            const lane: Value = { kind: 'lane', arg: scales, lane: step, type: 'u32', width: 1 };
-            const scale = product(b, d, bytes(b, b.let(lane, 'four'), 'byteS'));
-            return { scale, offset: scale };
-          });
-          sink(addInts(mulInts(block, constant(16)), constant(4 * step)), fours);
+          const lane: Value = { kind: 'lane', arg: scales, lane: step, type: 'u32', width: 1 };
+          const four = product(b, d, bytes(b, b.let(lane, 'four'), 'byteS'));
+          sink(addInts(mulInts(block, constant(16)), constant(4 * step)), four, four);
         }
       });
     },

@@ -20,11 +20,11 @@ import { flippedProblem, type Contract } from '../problem.ts';
 import { roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
-import { multiplyAdd, span, TileLowering } from '../tile.ts';
+import { multiplyAdd, TileLowering } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { blockCellsLoop, cellWords, rowsByBlocks } from './block-cells.ts';
-import { blockCodes, isCoded, lanes, type BlockCodes, type Sixteen } from './block-codes.ts';
+import { blockCodes, isCoded, spread, type BlockCodes, type Sixteen } from './block-codes.ts';
 import { groupRoom, quantiseRows } from './block-values.ts';
 import { cpu, shared } from './costs.ts';
 
@@ -115,8 +115,8 @@ class BlockRowsLoop {
     return { kind: 'load', buffer, index, aligned: true, type, width: 4 };
   }
 
-  #add(x: Value, y: Value): Value {
-    return this.b.let(arithmetic('add', [x, y], 'f32'), 'add');
+  #name(op: 'mul' | 'add', args: readonly Value[]): Value {
+    return this.b.let(arithmetic(op, args, 'f32'), op);
   }
 
   /** Makes whole numbers of every row of the left side. */
@@ -125,25 +125,22 @@ class BlockRowsLoop {
     // Vectors of scales go beyond the last group.
     const groups = this.#k / this.#codes.group;
     for (let row = 0; row < this.#height; row++)
-      for (let group = groups; group < roundedUp(groups, 4); group++)
-        this.b.store('dots', constant(4 * (row * this.#room + group)), constant(0, 'i32', 4), true);
+      for (let group = groups; group < roundedUp(groups, 8); group++)
+        this.b.store('dots', constant(4 * (row * this.#room + group)), constant(0, 'f32', 4), true);
   }
 
   /** Results of `rows` rows from `first` on, for four columns. */
   quad(first: Value, rows: number, quad: Value): void {
     const { b } = this;
     const { n } = this.#body;
-    const beside = besideOf(this.#codes);
-    b.for('part', constant(0), constant(4 / beside), 1, (part) => {
-      const begin = addInts(mulInts(quad, constant(4)), mulInts(part, constant(beside)));
+    b.for('column', constant(0), constant(4), 1, (column) => {
+      const place = b.let(addInts(mulInts(quad, constant(4)), column), 'n');
       // Columns behind the last one are computed in vain.
-      const columns = span(b, begin, beside, n.extent, n.extent % 4 === 0, 'n').map(({ index }) => index);
-      this.#sums(first, rows, columns).forEach((sums, row) =>
-        sums.forEach((sum, column) => {
-          const at = addInts(mulInts(part, constant(beside)), constant(4 * row + column));
-          b.store('results', at, sum, true);
-        }),
-      );
+      const last = operation('min', [place, constant(n.extent - 1)], 'i32');
+      const inside = n.extent % 4 === 0 ? place : b.let(last, 'n');
+      this.#sums(first, rows, inside).forEach((sum, row) => {
+        b.store('results', addInts(column, constant(4 * row)), sum, true);
+      });
     });
     for (let row = 0; row < rows; row++) {
       const sums = b.let(this.#kept('results', constant(4 * row), 'f32'), 'sums');
@@ -151,17 +148,12 @@ class BlockRowsLoop {
     }
   }
 
-  /**
-   * Sums of some rows with one column or two, row by row. Memory is read in order, codes before scales: that is how processors
-   * foresee it. Sums of codes are stored before more are read: V8 reads as early as it may, and would keep all codes of a turn.
-   */
-  #sums(first: Value, rows: number, columns: readonly Value[]): readonly (readonly Value[])[] {
+  /** Sums of some rows with a column. Memory is read in order, codes before scales: that is how processors foresee it. */
+  #sums(first: Value, rows: number, column: Value): readonly Value[] {
     const { b } = this;
     const { words: stepWords, groups, group: size, middle } = this.#codes;
-    const bases = columns.map((column) => {
-      const point = this.#points.at({ column });
-      return b.let(point.index(point.place(this.#rows.base)), 'base');
-    });
+    const point = this.#points.at({ column });
+    const base = b.let(point.index(point.place(this.#rows.base)), 'base');
     const load = (index: Value, width: 1 | 4): Value => ({
       kind: 'load',
       buffer: this.#words,
@@ -180,116 +172,63 @@ class BlockRowsLoop {
     b.for('steps', constant(0), constant(steps / each), 1, (turn) => {
       for (let part = 0; part < each; part++) {
         const step = addInts(mulInts(turn, constant(each)), constant(part));
-        const codes = bases.map((base) => {
-          const begin = addInts(base, mulInts(step, constant(stepWords)));
-          return this.#codes.codes(b, (words) => b.let(load(addInts(begin, constant(words)), 4), 'w'));
-        });
-        // Two sums are stored together: of two columns, or of two groups.
-        const many = columns.length === 2 ? 1 : 2;
-        for (let group = 0; group < groups; group += many) {
+        const begin = addInts(base, mulInts(step, constant(stepWords)));
+        const codes = this.#codes.codes(b, (words) => b.let(load(addInts(begin, constant(words)), 4), 'w'));
+        codes.forEach((sixteens, group) => {
           const place = addInts(mulInts(step, constant(groups)), constant(group));
           for (let row = 0; row < rows; row++) {
-            const dots = Array.from({ length: many }, (_, i) => {
-              const begin = mulInts(addInts(place, constant(i)), constant(size / 2));
-              return this.#dots(
-                addInts(rowAt(row, this.#k / 2), begin),
-                codes.map((own) => own[group + i]!),
-              );
-            });
-            b.store('dots', slot(row, place), paired(b, dots.flat()), true);
+            const at = addInts(rowAt(row, this.#k / 2), mulInts(place, constant(size / 2)));
+            b.store('dots', slot(row, place), this.#dots(at, sixteens), true);
           }
-        }
+        });
       }
     });
     const zero = constant(0, 'f32', 4);
-    const sums = Array.from({ length: rows }, () => columns.map(() => b.var('sum', zero)));
-    const taken = middle === 0 ? [] : sums.map((own) => own.map(() => b.var('taken', zero)));
-    const words = bases.map((base) => {
-      const from = b.let(
-        addInts(base, constant(planeOffsets(this.#rows.format, this.#k)[1] ?? 0)),
-        'scales_at',
-      );
-      return {
-        four: (at: Value): Value => load(addInts(from, at), 4),
-        one: (at: Value): Value => load(addInts(from, at), 1),
-      };
-    });
-    this.#codes.scales(b, this.#k, words, (group, scales) =>
-      sums.forEach((own, row) => {
+    const sums = Array.from({ length: rows }, () => b.var('sum', zero));
+    const taken = middle === 0 ? [] : sums.map(() => b.var('taken', zero));
+    const from = b.let(
+      addInts(base, constant(planeOffsets(this.#rows.format, this.#k)[1] ?? 0)),
+      'scales_at',
+    );
+    const words = {
+      four: (at: Value): Value => load(addInts(from, at), 4),
+      one: (at: Value): Value => load(addInts(from, at), 1),
+    };
+    this.#codes.scales(b, this.#k, words, (group, scale, offset) =>
+      sums.forEach((sum, row) => {
         const at = b.let(addInts(rowAt(row, this.#room), group), 'at');
-        const step = b.let(this.#kept('steps', at, 'f32'), 'step');
-        const pairs = (columns.length === 2 ? [0, 1, 2, 3] : [0, 2]).map((i) =>
-          b.let(this.#kept('dots', slot(row, addInts(group, constant(i))), 'i32'), 'pairs'),
-        );
-        gathered(b, pairs).forEach((dots, column) => {
-          const { scale, offset } = scales[column]!;
-          const real = b.let(operation('cast', [dots], 'f32'), 'real');
-          const both = b.let(arithmetic('mul', [scale, step], 'f32'), 'both');
-          b.assign(own[column]!, multiplyAdd(both, real, own[column]!));
-          const gone = taken[row]?.[column];
-          if (offset !== undefined && gone !== undefined)
-            b.assign(gone, multiplyAdd(offset, b.let(this.#kept('sums', at, 'f32'), 'all'), gone));
-        });
+        const both = this.#name('mul', [scale, this.#kept('steps', at, 'f32')]);
+        const four = [0, 1, 2, 3].map((lane): readonly [Value, Value] => [
+          spread(b, both, lane),
+          this.#kept('dots', slot(row, addInts(group, constant(lane))), 'f32'),
+        ]);
+        const scaled = four.map(([x, dots]) => this.#name('mul', [x, dots]));
+        b.assign(sum, this.#name('add', [sum, scaled.reduce((x, y) => this.#name('add', [x, y]))]));
+        const gone = taken[row];
+        if (offset !== undefined && gone !== undefined)
+          b.assign(gone, multiplyAdd(offset, this.#kept('sums', at, 'f32'), gone));
       }),
     );
-    return sums.map((own, row) =>
-      own.map((sum, column) => {
-        const gone = taken[row]?.[column];
-        const held = b.let(gone === undefined ? sum : operation('sub', [sum, gone], 'f32'), 'rest');
-        const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(held, lane)) as [Value, Value, Value, Value];
-        return this.#add(this.#add(p, q), this.#add(r, s));
-      }),
-    );
+    return sums.map((sum, row) => {
+      const gone = taken[row];
+      const held = b.let(gone === undefined ? sum : operation('sub', [sum, gone], 'f32'), 'rest');
+      const [p, q, r, s] = [0, 1, 2, 3].map((lane) => laneOf(held, lane)) as [Value, Value, Value, Value];
+      return this.#name('add', [this.#name('add', [p, q]), this.#name('add', [r, s])]);
+    });
   }
 
-  /** The products of a group's codes of some columns with the values from `begin` on, summed to four lanes. */
-  #dots(begin: Value, columns: readonly (readonly Sixteen[])[]): readonly Value[] {
+  /** The products of a group's codes with the values from `begin` on, summed to four lanes. */
+  #dots(begin: Value, sixteens: readonly Sixteen[]): Value {
     const { b } = this;
-    const values = columns[0]!.map((pair, sixteen) =>
-      pair.map((_, part) =>
-        b.let(this.#kept('codes', addInts(begin, constant(8 * sixteen + 4 * part)), 'u32'), 'a'),
-      ),
+    const products = sixteens.flatMap((pair, sixteen) =>
+      pair.map((code, part) => {
+        const values = this.#kept('codes', addInts(begin, constant(8 * sixteen + 4 * part)), 'u32');
+        return b.let(arithmetic('dotI16', [code, b.let(values, 'a')], 'i32'), 'dot');
+      }),
     );
-    return columns.map((sixteens) =>
-      sixteens
-        .flatMap((pair, i) =>
-          pair.map((code, part) => b.let(arithmetic('dotI16', [code, values[i]![part]!], 'i32'), 'dot')),
-        )
-        .reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'dots')),
-    );
+    const sum = products.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'dots'));
+    return b.let(operation('cast', [sum], 'f32'), 'dots');
   }
-}
-
-/** Columns that are multiplied together, so that values are read once for both: codes of one group leave registers for that. */
-const besideOf = ({ groups }: BlockCodes): 1 | 2 => (groups === 1 ? 2 : 1);
-
-/** Two vectors as one: two sums of two lanes of each, the first of one behind the first of the other. */
-function paired(b: LoopBuilder, [x, y]: readonly Value[]): Value {
-  return b.let(arithmetic('add', [turns(b, x!, y!, [0, 1]), turns(b, x!, y!, [2, 3])], 'i32'), 'pair');
-}
-
-/** Sums of four groups, column by column, of what is paired: two columns of each of them, or two groups of one column. */
-function gathered(b: LoopBuilder, [p, q, ...more]: readonly Value[]): readonly Value[] {
-  const sides = (x: Value, y: Value): readonly Value[] =>
-    ([0, 2] as const).map((from) =>
-      lanes(
-        b,
-        [x, y].flatMap((own) => [[own, from] as const, [own, from + 1] as const]),
-        'i32',
-      ),
-    );
-  const [r, s] = more;
-  if (r !== undefined && s !== undefined) return sides(paired(b, [p!, q!]), paired(b, [r, s]));
-  return [b.let(arithmetic('add', [...sides(p!, q!)], 'i32'), 'dots')];
-}
-
-/** Some lanes of two vectors in turn. */
-function turns(b: LoopBuilder, x: Value, y: Value, places: readonly number[]): Value {
-  return lanes(
-    b,
-    places.flatMap((lane) => [[x, lane] as const, [y, lane] as const]),
-    'i32',
-  );
 }
 
 function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): Loop {
@@ -298,7 +237,7 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
   const rows = blockRows(body.rhs, k);
   if (rows === undefined) throw new CompilerBug('block rows', 'the right side is no rows of blocks');
   const room = groupRoom(k.extent);
-  const scratch = (name: string, dtype: 'f32' | 'u32' | 'i32', size: number): LoopBuffer => ({
+  const scratch = (name: string, dtype: 'f32' | 'u32', size: number): LoopBuffer => ({
     name,
     space: 'workgroup',
     dtype,
@@ -309,11 +248,10 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
     scratch('codes', 'u32', m.extent * (k.extent / 2)),
     scratch('steps', 'f32', m.extent * room),
     scratch('sums', 'f32', m.extent * room),
-    scratch('dots', 'i32', 4 * height * room),
+    scratch('dots', 'f32', 4 * height * room),
     scratch('results', 'f32', 4 * height),
   ];
-  const beside = isCoded(rows.format) ? besideOf(blockCodes[rows.format]) : 1;
-  return rowsByBlocks(frame, body, tiling, rows.format, beside, buffers, (b, group) => {
+  return rowsByBlocks(frame, body, tiling, rows.format, 1, buffers, (b, group) => {
     return new BlockRowsLoop(frame, b, body, rows, height, group);
   });
 }
