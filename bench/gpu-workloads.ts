@@ -6,7 +6,7 @@ import { bytesOfBlocks } from '../src/ir/blocks/format.ts';
 import * as sn from '../src/index.ts';
 import type { DType, Tensor } from '../src/index.ts';
 import { adam } from '../src/optim/index.ts';
-import { fromBlocks, quantize, type BlockFormat, type QuantizedTensor } from '../src/quant/index.ts';
+import { fromBlocks, quantize, QuantizedTensor, type BlockFormat } from '../src/quant/index.ts';
 
 export interface GpuWorkload {
   readonly name: string;
@@ -109,8 +109,8 @@ export function gpuWorkloads(sizes: GpuSizes): readonly GpuWorkload[] {
     ...sizes.sides.map((side) => matmul('bf16', side)),
     matmul('f16', sizes.sides.at(-1)!),
     matmulBiasGelu(sizes.sides.at(-1)!),
-    attention(sizes, 'bf16', sizes.positions, 'attention'),
-    attention(sizes, 'bf16', sizes.longPositions, 'attention-long'),
+    attention(sizes, 'attention', sizes.positions),
+    attention(sizes, 'attention-long', sizes.longPositions),
     attentionGradient(sizes),
     ...(['f32', 'f16'] as const).map((dtype) => decodeAttention(sizes, dtype)),
     ...(['f32', 'f16', 'q8_0', 'q4_0', 'q4_k', 'q6_k'] as const).map((format) => rowByMatrix(sizes, format)),
@@ -278,50 +278,54 @@ function matmulBiasGelu(side: number): GpuWorkload {
   };
 }
 
-function attention(
-  { heads, headWidth }: GpuSizes,
-  dtype: DType,
-  positions: number,
-  name: string,
-): GpuWorkload {
+function attention({ heads, headWidth }: GpuSizes, name: string, positions: number): GpuWorkload {
   return {
     name,
-    about: `causal attention in ${dtype}, ${heads} heads of ${positions} positions of ${headWidth}`,
+    about: `causal attention in bf16, ${heads} heads of ${positions} positions of ${headWidth}`,
     // Two products over the half of the scores that is seen.
     flops: 2 * heads * positions ** 2 * headWidth,
     prepare: () => {
       const shape = [1, heads, positions, headWidth];
-      const [q, k, v] = [0, 1, 2].map(() => sn.randn(shape, { dtype })) as [Tensor, Tensor, Tensor];
+      const [q, k, v] = [0, 1, 2].map(() => sn.randn(shape, { dtype: 'bf16' })) as [Tensor, Tensor, Tensor];
       const { step, last } = repeated(
         (x, y, z) => sn.scaledDotProductAttention(x, y, z, { isCausal: true }),
         [q, k, v],
       );
-      // The last query of the last head sees every key.
-      const at = heads - 1;
       const check = async (): Promise<number> => {
-        const lines = (x: Tensor): Tensor => x.reshape([heads * positions, headWidth]);
-        const wanted = await attended(lines(q), lines(k), lines(v), at, positions, heads * positions - 1);
-        return worst(await row(lines(last()), heads * positions - 1), wanted);
+        // The last query of the last head sees every key.
+        const at = heads * positions - 1;
+        const wanted = await attended(q, k, v, at, positions);
+        return worst(await row(last().reshape([-1, headWidth]), at), wanted);
       };
       return { step, check, tolerance: 3e-2 };
     },
   };
 }
 
-/** What the query of a row gives that sees all keys of a head, in float64. */
+/** Weights of the `count` last keys for the query of a row, in float64. */
+async function weightsOf(queries: Tensor, keys: Tensor, at: number, count: number): Promise<number[]> {
+  const query = await row(queries.reshape([-1, queries.shape.at(-1)!]), at);
+  const seen = await lastRows(keys, count);
+  return softmaxOf(seen.map((key) => dotOf(query, key) / Math.sqrt(query.length)));
+}
+
+/** What that query gives. */
 async function attended(
   queries: Tensor,
   keys: Tensor,
   values: Tensor,
-  head: number,
-  count: number,
   at: number,
+  count: number,
 ): Promise<number[]> {
-  const query = await row(queries, at);
-  const seen = await rowsFrom(keys, head * count, count);
-  const given = await rowsFrom(values, head * count, count);
-  const weights = softmaxOf(seen.map((key) => dotOf(query, key) / Math.sqrt(query.length)));
-  return query.map((_, i) => weights.reduce((sum, w, n) => sum + w * given[n]![i]!, 0));
+  const weights = await weightsOf(queries, keys, at, count);
+  const given = await lastRows(values, count);
+  return given[0]!.map((_, i) => weights.reduce((sum, w, n) => sum + w * given[n]![i]!, 0));
+}
+
+/** The last rows along all axes but the last one: those of the last head. */
+async function lastRows(x: Tensor, count: number): Promise<number[][]> {
+  const lines = x.reshape([-1, x.shape.at(-1)!]);
+  return rowsFrom(lines, lines.shape[0]! - count, count);
 }
 
 function attentionGradient({ heads, positions, headWidth }: GpuSizes): GpuWorkload {
@@ -353,9 +357,7 @@ function attentionGradient({ heads, positions, headWidth }: GpuSizes): GpuWorklo
         // Only the last query of a head sees its last key: dV there is that query's weight times its gradient.
         const at = heads * positions - 1;
         const lines = (x: Tensor): Tensor => x.reshape([-1, headWidth]);
-        const query = await row(lines(q), at);
-        const seen = await rowsFrom(lines(k), (heads - 1) * positions, positions);
-        const weights = softmaxOf(seen.map((key) => dotOf(query, key) / Math.sqrt(headWidth)));
+        const weights = await weightsOf(q, k, at, positions);
         const upstream = await row(lines(u), at);
         const found = await row(lines(last()), 3 * heads * positions + at);
         return worst(
@@ -378,9 +380,8 @@ function decodeAttention({ cache: [heads, keys], headWidth }: GpuSizes, dtype: '
       const [k, v] = [0, 1].map(() => sn.randn([heads, keys, headWidth], { dtype })) as [Tensor, Tensor];
       const { step, last } = repeated((x, y, z) => sn.scaledDotProductAttention(x, y, z), [q, k, v]);
       const check = async (): Promise<number> => {
-        const lines = (x: Tensor): Tensor => x.reshape([-1, headWidth]);
-        const wanted = await attended(lines(q), lines(k), lines(v), heads - 1, keys, heads - 1);
-        return worst(await row(lines(last()), heads - 1), wanted);
+        const wanted = await attended(q, k, v, heads - 1, keys);
+        return worst(await row(last().reshape([-1, headWidth]), heads - 1), wanted);
       };
       return { step, check, tolerance: dtype === 'f32' ? 1e-4 : 1e-2 };
     },
@@ -391,67 +392,52 @@ function rowByMatrix(
   { matrix: [inputs, outputs] }: GpuSizes,
   format: 'f32' | 'f16' | BlockFormat,
 ): GpuWorkload {
-  const size =
-    format === 'f32' || format === 'f16'
-      ? dtypeBytes(format) * inputs * outputs
-      : bytesOfBlocks('bench', format, inputs * outputs);
+  const isDense = format === 'f32' || format === 'f16';
   return {
     name: `row-by-matrix-${format}`,
     about: `a row of ${inputs} by a matrix of ${format} with ${outputs} outputs`,
-    bytes: size,
+    bytes: isDense ? dtypeBytes(format) * inputs * outputs : bytesOfBlocks('bench', format, inputs * outputs),
     prepare: async () => {
       const x = sn.randn([1, inputs]);
-      const few = Math.min(64, outputs);
       // The matrix is these rows again and again: blocks are made on the host.
+      const few = Math.min(64, outputs);
       const some = await made(few, inputs);
-      const expected = async (): Promise<number[]> => {
+      const kept = isDense ? some.cast(format) : await quantize(some, format);
+      const { step, last } =
+        kept instanceof QuantizedTensor
+          ? await rowByBlocks(x, kept, outputs / few)
+          : repeated((a, b) => a.matmul(b.cast('f32').T), [x, sn.tile(kept, [outputs / few, 1])]);
+      const check = async (): Promise<number> => {
         const line = await row(x, 0);
-        const all =
-          format === 'f32' || format === 'f16'
-            ? await numbers(some.cast(format))
-            : await numbers((await quantize(some, format)).dequantize());
-        return Array.from({ length: few }, (_, i) => dotOf(line, all.slice(i * inputs, (i + 1) * inputs)));
+        const all = await numbers(kept instanceof QuantizedTensor ? kept.dequantize() : kept);
+        const wanted = Array.from({ length: few }, (_, i) =>
+          dotOf(line, all.slice(i * inputs, (i + 1) * inputs)),
+        );
+        return worst(await numbers(last().narrow(1, outputs - few, few)), wanted);
       };
-      let pair: ReturnType<typeof repeated>;
-      if (format === 'f32' || format === 'f16') {
-        const w = sn.tile(some.cast(format), [outputs / few, 1]);
-        pair = repeated((a, b) => a.matmul(b.cast('f32').T), [x, w]);
-      } else {
-        const blocks = await (await quantize(some, format)).blocks();
-        const all = function* (): Generator<Uint8Array> {
-          for (let i = 0; i < outputs / few; i++) yield blocks;
-        };
-        const w = fromBlocks(all(), { format, shape: [outputs, inputs] });
-        pair = repeated(
-          ((a: Tensor, b: QuantizedTensor) => a.matmul(b.dequantize().T)) as never,
-          [x, w] as never,
-        );
-      }
-      const { step, last } = pair;
-      const check = async (): Promise<number> =>
-        worst(
-          await numbers(
-            last()
-              .reshape([-1])
-              .narrow(0, outputs - few, few),
-          ),
-          await expected(),
-        );
       return { step, check, tolerance: 1e-4 };
     },
   };
 }
 
-/** Rows of numbers that are about as large as weights. */
+/** Steps of a row by a matrix of blocks, which is these rows so many times. */
+async function rowByBlocks(
+  x: Tensor,
+  some: QuantizedTensor,
+  times: number,
+): Promise<ReturnType<typeof repeated>> {
+  const { format, shape } = some;
+  const blocks = await some.blocks();
+  const all = Array.from({ length: times }, () => blocks);
+  const matrix = fromBlocks(all, { format, shape: [shape[0]! * times, shape[1]!] });
+  const multiply = (a: Tensor, b: QuantizedTensor): Tensor => a.matmul(b.dequantize().T);
+  return repeated(multiply as never, [x, matrix] as never);
+}
+
+/** Rows of numbers that are about as large as weights, which are not drawn again. */
 async function made(count: number, width: number): Promise<Tensor> {
-  return sn
-    .tensor(
-      (await sn
-        .randn([count, width])
-        .mul(1 / Math.sqrt(width))
-        .data()) as Float32Array,
-    )
-    .reshape([count, width]);
+  const drawn = sn.randn([count, width]).mul(1 / Math.sqrt(width));
+  return sn.tensor((await drawn.data()) as Float32Array).reshape([count, width]);
 }
 
 function convolution({ pictures: [count, channels, side] }: GpuSizes): GpuWorkload {

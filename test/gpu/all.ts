@@ -31,6 +31,7 @@ interface Stage {
   readonly command: string;
   readonly args: readonly string[];
   readonly seconds: number;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 interface Timed {
@@ -154,7 +155,8 @@ function sanitized(device: string, seconds: number, few: readonly string[]): Sta
   const own = [...chosen, ...(few.length > 0 ? [] : ['--programs', programs]), '--runtime', 'none'];
   const { command, args } = ours('sanitizer', 'test/gpu/main', seconds, ['--device', device, ...own]);
   const options = ['--tool', 'memcheck', '--error-exitcode', '9', command];
-  return { name: 'sanitizer', command: tool, args: [...options, ...args], seconds };
+  const env = { SINTER_CUDA_OPTIONS: '-lineinfo' };
+  return { name: 'sanitizer', command: tool, args: [...options, ...args], seconds, env };
 }
 
 /** One of our commands, in sources or packed. */
@@ -169,14 +171,17 @@ function ours(name: string, file: string, seconds: number, args: readonly string
 }
 
 /** Runs a stage to its end or its limit, keeps what it prints, and says how it went. */
-function start({ name, command, args, seconds }: Stage, folder: string): Promise<boolean> {
+function start({ name, command, args, seconds, env }: Stage, folder: string): Promise<boolean> {
   const since = performance.now();
   const file = path.join(folder, `${name}.json`);
   const log = path.join(folder, `${name}.log`);
   const [out, err] = [fs.openSync(file, 'w'), fs.openSync(log, 'w')];
   return new Promise((resolve) => {
-    const env = name === 'sanitizer' ? { ...process.env, SINTER_CUDA_OPTIONS: '-lineinfo' } : process.env;
-    const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', out, err] });
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', out, err],
+    });
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
