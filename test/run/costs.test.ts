@@ -1,5 +1,6 @@
 // What a known cost decides: the order, the limits, the shards, and which tests are in the quick tier.
 
+import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
   costOf,
@@ -8,13 +9,16 @@ import {
   limitsOf,
   longestFirst,
   quickSample,
+  readCosts,
   runs,
   secondsIn,
   shardOf,
+  unmeasuredTests,
   withoutNative,
 } from './costs.ts';
 import { measured } from './measure.ts';
 import type { FileResult } from './journal.ts';
+import { testFiles } from './needs.ts';
 
 /** A file with one test of ten seconds, thirty of a tenth, and a matrix of many that cost next to nothing. */
 const file: FileCost = {
@@ -78,6 +82,26 @@ test('a file may take ten times its cost, and four minutes at least', () => {
 test('a file that nobody has measured may take its time in either tier', () => {
   for (const tier of ['quick', 'full'] as const)
     expect(limitsOf(secondsIn(tier, costOf({}, 'new'))).processor).toBe(600);
+});
+
+test('tests that cost far more than is known of them are named, dearest first', () => {
+  const costs = [
+    { name: 'long', seconds: 29 },
+    { name: 'case 1', seconds: 3 },
+    { name: 'new', seconds: 12 },
+    { name: 'new, and cheap', seconds: 2 },
+  ];
+  expect(unmeasuredTests({ a: file }, [{ file: 'a', costs }])).toEqual([
+    { file: 'a', test: 'new', seconds: 12 },
+    { file: 'a', test: 'case 1', seconds: 3 },
+  ]);
+});
+
+test('each test file has been measured: the quick tier runs all of one that has not', () => {
+  const known = readCosts('test/costs.json');
+  const unknown = testFiles('.').filter((name) => known[name] === undefined);
+  expect(unknown, 'npm run test:full -- --only FILE --costs').toEqual([]);
+  expect(Object.keys(known).filter((name) => !existsSync(name))).toEqual([]);
 });
 
 test('shards are the whole together, and cost about the same', () => {

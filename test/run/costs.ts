@@ -109,6 +109,32 @@ export function secondsIn(tier: Tier, cost: FileCost, whole: boolean = false): n
   return chosen.reduce((sum, [, of]) => sum + of, cost.setup + cost.rest * sample.share);
 }
 
+/** A test whose cost nobody has measured, or that has grown since. */
+export interface Unmeasured {
+  readonly file: string;
+  readonly test: string;
+  readonly seconds: number;
+}
+
+/**
+ * Tests that cost more than the quick tier takes by choice, and more than three times what is known of them: a busy machine
+ * doubles a cost at most. Until they are measured they all run in the quick tier. Dearest first.
+ */
+export function unmeasuredTests(
+  costs: Costs,
+  results: readonly {
+    readonly file: string;
+    readonly costs: readonly { readonly name: string; readonly seconds: number }[];
+  }[],
+): Unmeasured[] {
+  const tests = results.flatMap(({ file, costs: found }) =>
+    found
+      .filter(({ name, seconds }) => seconds > leastAllowed && seconds > 3 * (costs[file]?.tests[name] ?? 0))
+      .map(({ name, seconds }) => ({ file, test: name, seconds })),
+  );
+  return tests.toSorted((a, b) => b.seconds - a.seconds);
+}
+
 /** How long a file may take before it counts as hung, in seconds. */
 export interface Limits {
   readonly processor: number;

@@ -11,7 +11,7 @@ import { costOf, type Costs, readCosts, secondsIn, shardOf, type Tier, withoutNa
 import { ownSeconds } from './group.ts';
 import { type FileResult, openJournal, readJournal, type RunHeader } from './journal.ts';
 import { measured, writeCosts } from './measure.ts';
-import { needsIn, type Needs } from './needs.ts';
+import { needsIn, type Needs, testFiles } from './needs.ts';
 import { fixedSeed, matches, readOptions, type RunOptions, usage, UsageError } from './options.ts';
 import { byFile, endingOf, lineOf } from './report.ts';
 import { runFiles } from './run.ts';
@@ -20,16 +20,8 @@ import { affectedSince } from './since.ts';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const costsFile = path.join(root, 'test/costs.json');
 
-function testFiles(folder: string): string[] {
-  return fs.readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
-    const place = `${folder}/${entry.name}`;
-    if (entry.isDirectory()) return testFiles(place);
-    return entry.name.endsWith('.test.ts') ? [place] : [];
-  });
-}
-
 function chosenFiles(options: RunOptions, seconds: (file: string) => number): string[] {
-  let files = testFiles('test').toSorted();
+  let files = testFiles(root).toSorted();
   if (options.only !== undefined) files = files.filter(matches(options.only));
   if (options.since !== undefined) {
     const affected = affectedSince(root, options.since, files);
@@ -144,13 +136,14 @@ async function main(): Promise<number> {
     tier,
     seed: header.seed,
     results: merged,
+    costs,
     unrun,
     processorSeconds: ownSeconds(),
     wallSeconds: (performance.now() - began) / 1000,
   });
   for (const line of json ? lines.slice(-1) : lines) console.log(line);
   if (fresh !== undefined) fs.rmSync(fresh, { recursive: true, force: true });
-  if (options.writeCosts) writeCosts(costsFile, measured(tier, known, merged, new Set(testFiles('test'))));
+  if (options.writeCosts) writeCosts(costsFile, measured(tier, known, merged, new Set(testFiles(root))));
   return unrun.length > 0 || merged.some(({ state }) => state === 'failed') || merged.length === 0 ? 1 : 0;
 }
 

@@ -1,4 +1,4 @@
-// What a test file needs of the worker that runs it. Files with the same needs are run by one Vitest.
+// The test files, and what each needs of the worker that runs it. Files with the same needs are run by one Vitest.
 
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -25,6 +25,15 @@ export interface Needs {
   readonly standIn: boolean;
   /** It runs on a device of the full tier alone, `native`: its tests there have that word in their names. */
   readonly native: boolean;
+}
+
+/** All test files below a root. */
+export function testFiles(root: string, folder: string = 'test'): string[] {
+  return fs.readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const place = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return testFiles(root, place);
+    return entry.name.endsWith('.test.ts') ? [place] : [];
+  });
 }
 
 /** Answers what files need, by their texts and those that they import. */

@@ -1,5 +1,6 @@
 // What a run says of itself: a line a file while it runs, and at the end what failed, what cost most and how much there was.
 
+import { type Costs, unmeasuredTests } from './costs.ts';
 import type { FileResult } from './journal.ts';
 
 const seconds = (value: number): string => `${value.toFixed(1)} s`;
@@ -51,6 +52,8 @@ export interface Ending {
   readonly tier: string;
   readonly seed: number;
   readonly results: readonly FileResult[];
+  /** What was known of the costs before the run. */
+  readonly costs: Costs;
   /** Files that had no time left. */
   readonly unrun: readonly string[];
   /** Processor seconds of the run as a whole, the workers' own included. */
@@ -62,7 +65,7 @@ const folderOf = (file: string): string => /^test\/([^/]+)\//.exec(file)?.[1] ??
 
 /** The end of the output; its last line counts the tests. */
 export function endingOf(ending: Ending): string[] {
-  const { results, unrun, tier } = ending;
+  const { results, unrun, tier, costs } = ending;
   const sum = (of: (result: FileResult) => number): number =>
     results.reduce((total, each) => total + of(each), 0);
   const slowest = results.toSorted((a, b) => b.processorSeconds - a.processorSeconds).slice(0, 10);
@@ -72,6 +75,7 @@ export function endingOf(ending: Ending): string[] {
   const dearest = [...rooms].toSorted(([, a], [, b]) => b - a);
   const failed = sum(({ failures }) => failures.length) + unrun.length;
   const left = sum((each) => each.left);
+  const unmeasured = unmeasuredTests(costs, results);
   return [
     ...results.flatMap(({ file, skips }) =>
       skips.map(({ test, reason }) => `skipped: ${file} > ${test}: ${reason}`),
@@ -81,6 +85,10 @@ export function endingOf(ending: Ending): string[] {
     '',
     'slowest files, in processor seconds:',
     ...slowest.map(({ file, processorSeconds }) => `${seconds(processorSeconds).padStart(9)}  ${file}`),
+    ...(unmeasured.length === 0
+      ? []
+      : ['tests that cost far more than test/costs.json says (`--costs` measures them):']),
+    ...unmeasured.map(({ file, test, seconds: cost }) => `${seconds(cost).padStart(9)}  ${file} > ${test}`),
     `by folder: ${dearest.map(([name, cost]) => `${name} ${cost.toFixed(0)}`).join(', ')}`,
     `${tier} tier: ${seconds(ending.processorSeconds)} of processor time in ${seconds(ending.wallSeconds)}; ` +
       `${results.length} files, ${left} tests left to the full tier; SINTER_SEED=${ending.seed}`,

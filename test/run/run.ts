@@ -28,6 +28,10 @@ export interface RunPlan {
 /** Processor seconds after which a worker gives way to a new one, so that none keeps what many files left behind. */
 const batchSeconds = 40;
 const batchFiles = 50;
+/** What a worker is started for at least: its own start costs two seconds. */
+const leastSeconds = 8;
+/** What a file costs besides, however little its tests do. */
+const fileSeconds = 0.15;
 
 /** Runs the files of a plan, those that measure last and one after another; gives those that had no time left to run. */
 export async function runFiles(plan: RunPlan): Promise<string[]> {
@@ -50,15 +54,16 @@ async function runTogether(plan: RunPlan): Promise<string[]> {
   const take = (): string[] => {
     const [first] = waiting;
     if (first === undefined) return [];
-    const rest = waiting.reduce((sum, file) => sum + seconds(file), 0);
-    const most = Math.min(batchSeconds, rest / plan.workers / 2);
+    const weight = (file: string): number => seconds(file) + fileSeconds;
+    const rest = waiting.reduce((sum, file) => sum + weight(file), 0);
+    const most = Math.min(batchSeconds, Math.max(leastSeconds, rest / plan.workers / 2));
     const taken: string[] = [];
     let cost = 0;
     for (const file of waiting) {
       if (kindOf(file) !== kindOf(first) || taken.length >= batchFiles) continue;
-      if (taken.length > 0 && cost + seconds(file) > most) continue;
+      if (taken.length > 0 && cost + weight(file) > most) continue;
       taken.push(file);
-      cost += seconds(file);
+      cost += weight(file);
     }
     const set = new Set(taken);
     waiting = waiting.filter((file) => !set.has(file));
