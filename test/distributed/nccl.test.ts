@@ -165,8 +165,8 @@ describe.skipIf(!found.available)(`NCCL${found.available ? '' : `: ${found.reaso
   );
 
   test.each(isQuick ? [] : ['0'])('two ranks with the one GPU %s are told so', async (only) => {
-    const { outcomes } = await onGpus('every', seed, { CUDA_VISIBLE_DEVICES: only });
-    for (const outcome of outcomes) expect(outcome).toMatchObject({ code: 'E_COLLECTIVE' });
+    const { outcomes, said } = await onGpus('every', seed, { CUDA_VISIBLE_DEVICES: only });
+    for (const outcome of outcomes) expect(outcome, said).toMatchObject({ code: 'E_COLLECTIVE' });
     expect(outcomes.map((outcome) => outcome!.message).join()).toContain('two ranks have one device');
   });
 });

@@ -19,7 +19,24 @@ import { play, type Rank } from './scenarios.ts';
 
 const [scenario, seed, folder] = process.argv.slice(2) as [string, string, string];
 const ordinal = Number(ownGpu(process.env).split(':')[1]);
-const { communicator, open, leave } = await ncclMember();
+const fileOf = (one: number | string): string => path.join(folder, `${one}.json`);
+
+/** What became of this rank, where the others and the test find it. */
+function tell(own: number | string, outcome: object): void {
+  writeFileSync(`${fileOf(own)}.part`, JSON.stringify(outcome));
+  renameSync(`${fileOf(own)}.part`, fileOf(own));
+}
+
+const outcomeOfError = ({ code, name, message }: Error & { readonly code?: string }): object => ({
+  code: code ?? name,
+  message,
+});
+
+const { communicator, open, leave } = await ncclMember().catch((error: Error) => {
+  // The others may have failed before this rank came.
+  tell(process.env['RANK']!, outcomeOfError(error));
+  return process.exit(0);
+});
 await open!();
 const { rank, size } = communicator;
 
@@ -88,7 +105,6 @@ const driver = await openDriver(`cuda:${ordinal}`);
 const gpu = findGpu(driver, ordinal);
 const between = new BetweenGpus(new CudaContext(gpu, new Failures(gpu.name)));
 
-const fileOf = (other: number): string => path.join(folder, `${other}.json`);
 async function others(): Promise<void> {
   const all = Array.from({ length: size }, (_, other) => other).filter(
     (other) => other !== rank && !(other === 2 && /leaves|exits|dies/.test(scenario)),
@@ -129,9 +145,8 @@ const outcome = await outcomeOf().then(
   (value) => ({ value }),
   (error: Error & { readonly code?: string }) => {
     (communicator as NcclCommunicator).fail(error);
-    return { code: error.code ?? error.name, message: error.message };
+    return outcomeOfError(error);
   },
 );
-writeFileSync(`${fileOf(rank)}.part`, JSON.stringify({ ...outcome, description: communicator.description }));
-renameSync(`${fileOf(rank)}.part`, fileOf(rank));
+tell(rank, { ...outcome, description: communicator.description });
 await others();
