@@ -19,7 +19,7 @@ import { GraphBuilder, topological, type Graph, type Node, type NodeOf } from '.
 import { gpuTarget } from '../src/schedule/target.ts';
 
 /** One pre-norm residual layer with a gated activation: about 40 nodes, two matmuls and a norm. */
-function layer(b: GraphBuilder, x: Node, w1: Node, w2: Node, rows: number, width: number): Node {
+export function layer(b: GraphBuilder, x: Node, w1: Node, w2: Node, rows: number, width: number): Node {
   const shape = [rows, width];
   const mean = broadcast(b, mul(b, reduceKeep(b, 'sum', x, [1]), 1 / width), shape);
   const centred = sub(b, x, mean);

@@ -12,6 +12,7 @@ import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { hasLoops } from '../ir/ops.ts';
+import { overParameters } from './outside.ts';
 import { sumOfTurns, termsOf } from './sinking.ts';
 
 /** Cotangents of nodes, as vjp.ts finds them. */
@@ -56,16 +57,18 @@ export function loopCotangents(
   const results = rewrite({ parameters: [], outputs }, (old) => inside.get(old), inner).outputs;
   const ends = [...barOf.keys(), ...seedOf.keys()].filter((result) => isInexact(outputs[result]!.dtype));
   const wrt = [...movedCarries, ...wantedStacks, ...wantedInvariants];
-  const found = cotangents(
+  const pulled = cotangents(
     inner,
     ends.map((result) => results[result]!),
     ends.map((result) => (barOf.get(result) ?? seedOf.get(result))!),
     wrt.map((place) => forward[place + 1]!),
   );
+  const { given: found, invariants: held } = overParameters(b, inner, draft, pulled);
   const turned = new Map(wrt.map((place, i) => [place, found[i] ?? fullLike(inner, forward[place + 1]!, 0)]));
 
   // What is added to the cotangents of invariants: in part summed behind the loop, in part carried.
-  const turning = turningNodes([...turned.values()], forward.slice(carries + stacked + 1));
+  const fixed = [...forward.slice(carries + stacked + 1), ...held.map(({ parameter }) => parameter)];
+  const turning = turningNodes([...turned.values()], fixed);
   const terms = new Map(
     wantedInvariants.map((place) => {
       const added = turned.get(place)!;
@@ -80,11 +83,12 @@ export function loopCotangents(
   );
 
   // What it needs of the forward iteration: of the counter, stacks and invariants nothing has to be kept.
-  const cotangentParameters = new Set([...barOf.values(), ...seedOf.values()]);
+  // What rules hold comes to the backward loop alone.
+  const late = new Set([...barOf.values(), ...seedOf.values(), ...held.map(({ parameter }) => parameter)]);
   const handed = [...movedCarries, ...wantedStacks].map((place) => turned.get(place)!);
   const rests = carriedSums.map((place) => terms.get(place)!.rest.reduce((x, y) => add(inner, x, y)));
   const roots = [...handed, ...rests, ...operands];
-  const kept = keptOf(roots, cotangentParameters, forward.slice(1, carries + 1), attrs.recompute);
+  const kept = keptOf(roots, late, forward.slice(1, carries + 1), attrs.recompute);
   const saved = savedBy(b, node, kept, forward);
 
   // The iteration again, over its own inputs: carries, stacks, invariants.
@@ -120,6 +124,11 @@ export function loopCotangents(
     made.set(parameter, own.like(parameter, `w${i}`));
     return [invariant];
   });
+  const readByRules = held.flatMap(({ parameter, value }, i) => {
+    if (!needed.has(parameter)) return [];
+    made.set(parameter, own.like(parameter, `outside${i}`));
+    return [value];
+  });
   // Operands that are slices of stacks already need not be given again.
   const givenOperands = [...operands].filter((operand) => !stackOf.has(operand));
   const wantedRoots = [...handed, ...rests, ...givenOperands];
@@ -152,7 +161,9 @@ export function loopCotangents(
     recompute: attrs.recompute,
     guard: guard < 0 ? -1 : 0,
   };
-  const ended = iterate(b, [...starts, ...stackInputs, ...read], backward).slice(going.length);
+  const ended = iterate(b, [...starts, ...stackInputs, ...read, ...readByRules], backward).slice(
+    going.length,
+  );
   const all = [...movedCarries, ...carriedSums, ...wantedStacks];
   givenOperands.forEach((operand, i) => stackOf.set(operand, ended[all.length + i]!));
   return places.map((place) => {

@@ -7,7 +7,7 @@ import { SinterError, TensorError, userLocation, type ErrorCode } from '../error
 import { flag, takes } from '../ir/arguments.ts';
 import { binary, reduce, reshape } from '../ir/build.ts';
 import type { DType } from '../ir/dtype.ts';
-import type { GraphBuilder, Node } from '../ir/graph.ts';
+import { topological, type GraphBuilder, type Node } from '../ir/graph.ts';
 import type { FixedShape } from '../ir/shape.ts';
 import { packBytes, emptyData, unpackBytes } from '../ir/value.ts';
 import { boundsOf, elementsOf, look, outmost, outside, outsiderAt, visible } from './range-checks.ts';
@@ -15,6 +15,8 @@ import type { IntegerRange } from './handle/number.ts';
 import { isReference } from './device.ts';
 import type { Checked, Handle, TraceScope } from './handle/handle.ts';
 import { onRead, evaluate } from './evaluate/evaluate.ts';
+import { isExample, storageOf } from './handle/leaf.ts';
+import { recorded } from './handle/recorded.ts';
 import { record } from './record.ts';
 import {
   currentMapping,
@@ -195,7 +197,7 @@ function watchFacts(
   // What a loop's turns hand on is all that leaves them, and a program by itself has checks of ranges alone.
   const isLost =
     (currentTrace()?.found !== undefined || outermostTrace()?.checked !== undefined) && !isGreatest;
-  if (isLost || isHidden() || operands.some(({ size }) => size === 0)) return;
+  if (isLost || isHidden() || operands.some(({ size }) => size === 0) || areStandIns(operands)) return;
   const facts = withGrad(false, () =>
     record(operands, (b, nodes) => {
       const parts = make(b, nodes).map((fact) => reshape(b, fact, [1]));
@@ -203,6 +205,19 @@ function watchFacts(
     }),
   );
   keep({ judge, count: facts.size, isGreatest, check }, facts);
+}
+
+/**
+ * Whether a rule of a derivative made these of values that it gets for all iterations of a loop, or all
+ * examples of a batch: nothing is required of them, as of what the loop itself reads.
+ */
+function areStandIns(operands: readonly Tensor[]): boolean {
+  if (!recorded().scratch) return false;
+  const trace = currentTrace();
+  const isKnown = (node: Node): boolean =>
+    storageOf(node) !== undefined || isExample(node) || trace?.isInput(node) === true;
+  const nodes = operands.map((operand) => nodeFor(handleOf(operand)));
+  return topological(nodes, isKnown).some((node) => node.op === 'parameter' && !isKnown(node));
 }
 
 /** Keeps facts of one example, or of all of them, until they are judged. */

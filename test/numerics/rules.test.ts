@@ -84,6 +84,20 @@ describe('derivatives given by rules', () => {
     expect(await gradient((x) => sn.mean(x), [])).toEqual([]);
   });
 
+  test('quotients rounded to whole numbers are flat, by 0 and of ∞ too', async () => {
+    const slope = async (f: Fn, x: number): Promise<number[]> => values(sn.grad(f)(at([x])));
+    expect(await slope((x) => sn.floorDivide(x, 2).mul(x).sum(), -5)).toEqual([-3]);
+    // jax.grad(jnp.floor_divide, (0, 1))(1., 0.) and (jnp.inf, 2.)
+    for (const [a, b] of [
+      [1, 0],
+      [inf, 2],
+    ] as const)
+      for (const rounding of ['floor', 'trunc'] as const) {
+        expect(await slope((x) => sn.div(x, b, { rounding }).sum(), a)).toEqual([0]);
+        expect(await slope((x) => sn.div(a, x, { rounding }).sum(), b)).toEqual([0]);
+      }
+  });
+
   test('integers by the number 0 are refused; by a 0 in a tensor they stay what they are', async () => {
     const x = sn.tensor([7, -7], { dtype: 'i32' });
     for (const op of [sn.floorDivide, sn.remainder, sn.fmod])

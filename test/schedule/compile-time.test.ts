@@ -7,7 +7,9 @@
 import { expect, test } from 'vitest';
 
 import { measureStep } from '../../bench/compile-gpt.ts';
-import { measureCompile } from '../../bench/compile-time.ts';
+import { layer, measureCompile } from '../../bench/compile-time.ts';
+import { GraphBuilder, topological, usersOf, type Node } from '../../src/ir/graph.ts';
+import { findAttention, Traces } from '../../src/schedule/fusion/attention.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 
 /** The least processor time of so many runs, or the first within a bound: other tests share the machine. */
@@ -48,4 +50,24 @@ test('a layer more adds dispatches to a train step, and no source', () => {
   expect(four!.dispatches).toBeGreaterThan(three!.dispatches);
   expect(five!.dispatches - four!.dispatches).toBe(four!.dispatches - three!.dispatches);
   expect([four!.sources, five!.sources]).toEqual([three!.sources, three!.sources]);
+});
+
+// In layers as narrow as heads are, each product looks like the end of an attention with the norm before it as statistic. Each round
+// gives up one of them, and all others are as they were.
+test('the search for attention walks back from a product a few times, in however many rounds', () => {
+  const [layers, rows, width] = [30, 32, 64];
+  const b = new GraphBuilder();
+  let count = 0;
+  const parameter = (shape: readonly number[]): Node => {
+    const index = count++;
+    return b.add('parameter', [], { index, name: `p${index}`, dtype: 'f32', shape }) as Node;
+  };
+  let x = parameter([rows, width]);
+  for (let i = 0; i < layers; i++)
+    x = layer(b, x, parameter([width, width]), parameter([width, width]), rows, width);
+  const order = topological([x]);
+  const traces = new Traces();
+  findAttention(order, usersOf(order), new Set([x]), new Map(), traces);
+  expect(traces.made).toBeGreaterThan(layers);
+  expect(traces.made).toBeLessThan(3 * layers);
 });

@@ -7,6 +7,7 @@ import { graphOf, regionOf } from '../../ir/text/region.ts';
 import { Parameters } from '../../ir/control/parameters.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { GraphBuilder, rewrite, type Node, type NodeOf } from '../../ir/graph.ts';
+import { overParameters } from '../outside.ts';
 import { activeInputs } from '../rules-loop.ts';
 import type { Tangents } from './rule.ts';
 
@@ -53,12 +54,13 @@ export function loopTangent(
     for (const place of among(low, high)) directions.set(place, parameters.like(own(place), `d${place}`));
   }
   const { outputs } = rewrite({ parameters: [], outputs: graph.outputs }, (old) => inside.get(old), inner);
-  const found = find(
+  const pushed = find(
     inner,
     outputs,
     moving.map((place) => inside.get(own(place))!),
     moving.map((place) => directions.get(place)!),
   );
+  const { given: found, invariants: held } = overParameters(b, inner, parameters, pushed);
   const tangentOf = (at: number): Node => found[at] ?? fullLike(inner, outputs[at]!, 0);
   const movingCarries = among(0, carries);
   const changing = [...outputs.keys()]
@@ -86,6 +88,7 @@ export function loopTangent(
     ...tangents(...second),
     ...lists.invariants,
     ...tangents(...third),
+    ...held.map(({ value }) => value),
   ];
   const all = iterate(b, inputs, {
     ...attrs,

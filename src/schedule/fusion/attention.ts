@@ -37,12 +37,13 @@ export function findAttention(
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
   split: ReadonlyMap<Node, number>,
+  traces: Traces = new Traces(),
 ): readonly AttentionGroup[] {
   const barred = new Set<Node>([...split].filter(([, times]) => times > 1).map(([node]) => node));
   const reach = reachOf(order);
   const chains = chainLengths(order);
   for (;;) {
-    const found = candidates(order, reach, chains, barred);
+    const found = candidates(order, reach, chains, barred, traces);
     if (found.length === 0) return found;
     const groups = withStatistics(found, users);
     const weighed = new Set(groups.flatMap(({ stages, inners }) => (stages.length > 0 ? inners : [])));
@@ -72,6 +73,7 @@ function candidates(
   reach: ScoreReach,
   chains: ReadonlyMap<Node, number>,
   barred: ReadonlySet<Node>,
+  traces: Traces,
 ): AttentionGroup[] {
   const dots = order.filter((node) => node.op === 'dot' && !barred.has(node) && isSingle(node.dtype));
   const attempt = (wanted: (weights: Node, node: NodeOf<'dot'>) => boolean): AttentionGroup[] => {
@@ -81,7 +83,9 @@ function candidates(
       if (node.op !== 'dot') continue;
       const side = (at: 0 | 1): AttentionGroup | undefined => {
         const weights = node.inputs[at]!;
-        return chains.get(weights)! <= longest && wanted(weights, node) ? trace(node, at, owned) : undefined;
+        return chains.get(weights)! <= longest && wanted(weights, node)
+          ? traces.of(node, at, owned)
+          : undefined;
       };
       const group = side(0) ?? side(1);
       if (group === undefined) continue;
@@ -111,8 +115,49 @@ function chainLengths(order: readonly Node[]): ReadonlyMap<Node, number> {
   return lengths;
 }
 
-/** Follows the weights of an outer product back to the dots they come from. */
-function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): AttentionGroup | undefined {
+/** What a walk from a product found, and which reductions it met, each with whether another group had it. */
+interface KnownTrace {
+  readonly group: AttentionGroup | undefined;
+  readonly met: ReadonlyMap<Node, boolean>;
+}
+
+/**
+ * The walks of one search. A round differs from the one before by a few groups that were given up, so most
+ * walks would find what they found before: one is made again only where reductions that it met have changed
+ * hands.
+ */
+export class Traces {
+  readonly #known: readonly [Map<Node, KnownTrace>, Map<Node, KnownTrace>] = [new Map(), new Map()];
+  #made = 0;
+
+  /** Walks that were made. */
+  get made(): number {
+    return this.#made;
+  }
+
+  of(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): AttentionGroup | undefined {
+    const known = this.#known[side].get(node);
+    if (known !== undefined && [...known.met].every(([each, was]) => owned.has(each) === was))
+      return known.group;
+    const met = new Map<Node, boolean>();
+    const isOwned = (each: Node): boolean => {
+      const is = owned.has(each);
+      met.set(each, is);
+      return is;
+    };
+    const group = trace(node, side, isOwned);
+    this.#made += 1;
+    this.#known[side].set(node, { group, met });
+    return group;
+  }
+}
+
+/** Follows the weights of an outer product back to the dots they come from; `isOwned`: another group has the reduction. */
+function trace(
+  node: NodeOf<'dot'>,
+  side: 0 | 1,
+  isOwned: (reduction: Node) => boolean,
+): AttentionGroup | undefined {
   const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
   const weights = node.inputs[side]!;
   const other = node.inputs[1 - side]!;
@@ -140,7 +185,7 @@ function trace(node: NodeOf<'dot'>, side: 0 | 1, owned: ReadonlySet<Node>): Atte
     const c = contract.indexOf(axis);
     return c >= 0 ? keyAt[c]! : rowAt[free.indexOf(axis)]!;
   });
-  const walk = new Trace(batch, row, key, owned);
+  const walk = new Trace(batch, row, key, isOwned);
   if (!walk.touches(weights, at) || walk.failed || walk.inners.length === 0) return undefined;
   const columnAt = delinearize(column.atom, columns);
   const own = [...batchAt, ...(side === 0 ? [...rowAt, ...columnAt] : [...columnAt, ...rowAt])];
@@ -197,13 +242,13 @@ class Trace {
   readonly #batch: Axis;
   readonly #row: Axis;
   readonly #key: Axis;
-  readonly #owned: ReadonlySet<Node>;
+  readonly #isOwned: (reduction: Node) => boolean;
 
-  constructor(batch: Axis, row: Axis, key: Axis, owned: ReadonlySet<Node>) {
+  constructor(batch: Axis, row: Axis, key: Axis, isOwned: (reduction: Node) => boolean) {
     this.#batch = batch;
     this.#row = row;
     this.#key = key;
-    this.#owned = owned;
+    this.#isOwned = isOwned;
   }
 
   /** Whether the node's value at `at` depends on a score; if so it becomes a member. */
@@ -261,7 +306,7 @@ class Trace {
 
   /** A reduction over exactly the keys, of something made of scores. */
   #stage(node: NodeOf<'reduce'>, at: Indices): boolean {
-    if (this.#owned.has(node as Node) || !isSingle(node.dtype)) return false;
+    if (this.#isOwned(node as Node) || !isSingle(node.dtype)) return false;
     if (!foldsKeys(node, at, this.#key)) return false;
     if (!this.touches(node.inputs[0]!, reducedIndices(node as Node, at, this.#key.atom))) return false;
     this.stages.push(node);

@@ -4,36 +4,14 @@
 
 import { loopCotangents } from '../../autograd/rules-loop.ts';
 import { loopDerivative } from '../../autograd/slots.ts';
-import { add, cast, complex, constant, imag, mul, real, reshape } from '../../ir/build.ts';
+import { add, constant, mul, reshape } from '../../ir/build.ts';
 import { iterate } from '../../ir/control/iterate.ts';
 import { regionOf } from '../../ir/text/region.ts';
+import { kept, keptType, unkept } from '../../ir/control/kept.ts';
 import { Parameters } from '../../ir/control/parameters.ts';
-import { isComplex, partType, type DType } from '../../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Node, type NodeOf } from '../../ir/graph.ts';
 import { isView } from '../../ir/ops.ts';
-import { isCarried } from '../../ir/typing/control.ts';
 import { concat, sliceAxis } from '../formula/layout.ts';
-
-/** The dtype in which a loop keeps values of this one. */
-function keptAs(dtype: DType): DType {
-  return isCarried(dtype) || isComplex(dtype) ? dtype : 'i32';
-}
-
-/** A value as a loop keeps it: complex numbers as pairs along a last axis, small integers as i32. */
-export function kept(b: GraphBuilder, x: Node): Node {
-  if (!isComplex(x.dtype)) return cast(b, x, keptAs(x.dtype));
-  const shape = [...dims(x), 1];
-  const parts = [real(b, x), imag(b, x)].map((part) => reshape(b, part, shape));
-  return concat(b, parts, shape.length - 1);
-}
-
-/** The value of this dtype that a loop keeps as `x`. */
-export function unkept(b: GraphBuilder, x: Node, dtype: DType): Node {
-  if (!isComplex(dtype)) return cast(b, x, dtype);
-  const shape = dims(x).slice(0, -1);
-  const part = (i: number): Node => reshape(b, sliceAxis(b, x, shape.length, i, 1), shape);
-  return complex(b, cast(b, part(0), partType(dtype)), cast(b, part(1), partType(dtype)));
-}
 
 /** What the body of a loop recorded, in a builder of its own. */
 export interface LoopBody {
@@ -69,8 +47,8 @@ export function loopNodes(b: GraphBuilder, body: LoopBody, inputs: LoopInputs, f
   const inner = new GraphBuilder();
   const parameters = new Parameters(inner);
   const keptLike = (node: Node, name: string): Node => {
-    const shape = isComplex(node.dtype) ? [...dims(node), 2] : dims(node);
-    return parameters.add(name, isComplex(node.dtype) ? partType(node.dtype) : keptAs(node.dtype), shape);
+    const { dtype, shape } = keptType({ dtype: node.dtype, shape: dims(node) });
+    return parameters.add(name, dtype, shape);
   };
   const inside = new Map<Node, Node>([[body.count, parameters.add('count', 'i32', [])]]);
   const stand = (list: readonly Node[], name: string): void =>

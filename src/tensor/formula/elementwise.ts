@@ -138,7 +138,7 @@ function crossesZero(b: GraphBuilder, rest: Node, divisor: Node): Node {
 
 /**
  * ⌊x / y⌋ from the exact remainder (1 by 0.1 is 9, as in Python); integers without a detour through
- * floats. A quotient of 0 has the sign of x / y.
+ * floats. A quotient of 0 has the sign of x / y. It is flat, as ⌊x⌋ is.
  */
 export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
   const kind = dtypeKind(x.dtype);
@@ -149,7 +149,7 @@ export function floorDivide(b: GraphBuilder, x: Node, y: Node): Node {
   const whole = unary(b, 'round', down(div(b, sub(b, x, rest), y)));
   const quotient = div(b, x, y);
   const signed = where(b, binary(b, 'eq', whole, 0), mul(b, quotient, 0), whole);
-  return where(b, binary(b, 'eq', y, 0), quotient, signed);
+  return stopGradient(b, where(b, binary(b, 'eq', y, 0), quotient, signed));
 }
 
 /** x − y·⌊x / y⌋, which has the divisor's sign. */
@@ -161,10 +161,7 @@ export function remainder(b: GraphBuilder, x: Node, y: Node): Node {
 }
 
 /** d(x − y·⌊x/y⌋) = dx − ⌊x/y⌋·dy: NaN where the quotient is, not ±∞ as by way of trunc(x/y). */
-const remainderRule: CustomRule = (b, [x, y], _value, g) => [
-  g,
-  times(b, g, neg(b, stopGradient(b, floorDivide(b, x!, y!)))),
-];
+const remainderRule: CustomRule = (b, [x, y], _value, g) => [g, times(b, g, neg(b, floorDivide(b, x!, y!)))];
 
 /** −|x|, with derivative −1 at 0 so that even and odd formulas built on it are smooth there. */
 export function negativeAbs(b: GraphBuilder, x: Node): Node {

@@ -1,0 +1,47 @@
+// Rules of users are called for the body of a loop when the loop is differentiated. What they read that is
+// neither an argument nor made of arguments comes from outside: the derived loop takes it as an invariant.
+
+import { kept, keptType, unkept } from '../ir/control/kept.ts';
+import type { Parameters } from '../ir/control/parameters.ts';
+import { dims, topological, type GraphBuilder, type Node } from '../ir/graph.ts';
+
+/** A parameter of the body, and the value outside that it stands for. */
+export interface Invariant {
+  readonly parameter: Node;
+  readonly value: Node;
+}
+
+/**
+ * What rules gave in a body, over its parameters only: those that it has, and new ones for what
+ * rules read from outside, whose values are made by `outer`.
+ */
+export function overParameters(
+  outer: GraphBuilder,
+  inner: GraphBuilder,
+  parameters: Parameters,
+  given: readonly (Node | undefined)[],
+): { readonly given: readonly (Node | undefined)[]; readonly invariants: readonly Invariant[] } {
+  const own = new Set(parameters.list as readonly Node[]);
+  const [first] = own;
+  // Ids grow: what is older than the body was made outside, and so were the leaves that a rule makes.
+  const isOlder = (node: Node): boolean => first !== undefined && node.id < first.id;
+  const isOutside = (node: Node): boolean =>
+    node.op === 'parameter' ? !own.has(node) : isOlder(node) && node.inputs.length > 0;
+  const roots = given.filter((node) => node !== undefined);
+  const outside = topological(roots, isOutside).filter(isOutside);
+  if (outside.length === 0) return { given, invariants: [] };
+  const again = new Map<Node, Node>();
+  const invariants = outside.map((node, i): Invariant => {
+    const { dtype, shape } = keptType({ dtype: node.dtype, shape: dims(node) });
+    const parameter = parameters.add(`outside${i}`, dtype, shape);
+    again.set(node, unkept(inner, parameter, node.dtype));
+    return { parameter, value: kept(outer, node) };
+  });
+  for (const node of topological(roots, isOutside)) {
+    if (again.has(node)) continue;
+    const inputs = node.inputs.map((input) => again.get(input)!);
+    const isSame = inputs.every((input, i) => input === node.inputs[i]);
+    again.set(node, isSame ? node : inner.copy(node, inputs));
+  }
+  return { given: given.map((node) => node && again.get(node)), invariants };
+}
