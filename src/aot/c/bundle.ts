@@ -15,10 +15,11 @@ import { cppText } from './bindings/cpp.ts';
 import { rustText } from './bindings/rust.ts';
 import { headerText } from './header.ts';
 import { isaNames, targetFor, type CIsa } from './isas.ts';
-import { modelOf, type CModel, type GivenFunction } from './model.ts';
+import { modelOf, type CModel, type GivenFunction, type GivenProgram } from './model.ts';
 import { isPrefix } from './names.ts';
 import { demoText, makefileText, readmeText, type ProjectOptions } from './project.ts';
-import { isaText, openSizes, ready, sourceText } from './source.ts';
+import { expectNoLibrary } from './sizes.ts';
+import { isaText, ready, sourceText } from './source.ts';
 import { threadsText } from './threads.ts';
 import { weightsImage, weightsText } from './weights.ts';
 
@@ -50,7 +51,7 @@ export interface CBundleOptions extends PrepareOptions {
 
 export interface CBundle {
   readonly model: CModel;
-  /** How often a kernel is called when every function is called once. */
+  /** How often a kernel is called when every function is called once, at its largest sizes. */
   readonly dispatches: number;
   /** Contents by path in the folder. */
   readonly files: ReadonlyMap<string, string | Uint8Array>;
@@ -73,20 +74,25 @@ export async function cBundleOf(
       'E_VALUE',
       `build: ${JSON.stringify(prefix)} cannot begin the names of C: expected a letter, then letters, digits and _, and no keyword`,
     );
-  const ranged = points.find((point) => 'ranges' in point && (point.ranges?.size ?? 0) > 0);
-  if (ranged !== undefined) throw openSizes(ranged.name);
   const { recorded, weights, values, stored, notes } = await prepared(points, options);
   const isas = isaNames.filter((isa) => options.isas?.includes(isa));
   const functions: GivenFunction[] = [];
   for (const { name, entry, cases } of recorded) {
-    if (entry.ranges !== undefined) throw openSizes(name);
+    const { inputs, outputs, ranges, derived } = entry;
+    const programs: GivenProgram[] = [];
     for (const { sizes, traced } of cases) {
       const given = overStored(traced, stored);
       const pinned = await options.schedules?.(given);
       const ported = compiled(name, given, cTarget, pinned);
+      if (freestanding) expectNoLibrary(name, ported.ports.scalars);
       const variants = isas.map((isa) => compiled(`${name}-${isa}`, given, targetFor(isa)));
-      functions.push({ title: name, sizes, inputs: entry.inputs, outputs: entry.outputs, ported, variants });
+      programs.push({ upTo: sizes, ported, variants });
     }
+    const typed = { title: name, inputs, outputs };
+    // One function for all sizes of ranges, or one for each set of sizes.
+    if (ranges !== undefined)
+      functions.push({ ...typed, sizes: {}, ranges, ...(derived && { derived }), programs });
+    else for (const one of programs) functions.push({ ...typed, sizes: one.upTo, programs: [one] });
   }
   const model = modelOf({ prefix, producer, title, functions, weights, values, isas, threads });
   const image = weightsImage(model);
@@ -109,7 +115,7 @@ export async function cBundleOf(
   ]);
   if (threads !== undefined) files.set(`${prefix}_threads.c`, threadsText(model, ready));
   if (!freestanding) files.set('main.c', demoText(model, project));
-  const dispatches = functions.reduce((sum, { ported }) => sum + dispatchesOf(ported), 0);
+  const dispatches = functions.reduce((sum, { programs }) => sum + dispatchesOf(programs.at(-1)!.ported), 0);
   return { model, dispatches, files, notes };
 }
 

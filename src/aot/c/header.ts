@@ -2,24 +2,33 @@
 // the context that the caller allocates.
 
 import { alignment, stateHead } from './memory.ts';
+import type { CheckPort } from '../../bundle-runtime/manifest.ts';
 import type { CFunction, CInput, CModel, CTensor, CWeight } from './model.ts';
 import { elementTypes, typeText } from './model.ts';
 import { macro, remark } from './names.ts';
+import { derivedText, sizeText, type COpenSizes } from './sizes.ts';
 import { threadsHeader } from './threads.ts';
 import { headBytes } from './weights.ts';
 
-type ErrorRow = readonly [code: string, about: string];
+type ErrorRow = readonly [code: string, value: number, about: string];
 
 const errors: readonly ErrorRow[] = [
-  ['OK', 'no error'],
-  ['E_NULL', 'an argument is NULL'],
-  ['E_ALIGNMENT', `the context or the weights do not begin at a multiple of ${alignment} bytes`],
-  ['E_SIZE', 'the weights have another number of bytes than this model'],
-  ['E_FORMAT', 'the bytes are no weights of sinter'],
-  ['E_MODEL', 'the weights are those of another model'],
-  ['E_DAMAGED', 'the weights are damaged: their hash is another one'],
-  ['E_STATE', 'the context was not initialized'],
-  ['E_INDEX', 'a label or an index is outside its range: the context says which'],
+  ['OK', 0, 'no error'],
+  ['E_NULL', 1, 'an argument is NULL'],
+  ['E_ALIGNMENT', 2, `the context or the weights do not begin at a multiple of ${alignment} bytes`],
+  ['E_SIZE', 3, 'the weights have another number of bytes than this model'],
+  ['E_FORMAT', 4, 'the bytes are no weights of sinter'],
+  ['E_MODEL', 5, 'the weights are those of another model'],
+  ['E_DAMAGED', 6, 'the weights are damaged: their hash is another one'],
+  ['E_STATE', 7, 'the context was not initialized'],
+  ['E_INDEX', 8, 'a label or an index is outside its range: the context says which'],
+];
+
+/** One that models alone have whose calls give sizes. */
+const shapeError: ErrorRow = [
+  'E_SHAPE',
+  10,
+  'a size is none that the model was built for: the context says which',
 ];
 
 /** What the codes mean as well in models with threads, and one that they alone have. */
@@ -29,14 +38,28 @@ const errorsOfThreads: Readonly<Record<string, string>> = {
 };
 const startError: ErrorRow = [
   'E_THREADS',
+  9,
   'threads could not be started: the system has no more, they are more than the model allows, or the context has some already',
 ];
 
-/** What calls return: the ends of the constants' names, and what `error` says. */
-export function errorsOf({ threads }: CModel): readonly ErrorRow[] {
-  if (threads === undefined) return errors;
-  const more = errors.map(([code, about]): ErrorRow => [code, `${about}${errorsOfThreads[code] ?? ''}`]);
-  return [...more, startError];
+/** What calls return: the ends of the constants' names, the values, and what `error` says. */
+export function errorsOf(model: CModel): readonly ErrorRow[] {
+  const ofSizes = hasOpenSizes(model) ? [shapeError] : [];
+  if (model.threads === undefined) return [...errors, ...ofSizes];
+  const more = errors.map(([code, value, about]): ErrorRow => {
+    return [code, value, `${about}${errorsOfThreads[code] ?? ''}`];
+  });
+  return [...more, startError, ...ofSizes];
+}
+
+/** Whether calls of some function give sizes. */
+export function hasOpenSizes({ functions }: CModel): boolean {
+  return functions.some(({ open }) => open !== undefined);
+}
+
+/** The codes after which the context says what was wrong. */
+export function codesThatSay(model: CModel): readonly string[] {
+  return ['E_INDEX', ...(hasOpenSizes(model) ? ['E_SHAPE'] : [])];
 }
 
 export interface HeaderOptions {
@@ -71,7 +94,8 @@ extern "C" {
 enum ${prefix}_code {
 ${errorsOf(model)
   .map(
-    ([code, about], i) => `  ${name(code)} = ${i},${' '.repeat(Math.max(1, 14 - code.length))}/* ${about} */`,
+    ([code, value, about]) =>
+      `  ${name(code)} = ${value},${' '.repeat(Math.max(1, 15 - `${code}${value}`.length))}/* ${about} */`,
   )
   .join('\n')}
 };
@@ -82,7 +106,7 @@ typedef struct ${prefix} {
   unsigned char state[${name('STATE_BYTES')}] __attribute__((aligned(${alignment})));
   unsigned char arena[${name('ARENA_BYTES')}] __attribute__((aligned(${alignment})));
   const unsigned char *weights;
-${threads === undefined ? '' : '  void *pool;\n'}  /* After ${name('E_INDEX')}: which integer was outside, and a sentence that says of what. */
+${threads === undefined ? '' : '  void *pool;\n'}  /* After ${codesThatSay(model).map(name).join(' or ')}: which integer was outside, and a sentence that says of what. */
   const char *what;
   int64_t index;
   uint64_t ready;
@@ -126,9 +150,10 @@ ${weightMacros(model)}#ifdef __cplusplus
 }
 
 /** The declaration of a function, without an end. */
-export function signature({ name, inputs, outputs }: CFunction, prefix: string): string {
+export function signature({ name, open, inputs, outputs }: CFunction, prefix: string): string {
   const parameters = [
     `${prefix} *ctx`,
+    ...(open?.given ?? []).map((size) => `int64_t ${size.name}`),
     ...inputs.map((input) => (input.kind === 'number' ? `float ${input.name}` : `const ${parameter(input)}`)),
     ...outputs.map(parameter),
   ];
@@ -136,21 +161,36 @@ export function signature({ name, inputs, outputs }: CFunction, prefix: string):
 }
 
 function parameter({ name, dtype, count }: CTensor): string {
+  if (typeof count === 'string') return `${elementTypes[dtype]} *${name}`;
   return `${elementTypes[dtype]} ${name}[${Math.max(1, count)}]`;
 }
 
-function functionRemark({ title, sizes, inputs, outputs, ported }: CFunction): string {
+/** What calls of a function check, as its program for the largest sizes says it. */
+export function checksOf({ programs }: CFunction): readonly CheckPort[] {
+  return programs.at(-1)!.ported.ports.checks ?? [];
+}
+
+function functionRemark(one: CFunction): string {
+  const { title, sizes, open, inputs, outputs } = one;
   const at = Object.entries(sizes).map(([size, value]) => `${size} ${value}`);
-  const checks = (ported.ports.checks ?? []).map(
+  const checks = checksOf(one).map(
     ({ what, where }) => `   ${remark(what)}: checked to be inside ${remark(where)}.`,
   );
   const lines = [
     `/* ${remark(title)}${at.length > 0 ? ` at ${remark(at.join(', '))}` : ''}. Elements lie in rows: the last axis is the fastest.`,
+    ...openLines(open).map((line) => `   ${remark(line)}`),
     ...inputs.map((input) => `   takes ${inputText(input)}`),
     ...outputs.map((output) => `   gives ${tensorText(output)}`),
     ...checks,
   ];
   return `${lines.join('\n')} */`;
+}
+
+/** The sizes of a function in words, a line each. */
+export function openLines(open: COpenSizes | undefined): string[] {
+  if (open === undefined) return [];
+  const derived = open.derived.map((size) => `where ${derivedText(size)}`);
+  return [...open.given.map((size) => `takes ${sizeText(size)}`), ...derived];
 }
 
 /** An input in words. */
@@ -163,7 +203,8 @@ export function tensorText(tensor: CTensor): string {
   const { name, title, dtype, count } = tensor;
   const own = name === title ? '' : ` (${remark(title)})`;
   const bits = dtype === 'f16' || dtype === 'bf16' ? ', by bits' : dtype === 'bool' ? ', 0 or 1' : '';
-  return `${name}${own}: ${typeText(tensor)}, ${count === 1 ? '1 element' : `${count} elements`}${bits}`;
+  const elements = typeof count === 'string' ? '' : count === 1 ? ', 1 element' : `, ${count} elements`;
+  return `${name}${own}: ${typeText(tensor)}${elements}${bits}`;
 }
 
 function weightMacros({ prefix, weights }: CModel): string {

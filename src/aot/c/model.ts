@@ -2,13 +2,20 @@
 // under different names, and its memory. All writers of this folder read this.
 
 import { SinterError } from '../../errors.ts';
-import type { BundleWeight, EntryInput, EntryOutput, Sizes } from '../../bundle-runtime/manifest.ts';
+import type {
+  BundleEntry,
+  BundleWeight,
+  EntryInput,
+  EntryOutput,
+  Sizes,
+} from '../../bundle-runtime/manifest.ts';
 import type { HostTensor } from '../../io/host.ts';
 import type { ElementType, ProgramKernel } from '../../runtime/program.ts';
 import type { PortedProgram } from '../ported.ts';
 import { memoryOf, type CPlace, type ModelMemory, type ProgramMemory } from './memory.ts';
 import { isaNames, type CIsa } from './isas.ts';
 import { distinctWords, macro, parameterNames } from './names.ts';
+import { openSizesOf, openTitles, type COpenSizes } from './sizes.ts';
 
 /** The types of elements in C; bool is a byte of 0 or 1, f16 and bf16 are given by their bits. */
 export const elementTypes: Readonly<Record<ElementType, string>> = {
@@ -50,9 +57,11 @@ export interface CTensor {
   /** As it is called in C. */
   readonly name: string;
   readonly dtype: ElementType;
-  readonly shape: readonly number[];
-  readonly count: number;
-  readonly bytes: number;
+  /** Names are those of sizes that calls give, and of those that follow from them. */
+  readonly shape: readonly (number | string)[];
+  /** Numbers, or expressions of C where the sizes of a call say it. */
+  readonly count: number | string;
+  readonly bytes: number | string;
 }
 
 export type CInput =
@@ -65,11 +74,21 @@ export interface CFunction {
   readonly name: string;
   /** Sizes that were left open, as they are here. */
   readonly sizes: Sizes;
+  /** Sizes that calls give; undefined where there are none. */
+  readonly open: COpenSizes | undefined;
   readonly inputs: readonly CInput[];
   readonly outputs: readonly CTensor[];
+  /** One, or for sizes that calls give one for all up to some, small ones first. */
+  readonly programs: readonly CProgram[];
+}
+
+export interface CProgram {
+  /** The sizes up to which it goes. */
+  readonly upTo: Sizes;
   readonly ported: PortedProgram;
-  /** The kernels of its program, as they are called in the file. */
+  /** Its kernels, as they are called in the file. */
   readonly kernels: readonly string[];
+  readonly memory: ProgramMemory;
 }
 
 /** A weight, where it lies, and the macro that says so. */
@@ -105,16 +124,20 @@ export interface CVariant {
   /** As those of the model, with names that end in the set's; two underscores keep them apart from all others. */
   readonly functions: readonly CFunction[];
   readonly kernels: readonly CKernelText[];
-  /** By function. */
-  readonly programs: readonly ProgramMemory[];
 }
 
-/** A function and its program for one set of sizes. */
-export interface GivenFunction {
+/** A function for one set of sizes, or for those that calls give. */
+export interface GivenFunction extends Pick<BundleEntry, 'ranges' | 'derived'> {
   readonly title: string;
   readonly sizes: Sizes;
   readonly inputs: readonly EntryInput[];
   readonly outputs: readonly EntryOutput[];
+  /** As `CFunction` has them. */
+  readonly programs: readonly GivenProgram[];
+}
+
+export interface GivenProgram {
+  readonly upTo: Sizes;
   readonly ported: PortedProgram;
   /** By instruction set, as the model lists them. */
   readonly variants: readonly PortedProgram[];
@@ -152,9 +175,10 @@ const ownWords = [
 /** Names, types and memory of a model. */
 export function modelOf(given: GivenModel): CModel {
   const { prefix, functions, weights, values, producer, title, isas, threads } = given;
+  const programs = functions.flatMap((one) => one.programs);
   const sets = [
-    functions.map(({ ported }) => ported),
-    ...isas.map((_, k) => functions.map((one) => one.variants[k]!)),
+    programs.map(({ ported }) => ported),
+    ...isas.map((_, k) => programs.map(({ variants }) => variants[k]!)),
   ];
   // All of them lie over the same state and weights, and one works at a time.
   const memory = memoryOf(weights, values, sets.flat());
@@ -162,9 +186,9 @@ export function modelOf(given: GivenModel): CModel {
     functions.map(({ title: own, sizes }) => [own, ...Object.entries(sizes).flat()].join('_')),
     new Set(ownWords),
   );
-  const files = sets.map((programs) => {
+  const files = sets.map((all) => {
     const kernels = new KernelNames(prefix);
-    const names = programs.map(({ program }) => program.kernels.map((kernel) => kernels.nameOf(kernel)));
+    const names = all.map(({ program }) => program.kernels.map((kernel) => kernels.nameOf(kernel)));
     return { kernels: kernels.all, names };
   });
   const allNames = files.flatMap(({ names }) => names.flat());
@@ -172,24 +196,37 @@ export function modelOf(given: GivenModel): CModel {
     weights.map(({ name }) => macro(name)),
     new Set(),
   );
+  const programsOf = (one: GivenFunction, set: number): CProgram[] =>
+    one.programs.map((program): CProgram => {
+      const place = programs.indexOf(program);
+      return {
+        upTo: program.upTo,
+        ported: sets[set]![place]!,
+        kernels: files[set]!.names[place]!,
+        memory: memory.programs[set * programs.length + place]!,
+      };
+    });
   const functionsOf = (set: number, ending: string): CFunction[] =>
-    functions.map(({ title: own, sizes, inputs, outputs }, i): CFunction => {
-      const names = parameterNames(
-        [...inputs, ...outputs].map(({ name }) => name),
-        [prefix, ...allNames],
-      );
+    functions.map((one, i): CFunction => {
+      const { title: own, sizes, inputs, outputs, ranges } = one;
+      const called = [...openTitles(one), ...[...inputs, ...outputs].map(({ name }) => name)];
+      const names = parameterNames(called, [prefix, ...allNames]);
+      const opened = names.splice(0, openTitles(one).length);
+      const open = ranges && openSizesOf(one, (size) => opened[called.indexOf(size)]!);
       return {
         title: own,
         name: `${prefix}_${words[i]!}${ending}`,
         sizes,
+        open,
         inputs: inputs.map((input, k): CInput => {
-          const { name: called } = input;
-          if (input.kind === 'number') return { kind: 'number', title: called, name: names[k]! };
-          return { kind: 'tensor', ...tensorOf(called, names[k]!, input, sizes) };
+          const { name: title } = input;
+          if (input.kind === 'number') return { kind: 'number', title, name: names[k]! };
+          return { kind: 'tensor', ...tensorOf(title, names[k]!, input, sizes, open) };
         }),
-        outputs: outputs.map((output, k) => tensorOf(output.name, names[inputs.length + k]!, output, sizes)),
-        ported: sets[set]![i]!,
-        kernels: files[set]!.names[i]!,
+        outputs: outputs.map((output, k) =>
+          tensorOf(output.name, names[inputs.length + k]!, output, sizes, open),
+        ),
+        programs: programsOf(one, set),
       };
     });
   return {
@@ -202,7 +239,6 @@ export function modelOf(given: GivenModel): CModel {
       isa,
       functions: functionsOf(k + 1, `__${isa}`),
       kernels: files[k + 1]!.kernels,
-      programs: memory.programs.slice((k + 1) * functions.length, (k + 2) * functions.length),
     })),
     weights: weights.flatMap((weight, i): CWeight[] => {
       const place = memory.weights[i];
@@ -219,10 +255,18 @@ function tensorOf(
   name: string,
   { dtype, shape }: EntryOutput | BundleWeight,
   sizes: Sizes,
+  open?: COpenSizes,
 ): CTensor {
-  const own = shape.map((size) => (typeof size === 'string' ? sizes[size]! : size));
-  const count = own.reduce((product, size) => product * size, 1);
-  return { title, name, dtype, shape: own, count, bytes: count * elementBytes[dtype] };
+  const openNames = new Map(
+    [...(open?.given ?? []), ...(open?.derived ?? [])].map((size) => [size.title, size.name]),
+  );
+  const own = shape.map((size) => (typeof size === 'string' ? (openNames.get(size) ?? sizes[size]!) : size));
+  const bytes = elementBytes[dtype];
+  const fixed = own.reduce<number>((product, size) => product * (typeof size === 'number' ? size : 1), 1);
+  const varying = own.flatMap((size) => (typeof size === 'string' ? [`(size_t)${size}`] : []));
+  if (varying.length === 0) return { title, name, dtype, shape: own, count: fixed, bytes: fixed * bytes };
+  const times = (factor: number): string => [...(factor === 1 ? [] : [`${factor}`]), ...varying].join(' * ');
+  return { title, name, dtype, shape: own, count: times(fixed), bytes: times(fixed * bytes) };
 }
 
 /** `f32[8, 20]`. */

@@ -2,9 +2,10 @@
 
 import type { CFunction, CInput, CModel, CTensor } from './model.ts';
 import { elementTypes } from './model.ts';
-import { inputText, signature, tensorText } from './header.ts';
+import { checksOf, hasOpenSizes, inputText, openLines, signature, tensorText } from './header.ts';
 import { flagsFor } from './isas.ts';
 import { literal, macro } from './names.ts';
+import { derivedLine, libraryNames, outsideText, sizeText } from './sizes.ts';
 
 export interface ProjectOptions {
   readonly embed: boolean;
@@ -80,16 +81,21 @@ export function demoText(model: CModel, { embed }: ProjectOptions): string {
 
      ./demo                          the first function, with zeros
      ./demo FUNCTION INPUT...        inputs are files of the elements as they lie in memory, numbers, or - for zeros
-
+${
+  hasOpenSizes(model)
+    ? `     ./demo FUNCTION SIZE... INPUT...  the sizes come first where a call gives any, - for the largest
+`
+    : ''
+}
    This file is replaced when the model is built again. */
-#include <stdio.h>
+${functions.some(({ open }) => (open?.derived.length ?? 0) > 0) ? '#include <math.h>\n' : ''}#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "${prefix}.h"
 
 static ${prefix} context;
 ${embed ? '' : `static unsigned char weights[${macro(prefix, 'WEIGHTS_BYTES')}] __attribute__((aligned(64)));\n`}
-${embed && !needed.has('tensor') ? '' : readText}${needed.has('number') ? numberText : ''}static int report(int code)
+${embed && !needed.has('tensor') ? '' : readText}${needed.has('number') ? numberText : ''}${hasOpenSizes(model) ? wholeText : ''}static int report(int code)
 {
   if (code != ${macro(prefix, 'OK')})
     fprintf(stderr, "%s%s%s\\n", ${prefix}_error(code), context.what == NULL ? "" : ": ", context.what == NULL ? "" : context.what);
@@ -138,47 +144,111 @@ const numberText = `static float number(const char *text)
 
 `;
 
+const wholeText = `static int64_t whole(const char *text)
+{
+  char *end;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end != 0) {
+    fprintf(stderr, "%s: expected a size\\n", text);
+    exit(1);
+  }
+  return value;
+}
+
+static void *zeros(size_t bytes)
+{
+  void *room = calloc(bytes > 0 ? bytes : 1, 1);
+  if (room != NULL) return room;
+  fprintf(stderr, "there is no memory of %lu bytes\\n", (unsigned long)bytes);
+  exit(1);
+}
+
+`;
+
 /** The function of the program that calls one of the model. */
-function runText({ name, title, inputs, outputs }: CFunction): string {
-  const given = inputs.map((input, i): string =>
-    input.kind === 'number'
-      ? `  float in${i} = count > ${i} && strcmp(inputs[${i}], "-") != 0 ? number(inputs[${i}]) : 0.0f;`
-      : `  static ${elementTypes[input.dtype]} in${i}[${Math.max(1, input.count)}];
-  if (count > ${i} && strcmp(inputs[${i}], "-") != 0) read_file(inputs[${i}], in${i}, ${input.bytes});`,
-  );
-  const results = outputs.map(
-    (output, i) => `  static ${elementTypes[output.dtype]} out${i}[${Math.max(1, output.count)}];`,
-  );
-  const args = ['&context', ...inputs.map((_, i) => `in${i}`), ...outputs.map((_, i) => `out${i}`)];
-  return `/* ${title.replaceAll(/[^\w$.-]/g, '_')}: ${inputs.map(({ name: own }) => own).join(', ') || 'no inputs'} */
+function runText({ name, title, open, inputs, outputs }: CFunction): string {
+  const sizes = open?.given ?? [];
+  const isGiven = (i: number): string => `count > ${i} && strcmp(inputs[${i}], "-") != 0`;
+  const room = ({ dtype, count, bytes }: CTensor, own: string): string =>
+    typeof count === 'string'
+      ? `${elementTypes[dtype]} *${own} = zeros(${bytes});`
+      : `static ${elementTypes[dtype]} ${own}[${Math.max(1, count)}];`;
+  const given = sizes.flatMap((size, i) => [
+    `const int64_t ${size.name} = ${isGiven(i)} ? whole(inputs[${i}]) : ${size.max};`,
+    `if (${outsideText(size)}) {`,
+    `  fputs(${literal(`${sizeText(size)}\n`)}, stderr);`,
+    '  return 1;',
+    '}',
+  ]);
+  const derived = (open?.derived ?? []).flatMap((size) => [
+    derivedLine(size, open!, libraryNames()),
+    `(void)${size.name};`,
+  ]);
+  const values = inputs.flatMap((input, k): string[] => {
+    const i = sizes.length + k;
+    if (input.kind === 'number') return [`float in${k} = ${isGiven(i)} ? number(inputs[${i}]) : 0.0f;`];
+    return [room(input, `in${k}`), `if (${isGiven(i)}) read_file(inputs[${i}], in${k}, ${input.bytes});`];
+  });
+  const all = [...sizes, ...inputs];
+  const args = [
+    '&context',
+    ...sizes.map((size) => size.name),
+    ...inputs.map((_, i) => `in${i}`),
+    ...outputs.map((_, i) => `out${i}`),
+  ];
+  const allocated = (tensors: readonly (CInput | CTensor)[], own: string): string[] =>
+    tensors.flatMap((one, i) =>
+      'count' in one && typeof one.count === 'string' ? [`free(${own}${i});`] : [],
+    );
+  const lines = [
+    ...given,
+    ...derived,
+    ...outputs.map((output, i) => room(output, `out${i}`)),
+    ...values,
+    `if (count > ${all.length}) {`,
+    `  fprintf(stderr, "expected at most ${all.length} inputs\\n");`,
+    '  return 1;',
+    '}',
+    ...(all.length === 0 ? ['(void)inputs;'] : []),
+    `if (report(${name}(${args.join(', ')})) != 0) return 1;`,
+    ...outputs.flatMap(printLines),
+    ...allocated(inputs, 'in'),
+    ...allocated(outputs, 'out'),
+    'return 0;',
+  ];
+  return `/* ${title.replaceAll(/[^\w$.-]/g, '_')}: ${all.map(({ name: own }) => own).join(', ') || 'no inputs'} */
 static int run_${name}(int count, char **inputs)
 {
-${[...results, ...given].join('\n')}
-  if (count > ${inputs.length}) {
-    fprintf(stderr, "expected at most ${inputs.length} inputs\\n");
-    return 1;
-  }
-${inputs.length === 0 ? '  (void)inputs;\n' : ''}  if (report(${name}(${args.join(', ')})) != 0) return 1;
-${outputs.map(printText).join('\n')}
-  return 0;
-}
+${lines.map((line) => `  ${line}\n`).join('')}}
 `;
 }
 
 const mostPrinted = 16;
 
-function printText({ dtype, title, count }: CTensor, i: number): string {
+function printLines({ dtype, title, count }: CTensor, i: number): string[] {
   const [format, cast] =
     dtype === 'f32' || dtype === 'f64'
       ? ['%.9g', '(double)']
       : /^u|^f16$|^bf16$|^bool$/.test(dtype)
         ? ['%llu', '(unsigned long long)']
         : ['%lld', '(long long)'];
+  const print = `printf(" ${format}", ${cast}out${i}[i]);`;
+  const head = `fputs(${literal(`${title}:`)}, stdout);`;
+  const end = 'printf("\\n");';
+  if (typeof count === 'string')
+    return [
+      head,
+      `for (size_t i = 0; i < ${count} && i < ${mostPrinted}; i++) ${print}`,
+      `if (${count} > ${mostPrinted}) printf(" ... (%lu elements)", (unsigned long)(${count}));`,
+      end,
+    ];
   const shown = Math.min(count, mostPrinted);
-  const end = count > shown ? `\n  printf(" ... (${count} elements)");` : '';
-  const loop =
-    shown === 0 ? '' : `\n  for (int i = 0; i < ${shown}; i++) printf(" ${format}", ${cast}out${i}[i]);`;
-  return `  fputs(${literal(`${title}:`)}, stdout);${loop}${end}\n  printf("\\n");`;
+  return [
+    head,
+    ...(shown === 0 ? [] : [`for (int i = 0; i < ${shown}; i++) ${print}`]),
+    ...(count > shown ? [`printf(" ... (${count} elements)");`] : []),
+    end,
+  ];
 }
 
 /** `README.md`. */
@@ -226,7 +296,14 @@ if (code != 0) puts(${prefix}_error(code));
 
 Every function returns 0, or a code that \`${prefix}_error\` explains. A code leaves the results as they were. Arrays hold elements
 in rows: the last axis is the fastest.
-
+${
+  hasOpenSizes(model)
+    ? `
+Sizes are arguments. They may be any within their ranges at each call: a context has room for the largest. A call with another size
+returns \`${macro(prefix, 'E_SHAPE')}\`. Arrays have as many elements as the sizes say.
+`
+    : ''
+}
 ${functions.map((one) => functionGuide(one, prefix)).join('\n')}
 ## Memory
 
@@ -260,14 +337,15 @@ From then on ${count} threads, the one that calls among them, share the work of 
 `;
 }
 
-function exampleCall({ name, inputs, outputs }: CFunction): string {
-  const args = ['&model_context', ...[...inputs, ...outputs].map((value) => value.name)];
+function exampleCall({ name, open, inputs, outputs }: CFunction): string {
+  const values = [...(open?.given ?? []), ...inputs, ...outputs];
+  const args = ['&model_context', ...values.map((value) => value.name)];
   return `${name}(${args.join(', ')})`;
 }
 
 function functionGuide(one: CFunction, prefix: string): string {
-  const { inputs, outputs, ported } = one;
-  const checks = (ported.ports.checks ?? []).map(
+  const { open, inputs, outputs } = one;
+  const checks = checksOf(one).map(
     ({ what, where }) =>
       `- \`${what.replaceAll('`', "'")}\` must be inside ${where.replaceAll('`', "'")}, else the call returns \`${macro(prefix, 'E_INDEX')}\``,
   );
@@ -279,6 +357,7 @@ ${signature(one, prefix)};
 \`\`\`
 
 ${[
+  ...openLines(open).map((text) => `- ${text}`),
   ...inputs.map((input: CInput) => line('takes', inputText(input))),
   ...outputs.map((output) => line('gives', tensorText(output))),
   ...checks,

@@ -3,13 +3,25 @@
 
 import { SinterError } from '../../errors.ts';
 import type { CheckPort, Formula, ScalarSource } from '../../bundle-runtime/manifest.ts';
+import { showFormula } from '../formula.ts';
 import type { ProgramStep } from '../../runtime/program.ts';
 import { cutsOf, type JobCut } from '../../runtime/wasm/cut.ts';
 import { errorsOf, signature } from './header.ts';
-import { alignment, stateHead, type CPlace, type PlacedCopy, type ProgramMemory } from './memory.ts';
-import type { CFunction, CKernelText, CModel, CVariant } from './model.ts';
+import { alignment, stateHead, type CPlace, type PlacedCopy } from './memory.ts';
+import type { CFunction, CKernelText, CModel, CProgram, CVariant } from './model.ts';
 import { flagsFor, isPresentText } from './isas.ts';
 import { literal, macro } from './names.ts';
+import {
+  derivedLine,
+  formulaText,
+  helpersText,
+  outsideMessage,
+  outsideText,
+  ownNames,
+  withinText,
+  wordOf,
+  type COpenSizes,
+} from './sizes.ts';
 import { shareName, shareSignature } from './threads.ts';
 import { headBytes, magic } from './weights.ts';
 
@@ -27,8 +39,8 @@ export const ready = '0x53494e5445524331u';
 
 /** `model.c`. */
 export function sourceText(model: CModel, { layout, freestanding, join }: SourceOptions): string {
-  const { functions, kernels, memory } = model;
-  const all = functions.map((one, i) => functionText(model, one, memory.programs[i]!, choiceLines(model, i)));
+  const { prefix, functions, kernels } = model;
+  const all = functions.map((one, i) => functionText(model, one, choiceLines(model, i))).join('\n');
   const shared = model.threads === undefined ? '' : `${shareSignature(model)};\n\n`;
   return `${headText(model, freestanding)}
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -38,24 +50,24 @@ export function sourceText(model: CModel, { layout, freestanding, join }: Source
 ${kernelsText(kernels, join)}
 /* The model. */
 ${commonText(model, layout)}
-${choiceText(model)}${shared}${all.join('\n')}`;
+${choiceText(model)}${shared}${helpersText(prefix, all)}${all}`;
 }
 
 /** `model_avx512.c`: the functions for processors with an instruction set. */
 export function isaText(
   model: CModel,
-  { isa, functions, kernels, programs }: CVariant,
+  { isa, functions, kernels }: CVariant,
   options: SourceOptions,
 ): string {
   const { freestanding, join } = options;
-  const all = functions.map(
-    (one, i) => `${signature(one, model.prefix)};\n${functionText(model, one, programs[i]!)}`,
-  );
+  const all = functions
+    .map((one) => `${signature(one, model.prefix)};\n${functionText(model, one)}`)
+    .join('\n');
   const shared = model.threads === undefined ? '' : `${shareSignature(model)};\n\n`;
   return `${headText(model, freestanding)}
 ${kernelsText(kernels, join)}
 ${shared}/* The functions for processors with ${isa}: the compiler needs ${flagsFor(isa)}. */
-${all.join('\n')}`;
+${helpersText(model.prefix, all)}${all}`;
 }
 
 function headText({ producer, prefix }: CModel, freestanding: boolean): string {
@@ -115,7 +127,7 @@ function commonText(model: CModel, layout: bigint): string {
   const { prefix, memory, threads } = model;
   const code = (text: string): string => macro(prefix, text);
   const body = memory.bytes.weights + memory.storedState;
-  const cases = errorsOf(model).map(([name, about]) => `    case ${code(name)}: return ${literal(about)};`);
+  const cases = errorsOf(model).map(([name, , about]) => `    case ${code(name)}: return ${literal(about)};`);
   const copied =
     memory.storedState > 0
       ? `  memcpy(ctx->state + ${stateHead}, from + ${headBytes + memory.bytes.weights}, ${memory.storedState});\n`
@@ -188,8 +200,9 @@ function hex(value: bigint): string {
 
 /** Hands the call on to the function for the best instruction set that the processor has. */
 function choiceLines({ prefix, functions, variants }: CModel, place: number): string[] {
-  const { inputs, outputs } = functions[place]!;
-  const called = ['ctx', ...[...inputs, ...outputs].map(({ name }) => name)].join(', ');
+  const { open, inputs, outputs } = functions[place]!;
+  const values = [...(open?.given ?? []), ...inputs, ...outputs];
+  const called = ['ctx', ...values.map(({ name }) => name)].join(', ');
   return variants.flatMap((variant) => [
     `#ifdef ${macro(prefix, variant.isa)}`,
     `if (${prefix}_has_${variant.isa}()) return ${variant.functions[place]!.name}(${called});`,
@@ -198,15 +211,9 @@ function choiceLines({ prefix, functions, variants }: CModel, place: number): st
 }
 
 /** One function of the model; `chosen` are lines before all others. */
-function functionText(
-  model: CModel,
-  one: CFunction,
-  memory: ProgramMemory,
-  chosen: readonly string[] = [],
-): string {
+function functionText(model: CModel, one: CFunction, chosen: readonly string[] = []): string {
   const { prefix } = model;
-  const { inputs, outputs, ported } = one;
-  const { program, ports } = ported;
+  const { inputs, outputs, programs, open, title } = one;
   const code = (text: string): string => macro(prefix, text);
   const pointers = [
     'ctx',
@@ -217,7 +224,42 @@ function functionText(
     `if (${pointers.map((name) => `${name} == NULL`).join(' || ')}) return ${code('E_NULL')};`,
     `if ((uintptr_t)(void *)ctx % ${alignment} != 0) return ${code('E_ALIGNMENT')};`,
     `if (ctx->ready != ${ready}) return ${code('E_STATE')};`,
+    ...(open === undefined ? [] : rangeLines(title, open, code('E_SHAPE'))),
   ];
+  const bodies = programs.flatMap((program) => {
+    const within = open && withinText(open, program.upTo);
+    const body = programLines(model, one, program);
+    return within === undefined ? body : [`if (${within}) {`, ...indented(body), '}'];
+  });
+  for (const size of open?.derived ?? [])
+    if (bodies.some((line) => new RegExp(`\\b${size.name}\\b`).test(line)))
+      lines.push(derivedLine(size, open!, ownNames(prefix)));
+  return `${signature(one, prefix)}\n{\n${indented([...lines, ...bodies]).join('\n')}\n}\n`;
+}
+
+/** Ends the call at sizes that were not built. */
+function rangeLines(title: string, open: COpenSizes, code: string): string[] {
+  const checks = open.given.flatMap((size) => [
+    `if (${outsideText(size)}) {`,
+    `  ctx->what = ${outsideMessage(title, size)};`,
+    `  ctx->index = ${size.name};`,
+    `  return ${code};`,
+    '}',
+  ]);
+  return [...checks, 'ctx->what = NULL;'];
+}
+
+function indented(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+/** A call that one program serves, to its end. */
+function programLines(model: CModel, one: CFunction, own: CProgram): string[] {
+  const { inputs, outputs, open } = one;
+  const { ported, memory } = own;
+  const { program, ports } = ported;
+  const code = (text: string): string => macro(model.prefix, text);
+  const lines: string[] = [];
   ports.args.forEach((buffer, i) => {
     const input = inputs[i]!;
     if (buffer >= 0 && input.kind === 'tensor')
@@ -227,9 +269,10 @@ function functionText(
   inputs.forEach((input, i) => {
     if (input.kind === 'number' && !used.has(i)) lines.push(`(void)${input.name};`);
   });
+  const wholes = new Wholes(model.prefix, open);
   const hasScalars = program.scalars.length > 0;
-  if (hasScalars) lines.push(...scalarLines(one));
-  if (ports.draws !== 0) lines.push(...drawLines(whole(ports.draws, one)));
+  if (hasScalars) lines.push(...scalarLines(model.prefix, one, own, wholes));
+  if (ports.draws !== 0) lines.push(...drawLines(wholes.unsigned(ports.draws)));
   lines.push(...memory.before.map(copyLine));
   program.scalars.forEach(({ input }, slot) => {
     if (input === undefined) return;
@@ -237,8 +280,8 @@ function functionText(
   });
   const scratch = model.memory.scratch;
   const place: StepPlace = {
-    one,
-    memory,
+    title: one.title,
+    own,
     scratch: scratch && address(scratch),
     cuts: cutsOf(program, model.threads ?? 1),
     share: shareName(model),
@@ -247,13 +290,36 @@ function functionText(
   lines.push(...memory.after.map(copyLine));
   const checks = ports.checks ?? [];
   if (checks.length > 0) lines.push('ctx->what = NULL;');
-  for (const check of checks) lines.push(...checkLines(check, one, memory, code('E_INDEX')));
+  for (const check of checks) lines.push(...checkLines(check, one.title, own, wholes, code('E_INDEX')));
   ports.results.forEach((buffer, i) => {
     const { name, bytes } = outputs[i]!;
     lines.push(`memcpy(${name}, ${address(memory.placeOf(buffer))}, ${bytes});`);
   });
-  lines.push(`return ${code('OK')};`);
-  return `${signature(one, prefix)}\n{\n${lines.map((line) => `  ${line}\n`).join('')}}\n`;
+  return [...lines, `return ${code('OK')};`];
+}
+
+/** Whole numbers that may follow from sizes, as C. */
+class Wholes {
+  readonly #prefix: string;
+  readonly #open: COpenSizes | undefined;
+
+  constructor(prefix: string, open: COpenSizes | undefined) {
+    this.#prefix = prefix;
+    this.#open = open;
+  }
+
+  unsigned(formula: Formula): string {
+    return typeof formula === 'number' ? `${formula}u` : `(uint64_t)${this.#double(formula)}`;
+  }
+
+  signed(formula: Formula): string {
+    if (typeof formula !== 'number') return `(int64_t)${this.#double(formula)}`;
+    return formula < 0 ? `(${formula})` : `${formula}`;
+  }
+
+  #double(formula: Formula): string {
+    return formulaText(formula, this.#open!, ownNames(this.#prefix));
+  }
 }
 
 /** The address of a place, which kernels may write where it is not one of the weights. */
@@ -267,8 +333,12 @@ function copyLine({ from, to, bytes }: PlacedCopy): string {
   return `memcpy(${address(to)}, ${address(from)}, ${bytes});`;
 }
 
-function scalarLines({ inputs, ported, title }: CFunction): string[] {
-  const { program, ports } = ported;
+function scalarLines(
+  prefix: string,
+  { inputs, open }: CFunction,
+  { ported: { program, ports } }: CProgram,
+  wholes: Wholes,
+): string[] {
   const lines = [`uint32_t scalars[${program.scalars.length}];`];
   const usesRandom = ports.scalars.some((source) => 'seed' in source || 'counter' in source);
   if (usesRandom)
@@ -277,9 +347,17 @@ function scalarLines({ inputs, ported, title }: CFunction): string[] {
       'memcpy(&seed, ctx->state, 8);',
       'memcpy(&counter, ctx->state + 8, 8);',
     );
+  const wordText = (source: Exclude<ScalarSource, { readonly argument: number }>): string => {
+    if ('word' in source) return `${source.word >>> 0}u`;
+    if ('size' in source) return wordOf(source, prefix, open!);
+    const part = (value: string, high: 0 | 1): string =>
+      high === 1 ? `(uint32_t)(${value} >> 32)` : `(uint32_t)(${value})`;
+    if ('seed' in source) return part('seed', source.seed);
+    return part(`(counter + ${wholes.unsigned(source.offset)})`, source.counter);
+  };
   ports.scalars.forEach((source, i) => {
     if (!('argument' in source)) {
-      lines.push(`scalars[${i}] = ${wordText(source, title)};`);
+      lines.push(`scalars[${i}] = ${wordText(source)};`);
       return;
     }
     lines.push(`memcpy(&scalars[${i}], &${inputs[source.argument]!.name}, 4);`);
@@ -287,44 +365,22 @@ function scalarLines({ inputs, ported, title }: CFunction): string[] {
   return usesRandom ? [...lines, '(void)seed;', '(void)counter;'] : lines;
 }
 
-function wordText(source: Exclude<ScalarSource, { readonly argument: number }>, title: string): string {
-  if ('word' in source) return `${source.word >>> 0}u`;
-  const part = (value: string, high: 0 | 1): string =>
-    high === 1 ? `(uint32_t)(${value} >> 32)` : `(uint32_t)(${value})`;
-  if ('seed' in source) return part('seed', source.seed);
-  if ('counter' in source) return part(`(counter + ${whole(source.offset, { title })}u)`, source.counter);
-  throw openSizes(title);
-}
-
 /** Later calls draw other numbers. */
-function drawLines(draws: number): string[] {
+function drawLines(draws: string): string[] {
   return [
     '{',
     '  uint64_t drawn;',
     '  memcpy(&drawn, ctx->state + 8, 8);',
-    `  drawn += ${draws}u;`,
+    `  drawn += ${draws};`,
     '  memcpy(ctx->state + 8, &drawn, 8);',
     '}',
   ];
 }
 
-function whole(formula: Formula, { title }: { readonly title: string }): number {
-  if (typeof formula === 'number') return formula;
-  throw openSizes(title);
-}
-
-/** The error of a function whose sizes are known at run time alone. */
-export function openSizes(title: string): SinterError {
-  return new SinterError(
-    'E_UNSUPPORTED',
-    `build: ${title} has sizes within a range, and C has a function for each set of sizes\n` +
-      '  try: --dim with one size or a list, as in --dim batch=1,8',
-  );
-}
-
 interface StepPlace {
-  readonly one: CFunction;
-  readonly memory: ProgramMemory;
+  /** Of the function. */
+  readonly title: string;
+  readonly own: CProgram;
   readonly scratch: string | undefined;
   /** How dispatches are cut that threads share. */
   readonly cuts: ReadonlyMap<ProgramStep, JobCut>;
@@ -336,8 +392,9 @@ function stepLines(steps: readonly ProgramStep[], place: StepPlace, depth: numbe
 }
 
 function linesOf(step: ProgramStep, place: StepPlace, depth: number): string[] {
-  const { one, memory, scratch } = place;
-  const { program } = one.ported;
+  const { title, own, scratch } = place;
+  const { memory, ported, kernels } = own;
+  const { program } = ported;
   switch (step.kind) {
     case 'dispatch': {
       const groups = step.grid.reduce((product, count) => product * count, 1);
@@ -345,17 +402,17 @@ function linesOf(step: ProgramStep, place: StepPlace, depth: number): string[] {
       if (groups >= 2 ** 31)
         throw new SinterError(
           'E_LIMIT',
-          `build: ${one.title} has a kernel of ${groups} workgroups: C has at most 2^31 - 1`,
+          `build: ${title} has a kernel of ${groups} workgroups: C has at most 2^31 - 1`,
         );
       const { usesScalars, sharedBytes = 0 } = program.kernels[step.kernel]!;
       const buffers = step.buffers.map((buffer) => address(memory.placeOf(buffer)));
       const list = buffers.length > 0 ? `(void *const[]){ ${buffers.join(', ')} }` : 'NULL';
-      const [words, own] = [usesScalars ? 'scalars' : 'NULL', sharedBytes > 0 ? scratch! : 'NULL'];
-      const kernel = one.kernels[step.kernel]!;
+      const [words, room] = [usesScalars ? 'scalars' : 'NULL', sharedBytes > 0 ? scratch! : 'NULL'];
+      const kernel = kernels[step.kernel]!;
       const cut = place.cuts.get(step);
-      if (cut === undefined) return [`${kernel}(0, ${groups}, ${list}, ${words}, ${own});`];
+      if (cut === undefined) return [`${kernel}(0, ${groups}, ${list}, ${words}, ${room});`];
       const chunk = Math.ceil(groups / cut.pieces);
-      return [`${place.share}(ctx->pool, ${kernel}, ${groups}, ${chunk}, ${list}, ${words}, ${own});`];
+      return [`${place.share}(ctx->pool, ${kernel}, ${groups}, ${chunk}, ${list}, ${words}, ${room});`];
     }
     case 'copy': {
       const { bytes } = program.buffers[step.from]!;
@@ -384,7 +441,7 @@ function linesOf(step: ProgramStep, place: StepPlace, depth: number): string[] {
     }
     case 'collective':
     case 'host':
-      throw new SinterError('E_UNSUPPORTED', `build: ${one.title} has steps that no bundle runs`);
+      throw new SinterError('E_UNSUPPORTED', `build: ${title} has steps that no bundle runs`);
     default:
       return step satisfies never;
   }
@@ -393,22 +450,27 @@ function linesOf(step: ProgramStep, place: StepPlace, depth: number): string[] {
 /** Ends the call where an integer is outside: `far` counts from the first that is inside. */
 function checkLines(
   { buffer, what, where, first, end, signed }: CheckPort,
-  one: CFunction,
-  memory: ProgramMemory,
+  title: string,
+  { ported, memory }: CProgram,
+  wholes: Wholes,
   code: string,
 ): string[] {
-  const wide = one.ported.program.buffers[buffer]!.dtype === 'u64';
-  const [start, stop] = [whole(first, one), whole(end, one)];
+  const wide = ported.program.buffers[buffer]!.dtype === 'u64';
   const type = wide ? 'uint64_t' : 'uint32_t';
-  const found = `far + (${type})${start < 0 ? `(${start})` : start}`;
+  const found = `far + (${type})${wholes.signed(first)}`;
   const index = wide ? `(int64_t)(${found})` : signed ? `(int32_t)(${found})` : `(int64_t)(${found})`;
-  const text = `${one.title}: ${what} is outside ${where}: ${start} to ${stop - 1} are inside`;
+  const last: Formula = typeof end === 'number' ? end - 1 : ['+', end, -1];
+  const inside = `${showFormula(first)} to ${showFormula(last)} are inside`;
+  const count =
+    typeof first === 'number' && typeof end === 'number'
+      ? `${end - first}u`
+      : `(${type})(${wholes.signed(end)} - ${wholes.signed(first)})`;
   return [
     '{',
     `  ${type} far;`,
     `  memcpy(&far, ${address(memory.placeOf(buffer))}, ${wide ? 8 : 4});`,
-    `  if (far >= ${stop - start}u) {`,
-    `    ctx->what = ${literal(text)};`,
+    `  if (far >= ${count}) {`,
+    `    ctx->what = ${literal(`${title}: ${what} is outside ${where}: ${inside}`)};`,
     `    ctx->index = ${index};`,
     `    return ${code};`,
     '  }',

@@ -263,11 +263,5 @@ fn main() {
       code: 'E_VALUE',
       message: expect.stringContaining('"struct" cannot begin the names of C') as string,
     });
-    const ranges = new Map([['batch', { min: 1, max: 8, multipleOf: 1 }]]);
-    const open = { name: 'double', sizes: [{}], ranges, at: () => point('double', double, [x]) };
-    await expect(builtC([open])).rejects.toMatchObject({
-      code: 'E_UNSUPPORTED',
-      message: expect.stringContaining('try: --dim with one size or a list') as string,
-    });
   });
 });

@@ -41,14 +41,19 @@ export function madeC(
 }
 
 /** What a program prints that has this `main`, beside a library of the folder. */
-export function ranC(folder: string, main: string, prefix = 'model'): string {
+export function ranC(
+  folder: string,
+  main: string,
+  prefix = 'model',
+  libraries: readonly string[] = [],
+): string {
   const [source, program] = ['program.c', 'program'].map((name) => path.join(folder, name)) as [
     string,
     string,
   ];
   fs.writeFileSync(source, main);
   const library = path.join(folder, `lib${prefix}.a`);
-  expectRun('cc', [...strict, '-O0', '-I', folder, '-o', program, source, library, '-lm']);
+  expectRun('cc', [...strict, '-O0', '-I', folder, '-o', program, source, library, '-lm', ...libraries]);
   return expectRun(program, [], folder);
 }
 

@@ -75,11 +75,16 @@ function functionOf(
     sizes: {},
     inputs: [{ name: 'x', kind: 'tensor', ...four }],
     outputs: [{ name: 'y', ...four }],
-    variants: [],
-    ported: {
-      program: all,
-      ports: { args: [0], weights: [], scalars: [], results: [1], updates: [], draws: 0, ...ports },
-    },
+    programs: [
+      {
+        upTo: {},
+        variants: [],
+        ported: {
+          program: all,
+          ports: { args: [0], weights: [], scalars: [], results: [1], updates: [], draws: 0, ...ports },
+        },
+      },
+    ],
   };
 }
 

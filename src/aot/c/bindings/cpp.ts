@@ -1,8 +1,9 @@
 // A header for C++17 over that of C: a class that owns a context, results by value, codes as exceptions.
 
 import { elementTypes, type CFunction, type CModel, type CTensor } from '../model.ts';
-import { inputText, tensorText } from '../header.ts';
+import { codesThatSay, inputText, openLines, tensorText } from '../header.ts';
 import { literal, macro, remark } from '../names.ts';
+import { derivedLine, libraryNames, outsideMessage, outsideText } from '../sizes.ts';
 
 /** `model.hpp`. */
 export function cppText(model: CModel, embed: boolean): string {
@@ -13,6 +14,8 @@ export function cppText(model: CModel, embed: boolean): string {
   return `// Made by ${producer}: ${remark(title)} for C++17. README.md shows how to use it.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,7 +50,10 @@ class model {
 ${threads === undefined ? '' : threadsText(prefix)}${functions.map((one) => methodText(one, prefix)).join('\n')}
  private:
   void check(int code) const {
-    if (code != ${macro(prefix, 'OK')}) throw error(code, code == ${macro(prefix, 'E_INDEX')} ? context_->what : nullptr);
+    if (code == ${macro(prefix, 'OK')}) return;
+    throw error(code, ${codesThatSay(model)
+      .map((code) => `code == ${macro(prefix, code)}`)
+      .join(' || ')} ? context_->what : nullptr);
   }
 
   template <typename T>
@@ -89,24 +95,46 @@ function vectorType({ dtype }: CTensor): string {
   return `std::vector<${elementTypes[dtype]}>`;
 }
 
-function methodText({ name, inputs, outputs }: CFunction, prefix: string): string {
+function methodText({ name, title, open, inputs, outputs }: CFunction, prefix: string): string {
   const own = name.slice(prefix.length + 1);
   const method = ['model', 'state', 'seed', 'check', 'sized', 'start', 'stop'].includes(own)
     ? `${own}_`
     : own;
+  const given = open?.given ?? [];
   const remarks = [
+    ...openLines(open).map((line) => `  // ${remark(line)}`),
     ...inputs.map((input) => `  // takes ${inputText(input)}`),
     ...outputs.map((output) => `  // gives ${tensorText(output)}`),
   ];
-  const parameters = inputs.map((input) =>
-    input.kind === 'number' ? `float ${input.name}` : `const ${vectorType(input)} &${input.name}`,
-  );
-  const results = outputs.map(
-    (output) =>
-      `    ${vectorType(output)} ${output.name} = ${vectorType(output)}(${Math.max(1, output.count)});`,
-  );
+  const parameters = [
+    ...given.map((size) => `std::int64_t ${size.name}`),
+    ...inputs.map((input) =>
+      input.kind === 'number' ? `float ${input.name}` : `const ${vectorType(input)} &${input.name}`,
+    ),
+  ];
+  const results = outputs.map((output) => {
+    const type = vectorType(output);
+    const filled = typeof output.count === 'string' ? '' : ` = ${type}(${Math.max(1, output.count)})`;
+    return `    ${type} ${output.name}${filled};`;
+  });
+  const lines = [
+    // Before memory is taken for such sizes.
+    ...given.map(
+      (size) =>
+        `if (${outsideText(size)}) throw error(${macro(prefix, 'E_SHAPE')}, ${outsideMessage(title, size)});`,
+    ),
+    ...(open?.derived ?? []).flatMap((size) => [
+      derivedLine(size, open!, libraryNames('std::')),
+      `(void)${size.name};`,
+    ]),
+    `${method}_results results_;`,
+    ...outputs.flatMap(({ name: own, count }) =>
+      typeof count === 'string' ? [`results_.${own}.resize(std::max<std::size_t>(1, ${count}));`] : [],
+    ),
+  ];
   const args = [
     'context_.get()',
+    ...given.map((size) => size.name),
     ...inputs.map((input) =>
       input.kind === 'number' ? input.name : `sized(${input.name}, ${input.count}, ${literal(input.title)})`,
     ),
@@ -117,8 +145,12 @@ ${results.join('\n')}
   };
 ${remarks.join('\n')}
   ${method}_results ${method}(${parameters.join(', ')}) {
-    ${method}_results results_;
-    check(${name}(${args.join(', ')}));
+${lines
+  .map(
+    (line) => `    ${line}
+`,
+  )
+  .join('')}    check(${name}(${args.join(', ')}));
     return results_;
   }
 `;

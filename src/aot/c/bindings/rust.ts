@@ -1,7 +1,7 @@
 // A module of Rust over a library of C: its constants, its context, and its functions as they are declared.
 
 import type { ElementType } from '../../../runtime/program.ts';
-import { errorsOf, inputText, tensorText } from '../header.ts';
+import { codesThatSay, errorsOf, inputText, openLines, tensorText } from '../header.ts';
 import { alignment } from '../memory.ts';
 import type { CFunction, CModel, CTensor } from '../model.ts';
 import { remark } from '../names.ts';
@@ -38,7 +38,7 @@ pub const STATE_BYTES: usize = ${memory.bytes.state};
 pub const ARENA_BYTES: usize = ${memory.bytes.arena};
 
 ${errorsOf(model)
-  .map(([code, about], i) => `/// ${about}\npub const ${code}: c_int = ${i};`)
+  .map(([code, value, about]) => `/// ${about}\npub const ${code}: c_int = ${value};`)
   .join('\n')}
 
 ${ofThreads(rustThreads(model))}/// Bytes that begin at a multiple of ${alignment}.
@@ -51,7 +51,7 @@ pub struct Context {
     state: Aligned<STATE_BYTES>,
     arena: Aligned<ARENA_BYTES>,
     weights: *const u8,
-${ofThreads('    pool: *mut c_void,\n')}    /// After E_INDEX: a sentence that says which integer was outside of what, and the integer.
+${ofThreads('    pool: *mut c_void,\n')}    /// After ${codesThatSay(model).join(' or ')}: a sentence that says which integer was outside of what, and the integer.
     pub what: *const c_char,
     pub index: i64,
     ready: u64,
@@ -96,17 +96,21 @@ pub const fn threads_bytes(threads: usize) -> usize {
 `;
 }
 
+/** Rust knows no array whose length a call gives. */
 function arrayType({ dtype, count }: CTensor): string {
+  if (typeof count === 'string') return rustTypes[dtype];
   return `[${rustTypes[dtype]}; ${Math.max(1, count)}]`;
 }
 
-function functionText({ name, inputs, outputs }: CFunction): string {
+function functionText({ name, open, inputs, outputs }: CFunction): string {
   const remarks = [
+    ...openLines(open).map((line) => `    /// ${line}`),
     ...inputs.map((input) => `    /// takes ${inputText(input)}`),
     ...outputs.map((output) => `    /// gives ${tensorText(output)}`),
   ];
   const parameters = [
     'ctx: *mut Context',
+    ...(open?.given ?? []).map((size) => `${size.name}: i64`),
     ...inputs.map((input) =>
       input.kind === 'number' ? `${input.name}: f32` : `${input.name}: *const ${arrayType(input)}`,
     ),
