@@ -14,7 +14,7 @@ import type { ElementType, ProgramKernel } from '../../runtime/program.ts';
 import type { PortedProgram } from '../ported.ts';
 import { memoryOf, type CPlace, type ModelMemory, type ProgramMemory } from './memory.ts';
 import { isaNames, type CIsa } from './isas.ts';
-import { distinctWords, macro, parameterNames } from './names.ts';
+import { distinctWords, macro, parameterNames, sizeNames } from './names.ts';
 import { openSizesOf, openTitles, type COpenSizes } from './sizes.ts';
 
 /** The types of elements in C; bool is a byte of 0 or 1, f16 and bf16 are given by their bits. */
@@ -209,10 +209,13 @@ export function modelOf(given: GivenModel): CModel {
   const functionsOf = (set: number, ending: string): CFunction[] =>
     functions.map((one, i): CFunction => {
       const { title: own, sizes, inputs, outputs, ranges } = one;
-      const called = [...openTitles(one), ...[...inputs, ...outputs].map(({ name }) => name)];
-      const names = parameterNames(called, [prefix, ...allNames]);
-      const opened = names.splice(0, openTitles(one).length);
-      const open = ranges && openSizesOf(one, (size) => opened[called.indexOf(size)]!);
+      const titles = openTitles(one);
+      const opened = sizeNames(titles, [prefix, ...allNames]);
+      const open = ranges && openSizesOf(one, (size) => opened[titles.indexOf(size)]!);
+      const names = parameterNames(
+        [...inputs, ...outputs].map(({ name }) => name),
+        [prefix, ...allNames, ...opened],
+      );
       return {
         title: own,
         name: `${prefix}_${words[i]!}${ending}`,

@@ -33,6 +33,17 @@ export function parameterNames(names: readonly string[], others: readonly string
   return names.map((name) => uniqueName(standard.test(word(name)) ? `${word(name)}_` : word(name), used));
 }
 
+/** What functions that take sizes call their own variables, and what they call, in C and C++. */
+const beside =
+  'far drawn count inputs i argc argv context weights error check sized std whole zeros number report read_file ' +
+  'printf fputs fputc free floor fmin fmax sqrt log';
+
+/** Different names of sizes, which lines of functions compute with: of none of their variables either. */
+export function sizeNames(names: readonly string[], others: readonly string[]): string[] {
+  const numbered = names.map((name) => name.replace(/^(?:in|out|turn|guard)\d+$/, 'size_$&'));
+  return parameterNames(numbered, [...beside.split(' '), ...others]);
+}
+
 /** Names of types and macros of the headers that are included. */
 const standard = /_t$|^(?:U?INT|SIZE|PTRDIFF|WCHAR|WINT|SIG)[A-Z0-9_]*$|^(?:linux|unix|i386)$/;
 

@@ -189,9 +189,11 @@ static void refused(int64_t batch, int64_t length)
         limited: x.slice(0, 0, 2).add(Math.min(2 * n + 1, 701)),
       };
     };
-    const drawing = ranged(fn, { n: [4, 400, 1] }, ({ n }) => [sn.zeros([n!])]);
+    const drawing = ranged(fn, { count: [4, 400, 1] }, ({ count }) => [sn.zeros([count!])]);
     const { files, model } = await builtC([drawing]);
-    expect(files.get('model.h')).toMatch(/where size1 = floor\(/);
+    expect(files.get('model.h')).toMatch(
+      /takes count_1 \(count\): a size, 4 to 400\n +where size1 = floor\(/,
+    );
     const folder = madeC(files);
     const lengths = [400, 4, 61, 13];
     const calls = `static float x[400], noisy[400], pooled[200], scaled[1], limited[2];
