@@ -21,7 +21,9 @@ test('squeezenet from ONNX gives in C what ONNX expects, by the commands of the 
   fs.mkdirSync(path.join(checkout, 'node_modules/.bin'), { recursive: true });
   fs.symlinkSync(shared, path.join(folder, 'shared'));
   fs.symlinkSync(path.join(project, 'examples'), path.join(checkout, 'examples'));
-  fs.symlinkSync(path.join(project, 'dist/cli/main.js'), path.join(checkout, 'node_modules/.bin/sinter'));
+  // As npm installs commands: the build itself leaves the file without the right to be run.
+  const command = `#!/bin/sh\nexec node '${path.join(project, 'dist/cli/main.js')}' "$@"\n`;
+  fs.writeFileSync(path.join(checkout, 'node_modules/.bin/sinter'), command, { mode: 0o755 });
   const [commands] = /(?<=```sh\n)[^`]+/.exec(fs.readFileSync(path.join(example, 'README.md'), 'utf8'))!;
   const printed = expectRun('sh', ['-ec', commands], checkout);
   expect(printed).toMatch(/squeezenet\.c .* 22 kernels; a context has 5\.18 MiB/);
