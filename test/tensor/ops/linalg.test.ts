@@ -373,24 +373,57 @@ describe('derivatives', () => {
   });
 
   test('det has the adjugate as derivative where it is 0', async () => {
-    const a = sn.tensor(
+    const singular = [
       [
         [1, 2, 3],
         [2, 4, 6],
         [0, 1, 5],
       ],
-      { dtype: 'f64' },
-    );
-    const found = await sn
-      .grad((x: sn.Tensor) => sn.det(x))(a)
-      .array();
-    const adjugate = [
-      [14, -10, 2],
-      [-7, 5, -1],
-      [0, 0, 0],
+      [
+        [1, 2, 3, 0],
+        [2, 4, 6, 0],
+        [0, 1, 5, 0],
+        [0, 0, 0, 2],
+      ],
     ];
-    (found as number[][]).forEach((row, i) =>
-      row.forEach((value, j) => expect(value).toBeCloseTo(adjugate[i]![j]!, 9)),
-    );
+    const adjugate = [14, -10, 2, -7, 5, -1, 0, 0, 0];
+    for (const [i, rows] of singular.entries()) {
+      const found = sn.grad((x: sn.Tensor) => sn.det(x))(sn.tensor(rows, { dtype: 'f64' }));
+      const corner = found
+        .narrow(0, 0, 3)
+        .narrow(1, 0, 3)
+        .div(i + 1);
+      expect(
+        await corner
+          .sub(sn.tensor(adjugate).reshape([3, 3]))
+          .abs()
+          .amax()
+          .item(),
+      ).toBeLessThan(1e-9);
+    }
+  });
+
+  test('det of up to three rows has second derivatives whatever its rank', async () => {
+    const det = (x: sn.Tensor): sn.Tensor => sn.det(x);
+    const rankOne = sn.tensor([1, 2, 3, 2, 4, 6, 3, 6, 9], { dtype: 'f64' }).reshape([3, 3]);
+    // jax.hessian(jnp.linalg.det) there: rows 0 and 4 of nine.
+    const hessian = sn.hessian(det)(rankOne).reshape([9, 9]);
+    const rows = hessian.indexSelect(0, sn.tensor([0, 4], { dtype: 'i32' }));
+    expect(Array.from(await rows.data(), Number)).toEqual([
+      0, 0, 0, 0, 9, -6, 0, -6, 4, 9, 0, -3, 0, 0, 0, -3, 0, 1,
+    ]);
+    const z = sn.zeros([2, 2], { dtype: 'f64' });
+    const signs = [0, 0, 0, 1, 0, 0, -1, 0, 0, -1, 0, 0, 1, 0, 0, 0];
+    const atZero = await sn.hessian(det)(z).data();
+    expect(Array.from(atZero, Number).map((x) => x + 0)).toEqual(signs);
+    expect(
+      await sn
+        .hessian(det)(sn.ones([1, 1]))
+        .reshape([1])
+        .array(),
+    ).toEqual([0]);
+    const third = sn.jacfwd(sn.hessian(det))(sn.zeros([3, 3], { dtype: 'f64' }));
+    // The signs of the six permutations, each in every order of its three places.
+    expect(await third.abs().sum().item()).toBe(36);
   });
 });

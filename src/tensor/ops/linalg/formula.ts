@@ -28,6 +28,7 @@ import {
   integersAt,
   inverseOrder,
   lower,
+  onDiagonal,
   product,
   productByAdjoint,
   rowsAt,
@@ -41,6 +42,7 @@ import {
 } from '../../../ir/matrix.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { iota, withRule } from '../../formula/elementwise.ts';
+import { concat, sliceAxis } from '../../formula/layout.ts';
 
 /** L and U in one matrix, with which row of A each row was, and the exchanges; of empty ones too. @internal */
 export function packedLu(b: GraphBuilder, a: Node): Node {
@@ -181,6 +183,10 @@ export function determinant(b: GraphBuilder, a: Node): Node {
  */
 const determinantRule: CustomRule = (b, [a], _value, g) => {
   const [lines, n] = sizes(a!);
+  if (n <= 3) {
+    const spread = broadcast(b, reshape(b, g, [lines, 1, 1]), [lines, n, n]);
+    return [mul(b, spread, conj(b, cofactors(b, a!)))];
+  }
   const { factors, order, exchanges } = luParts(b, a!);
   const diagonal = diagonalOf(b, factors);
   const { dtype } = a!;
@@ -197,6 +203,24 @@ const determinantRule: CustomRule = (b, [a], _value, g) => {
   const turned = solvedByLu(b, mended, order, ones, true);
   return [mul(b, turned, broadcast(b, reshape(b, mul(b, g, conj(b, value)), [lines, 1, 1]), [lines, n, n]))];
 };
+
+/**
+ * The cofactors of matrices of up to three rows, as polynomials: unlike det A · A⁻ᵀ they have
+ * derivatives of every order where A is singular, too.
+ */
+function cofactors(b: GraphBuilder, a: Node): Node {
+  const [lines, n] = sizes(a);
+  /** Element (i + row, j + column) of A, around its ends, at (i, j). */
+  const turned = (row: number, column: number): Node =>
+    [row, column].reduce((x, by, i) => {
+      const parts = [sliceAxis(b, x, i + 1, by, n - by), sliceAxis(b, x, i + 1, 0, by)];
+      return concat(b, parts, i + 1);
+    }, a);
+  if (n < 2) return full(b, [lines, n, n], 1, a.dtype);
+  if (n === 3) return sub(b, mul(b, turned(1, 1), turned(2, 2)), mul(b, turned(1, 2), turned(2, 1)));
+  const opposite = turned(1, 1);
+  return where(b, onDiagonal(b, [lines, n, n]), opposite, neg(b, opposite));
+}
 
 /** Q and R of A with k = min(m, n) columns and rows; of empty ones too. @internal */
 export function orthogonal(b: GraphBuilder, a: Node): readonly [q: Node, r: Node] {
