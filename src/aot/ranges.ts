@@ -80,7 +80,8 @@ class Ranged {
   readonly #state: unknown;
   readonly #dims: readonly Dim[];
   readonly #splits: number;
-  readonly #numbers = new Numbers();
+  /** The numbers of the structure. */
+  #numbers = new Numbers();
   /** The numbers that programs read, or that their room is for. */
   readonly #formulas = new Map<VaryingNumber, Formula>();
 
@@ -93,9 +94,9 @@ class Ranged {
   }
 
   async entry(table: WeightTable): Promise<RangedEntry> {
-    const { structure, witnesses } = await this.#structure();
+    const { structure: seen, witnesses } = await this.#structure();
     const trials = [...witnesses, ...(await this.#trials(pointsOf(this.#dims)))];
-    const odd = trials.filter((trial) => this.#fit(structure, trial, trials[0]!) === undefined);
+    const { structure, odd } = this.#widened(seen, witnesses, trials);
     const split = this.#splitOf(trials, odd);
     if (split !== undefined) return this.#apart(split, trials, table);
     const fitted = await this.#fitted(structure, trials);
@@ -193,6 +194,41 @@ class Ranged {
     throw this.#refusal(
       `records ${node.op} at one size of ${this.#names()}, ${other?.op ?? 'nothing'} at another`,
     );
+  }
+
+  /**
+   * The structure of more trials than the witnesses, and those that it is not the structure of. A number that a limit holds at
+   * all witnesses looks like a constant: a trial below the limit shows that it varies.
+   */
+  #widened(
+    seen: SizeStructure,
+    witnesses: readonly Trial[],
+    trials: readonly Trial[],
+  ): { readonly structure: SizeStructure; readonly odd: readonly Trial[] } {
+    const oddOf = (structure: SizeStructure): Trial[] =>
+      trials.filter((trial) => this.#fit(structure, trial, trials[0]!) === undefined);
+    let structure = seen;
+    let odd = oddOf(structure);
+    const chosen = [...witnesses];
+    // The smallest size often has a program of its own.
+    const isLarger = ({ sizes }: Trial): boolean => this.#dims.every(({ name, min }) => sizes[name]! > min);
+    for (const trial of odd.filter(isLarger)) {
+      const before = this.#numbers;
+      this.#numbers = new Numbers();
+      const made = generalise(
+        [...chosen, trial].map(({ recording }) => recording.partial.graphKey),
+        this.#numbers,
+      );
+      const left = 'parts' in made ? oddOf(made) : odd;
+      if (!('parts' in made) || left.length >= odd.length) {
+        this.#numbers = before;
+        continue;
+      }
+      chosen.push(trial);
+      [structure, odd] = [made, left];
+      if (!odd.some(isLarger)) break;
+    }
+    return { structure, odd };
   }
 
   #names(): string {

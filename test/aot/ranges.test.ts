@@ -152,6 +152,25 @@ describe('sizes within ranges', () => {
     model.dispose();
   });
 
+  test('may be held by a limit, which most sizes are above', async () => {
+    const table = tensor(Float32Array.from({ length: 100 }, (_, i) => i));
+    const fn = (x: Tensor): Tensor => {
+      const held = Math.min(x.shape[0]!, 64);
+      return x.mul(1 / held).add(table.slice(0, 0, held).sum());
+    };
+    const { load: loadHeld, count: programs } = await loaderOf(
+      pointOf(fn, { n: [1, 2000] }, ({ n }) => [zeros([n!])]),
+    );
+    expect(programs).toBeLessThanOrEqual(5);
+    const model = await loadHeld(places['wasm']!());
+    for (const n of [1, 2, 63, 64, 65, 700, 2000]) {
+      const held = Math.min(n, 64);
+      const { output } = await model.run({ x: new Float32Array(n).fill(held) });
+      expect(output).toEqual(new Float32Array(n).fill(1 + (held * (held - 1)) / 2));
+    }
+    model.dispose();
+  });
+
   const one = ({ n }: Sizes): readonly unknown[] => [zeros([n!])];
   test.each<[string, (x: Tensor) => unknown, string]>([
     ['a condition', (x) => (x.shape[0]! % 7 === 3 ? x.mul(2) : x.exp()), 'run does something else at n'],
