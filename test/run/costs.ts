@@ -23,9 +23,9 @@ export type Costs = Readonly<Record<string, FileCost>>;
 export const leastSeconds = 0.03;
 
 /** What the quick tier spends on the tests of a file, in processor seconds: more on a long file than on a short one. */
-const allowance = (seconds: number): number => 0.35 + 0.2 * Math.sqrt(seconds);
+const allowance = (seconds: number): number => 0.3 + 0.15 * Math.sqrt(seconds);
 /** What it spends at most where no test of a file fits into that: on its cheapest test. */
-const leastAllowed = 2.5;
+const leastAllowed = 2;
 /** Tests that cost no more than this together all run. */
 const smallEnough = 0.8;
 /** Imports and hooks that cost more than this are left to the full tier, with their file. */
