@@ -93,3 +93,30 @@ describe.each(everyDevice)('rules of users on %s', (device) => {
     await expectSame(sn.compile(sn.grad(together))(all), sn.grad(apart)(all));
   });
 });
+
+test('a rule in a loop draws by a key alone: without one all iterations would draw the same', async () => {
+  await sn.setDevice('interpreter');
+  const h = sn.tensor([1, 1]);
+  const looped = (step: (h: sn.Tensor) => sn.Tensor) => (from: sn.Tensor) =>
+    sn.scan((carry: sn.Tensor) => [step(carry), carry], from, undefined, { length: 3 })[1].sum();
+  const noisy = sn.customVjp(
+    (x) => x.mul(3),
+    (g) => [g.mul(sn.rand([2]))],
+  );
+  const refusal = /rule of a derivative draws random numbers.*the same in every iteration/;
+  expect(() => sn.grad(looped(noisy))(h)).toThrow(refusal);
+  expect(() => sn.compile(sn.grad(looped(noisy)))(h)).toThrow(refusal);
+  // A draw from before the loop, and one by a key.
+  const before = sn.rand([2]);
+  const key = sn.key(7);
+  for (const of of [() => before, () => sn.withKey(key, () => sn.rand([2]))]) {
+    const fixed = sn.customVjp(
+      (x) => x.mul(3),
+      (g) => [g.mul(of())],
+    );
+    // After one iteration the factor, after two its square.
+    const factor = await list(of());
+    const found = await list(sn.grad(looped(fixed))(h));
+    found.forEach((value, i) => expect(value).toBeCloseTo(1 + factor[i]! + factor[i]! ** 2, 5));
+  }
+});
