@@ -243,7 +243,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/onnx/ops/conv.ts',
     find: "if (rule === 'NOTSET') return [pads[i]!, pads[i + spatial.length]!];",
     replace: "if (rule === 'NOTSET') return [pads[2 * i]!, pads[2 * i + 1]!];",
-    caughtBy: 'test/onnx/peer.test.ts',
+    caughtBy: 'test/onnx/operators.test.ts',
   },
   {
     name: 'exported remainders have the wrong sign',

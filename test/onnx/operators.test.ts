@@ -101,6 +101,14 @@ test('determinants change their sign with the order of rows', async () => {
   await close(found, [-6, 10, 0]);
 });
 
+test('convolutions pad each side by its own number: all fronts come before all ends', async () => {
+  const x = tensor([1, 2, 3, 4], { shape: [1, 1, 2, 2] });
+  const w = tensor([1], { shape: [1, 1, 1, 1] });
+  const [found] = await call('Conv', [x, w], [attribute('pads', [1, 2, 0, 0])]);
+  expect(found!.shape).toEqual([1, 1, 3, 4]);
+  await close(found, [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4]);
+});
+
 test('integers convolve without their zeros', async () => {
   const x = tensor(Uint8Array.of(2, 3, 4, 5, 6, 7, 8, 9, 10), { shape: [1, 1, 3, 3] });
   const w = tensor(Uint8Array.of(1, 1, 1, 1), { shape: [1, 1, 2, 2] });
