@@ -28,8 +28,8 @@ export interface RunPlan {
 /** Processor seconds after which a worker gives way to a new one, so that none keeps what many files left behind. */
 const batchSeconds = 40;
 const batchFiles = 50;
-/** What a worker is started for at least: its own start costs two seconds. */
-const leastSeconds = 8;
+/** Processor seconds for which a worker is started at least, unless less is left: its own start costs two. */
+const startedFor = 8;
 /** What a file costs besides, however little its tests do. */
 const fileSeconds = 0.15;
 
@@ -56,7 +56,7 @@ async function runTogether(plan: RunPlan): Promise<string[]> {
     if (first === undefined) return [];
     const weight = (file: string): number => seconds(file) + fileSeconds;
     const rest = waiting.reduce((sum, file) => sum + weight(file), 0);
-    const most = Math.min(batchSeconds, Math.max(leastSeconds, rest / plan.workers / 2));
+    const most = Math.min(batchSeconds, Math.max(startedFor, rest / plan.workers / 2));
     const taken: string[] = [];
     let cost = 0;
     for (const file of waiting) {
