@@ -205,28 +205,23 @@ class Ranged {
     witnesses: readonly Trial[],
     trials: readonly Trial[],
   ): { readonly structure: SizeStructure; readonly odd: readonly Trial[] } {
-    const oddOf = (structure: SizeStructure): Trial[] =>
-      trials.filter((trial) => this.#fit(structure, trial, trials[0]!) === undefined);
+    const oddOf = (structure: SizeStructure, numbers: Numbers): Trial[] =>
+      trials.filter((trial) => this.#fit(structure, trial, trials[0]!, numbers) === undefined);
     let structure = seen;
-    let odd = oddOf(structure);
+    let odd = oddOf(structure, this.#numbers);
     const chosen = [...witnesses];
     // The smallest size often has a program of its own.
     const isLarger = ({ sizes }: Trial): boolean => this.#dims.every(({ name, min }) => sizes[name]! > min);
     for (const trial of odd.filter(isLarger)) {
-      const before = this.#numbers;
-      this.#numbers = new Numbers();
-      const made = generalise(
-        [...chosen, trial].map(({ recording }) => recording.partial.graphKey),
-        this.#numbers,
-      );
-      const left = 'parts' in made ? oddOf(made) : odd;
-      if (!('parts' in made) || left.length >= odd.length) {
-        this.#numbers = before;
-        continue;
-      }
+      if (!odd.includes(trial)) continue;
+      const numbers = new Numbers();
+      const recordings = [...chosen, trial].map(({ recording }) => recording.partial.graphKey);
+      const made = generalise(recordings, numbers);
+      if (!('parts' in made)) continue;
+      const left = oddOf(made, numbers);
+      if (left.length >= odd.length) continue;
       chosen.push(trial);
-      [structure, odd] = [made, left];
-      if (!odd.some(isLarger)) break;
+      [structure, odd, this.#numbers] = [made, left, numbers];
     }
     return { structure, odd };
   }
@@ -248,9 +243,14 @@ class Ranged {
   }
 
   /** The numbers of a trial; undefined where it is another computation. */
-  #fit(structure: SizeStructure, { recording, own }: Trial, first: Trial): SizeValues | undefined {
+  #fit(
+    structure: SizeStructure,
+    { recording, own }: Trial,
+    first: Trial,
+    numbers: Numbers = this.#numbers,
+  ): SizeValues | undefined {
     const { graphKey, graph } = recording.partial;
-    const matched = match(structure, graphKey, this.#numbers);
+    const matched = match(structure, graphKey, numbers);
     const isSame =
       matched !== undefined &&
       matched.leaves.every((leaf, i) => leaf === i) &&
