@@ -26,16 +26,17 @@ export interface RunPlan {
 }
 
 /** Processor seconds after which a worker gives way to a new one, so that none keeps what many files left behind. */
-const batchSeconds = 40;
-const batchFiles = 50;
-/** Processor seconds for which a worker is started at least, unless less is left: its own start costs two. */
-const startedFor = 8;
+const batchSeconds = 80;
+const batchFiles = 150;
+/** Processor seconds for which a worker is started at least, unless less is left: its own start costs three. */
+const startedFor = 12;
 /** What a file costs besides, however little its tests do. */
 const fileSeconds = 0.15;
 
 /** Runs the files of a plan, those that measure last and one after another; gives those that had no time left to run. */
 export async function runFiles(plan: RunPlan): Promise<string[]> {
-  const isAlone = (file: string): boolean => plan.needsOf(file).alone;
+  // A file of which nothing runs measures nothing.
+  const isAlone = (file: string): boolean => plan.needsOf(file).alone && plan.seconds(file) > 0;
   const others = plan.files.filter((file) => !isAlone(file));
   const unrun = await runTogether({ ...plan, files: others });
   return [...unrun, ...(await runTogether({ ...plan, files: plan.files.filter(isAlone), workers: 1 }))];
@@ -56,7 +57,8 @@ async function runTogether(plan: RunPlan): Promise<string[]> {
     if (first === undefined) return [];
     const weight = (file: string): number => seconds(file) + fileSeconds;
     const rest = waiting.reduce((sum, file) => sum + weight(file), 0);
-    const most = Math.min(batchSeconds, Math.max(startedFor, rest / plan.workers / 2));
+    const share = plan.workers === 1 ? rest : rest / plan.workers / 2;
+    const most = Math.min(batchSeconds, Math.max(startedFor, share));
     const taken: string[] = [];
     let cost = 0;
     for (const file of waiting) {
