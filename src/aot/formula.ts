@@ -6,6 +6,9 @@
 import type { Formula, Sizes } from '../bundle-runtime/manifest.ts';
 import { valueOf } from '../bundle-runtime/sizes.ts';
 
+export type { Formula, Sizes } from '../bundle-runtime/manifest.ts';
+export { valueOf } from '../bundle-runtime/sizes.ts';
+
 /** A formula with its value at each sample. */
 interface Known {
   readonly formula: Formula;

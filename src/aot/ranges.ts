@@ -23,19 +23,8 @@ import { wiredEntry, type Checking, type TracedEntry } from './entry.ts';
 import { Formulas, mostDivisor, showFormula } from './formula.ts';
 import { openPorts, offsetOf, sizedProgram, type Scalars } from './ports.ts';
 import { countOf, showSizes, type OpenPoint, type SizeRanges } from './sizes.ts';
-import {
-  drawnFromAll,
-  fixedSizes,
-  likeness,
-  oddWeight,
-  pointsOf,
-  randomNumbers,
-  shapeOf,
-  sizesWithin,
-  trialOf,
-  upToOf,
-  type Trial,
-} from './trials.ts';
+import { drawnFromAll, pointsOf, randomNumbers, sizesWithin, upToOf } from './points.ts';
+import { fixedSizes, likeness, oddWeight, shapeOf, trialOf, type Trial } from './trials.ts';
 import type { WeightTable } from './weights.ts';
 
 export interface RangedCase {

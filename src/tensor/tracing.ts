@@ -252,13 +252,19 @@ function finish(trace: Trace, result: Flat): Traced {
 
 /**
  * The same with a parameter for every input, those that are only handed through as well. `leaves`
- * are the arguments' own.
+ * are the arguments' own, `shapes` those that they were traced in, if these are others.
  */
-export function withAllParameters(traced: Traced, leaves: readonly unknown[]): Traced {
+export function withAllParameters(
+  traced: Traced,
+  leaves: readonly unknown[],
+  shapes?: ReadonlyMap<number, FixedShape>,
+): Traced {
   const parameters = [...traced.graph.parameters];
   const builder = new GraphBuilder();
   for (const { origin } of traced.inputs.slice(parameters.length - traced.scalars.length)) {
-    const { dtype, shape } = origin.kind === 'captured' ? origin.handle : (leaves[origin.leaf] as Tensor);
+    const own = origin.kind === 'captured' ? origin.handle : (leaves[origin.leaf] as Tensor);
+    const { dtype } = own;
+    const shape = (origin.kind === 'captured' ? undefined : shapes?.get(origin.leaf)) ?? own.shape;
     const index = parameters.length;
     const attrs = { index, name: `through${index}`, dtype, shape };
     parameters.push(builder.add('parameter', [], attrs) as NodeOf<'parameter'>);

@@ -2,7 +2,7 @@
 //
 // Runs on the sources: it exports programs of TypeScript, which import them.
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -64,6 +64,40 @@ test('writes no weights over the model', async () => {
   const model = await exportOnnx((x: sn.Tensor) => x.add(weight), [weight], { externalData: 'same.bin' });
   await expect(model.save(out)).rejects.toThrow('has that name');
   expect(existsSync(out)).toBe(false);
+});
+
+test('leaves sizes open that lie in ranges, and says which axes cannot', async () => {
+  const source = join(folder, 'open.ts');
+  const index = JSON.stringify(resolve(import.meta.dirname, '../../src/index.ts'));
+  writeFileSync(
+    source,
+    `import * as sn from ${index};
+export const scores = (x: sn.Tensor, { mask }: { mask: sn.Tensor }) => x.softmax(-1).mul(mask);
+export const twice = (x: sn.Tensor) => x.neg();
+const x = ({ batch, length }: Record<string, number>) => sn.ones([batch!, length!]);
+export const inputs = (at: Record<string, number>) =>
+  ({ scores: [x(at), { mask: x(at) }], twice: [sn.ones([2 * at.batch!])] });
+`,
+  );
+  const out = join(folder, 'open.onnx');
+  const dims = ['--dim', 'batch=1..64', '--dim', 'length=1..500'];
+  const made = await sinter('export', source, '--export', 'scores', ...dims, '--out', out);
+  expect([made.code, made.err]).toEqual([0, '']);
+  const shapes = decode('Model', readFileSync(out)).graph!.input.map(({ type }) =>
+    type!.tensor!.shape!.dim.map(({ param }) => param),
+  );
+  expect(shapes).toEqual([
+    ['batch', 'length'],
+    ['batch', 'length'],
+  ]);
+  const [x, mask] = [sn.randn([3, 9]), sn.randn([3, 9])];
+  const found = await runInPeer(out, await hostsOf({ x, mask }));
+  expectClose(Object.values(found)[0]!, await hostOf(x.softmax(-1).mul(mask)), 1e-5);
+  const other = await sinter('export', source, '--export', 'twice', ...dims, '--out', out);
+  expect([other.code, other.err]).toEqual([
+    2,
+    expect.stringContaining('axis 0 of an input is 4 where batch is 2'),
+  ]);
 });
 
 test('asks for what is missing', async () => {

@@ -7,6 +7,7 @@ import { weightFormats } from '../../aot/formats.ts';
 import { setDevice } from '../../index.ts';
 import { showBytes } from '../../table.ts';
 import { tensorOf } from '../../tensor/values.ts';
+import { openInputs } from './open-dims.ts';
 import { buildSource } from './source.ts';
 import { chosenFormat, fixOption } from '../program/choice.ts';
 import { text, UsageError, wholeNumber, type Command } from '../command.ts';
@@ -25,8 +26,8 @@ export const exportCommand: Command = {
   name: 'export',
   about: 'write a function as an ONNX model, for other runtimes',
   details:
-    'Traces a function that FILE exports, on `inputs` as `sinter build` takes them, and writes it as an ONNX model of fixed\n' +
-    'shapes. Tensors that it captures become initializers; an export `state` becomes inputs, and what is returned of it outputs.\n' +
+    'Traces a function that FILE exports, on `inputs` as `sinter build` takes them, and writes it as an ONNX model, whose sizes\n' +
+    'are fixed or lie in ranges. Tensors that it captures become initializers; an export `state` becomes inputs, and what is returned of it outputs.\n' +
     'One error lists all operations that ONNX does not have, such as random draws.',
   operand: {
     name: 'file',
@@ -44,7 +45,7 @@ export const exportCommand: Command = {
       type: 'string',
       multiple: true,
       value: 'LIST',
-      about: 'sizes that FILE leaves open, one each: batch=1,length=128',
+      about: 'sizes that FILE leaves open, or their ranges: batch=1..64,length=128',
     },
     fix: fixOption,
     dtype: {
@@ -62,6 +63,7 @@ export const exportCommand: Command = {
   examples: [
     'sinter export model.ts --export predict --out model.onnx',
     'sinter export language.ts --out model.onnx --dtype q4_0 --external weights.bin',
+    'sinter export model.ts --dim batch=1..64 --out model.onnx',
   ],
   run: async (values, output) => {
     const [file, out] = [text(values, 'file'), text(values, 'out')];
@@ -86,12 +88,16 @@ export const exportCommand: Command = {
       const known = points.map(({ name }) => name).join(', ');
       throw new UsageError(`${file} exports several functions: ${known}\n  try: --export ${chosen?.name}`);
     }
-    if (chosen.sizes.length !== 1 || (chosen.ranges?.size ?? 0) > 0)
-      throw new UsageError(`export: a model has one size of each dimension\n  try: --dim batch=1`);
-    const { name, fn, inputs } = await chosen.at(chosen.sizes[0]!);
+    if (chosen.sizes.length !== 1)
+      throw new UsageError(
+        `export: a model has one size of each dimension, or a range\n  try: --dim batch=1, or --dim batch=1..64`,
+      );
+    const { name } = chosen;
+    const { fn, inputs, dims } = await openInputs(chosen, state);
     const parameters = Object.fromEntries([...names].map(([value, called]) => [called, tensorOf(value)]));
-    const model = await exportOnnx(fn, state === undefined ? inputs : [state, ...inputs], {
+    const model = await exportOnnx(fn, inputs, {
       parameters,
+      dims,
       dtype: format,
       opset,
       name,

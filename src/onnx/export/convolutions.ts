@@ -60,7 +60,7 @@ export function convolved(scope: ExportScope, node: NodeOf<'conv'>, bias?: Val):
       dilations: attrs.rhsDilation,
       group: attrs.groups,
       output_padding: back.extra,
-      kernel_shape: kernel.shape.slice(2),
+      ...kernelShape(e, kernel),
     };
     return carried(e, 'ConvTranspose', [x, kernel, bias], type, attributes);
   }
@@ -70,9 +70,14 @@ export function convolved(scope: ExportScope, node: NodeOf<'conv'>, bias?: Val):
     pads: ready.pads,
     dilations: attrs.rhsDilation,
     group: attrs.groups,
-    kernel_shape: w.shape.slice(2),
+    ...kernelShape(e, w),
   };
   return carried(e, 'Conv', [ready.x, w, bias], type, attributes);
+}
+
+/** The sizes of windows; with open sizes runtimes take them from the weights, as the standard has it. */
+function kernelShape(e: ModelEmitter, w: Val): { readonly kernel_shape?: readonly number[] } {
+  return e.open ? {} : { kernel_shape: w.shape.slice(2) };
 }
 
 /** What a transposed convolution cuts off its result, and adds at the end. */

@@ -93,6 +93,11 @@ export const mark: string = '\0';
 
 export class ModelEmitter {
   readonly opset: number;
+  /**
+   * Sizes are left open: nothing may depend on which numbers are equal. So constants are not shared, and all of them lie in the
+   * outermost graph.
+   */
+  readonly open: boolean;
   readonly nodes: MessageDraft<'Node'>[] = [];
   readonly initializers: Initializer[] = [];
   readonly #constants = new Map<string, Val>();
@@ -100,14 +105,15 @@ export class ModelEmitter {
   readonly #around: ModelEmitter | undefined;
   #count = 0;
 
-  constructor(opset: number, around?: ModelEmitter) {
+  constructor(opset: number, open: boolean = false, around?: ModelEmitter) {
     this.opset = opset;
+    this.open = open;
     this.#around = around;
   }
 
   /** What a graph inside of this one is made with: it may read values of this one. */
   inside(): ModelEmitter {
-    return new ModelEmitter(this.opset, this);
+    return new ModelEmitter(this.opset, this.open, this);
   }
 
   /** An input of a graph inside. */
@@ -211,7 +217,8 @@ export class ModelEmitter {
   /** Elements in the file; equal ones are one initializer. */
   constant(dtype: DType, shape: FixedShape, values: ArrayLike<Scalar>, name = 'constant'): Val {
     const data = packBytes(hostArray(dtype, shape, values));
-    const key = data.length <= 64 ? `${dtype}[${shape.join()}] ${data.join()}` : undefined;
+    const isShared = data.length <= 64 && !this.open;
+    const key = isShared ? `${dtype}[${shape.join()}] ${data.join()}` : undefined;
     const known = key === undefined ? undefined : this.#constants.get(key);
     if (known !== undefined) return known;
     const constant = this.initializer(name, typeOf(dtype), shape, data);
@@ -221,6 +228,7 @@ export class ModelEmitter {
 
   /** Elements as they lie in the file. */
   initializer(wished: string, type: ElementType, shape: FixedShape, data: Uint8Array): Val {
+    if (this.open && this.#around !== undefined) return this.#around.initializer(wished, type, shape, data);
     const name = this.#name(wished);
     this.initializers.push({ name, type, shape, data });
     return { name, dtype: hostType(type), shape };
@@ -290,13 +298,16 @@ export function commonShape(operands: readonly Val[]): FixedShape {
     .reduce((a, b) => (sameShape(a, b) ? a : broadcastShapes('exportOnnx', a, b)));
 }
 
+/** A value in whose shape sizes may be open: they have names, or texts of formulas. */
+export type OpenVal = Omit<Val, 'shape'> & { readonly shape: readonly (number | string)[] };
+
 /** A value as the input or output of a graph. */
-export function portDraft({ name, dtype, shape }: Val): MessageDraft<'ValueInfo'> {
-  const dim = shape.map((size) => ({ value: BigInt(size) }));
+export function portDraft({ name, dtype, shape }: OpenVal): MessageDraft<'ValueInfo'> {
+  const dim = shape.map((size) => (typeof size === 'number' ? { value: BigInt(size) } : { param: size }));
   return { name, type: { tensor: { elemType: codeOf(typeOf(dtype)), shape: { dim } } } };
 }
 
-function attributeDraft(name: string, value: AttributeValue): MessageDraft<'Attribute'> {
+export function attributeDraft(name: string, value: AttributeValue): MessageDraft<'Attribute'> {
   if (typeof value === 'number') return { name, type: 2, i: BigInt(value) };
   if (typeof value === 'string') return { name, type: 3, s: new TextEncoder().encode(value) };
   if ('graph' in value) return { name, type: 5, g: value.graph };

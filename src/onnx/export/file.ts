@@ -4,15 +4,15 @@
 import { codeOf, tensorDraft } from '../element.ts';
 import type { MessageDraft } from '../schema.ts';
 import { encode } from '../wire.ts';
-import { portDraft, type Initializer, type Val } from './emitter.ts';
+import { portDraft, type Initializer, type OpenVal } from './emitter.ts';
 import type { SpelledGraph } from './graph.ts';
 
 /** A model of the file's parts. */
 export interface ModelFileParts extends SpelledGraph {
   readonly name: string;
   readonly opset: number;
-  readonly inputs: readonly Val[];
-  readonly outputs: readonly Val[];
+  readonly inputs: readonly OpenVal[];
+  readonly outputs: readonly OpenVal[];
 }
 
 /** Messages end at 2 GiB; names, nodes and shapes take some of it. */

@@ -42,8 +42,8 @@ export interface SpelledGraph {
 export type Bind = (e: ModelEmitter, index: number) => Val;
 
 /**
- * The graph in nodes of an opset, its outputs under the given names. Throws an UnsupportedOpsError
- * that lists every operation without spelling.
+ * The graph in nodes of an opset, its outputs under the given names; `open` as emitters have it. Throws an
+ * UnsupportedOpsError that lists every operation without spelling.
  */
 export function spellGraph(
   graph: Graph,
@@ -51,8 +51,9 @@ export function spellGraph(
   bind: Bind,
   outputNames: readonly string[],
   taken: readonly string[],
+  open: boolean = false,
 ): SpelledGraph {
-  const e = new ModelEmitter(opset);
+  const e = new ModelEmitter(opset, open);
   const failures = new Map<string, UnsupportedOp>();
   const parameters = graph.parameters.map((_, i) => bind(e, i));
   const results = spelled(e, graph, parameters, new Map(), failures);

@@ -12,7 +12,8 @@ const mostStored = 1024;
 
 /** 0, 1, 2… as one axis. */
 function count(e: ModelEmitter, n: number, dtype: Val['dtype']): Val {
-  if (n <= mostStored)
+  // With open sizes a stored count is found to be one, whatever its length.
+  if (n <= mostStored || e.open)
     return e.constant(
       dtype,
       [n],

@@ -96,10 +96,13 @@ export class Declared {
   /** By name, in the order in which they were declared. */
   readonly dims: ReadonlyMap<string, Dim>;
   readonly #function: string;
+  readonly #op: string;
   readonly #patterns: ReadonlyMap<string, DimPattern>;
 
-  constructor(name: string, patterns: ReadonlyMap<string, DimPattern>) {
+  /** `op` is the operation that takes the dims, for messages. */
+  constructor(name: string, patterns: ReadonlyMap<string, DimPattern>, op: string = 'compile') {
     this.#function = name;
+    this.#op = op;
     this.#patterns = patterns;
     const dims = new Map<string, Dim>();
     const all = [...patterns.values()].flat();
@@ -108,7 +111,7 @@ export class Declared {
       const { min, max, multipleOf } = dims.get(item.name) ?? item;
       if (min !== item.min || max !== item.max || multipleOf !== item.multipleOf) {
         const problem = `${name}: dims declares ${item.name} twice, with different ranges`;
-        throw new TensorError('E_VALUE', 'compile', problem);
+        throw new TensorError('E_VALUE', op, problem);
       }
       dims.set(item.name, item);
     }
@@ -202,7 +205,7 @@ export class Declared {
   }
 
   #refuse(code: 'E_SHAPE' | 'E_VALUE', problem: string): never {
-    throw new TensorError(code, 'compile', `${this.#function}: ${problem}`);
+    throw new TensorError(code, this.#op, `${this.#function}: ${problem}`);
   }
 }
 
@@ -211,12 +214,12 @@ function showPattern(pattern: DimPattern): string {
 }
 
 /** The dims of a function's options by the paths of leaves. Throws E_VALUE where they make no sense. */
-export function declaredOf(fn: (...args: never[]) => unknown, dims: Dims): Declared {
+export function declaredOf(fn: (...args: never[]) => unknown, dims: Dims, op: string = 'compile'): Declared {
   const name = fn.name === '' ? 'a function' : fn.name;
   const patterns = new Map<string, DimPattern>();
   const refuse = (problem: string): never => {
     const hint = `dims: { x: ['batch', 64] }, by the names of parameters or by place: [['batch', 64]]`;
-    throw new TensorError('E_VALUE', 'compile', `${name}: ${problem}`, hint);
+    throw new TensorError('E_VALUE', op, `${name}: ${problem}`, hint);
   };
   const walk = (tree: unknown, path: string): void => {
     if (tree === undefined || tree === null) return;
@@ -241,5 +244,5 @@ export function declaredOf(fn: (...args: never[]) => unknown, dims: Dims): Decla
       walk(tree, step(place));
     }
   }
-  return new Declared(name, patterns);
+  return new Declared(name, patterns, op);
 }
