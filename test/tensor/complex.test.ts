@@ -143,6 +143,34 @@ describe.each(everyDevice)('on %s', (device) => {
     },
   );
 
+  test('a part of 0 in a divisor or an exponent meets no infinity', async () => {
+    sn.setDevice(device);
+    const z = tensorOf(
+      [
+        [1, 'inf'],
+        ['-inf', 0],
+        ['nan', 'inf'],
+      ],
+      'c64',
+    );
+    const by = (re: number): sn.Tensor =>
+      tensorOf(
+        [0, 1, 2].map(() => [re, 0]),
+        'c64',
+      );
+    // By 0, part by part; the second as a power too, which z⁰ = 1 is for all.
+    expect(Array.from(await z.div(by(0)).data())).toEqual([
+      Infinity,
+      Infinity,
+      -Infinity,
+      NaN,
+      NaN,
+      Infinity,
+    ]);
+    expect(Number((await z.pow(by(1)).data())[2])).toBe(-Infinity);
+    expect(Array.from(await z.pow(by(0)).data())).toEqual([1, 0, 1, 0, 1, 0]);
+  });
+
   test('atanh keeps its digits beside both of its poles', async () => {
     sn.setDevice(device);
     const points = [-1, 1].flatMap((re) => [1e-3, 1e-5, 1e-25].map((im): [Part, Part] => [re, im]));

@@ -74,7 +74,8 @@ function sqrt([a, b]: Complex): Complex {
 function pow(z: Complex, w: Complex): Complex {
   if (w[0] === 0 && w[1] === 0) return [1, 0];
   if (z[0] === 0 && z[1] === 0 && w[0] > 0) return [0, 0];
-  return exp(times(w, log(z)));
+  // An imaginary part of 0 must not meet the infinite logarithm of 0 or ∞.
+  return exp(w[1] === 0 ? scaled(log(z), w[0]) : times(w, log(z)));
 }
 
 /** sin x·cosh y + i·cos x·sinh y; where x is no finite number, it still vanishes or grows with y. */

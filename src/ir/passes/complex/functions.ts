@@ -127,7 +127,10 @@ export const rsqrt: Of = (b, z) => recip(b, sqrt(b, z));
 export function pow(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPair {
   const constant = (value: number): ComplexPair => pairOfReal(b, fullLike(b, z.re, value));
   const vanishes = both(b, isNought(b, z), binary(b, 'lt', fullLike(b, w.re, 0), w.re));
-  const value = choose(b, vanishes, constant(0), exp(b, times(b, w, log(b, z))));
+  // An imaginary part of 0 must not meet the infinite logarithm of 0 or ∞.
+  const size = log(b, z);
+  const power = choose(b, isNothing(b, w.im), scaled(b, size, w.re), times(b, w, size));
+  const value = choose(b, vanishes, constant(0), exp(b, power));
   return choose(b, isNought(b, w), constant(1), value);
 }
 

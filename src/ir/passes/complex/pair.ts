@@ -113,11 +113,9 @@ export function over(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPa
   const ratio = where(b, nothing, fullLike(b, high, 0), div(b, low, high));
   const below = where(b, nothing, fullLike(b, high, 0), add(b, high, mul(b, low, ratio)));
   const [first, second] = [either(z.re, z.im), either(z.im, z.re)];
-  const cross = sub(b, second, mul(b, first, ratio));
-  return pair(
-    div(b, add(b, first, mul(b, second, ratio)), below),
-    div(b, either(cross, neg(b, cross)), below),
-  );
+  const cross = where(b, nothing, second, sub(b, second, mul(b, first, ratio)));
+  const along = where(b, nothing, first, add(b, first, mul(b, second, ratio)));
+  return pair(div(b, along, below), div(b, either(cross, neg(b, cross)), below));
 }
 
 /**
