@@ -159,7 +159,7 @@ describe.each(everyDevice)('on %s', (device) => {
         'c64',
       );
     // By 0, part by part; the second as a power too, which z⁰ = 1 is for all.
-    expect(Array.from(await z.div(by(0)).data())).toEqual([
+    expect(Array.from(await z.div(by(0)).data(), Number)).toEqual([
       Infinity,
       Infinity,
       -Infinity,
@@ -168,7 +168,7 @@ describe.each(everyDevice)('on %s', (device) => {
       Infinity,
     ]);
     expect(Number((await z.pow(by(1)).data())[2])).toBe(-Infinity);
-    expect(Array.from(await z.pow(by(0)).data())).toEqual([1, 0, 1, 0, 1, 0]);
+    expect(Array.from(await z.pow(by(0)).data(), Number)).toEqual([1, 0, 1, 0, 1, 0]);
   });
 
   test('atanh keeps its digits beside both of its poles', async () => {
