@@ -42,6 +42,25 @@ export function signBit(b: GraphBuilder, x: Node): Node {
   return binary(b, 'lt', bits, 0);
 }
 
+/**
+ * Whether a float is neither NaN nor ±∞. f32 tests the exponent's bits, since shader compilers may
+ * assume that every value is finite.
+ */
+export function isFiniteFloat(b: GraphBuilder, x: Node): Node {
+  if (x.dtype === 'f64') return binary(b, 'lt', unary(b, 'abs', x), Infinity);
+  return binary(b, 'ne', binary(b, 'and', floatBits(b, x), 0x7f800000), 0x7f800000);
+}
+
+/** Whether a float is ±∞, by the bits as `isFiniteFloat`. */
+export function isInfiniteFloat(b: GraphBuilder, x: Node): Node {
+  if (x.dtype === 'f64') return binary(b, 'eq', unary(b, 'abs', x), Infinity);
+  return binary(b, 'eq', binary(b, 'and', floatBits(b, x), 0x7fffffff), 0x7f800000);
+}
+
+function floatBits(b: GraphBuilder, x: Node): Node {
+  return b.add('bitcast', [cast(b, x, 'f32')], { dtype: 'u32' }) as Node;
+}
+
 /** re + im·i. */
 export function complex(b: GraphBuilder, re: Node, im: Node): Node {
   return b.add('complex', [re, im], {}) as Node;

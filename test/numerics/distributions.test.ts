@@ -35,6 +35,46 @@ test.each(Object.entries(figures))('%s has the log-probabilities of PyTorch', as
   if (row.variance !== null) expect(await made.variance.item()).toBeCloseTo(row.variance, 8);
 });
 
+/** Points where no sample can be, which a formula may take for others. */
+const outsides: readonly (readonly [
+  name: string,
+  parameters: readonly number[],
+  points: readonly number[],
+])[] = [
+  ['logNormal', [0.5, 2], [-1, 0, Infinity]],
+  ['uniform', [-1, 2], [-1.5, 2, Infinity]],
+  ['exponential', [1.5], [-0.5, -Infinity]],
+  ['gamma', [2.5, 0.7], [-1, -Infinity, Infinity]],
+  ['chi2', [3], [-0.25]],
+  ['beta', [2.5, 0.7], [-0.5, 1.5]],
+  ['bernoulli', [0.1], [-1.5, 0.25, 2, Infinity]],
+  ['geometric', [0.6], [-1, 0.5, Infinity]],
+  ['poisson', [1.9], [-2, 0.5, Infinity]],
+];
+
+test.each(outsides)(
+  '%s has a density of 0 outside its support, and none at NaN',
+  async (name, at, points) => {
+    for (const dtype of ['f32', 'f64'] as const) {
+      const made = makers[name]!(...at.map((p) => sn.tensor(p, { dtype })));
+      const x = sn.tensor([...points, NaN], { dtype }).requiresGrad_();
+      const found = made.logProb(x);
+      expect(found.dtype).toBe(dtype);
+      expect(await values(found)).toEqual([...points.map(() => -Infinity), NaN]);
+      // The density of the uniform distribution is no function of x.
+      found.add(x.mul(0)).sum().backward();
+      expect(await values(x.grad!)).toEqual([...points, NaN].map(() => 0));
+    }
+  },
+);
+
+test('a categorical distribution gives a class that it has not the probability of 0', async () => {
+  const made = sn.distributions.categorical(sn.tensor([0.3, -1, 2]));
+  const found = await values(made.logProb(sn.tensor([0, 3, -1], { dtype: 'i32' })));
+  expect(found[0]).toBeLessThan(0);
+  expect(found.slice(1)).toEqual([-Infinity, -Infinity]);
+});
+
 const COUNT = 40_000;
 
 /** Whether a share of so many draws is what chance makes of a probability: five deviations off at most. */

@@ -377,6 +377,17 @@ describe('derivatives', () => {
     }
   });
 
+  test('those of Airy’s function are whole where its formulas meet, and those of i1 infinite where it is', async () => {
+    // Ai′(2) and Ai′(−3) by SciPy.
+    const slope = sn.grad((x: sn.Tensor) => sn.special.airyAi(x).sum())(sn.tensor([2, -3], { dtype: 'f64' }));
+    const found = await values(slope);
+    [-0.05309038443365388, 0.3145837692165983].forEach((want, i) => expect(found[i]).toBeCloseTo(want, 10));
+    const far = sn.grad((x: sn.Tensor) => sn.special.i1(x).sum())(sn.tensor([200, -200, 1]));
+    const [right, left, middle] = await values(far);
+    expect([right, left]).toEqual([Infinity, Infinity]);
+    expect(middle).toBeCloseTo(1.2660658777520082 - 0.5651591039924851, 5);
+  });
+
   test('complex numbers are refused where there is no meaning of theirs', async () => {
     const z = sn.complex(sn.tensor([0, 1]), sn.tensor([0, 0.5]));
     for (const f of [sn.lgamma, sn.i0, sn.special.ndtri, (x: sn.Tensor) => sn.xlogy(x, 2)] as const)

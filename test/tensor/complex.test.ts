@@ -1,5 +1,5 @@
 // Complex tensors as users hold them: made, read, promoted, refused, differentiated and trained, on every device, and held to PyTorch's
-// figures (scripts/complex-fixtures.py).
+// figures (scripts/complex-fixtures.py); at infinities, to NumPy's (scripts/special/infinities.py).
 
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -24,6 +24,13 @@ const figures = JSON.parse(
   readonly near: readonly number[];
   readonly unary: Readonly<Record<string, Case>>;
   readonly binary: Readonly<Record<string, Case>>;
+};
+
+const atInfinities = JSON.parse(
+  readFileSync(new URL('../fixtures/complex-infinities.json', import.meta.url), 'utf8'),
+) as {
+  readonly points: readonly (readonly [Part, Part])[];
+  readonly values: Readonly<Record<string, readonly (Part | readonly [Part, Part] | null)[]>>;
 };
 
 const partOf = (part: Part): number =>
@@ -100,6 +107,77 @@ describe.each(everyDevice)('on %s', (device) => {
       sn.real(sn.mul(out, weight)).sum().backward();
       await expectNear(z.grad!, grads[0]!, tolerance * 20, onCut(derivativeCuts));
     }
+  });
+
+  test.each(['c64', 'c128'] as const)(
+    'infinite, huge and tiny %s have the values of Annex G',
+    async (dtype) => {
+      if (dtype === 'c128' && device === 'webgpu:software') return;
+      sn.setDevice(device);
+      const z = tensorOf(atInfinities.points, dtype);
+      const names = Object.keys(atInfinities.values);
+      // All are recorded before one is read, so they are one program.
+      const outs = names.map((name) =>
+        (sn as unknown as Record<string, (x: sn.Tensor) => sn.Tensor>)[name]!(z),
+      );
+      const wrong: string[] = [];
+      for (const [row, name] of names.entries()) {
+        const wanted = atInfinities.values[name]!;
+        const data = Array.from((await outs[row]!.data()) as Float64Array);
+        const width = data.length / wanted.length;
+        wanted.forEach((value, i) => {
+          if (value === null) return;
+          const parts = flat([value]).map(dtype === 'c64' ? Math.fround : Number);
+          const size = Math.max(...parts.map(Math.abs).filter(Number.isFinite), 1e-30);
+          // Beside NaN, the sign of an infinite part is open.
+          const side = parts.some(Number.isNaN) ? Math.abs : (x: number): number => x + 0;
+          parts.forEach((part, k) => {
+            const actual = data[i * width + k]!;
+            const near = Math.abs(actual - part) <= (dtype === 'c64' ? 4e-5 : 1e-10) * size;
+            if (!near && !Object.is(side(actual), side(part)))
+              wrong.push(`${name}(${atInfinities.points[i]!.join(', ')}): ${actual} is not ${part}`);
+          });
+        });
+      }
+      expect(wrong).toEqual([]);
+    },
+  );
+
+  test('a part of 0 in a divisor or an exponent meets no infinity', async () => {
+    sn.setDevice(device);
+    const z = tensorOf(
+      [
+        [1, 'inf'],
+        ['-inf', 0],
+        ['nan', 'inf'],
+      ],
+      'c64',
+    );
+    const by = (re: number): sn.Tensor =>
+      tensorOf(
+        [0, 1, 2].map(() => [re, 0]),
+        'c64',
+      );
+    // By 0, part by part; the second as a power too, which z⁰ = 1 is for all.
+    expect(Array.from(await z.div(by(0)).data(), Number)).toEqual([
+      Infinity,
+      Infinity,
+      -Infinity,
+      NaN,
+      NaN,
+      Infinity,
+    ]);
+    expect(Number((await z.pow(by(1)).data())[2])).toBe(-Infinity);
+    expect(Array.from(await z.pow(by(0)).data(), Number)).toEqual([1, 0, 1, 0, 1, 0]);
+  });
+
+  test('atanh keeps its digits beside both of its poles', async () => {
+    sn.setDevice(device);
+    const points = [-1, 1].flatMap((re) => [1e-3, 1e-5, 1e-25].map((im): [Part, Part] => [re, im]));
+    const data = (await sn.atanh(tensorOf(points, 'c64')).data()) as Float32Array;
+    points.forEach(([re, im], i) =>
+      expect(data[2 * i]).toBeCloseTo((Number(re) * Math.log(2 / Number(im))) / 2, 5),
+    );
   });
 
   test.each(Object.keys(figures.binary))('%s is PyTorch’s, with its gradients', async (name) => {

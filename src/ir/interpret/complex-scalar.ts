@@ -1,5 +1,6 @@
 // The elementwise ops on complex numbers in double precision, by the textbook's formulas: what the
-// pairs of passes/lower-complex.ts are checked against.
+// pairs of passes/lower-complex.ts are checked against. Infinite arguments have the values of Annex G
+// of the C standard.
 
 import type { ComplexElementwise } from '../typing/complex-ops.ts';
 
@@ -16,21 +17,42 @@ const scaled = ([a, b]: Complex, by: number): Complex => [a * by, b * by];
 const turned = ([a, b]: Complex): Complex => [-b, a];
 const turnedBack = ([a, b]: Complex): Complex => [b, -a];
 
-/** The divisor's parts are brought to about 1 first, by a power of two. */
+const isInfinite = (x: number): boolean => Math.abs(x) === Infinity;
+/** A size with the sign of y, which may be −0. */
+const withSign = (size: number, y: number): number => (y < 0 || Object.is(y, -0) ? -size : size);
+
+/** The divisor's parts are brought to about 1 first, by a power of two; an infinite one divides by Smith's formula. */
 function over([a, b]: Complex, [c, d]: Complex): Complex {
   const size = Math.max(Math.abs(c), Math.abs(d));
   if (size === 0) return [a / size, b / size];
-  const scale = Number.isFinite(size)
-    ? 2 ** -Math.max(-1000, Math.min(1000, Math.floor(Math.log2(size))))
-    : 1;
+  if (!Number.isFinite(size)) {
+    if (Math.abs(d) <= Math.abs(c)) {
+      const [ratio, below] = [d / c, c + d * (d / c)];
+      return [(a + b * ratio) / below, (b - a * ratio) / below];
+    }
+    const [ratio, below] = [c / d, d + c * (c / d)];
+    return [(b + a * ratio) / below, -(a - b * ratio) / below];
+  }
+  const scale = 2 ** -Math.max(-1000, Math.min(1000, Math.floor(Math.log2(size))));
   const [p, q] = [c * scale, d * scale];
   const square = p * p + q * q;
   return [((a * p + b * q) / square) * scale, ((b * p - a * q) / square) * scale];
 }
 
-const exp = ([a, b]: Complex): Complex => {
-  const size = Math.exp(a);
-  return [size * Math.cos(b), b === 0 ? b : size * Math.sin(b)];
+/** The angle y in functions of x + iy that grow or vanish with x: where x is infinite, one that is a number. */
+const angleAt = ([a, b]: Complex): number => (isInfinite(a) && !Number.isFinite(b) ? 0 : b);
+
+/** wave·eˣ, of which only the product may be small enough for a double. */
+const grown = (wave: number, x: number): number =>
+  x > 700 ? wave * Math.exp(x - 680) * Math.exp(680) : wave * Math.exp(x);
+const coshTimes = (wave: number, x: number): number =>
+  Math.abs(x) > 700 ? grown(wave / 2, Math.abs(x)) : wave * Math.cosh(x);
+const sinhTimes = (wave: number, x: number): number =>
+  Math.abs(x) > 700 ? withSign(1, x) * grown(wave / 2, Math.abs(x)) : wave * Math.sinh(x);
+
+const exp = (z: Complex): Complex => {
+  const wave = angleAt(z);
+  return [grown(Math.cos(wave), z[0]), z[1] === 0 ? z[1] : grown(Math.sin(wave), z[0])];
 };
 const log = ([a, b]: Complex): Complex => {
   const size = Math.hypot(a, b);
@@ -42,28 +64,45 @@ const log = ([a, b]: Complex): Complex => {
 };
 
 function sqrt([a, b]: Complex): Complex {
-  const long = Math.sqrt(Math.abs(a) / 2 + Math.hypot(a, b) / 2);
+  if (isInfinite(b)) return [Infinity, b];
+  const long = Math.sqrt(Math.abs(a) / 2 + Math.hypot(a / 2, b / 2));
   if (long === 0) return [0, b];
-  const short = b / (2 * long);
-  return a < 0 ? [Math.abs(short), b < 0 || Object.is(b, -0) ? -long : long] : [long, short];
+  const short = b / 2 / long;
+  return a < 0 ? [Math.abs(short), withSign(long, b)] : [long, short];
 }
 
 function pow(z: Complex, w: Complex): Complex {
-  if (z[0] === 0 && z[1] === 0) {
-    if (w[0] === 0 && w[1] === 0) return [1, 0];
-    if (w[0] > 0) return [0, 0];
-  }
-  return exp(times(w, log(z)));
+  if (w[0] === 0 && w[1] === 0) return [1, 0];
+  if (z[0] === 0 && z[1] === 0 && w[0] > 0) return [0, 0];
+  // An imaginary part of 0 must not meet the infinite logarithm of 0 or ∞.
+  return exp(w[1] === 0 ? scaled(log(z), w[0]) : times(w, log(z)));
 }
 
-const sin = ([a, b]: Complex): Complex => [Math.sin(a) * Math.cosh(b), Math.cos(a) * Math.sinh(b)];
-const cos = ([a, b]: Complex): Complex => [Math.cos(a) * Math.cosh(b), -(Math.sin(a) * Math.sinh(b))];
+/** sin x·cosh y + i·cos x·sinh y; where x is no finite number, it still vanishes or grows with y. */
+function sin([a, b]: Complex): Complex {
+  const wave = !Number.isFinite(a) && (b === 0 || isInfinite(b)) ? 1 : Math.cos(a);
+  return [a === 0 ? a : coshTimes(Math.sin(a), b), sinhTimes(wave, b)];
+}
+
+/** cos x·cosh y − i·sin x·sinh y. */
+function cos([a, b]: Complex): Complex {
+  const lost = !Number.isFinite(a);
+  const im = a === 0 ? withSign(1, b) * a : sinhTimes(lost && b === 0 ? 1 : Math.sin(a), b);
+  return [coshTimes(lost && isInfinite(b) ? 1 : Math.cos(a), b), -im];
+}
 
 /** (sinh 2x + i·sin 2y)/(cosh 2x + cos 2y), by squares that do not cancel. */
-function tanh([a, b]: Complex): Complex {
-  if (Math.abs(a) > 100) return [Math.sign(a), 4 * Math.sin(b) * Math.cos(b) * Math.exp(-2 * Math.abs(a))];
+function tanh(z: Complex): Complex {
+  const [a, b] = z;
+  if (Math.abs(a) > 100) {
+    const wave = 4 * Math.sin(angleAt(z)) * Math.cos(angleAt(z));
+    return [Number.isNaN(wave) ? wave : Math.sign(a), wave * Math.exp(-2 * Math.abs(a))];
+  }
   const below = Math.sinh(a) ** 2 + Math.cos(b) ** 2;
-  return [(Math.sinh(a) * Math.cosh(a)) / below, (Math.sin(b) * Math.cos(b)) / below];
+  return [
+    a === 0 ? a : (Math.sinh(a) * Math.cosh(a)) / below,
+    b === 0 ? b : (Math.sin(b) * Math.cos(b)) / below,
+  ];
 }
 
 const oneMinus = ([a, b]: Complex): Complex => [1 - a, -b];
@@ -71,30 +110,46 @@ const onePlus = ([a, b]: Complex): Complex => [1 + a, b];
 
 /** Kahan's formulas, with 1 ± z taken first: they keep to the right sides of the cuts. */
 function asin(z: Complex): Complex {
+  if (isInfinite(z[0]) || isInfinite(z[1]))
+    return [Math.atan2(z[0], Math.abs(z[1])), withSign(Infinity, z[1])];
   const [[a, b], [c, d]] = [sqrt(oneMinus(z)), sqrt(onePlus(z))];
-  return [Math.atan2(z[0], a * c - b * d), Math.asinh(a * d - b * c)];
+  return [z[0] === 0 ? z[0] : Math.atan2(z[0], a * c - b * d), Math.asinh(a * d - b * c)];
 }
 function acos(z: Complex): Complex {
+  if (isInfinite(z[0]) || isInfinite(z[1]))
+    return [Math.atan2(Math.abs(z[1]), z[0]), withSign(Infinity, -z[1])];
   const [[a, b], [c, d]] = [sqrt(oneMinus(z)), sqrt(onePlus(z))];
-  return [2 * Math.atan2(a, c), Math.asinh(c * b - d * a)];
-}
-function atanh([a, b]: Complex): Complex {
-  const near = (1 - a) ** 2 + b * b;
-  return [Math.log1p((4 * a) / near) / 4, Math.atan2(2 * b, (1 - a) * (1 + a) - b * b) / 2];
+  return [z[0] === 0 ? Math.PI / 2 : 2 * Math.atan2(a, c), Math.asinh(c * b - d * a)];
 }
 
+/** Of |x|; beyond 10¹⁸ it is 1/z ± iπ/2 to the last digit. */
+function atanh([a, b]: Complex): Complex {
+  const x = Math.abs(a);
+  if (x > 1e18 || isInfinite(b) || (Math.abs(b) > 1e18 && !Number.isNaN(x))) {
+    const [re] = over([1, 0], [x, b]);
+    const size = isInfinite(a) || isInfinite(b) ? 0 : re;
+    return [a === 0 ? a : withSign(size, a), Number.isNaN(b) ? b : withSign(Math.PI / 2, b)];
+  }
+  const steep = x === 1 && Math.abs(b) < 1e-18;
+  const size = steep ? Math.log1p(2 / Math.abs(b)) / 2 : Math.log1p((4 * x) / ((1 - x) ** 2 + b * b)) / 4;
+  return [a === 0 ? a : withSign(size, a), Math.atan2(2 * b, (1 - x) * (1 + x) - b * b) / 2];
+}
+
+/** Beside an infinite part a finite one is nothing; two infinite ones have no direction. */
 function sign(z: Complex): Complex {
+  const unit = (x: number): number => (isInfinite(x) ? withSign(1, x) : x / Infinity);
+  if (isInfinite(z[0]) !== isInfinite(z[1])) return [unit(z[0]), unit(z[1])];
   const size = Math.hypot(z[0], z[1]);
   return size === 0 ? z : [z[0] / size, z[1] / size];
 }
 
 function expm1(z: Complex): Complex {
-  const half = Math.sin(z[1] / 2);
-  return [Math.expm1(z[0]) * Math.cos(z[1]) - 2 * half * half, exp(z)[1]];
+  const half = Math.sin(angleAt(z) / 2);
+  return [Math.expm1(z[0]) * Math.cos(angleAt(z)) - 2 * half * half, exp(z)[1]];
 }
 
 function log1p([a, b]: Complex): Complex {
-  if (Math.hypot(a, b) >= 0.5) return log([1 + a, b]);
+  if (!(Math.hypot(a, b) < 0.5)) return log([1 + a, b]);
   return [Math.log1p(a * (2 + a) + b * b) / 2, Math.atan2(b, 1 + a)];
 }
 

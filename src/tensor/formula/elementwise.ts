@@ -12,6 +12,8 @@ import {
   div,
   fullLike,
   imag,
+  isFiniteFloat,
+  isInfiniteFloat,
   mul,
   neg,
   real,
@@ -107,27 +109,18 @@ export function isNan(b: GraphBuilder, x: Node): Node {
   return isInexact(x.dtype) ? unary(b, 'isNan', x) : spreadTo(b, constant(b, 0, 'bool'), x);
 }
 
-/**
- * Neither NaN nor ±∞. f32 tests the exponent's bits, since shader compilers may assume that every
- * value is finite.
- */
+/** Neither NaN nor ±∞. */
 export function isFinite(b: GraphBuilder, x: Node): Node {
   if (isComplex(x.dtype)) return binary(b, 'and', isFinite(b, real(b, x)), isFinite(b, imag(b, x)));
   if (dtypeKind(x.dtype) !== 'float') return spreadTo(b, constant(b, 1, 'bool'), x);
-  if (x.dtype === 'f64') return binary(b, 'lt', unary(b, 'abs', x), Infinity);
-  return binary(b, 'ne', binary(b, 'and', floatBits(b, x), 0x7f800000), 0x7f800000);
+  return isFiniteFloat(b, x);
 }
 
-/** ±∞, by the bits as `isFinite`. */
+/** ±∞. */
 export function isInf(b: GraphBuilder, x: Node): Node {
   if (isComplex(x.dtype)) return binary(b, 'or', isInf(b, real(b, x)), isInf(b, imag(b, x)));
   if (dtypeKind(x.dtype) !== 'float') return spreadTo(b, constant(b, 0, 'bool'), x);
-  if (x.dtype === 'f64') return binary(b, 'eq', unary(b, 'abs', x), Infinity);
-  return binary(b, 'eq', binary(b, 'and', floatBits(b, x), 0x7fffffff), 0x7f800000);
-}
-
-function floatBits(b: GraphBuilder, x: Node): Node {
-  return b.add('bitcast', [cast(b, x, 'f32')], { dtype: 'u32' }) as Node;
+  return isInfiniteFloat(b, x);
 }
 
 /** Signs differ and the remainder is not zero: where a truncated quotient is one too large. */

@@ -9,6 +9,7 @@ import {
   cast,
   div,
   fullLike,
+  isInfiniteFloat,
   isZero,
   mul,
   neg,
@@ -108,26 +109,34 @@ export function over(b: GraphBuilder, z: ComplexPair, w: ComplexPair): ComplexPa
   const flat = binary(b, 'le', unary(b, 'abs', w.im), unary(b, 'abs', w.re));
   const either = (x: Node, y: Node): Node => where(b, flat, x, y);
   const [low, high] = [either(w.im, w.re), either(w.re, w.im)];
-  const nothing = binary(b, 'eq', high, 0);
+  const nothing = isNought(b, w);
   const ratio = where(b, nothing, fullLike(b, high, 0), div(b, low, high));
   const below = where(b, nothing, fullLike(b, high, 0), add(b, high, mul(b, low, ratio)));
   const [first, second] = [either(z.re, z.im), either(z.im, z.re)];
-  const cross = sub(b, second, mul(b, first, ratio));
-  return pair(
-    div(b, add(b, first, mul(b, second, ratio)), below),
-    div(b, either(cross, neg(b, cross)), below),
-  );
+  const cross = where(b, nothing, second, sub(b, second, mul(b, first, ratio)));
+  const along = where(b, nothing, first, add(b, first, mul(b, second, ratio)));
+  return pair(div(b, along, below), div(b, either(cross, neg(b, cross)), below));
 }
 
-/** The larger modulus of the parts, and the ratio of the smaller one to it: 1 where they are equal. */
+/**
+ * The larger modulus of the parts, and the ratio of the smaller one to it: 1 where they are equal.
+ * A number with an infinite part is as large as infinity, also if its other part is not a number.
+ */
 function ordered(
   b: GraphBuilder,
   z: ComplexPair,
 ): { readonly large: Node; readonly ratio: Node; readonly small: Node } {
   const [x, y] = [unary(b, 'abs', z.re), unary(b, 'abs', z.im)];
-  const [large, small] = [binary(b, 'max', x, y), binary(b, 'min', x, y)];
-  const ratio = where(b, binary(b, 'eq', small, large), fullLike(b, large, 1), div(b, small, large));
-  return { large, small, ratio };
+  const [most, small] = [binary(b, 'max', x, y), binary(b, 'min', x, y)];
+  const infinite = isInfinite(b, z);
+  const large = where(b, infinite, fullLike(b, most, Infinity), most);
+  const same = binary(b, 'or', infinite, binary(b, 'eq', small, most));
+  return { large, small, ratio: where(b, same, fullLike(b, large, 1), div(b, small, most)) };
+}
+
+/** Whether a part is infinite, as in Annex G of C: whatever the other part is. */
+export function isInfinite(b: GraphBuilder, z: ComplexPair): Node {
+  return binary(b, 'or', isInfiniteFloat(b, z.re), isInfiniteFloat(b, z.im));
 }
 
 /** |z|, by the larger part, so that no square overflows. */

@@ -70,8 +70,8 @@ function waving(x: Real): Real {
 
 /** Ai(x); NaN at ±∞, as PyTorch. */
 export const airyAi: RealFormula = (x) => {
-  // From 120 on it is 0 in either dtype.
-  const far = decaying(x.max(2).min(120));
+  // From 120 on it is 0 in either dtype. A maximum would halve the derivative where x is 2.
+  const far = decaying(x.lt(2).choose(2, x).min(120));
   const wave = waving(x.neg().max(3));
   const middle = x.lt(1).choose(fitted(fits.airyNear, x), fitted(fits.airyMiddle, x));
   const inside = x.lt(-1).choose(fitted(fits.airyWave, x), middle);

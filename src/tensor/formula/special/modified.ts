@@ -42,7 +42,15 @@ export const i0e: RealFormula = /* @__PURE__ */ differentiable(scaled0, (x, valu
 
 export const i1: RealFormula = /* @__PURE__ */ differentiable(
   (x) => growth(x.abs(), scaled1(bounded(x))),
-  (x, value) => atZero(x, i0(x).sub(value.div(notZero(x)))),
+  // Where both grow beyond all numbers, so does the difference.
+  (x, value) =>
+    atZero(
+      x,
+      value
+        .abs()
+        .eq(Infinity)
+        .choose(Infinity, i0(x).sub(value.div(notZero(x)))),
+    ),
 );
 
 export const i1e: RealFormula = /* @__PURE__ */ differentiable(scaled1, (x, value) =>

@@ -10,7 +10,15 @@ import { abs, exp, expm1, log, log1p, neg, square, sqrt } from '../elementwise/e
 import { softplus } from '../elementwise/activation.ts';
 import { lgamma } from '../special/functions.ts';
 import { xlog1py, xlogy } from '../special/pairs.ts';
-import { distribution, parameters, type Distribution } from './distribution.ts';
+import {
+  distribution,
+  notNegative,
+  parameters,
+  positive,
+  share,
+  within,
+  type Distribution,
+} from './distribution.ts';
 import * as noise from './noise.ts';
 
 /** A distribution of two parameters. */
@@ -142,14 +150,9 @@ export const logNormal: OfTwo = (mean = 0, std = 1) => {
     variance: mul(expm1(spread), exp(add(mul(center, 2), spread))),
     draw: (shape) => exp(add(center, mul(width, noise.normalNoise(shape, center.dtype)))),
     isSmooth: true,
-    logProb: (x) => sub(inner.logProb(log(floats(x, center))), log(floats(x, center))),
+    logProb: (x) => within(positive, x, center, (point) => sub(inner.logProb(log(point)), log(point))),
   });
 };
-
-/** x as a tensor beside the parameters. */
-function floats(x: TensorLike, like: Tensor): Tensor {
-  return add(x, mul(like, 0));
-}
 
 /**
  * Uniform in [low, high).
@@ -168,7 +171,10 @@ export const uniform: OfTwo = (low = 0, high = 1) => {
     variance: div(square(width), 12),
     draw: (shape) => add(from, mul(width, noise.uniformNoise(shape, from.dtype))),
     isSmooth: true,
-    logProb: (x) => where(logicalAnd(le(from, x), lt(x, to)), neg(log(width)), -Infinity),
+    logProb(x) {
+      const inside = { holds: (point: Tensor) => logicalAnd(le(from, point), lt(point, to)), inner: 0 };
+      return within(inside, x, from, () => neg(log(width)));
+    },
   });
 };
 
@@ -194,7 +200,7 @@ export const exponential: OfOne = (rate = 1) => {
     variance: square(mean),
     draw: (shape) => div(noise.exponentialNoise(shape, often.dtype), often),
     isSmooth: true,
-    logProb: (x) => where(le(0, x), sub(log(often), mul(often, x)), -Infinity),
+    logProb: (x) => within(notNegative, x, often, (point) => sub(log(often), mul(often, point))),
   });
 };
 
@@ -215,7 +221,10 @@ export const gamma: OfTwo = (concentration = 1, rate = 1) => {
     variance: div(mean, b),
     draw: (shape) => div(noise.gammaNoise(shape, a), b),
     isSmooth: false,
-    logProb: (x) => sub(add(xlogy(a, b), sub(xlogy(sub(a, 1), x), mul(b, x))), lgamma(a)),
+    logProb: (x) =>
+      within(notNegative, x, a, (point) =>
+        sub(add(xlogy(a, b), sub(xlogy(sub(a, 1), point), mul(b, point))), lgamma(a)),
+      ),
   });
 };
 
@@ -254,10 +263,11 @@ export const beta: OfTwo = (first = 1, second = 1) => {
       return div(part, add(part, noise.gammaNoise(shape, b)));
     },
     isSmooth: false,
-    logProb(x) {
-      const powers = add(xlogy(sub(a, 1), x), xlog1py(sub(b, 1), neg(floats(x, a))));
-      return sub(add(powers, lgamma(total)), add(lgamma(a), lgamma(b)));
-    },
+    logProb: (x) =>
+      within(share, x, a, (point) => {
+        const powers = add(xlogy(sub(a, 1), point), xlog1py(sub(b, 1), neg(point)));
+        return sub(add(powers, lgamma(total)), add(lgamma(a), lgamma(b)));
+      }),
   });
 };
 

@@ -9,14 +9,14 @@ import { log, neg, square } from '../elementwise/elementwise.ts';
 import { show } from '../operand.ts';
 import { argmax } from '../reduce/extremum.ts';
 import { logSoftmax } from '../reduce/softmax.ts';
-import { sum } from '../reduce/reduce.ts';
+import { any, sum } from '../reduce/reduce.ts';
 import { arange } from '../creation/creation.ts';
 import { eq, lt, where } from '../elementwise/compare.ts';
 import { unsqueeze } from '../shape/view.ts';
 import { lgamma } from '../special/functions.ts';
 import { xlog1py, xlogy } from '../special/pairs.ts';
 import { asTensor } from '../../record.ts';
-import { distribution, parameters, type Distribution } from './distribution.ts';
+import { count, distribution, parameters, truth, within, type Distribution } from './distribution.ts';
 import type { OfOne } from './continuous.ts';
 import * as noise from './noise.ts';
 
@@ -41,7 +41,8 @@ export const bernoulli: OfShare = (p) => {
     variance: mul(share, sub(1, share)),
     draw: (shape) => lt(noise.uniformNoise(shape, share.dtype), share).cast(share.dtype),
     isSmooth: false,
-    logProb: (x) => add(xlogy(x, share), xlog1py(sub(1, x), neg(share))),
+    logProb: (x) =>
+      within(truth, x, share, (point) => add(xlogy(point, share), xlog1py(sub(1, point), neg(share)))),
   });
 };
 
@@ -62,7 +63,7 @@ export const geometric: OfShare = (p) => {
     variance: div(mean, share),
     draw: (shape) => noise.geometricNoise(shape, share),
     isSmooth: false,
-    logProb: (x) => add(xlog1py(x, neg(share)), log(share)),
+    logProb: (x) => within(count, x, share, (point) => add(xlog1py(point, neg(share)), log(share))),
   });
 };
 
@@ -84,7 +85,8 @@ export const poisson: OfOne = (rate = 1) => {
     variance: often,
     draw: (shape) => noise.poissonNoise(shape, often),
     isSmooth: false,
-    logProb: (x) => sub(sub(xlogy(x, often), often), lgamma(add(mul(often, 0), add(x, 1)))),
+    logProb: (x) =>
+      within(count, x, often, (point) => sub(sub(xlogy(point, often), often), lgamma(add(point, 1)))),
   });
 };
 
@@ -125,7 +127,7 @@ export function categorical(logits: Tensor, options: CategoricalOptions = {}): D
     logProb(x) {
       const index = unsqueeze(asTensor(x, 'i32', 'categorical.logProb'), -1);
       const chosen = eq(index, arange(size).cast(index.dtype));
-      return sum(where(chosen, logs, 0), -1);
+      return where(any(chosen, -1), sum(where(chosen, logs, 0), -1), -Infinity);
     },
   });
 }

@@ -9,6 +9,8 @@ import { anOperand } from '../../expect.ts';
 import { asTensor } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
 import { checkNotComplex, commonShape, operandType } from '../operand.ts';
+import { eq, isNan, le, logicalAnd, logicalOr, lt, where } from '../elementwise/compare.ts';
+import { floor } from '../elementwise/elementwise.ts';
 import { broadcastTo } from '../shape/view.ts';
 
 /** A distribution, or several of them: one for each element of its parameters. */
@@ -24,7 +26,10 @@ export interface Distribution {
    * there is no such function.
    */
   rsample(shape?: readonly number[]): Tensor;
-  /** The logarithm of the density, or of the probability of a whole number. */
+  /**
+   * The logarithm of the density, or of the probability of a whole number. −∞ where x is no value that a
+   * sample may have, also between the whole numbers; NaN where x is NaN.
+   */
   logProb(x: TensorLike): Tensor;
 }
 
@@ -50,6 +55,41 @@ export function parameters(op: string, values: readonly TensorLike[]): Tensor[] 
   const dtype = operandType(op, values, 'realFloat');
   const shape = commonShape(op, values);
   return values.map((value) => broadcastTo(asTensor(value, dtype, op).cast(dtype), shape));
+}
+
+/** Where a density is above 0. @internal */
+export interface Support {
+  readonly holds: (x: Tensor) => Tensor;
+  /** A point inside. */
+  readonly inner: number;
+}
+
+/** Finite numbers above 0, or from 0 on. @internal */
+export const positive: Support = { holds: (x) => logicalAnd(lt(0, x), lt(x, Infinity)), inner: 1 };
+/** @internal */
+export const notNegative: Support = { holds: (x) => logicalAnd(le(0, x), lt(x, Infinity)), inner: 1 };
+/** @internal */
+export const share: Support = { holds: (x) => logicalAnd(le(0, x), le(x, 1)), inner: 0.5 };
+/** 0 or 1. @internal */
+export const truth: Support = { holds: (x) => logicalOr(eq(x, 0), eq(x, 1)), inner: 1 };
+/** 0, 1, 2 and so on. @internal */
+export const count: Support = { holds: (x) => logicalAnd(notNegative.holds(x), eq(x, floor(x))), inner: 1 };
+
+/**
+ * A log-density inside its support; −∞ outside, with gradients of 0, and NaN at NaN. Formulas never see a
+ * point outside: there they might be numbers that look like an answer. @internal
+ */
+export function within(
+  support: Support,
+  x: TensorLike,
+  like: Tensor,
+  logProb: (x: Tensor) => Tensor,
+): Tensor {
+  const dtype = operandType('logProb', [x, like], 'realFloat');
+  const point = asTensor(x, dtype, 'logProb').cast(dtype);
+  const holds = support.holds(point);
+  const outside = where(isNan(point), point.detach(), -Infinity);
+  return where(holds, logProb(where(holds, point, support.inner)), outside);
 }
 
 /** The distribution called `op` of these parts; `event` last axes of a sample belong together. @internal */
