@@ -85,7 +85,7 @@ const spread = fc
 const linesOf = (line: fc.Arbitrary<Line>): fc.Arbitrary<Line[]> =>
   fc.array(line, { minLength: 1, maxLength: 2 });
 const windows = fc
-  .tuple(between(64, 72), between(1, 3), between(1, 20), linesOf(few))
+  .tuple(fc.oneof(between(64, 72), between(16, 24)), between(1, 3), between(1, 20), linesOf(few))
   .map(([images, channels, outputs, lines]) => geometry(images, channels, outputs, lines));
 const phases = fc
   .tuple(between(1, 2), between(24, 40), between(1, 5), linesOf(spread))
@@ -162,4 +162,14 @@ test('of a strided convolution, the gradient by weights is one product, and the 
   const convs = topological(byInput.outputs).filter((node): node is NodeOf<'conv'> => node.op === 'conv');
   expect(convs.length).toBe(4);
   for (const { attrs } of convs) expect(attrs.lhsDilation).toEqual([1, 1]);
+});
+
+test('of few rows, a product pays only where taps lie apart', () => {
+  const line = (dilation: number): Line => {
+    return { size: 6 * dilation + 1, taps: 7, stride: 1, low: 0, high: 0, gap: 1, dilation };
+  };
+  const isProduct = (images: number, dilation: number): boolean =>
+    rewritten(geometry(images, 8, 16, [line(dilation), line(dilation)]), convAsDot) !== undefined;
+  expect([isProduct(16, 1), isProduct(64, 1)]).toEqual([false, true]);
+  expect([isProduct(8, 2), isProduct(16, 2)]).toEqual([false, true]);
 });

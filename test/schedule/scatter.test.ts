@@ -2,6 +2,8 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Stmt } from '../../src/codegen/loop/loop.ts';
+import { bodiesOf } from '../../src/codegen/loop/walk.ts';
 import { optimise } from '../../src/compile.ts';
 import { broadcast, full, reshape } from '../../src/ir/build.ts';
 import { isFloat, type DType } from '../../src/ir/dtype.ts';
@@ -12,7 +14,14 @@ import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { verify } from '../../src/ir/verify.ts';
 import { scheduleGraph } from '../../src/schedule/schedule.ts';
 import { splitScatters } from '../../src/schedule/passes/scatter.ts';
-import { gpuTarget, softwareTarget, type Target } from '../../src/schedule/target.ts';
+import {
+  cTarget,
+  gpuTarget,
+  softwareTarget,
+  wasmTarget,
+  withVectors,
+  type Target,
+} from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runLoops } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
@@ -125,6 +134,70 @@ describe('splitting a scatter', () => {
         expect(runLoops(target, graph, inputs)[0]!.data).toEqual(expected);
     },
   );
+});
+
+/** Cores that take several lines at a time, and so few invocations that one has several turns. */
+const cores: readonly Target[] = [
+  wasmTarget,
+  withVectors(cTarget, { lanes: 16, registers: 32 }),
+  { ...wasmTarget, cores: { count: 2, invocations: 1 } },
+];
+const lined = fc.record({
+  operand: fc.tuple(
+    fc.integer({ min: 1, max: 5 }),
+    fc.integer({ min: 1, max: 6 }),
+    fc.integer({ min: 1, max: 150 }),
+  ),
+  axis: fc.nat(1),
+  count: fc.integer({ min: 1, max: 7 }),
+  less: fc.tuple(fc.nat(1), fc.nat(1), fc.nat(1)),
+  /** Whether each line has slots of its own, along the axis before the slots or behind them. */
+  own: fc.constantFrom<readonly boolean[]>([true, true, true], [false, false, true], [true, true, false]),
+  dtype: fc.constantFrom<DType>('f32', 'i32', 'f16', 'u8', 'i64', 'bool'),
+  mode: fc.constantFrom<ScatterMode>('set', 'set', 'add', 'mul', 'min', 'max'),
+  seed: fc.integer({ min: 1, max: 2 ** 20 }),
+  target: fc.constantFrom(...cores),
+});
+
+describe('on a core', () => {
+  test('lines that are taken together get what each would get alone', () => {
+    checkLaw(80, lined, ({ operand, axis, count, less, own, dtype, mode, seed, target }) => {
+      const updates = operand.map((dim, i) => (i === axis ? count : Math.max(1, dim - less[i]!)));
+      const one = { axis, mode: dtype === 'bool' ? 'set' : mode, dtype, seed } as const;
+      const { graph, inputs } = scatterOf(operand, updates, own, one);
+      const [expected] = interpret(graph, inputs);
+      expectNear(runLoops(target, graph, inputs)[0]!, expected!);
+      expectNear(runLoops(target, graph, inputs, undefined, new Map([[0, 0]]))[0]!, expected!);
+    });
+  });
+
+  test('a row that is written over others is copied in vectors, and rows with places of their own are not', () => {
+    const widths = (own: boolean): number[] => {
+      const operand = [128, 32, 128];
+      const one = { axis: 0, mode: 'set', dtype: 'f32', seed: 1 } as const;
+      const { graph, inputs } = scatterOf(operand, [1, 32, 128], [true, !own, true], one);
+      const seen = new Set<number>();
+      const visit = (statements: readonly Stmt[]): void => {
+        for (const statement of statements) {
+          if (statement.kind === 'store') seen.add(statement.value.width);
+          bodiesOf(statement).forEach(visit);
+        }
+      };
+      runLoops(
+        wasmTarget,
+        graph,
+        inputs,
+        undefined,
+        new Map([[0, 0]]),
+        undefined,
+        [],
+        ({ body }) => void visit(body),
+      );
+      return [...seen];
+    };
+    expect(widths(false)).toEqual([4]);
+    expect(widths(true)).toEqual([1]);
+  });
 });
 
 describe.each([

@@ -16,6 +16,8 @@ import { staysWeightGradient } from '../../weight-gradient.ts';
 const leastRatio = 4;
 /** Rows of the product, at least: with fewer, packing its columns is what takes the time. */
 const leastRows = 64;
+/** Where taps lie apart, reading them one by one takes longer than packing. */
+const leastRowsApart = 16;
 
 /** The convolution as a product; undefined where it is better left as it is. */
 export function convAsDot(
@@ -33,7 +35,8 @@ export function convAsDot(
   if (staysWeightGradient(node, target)) return undefined;
   const count = sizeOf(dims(node as Node)) * sizeOf(dims(weight));
   const rows = dims(input)[0]! * sizeOf(places);
-  if (count === 0 || rows < leastRows || sizeOf(taps) < leastRatio * sizeOf(places)) return undefined;
+  const least = rhsDilation.some((gap) => gap > 1) ? leastRowsApart : leastRows;
+  if (count === 0 || rows < least || sizeOf(taps) < leastRatio * sizeOf(places)) return undefined;
   const rank = places.length;
   const axes = (from: number): number[] => Array.from({ length: rank }, (_, i) => from + i);
   const inside = [1, ...axes(2), 0];
