@@ -37,7 +37,7 @@ export function findAttention(
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
   split: ReadonlyMap<Node, number>,
-  traces: Traces = new Traces(),
+  traces: Traces = new Traces(split),
 ): readonly AttentionGroup[] {
   const barred = new Set<Node>([...split].filter(([, times]) => times > 1).map(([node]) => node));
   const reach = reachOf(order);
@@ -89,7 +89,7 @@ function candidates(
       };
       const group = side(0) ?? side(1);
       if (group === undefined) continue;
-      for (const stage of group.stages) owned.add(stage as Node);
+      for (const given of [...group.stages, ...group.rowProducts]) owned.add(given as Node);
       groups.push(group);
     }
     return groups;
@@ -128,7 +128,13 @@ interface KnownTrace {
  */
 export class Traces {
   readonly #known: readonly [Map<Node, KnownTrace>, Map<Node, KnownTrace>] = [new Map(), new Map()];
+  readonly #split: ReadonlyMap<Node, number>;
   #made = 0;
+
+  /** `split` names products of rows that are no part of a group. */
+  constructor(split: ReadonlyMap<Node, number> = new Map()) {
+    this.#split = split;
+  }
 
   /** Walks that were made. */
   get made(): number {
@@ -143,7 +149,7 @@ export class Traces {
     const isOwned = (each: Node): boolean => {
       const is = owned.has(each);
       met.set(each, is);
-      return is;
+      return is || this.#split.has(each);
     };
     const group = trace(node, side, isOwned);
     this.#made += 1;
@@ -197,6 +203,7 @@ function trace(
     outers: [{ node, side, column }],
     inners: walk.inners.sort(byAge),
     stages: walk.stages.sort(byAge),
+    rowProducts: walk.rowProducts.sort(byAge),
     members: walk.members,
   };
 }
@@ -235,6 +242,7 @@ class Trace {
   readonly members = new Map<Node, Indices>();
   readonly inners: NodeOf<'dot'>[] = [];
   readonly stages: NodeOf<'reduce'>[] = [];
+  readonly rowProducts: NodeOf<'dot'>[] = [];
   /** Some node would be needed at two points. */
   failed = false;
   readonly #known = new Map<Node, { readonly at: Indices; readonly touches: boolean }>();
@@ -275,7 +283,7 @@ class Trace {
       return node.inputs.map((input) => this.touches(input, at)).includes(true);
     }
     if (isThroughView(node)) return this.touches(node.inputs[0]!, viewIndices(node, at));
-    if (node.op === 'dot') return this.#inner(node, at);
+    if (node.op === 'dot') return this.#inner(node, at) || this.#rowProduct(node, at);
     if (node.op === 'reduce') return this.#stage(node, at);
     return false;
   }
@@ -301,6 +309,19 @@ class Trace {
     });
     if (!fits || !full) return false;
     this.inners.push(node);
+    return true;
+  }
+
+  /** A product of two rows, one number for each row. */
+  #rowProduct(node: NodeOf<'dot'>, at: Indices): boolean {
+    const { lhsBatch, lhsContract } = node.attrs;
+    const left = dims(node.inputs[0]!);
+    const isOfRows = at.length === lhsBatch.length && left.length === at.length + lhsContract.length;
+    const depth = sizeOf(lhsContract.map((axis) => left[axis]!));
+    if (!isOfRows || depth > widest || node.dtype !== 'f32' || this.#isOwned(node as Node)) return false;
+    if (sizeOf(dims(node)) !== this.#batch.extent * this.#row.extent) return false;
+    if (at.some((index) => usesAtom(index, this.#key))) return false;
+    this.rowProducts.push(node);
     return true;
   }
 
@@ -392,7 +413,7 @@ function scoresEscape(
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
 ): boolean {
-  const ends = new Set<Node>([...group.stages, ...group.outers.map(({ node }) => node)] as Node[]);
+  const ends = endsOf(group);
   for (const [node, at] of group.members) {
     const perKey = at.some((index) => usesAtom(index, group.key));
     if (!perKey || ends.has(node) || !isScore(node, group)) continue;
@@ -457,9 +478,14 @@ function mergeable(a: AttentionGroup, b: AttentionGroup, split: ReadonlyMap<Node
   return agree && !dependsOn(b, a) && !dependsOn(a, b);
 }
 
+/** Results that leave a group: statistics of its rows and products. */
+function endsOf({ stages, rowProducts, outers }: AttentionGroup): ReadonlySet<Node> {
+  return new Set([...stages, ...rowProducts, ...outers.map(({ node }) => node)] as Node[]);
+}
+
 /** Whether computing `group` takes a result of `other` that leaves it: a statistic or a product. */
 function dependsOn(group: AttentionGroup, other: AttentionGroup): boolean {
-  const ends = new Set<Node>([...other.stages, ...other.outers.map(({ node }) => node)] as Node[]);
+  const ends = endsOf(other);
   const oldest = Math.min(...[...ends].map(({ id }) => id));
   const seen = new Set<Node>();
   const stack: Node[] = [...group.members.keys()];
@@ -479,6 +505,7 @@ function union(a: AttentionGroup, b: AttentionGroup): AttentionGroup {
     outers: [...a.outers, ...b.outers],
     inners: together(a.inners, b.inners),
     stages: together(a.stages, b.stages),
+    rowProducts: together(a.rowProducts, b.rowProducts),
     members: new Map([...a.members, ...b.members]),
   };
 }

@@ -132,8 +132,15 @@ export function groupNodes(
   }
 }
 
-/** First the products of a group are computed as separate kernels, then the group is given up. */
+/**
+ * First a group's products of rows are left to other kernels, then its products are computed as separate kernels, then it is given
+ * up.
+ */
 export function giveUp(group: AttentionGroup, split: Map<Node, number>): void {
+  if (group.rowProducts.length > 0) {
+    for (const node of group.rowProducts) split.set(node as Node, 2);
+    return;
+  }
   const times = group.outers.length > 1 ? 1 : 2;
   for (const { node } of group.outers) split.set(node as Node, times);
 }
