@@ -15,6 +15,7 @@ import { sameIndices } from './align.ts';
 import { makeAxis, reducedAxes, reducedIndices } from './domain.ts';
 import { viewIndices, type Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
+import type { Target } from '../target.ts';
 import { isThroughView, type AttentionGroup } from './place.ts';
 import { isWorthwhile, reachOf, type ScoreReach } from './scores.ts';
 
@@ -27,16 +28,20 @@ const longest = 192;
 /** Columns of results that one kernel accumulates. */
 const accumulated = 512;
 
+/** The same on matrix units, where an invocation has two rows: more sums than that spill. */
+const accumulatedOnUnits = 256;
+
 /**
  * The groups of a graph, at most one per outer product. `split` names outer products that must not
  * be merged with others (once) or not be grouped at all (twice), found too large for a kernel
- * before.
+ * before. `matrixUnits` has the dtypes that the target multiplies on matrix units.
  */
 export function findAttention(
   order: readonly Node[],
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
   split: ReadonlyMap<Node, number>,
+  matrixUnits: Target['matrixUnits'] = [],
   traces: Traces = new Traces(split),
 ): readonly AttentionGroup[] {
   const barred = new Set<Node>([...split].filter(([, times]) => times > 1).map(([node]) => node));
@@ -56,7 +61,7 @@ export function findAttention(
     const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
     const chained = groups.filter(({ inners }) => inners.some((inner) => ends.has(inner as Node)));
     const given = escaping.length > 0 ? escaping : chained;
-    if (given.length === 0) return merged(groups, split);
+    if (given.length === 0) return merged(groups, split, matrixUnits);
     for (const group of given) barred.add(group.outers[0]!.node);
   }
 }
@@ -452,10 +457,14 @@ function isScore(node: Node, group: AttentionGroup): boolean {
  * Groups that stream over the same keys for the same rows, from shared scores, become one when
  * neither needs the other.
  */
-function merged(groups: readonly AttentionGroup[], split: ReadonlyMap<Node, number>): AttentionGroup[] {
+function merged(
+  groups: readonly AttentionGroup[],
+  split: ReadonlyMap<Node, number>,
+  matrixUnits: NonNullable<Target['matrixUnits']>,
+): AttentionGroup[] {
   const result: AttentionGroup[] = [];
   for (const group of groups) {
-    const into = result.findIndex((other) => mergeable(other, group, split));
+    const into = result.findIndex((other) => mergeable(other, group, split, matrixUnits));
     const other = result[into];
     if (other === undefined) result.push(group);
     else result[into] = union(other, group);
@@ -463,12 +472,20 @@ function merged(groups: readonly AttentionGroup[], split: ReadonlyMap<Node, numb
   return result;
 }
 
-function mergeable(a: AttentionGroup, b: AttentionGroup, split: ReadonlyMap<Node, number>): boolean {
+function mergeable(
+  a: AttentionGroup,
+  b: AttentionGroup,
+  split: ReadonlyMap<Node, number>,
+  matrixUnits: NonNullable<Target['matrixUnits']>,
+): boolean {
   const sameAxes =
     a.batch.extent === b.batch.extent && a.row.extent === b.row.extent && a.key.extent === b.key.extent;
   const columns = [...a.outers, ...b.outers].map(({ column }) => column.extent);
   if (!sameAxes || columns.some((extent) => extent !== columns[0]!)) return false;
-  if (columns.reduce((sum, extent) => sum + extent, 0) > accumulated) return false;
+  const { dtype } = a.outers[0]!.node.inputs[0]!;
+  const isOnUnits = matrixUnits.some((unit) => unit === dtype || (unit === 'tf32' && dtype === 'f32'));
+  const most = isOnUnits ? accumulatedOnUnits : accumulated;
+  if (columns.reduce((sum, extent) => sum + extent, 0) > most) return false;
   if ([...a.outers, ...b.outers].some(({ node }) => split.has(node as Node))) return false;
   if (!b.inners.some((inner) => a.inners.includes(inner))) return false;
   const agree = [...b.members].every(([node, at]) => {

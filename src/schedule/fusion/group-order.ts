@@ -7,6 +7,7 @@ import type { findAttention } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { AttentionGroup, FusionGroup, ComputeLocation } from './place.ts';
 import { weighsScores } from './scores.ts';
+import type { Target } from '../target.ts';
 
 export interface GroupOrder {
   readonly order: readonly Node[];
@@ -122,11 +123,12 @@ export function groupNodes(
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
   split: Map<Node, number>,
+  target: Target,
 ): GroupOrder {
   if (!weighsScores(order)) return { order, home: new Map() };
   const findGroups = attentionFinder.value;
   for (;;) {
-    const placed = orderByGroups(order, findGroups(order, users, outputs, split));
+    const placed = orderByGroups(order, findGroups(order, users, outputs, split, target.matrixUnits));
     if (!('cyclic' in placed)) return placed;
     placed.cyclic.forEach((group) => giveUp(group, split));
   }

@@ -33,7 +33,7 @@ export function takeRowSums(graph: Graph, target: Target): Graph {
     if (sum !== undefined) sums.set(node, sum);
   }
   if (sums.size === 0) return graph;
-  const groups = findAttention(order, users, boundaryOf(graph, order), new Map());
+  const groups = findAttention(order, users, boundaryOf(graph, order), new Map(), target.matrixUnits);
   const stages = new Set<Node>(groups.flatMap((group) => group.stages as readonly Node[]));
   const made = new Map<Node, Node>();
   return rewrite(graph, (node, inputs, b) => {
