@@ -103,6 +103,8 @@ export function keptText(kept: StorageReason, value: Node, name: NameOf): string
       return `a product packs ${what} once for each window that sees it, so it is laid out for that`;
     case 'taps':
       return `the device copies ${what} tap by tap for a convolution, so it is laid out for that`;
+    case 'copies':
+      return `products of attention copy tiles of ${what} for matrix units`;
     case 'agreement':
       return `several kernels of a sort compute from ${what} and must agree on every bit of it`;
     default:

@@ -70,6 +70,14 @@ export interface InnerProduct {
   readonly ofKey: Expr;
 }
 
+/** A number of each (batch, row): Σ_depth of two values that depend on the row. */
+export interface RowProduct {
+  readonly node: NodeOf<'dot'>;
+  readonly depth: Axis;
+  readonly lhs: Expr;
+  readonly rhs: Expr;
+}
+
 /** result[batch, row, column] = Σ_key weight · value. */
 export interface OuterProduct {
   readonly node: NodeOf<'dot'>;
@@ -238,6 +246,8 @@ export type Body =
       readonly row: Axis;
       readonly key: Axis;
       readonly inners: readonly InnerProduct[];
+      /** Known before any key is looked at. */
+      readonly rowProducts: readonly RowProduct[];
       readonly stages: readonly RowStage[];
       readonly outers: readonly OuterProduct[];
       /** Keys that count, relative to the row. */

@@ -37,7 +37,7 @@ test('a rule that was applied is told with its law, and the node before and afte
         + %0
       no longer needed: %1, %2
 
-    nothing to change: mergeLoops, lowerComplex, dropMarkers, combineInKernels, orderCollectives, packSmallIntegers, narrowDoubles, canonicalise, foldConstants, splitTransforms, shareSubexpressions, splitFactors, legalise, splitScatters, splitSorts, splitKeys, foldColumns, splitSoftmaxes, splitFolds, spreadOverParts, removeDeadCode, takeBounds, placeRank"
+    nothing to change: mergeLoops, lowerComplex, dropMarkers, combineInKernels, orderCollectives, packSmallIntegers, narrowDoubles, canonicalise, foldConstants, splitTransforms, shareSubexpressions, splitFactors, legalise, splitScatters, splitSorts, splitKeys, takeRowSums, foldColumns, splitSoftmaxes, splitFolds, spreadOverParts, removeDeadCode, takeBounds, placeRank"
   `);
 });
 

@@ -67,7 +67,7 @@ test('the search for attention walks back from a product a few times, in however
     x = layer(b, x, parameter([width, width]), parameter([width, width]), rows, width);
   const order = topological([x]);
   const traces = new Traces();
-  findAttention(order, usersOf(order), new Set([x]), new Map(), traces);
+  findAttention(order, usersOf(order), new Set([x]), new Map(), [], traces);
   expect(traces.made).toBeGreaterThan(layers);
   expect(traces.made).toBeLessThan(3 * layers);
 });

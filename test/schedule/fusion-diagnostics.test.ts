@@ -108,6 +108,8 @@ function checkKept(kept: StorageReason, value: Node, graph: Graph, target: Targe
       return expect(['permute', 'pad', 'slice']).toContain(value.op);
     case 'taps':
       return expect(value.op).toBe('permute');
+    case 'copies':
+      return expect(target.matrixUnits).toContain(value.dtype);
     case 'agreement':
       return expect(isExact(value)).toBe(false);
     default:

@@ -9,6 +9,7 @@ import { attentionBuilder } from '../../schedule/body/fusion-root.ts';
 import { attentionBody } from '../../schedule/body/attention.ts';
 import { findAttention } from '../../schedule/fusion/attention.ts';
 import { rarePasses } from '../../schedule/passes/pipeline.ts';
+import { takeRowSums } from '../../schedule/passes/row-sums.ts';
 import { splitKeys } from '../../schedule/passes/split-keys.ts';
 import { attentionFinder } from '../../schedule/fusion/group-order.ts';
 import { fill, type Slot } from '../../slot.ts';
@@ -20,4 +21,5 @@ export const slots: readonly Slot<unknown>[] = fill(
   [attentionBuilder, attentionBody],
   [attentionFinder, findAttention],
   [rarePasses.splitKeys, splitKeys],
+  [rarePasses.takeRowSums, takeRowSums],
 );

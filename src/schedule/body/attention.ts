@@ -9,7 +9,7 @@ import { makeAxis, reducedIndices } from '../fusion/domain.ts';
 import type { Evaluator, Indices } from '../expression/evaluate.ts';
 import { BoundFinder } from './bound.ts';
 import { argsOf, type Expr } from '../expression/expr.ts';
-import type { Body, InnerProduct, OuterProduct, RowStage } from '../kernel.ts';
+import type { Body, InnerProduct, OuterProduct, RowProduct, RowStage } from '../kernel.ts';
 import { keyRange } from '../fusion/key-range.ts';
 import { onlineForm } from '../fusion/online.ts';
 import type { AttentionGroup, FusionGroup, OuterDot } from '../fusion/place.ts';
@@ -22,8 +22,11 @@ export function attentionBody(
   evaluator: Evaluator,
 ): Attention {
   const { batch, row, key } = group;
-  const passes = new Map<Node, number>(group.inners.map((node) => [node as Node, -1]));
+  const passes = new Map<Node, number>(
+    [...group.inners, ...group.rowProducts].map((node) => [node as Node, -1]),
+  );
   const inners = group.inners.map((node) => innerProduct(node, fusionGroup, group, evaluator));
+  const rowProducts = group.rowProducts.map((node) => rowProduct(node, fusionGroup, evaluator));
   const stages = group.stages.map((node): RowStage => {
     const value = evaluator.value(node.inputs[0]!, stageInput(node, fusionGroup, group));
     const pass = passOf(value, passes);
@@ -40,7 +43,8 @@ export function attentionBody(
     outers,
   );
   const range = { ...keyRange(stages, outers, row, key), ...(end && { end }) };
-  return { kind: 'attention', batch, row, key, inners, stages, outers, range, ...(online && { online }) };
+  const all = { batch, row, key, inners, rowProducts, stages, outers, range };
+  return { kind: 'attention', ...all, ...(online && { online }) };
 }
 
 /** The keys from which on none counts, in any stage or product. */
@@ -56,7 +60,7 @@ function keyEnd(
   return bounds.reduce((a, b) => find.either(a, b));
 }
 
-/** Sweeps that must be finished before the expression is known; scores are known in every sweep. */
+/** Sweeps that must be finished before the expression is known; scores and products of rows are known in every sweep. */
 function passOf(expr: Expr, passes: ReadonlyMap<Node, number>): number {
   const seen = new Set<Expr>();
   const visit = (at: Expr): number => {
@@ -89,6 +93,17 @@ function innerProduct(
     part.some((index) => atomsOf(index).some((used) => used === atom));
   const turned = uses(lhsFree, group.key.atom) || uses(rhsFree, group.row.atom);
   return { node, depth, ofRow: turned ? rhs : lhs, ofKey: turned ? lhs : rhs };
+}
+
+function rowProduct(node: NodeOf<'dot'>, fusionGroup: FusionGroup, evaluator: Evaluator): RowProduct {
+  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
+  const at = fusionGroup.members.get(node as Node)!;
+  const shape = dims(node.inputs[0]!);
+  const depths = lhsContract.map((axis) => shape[axis]!);
+  const depth = makeAxis('depth', sizeOf(depths));
+  const along = delinearize(depth.atom, depths);
+  const [lhs, rhs] = operands(node, at, along, evaluator, [lhsBatch, rhsBatch], [lhsContract, rhsContract]);
+  return { node, depth, lhs, rhs };
 }
 
 /** Both operands of a dot for the result's index `at`, at `along` on the contracted axes. */

@@ -15,6 +15,7 @@ import { sameIndices } from './align.ts';
 import { makeAxis, reducedAxes, reducedIndices } from './domain.ts';
 import { viewIndices, type Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
+import type { Target } from '../target.ts';
 import { isThroughView, type AttentionGroup } from './place.ts';
 import { isWorthwhile, reachOf, type ScoreReach } from './scores.ts';
 
@@ -27,17 +28,21 @@ const longest = 192;
 /** Columns of results that one kernel accumulates. */
 const accumulated = 512;
 
+/** The same on matrix units, where an invocation has two rows: more sums than that spill. */
+const accumulatedOnUnits = 256;
+
 /**
  * The groups of a graph, at most one per outer product. `split` names outer products that must not
  * be merged with others (once) or not be grouped at all (twice), found too large for a kernel
- * before.
+ * before. `matrixUnits` has the dtypes that the target multiplies on matrix units.
  */
 export function findAttention(
   order: readonly Node[],
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
   split: ReadonlyMap<Node, number>,
-  traces: Traces = new Traces(),
+  matrixUnits: Target['matrixUnits'] = [],
+  traces: Traces = new Traces(split),
 ): readonly AttentionGroup[] {
   const barred = new Set<Node>([...split].filter(([, times]) => times > 1).map(([node]) => node));
   const reach = reachOf(order);
@@ -56,7 +61,7 @@ export function findAttention(
     const ends = new Set<Node>(groups.flatMap(({ outers }) => outers.map(({ node }) => node as Node)));
     const chained = groups.filter(({ inners }) => inners.some((inner) => ends.has(inner as Node)));
     const given = escaping.length > 0 ? escaping : chained;
-    if (given.length === 0) return merged(groups, split);
+    if (given.length === 0) return merged(groups, split, matrixUnits);
     for (const group of given) barred.add(group.outers[0]!.node);
   }
 }
@@ -89,7 +94,7 @@ function candidates(
       };
       const group = side(0) ?? side(1);
       if (group === undefined) continue;
-      for (const stage of group.stages) owned.add(stage as Node);
+      for (const given of [...group.stages, ...group.rowProducts]) owned.add(given as Node);
       groups.push(group);
     }
     return groups;
@@ -128,7 +133,13 @@ interface KnownTrace {
  */
 export class Traces {
   readonly #known: readonly [Map<Node, KnownTrace>, Map<Node, KnownTrace>] = [new Map(), new Map()];
+  readonly #split: ReadonlyMap<Node, number>;
   #made = 0;
+
+  /** `split` names products of rows that are no part of a group. */
+  constructor(split: ReadonlyMap<Node, number> = new Map()) {
+    this.#split = split;
+  }
 
   /** Walks that were made. */
   get made(): number {
@@ -143,7 +154,7 @@ export class Traces {
     const isOwned = (each: Node): boolean => {
       const is = owned.has(each);
       met.set(each, is);
-      return is;
+      return is || this.#split.has(each);
     };
     const group = trace(node, side, isOwned);
     this.#made += 1;
@@ -197,6 +208,7 @@ function trace(
     outers: [{ node, side, column }],
     inners: walk.inners.sort(byAge),
     stages: walk.stages.sort(byAge),
+    rowProducts: walk.rowProducts.sort(byAge),
     members: walk.members,
   };
 }
@@ -235,6 +247,7 @@ class Trace {
   readonly members = new Map<Node, Indices>();
   readonly inners: NodeOf<'dot'>[] = [];
   readonly stages: NodeOf<'reduce'>[] = [];
+  readonly rowProducts: NodeOf<'dot'>[] = [];
   /** Some node would be needed at two points. */
   failed = false;
   readonly #known = new Map<Node, { readonly at: Indices; readonly touches: boolean }>();
@@ -275,7 +288,7 @@ class Trace {
       return node.inputs.map((input) => this.touches(input, at)).includes(true);
     }
     if (isThroughView(node)) return this.touches(node.inputs[0]!, viewIndices(node, at));
-    if (node.op === 'dot') return this.#inner(node, at);
+    if (node.op === 'dot') return this.#inner(node, at) || this.#rowProduct(node, at);
     if (node.op === 'reduce') return this.#stage(node, at);
     return false;
   }
@@ -301,6 +314,19 @@ class Trace {
     });
     if (!fits || !full) return false;
     this.inners.push(node);
+    return true;
+  }
+
+  /** A product of two rows, one number for each row. */
+  #rowProduct(node: NodeOf<'dot'>, at: Indices): boolean {
+    const { lhsBatch, lhsContract } = node.attrs;
+    const left = dims(node.inputs[0]!);
+    const isOfRows = at.length === lhsBatch.length && left.length === at.length + lhsContract.length;
+    const depth = sizeOf(lhsContract.map((axis) => left[axis]!));
+    if (!isOfRows || depth > widest || node.dtype !== 'f32' || this.#isOwned(node as Node)) return false;
+    if (sizeOf(dims(node)) !== this.#batch.extent * this.#row.extent) return false;
+    if (at.some((index) => usesAtom(index, this.#key))) return false;
+    this.rowProducts.push(node);
     return true;
   }
 
@@ -392,7 +418,7 @@ function scoresEscape(
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
 ): boolean {
-  const ends = new Set<Node>([...group.stages, ...group.outers.map(({ node }) => node)] as Node[]);
+  const ends = endsOf(group);
   for (const [node, at] of group.members) {
     const perKey = at.some((index) => usesAtom(index, group.key));
     if (!perKey || ends.has(node) || !isScore(node, group)) continue;
@@ -431,10 +457,14 @@ function isScore(node: Node, group: AttentionGroup): boolean {
  * Groups that stream over the same keys for the same rows, from shared scores, become one when
  * neither needs the other.
  */
-function merged(groups: readonly AttentionGroup[], split: ReadonlyMap<Node, number>): AttentionGroup[] {
+function merged(
+  groups: readonly AttentionGroup[],
+  split: ReadonlyMap<Node, number>,
+  matrixUnits: NonNullable<Target['matrixUnits']>,
+): AttentionGroup[] {
   const result: AttentionGroup[] = [];
   for (const group of groups) {
-    const into = result.findIndex((other) => mergeable(other, group, split));
+    const into = result.findIndex((other) => mergeable(other, group, split, matrixUnits));
     const other = result[into];
     if (other === undefined) result.push(group);
     else result[into] = union(other, group);
@@ -442,12 +472,20 @@ function merged(groups: readonly AttentionGroup[], split: ReadonlyMap<Node, numb
   return result;
 }
 
-function mergeable(a: AttentionGroup, b: AttentionGroup, split: ReadonlyMap<Node, number>): boolean {
+function mergeable(
+  a: AttentionGroup,
+  b: AttentionGroup,
+  split: ReadonlyMap<Node, number>,
+  matrixUnits: NonNullable<Target['matrixUnits']>,
+): boolean {
   const sameAxes =
     a.batch.extent === b.batch.extent && a.row.extent === b.row.extent && a.key.extent === b.key.extent;
   const columns = [...a.outers, ...b.outers].map(({ column }) => column.extent);
   if (!sameAxes || columns.some((extent) => extent !== columns[0]!)) return false;
-  if (columns.reduce((sum, extent) => sum + extent, 0) > accumulated) return false;
+  const { dtype } = a.outers[0]!.node.inputs[0]!;
+  const isOnUnits = matrixUnits.some((unit) => unit === dtype || (unit === 'tf32' && dtype === 'f32'));
+  const most = isOnUnits ? accumulatedOnUnits : accumulated;
+  if (columns.reduce((sum, extent) => sum + extent, 0) > most) return false;
   if ([...a.outers, ...b.outers].some(({ node }) => split.has(node as Node))) return false;
   if (!b.inners.some((inner) => a.inners.includes(inner))) return false;
   const agree = [...b.members].every(([node, at]) => {
@@ -457,9 +495,14 @@ function mergeable(a: AttentionGroup, b: AttentionGroup, split: ReadonlyMap<Node
   return agree && !dependsOn(b, a) && !dependsOn(a, b);
 }
 
+/** Results that leave a group: statistics of its rows and products. */
+function endsOf({ stages, rowProducts, outers }: AttentionGroup): ReadonlySet<Node> {
+  return new Set([...stages, ...rowProducts, ...outers.map(({ node }) => node)] as Node[]);
+}
+
 /** Whether computing `group` takes a result of `other` that leaves it: a statistic or a product. */
 function dependsOn(group: AttentionGroup, other: AttentionGroup): boolean {
-  const ends = new Set<Node>([...other.stages, ...other.outers.map(({ node }) => node)] as Node[]);
+  const ends = endsOf(other);
   const oldest = Math.min(...[...ends].map(({ id }) => id));
   const seen = new Set<Node>();
   const stack: Node[] = [...group.members.keys()];
@@ -479,6 +522,7 @@ function union(a: AttentionGroup, b: AttentionGroup): AttentionGroup {
     outers: [...a.outers, ...b.outers],
     inners: together(a.inners, b.inners),
     stages: together(a.stages, b.stages),
+    rowProducts: together(a.rowProducts, b.rowProducts),
     members: new Map([...a.members, ...b.members]),
   };
 }

@@ -60,7 +60,7 @@ export function fusionGroupNodes(
   const none: Assumptions = {
     cuts: new Map(),
     split: new Map(),
-    grouped: groupNodes(order, users, outputs, new Map()),
+    grouped: groupNodes(order, users, outputs, new Map(), target),
     unshared: new Set(),
     alone: new Set(),
     apart: new Set(),
@@ -106,7 +106,7 @@ export function fusionGroupNodes(
     if (tooLarge.length > 0) {
       const divided = new Map(split);
       tooLarge.forEach((group) => giveUp(group, divided));
-      const regrouped = groupNodes(order, users, outputs, divided);
+      const regrouped = groupNodes(order, users, outputs, divided, target);
       return { revised: { ...assumed, cuts: new Map(), split: divided, grouped: regrouped } };
     }
     if (parted.size > apart.size) return { revised: { ...assumed, apart: parted } };

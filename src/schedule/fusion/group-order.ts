@@ -7,6 +7,7 @@ import type { findAttention } from './attention.ts';
 import { Slot } from '../../slot.ts';
 import type { AttentionGroup, FusionGroup, ComputeLocation } from './place.ts';
 import { weighsScores } from './scores.ts';
+import type { Target } from '../target.ts';
 
 export interface GroupOrder {
   readonly order: readonly Node[];
@@ -122,18 +123,26 @@ export function groupNodes(
   users: ReadonlyMap<Node, readonly Node[]>,
   outputs: ReadonlySet<Node>,
   split: Map<Node, number>,
+  target: Target,
 ): GroupOrder {
   if (!weighsScores(order)) return { order, home: new Map() };
   const findGroups = attentionFinder.value;
   for (;;) {
-    const placed = orderByGroups(order, findGroups(order, users, outputs, split));
+    const placed = orderByGroups(order, findGroups(order, users, outputs, split, target.matrixUnits));
     if (!('cyclic' in placed)) return placed;
     placed.cyclic.forEach((group) => giveUp(group, split));
   }
 }
 
-/** First the products of a group are computed as separate kernels, then the group is given up. */
+/**
+ * First a group's products of rows are left to other kernels, then its products are computed as separate kernels, then it is given
+ * up.
+ */
 export function giveUp(group: AttentionGroup, split: Map<Node, number>): void {
+  if (group.rowProducts.length > 0) {
+    for (const node of group.rowProducts) split.set(node as Node, 2);
+    return;
+  }
   const times = group.outers.length > 1 ? 1 : 2;
   for (const { node } of group.outers) split.set(node as Node, times);
 }

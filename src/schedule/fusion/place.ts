@@ -24,6 +24,8 @@ export interface AttentionGroup {
   readonly inners: readonly NodeOf<'dot'>[];
   /** Reductions of scores over the keys, in order. */
   readonly stages: readonly NodeOf<'reduce'>[];
+  /** Products of two rows that statistics are made of, in order: one number a row, known before any key. */
+  readonly rowProducts: readonly NodeOf<'dot'>[];
   /** Everything from the inner dots to the outer ones, with its indices. */
   readonly members: ReadonlyMap<Node, Indices>;
 }

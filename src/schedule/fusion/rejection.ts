@@ -94,4 +94,6 @@ export type StorageReason =
   | { readonly rule: 'windows' }
   /** A device copies tiles of it for one tap of a convolution at a time. */
   | { readonly rule: 'taps' }
+  /** Tiles of it are copied for matrix units, by the products of an attention kernel: what lies in memory needs no arithmetic. */
+  | { readonly rule: 'copies' }
   | Overflow;

@@ -324,8 +324,8 @@ export class FusionGroupPass {
 
   /** All of a chain at once: what it reads from outside has been visited. */
   #openGroup(group: AttentionGroup): FusionGroup {
-    const { batch, row, key, inners, stages, outers } = group;
-    const fusionRoots = [...inners, ...stages, ...outers.map(({ node }) => node)] as Node[];
+    const { batch, row, key, inners, stages, rowProducts, outers } = group;
+    const fusionRoots = [...inners, ...stages, ...rowProducts, ...outers.map(({ node }) => node)] as Node[];
     const members = new Map(group.members);
     const outside = [...members.keys()].flatMap((node) => node.inputs.filter((input) => !members.has(input)));
     const parts = { kind: 'attention', fusionRoots, axes: { batch, row, key }, members, group } as const;

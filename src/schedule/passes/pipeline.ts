@@ -41,6 +41,7 @@ type SlotName =
   | 'splitSoftmaxes'
   | 'splitFolds'
   | 'splitKeys'
+  | 'takeRowSums'
   | 'takeBounds'
   | 'combineInKernels'
   | 'orderCollectives'
@@ -61,6 +62,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitSoftmaxes: slot('splitSoftmaxes'),
   splitFolds: slot('splitFolds'),
   splitKeys: slot('splitKeys'),
+  takeRowSums: slot('takeRowSums'),
   takeBounds: slot('takeBounds'),
   combineInKernels: slot('combineInKernels'),
   orderCollectives: slot('orderCollectives'),
@@ -143,6 +145,11 @@ export const passes: readonly Pass[] = [
     // Where no chunk of attention is loaded, there is none.
     run: (graph, target) =>
       sharesWork(target) ? (rarePasses.splitKeys.filled?.(graph, target) ?? graph) : graph,
+  },
+  {
+    name: 'takeRowSums',
+    guarantees: 'no sum over keys that the results of attention give',
+    run: (graph, target) => rarePasses.takeRowSums.filled?.(graph, target) ?? graph,
   },
   {
     name: 'foldColumns',

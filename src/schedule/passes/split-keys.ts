@@ -57,7 +57,7 @@ function mayEnd(node: Node, target: Target): boolean {
 export function splitKeys(graph: Graph, target: Target): Graph {
   const order = topological(graph.outputs);
   if (!order.some((node) => mayEnd(node, target)) || !weighsScores(order)) return graph;
-  const found = findAttention(order, usersOf(order), boundaryOf(graph, order), new Map());
+  const found = findAttention(order, usersOf(order), boundaryOf(graph, order), new Map(), target.matrixUnits);
   const made = new Map<Node, Node>();
   const builder = new GraphBuilder();
   const owners = new Map<Node, SplitGroup>();

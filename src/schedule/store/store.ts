@@ -5,6 +5,7 @@
 // or by several kernels). A stored free node is computed by a kernel that evaluates it at every
 // point anyway, else by a map kernel, grouped with its siblings.
 
+import { dtypeBytes } from '../../ir/dtype.ts';
 import { dims, nodeBytes, type Graph, type Node } from '../../ir/graph.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
@@ -217,7 +218,10 @@ class StorageChoice {
 
   /** Why the readers of a member do not compute it again; undefined when they do. */
   #whyNotRecomputed(node: Node, sources: Sources, uses: Uses): StorageReason | undefined {
-    const { limits, bandwidth, arithmetic } = this.#target;
+    const { limits, bandwidth, arithmetic, matrixUnits = [] } = this.#target;
+    const isOfAttention = [...uses.keys()].some((reader) => !('op' in reader) && reader.group !== undefined);
+    const isCopied = dtypeBytes(node.dtype) === 2 && matrixUnits.some((dtype) => dtype === node.dtype);
+    if (isCopied && isOfAttention && this.#isOperand(node)) return { rule: 'copies' };
     const bytes = nodeBytes(node);
     const size = Math.max(1, sizeOf(dims(node)));
     let extra = 0;

@@ -15,6 +15,7 @@ import type {
   Online,
   OuterProduct,
   RepeatedStage,
+  RowProduct,
   RowStage,
   Scale,
   Sibling,
@@ -65,6 +66,8 @@ const online: Row<Online> = {
   stages: { list: { fields: { ...term, stage: 'stage' } } },
   outers: { list: { fields: term } },
 };
+
+const rowProduct: Row<RowProduct> = { node: 'node', depth: 'axis', lhs: 'expr', rhs: 'expr' };
 
 const inner: Row<InnerProduct> = { node: 'node', depth: 'axis', ofRow: 'expr', ofKey: 'expr' };
 
@@ -141,6 +144,7 @@ export const bodyFields: {
     row: 'axis',
     key: 'axis',
     inners: { list: { fields: inner } },
+    rowProducts: { list: { fields: rowProduct } },
     stages: { list: { fields: stage } },
     outers: { list: { fields: outer } },
     range: { fields: range },

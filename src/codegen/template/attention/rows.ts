@@ -7,8 +7,17 @@ import { addIndex, scaleIndex, type IndexExpr } from '../../../ir/index-algebra/
 import type { Monoid } from '../../../ir/ops.ts';
 import { maskOf } from '../../../schedule/fusion/key-range.ts';
 import type { Expr } from '../../../schedule/expression/expr.ts';
-import type { Body, RowStage } from '../../../schedule/kernel.ts';
-import { addInts, both, constant, less, mulInts, operation, type LoopBuilder } from '../../loop/builder.ts';
+import type { Body, RowProduct, RowStage } from '../../../schedule/kernel.ts';
+import {
+  addInts,
+  both,
+  constant,
+  less,
+  mulInts,
+  operation,
+  splat,
+  type LoopBuilder,
+} from '../../loop/builder.ts';
 import type { LoweringOptions } from '../../expression/binding.ts';
 import { laneAtom, Lowering, quadIndex } from '../../expression/lowering.ts';
 import type { LoopBuffer, Value, Width } from '../../loop/loop.ts';
@@ -350,6 +359,45 @@ export class AttentionRows {
     let total = one(0);
     for (let part = 1; part < parts; part++) total = combine(monoid, total, one(part));
     return b.let(total, monoid);
+  }
+
+  /** A product of rows for this invocation's, at every invocation of the row. `meet` must follow. */
+  product(product: RowProduct): Value {
+    const { b, parts, part } = this;
+    const { depth } = product;
+    const sum = b.var('product', constant(0, 'f32', 4));
+    const steps = constant(Math.ceil(depth.extent / 4));
+    b.for('d', part, steps, parts, (d) => this.addProduct(product, d, [], sum));
+    return b.let(this.exchange(combineLanes(b, 'sum', sum, 'product'), 'sum'), 'row_product');
+  }
+
+  /** Adds four steps of the depth to four lanes of a sum, at a row that `at` may say. */
+  protected addProduct(
+    { depth, lhs, rhs }: RowProduct,
+    quad: Value,
+    at: readonly (readonly [IndexExpr, Value])[],
+    sum: Value,
+  ): void {
+    const { b } = this;
+    const step = quadIndex('depth_quad', depth.extent);
+    const add = (lowering: Lowering, four: (value: Value) => Value): void => {
+      const factors = [lhs, rhs].map((side) => four(lowering.value(side)));
+      b.assign(sum, operation('fma', [...factors, sum], 'f32'));
+    };
+    if (depth.extent % 4 === 0) {
+      const along: [IndexExpr, IndexExpr] = [depth.atom, addIndex(scaleIndex(step, 4), laneAtom)];
+      add(this.lowering([...at, [step, quad]], [along]), (value) => splat(value, 4));
+      return;
+    }
+    for (const lane of [0, 1, 2, 3]) {
+      const place = b.let(addInts(mulInts(quad, constant(4)), constant(lane)), 'depth');
+      b.if(less(place, constant(depth.extent)), () =>
+        add(this.lowering([...at, [depth.atom, place]]), (value) => {
+          const args = [0, 1, 2, 3].map((other) => (other === lane ? value : constant(0, 'f32')));
+          return { kind: 'vector', args, type: 'f32', width: 4 };
+        }),
+      );
+    }
   }
 
   /** A value of this invocation's four keys combined over all keys of the row, at every invocation. `meet` must follow. */

@@ -90,6 +90,13 @@ const tiles: readonly (Case & { readonly count: number })[] = [
   { count: 1, mask: 'bool', attend: masked, sizes: [96, 72, 64, 64] },
 ];
 
+test('dK and dV of 256 features have a kernel each, by warp groups', () => {
+  const inputs = [1, 2, 3].map((seed) => filled([1, 2, 264, 256], tame, seed, 'bf16'));
+  const found = attentionHeaders(attentionRun({ inputs, attend: causal }).graph, hopper);
+  expect(found).toHaveLength(4);
+  for (const header of found) expect(header).toContain('by warp groups (bf16)');
+});
+
 describe.each(['f16', 'bf16'] as const)('%s', (dtype) => {
   test.each(fragments)('on matrix units, $mask, $sizes', (one) =>
     check(one, dtype, target, (headers) => {

@@ -65,7 +65,7 @@ export const packed: FittingStrategy<Attention> = {
 };
 
 function coreTiling(body: Attention, statistics: Statistics, target: Target): CoreTiling | undefined {
-  if (!packsOperands(target)) return undefined;
+  if (!packsOperands(target) || body.rowProducts.length > 0) return undefined;
   const nodes = [...body.inners, ...body.stages, ...body.outers].map(({ node }) => node as Node);
   if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return undefined;
   const { first, last } = body.range;

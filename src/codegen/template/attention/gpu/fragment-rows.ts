@@ -13,13 +13,14 @@ import {
 } from '../../../../ir/index-algebra/expr.ts';
 import type { Monoid } from '../../../../ir/ops.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
+import type { RowProduct } from '../../../../schedule/kernel.ts';
 import { laneAtom, type Lowering } from '../../../expression/lowering.ts';
-import { addInts, builtin, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
+import { addInts, builtin, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { fragment, isOddLane } from '../../shared/fragment.ts';
 import type { Frame } from '../../shared/frame.ts';
-import { combine } from '../../shared/monoid.ts';
+import { combine, combineLanes } from '../../shared/monoid.ts';
 import { certainOf, isMaximum, isWeightSum, type Certain } from './masks.ts';
 import { AttentionRows, type Attention } from '../rows.ts';
 import type { KeyBlock, Seats } from '../seats.ts';
@@ -181,6 +182,34 @@ export class FragmentRows extends AttentionRows {
 
   override shrinking(max: Value, next: Value): Value {
     return this.#power(this.b.let(operation('sub', [max, next], 'f32'), 'fall'));
+  }
+
+  /** Of both rows: each of the four invocations that share them takes every fourth quad of the depth. */
+  override product(product: RowProduct): Value {
+    const { b, body, seats } = this;
+    const { extent } = product.depth;
+    const quads = Math.ceil(extent / 4);
+    const ofRow = b.let(operation('mod', [builtin('local', 0), constant(4)], 'i32'), 'of_row');
+    const isWhole = body.row.extent % seats.rows === 0;
+    const sums = [0, apart].map((below) => {
+      const row = addInts(this.#upperRow, constant(below));
+      const own = isWhole ? row : operation('min', [row, constant(body.row.extent - 1)], 'i32');
+      const at = [[body.row.atom, b.let(own, 'row')] as const];
+      const sum = b.var('product', constant(0, 'f32', 4));
+      // All loads are on their way at the same time.
+      for (let first = 0; first < quads; first += 4) {
+        const quad = b.let(addInts(ofRow, constant(first)), 'depth_quad');
+        const add = (): void => this.addProduct(product, quad, at, sum);
+        if (first + 4 <= quads) add();
+        else b.if(less(quad, constant(quads)), add);
+      }
+      return combineLanes(b, 'sum', sum, 'product');
+    });
+    let both: Value = { kind: 'vector', args: sums, type: 'f32', width: 2 };
+    both = b.let(both, 'products');
+    for (const mask of [1, 2])
+      both = b.let(operation('add', [both, b.shuffle(both, mask, 'other')], 'f32'), 'products');
+    return b.let(lanesOf(both, 0, 0, 1, 1), 'row_product');
   }
 
   /** Of both rows: over an invocation's keys, then over the four invocations that share them. */

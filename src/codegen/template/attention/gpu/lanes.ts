@@ -115,7 +115,7 @@ function memoryOf(body: Attention, { rows, parts, columnParts }: LaneTiling): re
   };
   if (parts === 1) return [];
   return [
-    ...(body.stages.length > 0 && parts <= fewParts ? [share('partial', 1)] : []),
+    ...(body.stages.length + body.rowProducts.length > 0 && parts <= fewParts ? [share('partial', 1)] : []),
     ...body.outers.map((_, i) => share(`weights_${i}`, 4)),
     ...(parts > columnParts || sharesDepth(body, parts) ? [share(exchanged, 4)] : []),
   ];

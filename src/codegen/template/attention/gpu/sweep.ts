@@ -33,6 +33,10 @@ export function sweptLoop(frame: Frame, body: Attention, { rows, units, note }: 
   );
   const walks = passes.map((now) => body.outers.some(({ pass }) => pass === now));
   const compute = (): void => {
+    for (const product of body.rowProducts) {
+      rows.results.set(product.node as Node, rows.product(product));
+      rows.meet();
+    }
     if (online !== undefined) onlineSweep(work, online);
     else for (const pass of passes) sweep(work, pass);
     for (const [node, value] of rows.results) rows.results.set(node, rows.own(value));
