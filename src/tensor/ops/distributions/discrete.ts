@@ -127,7 +127,8 @@ export function categorical(logits: Tensor, options: CategoricalOptions = {}): D
     logProb(x) {
       const index = unsqueeze(asTensor(x, 'i32', 'categorical.logProb'), -1);
       const chosen = eq(index, arange(size).cast(index.dtype));
-      return where(any(chosen, -1), sum(where(chosen, logs, 0), -1), -Infinity);
+      const isClass = any(chosen, -1);
+      return where(isClass, sum(where(chosen, logs, 0), -1), -Infinity);
     },
   });
 }

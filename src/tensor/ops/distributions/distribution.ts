@@ -58,29 +58,38 @@ export function parameters(op: string, values: readonly TensorLike[]): Tensor[] 
 }
 
 /** Where a density is above 0. @internal */
-export interface Support {
+export interface DistributionSupport {
   readonly holds: (x: Tensor) => Tensor;
   /** A point inside. */
   readonly inner: number;
 }
 
 /** Finite numbers above 0, or from 0 on. @internal */
-export const positive: Support = { holds: (x) => logicalAnd(lt(0, x), lt(x, Infinity)), inner: 1 };
+export const positive: DistributionSupport = {
+  holds: (x) => logicalAnd(lt(0, x), lt(x, Infinity)),
+  inner: 1,
+};
 /** @internal */
-export const notNegative: Support = { holds: (x) => logicalAnd(le(0, x), lt(x, Infinity)), inner: 1 };
+export const notNegative: DistributionSupport = {
+  holds: (x) => logicalAnd(le(0, x), lt(x, Infinity)),
+  inner: 1,
+};
 /** @internal */
-export const share: Support = { holds: (x) => logicalAnd(le(0, x), le(x, 1)), inner: 0.5 };
+export const share: DistributionSupport = { holds: (x) => logicalAnd(le(0, x), le(x, 1)), inner: 0.5 };
 /** 0 or 1. @internal */
-export const truth: Support = { holds: (x) => logicalOr(eq(x, 0), eq(x, 1)), inner: 1 };
+export const truth: DistributionSupport = { holds: (x) => logicalOr(eq(x, 0), eq(x, 1)), inner: 1 };
 /** 0, 1, 2 and so on. @internal */
-export const count: Support = { holds: (x) => logicalAnd(notNegative.holds(x), eq(x, floor(x))), inner: 1 };
+export const count: DistributionSupport = {
+  holds: (x) => logicalAnd(notNegative.holds(x), eq(x, floor(x))),
+  inner: 1,
+};
 
 /**
  * A log-density inside its support; −∞ outside, with gradients of 0, and NaN at NaN. Formulas never see a
  * point outside: there they might be numbers that look like an answer. @internal
  */
 export function within(
-  support: Support,
+  support: DistributionSupport,
   x: TensorLike,
   like: Tensor,
   logProb: (x: Tensor) => Tensor,
