@@ -81,7 +81,8 @@ export function countParameters(model: unknown): number {
 
 /**
  * Every parameter and buffer by dotted name, also those that stand at several places: what a file
- * should hold.
+ * should hold. The tensors have the values of this moment: to change the model, give other values to
+ * `loadStateDict`, or assign to the model's own tensors.
  */
 export function stateDict(model: unknown): Record<string, Tensor> {
   takesNamedParameters('stateDict', model);

@@ -140,6 +140,18 @@ describe('sizes of the file', () => {
       await expectAt(model, fn as unknown as Fn, [floats(2, 2, height, 8), floats(3, length)]);
   });
 
+  test('may have ranges of few sizes, or of one', async () => {
+    const fn: Fn = (x) => x!.softmax(-1).mul(x!.shape[0]!).sum(1);
+    for (const [min, max] of [
+      [4, 4],
+      [2, 3],
+      [1, 4],
+    ] as const) {
+      const model = await exportOnnx(fn, [floats(min, 4)], { dims: [[dim('n', { min, max }), 4]] });
+      for (let n = min; n <= max; n++) await expectAt(model, fn, [floats(n, 4)]);
+    }
+  });
+
   test('are those of text models: batch and length, with positions and a mask', async () => {
     class Small extends Module {
       readonly words = sn.randn([50, 16]);

@@ -11,7 +11,7 @@ import {
   type Sizes,
 } from '../../../aot/formula.ts';
 import { drawnFromAll, randomNumbers } from '../../../aot/points.ts';
-import { SinterError } from '../../../errors.ts';
+import { CompilerBug, SinterError, TensorError } from '../../../errors.ts';
 import { generalise, match } from '../../../ir/sizes/recording.ts';
 import type { FixedShape } from '../../../ir/shape.ts';
 import { VaryingSizes, type SizeValues } from '../../../ir/sizes/size.ts';
@@ -20,7 +20,7 @@ import { Dim } from '../../../tensor/sizes/dim.ts';
 import { jointsOf, trialSizesOf, unconstrained } from '../../../tensor/sizes/trial-sizes.ts';
 import type { Initializer, OpenVal, Val } from '../emitter.ts';
 import type { SpelledGraph } from '../graph.ts';
-import { openConstant, SizeNodes, Unfollowed } from './sizes.ts';
+import { openConstant, SizeNodes, Unfollowed, type SizeSource } from './sizes.ts';
 import type { MessageDraft } from '../../schema.ts';
 
 /** A function as a model at some sizes. */
@@ -45,9 +45,9 @@ interface Trial extends ModelAt {
 
 /**
  * The model of a function for all sizes of its dims. `fixed` are sizes of its inputs that do not vary; `isRight` runs
- * a model at some sizes, and says whether it computes what the function does. Rejects
- * with E_UNSUPPORTED, naming the operator, where the function does something else at some sizes, where a number
- * has no formula, or where the format fixes a number that varies.
+ * a model at some sizes, and says whether it computes what the function does. Rejects with E_UNSUPPORTED, naming the
+ * operator, where the function does something else at some of the sizes that are tried, where a number has no formula,
+ * or where the format fixes a number that varies.
  */
 export async function openModel(
   dims: readonly Dim[],
@@ -184,7 +184,7 @@ class Trials {
     try {
       return { ...(await this.#at(sizes)), sizes };
     } catch (error) {
-      if (!(error instanceof SinterError) || error.name !== 'TensorError') throw error;
+      if (!(error instanceof TensorError)) throw error;
       const [first] = error.message.split('\n');
       throw new SinterError(
         'E_UNSUPPORTED',
@@ -312,13 +312,12 @@ class Merge {
     const [first] = this.#trials as [Trial];
     const inputs = this.#ports(({ inputs }) => inputs);
     const outputs = this.#ports(({ outputs }) => outputs);
-    const sources = new Map(this.#names.map((name) => [name, this.#sourceOf(name, inputs)] as const));
     const taken = [
       ...[...first.inputs, ...first.outputs, ...first.spelled.initializers].map(({ name }) => name),
       ...first.spelled.nodes.flatMap(namesOf),
     ];
     const sizes = new SizeNodes(
-      sources,
+      (name) => sourceOf(name, inputs),
       this.#trials.map((trial) => trial.sizes),
       taken,
     );
@@ -373,15 +372,6 @@ class Merge {
         return typeof formula === 'number' ? formula : showFormula(formula);
       }),
     }));
-  }
-
-  /** The axis of an input that has this size. */
-  #sourceOf(name: string, inputs: readonly OpenVal[]): { readonly input: string; readonly axis: number } {
-    for (const { name: input, shape } of inputs) {
-      const axis = shape.indexOf(name);
-      if (axis >= 0) return { input, axis };
-    }
-    throw this.#refusal(`takes no input that has an axis of the size ${name}`);
   }
 
   /** An initializer of the merged file, or the name of the value that computes it. */
@@ -454,6 +444,15 @@ class Merge {
       output: ports(({ output }) => output),
     };
   }
+}
+
+/** The axis of an input that has this size. */
+function sourceOf(name: string, inputs: readonly OpenVal[]): SizeSource {
+  for (const { name: input, shape } of inputs) {
+    const axis = shape.indexOf(name);
+    if (axis >= 0) return { input, axis };
+  }
+  throw new CompilerBug('exportOnnx', `no input has an axis of the size ${name}`);
 }
 
 /** The names of what a node gives, those inside its graphs too. */

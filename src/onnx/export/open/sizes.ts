@@ -11,6 +11,12 @@ import { attributeDraft, type AttributeValues, type Initializer } from '../emitt
 /** What a constant's elements have to do with sizes is not known. */
 export class Unfollowed extends Error {}
 
+/** The axis of an input that has a size. */
+export interface SizeSource {
+  readonly input: string;
+  readonly axis: number;
+}
+
 /** Constants of so many elements at most are computed one by one. */
 const mostElements = 64;
 
@@ -18,18 +24,14 @@ const mostElements = 64;
 export class SizeNodes {
   readonly nodes: MessageDraft<'Node'>[] = [];
   readonly initializers: Initializer[] = [];
-  readonly #sources: ReadonlyMap<string, { readonly input: string; readonly axis: number }>;
+  readonly #sourceOf: (name: string) => SizeSource;
   readonly #samples: readonly Sizes[];
   readonly #taken: Set<string>;
   readonly #known = new Map<string, string>();
 
-  /** `sources` says which axis of an input has a size, `taken` are names of the file. */
-  constructor(
-    sources: ReadonlyMap<string, { readonly input: string; readonly axis: number }>,
-    samples: readonly Sizes[],
-    taken: readonly string[],
-  ) {
-    this.#sources = sources;
+  /** `taken` are names of the file. */
+  constructor(sourceOf: (name: string) => SizeSource, samples: readonly Sizes[], taken: readonly string[]) {
+    this.#sourceOf = sourceOf;
     this.#samples = samples;
     this.#taken = new Set(taken);
   }
@@ -87,7 +89,7 @@ export class SizeNodes {
   #whole(formula: Formula): string {
     if (typeof formula === 'number') return this.constant('int64', [1], [formula]);
     if (typeof formula === 'string') {
-      const { input, axis } = this.#sources.get(formula)!;
+      const { input, axis } = this.#sourceOf(formula);
       return this.node('Shape', [input], { start: axis, end: axis + 1 }, formula);
     }
     const [op, ...of] = formula;
