@@ -33,13 +33,26 @@ function perceptron(layers: number): Explained {
   return explain(step, weights, sn.zeros([16, sizes[0]!]));
 }
 
-const three = explain(
-  (x: sn.Tensor, y: sn.Tensor) => x.matmul(y).softmax().matmul(y).cumsum(1).matmul(y),
-  sn.zeros([48, 48]),
-  sn.zeros([48, 48]),
-);
-const programs = { three, few: perceptron(3), many: perceptron(34) } as const;
-type Name = keyof typeof programs;
+const makers = {
+  three: () =>
+    explain(
+      (x: sn.Tensor, y: sn.Tensor) => x.matmul(y).softmax().matmul(y).cumsum(1).matmul(y),
+      sn.zeros([48, 48]),
+      sn.zeros([48, 48]),
+    ),
+  few: () => perceptron(3),
+  many: () => perceptron(34),
+} as const;
+type Name = keyof typeof makers;
+
+const explained = new Map<Name, Explained>();
+
+/** A program, explained once, where a test looks at it. */
+function programOf(name: Name): Explained {
+  const known = explained.get(name) ?? makers[name]();
+  explained.set(name, known);
+  return known;
+}
 
 let folder: string;
 let browser: Chromium;
@@ -48,8 +61,6 @@ const complaints: string[] = [];
 
 beforeAll(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sinter-explained-steps-'));
-  for (const [name, shown] of Object.entries(programs))
-    fs.writeFileSync(path.join(folder, `${name}.html`), explanationPage(shown, { title: name }));
   browser = await openChromium();
   page = await browser.context.newPage();
   page.on('pageerror', (error) => complaints.push(String(error)));
@@ -60,9 +71,11 @@ afterAll(async () => {
 });
 
 async function open(name: Name, width: number, hash = ''): Promise<void> {
+  const file = path.join(folder, `${name}.html`);
+  if (!fs.existsSync(file)) fs.writeFileSync(file, explanationPage(programOf(name), { title: name }));
   await page.setViewportSize({ width, height: 900 });
   await page.goto('about:blank');
-  await page.goto(pathToFileURL(path.join(folder, `${name}.html`)).href + hash);
+  await page.goto(pathToFileURL(file).href + hash);
 }
 
 /** Kernels whose frames overlap, and edges that run through the title of a card, in one drawing. */
@@ -119,13 +132,13 @@ const chosen = (): Promise<number> =>
   );
 
 test('the programs are what they are meant to be', () => {
-  expect(three.kernels).toHaveLength(3);
-  expect(programs.few.kernels.length).toBeLessThan(20);
-  expect(programs.many.kernels.length).toBeGreaterThanOrEqual(100);
+  expect(programOf('three').kernels).toHaveLength(3);
+  expect(programOf('few').kernels.length).toBeLessThan(20);
+  expect(programOf('many').kernels.length).toBeGreaterThanOrEqual(100);
 });
 
 describe.each([1400, 2000])('%i wide', (width) => {
-  test.each(Object.keys(programs) as Name[])(
+  test.each(Object.keys(makers) as Name[])(
     '%s: nothing lies on anything, and all is in view',
     async (name) => {
       await open(name, width);
@@ -138,9 +151,9 @@ describe.each([1400, 2000])('%i wide', (width) => {
     },
   );
 
-  test.each(Object.keys(programs) as Name[])('%s: the memory table keeps to its half', async (name) => {
+  test.each(Object.keys(makers) as Name[])('%s: the memory table keeps to its half', async (name) => {
     await open(name, width);
-    for (const place of [0, programs[name].kernels.length - 1]) {
+    for (const place of [0, programOf(name).kernels.length - 1]) {
       await page.evaluate((at) => (location.hash = `#kernel-${at}`), place);
       const lost = await page.evaluate((at) => {
         const half = document.querySelector(`#kernel-${at} .halves > div`)!.getBoundingClientRect();
@@ -164,7 +177,7 @@ describe('a hundred kernels', () => {
       );
     expect(titles.map(([text]) => text)).toEqual(
       ['Forward', 'Backward', 'Update'].filter((name) =>
-        programs.many.kernels.some(({ stage }) => stage === name.toLowerCase()),
+        programOf('many').kernels.some(({ stage }) => stage === name.toLowerCase()),
       ),
     );
     for (const [, height] of titles) expect(height).toBeGreaterThan(12);
@@ -185,7 +198,7 @@ describe('a hundred kernels', () => {
       }
       return places.size;
     });
-    expect(seen).toBe(programs.many.kernels.length);
+    expect(seen).toBe(programOf('many').kernels.length);
     const before = await chosen();
     await page.keyboard.press('ArrowUp');
     expect(await chosen()).not.toBe(before);
@@ -194,7 +207,7 @@ describe('a hundred kernels', () => {
   test('are each found by name', async () => {
     await open('many', 1400);
     await page.keyboard.press('/');
-    const names = programs.many.kernels.map(({ name }) => name);
+    const names = programOf('many').kernels.map(({ name }) => name);
     const missed = await page.evaluate((all) => {
       const search = document.querySelector<HTMLInputElement>('#search')!;
       if (document.activeElement !== search) return ['the field is not in focus'];

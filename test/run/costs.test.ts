@@ -1,5 +1,7 @@
 // What a known cost decides: the order, the limits, the shards, and which tests are in the quick tier.
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
@@ -19,6 +21,7 @@ import {
 import { measured } from './measure.ts';
 import type { FileResult } from './journal.ts';
 import { testFiles } from './needs.ts';
+import { processorSeconds } from './worker/seconds.ts';
 
 /** A file with one test of ten seconds, thirty of a tenth, and a matrix of many that cost next to nothing. */
 const file: FileCost = {
@@ -141,4 +144,16 @@ test('costs are those of the last run, and of files that are there', () => {
   });
   const raised = measured('quick', before, [result], new Set(['a']));
   expect(raised['a']).toEqual({ ...file, tests: { ...file.tests, one: 0.6 } });
+});
+
+test('a program that a test started counts while it runs, and when nobody waits for its end', async () => {
+  const before = processorSeconds();
+  const loop = 'while (process.cpuUsage().user < 3e5); console.log(1); setTimeout(() => {}, 1e6)';
+  const child = spawn(process.execPath, ['-e', loop], { stdio: 'pipe' });
+  try {
+    await once(child.stdout, 'data');
+    expect(processorSeconds() - before).toBeGreaterThan(process.platform === 'linux' ? 0.25 : -1);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });

@@ -8,24 +8,11 @@ import type { RunnerTask, RunnerTestCase, RunnerTestFile, RunnerTestSuite } from
 import { TestRunner, vi } from 'vitest';
 import { everything, runs } from '../costs.ts';
 import type { Batch, Failure, Skip, TestEvent } from './events.ts';
+import { processorSeconds } from './seconds.ts';
 
 const batch = JSON.parse(readFileSync(process.env['SINTER_TEST_BATCH']!, 'utf8')) as Batch;
 
 const tell = (event: TestEvent): void => appendFileSync(batch.events, `${JSON.stringify(event)}\n`);
-
-/** Processor seconds of this process, its threads and the programs that it started and waited for. */
-function processorSeconds(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6 + endedChildren();
-}
-
-/** Processor seconds of the programs that have ended, where the system tells it. */
-function endedChildren(): number {
-  if (process.platform !== 'linux') return 0;
-  // Fields 16 and 17, in hundredths of a second; the second field is a name in parentheses.
-  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)!.split(' ');
-  return (Number(fields[13]) + Number(fields[14])) / 100;
-}
 
 const isTest = (task: RunnerTask): task is RunnerTestCase => task.type === 'test';
 
