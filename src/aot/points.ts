@@ -1,8 +1,18 @@
-// The sizes at which a function is tried whose sizes are left open within ranges. They are drawn alike each time.
+// The sizes at which a function is tried whose sizes are left open within ranges, drawn alike each time, and how they are
+// counted and shown.
 
 import type { Sizes } from '../bundle-runtime/manifest.ts';
 import type { Dim } from '../tensor/sizes/dim.ts';
 import { jointsOf, levelsOf, unconstrained } from '../tensor/sizes/trial-sizes.ts';
+
+/** Sizes from `min` to `max` that are multiples of a number, both of them too. */
+export interface SizeRange {
+  readonly min: number;
+  readonly max: number;
+  readonly multipleOf: number;
+}
+
+export type SizeRanges = ReadonlyMap<string, SizeRange>;
 
 /** Sizes to hold the structure to: the ends of ranges and programs, small ones, and random ones. */
 export function pointsOf(dims: readonly Dim[]): Sizes[] {
@@ -62,4 +72,20 @@ export function sizesWithin(dims: readonly Dim[], random: () => number): Sizes[]
   if (others.length === 0 && count <= 4096)
     return Array.from({ length: count }, (_, i) => ({ [name]: min + i * multipleOf }));
   return Array.from({ length: 4096 }, () => drawnFromAll(dims, random));
+}
+
+/** How many sets of sizes ranges have. */
+export function countOf(ranges: Iterable<SizeRange>): number {
+  return [...ranges].reduce(
+    (product, { min, max, multipleOf }) => product * ((max - min) / multipleOf + 1),
+    1,
+  );
+}
+
+export function showSizes(sizes: Sizes): string {
+  return (
+    Object.entries(sizes)
+      .map(([name, size]) => `${name} ${size}`)
+      .join(', ') || 'its only size'
+  );
 }

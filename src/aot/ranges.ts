@@ -22,8 +22,17 @@ import { jointsOf, unconstrained, trialSizesOf } from '../tensor/sizes/trial-siz
 import { wiredEntry, type Checking, type TracedEntry } from './entry.ts';
 import { Formulas, mostDivisor, showFormula } from './formula.ts';
 import { openPorts, offsetOf, sizedProgram, type Scalars } from './ports.ts';
-import { countOf, showSizes, type OpenPoint, type SizeRanges } from './sizes.ts';
-import { drawnFromAll, pointsOf, randomNumbers, sizesWithin, upToOf } from './points.ts';
+import type { OpenPoint } from './sizes.ts';
+import {
+  countOf,
+  drawnFromAll,
+  pointsOf,
+  randomNumbers,
+  showSizes,
+  sizesWithin,
+  upToOf,
+  type SizeRanges,
+} from './points.ts';
 import { fixedSizes, likeness, oddWeight, shapeOf, trialOf, type Trial } from './trials.ts';
 import type { WeightTable } from './weights.ts';
 

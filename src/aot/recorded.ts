@@ -5,7 +5,8 @@ import { SinterError } from '../errors.ts';
 import type { BundleEntry, Sizes } from '../bundle-runtime/manifest.ts';
 import { traceEntry, type TracedEntry } from './entry.ts';
 import { rangedEntry } from './ranges.ts';
-import { combinations, countOf, distinct, mostSizes, openEntry, sizesIn, type OpenPoint } from './sizes.ts';
+import { countOf } from './points.ts';
+import { combinations, distinct, mostSizes, openEntry, sizesIn, type OpenPoint } from './sizes.ts';
 import { rangesTold } from './trials.ts';
 import type { WeightTable } from './weights.ts';
 

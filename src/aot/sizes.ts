@@ -4,6 +4,7 @@
 import { SinterError } from '../errors.ts';
 import type { BundleEntry, OpenType, Sizes } from '../bundle-runtime/manifest.ts';
 import type { EntryPoint, TracedEntry } from './entry.ts';
+import { showSizes, type SizeRange, type SizeRanges } from './points.ts';
 
 /** A function with open sizes: its entry for each set of sizes to build. */
 export interface OpenPoint {
@@ -13,15 +14,6 @@ export interface OpenPoint {
   readonly ranges?: SizeRanges;
   at(sizes: Sizes): EntryPoint | Promise<EntryPoint>;
 }
-
-/** Sizes from `min` to `max` that are multiples of a number, both of them too. */
-export interface SizeRange {
-  readonly min: number;
-  readonly max: number;
-  readonly multipleOf: number;
-}
-
-export type SizeRanges = ReadonlyMap<string, SizeRange>;
 
 /** Most sets of sizes of a function: each has kernels of its own. */
 export const mostSizes = 64;
@@ -46,14 +38,6 @@ export function combinations(dims: ReadonlyMap<string, readonly number[]>): Size
 /** All sizes of a range. */
 export function sizesIn({ min, max, multipleOf }: SizeRange): number[] {
   return Array.from({ length: (max - min) / multipleOf + 1 }, (_, i) => min + i * multipleOf);
-}
-
-/** How many sets of sizes ranges have. */
-export function countOf(ranges: Iterable<SizeRange>): number {
-  return [...ranges].reduce(
-    (product, { min, max, multipleOf }) => product * ((max - min) / multipleOf + 1),
-    1,
-  );
 }
 
 interface Case {
@@ -136,12 +120,4 @@ export function openEntry(
 function likeness(one: object): string {
   const rank = 'shape' in one ? (one as OpenType).shape.length : 0;
   return JSON.stringify({ ...one, shape: rank });
-}
-
-export function showSizes(sizes: Sizes): string {
-  return (
-    Object.entries(sizes)
-      .map(([name, size]) => `${name} ${size}`)
-      .join(', ') || 'its only size'
-  );
 }

@@ -4,7 +4,8 @@ import { SinterError } from '../errors.ts';
 import type { Sizes } from '../bundle-runtime/manifest.ts';
 import { bytesOf, type Value } from '../tensor/values.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
-import { showSizes, type OpenPoint, type SizeRange, type SizeRanges } from './sizes.ts';
+import { showSizes, type SizeRange, type SizeRanges } from './points.ts';
+import type { OpenPoint } from './sizes.ts';
 import { WeightTable } from './weights.ts';
 
 /** The function at some sizes. */

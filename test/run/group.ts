@@ -16,14 +16,22 @@ interface Stat {
   readonly began: string;
   /** Hundredths of a second of processor time, its own and that of the children that it waited for. */
   readonly ticks: number;
+  /** Those of the children alone. */
+  readonly waited: number;
 }
 
-function statOf(pid: number): Stat | undefined {
+export function statOf(pid: number): Stat | undefined {
   try {
     const text = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
-    return { pid, parent: Number(fields[1]), began: fields[19]!, ticks };
+    const [user, system, ofChildren, inSystem] = fields.slice(11, 15).map(Number) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const waited = ofChildren + inSystem;
+    return { pid, parent: Number(fields[1]), began: fields[19]!, ticks: user + system + waited, waited };
   } catch {
     return undefined; // It has ended.
   }

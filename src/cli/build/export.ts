@@ -27,7 +27,8 @@ export const exportCommand: Command = {
   about: 'write a function as an ONNX model, for other runtimes',
   details:
     'Traces a function that FILE exports, on `inputs` as `sinter build` takes them, and writes it as an ONNX model, whose sizes\n' +
-    'are fixed or lie in ranges. Tensors that it captures become initializers; an export `state` becomes inputs, and what is returned of it outputs.\n' +
+    'are fixed or lie in ranges. Tensors that it captures become initializers; an export `state` becomes inputs, and what is\n' +
+    'returned of it outputs.\n' +
     'One error lists all operations that ONNX does not have, such as random draws.',
   operand: {
     name: 'file',

@@ -1,6 +1,7 @@
 // Which axes of a function's inputs have the sizes of ranges: what differs between inputs at two sizes.
 
-import type { OpenPoint, SizeRange } from '../../aot/sizes.ts';
+import type { SizeRange } from '../../aot/points.ts';
+import type { OpenPoint } from '../../aot/sizes.ts';
 import { Dim, type DimPattern, type Dims, type DimTree } from '../../tensor/sizes/dim.ts';
 import { Tensor } from '../../tensor/tensor.ts';
 import { flatten, step, unflatten } from '../../tensor/tree.ts';

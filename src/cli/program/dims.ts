@@ -1,6 +1,7 @@
 // Sizes that a model leaves open, as they are given at a command line.
 
-import { sizesIn, type SizeRange, type SizeRanges } from '../../aot/sizes.ts';
+import type { SizeRange, SizeRanges } from '../../aot/points.ts';
+import { sizesIn } from '../../aot/sizes.ts';
 import { UsageError } from '../command.ts';
 
 /**

@@ -6,7 +6,7 @@ import * as nodeModule from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
-import type { SizeRange } from '../../aot/sizes.ts';
+import type { SizeRange } from '../../aot/points.ts';
 import { dim, Tensor } from '../../index.ts';
 import type { Sizes } from '../../bundle-runtime/manifest.ts';
 import { UsageError } from '../command.ts';

@@ -13,7 +13,7 @@ import { flatten, type Flat } from '../../tensor/tree.ts';
 import { mark, type ModelEmitter, type Val } from './emitter.ts';
 import { spellGraph } from './graph.ts';
 import type { Sizes } from '../../aot/formula.ts';
-import { openModel, type ModelAt, type OpenModel } from './open/open.ts';
+import { openModel, sameBytes, type ModelAt, type OpenModel } from './open/open.ts';
 import { computesAlike } from './open/rerun.ts';
 import type { Graph, Node } from '../../ir/graph.ts';
 import { sameShape, type FixedShape } from '../../ir/shape.ts';
@@ -70,8 +70,8 @@ function bindWeight(e: ModelEmitter, weight: ExportedWeight, format: WeightForma
   const { levels, scales } = (weight.packed ??= packedOf(weight, format));
   if (scales === undefined) return e.cast(e.initializer(name, 'float16', shape, levels), dtype);
   const count = scales.length / 2;
-  const type8 = format === 'q8_0' ? 'int8' : 'int4';
-  const stored = e.initializer(`${name}.${format}`, type8, [count, block], levels);
+  const levelType = format === 'q8_0' ? 'int8' : 'int4';
+  const stored = e.initializer(`${name}.${format}`, levelType, [count, block], levels);
   // f16 scales would give f16 values: products of 8 and 11 bits need f32.
   const scale = e.cast(e.initializer(`${name}.scale`, 'float16', [count, 1], scales), 'f32');
   const type = { dtype, shape: [count, block] };
@@ -204,7 +204,7 @@ export async function exportOnnx(
     };
     const outputNames = outputs.map(({ name }) => name);
     const spelled = spellGraph(graph, opset, bind, outputNames, [...taken], open);
-    const keys = sources.map((source) => weights.keyOf(source));
+    const keys = (): string[] => sources.map((source) => weights.keyOf(source));
     return { recording: traced.graphKey, sources: keys, spelled, inputs: [...ports.values()], outputs };
   };
 
@@ -329,7 +329,7 @@ class Weights {
 
 /** Whether two weights have the same elements. */
 function isAlike(a: ExportedWeight, b: ExportedWeight): boolean {
-  return a.dtype === b.dtype && sameShape(a.shape, b.shape) && a.data.every((byte, i) => byte === b.data[i]);
+  return a.dtype === b.dtype && sameShape(a.shape, b.shape) && sameBytes(a.data, b.data);
 }
 
 // What a traced function becomes as a model: which tensors from outside its parameters are, and its

@@ -77,13 +77,9 @@ function innerProduct(
   group: AttentionGroup,
   evaluator: Evaluator,
 ): InnerProduct {
-  const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
+  const { depth, lhs, rhs } = rowProduct(node, fusionGroup, evaluator);
+  const { lhsBatch, rhsBatch, rhsContract } = node.attrs;
   const at = fusionGroup.members.get(node as Node)!;
-  const shape = dims(node.inputs[0]!);
-  const depths = lhsContract.map((axis) => shape[axis]!);
-  const depth = makeAxis('depth', sizeOf(depths));
-  const along = delinearize(depth.atom, depths);
-  const [lhs, rhs] = operands(node, at, along, evaluator, [lhsBatch, rhsBatch], [lhsContract, rhsContract]);
   const lhsFree = at.slice(
     lhsBatch.length,
     at.length - (dims(node.inputs[1]!).length - rhsBatch.length - rhsContract.length),
@@ -95,6 +91,7 @@ function innerProduct(
   return { node, depth, ofRow: turned ? rhs : lhs, ofKey: turned ? lhs : rhs };
 }
 
+/** A product with its operands at an index of the result. */
 function rowProduct(node: NodeOf<'dot'>, fusionGroup: FusionGroup, evaluator: Evaluator): RowProduct {
   const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attrs;
   const at = fusionGroup.members.get(node as Node)!;

@@ -1,6 +1,7 @@
 // The processor time that tests use: that of their own process and of the programs that they start.
 
 import { readFileSync } from 'node:fs';
+import { statOf } from '../group.ts';
 
 let used = 0;
 let seen = 0;
@@ -13,28 +14,15 @@ export function processorSeconds(): number {
   const { user, system } = process.cpuUsage();
   const own = (user + system) / 1e6;
   if (process.platform !== 'linux') return own;
-  const now = own + (ticksOf(process.pid, ended) + livingTicks(process.pid)) / 100;
+  const now = own + (statOf(process.pid)!.waited + livingTicks(process.pid)) / 100;
   used += Math.max(0, now - seen);
   seen = now;
   return used;
 }
 
-// Fields of a process behind its name, in hundredths of a second: its own time, and that of the programs that it waited for.
-const ended = [13, 14];
-const all = [11, 12, ...ended];
-
-function ticksOf(pid: number, fields: readonly number[]): number {
-  try {
-    const known = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
-    return fields.reduce((sum, field) => sum + Number(known[field]), 0);
-  } catch {
-    return 0; // It has ended.
-  }
-}
-
 /** The time of programs that a process started and that still run, a browser for example, and of theirs. */
 function livingTicks(pid: number): number {
-  return childrenOf(pid).reduce((sum, child) => sum + ticksOf(child, all) + livingTicks(child), 0);
+  return childrenOf(pid).reduce((sum, child) => sum + (statOf(child)?.ticks ?? 0) + livingTicks(child), 0);
 }
 
 /** Where the system does not tell them, none. */

@@ -10,7 +10,7 @@ import {
   type Formula,
   type Sizes,
 } from '../../../aot/formula.ts';
-import { drawnFromAll, randomNumbers } from '../../../aot/points.ts';
+import { countOf, drawnFromAll, randomNumbers, showSizes } from '../../../aot/points.ts';
 import { CompilerBug, SinterError, TensorError } from '../../../errors.ts';
 import { generalise, match } from '../../../ir/sizes/recording.ts';
 import type { FixedShape } from '../../../ir/shape.ts';
@@ -30,7 +30,7 @@ export interface ModelAt {
   readonly inputs: readonly Val[];
   readonly outputs: readonly Val[];
   /** What each parameter of the recording is: equal texts for the same argument, or for equal elements. */
-  readonly sources: readonly string[];
+  readonly sources: () => readonly string[];
 }
 
 /** A model of all sizes. */
@@ -41,6 +41,8 @@ export interface OpenModel extends SpelledGraph {
 
 interface Trial extends ModelAt {
   readonly sizes: Sizes;
+  /** What of its file has to be the same at all sizes. */
+  readonly text: string;
 }
 
 /**
@@ -72,11 +74,6 @@ export async function openModel(
   return model;
 }
 
-/** How many sets of sizes ranges have. */
-function countOf(dims: readonly Dim[]): number {
-  return dims.reduce((product, { min, max, multipleOf }) => product * ((max - min) / multipleOf + 1), 1);
-}
-
 /**
  * Sizes to hold the file to: the smallest and the largest, the ends of each range and what lies beside them, and
  * random ones. Formulas of several sizes take more of them.
@@ -92,11 +89,6 @@ function tried(dims: readonly Dim[]): Sizes[] {
   for (let i = 0; i < 4 + 4 * dims.length; i++) all.push(drawn());
   return [...new Map(all.map((sizes) => [JSON.stringify(sizes), sizes])).values()];
 }
-
-const showSizes = (sizes: Sizes): string =>
-  Object.entries(sizes)
-    .map(([name, size]) => `${name} ${size}`)
-    .join(', ');
 
 type Refusal = (problem: string, hint?: string) => SinterError;
 
@@ -141,12 +133,13 @@ class Trials {
       if (known.has(JSON.stringify(sizes))) continue;
       const trial = await this.#trial(sizes);
       // Files say something else where there is nothing to compute, and runtimes end there.
-      if (usual === undefined && emptyOf(trial) !== undefined)
+      const empty = usual === undefined ? emptyOf(trial) : undefined;
+      if (empty !== undefined)
         throw this.#refusal(
-          `has a tensor without elements at ${showSizes(sizes)}: ${emptyOf(trial)} makes it`,
+          `has a tensor without elements at ${showSizes(sizes)}: ${empty} makes it`,
           `a range without this size, as in dim('${this.#dims[0]!.name}', { min: 2 })`,
         );
-      (textOf(trial) === textOf(first) ? regular : odd).push(trial);
+      (trial.text === first.text ? regular : odd).push(trial);
     }
     return { regular, odd, structure };
   }
@@ -169,8 +162,7 @@ class Trials {
         witnesses.map(({ recording }) => recording),
         this.#numbers,
       );
-      const text = textOf(witnesses[0]!);
-      const other = witnesses.find((trial) => textOf(trial) !== text);
+      const other = witnesses.find(({ text }) => text !== witnesses[0]!.text);
       if ('parts' in structure && other === undefined) return { witnesses, structure };
       difference =
         'parts' in structure
@@ -182,7 +174,8 @@ class Trials {
 
   async #trial(sizes: Sizes): Promise<Trial> {
     try {
-      return { ...(await this.#at(sizes)), sizes };
+      const model = await this.#at(sizes);
+      return { ...model, sizes, text: textOf(model) };
     } catch (error) {
       if (!(error instanceof TensorError)) throw error;
       const [first] = error.message.split('\n');
@@ -210,18 +203,18 @@ class Trials {
     const all = seen.every((values) => values !== undefined) ? seen : undefined;
     const isClear = (trial: Trial): boolean => {
       const values = all && this.#fit(structure, trial);
-      if (values === undefined || trial.sources.join() !== regular[0]!.sources.join()) return false;
+      if (values === undefined || trial.sources().join() !== regular[0]!.sources().join()) return false;
       return [...values].every(([number, value]) => {
         const formula = formulas.find(all!.map((own) => own.get(number)!));
         return formula !== undefined && Object.is(valueOf(formula, trial.sizes), value);
       });
     };
     const unclear = new Map<string, Trial>();
-    for (const trial of odd) if (!isClear(trial)) unclear.set(textOf(trial), trial);
+    for (const trial of odd) if (!isClear(trial)) unclear.set(trial.text, trial);
     const small: Sizes[] = [];
     for (const [text, { sizes }] of unclear) {
       const near = this.#smaller(sizes);
-      small.push(textOf(await this.#trial(near)) === text ? near : sizes);
+      small.push((await this.#trial(near)).text === text ? near : sizes);
     }
     return small;
   }
@@ -250,11 +243,10 @@ class Trials {
       for (const { name, min, max, multipleOf } of this.#dims)
         for (let i = 0; i < mostDivisor && min + i * multipleOf <= max; i++)
           all.push({ ...drawnFromAll(this.#dims, random), [name]: min + i * multipleOf });
-    const text = textOf(first);
     const odd: Trial[] = [];
     for (const sizes of all) {
       const trial = await this.#trial(sizes);
-      if (textOf(trial) !== text) {
+      if (trial.text !== first.text) {
         odd.push(trial);
         continue;
       }
@@ -474,6 +466,7 @@ function readersOf(
   return [...own, ...inside];
 }
 
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+/** Whether bytes are equal. */
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a === b || (a.length === b.length && a.every((byte, i) => byte === b[i]));
 }
