@@ -146,11 +146,15 @@ def zeta_cases(rng, dtype):
         pairs.append((s, q))
     for _ in range(20):
         pairs.append((mpf(rng.randint(2, 7)), -mpf(rng.uniform(0.05, 12))))
+    # Far out q^-s is no number any more, and q^(1 - s) is one.
+    for _ in range(30):
+        pairs.append((1 + exp(mpf(rng.uniform(-6, 1.5))), exp(mpf(rng.uniform(5, 85 if dtype == 'f32' else 600)))))
     return pairs
 
 
 def zeta(s, q):
-    return mpmath.zeta(s, q)
+    # Euler and Maclaurin's terms, where the next one counts for nothing.
+    return mpmath.zeta(s, q) if q < 1e9 else q ** (1 - s) / (s - 1) + q ** -s / 2 + s * q ** (-s - 1) / 12
 
 
 def zeta_scale(s, q):
@@ -168,6 +172,9 @@ def gamma_cases(rng, dtype):
     for _ in range(20):
         a = exp(mpf(rng.uniform(5, 10)))
         pairs.append((a, a + sqrt(a) * mpf(rng.gauss(0, 1.5))))
+    # Tiny orders, which 1 + a loses.
+    for _ in range(30):
+        pairs.append((exp(mpf(rng.uniform(-60, -4))), exp(mpf(rng.uniform(-50, 3)))))
     return pairs
 
 

@@ -283,6 +283,7 @@ const pairEdges: Readonly<Record<string, readonly (readonly [number, number, num
     [2.5, -0.5, nan],
     [nan, 1, nan],
     [2, nan, nan],
+    [2, inf, 0],
   ],
   igamma: [
     [1, 0, 0],
@@ -293,6 +294,10 @@ const pairEdges: Readonly<Record<string, readonly (readonly [number, number, num
     [2, inf, 1],
     [inf, 2, 0],
     [nan, 1, nan],
+    [0, nan, nan],
+    [nan, 0, nan],
+    [nan, inf, nan],
+    [inf, nan, nan],
     [inf, inf, nan],
   ],
   igammac: [
@@ -304,6 +309,10 @@ const pairEdges: Readonly<Record<string, readonly (readonly [number, number, num
     [2, inf, 0],
     [inf, 2, 1],
     [1, nan, nan],
+    [0, nan, nan],
+    [nan, 0, nan],
+    [nan, inf, nan],
+    [inf, nan, nan],
   ],
 };
 

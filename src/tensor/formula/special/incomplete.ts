@@ -10,9 +10,9 @@ import { TensorError } from '../../../errors.ts';
 import { expandAxes, reduce } from '../../../ir/build.ts';
 import { dims, type Node } from '../../../ir/graph.ts';
 import { iota, withRule } from '../elementwise.ts';
-import { expRest, logRest, stirlingFactor } from './fits/gamma.ts';
+import { expRest, logGammaAtOne, logRest, stirlingFactor } from './fits/gamma.ts';
 import { lgamma } from './gamma.ts';
-import { fitted, Real } from './real.ts';
+import { fitted, fittedFrom, Real } from './real.ts';
 
 /** The trapezoids: from `first`, `count` steps of `step`. */
 const RULES = {
@@ -79,7 +79,9 @@ function alternating(a: Real, x: Real): Real {
 
 /** P and Q of a < 1 and x ≤ 1: xᵃ/Γ(1 + a)·(1 − a·Σ …), and 1 less that without its cancellation. */
 function small(a: Real, x: Real, isUpper: boolean): Real {
-  const log = a.mul(x.to('log')).sub(lgamma(a.add(1)));
+  // Γ(1 + a) by a itself, which 1 + a may have lost: where a is tiny, so is Q.
+  const gamma = a.lt(0.5).choose(a.mul(fittedFrom(logGammaAtOne, a)), lgamma(a.add(1)));
+  const log = a.mul(x.to('log')).sub(gamma);
   const series = a.mul(alternating(a, x));
   if (!isUpper) return series.from(1).mul(log.to('exp'));
   return log.to('exp').mul(series).sub(log.to('expm1'));
@@ -100,8 +102,9 @@ function valueOf(a: Real, x: Real, isUpper: boolean): Real {
   const isNone = x.eq(0).or(a.eq(Infinity));
   const isAll = a.eq(0).or(x.eq(Infinity));
   const edge = isNone.choose(isAll.choose(inside.like(NaN), none), isAll.choose(inside.like(all), NaN));
-  const isUndefined = a.lt(0).or(x.lt(0));
-  return isUndefined.choose(NaN, isPlain.choose(inside, edge));
+  // A NaN is not at least 0 either.
+  const isDefined = a.like(0).le(a).and(a.like(0).le(x));
+  return isDefined.choose(isPlain.choose(inside, edge), NaN);
 }
 
 /** dP = xᵃ⁻¹·e^−x/Γ(a)·dx, dQ = −dP; none by a, as PyTorch. */

@@ -43,7 +43,9 @@ function positive(s: Real, q: Real): Real {
     series = series.mul(rising.mul(z)).add(bernoulli[j]!);
   }
   const tail = series.mul(bounded.div(w)).add(0.5);
-  return sum.add(w.pow(power).mul(w.div(s.sub(1)).add(tail)));
+  // The integral from w on, a power of its own: w^−s is 0 long before w^(1 − s) is.
+  const integral = w.pow(s.from(1)).div(s.sub(1));
+  return sum.add(w.pow(power).mul(tail)).add(integral);
 }
 
 /**
