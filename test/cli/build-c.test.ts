@@ -27,13 +27,14 @@ test('writes a folder of C, replaces it, and replaces nothing that it did not wr
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('Makefile of ')]);
   expect(fs.readdirSync(folder)).toEqual(['Makefile']);
   fs.rmSync(makefile);
-  const said = await build('--bindings', 'cpp,rust', '--json');
+  const said = await build('--bindings', 'cpp,rust,swift', '--json');
   expect([said.code, said.err]).toEqual([0, '']);
   const result = JSON.parse(said.out) as { readonly entries: string[] };
   expect(result).toMatchObject({ out: folder, targets: ['c'] });
   expect(result.entries.toSorted()).toEqual(['noise', 'predict', 'train']);
   const files = ['Makefile', 'README.md', 'main.c', 'net.bin', 'net.c', 'net.h', 'net.hpp', 'net.rs'];
-  expect(fs.readdirSync(folder).toSorted()).toEqual(files);
+  const forSwift = ['module.modulemap', 'net.swift', 'net_swift.h'];
+  expect(fs.readdirSync(folder).toSorted()).toEqual([...files, ...forSwift].toSorted());
   expect(fs.readFileSync(path.join(folder, 'net.h'), 'utf8')).toContain(
     'int net_train(net *ctx, const float',
   );
@@ -49,7 +50,7 @@ test('says which options do not fit', async () => {
     [['--target', 'c', '--tune'], '--tune: not for --target c'],
     [['--target', 'c', '--shard-size', '3'], '--shard-size: not for --target c'],
     [['--target', 'c', '--name', 'int'], "and no keyword, got 'int'"],
-    [['--target', 'c', '--bindings', 'cobol'], "--bindings: expected of cpp, rust, got 'cobol'"],
+    [['--target', 'c', '--bindings', 'cobol'], "--bindings: expected of cpp, rust, swift, got 'cobol'"],
     [['--target', 'c', '--isa', 'avx'], "--isa: expected of avx512, avx2, got 'avx'"],
     [['--target', 'c', '--threads', '1'], "--threads: expected a number from 2 to 256, got '1'"],
     [['--target', 'c', '--threads', '2', '--freestanding'], '--threads: threads need a library'],

@@ -13,20 +13,21 @@ import type { OpenPoint } from '../sizes.ts';
 import { overStored } from '../storage.ts';
 import { cppText } from './bindings/cpp.ts';
 import { rustText } from './bindings/rust.ts';
+import { moduleMapText, swiftHeaderText, swiftText } from './bindings/swift.ts';
 import { headerText } from './header.ts';
 import { isaNames, targetFor, type CIsa } from './isas.ts';
 import { modelOf, type CModel, type GivenFunction, type GivenProgram } from './model.ts';
 import { isPrefix } from './names.ts';
-import { demoText, makefileText, readmeText, type ProjectOptions } from './project.ts';
+import { demoText, makefileText, readmeText, type CBinding, type ProjectOptions } from './project.ts';
 import { expectNoLibrary } from './sizes.ts';
 import { isaText, ready, sourceText } from './source.ts';
 import { threadsText } from './threads.ts';
 import { weightsImage, weightsText } from './weights.ts';
 
 /** Languages that call C, for which declarations are written. */
-export type CLanguage = 'cpp' | 'rust';
+export type CLanguage = 'cpp' | 'rust' | 'swift';
 
-export const bindings: readonly CLanguage[] = ['cpp', 'rust'];
+export const bindings: readonly CLanguage[] = ['cpp', 'rust', 'swift'];
 
 export interface CBundleOptions extends PrepareOptions {
   /** What made it, e.g. `sinter 0.1.0`. */
@@ -55,6 +56,8 @@ export interface CBundle {
   readonly dispatches: number;
   /** Contents by path in the folder. */
   readonly files: ReadonlyMap<string, string | Uint8Array>;
+  /** Those of them that are for other languages. */
+  readonly bindings: readonly CBinding[];
   /** What is not as it was asked for. */
   readonly notes: readonly string[];
 }
@@ -96,10 +99,10 @@ export async function cBundleOf(
   }
   const model = modelOf({ prefix, producer, title, functions, weights, values, isas, threads });
   const image = weightsImage(model);
-  const texts = new Map(
-    (options.bindings ?? []).map((language) => bindingOf(language, model, image.bytes.length, embed)),
+  const declared = (options.bindings ?? []).flatMap((language) =>
+    bindingsOf(language, model, image.bytes.length, embed),
   );
-  const project: ProjectOptions = { embed, freestanding, bindings: [...texts.keys()] };
+  const project: ProjectOptions = { embed, freestanding, bindings: declared };
   const written = { layout: image.layout, freestanding, join: joinC };
   const files = new Map<string, string | Uint8Array>([
     [`${prefix}.h`, headerText(model, { weightsBytes: image.bytes.length, embed })],
@@ -111,12 +114,12 @@ export async function cBundleOf(
     embed ? [`${prefix}_weights.c`, weightsText(model, image)] : [`${prefix}.bin`, image.bytes],
     ['Makefile', makefileText(model, project)],
     ['README.md', readmeText(model, project)],
-    ...texts,
+    ...declared.map(({ file, text }): [string, string] => [file, text]),
   ]);
   if (threads !== undefined) files.set(`${prefix}_threads.c`, threadsText(model, ready));
   if (!freestanding) files.set('main.c', demoText(model, project));
   const dispatches = functions.reduce((sum, { programs }) => sum + dispatchesOf(programs.at(-1)!.ported), 0);
-  return { model, dispatches, files, notes };
+  return { model, dispatches, files, bindings: declared, notes };
 }
 
 /** The most threads that a model may be built for. */
@@ -133,18 +136,31 @@ function expectThreads(threads: number | undefined, freestanding: boolean): void
     throw new SinterError('E_VALUE', 'build: threads need a library, and a freestanding model has none');
 }
 
-/** The file of a language, and its text. */
-function bindingOf(
+/** The files of a language. */
+function bindingsOf(
   language: CLanguage,
   model: CModel,
   weightsBytes: number,
   embed: boolean,
-): readonly [file: string, text: string] {
+): readonly CBinding[] {
+  const { prefix } = model;
   switch (language) {
     case 'cpp':
-      return [`${model.prefix}.hpp`, cppText(model, embed)];
+      return [{ file: `${prefix}.hpp`, text: cppText(model, embed), about: 'a class for C++17' }];
     case 'rust':
-      return [`${model.prefix}.rs`, rustText(model, weightsBytes, embed)];
+      return [
+        {
+          file: `${prefix}.rs`,
+          text: rustText(model, weightsBytes, embed),
+          about: 'a module of Rust over the library',
+        },
+      ];
+    case 'swift':
+      return [
+        { file: `${prefix}.swift`, text: swiftText(model, weightsBytes, embed), about: 'a class for Swift' },
+        { file: 'module.modulemap', text: moduleMapText(model), about: 'what Swift imports C by' },
+        { file: `${prefix}_swift.h`, text: swiftHeaderText(model, embed), about: 'what Swift calls besides' },
+      ];
     default:
       return language satisfies never;
   }

@@ -7,11 +7,17 @@ import { flagsFor } from './isas.ts';
 import { literal, macro } from './names.ts';
 import { derivedLine, libraryNames, outsideText, sizeText } from './sizes.ts';
 
+/** A file for another language. */
+export interface CBinding {
+  readonly file: string;
+  readonly text: string;
+  readonly about: string;
+}
+
 export interface ProjectOptions {
   readonly embed: boolean;
   readonly freestanding: boolean;
-  /** Files of other languages. */
-  readonly bindings: readonly string[];
+  readonly bindings: readonly CBinding[];
 }
 
 /** What a compiler is told about `model.c`. */
@@ -266,10 +272,7 @@ export function readmeText(model: CModel, { embed, freestanding, bindings }: Pro
       ? [`${prefix}_weights.c`, 'the weights, as an array']
       : [`${prefix}.bin`, 'the weights: little endian, each tensor at a multiple of 64 bytes'],
     ...(freestanding ? [] : [['main.c', 'a program that calls each function']]),
-    ...bindings.map((file) => [
-      file,
-      file.endsWith('.rs') ? 'a module of Rust over the library' : 'a class for C++17',
-    ]),
+    ...bindings.map(({ file, about }) => [file, about]),
     ['Makefile', freestanding ? `makes \`${lib}\`` : `makes \`${lib}\` and \`demo\``],
   ];
   return `# ${title}

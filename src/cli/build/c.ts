@@ -28,7 +28,11 @@ export const cOptions: Readonly<Record<string, Option>> = {
     value: 'N',
     about: 'C: how many POSIX threads may share the work of a call, at most; one thread by default',
   },
-  bindings: { type: 'string', value: 'LIST', about: 'C: declarations for other languages too: cpp, rust' },
+  bindings: {
+    type: 'string',
+    value: 'LIST',
+    about: 'C: declarations for other languages too: cpp, rust, swift',
+  },
 };
 
 /** What `--json` prints. */
@@ -140,8 +144,7 @@ export async function buildC(
     [`${prefix}_weights.c`, `${result.weights} tensors`],
     ['Makefile', `makes lib${prefix}.a${files.has('main.c') ? ' and demo' : ''}`],
     ['main.c', 'a program that calls each function'],
-    [`${prefix}.hpp`, 'a class for C++17'],
-    [`${prefix}.rs`, 'a module of Rust'],
+    ...bundle.bindings.map(({ file, about: what }): [string, string] => [file, what]),
   ]);
   const rows = sizes.map(([path, bytes]) => [path, showBytes(bytes), about.get(path) ?? '']);
   output.line(

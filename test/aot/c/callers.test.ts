@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bindings } from '../../../src/aot/c/bundle.ts';
 import type { EntryPoint } from '../../../src/aot/entry.ts';
 import * as sn from '../../../src/index.ts';
 import { manualSeed, setDevice, type Tensor } from '../../../src/index.ts';
@@ -15,6 +16,7 @@ import {
   missing,
   numbersOf,
   ranC,
+  ranSwift,
   reason,
   removeFolders,
   strict,
@@ -156,15 +158,16 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
     }
   });
 
-  test('C++ and Rust call it by declarations of their own', async ({ skip }) => {
+  test('C++, Rust and Swift call it by declarations of their own', async ({ skip }) => {
     manualSeed(3);
     const state = learner(new Sequential(new Linear(20, 16), new ReLU(), new Linear(16, 4)));
     const images = sn.randn([8, 20]);
     const points = [
       point('predict', predict, [images]),
       point('train', train, [images, sn.tensor(labels, { dtype: 'i32' }), 0.01]),
+      point('none', (_state: unknown, x: Tensor) => ({ y: x.mul(2) }), [sn.zeros([0])]),
     ];
-    const { files } = await builtC(points, { state, embed: true, bindings: ['cpp', 'rust'], threads: 2 });
+    const { files } = await builtC(points, { state, embed: true, bindings, threads: 2 });
     const folder = madeC(files, 'libmodel.a');
     const logits = await numbers(predict(state, images).logits);
     const values = await numbers(images);
@@ -186,6 +189,7 @@ int main() {
   std::vector<int32_t> labels{ ${labels.join(', ')} };
   std::printf("logits");
   for (float value : own.predict(x).logits) std::printf(" %.9g", value);
+  std::printf("\\nnone %d", static_cast<int>(own.none({}).y.size()));
   labels[2] = 4;
   try {
     own.train(x, labels, 0.01f);
@@ -208,6 +212,7 @@ int main() {
       found.push(numbersOf(expectRun('./use-cpp', [], folder)));
       expect(found[0]!.get('sizes')).toEqual([[1]]);
       expect(found[0]!.get('threads')).toEqual([[1]]);
+      expect(found[0]!.get('none')).toEqual([[0]]);
     }
     fs.writeFileSync(
       path.join(folder, 'use.rs'),
@@ -249,11 +254,50 @@ fn main() {
       expectRun('rustc', [...linked, '-o', 'use-rust', 'use.rs'], folder);
       found.push(numbersOf(expectRun('./use-rust', [], folder)));
     }
-    if (found.length === 0) skip('there is neither g++ nor rustc');
+    const swift = ranSwift(
+      folder,
+      `var own = try Model()
+try own.start(threads: 2)
+do { try own.start(threads: 3) } catch let error as ModelError { print("threads", error.code == 9 ? 1 : 0) }
+try own.start(threads: 2)
+var x: [Float] = [${values.join(', ')}]
+var labels: [Int32] = [${labels.join(', ')}]
+print("logits", try own.predict(images: x).logits.map { "\\($0)" }.joined(separator: " "))
+print("none", try own.none(x: []).y.count)
+let before = own.state
+let loss = try own.train(images: x, labels: labels, rate: 0.01).loss
+try own.load(state: before)
+print("again", try own.train(images: x, labels: labels, rate: 0.01).loss == loss ? 1 : 0, own.state == before ? 1 : 0)
+labels[2] = 4
+do { _ = try own.train(images: x, labels: labels, rate: 0.01) } catch let error as ModelError {
+    print("code", error.code == 8 && error.description.contains("4") ? 1 : 0)
+}
+x.removeLast()
+do { _ = try own.predict(images: x) } catch let error as ModelError {
+    print("sizes", error.description == "images: expected 160 elements, got 159" ? 1 : 0)
+}
+do { _ = try Model(ModelWeights([1, 2, 3])) } catch let error as ModelError { print("weights", error.code) }
+`,
+    );
+    if (swift !== undefined) {
+      const printed = numbersOf(swift);
+      found.push(printed);
+      expect(printed.get('sizes')).toEqual([[1]]);
+      expect(printed.get('threads')).toEqual([[1]]);
+      expect(printed.get('again')).toEqual([[1, 0]]);
+      expect(printed.get('weights')).toEqual([[3]]);
+      expect(printed.get('none')).toEqual([[0]]);
+    }
+    if (found.length === 0) skip('there is neither g++ nor rustc nor swiftc');
     for (const printed of found) {
       expectClose(printed.get('logits')?.[0], logits);
       expect(printed.get('code')).toEqual([[1]]);
     }
+  });
+
+  // The test above says nothing of the languages that it left out.
+  test.for(['g++', 'rustc', 'swiftc'])('%s compiles its declarations', (compiler, { skip }) => {
+    if (spawnSync(compiler, ['--version']).status !== 0) skip(`there is no ${compiler}`);
   });
 
   test('what C cannot do is said', async () => {

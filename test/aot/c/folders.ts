@@ -69,6 +69,18 @@ export function expectRun(program: string, args: readonly string[], cwd?: string
   throw new Error(`${program} ${args.join(' ')} gave ${status ?? signal}:\n${text}`);
 }
 
+/**
+ * What `main.swift` prints that uses the class of the folder, compiled without a warning; undefined where there is no compiler
+ * for Swift.
+ */
+export function ranSwift(folder: string, main: string, prefix = 'model'): string | undefined {
+  fs.writeFileSync(path.join(folder, 'main.swift'), main);
+  if (spawnSync('swiftc', ['--version']).status !== 0) return undefined;
+  const linked = ['-warnings-as-errors', '-I', '.', '-L', '.', '-lm', '-lpthread'];
+  expectRun('swiftc', [...linked, '-o', 'use-swift', 'main.swift', `${prefix}.swift`], folder);
+  return expectRun('./use-swift', [], folder);
+}
+
 /** The numbers of each line that a program prints, by the word before them. */
 export function numbersOf(text: string): Map<string, number[][]> {
   const found = new Map<string, number[][]>();

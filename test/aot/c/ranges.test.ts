@@ -5,11 +5,22 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bindings } from '../../../src/aot/c/bundle.ts';
 import type { OpenPoint } from '../../../src/aot/sizes.ts';
 import type { Sizes } from '../../../src/bundle-runtime/manifest.ts';
 import * as sn from '../../../src/index.ts';
 import { compile, manualSeed, setDevice, type Tensor } from '../../../src/index.ts';
-import { builtC, expectRun, madeC, missing, numbersOf, ranC, reason, removeFolders } from './folders.ts';
+import {
+  builtC,
+  expectRun,
+  madeC,
+  missing,
+  numbersOf,
+  ranC,
+  ranSwift,
+  reason,
+  removeFolders,
+} from './folders.ts';
 import { expectClose, main, numbers } from './learner.ts';
 
 beforeAll(() => {
@@ -92,7 +103,7 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
   test('one function serves all sizes of ranges, on threads and by every instruction set', async () => {
     const { files, model, notes } = await builtC([texts], {
       state: { calls: sn.zeros([1]) },
-      bindings: ['cpp', 'rust'],
+      bindings,
       isas: ['avx512'],
       threads: 2,
     });
@@ -190,7 +201,7 @@ static void refused(int64_t batch, int64_t length)
       };
     };
     const drawing = ranged(fn, { count: [4, 400, 1] }, ({ count }) => [sn.zeros([count!])]);
-    const { files, model } = await builtC([drawing]);
+    const { files, model } = await builtC([drawing], { bindings });
     expect(files.get('model.h')).toMatch(
       /takes count_1 \(count\): a size, 4 to 400\n +where size1 = floor\(/,
     );
@@ -216,6 +227,15 @@ static void call(int n)
       for (const [name, expected] of Object.entries(compile(fn)(x)))
         expectClose(found.get(name)![i], await numbers(expected));
     }
+    const inSwift = ranSwift(
+      folder,
+      `import Foundation
+let own = try Model(ModelWeights([UInt8](try Data(contentsOf: URL(fileURLWithPath: "model.bin")))))
+let results = try own.run(count_1: 61, x: (0..<61).map { Float($0 % 7) })
+print("pooled", results.pooled.map { "\\($0)" }.joined(separator: " "))
+`,
+    );
+    if (inSwift !== undefined) expectClose(numbersOf(inSwift).get('pooled')![0], found.get('pooled')![2]!);
     expect(model.memory.bytes.arena).toBeLessThan(20_000);
     expect(numbersOf(expectRun('./demo', ['run', '13'], folder)).get('pooled')![0]).toHaveLength(6);
     await expect(builtC([drawing], { freestanding: true })).rejects.toMatchObject({
@@ -290,5 +310,21 @@ fn main() {
     expectRun('rustc', [...linked, '-D', 'warnings', '-o', 'use-rust', 'use.rs'], folder);
     printed.push(expectRun('./use-rust', [], folder));
   }
+  const swift = ranSwift(
+    folder,
+    `import Foundation
+let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: "model.bin")))
+let own = try Model(ModelWeights(bytes))
+let ids = (0..<12).map { Int32($0 * 7 % 10) }
+let mask = (0..<12).map { Float($0 * 37 % 101) / 64 }
+let results = try own.run(batch: 2, length: 6, ids: ids, mask: mask)
+print("mean", results.mean.map { "\\($0)" }.joined(separator: " "))
+do { _ = try own.run(batch: 2, length: 7, ids: ids, mask: mask) } catch let error as ModelError {
+    let isSaid = error.description == "run: length: expected 2 to 130, a multiple of 2"
+    print("code", error.code == 10 && results.flat.count == 96 && isSaid ? 1 : 0)
+}
+`,
+  );
+  if (swift !== undefined) printed.push(swift);
   return printed;
 }

@@ -151,7 +151,10 @@ ${lines
 `,
   )
   .join('')}    check(${name}(${args.join(', ')}));
-    return results_;
+${outputs
+  .filter(({ count }) => count === 0)
+  .map((output) => `    results_.${output.name}.clear();\n`)
+  .join('')}    return results_;
   }
 `;
 }
