@@ -64,6 +64,9 @@ export async function checkKernels(run: CheckedRun): Promise<readonly ComparedKe
   }
 }
 
+/** Bytes of scratch memory as a buffer, which has some, and whole words. */
+const arenaBytes = (bytes: number): number => Math.max(4, 4 * Math.ceil(bytes / 4));
+
 /** What elements hold before a kernel that writes some of them only. */
 const unwritten = 0xa5;
 
@@ -76,6 +79,11 @@ class Checking {
   readonly #inside: Inside;
   readonly #main: LoadedProgram;
   readonly #outputs: readonly DeviceAllocation[];
+  /**
+   * What scratch memory holds from one kernel to the next. The memory itself is shared by all programs of the device, and others may
+   * run, be loaded or go in the meantime.
+   */
+  readonly #arenas: readonly DeviceAllocation[];
   readonly #fresh: readonly DeviceAllocation[];
   /** The kernels that write a node, in order. */
   readonly #writers = new Map<Node, number[]>();
@@ -115,12 +123,13 @@ class Checking {
       outputs.push(input >= 0 ? inputs[input]! : first < i ? outputs[first]! : this.#fresh[fresh++]!);
     }
     this.#outputs = outputs;
+    this.#arenas = program.arenas.map((bytes) => device.allocate(arenaBytes(bytes)));
     this.#plan();
   }
 
   free(): void {
     this.#main.destroy();
-    for (const buffer of this.#fresh) buffer.destroy();
+    for (const buffer of [...this.#fresh, ...this.#arenas]) buffer.destroy();
   }
 
   async all(): Promise<readonly ComparedKernel[]> {
@@ -233,7 +242,7 @@ class Checking {
     let part: LoadedProgram | undefined;
     try {
       part = this.#load(steps, nodes, 'out');
-      part.run(inputs, [...this.#outputs, ...probes], scalars);
+      part.run([...inputs, ...this.#arenas], [...this.#outputs, ...this.#arenas, ...probes], scalars);
       await device.finish();
       const values: HostArray[] = [];
       for (const [i, node] of nodes.entries())
@@ -361,7 +370,7 @@ class Checking {
     const part = this.#load([], nodes, 'in');
     try {
       for (const [i, probe] of probes.entries()) device.write(probe, whole(bytes(i), probe.bytes));
-      part.run([...inputs, ...probes], this.#outputs, scalars);
+      part.run([...inputs, ...this.#arenas, ...probes], [...this.#outputs, ...this.#arenas], scalars);
       await device.finish();
     } finally {
       part.destroy();
@@ -369,7 +378,10 @@ class Checking {
     }
   }
 
-  /** Some steps of the program, and copies of nodes to buffers behind its outputs, or from buffers behind its inputs. */
+  /**
+   * Some steps of the program between copies of its scratch memory from and to buffers behind its inputs and outputs, and copies
+   * of nodes to buffers behind these outputs, or from buffers behind these inputs.
+   */
   #load(steps: readonly ProgramStep[], nodes: readonly Node[], direction: 'in' | 'out'): LoadedProgram {
     const program = this.#program;
     const buffers: ProgramBuffer[] = [...program.buffers];
@@ -392,14 +404,28 @@ class Checking {
           : { kind: 'copy', from: home, to: probe },
       );
     }
+    const arenas = program.arenas.map((given, arena) => {
+      const bytes = arenaBytes(given);
+      const entry = { bytes, dtype: 'u32', shape: [bytes / 4] } as const;
+      const shared = buffers.push({ ...entry, name: 'arena', role: 'scratch', arena, offset: 0 }) - 1;
+      const kept = buffers.push({ ...entry, name: 'kept', role: 'input' }) - 1;
+      return { shared, kept };
+    });
+    const kept = arenas.map((arena) => arena.kept);
     // Only what runs is compiled.
     const part = onlySteps(program, steps);
     return this.#run.device.load({
       ...part,
       buffers,
-      steps: [...part.steps, ...copies],
-      inputs: direction === 'in' ? [...program.inputs, ...own] : program.inputs,
-      outputs: direction === 'out' ? [...program.outputs, ...own] : program.outputs,
+      arenas: program.arenas.map(arenaBytes),
+      steps: [
+        ...arenas.map((arena): ProgramStep => ({ kind: 'copy', from: arena.kept, to: arena.shared })),
+        ...part.steps,
+        ...copies,
+        ...arenas.map((arena): ProgramStep => ({ kind: 'copy', from: arena.shared, to: arena.kept })),
+      ],
+      inputs: [...program.inputs, ...kept, ...(direction === 'in' ? own : [])],
+      outputs: [...program.outputs, ...kept, ...(direction === 'out' ? own : [])],
     });
   }
 }

@@ -2,9 +2,19 @@
 // right on every device, wrong ones are named, and the table that comes with them has programs avoid them.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { checkKernels } from '../../../src/check/kernels.ts';
+import { storedBytes } from '../../../src/codegen/lower/assemble.ts';
+import { compileGraph } from '../../../src/compile.ts';
 import * as sn from '../../../src/index.ts';
 import type { Tensor } from '../../../src/index.ts';
+import { interpret } from '../../../src/ir/interpret/interpret.ts';
+import { hostArray, packBytes, unpackBytes } from '../../../src/ir/value.ts';
+import type { DeviceAllocation } from '../../../src/runtime/device.ts';
+import { targetOf } from '../../../src/schedule/target.ts';
+import { device as deviceOfSession } from '../../../src/tensor/device.ts';
 import { everyDevice } from '../../support/devices.ts';
+import { expectClose } from '../../support/random/graph.ts';
+import { recorded } from '../../support/recorded.ts';
 import { offByOne, plantedDevice } from './planted.ts';
 
 const n = 48;
@@ -89,6 +99,42 @@ describe.each(everyDevice.filter((device) => device !== 'interpreter'))('%s', (d
     const found = await sn.check(() => Promise.all(model(square(1), square(2)).map((each) => each.data())));
     expect(found.wrong, String(found)).toEqual([]);
     expect(found.kernels.length).toBeGreaterThan(1);
+  });
+
+  test('keeps what kernels leave for each other while other programs of the device run, come and go', async () => {
+    const open = await deviceOfSession();
+    const busy = recorded(
+      (x: Tensor) => x.exp().cumsum(0).softmax(-1).matmul(x).cumsum(1).softmax(-1),
+      [square(9).tile([3, 3])],
+    );
+    const { program } = compileGraph(busy.graph, targetOf(open.facts));
+    expect(program.arenas.some((bytes) => bytes > 0)).toBe(true);
+    const others = (): void => {
+      const loaded = open.load(program);
+      const [inputs, outputs] = [program.inputs, program.outputs].map((list) =>
+        list.map((at) => open.allocate(program.buffers[at]!.bytes)),
+      ) as [DeviceAllocation[], DeviceAllocation[]];
+      for (const input of inputs) open.write(input, new Uint8Array(input.bytes).fill(0x40));
+      loaded.run(inputs, outputs, []);
+      for (const buffer of [...inputs, ...outputs]) buffer.destroy();
+      loaded.destroy();
+    };
+    // The result takes the place of the argument, so that the last kernel leaves it where it can be read.
+    const work = recorded((x: Tensor) => x.cumsum(0).softmax(-1).matmul(x).cumsum(1).tanh(), [square(4)]);
+    const compiled = compileGraph(work.graph, targetOf(open.facts), {
+      inspect: true,
+      donate: new Map([[0, 0]]),
+    });
+    expect(compiled.program.arenas.some((bytes) => bytes > 0)).toBe(true);
+    const given = hostArray('f32', [n, n], data(4));
+    const buffer = open.allocate(storedBytes(work.graph.outputs[0]!));
+    open.write(buffer, packBytes(given));
+    const run = { device: open, compiled, inputs: [buffer], scalars: [], precision: 'f32' } as const;
+    const found = await checkKernels({ ...run, onProgress: others });
+    expect(found.length).toBeGreaterThan(2);
+    const result = unpackBytes(await open.read(buffer, 4 * n * n), 'f32', [n, n]);
+    expectClose(result, interpret(work.graph, [given])[0]!, 1e-4);
+    buffer.destroy();
   });
 
   test('looks at the part of a varying size that counts', async () => {
