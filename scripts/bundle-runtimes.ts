@@ -62,5 +62,6 @@ for (const name of ['wasm', 'sizes']) {
   writeFileSync(path.join(folder, 'modules', `${name}.js`), code);
 }
 // The package koffi is asked for when this runs. Nobody downloads it to a page, so it stays readable.
-const cuda = await inOneFile({ input: path.join(source, 'cuda.ts'), platform: 'node' }, { format: 'esm' });
+const readable: OutputOptions = { format: 'esm', comments: false };
+const cuda = await inOneFile({ input: path.join(source, 'cuda.ts'), platform: 'node' }, readable);
 writeFileSync(path.join(folder, 'modules', 'cuda.js'), cuda);

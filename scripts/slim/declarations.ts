@@ -1,87 +1,110 @@
-// Joins the declarations of the package: those that no public entry leads to are removed, and the modules of a folder become one
-// file, `declarations.d.ts`, with what they import from elsewhere written once. Nobody reads the others, and a package of
-// 1,200 small files takes long to install and to check. Comments stay, since editors show them.
+// Joins the declarations of the package: those that no public name leads to are removed, and the others of a room (a folder of
+// dist) become one file, `declarations.d.ts`. Nobody reads the others, and a package of many small files takes long to install and
+// to check. Comments stay, since editors show them.
+// Lines are indented by tabs.
 //
 // A joined file has one scope. A module therefore joins only where each of its names (declared, imported or global) means the
-// same there; one that exports again what another module has, and one that somebody imports as a whole, stays as it is.
+// same there; otherwise it keeps a file of its own. Entries, modules that are imported as a whole, and modules that add to others
+// or to the platform keep their places and all that they say.
 
-import { existsSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseSync } from 'rolldown/experimental';
 
 /** The name of a joined file. */
 const joined = 'declarations.d.ts';
 
-/** A name of the scope of a module that comes from another module. */
-interface Import {
-  /** The name there. */
+/** A name that a file exports; `*` stands for all of them, as one value. The file of a package is the package's name. */
+interface Name {
+  readonly file: string;
   readonly name: string;
-  readonly from: string;
+  /** Whether it is taken as a type only, where it may be a class. */
+  readonly type?: boolean;
 }
 
 /** What one file of declarations says. */
 interface Module {
   readonly file: string;
   readonly text: string;
-  /** Where the text names other files, quotes included. */
-  readonly sources: readonly Source[];
-  /** Names of its scope: what they stand for is the same where these texts are. */
+  readonly body: readonly Syntax[];
+  readonly imports: ReadonlyMap<string, Name>;
+  /** Statements by the names that they declare. */
+  readonly declared: ReadonlyMap<string, readonly Syntax[]>;
+  /** Names that other modules declare, and this one exports again. */
+  readonly aliases: ReadonlyMap<string, Name>;
+  /** Modules of which it exports all names. */
+  readonly stars: readonly string[];
+  /** Files that it names. */
+  readonly sources: readonly string[];
+  /** Modules that have to keep their places for this one: it adds to them, or takes them as a whole. */
+  readonly pins: readonly string[];
+  /** Whether it says more than declarations, imports and exports. */
+  readonly special: boolean;
+}
+
+/** What is kept of a module that may join others. */
+interface Part {
+  readonly module: Module;
+  readonly statements: readonly Syntax[];
+  /** Names of other modules that the statements use, by what they are called here. */
+  readonly imports: ReadonlyMap<string, Name>;
+  /** All names of its scope: what they stand for is the same where these texts are. */
   readonly scope: ReadonlyMap<string, string>;
-  readonly imports: ReadonlyMap<string, Import>;
-  /** The declarations, without imports; undefined where there is more than declarations. */
-  readonly body: readonly Syntax[] | undefined;
 }
 
-interface Source {
-  readonly start: number;
-  readonly end: number;
-  readonly file: string;
-  /** Whether that file is taken as a whole, under one name. */
-  readonly whole: boolean;
-  /** Where `export * from` starts, which exports all names of that file. */
-  readonly all: number | undefined;
-}
+/** The file in which a module's declarations are at the end, by the module's file. */
+type Places = ReadonlyMap<string, string>;
 
-/** Where the modules that are joined went, and what each exports. */
-type Places = ReadonlyMap<string, { readonly place: string; readonly names: readonly string[] }>;
-
-interface Syntax {
+/** A node of a syntax tree, with its place in the text. */
+export interface Syntax {
   readonly type: string;
   readonly start: number;
   readonly end: number;
   readonly [field: string]: unknown;
 }
 
+/** What a type or module names as `from '…'`, `import('…')`. */
+interface Reference {
+  readonly start: number;
+  readonly end: number;
+  readonly name: Name;
+}
+
 /**
- * Joins the declarations below `folder` that the files `entries` lead to, and removes the others. Entries keep their places;
+ * Joins the declarations below `folder` that the names of `entries` lead to, and removes the others. Entries keep their places;
  * paths are absolute.
  */
 export function joinDeclarations(folder: string, entries: readonly string[]): void {
   const modules = reached(entries);
-  for (const file of filesOf(folder)) if (!modules.has(file)) unlinkSync(file);
-  const fixed = new Set(entries);
-  for (const { body, file, sources } of modules.values()) {
-    if (body === undefined) fixed.add(file);
-    for (const { all, file: other, whole } of sources)
-      if (whole || (all !== undefined && modules.get(other)!.body === undefined)) fixed.add(other);
-  }
-  const groups = grouped([...modules.values()].filter(({ file }) => !fixed.has(file)));
-  const places: Places = new Map(
-    [...groups].flatMap(([place, members]) =>
-      members.map((one) => [one.file, { place, names: exportsOf(one) }] as const),
-    ),
+  const fixed = new Set([...entries, ...[...modules.values()].flatMap(({ pins }) => pins)]);
+  for (const { file, special } of modules.values()) if (special) fixed.add(file);
+  const all = { modules, fixed };
+  const { kept, parts } = needed(all, entries);
+  const places = new Map([...kept].map((file) => [file, file]));
+  const groups = grouped(parts, (file) => roomOf(folder, file));
+  for (const [place, members] of groups) for (const { module } of members) places.set(module.file, place);
+  const texts = new Map(
+    [...groups].map(([place, members]) => [place, together(all, place, members, places)]),
   );
-  for (const module of modules.values()) {
-    if (places.has(module.file)) unlinkSync(module.file);
-    else writeFileSync(module.file, redirected(module, places));
-  }
-  for (const [place, members] of groups) writeFileSync(place, together(place, members, places));
+  for (const file of kept) texts.set(file, redirected(all, modules.get(file)!, places));
+  for (const file of filesOf(folder)) if (!texts.has(file)) unlinkSync(file);
+  for (const [place, text] of texts)
+    writeFileSync(
+      place,
+      text.replace(/^(?: {4})+/gm, (spaces) => '\t'.repeat(spaces.length / 4)),
+    );
 }
 
 function filesOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.d.ts'))
     .map((name) => path.join(folder, name));
+}
+
+/** The joined file of a module's room. */
+function roomOf(folder: string, file: string): string {
+  const [room, ...rest] = path.relative(folder, file).split(path.sep);
+  return path.join(folder, rest.length === 0 ? '' : room!, joined);
 }
 
 /** The entries and what they lead to, sorted by path. */
@@ -92,73 +115,216 @@ function reached(entries: readonly string[]): ReadonlyMap<string, Module> {
     if (found.has(file)) continue;
     const module = readModule(file);
     found.set(file, module);
-    pending.push(...module.sources.map((source) => source.file));
+    pending.push(...module.sources);
   }
   return new Map([...found].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Modules of the same folder whose names agree, by the file that they become. */
-function grouped(modules: readonly Module[]): ReadonlyMap<string, readonly Module[]> {
-  const groups = new Map<string, { readonly members: Module[]; readonly scope: Map<string, string> }>();
-  for (const module of modules) {
-    const place = path.join(path.dirname(module.file), joined);
-    if (existsSync(place)) throw new Error(`${place} is there already`);
-    const group = groups.get(place) ?? { members: [], scope: new Map<string, string>() };
-    groups.set(place, group);
-    const names = [...module.scope];
-    if (names.some(([name, meaning]) => (group.scope.get(name) ?? meaning) !== meaning)) continue;
-    group.members.push(module);
-    for (const [name, meaning] of names) group.scope.set(name, meaning);
+/** Parts by the file that they become: those of a room together, but for those whose names mean something else. */
+function grouped(
+  parts: readonly Part[],
+  roomOf: (file: string) => string,
+): ReadonlyMap<string, readonly Part[]> {
+  const groups = new Map<string, Part[]>();
+  const scopes = new Map<string, Map<string, string>>();
+  for (const part of parts) {
+    const room = roomOf(part.module.file);
+    const scope = scopes.get(room) ?? new Map<string, string>();
+    scopes.set(room, scope);
+    const names = [...part.scope];
+    const agrees = names.every(([name, meaning]) => (scope.get(name) ?? meaning) === meaning);
+    if (agrees) for (const [name, meaning] of names) scope.set(name, meaning);
+    const place = agrees ? room : part.module.file;
+    groups.set(place, [...(groups.get(place) ?? []), part]);
   }
-  return new Map(
-    [...groups].flatMap(([place, { members }]) => (members.length > 1 ? [[place, members]] : [])),
-  );
+  return groups;
 }
 
-/** What stands in a module from `start` to `end`, with the places of other files as they are now. */
-function redirected(
-  { file, sources, text }: Module,
-  places: Places,
-  [start, end]: readonly [number, number] = [0, text.length],
-): string {
-  let [written, at] = ['', start];
-  for (const source of sources) {
-    if (source.start < start || source.end > end) continue;
-    const joinedTo = places.get(source.file);
-    const from = specifier(file, joinedTo?.place ?? source.file);
-    written +=
-      source.all === undefined || joinedTo === undefined
-        ? text.slice(at, source.start) + from
-        : `${text.slice(at, source.all)}export { ${joinedTo.names.join(', ')} } from ${from}`;
-    at = source.end;
+/** All modules by file, and the files that keep their places. */
+interface Package {
+  readonly modules: ReadonlyMap<string, Module>;
+  readonly fixed: ReadonlySet<string>;
+}
+
+/** Where a name is declared, through the modules that export it again. */
+function originOf(all: Package, { file, name }: Name): Name {
+  const module = all.modules.get(file);
+  if (module === undefined || name === '*' || module.declared.has(name)) return { file, name };
+  const alias = module.aliases.get(name);
+  if (alias !== undefined) return typed(originOf(all, alias), alias.type);
+  const star = module.stars.find((other) => namesIn(all, other).includes(name));
+  if (star === undefined) throw new Error(`${file} exports no ${name}`);
+  return originOf(all, { file: star, name });
+}
+
+/** The names that a file exports. */
+function namesIn(all: Package, file: string): readonly string[] {
+  const { aliases, declared, stars } = all.modules.get(file)!;
+  const own = [...declared].filter(([, statements]) => statements.some(isExport)).map(([name]) => name);
+  return [...new Set([...own, ...aliases.keys(), ...stars.flatMap((other) => namesIn(all, other))])];
+}
+
+/** Modules that are kept as they are, and what is kept of the others, for the names of `entries`. */
+function needed(
+  all: Package,
+  entries: readonly string[],
+): {
+  readonly kept: ReadonlySet<string>;
+  readonly parts: readonly Part[];
+} {
+  const kept = new Set<string>();
+  const statements = new Set<Syntax>();
+  const pending: Name[] = entries.map((file) => ({ file, name: '*' }));
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { file, name } = originOf(all, next);
+    const module = all.modules.get(file);
+    if (module === undefined) continue;
+    if (all.fixed.has(file)) {
+      if (kept.has(file)) continue;
+      kept.add(file);
+      const { aliases, body, imports, sources, stars } = module;
+      pending.push(...imports.values(), ...aliases.values(), ...referredBy(module, body));
+      for (const other of stars)
+        pending.push(...namesIn(all, other).map((one) => ({ file: other, name: one })));
+      // Modules that are imported for what they add to others.
+      for (const other of sources) if (all.fixed.has(other)) pending.push({ file: other, name: '*' });
+      continue;
+    }
+    for (const statement of module.declared.get(name) ?? []) {
+      if (statements.has(statement)) continue;
+      statements.add(statement);
+      pending.push(...referredBy(module, [statement]));
+    }
   }
-  return written + text.slice(at, end);
+  const parts = [...all.modules.values()].flatMap((module) => {
+    const own = module.body.filter((one) => statements.has(one));
+    return own.length === 0 ? [] : [partOf(all, module, own)];
+  });
+  return { kept, parts };
+}
+
+function partOf(all: Package, module: Module, statements: readonly Syntax[]): Part {
+  const names = new Set([...lookedUpIn(statements), ...statements.flatMap(declaredBy)]);
+  const imports = new Map<string, Name>();
+  const scope = new Map<string, string>();
+  for (const name of names) {
+    const from = module.imports.get(name);
+    if (from !== undefined && !module.declared.has(name)) imports.set(name, originOf(all, from));
+    // What is not of the module is global, or a parameter of a type.
+    const own = module.declared.has(name) ? { file: module.file, name } : imports.get(name);
+    scope.set(name, `${own?.name ?? name} of ${own?.file ?? 'nobody'}`);
+  }
+  return { module, statements, imports, scope };
 }
 
 /** The text of a joined file. */
-function together(place: string, members: readonly Module[], places: Places): string {
+function together(all: Package, place: string, members: readonly Part[], places: Places): string {
   const lists = new Map<string, Set<string>>();
   for (const { imports } of members)
-    for (const [local, { from, name }] of imports) {
-      const target = places.get(from)?.place ?? from;
-      if (target === place) continue;
-      const list = name === '*' ? `* as ${local}` : '';
-      const key = `${list} from ${specifier(place, target)}`;
-      lists.set(key, (lists.get(key) ?? new Set()).add(name === local ? name : `${name} as ${local}`));
+    for (const [local, { file, name }] of imports) {
+      const target = places.get(file) ?? file;
+      if (target === place && local === name) continue;
+      const key = `${name === '*' ? `* as ${local}` : ''} from ${specifier(place, target)}`;
+      lists.set(key, (lists.get(key) ?? new Set()).add(renamed(name, local)));
     }
   const imports = [...lists].map(([key, names]) =>
     key.startsWith('*') ? `import ${key};\n` : `import { ${[...names].join(', ')} }${key};\n`,
   );
-  return `${imports.join('')}${members.map((one) => declarationsOf(one, places)).join('')}export {};\n`;
+  const texts = members.flatMap(({ module, statements }) =>
+    statements.map(({ end, start }) => {
+      const before = /(?:\/\*\*(?:(?!\*\/)[^])*\*\/\s*)*$/.exec(module.text.slice(0, start))!;
+      return `${rewritten(all, module, places, place, [before.index, end])}\n`;
+    }),
+  );
+  return `${imports.join('')}${texts.join('')}export {};\n`;
 }
 
-/** The declarations of a module with their comments, which stand before them. */
-function declarationsOf(module: Module, places: Places): string {
-  const texts = module.body!.map(({ end, start }) => {
-    const before = /(?:\/\*\*(?:(?!\*\/)[^])*\*\/\s*)*$/.exec(module.text.slice(0, start))!;
-    return `${redirected(module, places, [before.index, end])}\n`;
-  });
-  return texts.join('');
+/** The text of a module that keeps its place. */
+function redirected(all: Package, module: Module, places: Places): string {
+  return rewritten(all, module, places, module.file, [0, module.text.length]);
+}
+
+/** What stands in a module from `start` to `end`, for the file `place`, with the places of other files as they are now. */
+function rewritten(
+  all: Package,
+  module: Module,
+  places: Places,
+  place: string,
+  [start, end]: readonly [number, number],
+): string {
+  const placeOf = (file: string): string => specifier(place, places.get(file) ?? file);
+  const edits = module.body
+    .filter((one) => fileNamedBy(module.file, one) !== undefined)
+    .map((one) => ({ start: one.start, end: one.end, text: statementOf(all, module, one, placeOf) }));
+  for (const one of importTypes(module.file, module.body)) {
+    const { file, name } = originOf(all, one.name);
+    if (name !== one.name.name)
+      throw new Error(`${module.file}: ${one.name.name} has another name in ${file}`);
+    edits.push({ start: one.start, end: one.end, text: placeOf(file) });
+  }
+  let [written, at] = ['', start];
+  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
+    if (edit.start < start || edit.end > end) continue;
+    written += module.text.slice(at, edit.start) + edit.text;
+    at = edit.end;
+  }
+  return written + module.text.slice(at, end);
+}
+
+/** An import or export from another file, as one from each of the files that have the names. */
+function statementOf(
+  all: Package,
+  module: Module,
+  statement: Syntax,
+  placeOf: (file: string) => string,
+): string {
+  const file = fileNamedBy(module.file, statement)!;
+  const as = nameOf(statement['exported']);
+  const star = statement.type === 'ExportAllDeclaration';
+  if (!all.modules.has(file) || (star && (as !== undefined || all.fixed.has(file))))
+    return module.text.slice(statement.start, statement.end);
+  const specifiers = (statement['specifiers'] ?? []) as readonly Syntax[];
+  if (!star && specifiers.length === 0) return all.fixed.has(file) ? `import ${placeOf(file)};` : '';
+  const kind = isType(statement) ? 'type' : '';
+  const head = `${star || statement.type === 'ExportNamedDeclaration' ? 'export' : 'import'}${kind && ' type'}`;
+  const lists = new Map<string, string[]>();
+  const add = (key: string, text: string): void => void lists.set(key, [...(lists.get(key) ?? []), text]);
+  if (star)
+    for (const name of namesIn(all, file)) {
+      const from = originOf(all, { file, name });
+      add(placeOf(from.file), `${from.type === true ? 'type ' : ''}${renamed(from.name, name)}`);
+    }
+  for (const one of specifiers) {
+    if (one.type === 'ImportNamespaceSpecifier')
+      return `${head} * as ${nameOf(one['local'])!} from ${placeOf(file)};`;
+    const [name, local] = namesOf(one);
+    const from = originOf(all, { file, name });
+    const type = kind !== 'type' && (from.type === true || isType(one));
+    add(placeOf(from.file), `${type ? 'type ' : ''}${renamed(from.name, local)}`);
+  }
+  return [...lists].map(([from, names]) => `${head} { ${names.join(', ')} } from ${from};`).join('\n');
+}
+
+function typed(name: Name, type: boolean | undefined): Name {
+  return type === true ? { ...name, type } : name;
+}
+
+/** Whether a statement or specifier says `type`. */
+function isType({ exportKind, importKind }: Syntax): boolean {
+  return exportKind === 'type' || importKind === 'type';
+}
+
+function renamed(name: string, local: string): string {
+  return name === local ? name : `${name} as ${local}`;
+}
+
+/** What a specifier takes, and what it calls it. */
+function namesOf(specifier: Syntax): readonly [name: string, local: string] {
+  if (specifier.type === 'ExportSpecifier')
+    return [nameOf(specifier['local'])!, nameOf(specifier['exported'])!];
+  const local = nameOf(specifier['local'])!;
+  if (specifier.type === 'ImportNamespaceSpecifier') return ['*', local];
+  return [nameOf(specifier['imported']) ?? 'default', local];
 }
 
 /** How `file` names `other`, in quotes. */
@@ -173,38 +339,59 @@ function readModule(file: string): Module {
   const { errors, program } = parseSync(file, text);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]!.message}`);
   const body = program.body as unknown as readonly Syntax[];
-  const imports = importsOf(file, body);
-  const scope = new Map(
-    [...imports].map(([local, { from, name }]) => [local, `${name} of ${from}`] as const),
-  );
-  for (const statement of body)
-    for (const name of declaredBy(statement)) scope.set(name, `${name} of ${file}`);
-  // What is not of the module is global, or a parameter of a type.
-  for (const name of referencesIn(body)) if (!scope.has(name)) scope.set(name, `${name} of nobody`);
-  const sources = sourcesIn(file, body).toSorted((a, b) => a.start - b.start);
-  const plain = !text.includes('/// <') && body.every(isPlain);
-  return { file, text, sources, scope, imports, body: plain ? body.filter(isDeclaration) : undefined };
+  const imports = new Map<string, Name>();
+  const declared = new Map<string, Syntax[]>();
+  const aliases = new Map<string, Name>();
+  const [stars, pins, sources]: string[][] = [[], [], []];
+  let special = text.includes('/// <');
+  for (const statement of body) {
+    const names = declaredBy(statement);
+    for (const name of names) declared.set(name, [...(declared.get(name) ?? []), statement]);
+    if (names.length > 0) continue;
+    const specifiers = (statement['specifiers'] ?? []) as readonly Syntax[];
+    const from = fileNamedBy(file, statement);
+    if (from?.startsWith('/') === true) sources!.push(from);
+    if (statement.type === 'ExportAllDeclaration' && statement['exported'] === null) stars!.push(from!);
+    else if (statement.type === 'ImportDeclaration')
+      for (const one of specifiers) {
+        const [name, local] = namesOf(one);
+        imports.set(local, typed({ file: from!, name }, isType(statement) || isType(one)));
+      }
+    else if (statement.type === 'ExportNamedDeclaration' && statement['declaration'] === null)
+      for (const one of specifiers) {
+        const [name, exported] = namesOf(one);
+        const other = from === undefined ? imports.get(name) : { file: from, name };
+        // What it declares is exported under another name, or before its import.
+        if (other === undefined) special = true;
+        else aliases.set(exported, typed(other, isType(statement) || isType(one)));
+      }
+    else {
+      special = true;
+      const added = /^declare module '(\.[^']+)'/.exec(text.slice(statement.start));
+      if (added !== null) pins!.push(fileOf(file, added[1]!));
+      if (statement.type === 'ExportAllDeclaration') pins!.push(from!);
+    }
+  }
+  for (const one of importTypes(file, body)) {
+    sources!.push(one.name.file);
+    if (one.name.name === '*') pins!.push(one.name.file);
+  }
+  pins!.push(...[...imports.values()].flatMap((one) => (one.name === '*' ? [one.file] : [])));
+  const all = { imports, declared, aliases, stars: stars!, sources: sources!, pins: pins! };
+  return { file, text, body, special, ...all };
 }
 
-/** Whether a statement is an import, a declaration, or says that the file is a module. */
-function isPlain(statement: Syntax): boolean {
-  if (statement.type === 'ImportDeclaration' || isDeclaration(statement)) return true;
-  return (
-    statement.type === 'ExportNamedDeclaration' &&
-    statement['source'] === null &&
-    (statement['specifiers'] as readonly Syntax[]).length === 0
-  );
+/** Whether a statement exports what it declares. */
+function isExport(statement: Syntax): boolean {
+  return statement.type === 'ExportNamedDeclaration';
 }
 
-/** Whether a statement declares names of the file's scope. */
-function isDeclaration(statement: Syntax): boolean {
-  return declaredBy(statement).length > 0;
-}
-
-/** The names that a statement declares; of a pattern or of `declare global` none. */
+/** The names that a statement declares in the file's scope; of a pattern, and of what is added to other scopes, none. */
 function declaredBy(statement: Syntax): readonly string[] {
+  if (statement.type === 'ImportDeclaration') return [];
   const declaration = (statement['declaration'] ?? statement) as Syntax;
-  if (statement.type === 'ImportDeclaration' || declaration['global'] === true) return [];
+  if (declaration['global'] === true || (declaration['id'] as Syntax | undefined)?.type === 'Literal')
+    return [];
   const named =
     declaration.type === 'VariableDeclaration'
       ? (declaration['declarations'] as readonly Syntax[])
@@ -212,28 +399,15 @@ function declaredBy(statement: Syntax): readonly string[] {
   return named.flatMap((one) => nameOf(one['id']) ?? []);
 }
 
-/** The names that a module of declarations exports. */
-function exportsOf({ body }: Module): readonly string[] {
-  const exported = body!.filter(({ type }) => type === 'ExportNamedDeclaration').flatMap(declaredBy);
-  return [...new Set(exported)];
-}
-
 function nameOf(syntax: unknown): string | undefined {
   const { name, type, value } = (syntax ?? {}) as { name?: string; type?: string; value?: string };
   return type === 'Identifier' ? name : value;
 }
 
-function importsOf(file: string, body: readonly Syntax[]): ReadonlyMap<string, Import> {
-  const found = new Map<string, Import>();
-  for (const { source, specifiers, type } of body as readonly (Syntax & Record<string, unknown>)[]) {
-    if (type !== 'ImportDeclaration') continue;
-    const from = fileOf(file, (source as { readonly value: string }).value);
-    for (const specifier of specifiers as readonly Syntax[]) {
-      const whole = specifier.type === 'ImportNamespaceSpecifier' ? '*' : 'default';
-      found.set(nameOf(specifier['local'])!, { name: nameOf(specifier['imported']) ?? whole, from });
-    }
-  }
-  return found;
+/** The file that an import or export names, or the package. */
+function fileNamedBy(file: string, statement: Syntax): string | undefined {
+  const source = statement['source'] as { readonly value: string } | null | undefined;
+  return source === undefined || source === null ? undefined : fileOf(file, source.value);
 }
 
 /** The file that `specifier` means in `file`; that of a package is its name. */
@@ -243,7 +417,7 @@ function fileOf(file: string, specifier: string): string {
 }
 
 /** Visits what stands in `syntax`, itself included. */
-function visit(syntax: unknown, see: (one: Syntax) => void): void {
+export function visit(syntax: unknown, see: (one: Syntax) => void): void {
   if (Array.isArray(syntax)) {
     for (const one of syntax) visit(one, see);
   } else if (typeof syntax === 'object' && syntax !== null) {
@@ -252,23 +426,29 @@ function visit(syntax: unknown, see: (one: Syntax) => void): void {
   }
 }
 
-/** Where statements name other files of the package. */
-function sourcesIn(file: string, body: readonly Syntax[]): Source[] {
-  const found: Source[] = [];
+/** Types `import('./file').Name`, at what they have in quotes. */
+function importTypes(file: string, body: readonly Syntax[]): Reference[] {
+  const found: Reference[] = [];
   visit(body, (one) => {
-    const source = one['source'] as (Syntax & { readonly value: string }) | null | undefined;
-    if (source?.type !== 'Literal' || !source.value.startsWith('.')) return;
-    const { end, start } = source;
-    const specifiers = (one['specifiers'] ?? []) as readonly Syntax[];
-    const star = one.type === 'ExportAllDeclaration';
-    const whole =
-      (star && one['exported'] !== null) ||
-      specifiers.some(({ type }) => type === 'ImportNamespaceSpecifier') ||
-      (one.type === 'TSImportType' && one['qualifier'] === null);
-    const all = star && !whole ? one.start : undefined;
-    found.push({ start, end, file: fileOf(file, source.value), whole, all });
+    if (one.type !== 'TSImportType') return;
+    const { end, start, value } = one['source'] as Syntax & { readonly value: string };
+    if (!value.startsWith('.')) return;
+    let first = one['qualifier'] as Syntax | null;
+    while (first?.type === 'TSQualifiedName') first = first['left'] as Syntax;
+    found.push({ start, end, name: { file: fileOf(file, value), name: nameOf(first) ?? '*' } });
   });
   return found;
+}
+
+/** What statements of a module refer to, in it and in others. */
+function referredBy(module: Module, statements: readonly Syntax[]): Name[] {
+  const names = [...lookedUpIn(statements), ...statements.flatMap(declaredBy)];
+  return [
+    ...importTypes(module.file, statements).map(({ name }) => name),
+    ...names.flatMap((name) =>
+      module.declared.has(name) ? [{ file: module.file, name }] : (module.imports.get(name) ?? []),
+    ),
+  ];
 }
 
 /** Where the name of a type or value is looked up in the scope. */
@@ -283,9 +463,9 @@ const lookups: Readonly<Record<string, string>> = {
 };
 
 /** Names that statements look up. */
-function referencesIn(body: readonly Syntax[]): ReadonlySet<string> {
+function lookedUpIn(statements: readonly Syntax[]): ReadonlySet<string> {
   const found = new Set<string>();
-  visit(body, (one) => {
+  visit(statements, (one) => {
     const name = nameOf(one[one['computed'] === true && 'key' in one ? 'key' : (lookups[one.type] ?? '')]);
     if (name !== undefined) found.add(name);
   });

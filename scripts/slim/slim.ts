@@ -1,12 +1,13 @@
-// Makes the build as small as what is published may be: code without comments, and declarations in few files
-// (declarations.ts). Part of `npm run build`, after the compiler and scripts/prune.ts;
+// Makes the build as small as what is published may be: code without comments, indented by tabs, and declarations in few
+// files (declarations.ts). Part of `npm run build`, after the compiler and scripts/prune.ts;
 // `tsx scripts/slim/slim.ts [DIR]` does it to another folder of that layout.
 
 import { readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
-import { joinDeclarations } from './declarations.ts';
+import { parseSync } from 'rolldown/experimental';
+import { joinDeclarations, visit } from './declarations.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -34,27 +35,44 @@ export async function slim(built: string): Promise<void> {
   const codes = await Promise.all(
     files.map(async (file) => {
       const code = await shortened(file);
-      return named.some((folder) => file.startsWith(folder)) ? withNames(code) : code;
+      return withTabs(named.some((folder) => file.startsWith(folder)) ? withNames(code) : code);
     }),
   );
-  const imports = /(?:from|import) ?\(?"(\.[^"]+)"/g;
-  const imported = new Set([
-    ...replacements(built),
-    ...files.flatMap((file, i) =>
-      [...codes[i]!.matchAll(imports)].map(([, other]) => path.join(file, '..', other!)),
-    ),
-  ]);
+  const imports = new Map(files.map((file, i) => [file, importsOf(file, codes[i]!)]));
+  const imported = new Set([...replacements(built), ...[...imports.values()].flat()]);
+  // scripts/bundle-runtimes.ts bundles these modules of their sources; few of them are imported by others too.
+  const bundled = path.join(built, 'bundle-runtime', path.sep);
+  const wanted = new Set(files.filter((file) => !file.startsWith(bundled)));
+  for (const file of wanted) for (const other of imports.get(file) ?? []) wanted.add(other);
   for (const [i, file] of files.entries()) {
     // A module of types alone leaves no code.
-    if (codes[i]!.trim() === 'export {};' && !imported.has(file)) unlinkSync(file);
+    const isEmpty = codes[i]!.trim() === 'export {};' && !imported.has(file);
+    if (isEmpty || !wanted.has(file)) unlinkSync(file);
     else writeFileSync(file, codes[i]!);
   }
+}
+
+/** The modules of the package that a module imports, at once or later. */
+function importsOf(file: string, code: string): readonly string[] {
+  const imports = /(?:from|import) ?\(?"(\.[^"]+)"/g;
+  return [...code.matchAll(imports)].map(([, other]) => path.join(file, '..', other!));
 }
 
 /** Code as it is, and readable where an error points at it, without comments but for annotations for bundlers. */
 async function shortened(file: string): Promise<string> {
   const options = { target: 'es2022', charset: 'utf8', legalComments: 'none' } as const;
   return (await transform(readFileSync(file, 'utf8'), options)).code;
+}
+
+/** Code whose lines begin with a tab for every two spaces, but for those inside of texts. */
+export function withTabs(code: string): string {
+  const texts: (readonly [start: number, end: number])[] = [];
+  visit(parseSync('code.js', code).program.body, ({ end, start, type }) => {
+    if (type === 'TemplateElement') texts.push([start, end]);
+  });
+  return code.replace(/^(?: {2})+/gm, (spaces, at: number) =>
+    texts.some(([start, end]) => start < at && at <= end) ? spaces : '\t'.repeat(spaces.length / 2),
+  );
 }
 
 interface Manifest {

@@ -5,6 +5,7 @@ import { candidateTilings } from '../codegen/template/contract/choose.ts';
 import { contractProblem } from '../codegen/template/contract/problem.ts';
 import type { ContractTiling } from '../codegen/template/contract/strategies.ts';
 import { compileGraph } from '../compile/chunks/compiler.ts';
+import '../compile/chunks/products.ts';
 import type { CompileOptions } from '../compile/compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceAllocation, DeviceFacts } from '../runtime/device.ts';

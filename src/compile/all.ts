@@ -11,6 +11,7 @@ import { slots as convolutions } from './chunks/convolutions.ts';
 import { slots as cuda } from './chunks/cuda.ts';
 import { slots as interpreter } from './chunks/interpreter.ts';
 import { slots as matrixUnits } from './chunks/matrix-units.ts';
+import { slots as products } from './chunks/products.ts';
 import { slots as productsCpu } from './chunks/products-cpu.ts';
 import { slots as productsGpu } from './chunks/products-gpu.ts';
 import { slots as rare } from './chunks/rare.ts';
@@ -28,6 +29,7 @@ export const slotsBy: Readonly<Record<Exclude<Chunk, 'compiler'>, readonly Slot<
   cuda,
   interpreter,
   'matrix-units': matrixUnits,
+  products,
   'products-cpu': productsCpu,
   'products-gpu': productsGpu,
   rare,

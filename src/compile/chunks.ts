@@ -17,6 +17,7 @@ export type Compiler = Pick<typeof import('./compile.ts'), 'castDoubleInputs' | 
 /** The chunks; the emitter of each target is one, and the interpreter. */
 export type Chunk =
   | 'compiler'
+  | 'products'
   | 'products-cpu'
   | 'products-gpu'
   | 'column-folds'
@@ -30,6 +31,7 @@ export type Chunk =
 
 const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
   compiler: () => import('./chunks/compiler.ts'),
+  products: () => import('./chunks/products.ts'),
   'products-cpu': () => import('./chunks/products-cpu.ts'),
   'products-gpu': () => import('./chunks/products-gpu.ts'),
   'column-folds': () => import('./chunks/column-folds.ts'),
@@ -140,6 +142,7 @@ export function chunksOf(
   if (isRare || mayWeighScores(nodes)) needed.add('attention');
   if (isRare) needed.add('convolutions');
   if (target?.machine === 'cpu' && (isRare || needsWasmFunctions)) needed.add('wasm-functions');
+  if (isRare || computes) needed.add('products');
   if (target !== undefined && (isRare || computes)) {
     needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
     if (target.machine === 'gpu' && (isRare || hasFolds)) needed.add('column-folds');

@@ -9,6 +9,7 @@ import { candidateTilings, isLegal } from '../codegen/template/contract/choose.t
 import type { ContractTiling, PinnedTilings } from '../codegen/template/contract/strategies.ts';
 import { emitterOf } from '../codegen/emit/emit.ts';
 import { compileGraph } from '../compile/chunks/compiler.ts';
+import '../compile/chunks/products.ts';
 import type { CompileOptions } from '../compile/compile.ts';
 import type { Graph } from '../ir/graph.ts';
 import type { Device, DeviceFacts } from '../runtime/device.ts';

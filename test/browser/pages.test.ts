@@ -17,19 +17,19 @@ import {
 import { openVisitor, type Visitor } from '../../bench/pages/visit.ts';
 import { openChromium, type Chromium } from '../support/browser/chromium.ts';
 
-/** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and 2 % more bytes. */
+/** Bytes as sent, gzipped, and requests, the page itself among them: what they were in November 2026, and little more. */
 const limits = {
   one: {
-    wasm: { bytes: 188_900, requests: 7 },
-    'webgpu:software': { bytes: 190_100, requests: 7 },
+    wasm: { bytes: 190_400, requests: 8 },
+    'webgpu:software': { bytes: 190_600, requests: 8 },
   },
   mlp: {
-    wasm: { bytes: 198_800, requests: 7 },
-    'webgpu:software': { bytes: 199_800, requests: 7 },
+    wasm: { bytes: 200_000, requests: 8 },
+    'webgpu:software': { bytes: 200_000, requests: 8 },
   },
   every: {
-    wasm: { bytes: 332_300, requests: 10 },
-    'webgpu:software': { bytes: 333_500, requests: 10 },
+    wasm: { bytes: 319_300, requests: 10 },
+    'webgpu:software': { bytes: 319_300, requests: 10 },
   },
 } as const satisfies Readonly<Record<PageName, Readonly<Record<string, Required<Bar>>>>>;
 

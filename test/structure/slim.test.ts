@@ -1,4 +1,5 @@
-// Declarations that are joined in one file a folder mean what they meant apart: scripts/slim/declarations.ts on a small package.
+// What is published means what was compiled: declarations that are joined in one file a room (scripts/slim/declarations.ts, on a
+// small package), and code that is indented by tabs (scripts/slim/slim.ts).
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { joinDeclarations } from '../../scripts/slim/declarations.ts';
+import { withTabs } from '../../scripts/slim/slim.ts';
 import { root } from './source.ts';
 
 /** The package: each file is a way in which joining could go wrong. */
@@ -16,9 +18,10 @@ export * from './parts/shape.ts';
 export * from './parts/again.ts';
 export { size as width } from './parts/size.ts';
 export { event } from './parts/event.ts';
-export type { Event as Happening } from './parts/names.ts';
+export { type Event as Happening, failed } from './parts/names.ts';
 export * as whole from './parts/whole.ts';
 export { kind, at } from './parts/sort.ts';
+export { near } from './parts/deep/near.ts';
 export declare function leaf(): Leaf;
 export declare const late: import('./parts/size.ts').Size;
 `,
@@ -66,9 +69,18 @@ export declare const only: 1;
 `,
   'parts/again.d.ts': `
 export { only as alone } from './whole.ts';
+import type { Node } from '../base.ts';
+export { Node as Kind };
+`,
+  // Takes a name of its own room under another one; is in a folder of the room.
+  'parts/deep/near.d.ts': `
+import { type Size as Count } from '../size.ts';
+import type { Hidden } from '../unused.ts';
+export declare const near: Count;
+export declare const unused: Hidden;
 `,
   'parts/unused.d.ts': `
-export declare const unused: 1;
+export interface Hidden { readonly unused: 1; }
 `,
 };
 
@@ -83,10 +95,14 @@ is<Same<typeof all.late.count, number>>();
 is<Same<ReturnType<typeof all.leaf>, all.Leaf>>();
 all.leaf().children satisfies readonly object[];
 is<Same<keyof typeof all.whole, 'only'>>();
-is<Same<keyof typeof all, 'Leaf' | 'alone' | 'at' | 'event' | 'kind' | 'late' | 'leaf' | 'whole' | 'width'>>();
+is<Same<keyof typeof all, 'Leaf' | 'alone' | 'at' | 'event' | 'failed' | 'kind' | 'late' | 'leaf' | 'near' | 'whole' | 'width'>>();
 all.width('x') satisfies number;
 all.width(all.leaf()).of satisfies object;
 is<Same<keyof all.Happening, 'at'>>();
+is<Same<keyof typeof all.failed, 'mine'>>();
+is<Same<all.Kind['children'], readonly all.Kind[]>>();
+all.near.count satisfies number;
+is<Same<typeof all.near, typeof all.late>>();
 export type { Leaf } from './index.js';
 `;
 
@@ -124,18 +140,18 @@ describe('joined declarations', () => {
     expect(check()).toBe('');
   });
 
-  test('are in one file a folder, but for what means something else there', () => {
+  test('are in one file a room, but for what means something else there', () => {
     const left = Object.keys(files).filter((name) => existsSync(at(name)));
-    expect(left).toEqual([
-      'index.d.ts',
-      'base.d.ts',
-      'parts/sort.d.ts',
-      'parts/names.d.ts',
-      'parts/whole.d.ts',
-      'parts/again.d.ts',
-    ]);
+    expect(left).toEqual(['index.d.ts', 'parts/sort.d.ts', 'parts/names.d.ts', 'parts/whole.d.ts']);
     const text = readFileSync(at('parts/declarations.d.ts'), 'utf8');
     expect(text).toContain('/** A leaf. */\nexport declare class Leaf');
     expect(text).not.toContain('unused');
   });
+});
+
+test('code is indented by tabs, but for lines inside of texts', () => {
+  const inside = '`\n  a ${\n  f({\n    b: `  c`\n  })}\n    d`';
+  expect(withTabs(`if (x) {\n  y(\n      ${inside}\n    );\n}\n`)).toBe(
+    `if (x) {\n\ty(\n\t\t\t${inside.replace('  f', '\tf').replace('    b', '\t\tb').replace('  })', '\t})')}\n\t\t);\n}\n`,
+  );
 });

@@ -1,6 +1,6 @@
 // The chunk of products by matrix units (tensor cores).
 
-import './compiler.ts';
+import './products.ts';
 import './attention.ts';
 import './products-gpu.ts';
 import { attentionStrategies } from '../../codegen/template/attention/attention.ts';

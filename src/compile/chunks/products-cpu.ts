@@ -1,6 +1,6 @@
 // The chunk of products and reductions on cores, which run the invocations of a workgroup in turn (WebAssembly).
 
-import './compiler.ts';
+import './products.ts';
 import { gemv } from '../../codegen/template/contract/cpu/gemv.ts';
 import { packed } from '../../codegen/template/contract/cpu/packed.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';

@@ -1,6 +1,6 @@
 // The chunk of products and reductions by workgroups whose invocations run at a time (WGSL, CUDA).
 
-import './compiler.ts';
+import './products.ts';
 import { splitK } from '../../codegen/template/contract/gpu/split-k.ts';
 import { staged } from '../../codegen/template/contract/gpu/staged.ts';
 import { strategies } from '../../codegen/template/contract/strategies.ts';

@@ -1,7 +1,7 @@
 // The chunk of rare operations: scans, sorts, scatters, transforms, factorizations, loops, complex numbers, blocks, dtypes that a
 // target lacks, and budgets of memory.
 
-import './compiler.ts';
+import './products.ts';
 import { decodedLanes } from '../../codegen/expression/decode.ts';
 import { decoding } from '../../codegen/expression/decoding.ts';
 import { loopSteps, lowerTurns } from '../../codegen/lower/iteration.ts';

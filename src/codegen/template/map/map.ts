@@ -4,6 +4,7 @@
 
 import { constantIndex, substitute, type IndexExpr } from '../../../ir/index-algebra/expr.ts';
 import { CompilerBug } from '../../../errors.ts';
+import { Slot } from '../../../slot.ts';
 import { addInts, builtin, constant, mulInts, operation } from '../../loop/builder.ts';
 import { laneAtom, Lowering } from '../../expression/lowering.ts';
 import type { Axis, Kernel, Write } from '../../../schedule/kernel.ts';
@@ -19,12 +20,14 @@ import {
   type Grid,
 } from '../shared/frame.ts';
 import type { MapBlocks } from './block.ts';
-import type { MapRows } from './cpu/rows.ts';
+import type * as onCores from './cpu/rows.ts';
 import { exprsOf, longTurns, singleTurns, type IterationGroups } from './cpu/turn.ts';
 import { blocksOf, computeBlock } from './block.ts';
-import { computeRow, rowsOf } from './cpu/rows.ts';
 import { anyNeeded, neededOf } from '../shared/needed.ts';
 import { storeAt } from '../shared/store-value.ts';
+
+/** Maps on cores, which the chunk of WebAssembly brings: other machines have no rows. */
+export const rowsOnCores: Slot<Pick<typeof onCores, 'computeRow' | 'rowsOf'>> = new Slot('maps on cores');
 
 /** The result of a way of visiting all elements. */
 interface Visited {
@@ -63,7 +66,8 @@ export function mapLoop(frame: Frame): Loop {
   };
   const isPlain = isStraight(kernel, axis, whole);
   const blocks = isPlain ? undefined : blocksOf(kernel, axis, whole, target);
-  const rows = isPlain || blocks !== undefined ? undefined : rowsOf(kernel, axis, whole, target, shape);
+  const mayHaveRows = !isPlain && blocks === undefined && target.serial !== undefined;
+  const rows = mayHaveRows ? rowsOnCores.value.rowsOf(kernel, axis, whole, target, shape) : undefined;
   const { grid, note } =
     blocks !== undefined
       ? inBlocks(blocks)
@@ -75,8 +79,8 @@ export function mapLoop(frame: Frame): Loop {
     const units = forUnits(b, target, cut.count, 'block', visit);
     return { grid: units.grid, note: `${units.perInvocation} x 4 x 4 elements` };
   }
-  function inRows(cut: MapRows): Visited {
-    const visit = (row: Value): void => computeRow(b, frame, axis, whole, cut, row);
+  function inRows(cut: onCores.MapRows): Visited {
+    const visit = (row: Value): void => rowsOnCores.value.computeRow(b, frame, axis, whole, cut, row);
     const reach = neededUnits(cut.rows, cut.width);
     const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4), () => {}, reach);
     const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';

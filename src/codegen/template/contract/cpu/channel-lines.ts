@@ -16,8 +16,7 @@ import { addInts, constant, mulInts, operation, splat, type LoopBuilder } from '
 import { laneAtom, Lowering } from '../../../expression/lowering.ts';
 import { place } from '../../../loop/integers.ts';
 import type { Value } from '../../../loop/loop.ts';
-import { startsOf } from '../../map/cpu/rows.ts';
-import { exprsOf } from '../../map/cpu/turn.ts';
+import { exprsOf, startsOf } from '../../map/cpu/turn.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
 import { turned } from './panels.ts';
 

@@ -8,7 +8,6 @@ import {
   atomsOf,
   axisIndex,
   coefficientOf,
-  constantIndex,
   offsetIndex,
   scaleIndex,
   substitute,
@@ -24,7 +23,7 @@ import { constant, type LoopBuilder } from '../../../loop/builder.ts';
 import { laneAtom, Lowering } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
-import { exprsOf, groupsAtOnce, singleTurns } from './turn.ts';
+import { exprsOf, groupsAtOnce, singleTurns, startsOf } from './turn.ts';
 import { maximumInstead } from '../../shared/maximum.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
@@ -99,27 +98,6 @@ function scattered(exprs: readonly Expr[], axis: Axis, place: IndexExpr): number
     return guard !== 'never' && guard.some(({ expr: index }) => atomsOf(index).includes(laneAtom as never));
   };
   return exprs.filter(isApart).length;
-}
-
-/** Columns of an axis, from `row` on, at which conditions begin or cease to hold. */
-export function startsOf(
-  exprs: readonly Expr[],
-  axis: Axis,
-  row: IndexExpr,
-  width: number,
-): readonly number[] {
-  const column = axisIndex('column', width);
-  const map = new Map([[axis.atom, addIndex(row, column)]]);
-  const starts = new Set([0]);
-  for (const expr of exprs) {
-    const guard = expr.kind === 'select' ? substituteGuard(expr.guard, map) : [];
-    for (const { expr: index, lo, hi } of guard === 'never' ? [] : guard) {
-      if (coefficientOf(index, column) !== 1) continue;
-      const origin = substitute(index, new Map([[column, constantIndex(0)]]));
-      if (origin.kind === 'const') for (const at of [lo, hi + 1]) starts.add(at - origin.value);
-    }
-  }
-  return [...starts].filter((start) => start >= 0 && start < width).sort((a, b) => a - b);
 }
 
 /** Computes and stores a row. */

@@ -1,11 +1,12 @@
 // How many groups of four elements a map computes in one iteration of its loop on a CPU: the loop is unrolled
-// if its overhead matters, at offsets that differ by constants.
+// if its overhead matters, at offsets that differ by constants. And where loops over a row are cut: at its conditions.
 
 import {
   addIndex,
   atomsOf,
   axisIndex,
   coefficientOf,
+  constantIndex,
   offsetIndex,
   scaleIndex,
   substitute,
@@ -101,4 +102,25 @@ export function exprsOf(
   writes.forEach(({ value }) => visit(value));
   pool.dynamics.forEach(visit);
   return [...seen];
+}
+
+/** Columns of an axis, from `row` on, at which conditions begin or cease to hold. */
+export function startsOf(
+  exprs: readonly Expr[],
+  axis: Axis,
+  row: IndexExpr,
+  width: number,
+): readonly number[] {
+  const column = axisIndex('column', width);
+  const map = new Map([[axis.atom, addIndex(row, column)]]);
+  const starts = new Set([0]);
+  for (const expr of exprs) {
+    const guard = expr.kind === 'select' ? substituteGuard(expr.guard, map) : [];
+    for (const { expr: index, lo, hi } of guard === 'never' ? [] : guard) {
+      if (coefficientOf(index, column) !== 1) continue;
+      const origin = substitute(index, new Map([[column, constantIndex(0)]]));
+      if (origin.kind === 'const') for (const at of [lo, hi + 1]) starts.add(at - origin.value);
+    }
+  }
+  return [...starts].filter((start) => start >= 0 && start < width).sort((a, b) => a - b);
 }
