@@ -1,6 +1,7 @@
-// Keeps what was prepared for the sets of buffers that a program was last run with, so that a loop
-// which swaps two or three generations of its state prepares nothing again. A set is found again if
-// all buffers and the program's arenas lie where they lay.
+// Keeps what was prepared for the sets of buffers that a program was run with, so that a loop whose
+// buffers come round prepares nothing again. A set is found again if all buffers and the program's
+// arenas lie where they lay. How many sets are kept depends on the steps of the program. If more
+// sets than that come round, some stay, and only the others are prepared again at each turn.
 
 import type { Arrangement } from './layout.ts';
 import { GpuBuffer, type BufferPools, type MemoryLocation } from './memory.ts';
@@ -8,7 +9,7 @@ import type { Slab } from './slabs.ts';
 import type { Scratch } from './scratch.ts';
 import { DeviceError } from '../errors.ts';
 import type { DeviceAllocation } from './device.ts';
-import type { Program } from './program.ts';
+import { everyStep, type Program } from './program.ts';
 
 /** The part of a plan that is compared to find it again. */
 export interface FittedPlan<Gpu> {
@@ -16,28 +17,48 @@ export interface FittedPlan<Gpu> {
   readonly arenas: readonly Slab<Gpu>[];
 }
 
-/** Sets remembered. */
-const planLimit = 4;
+/** Steps of all plans of a program together, and the fewest and most plans that are kept whatever their steps. */
+const keptSteps = 8192;
+const fewestPlans = 4;
+const mostPlans = 64;
+/** Evicted plans whose places are remembered, as a number each. */
+const mostEvicted = 1024;
+
+/** How many plans a program of so many steps keeps. */
+export function planLimit(steps: number): number {
+  return Math.min(mostPlans, Math.max(fewestPlans, Math.floor(keptSteps / Math.max(1, steps))));
+}
 
 export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
   readonly #memory: BufferPools<Gpu>;
   readonly #scratch: Scratch<Gpu>;
+  readonly #limit: number;
+  /** Inputs and outputs of the program: the places from which a plan's number is computed. */
+  readonly #given: number;
   /** The one used last comes first. */
-  readonly #plans: Plan[] = [];
+  readonly #plans: { readonly hash: number; readonly plan: Plan }[] = [];
+  /** The numbers of evicted plans, the one evicted longest ago first. */
+  readonly #evicted = new Set<number>();
 
-  constructor(memory: BufferPools<Gpu>, scratch: Scratch<Gpu>) {
+  constructor(memory: BufferPools<Gpu>, scratch: Scratch<Gpu>, program: Program) {
     this.#memory = memory;
     this.#scratch = scratch;
+    this.#limit = planLimit([...everyStep(program.steps)].length);
+    this.#given = program.inputs.length + program.outputs.length;
   }
 
-  [Symbol.iterator](): Iterator<Plan> {
-    return this.#plans[Symbol.iterator]();
+  *[Symbol.iterator](): Iterator<Plan> {
+    for (const { plan } of this.#plans) yield plan;
   }
 
   /** Where these buffers were found to lie before, if nothing moved since. */
   arrangementOf(given: readonly GpuBuffer<Gpu>[]): Arrangement<Gpu> | undefined {
-    for (const { arrangement } of this.#plans)
-      if (arrangement.lasting && this.#lieAt(given, arrangement.places)) return arrangement;
+    let hash = 0;
+    for (let i = 0; i < given.length; i++) hash = mixed(hash, given[i]!.place(this.#memory));
+    for (const { hash: own, plan } of this.#plans) {
+      const { lasting, places } = plan.arrangement;
+      if (own === hash && lasting && this.#lieAt(given, places)) return plan.arrangement;
+    }
     return undefined;
   }
 
@@ -51,26 +72,64 @@ export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
   /** The plan for these places and the arenas as they are now. */
   known(arrangement: Arrangement<Gpu>): Plan | undefined {
     const plans = this.#plans;
-    const at = plans.findIndex((plan) => {
-      const { places } = plan.arrangement;
-      const same =
-        plan.arrangement === arrangement || arrangement.places.every((place, i) => isSame(place, places[i]!));
-      return same && plan.arenas.every((slab, arena) => slab === this.#scratch.slab(arena));
-    });
+    const hash = this.#hashOf(arrangement);
+    const at = plans.findIndex(
+      (entry) => entry.hash === hash && isOver(entry.plan, arrangement) && this.#hasArenas(entry.plan),
+    );
     if (at > 0) plans.unshift(...plans.splice(at, 1));
-    return at < 0 ? undefined : plans[0];
+    return at < 0 ? undefined : plans[0]!.plan;
   }
 
-  /** Keeps a plan; gives the one that is evicted for it, if any. */
+  /**
+   * Keeps a plan; gives the one that is evicted for it, if any. That is one over the same places whose arenas are gone, or the one
+   * used longest ago. But if the new one was evicted before, more sets come round than are kept. Then the one used last is evicted,
+   * so that the others are still there when their turn comes.
+   */
   add(plan: Plan): Plan | undefined {
-    const last = this.#plans.length === planLimit ? this.#plans.pop() : undefined;
-    this.#plans.unshift(plan);
-    return last;
+    const plans = this.#plans;
+    const hash = this.#hashOf(plan.arrangement);
+    const comesBack = this.#evicted.delete(hash);
+    let at = plans.findIndex((entry) => entry.hash === hash && isOver(entry.plan, plan.arrangement));
+    if (at < 0 && plans.length >= this.#limit) {
+      at = comesBack ? 0 : plans.length - 1;
+      this.#evicted.add(plans[at]!.hash);
+      if (this.#evicted.size > mostEvicted) {
+        const [oldest] = this.#evicted;
+        if (oldest !== undefined) this.#evicted.delete(oldest);
+      }
+    }
+    const [last] = at < 0 ? [] : plans.splice(at, 1);
+    plans.unshift({ hash, plan });
+    return last?.plan;
   }
 
   clear(): void {
     this.#plans.length = 0;
+    this.#evicted.clear();
   }
+
+  #hasArenas({ arenas }: Plan): boolean {
+    return arenas.every((slab, arena) => slab === this.#scratch.slab(arena));
+  }
+
+  #hashOf({ places }: Arrangement<Gpu>): number {
+    let hash = 0;
+    for (let i = 0; i < this.#given; i++) hash = mixed(hash, places[i]!);
+    return hash;
+  }
+}
+
+/** Whether a plan is over these places. */
+function isOver<Gpu>(plan: FittedPlan<Gpu>, arrangement: Arrangement<Gpu>): boolean {
+  const { places } = plan.arrangement;
+  return (
+    plan.arrangement === arrangement || arrangement.places.every((place, i) => isSame(place, places[i]!))
+  );
+}
+
+/** A number of 32 bits for places in order, one place after another. */
+function mixed<Gpu>(hash: number, { slab, offset }: MemoryLocation<Gpu>): number {
+  return Math.imul(Math.imul(hash ^ slab.id, 0x9e3779b1) ^ offset, 0x85ebca6b) ^ (hash >>> 15);
 }
 
 function isSame<Gpu>(a: MemoryLocation<Gpu>, b: MemoryLocation<Gpu>): boolean {

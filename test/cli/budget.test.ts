@@ -46,7 +46,7 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   gemvQ8: [1, 1],
   llamaDecodeLayer: [6, 1.01],
   llamaPrefillLayer: [11, 1.64],
-  moeDecodeLayer: [11, 1.01],
+  moeDecodeLayer: [10, 1.01],
   llamaDecodeStep: [100, 1.01],
 };
 

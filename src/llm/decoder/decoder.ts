@@ -5,26 +5,26 @@ import {
   add,
   arange,
   dynamicSlice,
-  mul,
-  tanh,
-  tensor,
-  div,
-  zeros,
   expand,
+  gather,
   gelu,
   gt,
   indexSelect,
   matmul,
+  mul,
   reshape,
   scatter,
   select,
   silu,
   softmax,
   sum,
+  tanh,
+  tensor,
   topk,
   transpose,
   unsqueeze,
   where,
+  zeros,
 } from '../../operations/index.ts';
 import { unchecked } from '../../tensor/debug.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
@@ -238,9 +238,10 @@ function gated(gate: Tensor, up: Tensor, config: ModelConfig): Tensor {
 function mixture(x: Tensor, weights: ExpertWeights, config: ModelConfig, experts: ExpertsConfig): Tensor {
   const rows = x.shape[0]!;
   const { count, used } = experts;
-  const likely = softmax(product(x, weights.router, count), -1);
-  const [best, chosen] = topk(likely, used, -1);
-  const shares = experts.isNormalised ? div(best, sum(best, -1, { keepdim: true })) : best;
+  // The greatest scores are the likeliest experts, so only a share of all of them needs all of them.
+  const scores = product(x, weights.router, count);
+  const [best, chosen] = topk(scores, used, -1);
+  const shares = experts.isNormalised ? softmax(best, -1) : gather(softmax(scores, -1), 1, chosen);
   const [gate, up, down] = [weights.gate, weights.up, weights.down].map((each) => valuesOf(each));
   if (rows * used <= count) {
     const places = reshape(chosen, [rows * used]);

@@ -1,8 +1,8 @@
 // A Program made ready on a CUDA device. `run` only queues: the first run over a set of buffers
 // goes to the stream step by step, from the second one on it is a graph and one call of the driver (with
 // collectives, a graph between each two of them).
-// Graphs are kept for a few sets of buffers; when there are more, the one used longest ago gets the
-// new addresses.
+// Graphs are kept for as many sets of buffers as plans.ts says; when there are more, one that is evicted
+// gets the new addresses.
 
 import { DeviceError } from '../../errors.ts';
 import { givenBuffers, outputBuffers, Plans, type FittedPlan } from '../plans.ts';
@@ -103,7 +103,7 @@ class CudaProgram implements LoadedProgram {
     this.#compiled = modules.get(program.kernels);
     this.#gate = gateOf(this.#compiled);
     this.#layout = new ProgramLayout(mover, program);
-    this.#plans = new Plans(memory, scratch);
+    this.#plans = new Plans(memory, scratch, program);
   }
 
   run(

@@ -105,7 +105,7 @@ export class HeapProgram<Prepared> implements LoadedProgram {
     if (program.kernels.some(({ usesScalars }) => usesScalars))
       this.#block = engine.memory.scratch(4 * Math.max(1, program.scalars.length));
     this.#layout = new ProgramLayout(engine.mover, program);
-    this.#plans = new Plans(engine.memory, engine.scratch);
+    this.#plans = new Plans(engine.memory, engine.scratch, program);
   }
 
   run(

@@ -75,7 +75,7 @@ class WebGpuProgram implements LoadedProgram {
     this.#compiled = program.kernels.map((kernel) => engine.pipelines.get(kernel));
     this.#gate = gateOf(this.#compiled);
     this.#layout = new ProgramLayout(moverOf(engine), program);
-    this.#plans = new Plans(engine.memory, engine.scratch);
+    this.#plans = new Plans(engine.memory, engine.scratch, program);
     this.#describe = describeBy(program, engine.failures.describe, engine.facts.name);
   }
 

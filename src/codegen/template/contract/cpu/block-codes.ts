@@ -24,7 +24,7 @@ export interface Load {
   one(at: Value): Value;
 }
 
-/** What is found of four groups: what their codes are multiplied with, and what their sums are. */
+/** What is found of four groups: what their codes are multiplied with, and with `minima` what their sums are. */
 export type Sink = (group: Value, scale: Value, offset: Value | undefined) => void;
 
 export interface BlockCodes {
@@ -35,6 +35,8 @@ export interface BlockCodes {
   readonly words: number;
   /** What is taken away from every code; sums of values are multiplied with it. */
   readonly middle: number;
+  /** Whether sums are multiplied with scales of their own, not with those of the codes. */
+  readonly minima?: true;
   /** Which group of values comes at each place among eight, where that is not their order. */
   readonly order?: 'sides';
   /** The codes of one step, group by group. */
@@ -75,29 +77,30 @@ export const nibbles = (b: LoopBuilder, x: Value, upper: 0 | 4): Sixteen => [
 ];
 
 /** A scale of 16 bits for every block of 32: eight of them in four words. */
-const halves =
-  (hasMiddle: boolean): BlockCodes['scales'] =>
-  (b, columns, load, sink) => {
-    const blocks = columns / 32;
-    b.for('eight', constant(0), constant(Math.ceil(blocks / 8)), 1, (eight) => {
-      const pairs = b.let(load.four(mulInts(eight, constant(4))), 'pairs');
-      const low = named(b, 'unpackF16', [pairs], 'f32');
-      const high = named(b, 'unpackF16', [down(b, pairs, 16)], 'f32');
-      for (const half of [0, 1]) {
-        const four = lanes(
-          b,
-          [
-            [low, 2 * half],
-            [high, 2 * half],
-            [low, 2 * half + 1],
-            [high, 2 * half + 1],
-          ],
-          'f32',
-        );
-        sink(addInts(mulInts(eight, constant(8)), constant(4 * half)), four, hasMiddle ? four : undefined);
-      }
-    });
+const halves: BlockCodes['scales'] = (b, columns, load, sink) => {
+  const visit = (eight: Value, count: number): void => {
+    const pairs = b.let(load.four(mulInts(eight, constant(4))), 'pairs');
+    const low = named(b, 'unpackF16', [pairs], 'f32');
+    const high = named(b, 'unpackF16', [down(b, pairs, 16)], 'f32');
+    for (let half = 0; 4 * half < count; half++) {
+      const four = lanes(
+        b,
+        [
+          [low, 2 * half],
+          [high, 2 * half],
+          [low, 2 * half + 1],
+          [high, 2 * half + 1],
+        ],
+        'f32',
+      );
+      sink(addInts(mulInts(eight, constant(8)), constant(4 * half)), four, undefined);
+    }
   };
+  const blocks = columns / 32;
+  const eights = Math.floor(blocks / 8);
+  if (eights > 0) b.for('eight', constant(0), constant(eights), 1, (eight) => visit(eight, 8));
+  if (blocks % 8 > 0) visit(constant(eights), blocks % 8);
+};
 
 const eachByte: Value = {
   kind: 'vector',
@@ -128,7 +131,7 @@ export const blockCodes: Readonly<Record<CodedFormat, BlockCodes>> = {
       const sixteen = (x: Value): Sixteen => [named(b, 'evenI8', [x], 'u32'), named(b, 'oddI8', [x], 'u32')];
       return [[sixteen(load(0)), sixteen(load(4))]];
     },
-    scales: halves(false),
+    scales: halves,
   },
   q4_0: {
     group: 32,
@@ -139,13 +142,14 @@ export const blockCodes: Readonly<Record<CodedFormat, BlockCodes>> = {
       const x = load(0);
       return [[nibbles(b, x, 0), nibbles(b, x, 4)]];
     },
-    scales: halves(true),
+    scales: halves,
   },
   q4_k: {
     group: 32,
     groups: 2,
     words: 8,
     middle: 1,
+    minima: true,
     codes: (b, load) => {
       const [x, y] = [load(0), load(4)];
       return ([0, 4] as const).map((upper) => [nibbles(b, x, upper), nibbles(b, y, upper)]);
@@ -212,7 +216,7 @@ export const blockCodes: Readonly<Record<CodedFormat, BlockCodes>> = {
         for (const step of [0, 1, 2, 3]) {
           const lane: Value = { kind: 'lane', arg: scales, lane: step, type: 'u32', width: 1 };
           const four = product(b, d, bytes(b, b.let(lane, 'four'), 'byteS'));
-          sink(addInts(mulInts(block, constant(16)), constant(4 * step)), four, four);
+          sink(addInts(mulInts(block, constant(16)), constant(4 * step)), four, undefined);
         }
       });
     },

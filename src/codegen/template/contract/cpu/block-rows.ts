@@ -24,7 +24,7 @@ import { multiplyAdd, TileLowering } from '../tile.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { blockCellsLoop, cellWords, rowsByBlocks } from './block-cells.ts';
-import { blockCodes, isCoded, spread, type BlockCodes, type Sixteen } from './block-codes.ts';
+import { blockCodes, isCoded, lanes, type BlockCodes, type Sixteen } from './block-codes.ts';
 import { groupRoom, quantiseRows } from './block-values.ts';
 import { cpu, shared } from './costs.ts';
 
@@ -125,8 +125,8 @@ class BlockRowsLoop {
     // Vectors of scales go beyond the last group.
     const groups = this.#k / this.#codes.group;
     for (let row = 0; row < this.#height; row++)
-      for (let group = groups; group < roundedUp(groups, 8); group++)
-        this.b.store('dots', constant(4 * (row * this.#room + group)), constant(0, 'f32', 4), true);
+      for (let group = groups; group < roundedUp(groups, 4); group++)
+        this.b.store('dots', constant(4 * (row * this.#room + group)), constant(0, 'i32', 4), true);
   }
 
   /** Results of `rows` rows from `first` on, for four columns. */
@@ -148,10 +148,13 @@ class BlockRowsLoop {
     }
   }
 
-  /** Sums of some rows with a column. Memory is read in order, codes before scales: that is how processors foresee it. */
+  /**
+   * Sums of some rows with a column. Memory is read in order, codes before scales: that is how processors foresee it. The sum of
+   * each group is stored before more codes are read: V8 reads as early as it may, and would keep the codes of a whole turn.
+   */
   #sums(first: Value, rows: number, column: Value): readonly Value[] {
     const { b } = this;
-    const { words: stepWords, groups, group: size, middle } = this.#codes;
+    const { words: stepWords, groups, group: size, middle, minima } = this.#codes;
     const point = this.#points.at({ column });
     const base = b.let(point.index(point.place(this.#rows.base)), 'base');
     const load = (index: Value, width: 1 | 4): Value => ({
@@ -185,7 +188,7 @@ class BlockRowsLoop {
     });
     const zero = constant(0, 'f32', 4);
     const sums = Array.from({ length: rows }, () => b.var('sum', zero));
-    const taken = middle === 0 ? [] : sums.map(() => b.var('taken', zero));
+    const taken = minima === true ? sums.map(() => b.var('taken', zero)) : [];
     const from = b.let(
       addInts(base, constant(planeOffsets(this.#rows.format, this.#k)[1] ?? 0)),
       'scales_at',
@@ -197,14 +200,18 @@ class BlockRowsLoop {
     this.#codes.scales(b, this.#k, words, (group, scale, offset) =>
       sums.forEach((sum, row) => {
         const at = b.let(addInts(rowAt(row, this.#room), group), 'at');
-        const both = this.#name('mul', [scale, this.#kept('steps', at, 'f32')]);
-        const four = [0, 1, 2, 3].map((lane): readonly [Value, Value] => [
-          spread(b, both, lane),
-          this.#kept('dots', slot(row, addInts(group, constant(lane))), 'f32'),
-        ]);
-        const scaled = four.map(([x, dots]) => this.#name('mul', [x, dots]));
-        b.assign(sum, this.#name('add', [sum, scaled.reduce((x, y) => this.#name('add', [x, y]))]));
+        const four = [0, 1, 2, 3].map((i) =>
+          b.let(this.#kept('dots', slot(row, addInts(group, constant(i))), 'i32'), 'dots'),
+        );
+        const whole = operation('cast', [gathered(b, four)], 'f32');
+        const dots = this.#name('mul', [b.let(whole, 'whole'), this.#kept('steps', at, 'f32')]);
         const gone = taken[row];
+        if (middle !== 0 && offset === undefined) {
+          const rest = operation('sub', [dots, this.#kept('sums', at, 'f32')], 'f32');
+          b.assign(sum, multiplyAdd(scale, b.let(rest, 'rest'), sum));
+          return;
+        }
+        b.assign(sum, multiplyAdd(scale, dots, sum));
         if (offset !== undefined && gone !== undefined)
           b.assign(gone, multiplyAdd(offset, this.#kept('sums', at, 'f32'), gone));
       }),
@@ -226,9 +233,18 @@ class BlockRowsLoop {
         return b.let(arithmetic('dotI16', [code, b.let(values, 'a')], 'i32'), 'dot');
       }),
     );
-    const sum = products.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'dots'));
-    return b.let(operation('cast', [sum], 'f32'), 'dots');
+    return products.reduce((x, y) => b.let(arithmetic('add', [x, y], 'i32'), 'dots'));
   }
+}
+
+/** The sums of the lanes of four vectors as one vector, so that one product brings in four scales. */
+function gathered(b: LoopBuilder, [p, q, r, s]: readonly Value[]): Value {
+  const add = (x: Value, y: Value): Value => b.let(arithmetic('add', [x, y], 'i32'), 'pair');
+  const pick = (...places: readonly (readonly [Value, number])[]): Value => lanes(b, places, 'i32');
+  const turned = (x: Value, y: Value): Value =>
+    add(pick([x, 0], [y, 0], [x, 1], [y, 1]), pick([x, 2], [y, 2], [x, 3], [y, 3]));
+  const [low, high] = [turned(p!, q!), turned(r!, s!)];
+  return add(pick([low, 0], [low, 1], [high, 0], [high, 1]), pick([low, 2], [low, 3], [high, 2], [high, 3]));
 }
 
 function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): Loop {
@@ -237,7 +253,7 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
   const rows = blockRows(body.rhs, k);
   if (rows === undefined) throw new CompilerBug('block rows', 'the right side is no rows of blocks');
   const room = groupRoom(k.extent);
-  const scratch = (name: string, dtype: 'f32' | 'u32', size: number): LoopBuffer => ({
+  const scratch = (name: string, dtype: 'f32' | 'u32' | 'i32', size: number): LoopBuffer => ({
     name,
     space: 'workgroup',
     dtype,
@@ -248,7 +264,7 @@ function blockRowsLoop(frame: Frame, body: Contract, tiling: BlockRowsTiling): L
     scratch('codes', 'u32', m.extent * (k.extent / 2)),
     scratch('steps', 'f32', m.extent * room),
     scratch('sums', 'f32', m.extent * room),
-    scratch('dots', 'f32', 4 * height * room),
+    scratch('dots', 'i32', 4 * height * room),
     scratch('results', 'f32', 4 * height),
   ];
   return rowsByBlocks(frame, body, tiling, rows.format, 1, buffers, (b, group) => {
