@@ -19,7 +19,7 @@ import * as sn from '../../../src/index.ts';
 import type { Tensor } from '../../../src/index.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { lower } from '../../../src/explain/explain.ts';
-import { cudaTarget } from '../../../src/schedule/target.ts';
+import { cudaTarget, type Target } from '../../../src/schedule/target.ts';
 import { traceFunction } from '../../../src/tensor/derivative/transform.ts';
 import { workloads } from '../../../src/workloads/all.ts';
 import { Sketch } from '../cases.ts';
@@ -139,7 +139,7 @@ test('constant bits take the place of others in one instruction', () => {
 });
 
 test('products of one tile share its descriptor, and what warps have alike is known to be', () => {
-  const target = { ...cudaTarget, warpgroups: true, cores: { count: 132, invocations: 2048 } };
+  const target: Target = { ...cudaTarget, warpgroups: true, cores: { count: 132, invocations: 2048 } };
   const make = (): Tensor => sn.zeros([512, 512], { dtype: 'bf16' });
   const { graph } = traceFunction((x: Tensor, y: Tensor) => x.matmul(y), [make(), make()]);
   const [product] = compileGraph(graph, target, { inspect: true }).kernels;
