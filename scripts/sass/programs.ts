@@ -94,7 +94,6 @@ const more: readonly Workload[] = [
  */
 const blockFormats = [
   ['gemvQ4', 'q4_0'],
-  ['gemvQ4K', 'q4_k'],
   ['gemvQ6K', 'q6_k'],
 ] as const;
 const blocked = blockFormats.map(([name, format]) =>

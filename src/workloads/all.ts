@@ -39,6 +39,7 @@ export const workloads: readonly Workload[] = [
   decoding.decodeAttention,
   ...decoding.gemvs,
   decoding.gemvQ8,
+  decoding.gemvQ4K,
   language.llamaDecodeLayer,
   language.llamaPrefillLayer,
   language.moeDecodeLayer,

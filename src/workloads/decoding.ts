@@ -65,3 +65,16 @@ export const gemvQ8: Workload = workload(
   rowByBlocks,
   (): [Tensor, QuantizedTensor] => [sn.zeros([1, matrixSide]), blockMatrix(new Uint8Array(matrixBytes))],
 );
+
+export const gemvQ4K: Workload = workload(
+  'gemvQ4K',
+  'a row by a matrix of q4_k, 4096 × 4096',
+  rowByBlocks,
+  (): [Tensor, QuantizedTensor] => {
+    const blocks = new Uint8Array(bytesOfBlocks('gemvQ4K', 'q4_k', matrixSide ** 2));
+    return [
+      sn.zeros([1, matrixSide]),
+      fromBlocks(blocks, { format: 'q4_k', shape: [matrixSide, matrixSide] }),
+    ];
+  },
+);

@@ -44,6 +44,7 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   gemv: [1, 1],
   gemvHalf: [1, 1],
   gemvQ8: [1, 1],
+  gemvQ4K: [1, 1],
   llamaDecodeLayer: [6, 1.01],
   llamaPrefillLayer: [11, 1.64],
   moeDecodeLayer: [10, 1.01],

@@ -142,7 +142,8 @@ class Parts {
       places.map((place) => (127 + fraction - place) << fraction),
       'u32',
     );
-    const codes = this.name('and', [{ kind: 'vector', args, type: 'u32', width: 4 }, masks], 'u32');
+    // One expression, which CUDA's emitter makes one instruction a lane.
+    const codes = arithmetic('and', [{ kind: 'vector', args, type: 'u32', width: 4 }, masks], 'u32');
     const bits = this.name('bitcast', [this.name('or', [codes, powers], 'u32')], 'f32');
     const base = lanesOf(
       places.map((place) => 2 ** (fraction - place) + middle),
@@ -249,16 +250,19 @@ const scaled = (p: Parts, code: Code, both: Value, scale: Value, minimum: Value)
     true,
   );
 
-/** 6-bit scales and minima of eight groups, in three words: the last four are put together of two parts. */
+/**
+ * 6-bit scales and minima of eight groups, in three words: the last four are put together of two parts. Those of four groups are made
+ * at once, one in each byte of a word.
+ */
 function sixBits(p: Parts, first: number): { readonly scale: Value; readonly minimum: Value } {
-  const [low, high, both] = [0, 1, 2].map((i) => p.byte(p.word(first + i), p.run(32, 4)));
-  const upper = (byte: Value): Value => p.name('shl', [p.down(byte, 6), constant(4, 'u32')], 'u32');
-  const or = (x: Value, y: Value): Value => p.name('or', [x, y], 'u32');
-  const choose = (early: Value, late: Value): Value => p.choose(p.run(128, 2), early, late);
-  return {
-    scale: choose(p.and(low!, 63), or(p.and(both!, 15), upper(low!))),
-    minimum: choose(p.and(high!, 63), or(p.down(both!, 4), upper(high!))),
+  const [low, high, both] = [0, 1, 2].map((i) => p.word(first + i));
+  const late = (four: Value, two: Value): Value =>
+    p.name('or', [p.and(four, eachByteOf(15)), p.and(p.down(two, 2), eachByteOf(48))], 'u32');
+  const of = (two: Value, four: Value): Value => {
+    const ofFour = p.choose(p.run(128, 2), p.and(two, eachByteOf(63)), late(four, two));
+    return p.byte(ofFour, p.run(32, 4));
   };
+  return { scale: of(low!, both!), minimum: of(high!, p.down(both!, 4)) };
 }
 
 const decoders: Readonly<Record<BlockFormat, (p: Parts) => Value>> = {

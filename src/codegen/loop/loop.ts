@@ -20,6 +20,7 @@ export type Width = 1 | 2 | 4 | 8 | 16;
  * `roundTf32` (f32 → the nearest value with 10 bits of fraction, ties away from zero),
  * `pmin`/`pmax` (f32; `pmin(x, c)` is `c < x ? c : x`, `pmax(x, c)` is `x < c ? c : x`: x where one of them is NaN),
  * `exp2Normal` (f32 → 2^x, and 0 where that is less than the least normal number),
+ * `recipNormal` (f32 → 1 / x; 0 where that is less than the least normal number, and NaN where x is, or is infinite),
  * `popcount` (u32 → how many of its bits are set),
  * `packF16`/`packBf16` (two f32 → u32: the first as 16 bits in the low half, the second in the high half),
  * `unpackF16` (u32 → the f32 that its low 16 bits are),
@@ -40,6 +41,7 @@ export type RegisterOp =
   | 'pmin'
   | 'pmax'
   | 'exp2Normal'
+  | 'recipNormal'
   | 'popcount'
   | 'packF16'
   | 'packBf16'

@@ -38,6 +38,7 @@ const signatures: {
   pmin: ['float', 2],
   pmax: ['float', 2],
   exp2Normal: ['single', 1],
+  recipNormal: ['single', 1],
   popcount: ['integer', 1],
   roundTf32: ['single', 1],
   packF16: ['single', 2],

@@ -15,9 +15,12 @@ import { emitCuda, isTaken } from '../../../src/codegen/emit/cuda/emit.ts';
 import { definitions } from '../../../src/codegen/emit/cuda/prelude-functions.ts';
 import type { Loop, LoopBuffer, LoopOp, RegisterType, Value, Width } from '../../../src/codegen/loop/loop.ts';
 import { compileGraph } from '../../../src/compile.ts';
+import * as sn from '../../../src/index.ts';
+import type { Tensor } from '../../../src/index.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 import { lower } from '../../../src/explain/explain.ts';
-import { cudaTarget } from '../../../src/schedule/target.ts';
+import { cudaTarget, type Target } from '../../../src/schedule/target.ts';
+import { traceFunction } from '../../../src/tensor/derivative/transform.ts';
 import { workloads } from '../../../src/workloads/all.ts';
 import { Sketch } from '../cases.ts';
 import { mapLoop } from '../run-loop.ts';
@@ -84,6 +87,7 @@ describe('operations', () => {
     expect(spelled('mod', ['f32', 'f32'], 'f32')).toBe('fmodf(v0, v1);');
     expect(spelled('where', ['bool', 'f32', 'f32'], 'f32')).toBe('v0 ? v1 : v2;');
     expect(spelled('packBf16', ['f32', 'f32'], 'u32')).toBe('pack_bf16(v0, v1);');
+    expect(spelled('recipNormal', ['f32'], 'f32')).toBe('recip_normal(v0);');
     expect(spelled('bitcast', ['f32'], 'u32')).toBe('__float_as_uint(v0);');
   });
 
@@ -113,6 +117,38 @@ describe('operations', () => {
     const { source } = emitCuda(mapLoop({ op: 'tanh', args: ['f32'], result: 'f32' }, 4, 256));
     expect(source).toContain('return float4{tanhf(a.x), tanhf(a.y), tanhf(a.z), tanhf(a.w)};');
   });
+});
+
+test('constant bits take the place of others in one instruction', () => {
+  const four = (...bits: readonly number[]): Value => ({
+    kind: 'vector',
+    args: bits.map((each) => constant(each, 'u32')),
+    type: 'u32',
+    width: 4,
+  });
+  const words = load('words', local, 'u32', 4);
+  const buffers = [buffer('words', 'u32', 'read'), buffer('out', 'u32', 'read_write')];
+  const lineOf = (bits: Value): string => {
+    const masked = operation('and', [words, four(15, 240, 15, 240)], 'u32');
+    const joined = operation('or', [masked, bits], 'u32');
+    return bodyOf(emitCuda(loopOf(buffers, (b) => b.store('out', local, joined, true))).source).join(' ');
+  };
+  expect(lineOf(four(256, 512, 1024, 2048))).toContain('and_or_u32x4(');
+  // Of what is no constant, the compiler makes one instruction by itself.
+  expect(lineOf(words)).not.toContain('and_or');
+});
+
+test('products of one tile share its descriptor, and what warps have alike is known to be', () => {
+  const target: Target = { ...cudaTarget, warpgroups: true, cores: { count: 132, invocations: 2048 } };
+  const make = (): Tensor => sn.zeros([512, 512], { dtype: 'bf16' });
+  const { graph } = traceFunction((x: Tensor, y: Tensor) => x.matmul(y), [make(), make()]);
+  const [product] = compileGraph(graph, target, { inspect: true }).kernels;
+  const body = bodyOf(product!.source).join('\n');
+  const sides = [...body.matchAll(/tile_descriptor\((\w+ \+ \w+), \d+, (\d+)\)/g)];
+  expect(new Set(sides.map(([, , bytes]) => bytes)).size).toBeGreaterThan(3);
+  expect(new Set(sides.map(([, from]) => from)).size).toBe(2);
+  expect(body).toContain('const int thread_y = of_warp(int(threadIdx.y));');
+  expect(body.match(/threadIdx\.y/g)).toHaveLength(1);
 });
 
 test.each([

@@ -42,6 +42,12 @@ export function lanesOf(
         const power = Math.fround(2 ** x(frame));
         return power < 2 ** -126 ? 0 : power;
       });
+    case 'recipNormal':
+      return args[0]!.map((x) => (frame) => {
+        const by = Math.abs(x(frame));
+        if (!(by >= 2 ** -126 && by < Infinity)) return NaN;
+        return by > 2 ** 126 ? 0 : Math.fround(1 / x(frame));
+      });
     case 'packF16':
     case 'packBf16': {
       const toBits = op === 'packF16' ? f16ToBits : bf16ToBits;

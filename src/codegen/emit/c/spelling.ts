@@ -204,6 +204,7 @@ const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: Spelling } = {
   roundBf16: expanded,
   roundTf32: helper('round_tf32'),
   exp2Normal: expanded,
+  recipNormal: expanded,
   packF16: helper('pack_f16'),
   packBf16: helper('pack_bf16'),
   unpackF16: helper('f32_of_f16'),

@@ -28,7 +28,7 @@ enum explicit export extern false float for friend goto if inline int long mutab
 operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static static_assert
 static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
 volatile wchar_t while xor xor_eq NULL INFINITY NAN
-threadIdx blockIdx blockDim gridDim warpSize scalars main
+threadIdx blockIdx blockDim gridDim warpSize scalars main thread_y
 float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 double2 double4 dim3 uchar4 char4 short4 ushort4 size_t
 fabsf fmodf powf fminf fmaxf
 fabs fmod pow fmin fmax isnan min max abs
@@ -147,6 +147,19 @@ function spellWarp(
   return primary(`${prelude.type(type, width)}{${parts.join(', ')}}`);
 }
 
+const isConstant = (value: Value): boolean =>
+  value.kind === 'constant' ||
+  (value.kind === 'splat' && isConstant(value.arg)) ||
+  (value.kind === 'vector' && value.args.every(isConstant));
+
+/** x, m and c of (x & m) | c: by itself the compiler makes two instructions of it, each with one of the constants. */
+function maskedBits({ op, args, type }: Extract<Value, { kind: 'op' }>): readonly Value[] | undefined {
+  const [masked, bits] = args;
+  if (op !== 'or' || type !== 'u32' || masked?.kind !== 'op' || masked.op !== 'and') return undefined;
+  const [x, mask] = masked.args;
+  return isConstant(mask!) && isConstant(bits!) ? [x!, mask!, bits!] : undefined;
+}
+
 /** A kernel's text, and the workgroup memory that its launch must ask for. */
 interface CudaKernel {
   readonly source: string;
@@ -182,6 +195,7 @@ class Emitter extends CTextEmitter implements CudaScribe {
   module(): string {
     const spelled = (name: string): string => this.names.buffer(name);
     for (const line of this.#shared.declarations(spelled, this.prelude)) this.line(line);
+    if (this.#isByWarps) this.line(`const int thread_y = ${this.prelude.use('of_warp')}(int(threadIdx.y));`);
     const body = this.written(this.loop.body);
     const entry = `${this.#entry()} {\n${body}\n}`;
     const parts = [
@@ -192,6 +206,12 @@ class Emitter extends CTextEmitter implements CudaScribe {
       '}',
     ];
     return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+  }
+
+  /** Whether all threads of a warp are in one line of the block, in a kernel that addresses tiles by lines. */
+  get #isByWarps(): boolean {
+    const { mbarriers, workgroup } = this.loop;
+    return mbarriers !== undefined && workgroup[0] % 32 === 0;
   }
 
   #entry(): string {
@@ -262,6 +282,7 @@ class Emitter extends CTextEmitter implements CudaScribe {
       case 'variable':
         return primary(this.names.variable(value.name));
       case 'builtin':
+        if (value.of === 'local' && value.axis === 1 && this.#isByWarps) return primary('thread_y');
         return primary(`int(${value.of === 'workgroup' ? 'blockIdx' : 'threadIdx'}.${'xyz'[value.axis]})`);
       case 'subgroup':
         return this.#subgroup(value.of);
@@ -272,6 +293,11 @@ class Emitter extends CTextEmitter implements CudaScribe {
         if (value.op === 'where' && test?.kind === 'splat') {
           const [yes, no] = value.args.slice(1).map((arg) => this.value(arg));
           return this.short(choice(this.value(test.arg), yes!, no!), value);
+        }
+        const masked = maskedBits(value);
+        if (masked !== undefined) {
+          const args = masked.map((arg) => this.value(arg));
+          return this.short(call(this.prelude.andOr(value.width), args), value);
         }
         const site: CudaSite = {
           type: value.type,

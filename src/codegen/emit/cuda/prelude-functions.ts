@@ -132,10 +132,34 @@ const table: Readonly<Record<string, string>> = {
     'return power;',
     '#endif',
   ),
+  // One step of Newton's rounds the reciprocal as a quotient does. Quotients test besides whether it is a normal number.
+  recip_normal: inline(
+    'float recip_normal(float x)',
+    '#ifdef SINTER_HOST',
+    'const float by = fabsf(x);',
+    'if (!(by >= 1.17549435e-38f && by <= 3.40282347e+38f)) return __builtin_nanf("");',
+    'return by > 8.50705917e+37f ? 0.0f : 1.0f / x;',
+    '#else',
+    'float near;',
+    'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));',
+    'return __fmaf_rn(near, __fmaf_rn(-x, near, 1.0f), near);',
+    '#endif',
+  ),
   pack_f16: packed('f16'),
   pack_bf16: packed('bf16'),
   // Parts of words: the low half as a float, a byte, two bytes as 16 bits each with a sign.
   unpack_f16: inline('float unpack_f16(unsigned word)', 'return f16_to_float(f16(word & 0xffffu));'),
+  // (x & mask) | bits, by the table of a function of three bits.
+  and_or_u32: inline(
+    'unsigned and_or_u32(unsigned x, unsigned mask, unsigned bits)',
+    '#ifdef SINTER_HOST',
+    'return (x & mask) | bits;',
+    '#else',
+    'unsigned word;',
+    'asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(word) : "r"(x), "r"(mask), "r"(bits));',
+    'return word;',
+    '#endif',
+  ),
   byte_u32: inline(
     'unsigned byte_u32(unsigned word, unsigned place)',
     'return (word >> (8u * place)) & 0xffu;',

@@ -96,11 +96,21 @@ export const warpgroupFunctions: Readonly<Record<string, string>> = {
   ),
   // Lines of 128 bytes, whose pieces of 16 are permuted as the copies write them (128-byte
   // swizzle). Eight lines are 1024 bytes; where lines run along the free axis, panels of them are
-  // `panel` bytes apart.
+  // `panel` bytes apart. The address is `offset` bytes behind `at`, added last: products of one tile
+  // differ in nothing else, which is then one instruction for each.
   tile_descriptor: inline(
-    'unsigned long long tile_descriptor(const void *at, int panel)',
-    'const unsigned long long start = (shared_address(at) & 0x3ffffu) >> 4;',
-    'return start | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;',
+    'unsigned long long tile_descriptor(const void *at, int panel, int offset)',
+    'const unsigned start = (shared_address(at) & 0x3ffffu) >> 4 | unsigned(panel >> 4) << 16;',
+    'return (start + unsigned(offset >> 4)) | 64ull << 32 | 1ull << 62;',
+  ),
+  // What all threads of a warp have alike, as the compiler cannot know of a thread's own number.
+  of_warp: inline(
+    'int of_warp(int x)',
+    '#ifdef SINTER_HOST',
+    'return x;',
+    '#else',
+    'return __shfl_sync(0xffffffffu, x, 0);',
+    '#endif',
   ),
   // A fence for registers: writes before it stay before, reads after it stay after. Compilers see
   // no other dependence between registers and the asynchronous instructions that use them later.

@@ -55,6 +55,19 @@ export class CudaPrelude {
     return name;
   }
 
+  /** The function of (x & m) | c on words. */
+  andOr(width: Width): string {
+    const one = this.use('and_or_u32');
+    if (width === 1) return one;
+    return this.lanewise(
+      `${one}x${width}`,
+      'u32',
+      width,
+      ['u32', 'u32', 'u32'],
+      (args) => `${one}(${args.join(', ')})`,
+    );
+  }
+
   /** The function that puts one scalar into every lane. */
   splat(of: RegisterType, width: Width): string {
     const type = this.type(of, width);

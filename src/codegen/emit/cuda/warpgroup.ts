@@ -49,8 +49,11 @@ export function spellWarpgroup(scribe: CudaScribe, stmt: WarpgroupStmt): void {
     case 'wgmma': {
       const { sums, operand, lhs, words, rhs } = stmt;
       const across = ({ alongK }: TileOperand): string => (alongK ? '0' : '1');
-      const side = ({ buffer, index, panel }: TileOperand): Term =>
-        call(prelude.use('tile_descriptor'), [place(buffer, index), primary(String(2 * panel))]);
+      const side = ({ buffer, index, panel }: TileOperand): Term => {
+        const [from, elements] = apart(index);
+        const bytes = [2 * panel, 2 * elements].map((count) => primary(String(count)));
+        return call(prelude.use('tile_descriptor'), [place(buffer, from), ...bytes]);
+      };
       const multiply = prelude.wgmma(operand, 8 * sums.length, words !== undefined);
       const ways = lhs === undefined ? [across(rhs)] : [across(lhs), across(rhs)];
       line(`${multiply}<${ways.join(', ')}>`, [
@@ -77,6 +80,16 @@ export function spellWarpgroup(scribe: CudaScribe, stmt: WarpgroupStmt): void {
     default:
       stmt satisfies never;
   }
+}
+
+/** Elements that one step of a descriptor's address is. */
+const descriptorStep = 8;
+
+/** A place as one that products of a tile have in common, and a number of elements behind it. */
+function apart(index: Value): readonly [from: Value, elements: number] {
+  if (index.kind !== 'op' || index.op !== 'add') return [index, 0];
+  const [from, by] = index.args;
+  return by?.kind === 'constant' && by.value % descriptorStep === 0 ? [from!, by.value] : [index, 0];
 }
 
 /** The maps of a Loop as data of its program: bindings instead of names. */

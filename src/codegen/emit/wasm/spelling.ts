@@ -334,6 +334,7 @@ const own: { readonly [K in WrittenAs<'wasm'> | RegisterOp]: WasmSpelling } = {
   roundBf16: expanded,
   roundTf32: expanded,
   exp2Normal: expanded,
+  recipNormal: expanded,
   packF16: expanded,
   packBf16: expanded,
   unpackF16: wordwise('unpackF16'),

@@ -245,6 +245,7 @@ const own: { readonly [K in WrittenAs<'wgsl'> | RegisterOp]: Spelling } = {
   popcount: builtin('countOneBits'),
   roundTf32: onMatrixUnits,
   exp2Normal: onMatrixUnits,
+  recipNormal: onMatrixUnits,
   packF16: onMatrixUnits,
   packBf16: onMatrixUnits,
   unpackF16: helper('half_float_F'),

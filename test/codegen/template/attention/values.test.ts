@@ -96,6 +96,29 @@ describe.each(targets)('%s', (how, target) => {
     });
   });
 
+  test('weights of keys that the maximum leaves out are divided by a sum that may be large', () => {
+    const [q, k, v] = inputs();
+    const first = (array: HostArray, at: (row: number) => number): HostArray => {
+      const data = Float32Array.from(array.data as ArrayLike<number>, (_, i) =>
+        i % features === 0 ? at(Math.floor(i / features)) : 0,
+      );
+      return { ...array, data } as HostArray;
+    };
+    check({
+      inputs: [first(q, () => 1), first(k, (row) => (row === 150 ? 88 : 0)), v],
+      attend: (x, y, z) => {
+        const scores = scoresOf(x.cast('f32'), y.cast('f32'));
+        const most = sn.where(sn.arange(keys).lt(100), scores, least).max(-1, { keepdim: true });
+        const terms = scores.sub(most).exp();
+        return terms
+          .div(terms.sum(-1, { keepdim: true }))
+          .cast('bf16')
+          .matmul(z);
+      },
+      gradient: false,
+    });
+  });
+
   test('a window that slides', () => {
     check({
       inputs: inputs(),

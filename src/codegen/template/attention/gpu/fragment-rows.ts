@@ -177,7 +177,7 @@ export class FragmentRows extends AttentionRows {
 
   override scaled(sum: Value, op: 'mul' | 'div', of: Expr, by: Value): Value {
     if (op === 'mul' || !isWeightSum(of)) return super.scaled(sum, op, of, by);
-    return operation('mul', [sum, this.b.let(operation('recip', [by], 'f32'), 'share')], 'f32');
+    return operation('mul', [sum, this.b.let(operation('recipNormal', [by], 'f32'), 'share')], 'f32');
   }
 
   override shrinking(max: Value, next: Value): Value {

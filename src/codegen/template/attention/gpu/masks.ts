@@ -70,7 +70,10 @@ function isPlaced({ op }: Node): boolean {
   return op === 'reshape' || op === 'broadcast' || op === 'permute';
 }
 
-/** Whether a value of the row or of the key is the sum of e^(x − max x), perhaps with a 1 where that is 0: at least 1, or NaN. */
+/**
+ * Whether a value of the row or of the key is the sum of e^(x − max x), perhaps with a 1 where that is 0: at least 1, or NaN.
+ * The sum and the maximum are of the same keys: one over fewer may be as small as it likes, one over more may overflow.
+ */
 export function isWeightSum(expr: Expr): boolean {
   if (expr.kind === 'result' || expr.kind === 'read') return isWeightSumNode(expr.node);
   return expr.kind === 'op' && expr.op === 'add' && expr.args.some(isWeightSum) && expr.args.some(isFlag);
@@ -91,10 +94,11 @@ function isWeightSumNode(node: Node): boolean {
 }
 
 function isWeightNode(node: Node): boolean {
-  if (node.op === 'where') return isWeightNode(node.inputs[1] as Node);
-  const [power] = node.inputs as readonly Node[];
-  if (node.op !== 'exp' || power!.op !== 'sub') return false;
+  const [seen, terms] = node.op === 'where' ? (node.inputs as readonly Node[]) : [undefined, node];
+  const [power] = terms!.inputs as readonly Node[];
+  if (terms!.op !== 'exp' || power!.op !== 'sub') return false;
   const [x, max] = power!.inputs as readonly [Node, Node];
   const of = maximised(max);
-  return of === x || (of?.op === 'where' && of.inputs[1] === x);
+  if (seen === undefined) return of === x;
+  return of?.op === 'where' && of.inputs[0] === seen && of.inputs[1] === x;
 }

@@ -207,8 +207,9 @@ export function operandOf(
   free: Value,
 ): TileOperand {
   const panel = lines * tileLine;
-  const inTile = alongK
-    ? addInts(mulInts(free, constant(tileLine)), constant(Math.floor(k / tileLine) * panel + (k % tileLine)))
-    : addInts(mulInts(free, constant(lines)), constant(k * tileLine));
-  return { buffer, index: b.let(addInts(mulInts(slot, constant(size)), inTile), 'operand'), alongK, panel };
+  const inTile = mulInts(free, constant(alongK ? tileLine : lines));
+  const step = alongK ? Math.floor(k / tileLine) * panel + (k % tileLine) : k * tileLine;
+  // What all steps have in common is computed once.
+  const tile = b.let(addInts(mulInts(slot, constant(size)), inTile), 'operand');
+  return { buffer, index: addInts(tile, constant(step)), alongK, panel };
 }

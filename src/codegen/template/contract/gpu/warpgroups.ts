@@ -414,8 +414,8 @@ export class WarpgroupTemplate {
     const { tileK } = this.#tiling;
     const [left, right] = this.#sides;
     const side = ({ buffer, size, alongK }: Side, step: number, free: Value): TileOperand => {
-      const inSlot = addInts(mulInts(free, constant(tileK)), constant(alongK ? step : step * tileLine));
-      const index = b.let(addInts(mulInts(slot, constant(size)), inSlot), 'operand');
+      const tile = b.let(addInts(mulInts(slot, constant(size)), mulInts(free, constant(tileK))), 'operand');
+      const index = addInts(tile, constant(alongK ? step : step * tileLine));
       return { buffer, index, alongK, panel: tileK * tileLine };
     };
     for (let step = 0; step < tileK; step += fragment.k)
