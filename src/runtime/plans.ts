@@ -21,12 +21,12 @@ export interface FittedPlan<Gpu> {
 const keptSteps = 8192;
 const fewestPlans = 4;
 const mostPlans = 64;
-/** Evicted plans whose places are remembered, as a number each. */
+/** Evicted plans that are remembered, as a number each; then all of them are forgotten. */
 const mostEvicted = 1024;
 
 /** How many plans a program of so many steps keeps. */
 export function planLimit(steps: number): number {
-  return Math.min(mostPlans, Math.max(fewestPlans, Math.floor(keptSteps / Math.max(1, steps))));
+  return Math.min(mostPlans, Math.max(fewestPlans, Math.floor(keptSteps / steps)));
 }
 
 export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
@@ -37,7 +37,7 @@ export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
   readonly #given: number;
   /** The one used last comes first. */
   readonly #plans: { readonly hash: number; readonly plan: Plan }[] = [];
-  /** The numbers of evicted plans, the one evicted longest ago first. */
+  /** The numbers of evicted plans. */
   readonly #evicted = new Set<number>();
 
   constructor(memory: BufferPools<Gpu>, scratch: Scratch<Gpu>, program: Program) {
@@ -45,10 +45,6 @@ export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
     this.#scratch = scratch;
     this.#limit = planLimit([...everyStep(program.steps)].length);
     this.#given = program.inputs.length + program.outputs.length;
-  }
-
-  *[Symbol.iterator](): Iterator<Plan> {
-    for (const { plan } of this.#plans) yield plan;
   }
 
   /** Where these buffers were found to lie before, if nothing moved since. */
@@ -73,11 +69,14 @@ export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
   known(arrangement: Arrangement<Gpu>): Plan | undefined {
     const plans = this.#plans;
     const hash = this.#hashOf(arrangement);
-    const at = plans.findIndex(
-      (entry) => entry.hash === hash && isOver(entry.plan, arrangement) && this.#hasArenas(entry.plan),
+    const found = plans.find(
+      (entry) =>
+        entry.hash === hash &&
+        isOver(entry.plan, arrangement) &&
+        entry.plan.arenas.every((slab, arena) => slab === this.#scratch.slab(arena)),
     );
-    if (at > 0) plans.unshift(...plans.splice(at, 1));
-    return at < 0 ? undefined : plans[0]!.plan;
+    if (found !== undefined) plans.unshift(...plans.splice(plans.indexOf(found), 1));
+    return found?.plan;
   }
 
   /**
@@ -92,24 +91,18 @@ export class Plans<Gpu, Plan extends FittedPlan<Gpu>> {
     let at = plans.findIndex((entry) => entry.hash === hash && isOver(entry.plan, plan.arrangement));
     if (at < 0 && plans.length >= this.#limit) {
       at = comesBack ? 0 : plans.length - 1;
+      if (this.#evicted.size === mostEvicted) this.#evicted.clear();
       this.#evicted.add(plans[at]!.hash);
-      if (this.#evicted.size > mostEvicted) {
-        const [oldest] = this.#evicted;
-        if (oldest !== undefined) this.#evicted.delete(oldest);
-      }
     }
-    const [last] = at < 0 ? [] : plans.splice(at, 1);
+    const last = at < 0 ? undefined : plans.splice(at, 1)[0]!.plan;
     plans.unshift({ hash, plan });
-    return last?.plan;
+    return last;
   }
 
-  clear(): void {
-    this.#plans.length = 0;
+  /** Forgets all plans, and gives them. */
+  clear(): readonly Plan[] {
     this.#evicted.clear();
-  }
-
-  #hasArenas({ arenas }: Plan): boolean {
-    return arenas.every((slab, arena) => slab === this.#scratch.slab(arena));
+    return this.#plans.splice(0).map(({ plan }) => plan);
   }
 
   #hashOf({ places }: Arrangement<Gpu>): number {
@@ -129,7 +122,7 @@ function isOver<Gpu>(plan: FittedPlan<Gpu>, arrangement: Arrangement<Gpu>): bool
 
 /** A number of 32 bits for places in order, one place after another. */
 function mixed<Gpu>(hash: number, { slab, offset }: MemoryLocation<Gpu>): number {
-  return Math.imul(Math.imul(hash ^ slab.id, 0x9e3779b1) ^ offset, 0x85ebca6b) ^ (hash >>> 15);
+  return Math.imul(hash ^ slab.id, 0x9e3779b1) ^ offset;
 }
 
 function isSame<Gpu>(a: MemoryLocation<Gpu>, b: MemoryLocation<Gpu>): boolean {

@@ -117,10 +117,12 @@ describe('package.json', () => {
     expect(packed.entryCount).toBeLessThan(1_480);
     const paths = packed.files.map(({ path }) => path);
     const texts = ['CHANGELOG.md', 'LICENSE', 'README.md'];
-    // What is about the sources stays with them, and so do lists of names that are made of the declarations.
+    // What is about the sources stays with them: their design, the count of kernels, and lists of names made of the declarations.
     const documents = [
       ...texts,
-      ...filesUnder('docs', '').filter((path) => !/^docs\/(?:design\/|(?:api|names)\.md$)/.test(path)),
+      ...filesUnder('docs', '').filter(
+        (path) => !/^docs\/(?:design\/|(?:api|kernels|names)\.md$)/.test(path),
+      ),
       ...filesUnder('examples', ''),
       'package.json',
     ].sort();

@@ -134,8 +134,7 @@ class CudaProgram implements LoadedProgram {
       // A lost device releases everything itself.
       if (context.failures.lost) return;
       context.use();
-      for (const { graph } of this.#plans) graph?.destroy();
-      this.#plans.clear();
+      for (const { graph } of this.#plans.clear()) graph?.destroy();
       this.#scalars?.destroy();
       modules.release(this.#compiled);
       scratch.release(this.#arenas);
