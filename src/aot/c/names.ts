@@ -2,19 +2,27 @@
 
 import { uniqueName } from '../names.ts';
 
-/** Keywords of C and C++, and names that the written code uses itself. */
-const taken: ReadonlySet<string> = new Set(
+/** Keywords of C and C++. */
+export const cKeywords: ReadonlySet<string> = new Set(
   (
     'alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast constexpr ' +
     'continue co_await co_return co_yield decltype default delete do double dynamic_cast else enum explicit export extern false ' +
     'float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private ' +
     'protected public register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast ' +
     'struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void ' +
-    'volatile wchar_t while xor xor_eq main errno NULL ctx scalars scratch counter seed memcpy memset ' +
+    'volatile wchar_t while xor xor_eq'
+  ).split(' '),
+);
+
+/** Those, names that the written code uses itself, and keywords of Rust. */
+const taken: ReadonlySet<string> = new Set([
+  ...cKeywords,
+  ...(
+    'main errno NULL ctx scalars scratch counter seed memcpy memset ' +
     'as crate dyn fn impl in let loop match mod move mut pub ref self Self super trait type unsafe use where async await box ' +
     'final override abstract become do macro priv unsized yield gen'
   ).split(' '),
-);
+]);
 
 /** Letters, digits and single underscores, beginning with a letter. */
 export function word(name: string): string {

@@ -166,6 +166,7 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
       point('predict', predict, [images]),
       point('train', train, [images, sn.tensor(labels, { dtype: 'i32' }), 0.01]),
       point('none', (_state: unknown, x: Tensor) => ({ y: x.mul(2) }), [sn.zeros([0])]),
+      point('default', (_state: unknown, x: Tensor) => ({ y: x.mul(2) }), [sn.zeros([1])]),
     ];
     const { files } = await builtC(points, { state, embed: true, bindings, threads: 2 });
     const folder = madeC(files, 'libmodel.a');
@@ -190,6 +191,7 @@ int main() {
   std::printf("logits");
   for (float value : own.predict(x).logits) std::printf(" %.9g", value);
   std::printf("\\nnone %d", static_cast<int>(own.none({}).y.size()));
+  std::printf("\\ndefault %g", own.default_({4}).y[0]);
   labels[2] = 4;
   try {
     own.train(x, labels, 0.01f);
@@ -213,6 +215,7 @@ int main() {
       expect(found[0]!.get('sizes')).toEqual([[1]]);
       expect(found[0]!.get('threads')).toEqual([[1]]);
       expect(found[0]!.get('none')).toEqual([[0]]);
+      expect(found[0]!.get('default')).toEqual([[8]]);
     }
     fs.writeFileSync(
       path.join(folder, 'use.rs'),
@@ -264,6 +267,7 @@ var x: [Float] = [${values.join(', ')}]
 var labels: [Int32] = [${labels.join(', ')}]
 print("logits", try own.predict(images: x).logits.map { "\\($0)" }.joined(separator: " "))
 print("none", try own.none(x: []).y.count)
+print("default", try own.\`default\`(x: [4]).y[0])
 let before = own.state
 let loss = try own.train(images: x, labels: labels, rate: 0.01).loss
 try own.load(state: before)
@@ -287,6 +291,7 @@ do { _ = try Model(ModelWeights([1, 2, 3])) } catch let error as ModelError { pr
       expect(printed.get('again')).toEqual([[1, 0]]);
       expect(printed.get('weights')).toEqual([[3]]);
       expect(printed.get('none')).toEqual([[0]]);
+      expect(printed.get('default')).toEqual([[8]]);
     }
     if (found.length === 0) skip('there is neither g++ nor rustc nor swiftc');
     for (const printed of found) {

@@ -2,7 +2,7 @@
 
 import { elementTypes, type CFunction, type CModel, type CTensor } from '../model.ts';
 import { codesThatSay, inputText, openLines, tensorText } from '../header.ts';
-import { literal, macro, remark } from '../names.ts';
+import { cKeywords, literal, macro, remark } from '../names.ts';
 import { derivedLine, libraryNames, outsideMessage, outsideText } from '../sizes.ts';
 
 /** `model.hpp`. */
@@ -97,9 +97,9 @@ function vectorType({ dtype }: CTensor): string {
 
 function methodText({ name, title, open, inputs, outputs }: CFunction, prefix: string): string {
   const own = name.slice(prefix.length + 1);
-  const method = ['model', 'state', 'seed', 'check', 'sized', 'start', 'stop'].includes(own)
-    ? `${own}_`
-    : own;
+  const isTaken =
+    ['model', 'state', 'seed', 'check', 'sized', 'start', 'stop'].includes(own) || cKeywords.has(own);
+  const method = isTaken ? `${own}_` : own;
   const given = open?.given ?? [];
   const remarks = [
     ...openLines(open).map((line) => `  // ${remark(line)}`),

@@ -25,16 +25,20 @@ const swiftTypes: Readonly<Record<ElementType, string>> = {
   f64: 'Double',
 };
 
-/** Keywords of Swift that names of C may be. */
+/** Keywords of Swift. Names of C's parameters are none of C's own, but functions may be called by any of these. */
 const keywords: ReadonlySet<string> = new Set(
   (
-    'Any Protocol Self Type actor any associatedtype await catch defer deinit extension fallthrough fileprivate func guard import in ' +
-    'infix init inout internal is isolated let nil nonisolated operator postfix precedencegroup prefix repeat rethrows right self some ' +
-    'subscript super throws true typealias var where willSet didSet set get as async false'
+    'Any Protocol Self Type as associatedtype await break case catch class continue default defer deinit do else enum extension ' +
+    'fallthrough false fileprivate for func guard if import in init inout internal is let nil operator precedencegroup private ' +
+    'protocol public repeat rethrows return self static struct subscript super switch throw throws true try typealias var where while'
   ).split(' '),
 );
 
 const spelled = (name: string): string => (keywords.has(name) ? `\`${name}\`` : name);
+
+/** A name as the label of an argument that is given, and as a parameter: few keywords are any there. */
+const label = (name: string): string => (name === 'inout' ? '`inout`' : name);
+const parameter = (name: string): string => (name === 'var' ? '`var`' : label(name));
 
 /** Members of the class that functions of the model must not be named as. */
 const ownMembers: ReadonlySet<string> = new Set([
@@ -46,6 +50,8 @@ const ownMembers: ReadonlySet<string> = new Set([
   'start',
   'stop',
   'room',
+  'check',
+  'expect',
 ]);
 
 /** What the class is called: `MobileNet` for mobile_net, and `MnistModel` for Mnist, which is a type of C. */
@@ -263,7 +269,7 @@ function methodText(one: CFunction, model: CModel, name: string): string {
   const { inputs, outputs, open } = one;
   const { prefix } = model;
   const plain = word(one.name.slice(prefix.length + 1));
-  const own = ownMembers.has(plain) || plain === 'check' || plain === 'expect' ? `${plain}_` : plain;
+  const own = ownMembers.has(plain) ? `${plain}_` : plain;
   const results = `${own.slice(0, 1).toUpperCase()}${own.slice(1)}Results`;
   const given = open?.given ?? [];
   const count = (tensor: CTensor): string =>
@@ -276,11 +282,11 @@ function methodText(one: CFunction, model: CModel, name: string): string {
     ...outputs.map((output) => `gives ${tensorText(output)}`),
   ];
   const parameters = [
-    ...given.map((size) => `${spelled(size.name)}: Int`),
+    ...given.map((size) => `${parameter(size.name)}: Int`),
     ...inputs.map((input) =>
       input.kind === 'number'
-        ? `${spelled(input.name)}: Float`
-        : `${spelled(input.name)}: [${swiftTypes[input.dtype]}]`,
+        ? `${parameter(input.name)}: Float`
+        : `${parameter(input.name)}: [${swiftTypes[input.dtype]}]`,
     ),
   ];
   const args = [
@@ -308,7 +314,7 @@ function methodText(one: CFunction, model: CModel, name: string): string {
   );
   // C has no array without elements, and writes none to what it is given for one.
   const values = outputs.map(
-    ({ name: own, count: of }) => `${spelled(own)}: ${of === 0 ? '[]' : spelled(own)}`,
+    ({ name: own, count: of }) => `${label(own)}: ${of === 0 ? '[]' : spelled(own)}`,
   );
   return `    public struct ${results} {
 ${fields.join('')}    }
