@@ -522,6 +522,16 @@ test('functions that pages have from the start call none of those that they load
   expect(words.filter((word) => later.includes(word))).toEqual([]);
 });
 
+// SwiftShader takes minutes to compile a dozen branches after one another within a loop, and the body of
+// a scan has one function of each lane: `||`, `&&` and a second return are branches too.
+test('functions select, and do not branch', () => {
+  const texts = [...integerFunctions, ...mathFunctions, ...wideFunctions];
+  const branching = texts.filter(
+    (text) => /\|\||&&|\bif\b/.test(text) || text.split(/\breturn\b/).length > 2,
+  );
+  expect(branching.map((text) => /^fn (\w+)/.exec(text)![1])).toEqual(['reduce_F']);
+});
+
 test('a deep expression is cut into pieces that WGSL accepts', async () => {
   let value: Value = load('x', constant(0), 'i32');
   for (let i = 0; i < 600; i++)

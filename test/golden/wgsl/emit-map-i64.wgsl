@@ -10,7 +10,7 @@ fn add_64(a: vec2u, b: vec2u) -> vec2u {
 }
 
 fn lt_i64(a: vec2u, b: vec2u) -> bool {
-  return bitcast<i32>(a.y) < bitcast<i32>(b.y) || (a.y == b.y && a.x < b.x);
+  return (bitcast<i32>(a.y) < bitcast<i32>(b.y)) | ((a.y == b.y) & (a.x < b.x));
 }
 
 fn max_i64(a: vec2u, b: vec2u) -> vec2u { return select(a, b, lt_i64(a, b)); }

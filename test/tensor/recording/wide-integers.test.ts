@@ -59,6 +59,23 @@ const uses: Readonly<Record<string, () => sn.Tensor | Promise<sn.Tensor>>> = {
       .mul(long(2n ** 50n))
       .cumsum(0)
       .slice(0, 8990, 9000),
+  // A loop over positions with a division of every lane after another.
+  'remainders of a running sum': () => {
+    const of = [
+      long(3, -7, 2n ** 40n, -1, 5, 2n ** 33n + 1n, 11, -(2n ** 62n)),
+      long(5, 3, -9, 7, 2, 4, -3, 6),
+    ];
+    const sums = long(2n ** 60n, -5, 2n ** 50n, 7, 2n ** 62n, -1, 3, 2n ** 61n).cumsum(0);
+    return [0, 1, 0, 1].reduce((x, i) => sn.remainder(x, of[i]!).add(x), sums);
+  },
+  'casts of a running sum from f32 and back': () => {
+    const step = long(1, -2, 3, 2n ** 40n, -5, 6, -7, 8);
+    const sums = sn.arange(8).cast('f32').mul(0.75).cumsum(0);
+    return [0, 1, 2, 3].reduce(
+      (x) => x.cast('u64').cast('f32').add(x.cast('i64').add(step).cast('f32')),
+      sums,
+    );
+  },
   'a long sort': () => sn.arange(3000).cast('i64').mul(long(0x1e3779b97f4a7c15n)).sort()[0],
   'a product of matrices': () => {
     const x = sn.arange(36).cast('i64').mul(long(0x1e3779b97f4a7c15n)).reshape([6, 6]);

@@ -270,27 +270,29 @@ export const mathFunctions: readonly string[] = [
   let undefined_ = (any_nan_F(x, y) | rootless) & !(still | (bitcast<I>(x) == I(0x3f800000)));
   return select(rooted, nan_F(), undefined_);
 }`,
-  // C's fmod by long division of the mantissas, eight bits at a time: exact for every quotient.
-  `fn mod_one(x: f32, y: f32) -> f32 {
-  let a = bitcast<u32>(x) & 0x7fffffffu;
-  let b = bitcast<u32>(y) & 0x7fffffffu;
-  if (a >= 0x7f800000u || b > 0x7f800000u || b < 0x00800000u) { return nan_f32(); }
-  if (a < b) { return x; }
-  let divisor = (b & 0x7fffffu) | 0x800000u;
-  var left = (a >> 23u) - (b >> 23u);
-  var m = ((a & 0x7fffffu) | 0x800000u) % divisor;
-  while (left > 0u) {
-    let step = min(left, 8u);
+  // C's fmod by long division of the mantissas, eight bits at a time: exact for every quotient. All
+  // lanes take turns in one loop, and what needs none is selected at the end: SwiftShader takes minutes
+  // for a dozen branches or loops after one another within a loop.
+  `fn mod_F(x: F, y: F) -> F {
+  let a = bitcast<U>(x) & U(0x7fffffffu);
+  let b = bitcast<U>(y) & U(0x7fffffffu);
+  let undefined_ = (a >= U(0x7f800000u)) | (b > U(0x7f800000u)) | (b < U(0x00800000u));
+  let less = a < b;
+  let divisor = (b & U(0x7fffffu)) | U(0x800000u);
+  var left = select((a >> U(23u)) - (b >> U(23u)), U(0u), less | undefined_);
+  var m = ((a & U(0x7fffffu)) | U(0x800000u)) % divisor;
+  while (any(left > U(0u))) {
+    let step = min_U(left, U(8u));
     m = (m << step) % divisor;
     left -= step;
   }
   // m·2^n, and below the normal numbers m·2^(n + 149) of the least.
-  let n = i32(b >> 23u) - 150;
-  let normal = bitcast<i32>(f32(m)) + n * 8388608;
-  let size = select(normal, i32(m << u32(n + 149)), normal < 0x00800000 || m == 0u);
-  return with_sign_f32(bitcast<f32>(size), x);
+  let n = bitcast<I>(b >> U(23u)) - I(150);
+  let normal = bitcast<I>(F(m)) + n * I(8388608);
+  let low = (normal < I(0x00800000)) | (m == U(0u));
+  let size = select(normal, bitcast<I>(m << bitcast<U>(n + I(149))), low);
+  return select(select(with_sign_F(bitcast<F>(size), x), x, less), nan_F(), undefined_);
 }`,
-  `fn mod_F(a: F, b: F) -> F { return F(EACH[mod_one(a@, b@)]); }`,
   // The builtin conversion rounds twice on one adapter; both halves are exact.
   `fn float_U(x: U) -> F {
   return F(x >> U(16u)) * 65536.0 + F(x & U(0xffffu));

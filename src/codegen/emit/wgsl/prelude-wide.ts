@@ -35,10 +35,10 @@ export const wideFunctions: readonly string[] = [
   let high = sub_64(mulhi_u64(a, b), select(nothing, b, is_negative_64(a)));
   return sub_64(high, select(nothing, a, is_negative_64(b)));
 }`,
-  `fn eq_64(a: vec2u, b: vec2u) -> bool { return a.x == b.x && a.y == b.y; }`,
-  `fn lt_u64(a: vec2u, b: vec2u) -> bool { return a.y < b.y || (a.y == b.y && a.x < b.x); }`,
+  `fn eq_64(a: vec2u, b: vec2u) -> bool { return all(a == b); }`,
+  `fn lt_u64(a: vec2u, b: vec2u) -> bool { return (a.y < b.y) | ((a.y == b.y) & (a.x < b.x)); }`,
   `fn lt_i64(a: vec2u, b: vec2u) -> bool {
-  return bitcast<i32>(a.y) < bitcast<i32>(b.y) || (a.y == b.y && a.x < b.x);
+  return (bitcast<i32>(a.y) < bitcast<i32>(b.y)) | ((a.y == b.y) & (a.x < b.x));
 }`,
   `fn min_u64(a: vec2u, b: vec2u) -> vec2u { return select(a, b, lt_u64(b, a)); }`,
   `fn min_i64(a: vec2u, b: vec2u) -> vec2u { return select(a, b, lt_i64(b, a)); }`,
@@ -47,7 +47,7 @@ export const wideFunctions: readonly string[] = [
   // Shifts within a word take the count's low five bits, from 32 on words change places, and a count
   // below 0 or past 63 shifts everything out. WGSL knows no shift of a word by 32, so what crosses
   // over goes in two steps.
-  `fn is_past_64(count: vec2u) -> bool { return count.y != 0u || count.x > 63u; }`,
+  `fn is_past_64(count: vec2u) -> bool { return (count.y != 0u) | (count.x > 63u); }`,
   `fn shl_64(a: vec2u, count: vec2u) -> vec2u {
   let by = count.x & 31u;
   let near = vec2u(a.x << by, (a.y << by) | ((a.x >> 1u) >> (31u - by)));
@@ -68,25 +68,44 @@ export const wideFunctions: readonly string[] = [
   `fn leading_zeros_64(a: vec2u) -> u32 {
   return select(countLeadingZeros(a.y), 32u + countLeadingZeros(a.x), a.y == 0u);
 }`,
-  // Quotient and remainder by long division: a bit of the quotient a turn, from the highest that it
-  // can have. x / 0 = x and x % 0 = 0, as WGSL has it of words.
+  // Division by digits of 16 bits (Knuth, The Art of Computer Programming 2, 4.3.1, Algorithm D). Its
+  // few steps are written out: some compilers take minutes for a kernel with many loops.
+  //
+  // The digit of high * 2¹⁶ + low by a word whose highest bit is set, where high < by. The quotient
+  // of the words above is too large by two at most.
+  `fn div_digit(high: u32, low: u32, by: u32) -> u32 {
+  let top = by >> 16u;
+  let last = by & 65535u;
+  var digit = high / top;
+  var rest = high - digit * top;
+  let first = (digit > 65535u) | (digit * last > ((rest << 16u) | low));
+  digit -= select(0u, 1u, first);
+  rest += select(0u, top, first);
+  let second = (rest < 65536u) & ((digit > 65535u) | (digit * last > ((rest << 16u) | low)));
+  return digit - select(0u, 1u, second);
+}`,
+  `fn div_words(a: vec2u, by: u32) -> u32 {
+  let first = div_digit(a.y, a.x >> 16u, by);
+  let rest = ((a.y << 16u) | (a.x >> 16u)) - first * by;
+  return (first << 16u) | div_digit(rest, a.x & 65535u, by);
+}`,
+  // Quotient and remainder. x / 0 = x and x % 0 = 0, as WGSL has it of words. A divisor of one word
+  // divides the high word first. One of two words divides by its highest 32 bits, which gives the
+  // quotient or one more (Hacker's Delight, 9-5), so one less is taken and tried.
   `fn div_mod_64(a: vec2u, b: vec2u) -> vec4u {
   let by = select(b, vec2u(1u, 0u), eq_64(b, vec2u(0u)));
-  if (a.y == 0u && by.y == 0u) { return vec4u(a.x / by.x, 0u, a.x % by.x, 0u); }
-  if (lt_u64(a, by)) { return vec4u(0u, 0u, a); }
-  var turns = leading_zeros_64(by) - leading_zeros_64(a);
-  var part = shl_64(by, vec2u(turns, 0u));
-  var quotient = vec2u(0u);
-  var rest = a;
-  for (; turns < 64u; turns--) {
-    quotient = add_64(quotient, quotient);
-    if (!lt_u64(rest, part)) {
-      rest = sub_64(rest, part);
-      quotient.x |= 1u;
-    }
-    part = shr_u64(part, vec2u(1u, 0u));
-  }
-  return vec4u(quotient, rest);
+  let isWide = by.y != 0u;
+  let zeros = countLeadingZeros(select(by.x, by.y, isWide));
+  let top = select(by.x << zeros, shl_64(by, vec2u(zeros, 0u)).y, isWide);
+  let high = a.y / max(by.x, 1u);
+  let part = shl_64(vec2u(a.x, a.y - high * by.x), vec2u(zeros, 0u));
+  let half = vec2u((a.y << 31u) | (a.x >> 1u), a.y >> 1u);
+  let low = div_words(select(part, half, isWide), top);
+  let near = vec2u(max(low >> (31u - zeros), 1u) - 1u, 0u);
+  let quotient = select(vec2u(low, high), near, isWide);
+  let rest = sub_64(a, mul_64(quotient, by));
+  let more = vec2u(select(1u, 0u, lt_u64(rest, by)), 0u);
+  return vec4u(add_64(quotient, more), sub_64(rest, select(vec2u(0u), by, more.x != 0u)));
 }`,
   `fn div_u64(a: vec2u, b: vec2u) -> vec2u { return div_mod_64(a, b).xy; }`,
   `fn mod_u64(a: vec2u, b: vec2u) -> vec2u { return div_mod_64(a, b).zw; }`,
@@ -122,16 +141,16 @@ export const wideFunctions: readonly string[] = [
 }`,
   `fn uint_64(x: f32) -> vec2u {
   let bits = bitcast<u32>(x);
-  if ((bits & 2147483647u) > 2139095040u || bits > 2147483647u) { return vec2u(0u); }
-  return select(whole_64(x), vec2u(4294967295u), bits > 1602224127u);
+  let whole = select(whole_64(x), vec2u(4294967295u), bits > 1602224127u);
+  return select(whole, vec2u(0u), ((bits & 2147483647u) > 2139095040u) | (bits > 2147483647u));
 }`,
   `fn int_64(x: f32) -> vec2u {
   let bits = bitcast<u32>(x);
   let size = bits & 2147483647u;
-  if (size > 2139095040u) { return vec2u(0u); }
   let least = bits != size;
-  if (size > 1593835519u) { return select(vec2u(4294967295u, 2147483647u), vec2u(0u, 2147483648u), least); }
   let whole = whole_64(x);
-  return select(whole, neg_64(whole), least);
+  let far = select(vec2u(4294967295u, 2147483647u), vec2u(0u, 2147483648u), least);
+  let near = select(whole, neg_64(whole), least);
+  return select(select(near, far, size > 1593835519u), vec2u(0u), size > 2139095040u);
 }`,
 ];
