@@ -119,7 +119,8 @@ async function main(): Promise<number> {
     needsOf,
     measuring: options.writeCosts,
     seed: header.seed,
-    workers: options.workers ?? Math.max(1, Math.min(4, availableParallelism())),
+    // One more than there are cores: tests wait for processes, servers and limits of time that they start.
+    workers: options.workers ?? Math.min(5, availableParallelism() + 1),
     signal: endOf(options.deadline),
     onResult(result) {
       journal.add(result);

@@ -30,7 +30,7 @@ export const usage = `usage: npm test -- [options]            the quick tier: a 
   --resume           goes on where the last run of the tier was cut; what failed runs again
   --results FILE     where the results go, a line of JSON a test file
                      (default: node_modules/.cache/sinter-tests/TIER.jsonl)
-  --workers N        how many files run at once (default: the cores, four at most)
+  --workers N        how many files run at once (default: one more than the cores, five at most)
   --deadline MIN     minutes until the run ends; what has not run by then is listed and fails the run
   --costs            writes test/costs.json from what the run measured; of the quick tier, what cost more than was known
   --list             prints the files that would run, and runs nothing
