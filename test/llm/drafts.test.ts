@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
-import { device } from '../../src/tensor/device.ts';
 import { loadModel, type GenerateOptions, type LanguageModel } from '../../src/llm/index.ts';
+import { heldBytes } from '../support/llm/held.ts';
 import { letters } from '../support/llm/letters.ts';
 import { smallModel, sourceOf } from '../support/llm/small.ts';
 
@@ -178,8 +178,7 @@ test('drafts leave no memory behind', async () => {
   const settled = async (): Promise<number> => {
     for (const draft of [twin, stranger, 'lookup'] as const)
       await written({ seed: 1, frequencyPenalty: 0.1, draft });
-    await sn.synchronize();
-    return (await device()).memory().live;
+    return heldBytes();
   };
   await settled();
   const before = await settled();

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import * as sn from '../../src/index.ts';
-import { device } from '../../src/tensor/device.ts';
 import { loadModel, type GenerateOptions, type LanguageModel } from '../../src/llm/index.ts';
+import { heldBytes } from '../support/llm/held.ts';
 import { letters } from '../support/llm/letters.ts';
 import { smallModel, sourceOf } from '../support/llm/small.ts';
 
@@ -157,8 +157,7 @@ test('keys and values of half precision, embeddings, and memory that stays as it
       temperature: 1,
       frequencyPenalty: 0.1,
     });
-    await sn.synchronize();
-    return (await device()).memory().live;
+    return heldBytes();
   };
   await settled();
   const before = await settled();

@@ -12,8 +12,8 @@ import { roundSizes } from '../../src/llm/engine/rounds.ts';
 import { slotsFor } from '../../src/llm/engine/sequence.ts';
 import { LanguageModel, type GenerateOptions } from '../../src/llm/index.ts';
 import { cudaTarget, gpuTarget } from '../../src/schedule/target.ts';
-import { device } from '../../src/tensor/device.ts';
 import { everyDevice } from '../support/devices.ts';
+import { heldBytes } from '../support/llm/held.ts';
 import { families, smallModel, sourceOf } from '../support/llm/small.ts';
 
 const room = 64;
@@ -297,8 +297,7 @@ describe('on wasm', () => {
   test('texts leave no memory behind', async () => {
     const settled = async (): Promise<number> => {
       await Promise.all(texts.map(({ prompt, options }) => tokensOf(model, prompt, options)));
-      await sn.synchronize();
-      return (await device()).memory().live;
+      return heldBytes();
     };
     await settled();
     const before = await settled();

@@ -211,12 +211,30 @@ function compareWithDifferences(
       ),
     );
     if (others.some((other) => isKink(orders(other)[i]!))) return i;
+    // The middle one of three equal elements moves at the middle one of their speeds: every line is smooth, and slopes do not add up.
+    const slopeAlong = (d: readonly HostArray[]): number => orders(d)[0]![1].value;
+    const addsUp = (other: readonly HostArray[]): boolean => {
+      const apart = slopeAlong(sumOf(direction, other)) - slopeAlong(direction) - slopeAlong(other);
+      return Math.abs(apart) <= 1e-4 * Math.max(1, Math.abs(slopeAlong(direction)));
+    };
+    if (i === 0 && !others.every(addsUp)) return i;
     if (mayBeUndefined === true && jumps(problem)) return i;
     throw new Error(
       `derivative ${i + 1} along a line is ${derivative}, by differences ${value}, ${apart} apart`,
     );
   }
   return 3;
+}
+
+function sumOf(a: readonly HostArray[], b: readonly HostArray[]): HostArray[] {
+  return a.map(({ shape, data }, k) => {
+    const other = b[k]!.data as Float64Array;
+    return hostArray(
+      'f64',
+      shape,
+      (data as Float64Array).map((x, j) => x + other[j]!),
+    );
+  });
 }
 
 /** Whether something inside jumps at the point, so that a step to one side or to the other meets other selections. */

@@ -142,6 +142,14 @@ describe.each(Object.entries({ ...writes, ...reads, ...spread }))('%s', (name, c
   });
 });
 
+test('the median of three equal elements has slopes along lines and no derivative', () => {
+  const random = randomNumbers(3);
+  const inputs = [hostArray('f64', [4, 2], [1, 2, 1, 2, 1, 2, 3, 3])];
+  const sample: Sample = { name: 'median', inputs, wrt: [0], call: ([x]) => [sn.median(x!, 0)] };
+  const compared = Array.from({ length: 8 }, () => checkNested(sample, random)?.compared);
+  expect(compared).toContain(0);
+});
+
 test('of several values set at one place only the last has a gradient, however derivatives are nested', async () => {
   const at = places(0, 0);
   const f = (v: Tensor): Tensor => sn.zeros([2]).setAt([at], v).sum();

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
+import '../../../src/compile/all.ts';
 import { broadcast, reduce } from '../../../src/ir/build.ts';
 import { GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
