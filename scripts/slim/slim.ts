@@ -64,15 +64,21 @@ async function shortened(file: string): Promise<string> {
   return (await transform(readFileSync(file, 'utf8'), options)).code;
 }
 
-/** Code whose lines begin with a tab for every two spaces, but for those inside of texts. */
+/**
+ * Code whose lines begin with a tab for every two spaces, and branches of one statement behind their conditions, but for lines
+ * inside of texts.
+ */
 export function withTabs(code: string): string {
   const texts: (readonly [start: number, end: number])[] = [];
   visit(parseSync('code.js', code).program.body, ({ end, start, type }) => {
     if (type === 'TemplateElement') texts.push([start, end]);
   });
-  return code.replace(/^(?: {2})+/gm, (spaces, at: number) =>
-    texts.some(([start, end]) => start < at && at <= end) ? spaces : '\t'.repeat(spaces.length / 2),
-  );
+  const isText = (at: number): boolean => texts.some(([start, end]) => start < at && at <= end);
+  const branch = /(?<=^ *(?:\} )?(?:(?:else )?(?:if|for|while) \(.*\)|else))\n +(?=\S)|^(?: {2})+/gm;
+  return code.replace(branch, (spaces, at: number) => {
+    if (isText(at)) return spaces;
+    return spaces.startsWith('\n') ? ' ' : '\t'.repeat(spaces.length / 2);
+  });
 }
 
 interface Manifest {

@@ -13,9 +13,8 @@ import { fusionRootRules } from './rules-root.ts';
 import { complexRule, complexRules } from './rules-complex.ts';
 import { contractionRules } from './rules-contraction.ts';
 import { elementwiseRules } from './rules-elementwise.ts';
-import { factorRule } from './rules-factor.ts';
 import { viewRules } from './rules-view.ts';
-import { collectiveDerivative } from './slots.ts';
+import { collectiveDerivative, factorDerivative } from './slots.ts';
 
 const ofCollective = (b: GraphBuilder, node: OfProcesses, g: Node): readonly (Node | undefined)[] =>
   collectiveDerivative.value.cotangents(b, node, g);
@@ -29,7 +28,7 @@ export const rules: { readonly [K in Op]: VjpRule<K> | 'flat' } = {
   ...viewRules,
   ...fusionRootRules,
   ...contractionRules,
-  factor: factorRule,
+  factor: (b, node, g, wanted) => factorDerivative.value(b, node, g, wanted),
   iterate: () => {
     throw new CompilerBug('vjp', 'a loop is differentiated as a whole');
   },

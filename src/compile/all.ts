@@ -15,6 +15,7 @@ import { slots as products } from './chunks/products.ts';
 import { slots as productsCpu } from './chunks/products-cpu.ts';
 import { slots as productsGpu } from './chunks/products-gpu.ts';
 import { slots as rare } from './chunks/rare.ts';
+import { slots as selections } from './chunks/selections.ts';
 import { slots as verifiers } from './chunks/verifiers.ts';
 import { slots as wasm } from './chunks/wasm.ts';
 import { slots as wasmFunctions } from './chunks/wasm-functions.ts';
@@ -33,6 +34,7 @@ export const slotsBy: Readonly<Record<Exclude<Chunk, 'compiler'>, readonly Slot<
   'products-cpu': productsCpu,
   'products-gpu': productsGpu,
   rare,
+  selections,
   verifiers,
   wasm,
   'wasm-functions': wasmFunctions,

@@ -3,10 +3,11 @@
 // the operations of the graph need. It loads them at the same time, because the graph alone says which they
 // are. In Node all chunks are loaded from the start (all.ts).
 
+import type { RareMathOp } from '../codegen/emit/shared/math/functions.ts';
 import { notLoading, SinterError } from '../errors.ts';
-import { dtypeBytes, isComplex, isSmallInteger } from '../ir/dtype.ts';
-import { topological, type Graph, type Node } from '../ir/graph.ts';
-import { isElementwise, type ElementwiseOp, type Op } from '../ir/ops.ts';
+import { dtypeBytes, isComplex, isFloat, isSmallInteger } from '../ir/dtype.ts';
+import { topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
+import type { ElementwiseOp, Op } from '../ir/ops.ts';
 import type { TargetId } from '../runtime/program.ts';
 import { mayWeighScores } from '../schedule/fusion/scores.ts';
 import type { Target } from '../schedule/target.ts';
@@ -25,6 +26,7 @@ export type Chunk =
   | 'attention'
   | 'convolutions'
   | 'rare'
+  | 'selections'
   | 'verifiers'
   | 'wasm-functions'
   | TargetId;
@@ -39,6 +41,7 @@ const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
   attention: () => import('./chunks/attention.ts'),
   convolutions: () => import('./chunks/convolutions.ts'),
   rare: () => import('./chunks/rare.ts'),
+  selections: () => import('./chunks/selections.ts'),
   wgsl: () => import('./chunks/wgsl.ts'),
   cuda: () => import('./chunks/cuda.ts'),
   wasm: () => import('./chunks/wasm.ts'),
@@ -49,22 +52,45 @@ const imports: Readonly<Record<Chunk, () => Promise<object>>> = {
 };
 
 /**
- * What kernels need beside the compiler itself, by the operation that they compute: `machine` is how products and reductions are
- * computed on the target's machine.
+ * What kernels need beside the compiler itself, by the operation that they compute. `machine` is how products and reductions are
+ * computed on the target's machine, and `functions` what WebAssembly has no instruction for.
  */
-const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' | undefined>> = {
+type Need = 'machine' | 'columns' | 'functions' | 'selections' | 'convolutions' | 'rare';
+
+/** The needs of elementwise operations; the others need nothing. */
+const neededByElements: Readonly<Record<RareMathOp | 'mod' | 'where', Need>> = {
+  log: 'functions',
+  log2: 'functions',
+  log1p: 'functions',
+  sin: 'functions',
+  cos: 'functions',
+  tan: 'functions',
+  asin: 'functions',
+  acos: 'functions',
+  atan: 'functions',
+  atan2: 'functions',
+  pow: 'functions',
+  mod: 'functions',
+  where: 'selections',
+};
+
+/** The needs of all operations. */
+const neededBy: Readonly<
+  Partial<Record<ElementwiseOp, Need>> & Record<Exclude<Op, ElementwiseOp>, Need | undefined>
+> = {
+  ...neededByElements,
   reshape: undefined,
   permute: undefined,
   broadcast: undefined,
-  slice: undefined,
-  pad: undefined,
-  concat: undefined,
-  window: undefined,
+  slice: 'selections',
+  pad: 'selections',
+  concat: 'selections',
+  window: 'selections',
   parameter: undefined,
   constant: undefined,
-  iota: undefined,
+  iota: 'selections',
   randomBits: undefined,
-  gather: undefined,
+  gather: 'selections',
   stopGradient: undefined,
   customVjp: undefined,
   barrier: undefined,
@@ -74,7 +100,7 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
   reduce: 'machine',
   argReduce: 'machine',
   dot: 'machine',
-  conv: 'machine',
+  conv: 'convolutions',
   argSort: 'rare',
   radixRank: 'rare',
   scan: 'rare',
@@ -107,8 +133,13 @@ const neededBy: Readonly<Record<Exclude<Op, ElementwiseOp>, 'machine' | 'rare' |
 /** Columns of the narrowest rows of products that are folded as they are made; a size that varies may be as many. */
 const fewestFolded = 256;
 
-/** Operations that take or give angles. */
-const angleOps: ReadonlySet<Op> = new Set<Op>(['sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2']);
+/** Elements of the longest rows that passes/split.ts leaves whole on every target; longer ones may be padded, and cut. */
+export const longestWhole = 2048;
+
+/** Elements of a reduction's rows; NaN where a size varies. */
+function rowOf({ inputs: [input], attrs }: NodeOf<'reduce'>): number {
+  return attrs.axes.reduce((size, axis) => size * Number(input!.shape[axis]), 1);
+}
 
 /**
  * What compiling a graph needs beside its target's language, with these of its options; where no target is known yet, what it
@@ -122,32 +153,35 @@ export function chunksOf(
   const needed = new Set<Chunk>(['compiler']);
   if (check === true) needed.add('verifiers');
   if (memory !== undefined) needed.add('rare');
-  let computes = false;
-  let hasFolds = false;
-  let needsWasmFunctions = false;
+  const needs = new Set<Need | undefined>();
   const nodes = [...graph.parameters, ...topological(graph.outputs)] as readonly Node[];
-  for (const { op, dtype, inputs } of nodes) {
-    const chunk = isElementwise(op) ? undefined : neededBy[op];
-    if (chunk === 'rare') needed.add('rare');
-    if (chunk !== undefined) computes = true;
-    if (isComplex(dtype)) needed.add('rare');
+  for (const node of nodes) {
+    const { op, dtype, inputs } = node;
+    needs.add(neededBy[op]);
+    if (isComplex(dtype)) needs.add('rare');
     if ((isSmallInteger(dtype) || dtype === 'f64') && target?.dtypes.includes(dtype) === false)
-      needed.add('rare');
-    if (op === 'reduce' && !(Number(inputs[0]!.shape.at(-1)) < fewestFolded)) hasFolds = true;
-    if (op === 'conv') needed.add('convolutions');
-    if (dtypeBytes(dtype) === 8 || angleOps.has(op)) needsWasmFunctions = true;
+      needs.add('rare');
+    if (dtypeBytes(dtype) === 8 || (isFloat(dtype) && dtype !== 'f32')) needs.add('functions');
+    if (op === 'reduce') {
+      if (!(Number(inputs[0]!.shape.at(-1)) < fewestFolded)) needs.add('columns');
+      if (!(rowOf(node as NodeOf<'reduce'>) <= longestWhole)) needs.add('selections');
+    }
   }
-  // Rare operations are computed by products and sums too, and loops and transforms by any number of products.
+  if (needs.has('rare')) needed.add('rare');
+  // Rare operations are computed by all others, and loops and transforms by any number of products.
   const isRare = needed.has('rare');
-  if (isRare || mayWeighScores(nodes)) needed.add('attention');
-  if (isRare) needed.add('convolutions');
-  if (target?.machine === 'cpu' && (isRare || needsWasmFunctions)) needed.add('wasm-functions');
-  if (isRare || computes) needed.add('products');
-  if (target !== undefined && (isRare || computes)) {
-    needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
-    if (target.machine === 'gpu' && (isRare || hasFolds)) needed.add('column-folds');
-    if (target.matrixUnits !== undefined) needed.add('matrix-units');
-  }
+  const isNeeded = (need: Need): boolean => isRare || needs.has(need);
+  const hasAttention = isRare || mayWeighScores(nodes);
+  if (hasAttention) needed.add('attention');
+  if (isNeeded('convolutions')) needed.add('convolutions');
+  if (isNeeded('selections') || hasAttention || needs.has('convolutions')) needed.add('selections');
+  if (target?.machine === 'cpu' && isNeeded('functions')) needed.add('wasm-functions');
+  if (!isNeeded('machine') && !isNeeded('convolutions')) return needed;
+  needed.add('products');
+  if (target === undefined) return needed;
+  needed.add(target.machine === 'cpu' ? 'products-cpu' : 'products-gpu');
+  if (target.machine === 'gpu' && isNeeded('columns')) needed.add('column-folds').add('selections');
+  if (target.matrixUnits !== undefined) needed.add('matrix-units');
   return needed;
 }
 

@@ -11,13 +11,11 @@ import type { Loop } from '../codegen/loop/loop.ts';
 import { verifyRanges } from '../codegen/loop/verify-ranges.ts';
 import { observerOf } from '../dump/stages.ts';
 import type { Observer } from '../dump/stage.ts';
-import { topological, type Graph, type Node } from '../ir/graph.ts';
+import type { Graph, Node } from '../ir/graph.ts';
 import { showType } from '../ir/infer.ts';
 import { tracePass } from '../ir/origin/trace.ts';
-import { storedType } from '../ir/stored.ts';
-import { hostArray, packBytes, unpackBytes } from '../ir/value.ts';
 import type { HostFunctions } from '../runtime/device.ts';
-import type { BufferRole, Program, ProgramBuffer, ProgramScalar } from '../runtime/program.ts';
+import type { Program, ProgramScalar } from '../runtime/program.ts';
 import { withMovedBytes } from '../schedule/cost.ts';
 import { offeredIn, pairDonations } from '../schedule/memory/donate.ts';
 import { nameKernels, withPrefix } from '../schedule/memory/names.ts';
@@ -143,7 +141,9 @@ function shown(
 export function compileGraph(graph: Graph, target: Target, options: CompileOptions = {}): CompiledGraph {
   const observe = observerOf(options.observe, options.title ?? ((): string => 'graph'));
   const compile = (): CompiledGraph =>
-    target.id === 'interpreter' ? interpreted(graph, options) : generated(graph, target, options, observe);
+    target.id === 'interpreter'
+      ? interpreter.value.interpreted(graph, options)
+      : generated(graph, target, options, observe);
   if (observe === undefined) return compile();
   observe({ kind: 'recorded', graph, target });
   try {
@@ -362,60 +362,4 @@ function turnsOf(
     }
     return { graph, memory, lowered };
   });
-}
-
-/** The whole graph as one host function. */
-function interpreted(graph: Graph, options: CompileOptions): CompiledGraph {
-  const { interpret, meetOn } = interpreter.value;
-  // Every value is computed whole.
-  checkElements([...(graph.parameters as readonly Node[]), ...topological(graph.outputs)], 'interpreter');
-  const scalarIndices = options.scalars ?? new Set<number>();
-  const tensors = graph.parameters.filter((_, i) => !scalarIndices.has(i));
-  const scalars = graph.parameters.filter((_, i) => scalarIndices.has(i));
-  const buffers: ProgramBuffer[] = [];
-  const buffer = (node: Node, role: BufferRole, name: string): number => {
-    return buffers.push({ name, role, bytes: storedBytes(node), ...storedType(node) }) - 1;
-  };
-  const inputs = tensors.map((node) => buffer(node as Node, 'input', node.attrs.name));
-  const donors = new Map([...(options.donate ?? [])].map(([parameter, output]) => [output, parameter]));
-  const donated: { output: number; input: number }[] = [];
-  const outputs = graph.outputs.map((node, output) => {
-    const parameter = graph.parameters[donors.get(output) ?? -1];
-    const input = parameter === undefined ? -1 : tensors.indexOf(parameter);
-    if (input < 0) return buffer(node, 'output', `out${output}`);
-    donated.push({ output, input });
-    return inputs[input]!;
-  });
-  const program: Program = {
-    version: 1,
-    target: 'interpreter',
-    kernels: [],
-    buffers,
-    packs: [],
-    arenas: [],
-    steps: [{ kind: 'host', run: 'interpret', reads: inputs, writes: outputs }],
-    inputs,
-    outputs,
-    donated,
-    scalars: scalars.map(({ attrs, dtype }) => ({
-      name: attrs.name,
-      dtype: dtype as ProgramScalar['dtype'],
-    })),
-  };
-  const host: HostFunctions = {
-    interpret: (bytes, numbers, ranks) => {
-      let [tensor, scalar] = [0, 0];
-      const values = graph.parameters.map(({ dtype, shape }, i) =>
-        scalarIndices.has(i)
-          ? hostArray(dtype, [], [numbers[scalar++]!])
-          : unpackBytes(bytes[tensor++]!, dtype, shape as readonly number[]),
-      );
-      return interpret(graph, values, meetOn(ranks)).map((value, i) => {
-        const memory = new Uint8Array(buffers[outputs[i]!]!.bytes);
-        memory.set(packBytes(value));
-        return memory;
-      });
-    },
-  };
-  return { program, host, kernels: [], live: 0 };
 }

@@ -3,21 +3,20 @@
 
 import type { verifyLoop } from '../codegen/loop/verify.ts';
 import type { culpritOf, faultOf } from '../ir/interpret/culprit.ts';
-import type { evaluateNode, interpret, valuesFrom } from '../ir/interpret/interpret.ts';
+import type { evaluateNode, valuesFrom } from '../ir/interpret/interpret.ts';
 import type { verify } from '../ir/verify.ts';
 import type { fitMemory } from '../schedule/recompute/fit.ts';
 import type { plannedOf } from '../schedule/recompute/timeline.ts';
 import type { verifyKernel } from '../schedule/verify.ts';
 import { Slot } from '../slot.ts';
-import type { meetOn } from './meeting.ts';
+import type { interpreted } from './interpreted.ts';
 
 /** The interpreter of graphs, and of single nodes, and its search for what made values that are not finite. */
 export interface Interpreter {
   readonly culpritOf: typeof culpritOf;
   readonly evaluateNode: typeof evaluateNode;
   readonly faultOf: typeof faultOf;
-  readonly interpret: typeof interpret;
-  readonly meetOn: typeof meetOn;
+  readonly interpreted: typeof interpreted;
   readonly valuesFrom: typeof valuesFrom;
 }
 

@@ -18,10 +18,9 @@ import { fail, type TypeRule, type TypeRulesOf, type TensorType } from './typing
 import { complexes } from './typing/complex.ts';
 import { boundedType, iterateType } from './typing/control.ts';
 import { contractions } from './typing/contraction.ts';
-import { factors } from './typing/factor.ts';
 import { folds } from './typing/fold.ts';
 import { indexed } from './typing/indexed.ts';
-import { meshTypes, transformTypes } from './typing/slots.ts';
+import { factorTypes, meshTypes, transformTypes } from './typing/slots.ts';
 import { sources } from './typing/source.ts';
 import { views } from './typing/view.ts';
 
@@ -71,15 +70,15 @@ function elementwise(inputs: readonly TensorType[], attrs: unknown, op: Elementw
   return { dtype: givesBool(op) ? 'bool' : dtype, shape };
 }
 
-const rules: TypeRulesOf<
-  Exclude<Op, ElementwiseOp | CollectiveOp | 'rankIndex' | 'shard' | 'toPart' | 'toWhole' | 'fft' | 'fftPart'>
-> = {
+/** What only programs over several processes have. */
+type MeshOp = CollectiveOp | 'rankIndex' | 'shard' | 'toPart' | 'toWhole';
+
+const rules: TypeRulesOf<Exclude<Op, ElementwiseOp | MeshOp | 'fft' | 'fftPart' | 'factor'>> = {
   ...sources,
   ...views,
   ...folds,
   ...contractions,
   ...indexed,
-  ...factors,
   ...complexes,
   iterate: iterateType,
   stopGradient: (inputs) => inputs[0]!,
@@ -96,8 +95,23 @@ export function infer<K extends Op>(op: K, inputs: readonly TensorType[], attrs:
   }
   if (kind === 'unary' || kind === 'binary' || kind === 'ternary')
     return elementwise(inputs, attrs, op as ElementwiseOp);
-  const rule = (rules as unknown as Partial<Record<Op, TypeRule<K>>>)[op];
-  if (rule !== undefined) return rule(inputs, attrs, op);
-  const rare = op === 'fft' || op === 'fftPart' ? transformTypes.value : meshTypes.value;
-  return (rare as unknown as Record<Op, TypeRule<K>>)[op](inputs, attrs, op);
+  const rule = (rules as unknown as Partial<Record<Op, TypeRule<K>>>)[op] ?? rareRule(op);
+  return rule(inputs, attrs, op);
+}
+
+/** The rule of an op of which a slot has it. */
+function rareRule<K extends Op>(op: K): TypeRule<K> {
+  switch (op) {
+    case 'fft':
+    case 'fftPart':
+      return ofTable(transformTypes.value, op);
+    case 'factor':
+      return ofTable(factorTypes.value, op);
+    default:
+      return ofTable(meshTypes.value, op);
+  }
+}
+
+function ofTable<K extends Op>(table: object, op: K): TypeRule<K> {
+  return (table as Record<Op, TypeRule<K>>)[op];
 }

@@ -19,6 +19,8 @@ import type { DType } from './dtype.ts';
 import { dims, type GraphBuilder, type Node } from './graph.ts';
 import type { FactorKind } from './factor.ts';
 import type { FixedShape } from './shape.ts';
+import { factors } from './typing/factor.ts';
+import { factorTypes } from './typing/slots.ts';
 
 /** A stack's number of matrices, and their size. */
 export function sizes(x: Node): readonly [lines: number, rows: number, columns: number] {
@@ -28,6 +30,7 @@ export function sizes(x: Node): readonly [lines: number, rows: number, columns: 
 
 /** A matrix algorithm (factor.ts). */
 export function factor(b: GraphBuilder, kind: FactorKind, ...operands: readonly Node[]): Node {
+  factorTypes.fill(factors);
   return b.add('factor', operands, { kind }) as Node;
 }
 

@@ -23,8 +23,10 @@ import { emptyData, hostArray as arrayOf, type HostArray, type Scalar } from './
 import { isRepresentable, verify as verifyGraph } from './verify.ts';
 import { transforms } from './fft/types.ts';
 import { meshRules } from './typing/collective.ts';
-import { meshTypes, transformTypes } from './typing/slots.ts';
+import { factors } from './typing/factor.ts';
+import { factorTypes, meshTypes, transformTypes } from './typing/slots.ts';
 
+factorTypes.fill(factors);
 meshTypes.fill(meshRules);
 transformTypes.fill(transforms);
 

@@ -10,20 +10,18 @@ import { sizeOf } from '../ir/shape.ts';
 import { collectiveKernel, loopKernel } from './body/iterate.ts';
 import { buildBody, dispersedWrites } from './body/body.ts';
 import { fusionGroupNodes, type Fusion } from './fusion/fusion.ts';
-import { withNeeds } from './body/needed.ts';
+import { masks } from './body/masks.ts';
 import { kernelFlops } from './cost.ts';
-import { sliceBytes } from './slices.ts';
-import type { Evaluator, Indices } from './expression/evaluate.ts';
 import { mergeMaps } from './merge/multi-tensor.ts';
 import type { Body, Kernel, Write } from './kernel.ts';
 import { groupMaps, isCheapScalar } from './merge/maps.ts';
 import { nameKernels } from './memory/names.ts';
 import { orderKernels } from './memory/order.ts';
-import { neededElements } from './needed.ts';
 import { bindingsOf, type Donations } from './fusion/overflow.ts';
 import type { Packs } from './memory/pack.ts';
 import { keyOf, readsWhole } from './fusion/place.ts';
 import { kernelEvaluator, type KernelPlan } from './body/plan.ts';
+import { slicing, type Evaluator, type Indices } from './expression/evaluate.ts';
 import type { ConcatPiece } from './fusion/place.ts';
 import { checkReach } from './fusion/reach.ts';
 import { fixpoint } from './fixpoint.ts';
@@ -74,7 +72,8 @@ export function scheduleGraph(
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
   plans.push(...groupMaps(computed, fusion, inMemory, scalars, donations, target));
-  const values = { scalars, demand: neededElements(graph, isKnown), repeated: fusion.repeated };
+  const demand = masks.filled?.neededElements(graph, isKnown) ?? new Map<Node, readonly Need[]>();
+  const values = { scalars, demand, repeated: fusion.repeated };
   const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, values, donations, target));
   const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
   const ends = { outputs: new Set(graph.outputs), donations };
@@ -176,12 +175,14 @@ function attemptKernel(
     undefined,
     (node, at) => repeated.has(node) && asked.set(node, at).size > 0,
   );
-  const body = withNeeds(buildBody(plan, evaluator, asked), plan, evaluator, demand);
+  const whole = buildBody(plan, evaluator, asked);
+  const body = demand.size === 0 ? whole : masks.value.withNeeds(whole, plan, evaluator, demand);
   const writes = writesOf(plan, body, evaluator);
   const written = [...plan.writes.keys(), ...plan.pieces.map(({ part }) => part)];
   const nodes = [...new Set([...evaluator.computed, ...written])];
-  const slices = sliceBytes(evaluator.pool);
-  const bytesOf = (node: Node): number => slices.get(node) ?? nodeBytes(node);
+  const { pool } = evaluator;
+  const slices = pool.dynamics.size === 0 ? undefined : slicing.value(pool);
+  const bytesOf = (node: Node): number => slices?.get(node) ?? nodeBytes(node);
   const bytes = [...reads, ...written].reduce((sum, node) => sum + bytesOf(node), 0);
   const kernel: Kernel = {
     name: '',
@@ -189,7 +190,7 @@ function attemptKernel(
     body,
     reads: [...reads],
     writes,
-    pool: evaluator.pool,
+    pool,
     nodes,
     flops: kernelFlops(nodes),
     bytes,

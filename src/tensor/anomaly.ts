@@ -7,6 +7,7 @@ import { interpreter, type Interpreter } from '../compile/slots.ts';
 import { showValue, TensorError, SinterError } from '../errors.ts';
 import { isCallable } from '../ir/arguments.ts';
 import { type Node, dims } from '../ir/graph.ts';
+import { fill } from '../slot.ts';
 import { currentSession, SessionPart, type Session } from './session.ts';
 import { type CallSite, callOf } from '../ir/origin/call-site.ts';
 import { isInexact } from '../ir/dtype.ts';
@@ -14,6 +15,7 @@ import type { Fault } from '../ir/interpret/culprit.ts';
 import { stridesOf, type FixedShape } from '../ir/shape.ts';
 import { unpackBytes, type HostArray } from '../ir/value.ts';
 import { showHandle } from './handle/handle.ts';
+import { anomalies, type AnomalySearch, type Watched } from './handle/recorded.ts';
 import { showElement } from './show/number.ts';
 import type { StoredValue } from './storage/storage.ts';
 import { onNode, type Cause } from '../ir/origin/origin.ts';
@@ -53,14 +55,14 @@ export function detectAnomaly<T>(what: boolean | (() => T)): T | undefined {
 }
 
 /** Whether the computation of these nodes is to be looked at. */
-export function isWatched(nodes: Iterable<Node>): boolean {
+function isWatched(nodes: Iterable<Node>): boolean {
   if (isFollowing()) return true;
   for (const node of nodes) if (isFollowed(node)) return true;
   return false;
 }
 
 /** Has results rejected when read, if they, or what they are computed from, are not finite. */
-export function watch({ results, leaves }: Watched): void {
+function watch({ results, leaves }: Watched): void {
   const held = [...leaves.values(), ...results.values()];
   for (const storage of held) storage.pin();
   const guards = [...leaves.values()].flatMap(({ guard }) => (guard === undefined ? [] : [guard]));
@@ -137,16 +139,6 @@ function placeIn({ place }: Fault, shape: FixedShape): string {
   return `[${shape.map((size, axis) => Math.floor(place / strides[axis]!) % size).join(',')}]`;
 }
 
-// A computation whose results are looked at.
-
-/** A computation whose results are looked at: its nodes down to what was computed before. */
-interface Watched {
-  /** Results and where they will be. */
-  readonly results: ReadonlyMap<Node, StoredValue>;
-  /** Values that the walk ends at. */
-  readonly leaves: ReadonlyMap<Node, StoredValue>;
-}
-
 // Where nodes were recorded, while anomalies are looked for: for each the user's line, or the node
 // whose derivative it carries.
 
@@ -168,7 +160,11 @@ export function follow(on: boolean, session: Session = currentSession()): void {
   state.end = on ? begin(session) : undefined;
 }
 
+/** What evaluations ask from then on. */
+const search: AnomalySearch = { isWatched, watch };
+
 function begin(session: Session): () => void {
+  fill([anomalies, search]);
   return onNode((node, cause) => {
     if (currentSession() !== session) return;
     if (cause !== undefined) causes.set(node, cause);

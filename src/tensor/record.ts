@@ -9,8 +9,7 @@ import { showShape, sizeOf, type FixedShape } from '../ir/shape.ts';
 import { fromInteger, fromReal, hostArray, packBytes, partCount, type HostData } from '../ir/value.ts';
 import { evaluateLarge } from './evaluate/evaluate.ts';
 import { expectOperand } from './expect.ts';
-import { outerCall } from './handle/recorded.ts';
-import { checkHeld } from './layer/held.ts';
+import { outerCall, strayCheck } from './handle/recorded.ts';
 import {
   builder,
   gradEnabled,
@@ -43,7 +42,7 @@ function read(inputs: readonly Tensor[]): Inputs {
   evaluateLarge();
   const nodes: Node[] = [];
   let history = false;
-  if (outerCall() !== undefined) for (const input of inputs) checkHeld(handleOf(input));
+  if (outerCall() !== undefined) for (const input of inputs) strayCheck.filled?.(handleOf(input));
   for (const input of inputs) {
     const handle = currentHandle(handleOf(input));
     if (handle.storage?.part !== undefined) refusePart(handle);

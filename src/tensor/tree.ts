@@ -6,11 +6,15 @@
 
 import { copyKey, fromOtherCopy, TensorError, thisCopy } from '../errors.ts';
 import { expectFunction, silenced } from './expect.ts';
+import { strayCheck } from './handle/recorded.ts';
 import { currentTrace } from './handle/recording.ts';
 import { Tensor } from './tensor.ts';
 import { unwatched, watched, watchedCalls } from './layer/watch.ts';
 import { areUnchanged, contentsOf, sameContents, type Contents } from './layer/contents.ts';
+import { checkHeld } from './layer/held.ts';
 import type { Hooks } from './layer/hooks.ts';
+
+strayCheck.fill(checkHeld);
 
 /** The base of classes whose instances are trees, as layers of a network are. */
 export abstract class TreeNode {

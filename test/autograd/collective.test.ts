@@ -11,7 +11,7 @@ import { tangentGraph } from '../../src/autograd/jvp/jvp.ts';
 import { gradientGraph } from '../../src/autograd/vjp.ts';
 import { simulate } from '../support/ranks/on-mesh.ts';
 import { batched } from '../../src/autograd/vmap/vmap.ts';
-import { meetOn } from '../../src/compile/meeting.ts';
+import { meetOn } from '../../src/compile/interpreted.ts';
 import { iterate } from '../../src/ir/control/iterate.ts';
 import { allGather, allReduce, permuteRanks, rankIndex } from '../../src/ir/collectives.ts';
 import { add, broadcast, cast, mul, unary } from '../../src/ir/build.ts';

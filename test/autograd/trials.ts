@@ -12,8 +12,9 @@ import { splitKey, whole } from '../../src/ir/mesh/split.ts';
 import { add, cast, complex, conj, constant, imag, mul, real, unary, bounded } from '../../src/ir/build.ts';
 import type { GraphBuilder, Node } from '../../src/ir/graph.ts';
 import type { Attrs, Monoid, Op, ScatterMode } from '../../src/ir/ops.ts';
-import { factor, identity, product } from '../../src/ir/matrix.ts';
+import { identity, product } from '../../src/ir/matrix.ts';
 import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
+import { factor } from '../../src/tensor/formula/matrix.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { distinct, randomNumbers, values, type Trial } from './differences.ts';
 

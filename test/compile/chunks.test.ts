@@ -4,7 +4,7 @@
 import { rowFamilies, type Row } from '../../scripts/operations/rows.ts';
 import { describe, expect, test } from 'vitest';
 import { slotsBy } from '../../src/compile/all.ts';
-import { chunksOf } from '../../src/compile/chunks.ts';
+import { chunksOf, longestWhole } from '../../src/compile/chunks.ts';
 import { compileGraph, type CompileOptions } from '../../src/compile.ts';
 import { CompilerBug, SinterError } from '../../src/errors.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
@@ -142,8 +142,60 @@ test('elementwise programs need the compiler alone, products no rare operations'
       .matmul(sn.ones([4, 256]))
       .softmax(1),
   ]);
-  expect([...chunksOf(long, gpuTarget)]).toEqual(['compiler', 'products', 'products-gpu', 'column-folds']);
+  expect([...chunksOf(long, gpuTarget)]).toEqual([
+    'compiler',
+    'products',
+    'products-gpu',
+    'column-folds',
+    'selections',
+  ]);
   expect([...chunksOf(product, undefined)]).toEqual(['compiler', 'products']);
+});
+
+test.each([
+  ['slices', () => sn.ones([8]).slice(0, 2, 6).exp()],
+  ['concatenations', () => sn.cat([sn.ones([4]), sn.ones([4]).exp()])],
+  ['padding', () => sn.pad(sn.ones([4]), [[1, 2]]).exp()],
+  ['positions', () => sn.ones([4, 4]).tril().sum()],
+  ['choices', () => sn.where(sn.ones([4]).gt(0), sn.ones([4]), sn.zeros([4])).exp()],
+  [
+    'gathers',
+    () =>
+      sn
+        .ones([8])
+        .indexSelect(0, sn.tensor([1, 2], { dtype: 'i32' }))
+        .exp(),
+  ],
+] as const)('%s ask for what selects', (name, value) => {
+  const graph = graphOfAll([value()]);
+  expect(chunksOf(graph, wasmTarget).has('selections')).toBe(true);
+  expectNeedsOnly(name, graph);
+});
+
+test('rows ask for what selects where they may be padded', () => {
+  for (const [row, asks] of [
+    [longestWhole - 1, false],
+    [longestWhole, false],
+    [100_003, true],
+  ] as const)
+    for (const axis of [0, 1]) {
+      const shape: readonly [number, number] = axis === 0 ? [row, 3] : [3, row];
+      const graph = graphOfAll([sn.ones(shape).add(1).sum(axis)]);
+      expect([row, chunksOf(graph, wasmTarget).has('selections')]).toEqual([row, asks]);
+      expectNeedsOnly(`rows of ${row}`, graph);
+    }
+});
+
+test('WebAssembly asks for functions that it has no instructions for, other languages do not', () => {
+  const x = sn.ones([4]);
+  for (const graph of [x.log(), x.pow(1.5), x.fmod(0.3), x.sin(), x.cast('f16').exp()].map((y) =>
+    graphOfAll([y]),
+  )) {
+    expect([...chunksOf(graph, wasmTarget)]).toEqual(['compiler', 'wasm-functions']);
+    expect(chunksOf(graph, gpuTarget).has('wasm-functions')).toBe(false);
+    expectNeedsOnly('a function', graph);
+  }
+  expect([...chunksOf(graphOfAll([x.exp().tanh().sqrt()]), wasmTarget)]).toEqual(['compiler']);
 });
 
 /** Losses and what they are differentiated by. */

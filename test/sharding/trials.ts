@@ -13,6 +13,10 @@ import { rowWords } from '../../src/ir/blocks/sizes.ts';
 import { sizeOf, type FixedShape } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../src/ir/value.ts';
 import { randomArray, randomIndices } from '../support/random/values.ts';
+import { factors } from '../../src/ir/typing/factor.ts';
+import { factorTypes } from '../../src/ir/typing/slots.ts';
+
+factorTypes.fill(factors);
 
 /** A node on parameters, and their values. */
 export interface NodeTrial {

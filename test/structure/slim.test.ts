@@ -149,6 +149,14 @@ describe('joined declarations', () => {
   });
 });
 
+test('a branch of one statement stands behind its condition, but for lines inside of texts', () => {
+  expect(withTabs('if (x)\n  return y;\nelse\n  for (const z of w)\n    z();\n')).toBe(
+    'if (x) return y;\nelse for (const z of w) z();\n',
+  );
+  const text = 'f(`\nif (x)\n  return y;\n`);\n';
+  expect(withTabs(text)).toBe(text);
+});
+
 test('code is indented by tabs, but for lines inside of texts', () => {
   const inside = '`\n  a ${\n  f({\n    b: `  c`\n  })}\n    d`';
   expect(withTabs(`if (x) {\n  y(\n      ${inside}\n    );\n}\n`)).toBe(

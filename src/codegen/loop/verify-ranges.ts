@@ -6,8 +6,8 @@
 import { CompilerBug } from '../../errors.ts';
 import { operandsOf } from './builder.ts';
 import type { Loop, LoopOp, Stmt, Value } from './loop.ts';
-import { printLoop, printValue } from './print.ts';
 import { fitsWord, rangesOf, resultRange, type ValueRanges } from './ranges.ts';
+import { loopAsText, valueAsText } from './text.ts';
 import { statementsIn, valuesOf } from './walk.ts';
 
 /** Throws a CompilerBug for arithmetic on indices that may leave 32 bits. */
@@ -39,7 +39,7 @@ class Verifier {
     if (value.kind !== 'op' || value.type !== 'i32' || value.wraps === true || choices.has(value.op)) return;
     const range = resultRange(value, this.#loop, this.#known);
     if (range === undefined || fitsWord(range)) return;
-    this.#fail(`${printValue(value)} reaches ${range.join(' to ')}`);
+    this.#fail(`${valueAsText(value)} reaches ${range.join(' to ')}`);
   }
 
   /** The counter is raised once more before it is found to have passed the end. */
@@ -50,6 +50,6 @@ class Verifier {
   }
 
   #fail(problem: string): never {
-    throw new CompilerBug('verify-ranges', `an index leaves 32 bits: ${problem}`, printLoop(this.#loop));
+    throw new CompilerBug('verify-ranges', `an index leaves 32 bits: ${problem}`, loopAsText(this.#loop));
   }
 }

@@ -1,6 +1,7 @@
 // The chunk of attention: it finds products that weigh by products, and computes them in one kernel.
 
 import './products.ts';
+import './selections.ts';
 import { templates } from '../../codegen/lower/templates.ts';
 import { attentionLoop, attentionStrategies } from '../../codegen/template/attention/attention.ts';
 import { packed } from '../../codegen/template/attention/cpu/packed.ts';

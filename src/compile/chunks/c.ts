@@ -1,5 +1,6 @@
 // The chunk of kernels in C. Only Node compiles C, and there every chunk is loaded from the start.
 
+import './verifiers.ts';
 import './wasm.ts';
 import './wgsl.ts';
 import { languages } from '../../codegen/emit/emit.ts';

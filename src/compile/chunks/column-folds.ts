@@ -1,6 +1,7 @@
 // The chunk of folds over the rows of products, which GPUs make of their tiles.
 
 import './products-gpu.ts';
+import './selections.ts';
 import { ColumnFolder } from '../../codegen/template/contract/gpu/column-folds.ts';
 import { columnFolder } from '../../codegen/template/contract/gpu/staged.ts';
 import { foldColumns } from '../../schedule/passes/fold-columns.ts';

@@ -1,6 +1,7 @@
 // The chunk of convolutions that are more than products: those that read their window once, and Winograd's.
 
 import './products.ts';
+import './selections.ts';
 import { direct } from '../../codegen/template/contract/cpu/direct.ts';
 import { image } from '../../codegen/template/contract/cpu/image.ts';
 import { winograd } from '../../codegen/template/contract/cpu/winograd.ts';

@@ -2,12 +2,12 @@
 
 import './compiler.ts';
 import { culpritOf, faultOf } from '../../ir/interpret/culprit.ts';
-import { evaluateNode, interpret, valuesFrom } from '../../ir/interpret/interpret.ts';
+import { evaluateNode, valuesFrom } from '../../ir/interpret/interpret.ts';
 import { fill, type Slot } from '../../slot.ts';
-import { meetOn } from '../meeting.ts';
+import { interpreted } from '../interpreted.ts';
 import { interpreter } from '../slots.ts';
 
 export const slots: readonly Slot<unknown>[] = fill([
   interpreter,
-  { culpritOf, evaluateNode, faultOf, interpret, meetOn, valuesFrom },
+  { culpritOf, evaluateNode, faultOf, interpreted, valuesFrom },
 ]);

@@ -2,6 +2,7 @@
 // target lacks, and budgets of memory.
 
 import './products.ts';
+import './selections.ts';
 import { decodedLanes } from '../../codegen/expression/decode.ts';
 import { decoding } from '../../codegen/expression/decoding.ts';
 import { loopSteps, lowerTurns } from '../../codegen/lower/iteration.ts';
@@ -27,9 +28,10 @@ import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { takeBounds } from '../../ir/passes/take-bounds.ts';
 import { dispersedWrites } from '../../schedule/body/body.ts';
 import { rareBuilder } from '../../schedule/body/fusion-root.ts';
-import { permuteScatterWrites, rareRootBody } from '../../schedule/body/rare-root.ts';
+import { permuteScatterWrites, rareOwnLoops, rareRootBody } from '../../schedule/body/rare-root.ts';
 import { wordsOf } from '../../schedule/expression/blocks.ts';
 import { wordPlaces } from '../../schedule/expression/evaluate.ts';
+import { rareLoops } from '../../schedule/fusion/domain.ts';
 import { combineInKernels, orderCollectives, placeRank } from '../../schedule/passes/collectives.ts';
 import { splitFactors } from '../../schedule/passes/factor.ts';
 import { splitTransforms } from '../../schedule/passes/fft.ts';
@@ -61,6 +63,7 @@ export const slots: readonly Slot<unknown>[] = fill(
   [strategies['block-rows'], blockRowsStrategy],
   [blockProducts, { rows: blockRows, runs: blockRuns }],
   [rareBuilder, rareRootBody],
+  [rareLoops, rareOwnLoops],
   [dispersedWrites, permuteScatterWrites],
   [programLoops, { lowerTurns, loopSteps }],
   [decoding, decodedLanes],

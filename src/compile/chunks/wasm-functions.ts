@@ -1,10 +1,12 @@
-// The chunk of what few programs need in WebAssembly: functions of angles, all of doubles, lanes of 64 bits, and modules as text.
+// The chunk of what few programs need in WebAssembly: logarithms, powers, remainders, functions of angles, all of doubles, roundings
+// to 16 bits, lanes of 64 bits, and modules as text.
 
 import './wasm.ts';
 import * as angles from '../../codegen/emit/shared/math/angle.ts';
 import { doubles } from '../../codegen/emit/shared/math/double.ts';
-import { scale } from '../../codegen/emit/shared/math/double-exp.ts';
+import { log, log1p, log2, pow } from '../../codegen/emit/shared/math/log.ts';
 import { rareFunctions } from '../../codegen/emit/shared/math/rare.ts';
+import { mod, roundBf16, roundF16 } from '../../codegen/emit/shared/math/round.ts';
 import { printModule } from '../../codegen/emit/wasm/module/wat.ts';
 import { moduleText, vectorHalving } from '../../codegen/emit/wasm/rare.ts';
 import { halveVectors } from '../../codegen/emit/wasm/rewrite/halves.ts';
@@ -16,10 +18,14 @@ export const slots: readonly Slot<unknown>[] = fill(
   [
     rareFunctions,
     {
-      angles: { unary: { asin, acos, atan }, binary: { atan2 }, ofAngle: { sin, cos, tan } },
+      singles: {
+        unary: { asin, acos, atan, log, log1p, log2, roundBf16, roundF16 },
+        binary: { atan2, pow },
+        ofAngle: { sin, cos, tan },
+      },
       doubles,
       reduceAngle,
-      scaleDouble: scale,
+      mod,
     },
   ],
   [vectorHalving, halveVectors],

@@ -6,8 +6,10 @@ import { chunksOf, load, loadedCompiler } from '../chunks.ts';
 import { graphOfPlain, type CompileAnswer, type CompileRequest } from './message.ts';
 import { transforms } from '../../ir/fft/types.ts';
 import { meshRules } from '../../ir/typing/collective.ts';
-import { meshTypes, transformTypes } from '../../ir/typing/slots.ts';
+import { factors } from '../../ir/typing/factor.ts';
+import { factorTypes, meshTypes, transformTypes } from '../../ir/typing/slots.ts';
 
+factorTypes.fill(factors);
 meshTypes.fill(meshRules);
 transformTypes.fill(transforms);
 

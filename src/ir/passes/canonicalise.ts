@@ -3,12 +3,12 @@
 // views are one view, and a value that is the same everywhere is a rank-0 node under a single
 // `broadcast`, on which arithmetic happens before it is spread.
 
-import { permute, reshape, slice } from '../build.ts';
+import { permute, reshape } from '../build.ts';
 import { rebuild, type Graph, type Node } from '../graph.ts';
 import { facts, isElementwise, opNames } from '../ops.ts';
 import { fixedShape, sameShape, type Shape } from '../shape.ts';
-import { constantOf, held, knownShape, scalarOf, spread } from './pattern.ts';
-import { rule, rulePass, type RewriteRule } from './rules.ts';
+import { constantOf, knownShape, scalarOf, spread } from './pattern.ts';
+import { rule, rulePass, selectionRules, type RewriteRule } from './rules.ts';
 
 const commutative = opNames.filter((op) => facts(op).commutative === true);
 const elementwise = opNames.filter(isElementwise);
@@ -49,17 +49,6 @@ const uniform: readonly RewriteRule[] = [
       return spread(b, scalar, node.shape);
     },
   ),
-  rule('pad-spread', 'pad(spread c, c) = spread c', 'pad', (node, b) => {
-    const x = node.inputs[0]!;
-    return Object.is(constantOf(x), held(node.attrs.value, node.dtype))
-      ? spread(b, scalarOf(x)!, node.shape)
-      : undefined;
-  }),
-  rule('concat-spread', 'concat(spread a, spread a) = spread a', 'concat', (node, b) => {
-    const scalar = scalarOf(node.inputs[0]!);
-    const same = scalar !== undefined && node.inputs.every((input) => scalarOf(input) === scalar);
-    return same ? spread(b, scalar, node.shape) : undefined;
-  }),
 ];
 
 /** Views that change nothing. */
@@ -74,23 +63,6 @@ const idle: readonly RewriteRule[] = [
   rule('idle-permute', 'permute(x, [0, 1, …]) = x', 'permute', ({ inputs, attrs }, b) =>
     permute(b, inputs[0]!, attrs.order) === inputs[0] ? inputs[0] : undefined,
   ),
-  rule('idle-slice', 'x[0:n] = x', 'slice', ({ inputs, attrs: { start, size, step } }, b) =>
-    slice(b, inputs[0]!, start, size, step) === inputs[0] ? inputs[0] : undefined,
-  ),
-  rule('idle-pad', 'pad(x) by nothing = x', 'pad', ({ inputs, attrs: { low, high, interior } }) => {
-    const shape = inputs[0]!.shape;
-    const nothing = shape.every(
-      (dim, axis) => low[axis] === 0 && high[axis] === 0 && (interior[axis] === 0 || dim === 0 || dim === 1),
-    );
-    return nothing ? inputs[0] : undefined;
-  }),
-  rule('concat-empty-part', 'concat(x, empty, y) = concat(x, y)', 'concat', (node, b) => {
-    const { axis } = node.attrs;
-    if (node.inputs.length === 1) return node.inputs[0];
-    const filled = node.inputs.filter((input) => input.shape[axis] !== 0);
-    if (filled.length === node.inputs.length) return undefined;
-    return filled.length === 0 ? node.inputs[0] : rebuild(node, filled, b);
-  }),
 ];
 
 /** Two views that compose to one. */
@@ -111,28 +83,6 @@ const merged: readonly RewriteRule[] = [
   rule('broadcast-broadcast', 'broadcast(broadcast x) = broadcast x', 'broadcast', (node, b) => {
     const x = node.inputs[0]!;
     return x.op === 'broadcast' ? (b.add('broadcast', x.inputs, node.attrs) as Node) : undefined;
-  }),
-  rule('slice-slice', 'x[s::p][t::q] = x[s + t·p :: p·q]', 'slice', (node, b) => {
-    const x = node.inputs[0]!;
-    if (x.op !== 'slice') return undefined;
-    const [inner, outer] = [x.attrs, node.attrs];
-    const start = outer.start.map((at, axis) => inner.start[axis]! + at * inner.step[axis]!);
-    const step = outer.step.map((by, axis) => by * inner.step[axis]!);
-    return slice(b, x.inputs[0]!, start, outer.size, step);
-  }),
-  rule('pad-pad', 'pad(pad(x, l, h), l′, h′) = pad(x, l + l′, h + h′)', 'pad', (node, b) => {
-    const x = node.inputs[0]!;
-    if (x.op !== 'pad') return undefined;
-    const [inner, outer] = [x.attrs, node.attrs];
-    const value = held(outer.value, node.dtype);
-    if (!Object.is(value, held(inner.value, node.dtype)) || outer.interior.some((n) => n !== 0))
-      return undefined;
-    return b.add('pad', x.inputs, {
-      low: inner.low.map((n, axis) => n + outer.low[axis]!),
-      high: inner.high.map((n, axis) => n + outer.high[axis]!),
-      interior: inner.interior,
-      value: outer.value,
-    }) as Node;
   }),
 ];
 
@@ -196,4 +146,8 @@ export const canonicalRules: readonly RewriteRule[] = [
 ];
 
 /** Brings every node to its canonical form. */
-export const canonicalise: (graph: Graph) => Graph = rulePass('canonicalise', canonicalRules);
+export const canonicalise: (graph: Graph) => Graph = rulePass(
+  'canonicalise',
+  canonicalRules,
+  selectionRules.canonicalise,
+);

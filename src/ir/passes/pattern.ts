@@ -7,6 +7,9 @@ import type { GraphBuilder, Node } from '../graph.ts';
 import { sameShape, type FixedShape, type Shape } from '../shape.ts';
 import { fromInteger, fromReal, type Scalar } from '../value.ts';
 
+/** The operands of a node, for destructuring. */
+export const operandsOf = ({ inputs }: Node): [Node, Node, Node] => inputs as unknown as [Node, Node, Node];
+
 /** The rank-0 node whose value every element of `node` has, if there is one. */
 export function scalarOf(node: Node): Node | undefined {
   if (node.shape.length === 0) return node;

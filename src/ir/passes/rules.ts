@@ -9,6 +9,7 @@ import type { Op } from '../ops.ts';
 import { printNode } from '../text/print.ts';
 import { sameShape } from '../shape.ts';
 import { noteRule } from '../origin/trace.ts';
+import { Slot } from '../../slot.ts';
 
 /**
  * One rewrite: the replacement of a node of one of `ops`, or undefined where the law does not hold.
@@ -39,8 +40,17 @@ export function rule<K extends Op>(
 /** If one node is rewritten more often than this, two rules undo each other. */
 const tooMany = 100;
 
-/** A pass that applies `rules` everywhere; where several fit, the first in the list wins. */
-export function rulePass(pass: string, rules: readonly RewriteRule[]): (graph: Graph) => Graph {
+/** More rules of some passes, of what selects (selections.ts). */
+export const selectionRules: Readonly<
+  Record<'canonicalise' | 'removeDeadCode' | 'simplify', Slot<readonly RewriteRule[]>>
+> = {
+  canonicalise: new Slot('the rules of selections'),
+  removeDeadCode: new Slot('the rules of parts that nobody reads'),
+  simplify: new Slot('the identities of selections'),
+};
+
+/** The rules of each op, in their order. */
+function byOp(rules: readonly RewriteRule[]): ReadonlyMap<Op, readonly RewriteRule[]> {
   const rulesOf = new Map<Op, RewriteRule[]>();
   for (const each of rules) {
     for (const op of each.ops) {
@@ -49,18 +59,39 @@ export function rulePass(pass: string, rules: readonly RewriteRule[]): (graph: G
       else list.push(each);
     }
   }
+  return rulesOf;
+}
 
-  const rewriteToFixpoint = (start: Node, b: GraphBuilder): Node => {
+/**
+ * A pass that applies `rules` everywhere, and before them those of the slot, if they are there; where several fit, the first in
+ * the list wins.
+ */
+export function rulePass(
+  pass: string,
+  rules: readonly RewriteRule[],
+  rare?: Slot<readonly RewriteRule[]>,
+): (graph: Graph) => Graph {
+  const own = byOp(rules);
+  const both = new WeakMap<readonly RewriteRule[], typeof own>();
+  const table = (): typeof own => {
+    const more = rare?.filled;
+    if (more === undefined) return own;
+    const known = both.get(more) ?? byOp([...more, ...rules]);
+    both.set(more, known);
+    return known;
+  };
+
+  const rewriteToFixpoint = (start: Node, b: GraphBuilder, rulesOf: typeof own): Node => {
     let node = start;
     for (let steps = 0; steps < tooMany; steps++) {
-      const next = step(node, b);
+      const next = step(node, b, rulesOf);
       if (next === undefined) return node;
       node = next;
     }
     throw new CompilerBug(pass, `the rules do not come to rest at ${printNode(start)}`);
   };
 
-  const step = (node: Node, b: GraphBuilder): Node | undefined => {
+  const step = (node: Node, b: GraphBuilder, rulesOf: typeof own): Node | undefined => {
     for (const each of rulesOf.get(node.op) ?? []) {
       const next = each.apply(node, b);
       if (next === undefined || next === node) continue;
@@ -76,5 +107,8 @@ export function rulePass(pass: string, rules: readonly RewriteRule[]): (graph: G
     return undefined;
   };
 
-  return (graph) => rewrite(graph, (node, inputs, b) => rewriteToFixpoint(rebuild(node, inputs, b), b));
+  return (graph) => {
+    const rulesOf = table();
+    return rewrite(graph, (node, inputs, b) => rewriteToFixpoint(rebuild(node, inputs, b), b, rulesOf));
+  };
 }

@@ -7,8 +7,8 @@ import { isFloat } from '../dtype.ts';
 import { dims, type Node } from '../graph.ts';
 import type { Monoid } from '../ops.ts';
 import { identityOf } from '../interpret/identity.ts';
-import { sameShape, type FixedShape } from '../shape.ts';
-import { isConstant, knownShape, spreadConstant } from './pattern.ts';
+import type { FixedShape } from '../shape.ts';
+import { knownShape, spreadConstant } from './pattern.ts';
 import { rule, type RewriteRule } from './rules.ts';
 
 const idempotentMonoids: ReadonlySet<Monoid> = new Set<Monoid>(['min', 'max', 'and', 'or']);
@@ -56,17 +56,6 @@ export const axisRules: readonly RewriteRule[] = [
     const all = [...inner, ...axes.map((axis) => kept[axis]!)].sort((p, q) => p - q);
     return reduce(b, monoid, x.inputs[0]!, all);
   }),
-  rule('sum-extremum', 'Σ where(argmax x = place, x, 0) = max x + 0', 'reduce', (node, b) => {
-    const chosen = node.inputs[0]!;
-    const [axis, ...others] = node.attrs.axes;
-    if (node.attrs.monoid !== 'sum' || axis === undefined || others.length > 0) return undefined;
-    if (chosen.op !== 'where' || !isConstant(chosen.inputs[2]!, 0)) return undefined;
-    const [mask, x] = chosen.inputs as readonly [Node, Node];
-    const monoid = mask.op === 'eq' ? extremumAt(mask, x, axis) : undefined;
-    if (monoid === undefined) return undefined;
-    const extremum = reduce(b, monoid, x, [axis]);
-    return isFloat(node.dtype) ? add(b, extremum, 0) : extremum;
-  }),
   rule('scan-one', 'scan over a size-1 axis = x, or the identity when exclusive', 'scan', (node, b) => {
     const x = node.inputs[0]!;
     const { monoid, axis, exclusive } = node.attrs;
@@ -79,26 +68,6 @@ export const axisRules: readonly RewriteRule[] = [
     node.inputs[0]!.shape[node.attrs.axis] === 1 ? spreadConstant(b, 0, node.dtype, node.shape) : undefined,
   ),
 ];
-
-/** Whether the mask selects the extremum of x along the axis, and which extremum. */
-function extremumAt({ inputs }: Node, x: Node, axis: number): 'min' | 'max' | undefined {
-  const isPlace = (node: Node): boolean => {
-    const from = node.op === 'broadcast' ? node.inputs[0]! : node;
-    const missing = node.shape.length - from.shape.length;
-    return (
-      from.op === 'iota' && from.attrs.axis + missing === axis && from.shape[axis - missing] === x.shape[axis]
-    );
-  };
-  const place = inputs.find((input) => !isPlace(input));
-  if (place?.op !== 'broadcast' || inputs.every((input) => input === place) || !inputs.some(isPlace))
-    return undefined;
-  const kept = place.inputs[0]!;
-  const found = kept.op === 'reshape' ? kept.inputs[0]! : kept;
-  const shape = knownShape(x);
-  if (found.op !== 'argReduce' || found.inputs[0] !== x || found.attrs.axis !== axis || shape === undefined)
-    return undefined;
-  return sameShape(kept.shape, shape.with(axis, 1)) ? found.attrs.monoid : undefined;
-}
 
 function without(shape: FixedShape, axes: readonly number[]): number[] {
   return shape.filter((_, axis) => !axes.includes(axis));

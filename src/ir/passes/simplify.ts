@@ -3,67 +3,22 @@
 // x) = rsqrt x, exp(log x) = x, x·y + z = fma(x, y, z), and pow with other exponents than 0, 1 and
 // 2. Expects constants on the right (`canonicalise`).
 
-import { add, binary, cast, mul, neg, sub, unary, where } from '../build.ts';
+import { add, binary, cast, mul, neg, sub, unary } from '../build.ts';
 import { dtypeBytes, dtypeKind, integerRange, isFloat, isInteger, type DType } from '../dtype.ts';
-import { dims, rebuild, type Graph, type GraphBuilder, type Node, type NodeOf } from '../graph.ts';
+import { rebuild, type Graph, type GraphBuilder, type Node } from '../graph.ts';
 import { identityOf } from '../interpret/identity.ts';
 import { fromInteger } from '../value.ts';
-import { constantOf, held, isAllOnes, isConstant, isNeverMinusZero, spreadConstant } from './pattern.ts';
-import { rule, rulePass, type RewriteRule } from './rules.ts';
+import {
+  constantOf,
+  held,
+  isAllOnes,
+  isConstant,
+  isNeverMinusZero,
+  operandsOf,
+  spreadConstant,
+} from './pattern.ts';
+import { rule, rulePass, selectionRules, type RewriteRule } from './rules.ts';
 import { axisRules } from './simplify-axes.ts';
-
-// Sums of zero-padded pieces are concatenations: what the gradients of slices leave behind. Part of
-// `simplify`. A sum makes +0 of −0, so the pieces must not hold any.
-
-/** A value with zeros before and behind it along one axis. */
-interface Piece {
-  readonly value: Node;
-  readonly axis: number;
-  readonly low: number;
-  readonly high: number;
-}
-
-/** Rules of sums of pads. */
-const padRules: readonly RewriteRule[] = [
-  rule('join-pads', 'pad(x) + pad(y) = concat(x, y), for neighbours', 'add', (node, b) => {
-    const [x, y] = [pieceOf(node.inputs[0]!), pieceOf(node.inputs[1]!)];
-    if (x === undefined || y === undefined || x.axis !== y.axis) return undefined;
-    const size = dims(node)[x.axis]!;
-    const [first, second] = x.high >= y.high ? [x, y] : [y, x];
-    if (size - first.high !== second.low) return undefined;
-    const parts = [...partsOf(first), ...partsOf(second)];
-    const joined = b.add('concat', parts, { axis: x.axis }) as Node;
-    return padded(b, joined, x.axis, first.low, second.high);
-  }),
-];
-
-function pieceOf(node: Node): Piece | undefined {
-  if (node.op !== 'pad' || node.shape.some((dim) => typeof dim !== 'number')) return undefined;
-  const { low, high, interior, value } = node.attrs;
-  const axes = low.flatMap((count, axis) => (count !== 0 || high[axis] !== 0 ? [axis] : []));
-  const [axis] = axes;
-  const plain = axes.length === 1 && interior.every((gap) => gap === 0) && Object.is(Number(value), 0);
-  if (axis === undefined || !plain || low[axis]! < 0 || high[axis]! < 0) return undefined;
-  const inner = node.inputs[0]!;
-  return isNeverMinusZero(inner) ? { value: inner, axis, low: low[axis]!, high: high[axis]! } : undefined;
-}
-
-/** The parts of what is a concatenation along the same axis already. */
-function partsOf({ value, axis }: Piece): readonly Node[] {
-  return value.op === 'concat' && value.attrs.axis === axis ? value.inputs : [value];
-}
-
-function padded(b: GraphBuilder, node: Node, axis: number, low: number, high: number): Node {
-  if (low === 0 && high === 0) return node;
-  const none = dims(node).map(() => 0);
-  const attrs: NodeOf<'pad'>['attrs'] = {
-    low: none.with(axis, low),
-    high: none.with(axis, high),
-    interior: none,
-    value: 0,
-  };
-  return b.add('pad', [node], attrs) as Node;
-}
 
 // The identities of conversions and roundings: detours through a dtype that loses nothing, and
 // numbers that are whole already. Part of `simplify`.
@@ -119,8 +74,6 @@ function isDetour(from: DType, through: DType, to: DType): boolean {
   return !(isInteger(from) && isFloat(through) && isInteger(to)) || embeds(from, to);
 }
 
-/** The operands of a node, for destructuring. */
-const operandsOf = ({ inputs }: Node): [Node, Node, Node] => inputs as unknown as [Node, Node, Node];
 const zeroLike = (b: GraphBuilder, node: Node): Node => spreadConstant(b, 0, node.dtype, node.shape);
 const truth = (b: GraphBuilder, node: Node, value: boolean): Node =>
   spreadConstant(b, value ? 1 : 0, 'bool', node.shape);
@@ -284,26 +237,6 @@ const logic: readonly RewriteRule[] = [
     const isMask = x.op === 'cast' && x.inputs[0]!.dtype === 'bool';
     return isMask && (isConstant(c, 0) || isConstant(c, -0)) ? x.inputs[0] : undefined;
   }),
-  rule('where-same', 'where(p, x, x) = x', 'where', (node) => {
-    const [, x, y] = operandsOf(node);
-    return x === y ? x : undefined;
-  }),
-  rule('where-not', 'where(¬p, x, y) = where(p, y, x)', 'where', (node, b) => {
-    const [p, x, y] = operandsOf(node);
-    return p.op === 'not' ? where(b, p.inputs[0]!, y, x) : undefined;
-  }),
-  rule('where-bool', 'where(p, true, false) = p; where(p, false, true) = ¬p', 'where', (node, b) => {
-    const [p, x, y] = operandsOf(node);
-    if (node.dtype !== 'bool') return undefined;
-    const [whenTrue, whenFalse] = [constantOf(x), constantOf(y)];
-    if (whenTrue === undefined || whenFalse === undefined || whenTrue === whenFalse) return undefined;
-    return whenTrue === 1 ? p : unary(b, 'not', p);
-  }),
-  rule('where-where', 'where(p, where(p, x, y), z) = where(p, x, z)', 'where', (node, b) => {
-    const [p, x, y] = operandsOf(node);
-    if (x.op === 'where' && x.inputs[0] === p) return where(b, p, x.inputs[1]!, y);
-    return y.op === 'where' && y.inputs[0] === p ? where(b, p, x, y.inputs[2]!) : undefined;
-  }),
 ];
 
 const arithmetic: readonly RewriteRule[] = [
@@ -349,8 +282,7 @@ export const simplifyRules: readonly RewriteRule[] = [
   ...castRules,
   ...arithmetic,
   ...axisRules,
-  ...padRules,
 ];
 
 /** Applies the algebraic identities. */
-export const simplify: (graph: Graph) => Graph = rulePass('simplify', simplifyRules);
+export const simplify: (graph: Graph) => Graph = rulePass('simplify', simplifyRules, selectionRules.simplify);

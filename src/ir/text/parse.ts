@@ -14,8 +14,10 @@ import { inType } from './print.ts';
 import { sameShape, type Dim, type Shape } from '../shape.ts';
 import { transforms } from '../fft/types.ts';
 import { meshRules } from '../typing/collective.ts';
-import { meshTypes, transformTypes } from '../typing/slots.ts';
+import { factors } from '../typing/factor.ts';
+import { factorTypes, meshTypes, transformTypes } from '../typing/slots.ts';
 
+factorTypes.fill(factors);
 meshTypes.fill(meshRules);
 transformTypes.fill(transforms);
 

@@ -7,7 +7,8 @@ import { atomsOf, delinearize } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { makeAxis, reducedIndices } from '../fusion/domain.ts';
 import type { Evaluator, Indices } from '../expression/evaluate.ts';
-import { BoundFinder } from './bound.ts';
+import type { BoundFinder } from './bound.ts';
+import { masks } from './masks.ts';
 import { argsOf, type Expr } from '../expression/expr.ts';
 import type { Body, InnerProduct, OuterProduct, RowProduct, RowStage } from '../kernel.ts';
 import { keyRange } from '../fusion/key-range.ts';
@@ -38,7 +39,7 @@ export function attentionBody(
   );
   const online = onlineForm(stages, outers, key, evaluator.pool);
   const end = keyEnd(
-    new BoundFinder(evaluator.pool, key, stages, { row, batch, lenient: true }),
+    new masks.value.BoundFinder(evaluator.pool, key, stages, { row, batch, lenient: true }),
     stages,
     outers,
   );

@@ -274,6 +274,18 @@ export class BoundFinder {
   }
 }
 
+/** From where on nothing changes any of a row's reductions. */
+export function boundOfRows(pool: ExprPool, column: Axis, stages: readonly RowStage[]): Bound {
+  const find = new BoundFinder(pool, column, stages);
+  return stages.map((stage) => find.ofStage(stage)).reduce((a, b) => find.either(a, b));
+}
+
+/** From where on nothing changes any of the products of one left side. */
+export function boundOfProducts(pool: ExprPool, k: Axis, lhs: Expr, sides: readonly Expr[]): Bound {
+  const find = new BoundFinder(pool, k);
+  return sides.map((rhs) => find.ofProduct(lhs, rhs)).reduce((a, b) => find.either(a, b));
+}
+
 /**
  * Comparisons of a row's expressions that hold at all elements below `end`, which is the row's bound or
  * what that is but for an empty row; undefined where there are none.

@@ -8,11 +8,11 @@ import type { rareRootBody } from './rare-root.ts';
 import { Slot } from '../../slot.ts';
 import type { FusionGroup } from '../fusion/place.ts';
 import type { Evaluator, Indices } from '../expression/evaluate.ts';
-import { foldWidth } from '../fold-width.ts';
+import { foldWidth } from '../fusion/column-folds.ts';
 import { dotIndices, makeAxis, reducedIndices } from '../fusion/domain.ts';
 import type { Repeated } from '../fusion/few-rows.ts';
 import { sizeOf } from '../../ir/shape.ts';
-import { BoundFinder } from './bound.ts';
+import { masks } from './masks.ts';
 import { argsOf, type Expr } from '../expression/expr.ts';
 import type { Axis, Body, ColumnFolds, RepeatedStage, RowStage, Sibling } from '../kernel.ts';
 
@@ -33,9 +33,7 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator, a
     case 'row-reduction': {
       const [row, column] = [axis('row'), axis('column')];
       const stages = rowStages(fusionGroup, evaluator);
-      const find = new BoundFinder(evaluator.pool, column, stages);
-      const [first, ...others] = stages.map((stage) => find.ofStage(stage));
-      const bound = others.reduce((a, b) => find.either(a, b), first);
+      const bound = masks.filled?.boundOfRows(evaluator.pool, column, stages);
       return { kind: 'row-reduction', row, column, stages, ...(bound && { bound }) };
     }
     case 'dot':
@@ -53,11 +51,8 @@ export function fusionRootBody(fusionGroup: FusionGroup, evaluator: Evaluator, a
         return [{ node, rhs: dotOperands(node as Node, fusionGroup, evaluator).rhs }];
       });
       const folds = columnFolds(fusionRoot, folded, fusionGroup, evaluator);
-      const find = new BoundFinder(evaluator.pool, k!);
-      const bound = siblings.reduce(
-        (end, { rhs }) => find.either(end, find.ofProduct(operands.lhs, rhs)),
-        find.ofProduct(operands.lhs, operands.rhs),
-      );
+      const sides = [operands.rhs, ...siblings.map(({ rhs }) => rhs)];
+      const bound = masks.filled?.boundOfProducts(evaluator.pool, k!, operands.lhs, sides);
       const axes = { batch: batch!, m: m!, n: n!, k: k! };
       const stages = repeatedStages(asked, evaluator);
       return {

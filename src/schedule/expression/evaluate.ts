@@ -6,18 +6,11 @@ import { CompilerBug } from '../../errors.ts';
 import { dims, type Node } from '../../ir/graph.ts';
 import {
   addIndex,
-  andGuards,
   constantIndex,
   delinearize,
-  divIndex,
-  dynamicIndex,
-  largestIndex,
   linearize,
-  modIndex,
   offsetIndex,
   scaleIndex,
-  within,
-  type Guard,
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
 import {
@@ -33,6 +26,17 @@ import type { Expr, ExprPool } from './expr.ts';
 
 /** Which words have a value of blocks. */
 export const wordPlaces: Slot<typeof wordsOf> = new Slot('words of blocks');
+
+/** Nodes whose values are selected. */
+export type Selection = Extract<Node, { readonly op: 'pad' | 'concat' | 'gather' }>;
+
+/** The expressions of values that are selected. */
+export const selecting: Slot<(evaluator: Evaluator, node: Selection, at: Indices) => Expr> = new Slot(
+  'expressions of selected values',
+);
+
+/** How many bytes kernels read of nodes of which data names a slice. */
+export const slicing: Slot<(pool: ExprPool) => ReadonlyMap<Node, number>> = new Slot('bytes of slices');
 
 export type Indices = readonly IndexExpr[];
 
@@ -96,13 +100,11 @@ export class Evaluator {
       case 'window':
         return this.value(node.inputs[0]!, viewIndices(node, at));
       case 'pad':
-        return this.#pad(node.inputs[0]!, node.attrs, at, node);
       case 'concat':
-        return this.#concat(node.inputs, node.attrs.axis, at, node);
+      case 'gather':
+        return selecting.value(this, node, at);
       case 'dequantize':
         return this.#decode(node.inputs[0]!, node.attrs, at);
-      case 'gather':
-        return this.#gather(node, node.attrs.axis, at);
       case 'stopGradient':
       case 'customVjp':
       case 'barrier':
@@ -129,92 +131,11 @@ export class Evaluator {
     const args = wordPlaces.value(format, columns, index).map((word) => this.value(words, [...row, word]));
     return this.pool.make({ kind: 'decode', format, args, index, dtype: 'f32' });
   }
-
-  #pad(
-    input: Node,
-    attrs: { readonly low: readonly number[]; readonly interior: readonly number[]; readonly value: number },
-    at: Indices,
-    node: Node,
-  ): Expr {
-    const outside = this.pool.constant(
-      node.dtype === 'i64' || node.dtype === 'u64' ? BigInt(attrs.value) : attrs.value,
-      node.dtype,
-    );
-    let guard: Guard | 'never' = [];
-    const inner: IndexExpr[] = [];
-    for (const [axis, size] of dims(input).entries()) {
-      const shifted = offsetIndex(at[axis]!, -attrs.low[axis]!);
-      const step = attrs.interior[axis]! + 1;
-      if (size === 0) return outside;
-      guard = andGuards(guard, within(shifted, 0, (size - 1) * step));
-      guard = andGuards(guard, within(modIndex(shifted, step), 0, 0));
-      inner.push(divIndex(shifted, step));
-    }
-    return guard === 'never' ? outside : this.#select(guard, this.value(input, inner), outside);
-  }
-
-  #concat(parts: readonly Node[], axis: number, at: Indices, node: Node): Expr {
-    let value: Expr = this.pool.constant(node.dtype === 'i64' || node.dtype === 'u64' ? 0n : 0, node.dtype);
-    let end = dims(node)[axis]!;
-    for (const [i, part] of [...parts].reverse().entries()) {
-      const size = dims(part)[axis]!;
-      const start = end - size;
-      end = start;
-      if (size === 0) continue;
-      // Parts are tried from the last; each stands for everything at or after its start.
-      const guard = within(at[axis]!, start, start + size - 1);
-      if (guard === 'never') continue;
-      const here = this.value(
-        part,
-        at.map((index, a) => (a === axis ? offsetIndex(index, -start) : index)),
-      );
-      value = i === 0 && guard.length === 0 ? here : this.#select(guard, here, value);
-    }
-    return value;
-  }
-
-  #select(guard: Guard, yes: Expr, no: Expr): Expr {
-    if (guard.length === 0 || yes === no) return yes;
-    return this.pool.make({ kind: 'select', guard, yes, no, dtype: yes.dtype });
-  }
-
-  /** An index from data: clamped for the read, and compared so that a miss reads zero. */
-  #gather(node: Node, axis: number, at: Indices): Expr {
-    const { pool } = this;
-    const [operand, indices] = [node.inputs[0]!, node.inputs[1]!];
-    const size = dims(operand)[axis]!;
-    const zero = pool.constant(node.dtype === 'i64' || node.dtype === 'u64' ? 0n : 0, node.dtype);
-    if (size === 0) return zero;
-    const asked = this.value(indices, at);
-    const { atom, inside } = dynamicAxis(pool, asked, size);
-    const value = this.value(
-      operand,
-      at.map((index, a) => (a === axis ? atom : index)),
-    );
-    return pool.op('where', [inside, value, zero], node.dtype);
-  }
 }
 
 /** Divisions in indices. */
 export function weightOf(at: Indices): number {
   return at.reduce((sum, index) => sum + index.weight, 0);
-}
-
-/**
- * A run-time index within [0, size): the atom (clamped) and the bool that says whether it was in
- * range. An i32 reaches the first 2^31 places of an axis.
- */
-export function dynamicAxis(pool: ExprPool, asked: Expr, size: number): { atom: IndexExpr; inside: Expr } {
-  const index = asked.dtype === 'i32' ? asked : pool.op('cast', [asked], 'i32');
-  const reach = Math.min(size - 1, largestIndex);
-  const last = pool.constant(reach, 'i32');
-  const zero = pool.constant(0, 'i32');
-  const clamped = pool.op('min', [pool.op('max', [index, zero], 'i32'), last], 'i32');
-  const inside = pool.op('eq', [clamped, index], 'bool');
-  for (const [atom, expr] of pool.dynamics) if (expr === clamped) return { atom, inside };
-  const atom = size === 1 ? constantIndex(0) : dynamicIndex(`at${pool.dynamics.size}`, 0, reach);
-  if (size > 1) pool.dynamics.set(atom, clamped);
-  return { atom, inside };
 }
 
 /** Where a pure view reads its input. */

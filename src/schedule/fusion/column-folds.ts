@@ -4,12 +4,14 @@
 
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, divIndex, modIndex } from '../../ir/index-algebra/expr.ts';
-import { foldWidth } from '../fold-width.ts';
 import { sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import { contractExtents } from './domain.ts';
 import type { FusionGroup } from './place.ts';
+
+/** Columns that are folded together: every tile of a workgroup has whole groups of them. */
+export const foldWidth = 64;
 
 /** Rows of the smallest tile: a product of fewer is spread over the machine in other ways. */
 const fewestRows = 32;

@@ -12,6 +12,7 @@ import {
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
 import { sizeOf } from '../../ir/shape.ts';
+import { Slot } from '../../slot.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import type { Axis } from '../kernel.ts';
 import type { FusionRootKind } from './place.ts';
@@ -142,88 +143,10 @@ function contractDomain(node: Node): IterationDomain {
   return { axes, at: [image!, channel, ...delinearize(n.atom, shape.slice(2))] };
 }
 
-/** One axis walked in order (`name`), and lines over all others. */
-function lineDomain(node: Node, along: number, name: string): IterationDomain {
-  const shape = dims(node);
-  const rest = shape.filter((_, axis) => axis !== along);
-  const line = makeAxis('line', sizeOf(rest));
-  const position = makeAxis(name, shape[along]!);
-  const outer = delinearize(line.atom, rest);
-  let o = 0;
-  const at = shape.map((_, axis) => (axis === along ? position.atom : outer[o++]!));
-  return { axes: { line, position }, at };
-}
-
-/** Points of lines, and elements of the table of constants. */
-function fftDomain(node: Node): IterationDomain {
-  const { axes, at } = lineDomain(node, node.shape.length - 1, 'pos');
-  return { axes: { ...axes, entry: makeAxis('entry', dims(node.inputs[2]!)[0]!) }, at };
-}
-
-/**
- * The keys of a `radixRank`: positions along lines. Its result has other axes, so no point of it
- * has an index here.
- */
-function radixRankDomain(node: Node): IterationDomain {
-  return { axes: lineDomain(node.inputs[0]!, 1, 'pos').axes, at: [] };
-}
-
-/**
- * The matrices of a matrix algorithm, and rows and columns of each operand. Elements of the result
- * are done in an order of their own, so no point has an index here.
- */
-function factorDomain(node: Node): IterationDomain {
-  const batch = makeAxis('batch', dims(node)[0]!);
-  const operands = node.inputs.flatMap((input, i) => {
-    const [, rows, columns] = dims(input) as [number, number, number];
-    return [
-      [`row${i}`, makeAxis(`row${i}`, rows)],
-      [`column${i}`, makeAxis(`col${i}`, columns)],
-    ] as const;
-  });
-  return { axes: { batch, ...Object.fromEntries(operands) }, at: [] };
-}
-
 /** All values that are scattered, by flat index; `at` is their index in the source. */
 export function permuteScatterDomain(node: Node): IterationDomain {
   const axis = makeAxis('i', sizeOf(dims(node)));
   return { axes: { axis }, at: delinearize(axis.atom, dims(node)) };
-}
-
-/** All updates of an atomic scatter-add, by flat index; `at` is their index in the updates. */
-function scatterAddAtomicDomain(node: Node): IterationDomain {
-  const shape = dims(node.inputs[1]!);
-  const axis = makeAxis('i', sizeOf(shape));
-  return { axes: { axis }, at: delinearize(axis.atom, shape) };
-}
-
-/** All values that are searched for, by flat index, and the boundaries of a line. */
-function searchSortedDomain(node: Node): IterationDomain {
-  const axis = makeAxis('i', sizeOf(dims(node)));
-  const element = makeAxis('el', dims(node.inputs[0]!).at(-1)!);
-  return { axes: { axis, element }, at: delinearize(axis.atom, dims(node)) };
-}
-
-/**
- * The slots of a scatter by outer and inner axes, and the entries of their segments. Inner axes
- * (`column`) are those after the slots along which segments and order do not differ: neighbours
- * there share a walk.
- */
-function segmentReduceDomain(node: NodeOf<'segmentReduce'>): IterationDomain {
-  const shape = dims(node as Node);
-  const { axis } = node.attrs;
-  const [, starts, order] = node.inputs as readonly [Node, Node, Node, Node];
-  const isShared = (_: number, i: number): boolean =>
-    [starts, order].every((each) => spreadAlong(each, axis + 1 + i));
-  const inner = shape.slice(axis + 1).every(isShared) ? shape.slice(axis + 1) : [];
-  const outer = shape.slice(0, shape.length - inner.length);
-  const rows = makeAxis('outer', sizeOf(outer));
-  const column = makeAxis('col', sizeOf(inner));
-  const entry = makeAxis('entry', dims(order)[axis]!);
-  return {
-    axes: { outer: rows, column, entry },
-    at: [...delinearize(rows.atom, outer), ...delinearize(column.atom, inner)],
-  };
 }
 
 /** Whether a node is broadcast along an axis. */
@@ -235,62 +158,57 @@ export function spreadAlong(node: Node, axis: number): boolean {
   return at < 0 || from[at] === 1;
 }
 
-/** The elements of rows that are rotated or completed; no point of the result has an index here. */
-function rowsDomain(node: Node): IterationDomain {
-  const [matrix, row, column] = dims(node) as [number, number, number];
-  const axes = {
-    matrix: makeAxis('matrix', matrix),
-    row: makeAxis('row', row),
-    column: makeAxis('col', column),
-  };
-  return { axes, at: [] };
-}
-
-/** Lines with slots that updates go to, and the updates of a line. */
-function scatterDomain(node: Node): IterationDomain {
-  if (node.op !== 'scatter') throw new CompilerBug('domain', `${node.op} is no scatter`);
-  const { axis } = node.attrs;
-  const { axes, at } = lineDomain(node, axis, 'slot');
-  const update = makeAxis('upd', dims(node.inputs[1]!)[axis]!);
-  return { axes: { line: axes['line']!, slot: axes['position']!, update }, at };
-}
-
 /**
  * Fusion roots that share loops with others, or that are computed inside of others' loops; `fft` is taken
  * apart before.
  */
 type WithoutOwn = 'fft' | 'reduce' | 'argReduce' | 'gather' | 'dequantize' | 'permuteScatter' | 'iterate';
 
+/** The loops that a fusion root opens. */
+export interface OwnLoops {
+  readonly kind: FusionRootKind;
+  readonly domain: IterationDomain;
+}
+
+/** Fusion roots of whose loops a chunk knows. */
+export type RareRoot = Extract<
+  Node,
+  {
+    readonly op:
+      | 'scan'
+      | 'fftPart'
+      | 'argSort'
+      | 'radixRank'
+      | 'scatter'
+      | 'scatterAddAtomic'
+      | 'jacobiRows'
+      | 'completeRows'
+      | 'searchSorted'
+      | 'segmentReduce'
+      | 'factor';
+  }
+>;
+
+export const rareLoops: Slot<(node: RareRoot) => OwnLoops> = new Slot('loops of rare operations');
+
 /** The loops of a node that none but itself can open, and that it always opens. */
-export function ownLoops(
-  node: Node,
-): { readonly kind: FusionRootKind; readonly domain: IterationDomain } | undefined {
+export function ownLoops(node: Node): OwnLoops | undefined {
   switch (node.op) {
     case 'dot':
     case 'conv':
       return { kind: node.op, domain: contractDomain(node) };
     case 'scan':
-      return { kind: 'scan', domain: lineDomain(node, node.attrs.axis, 'pos') };
     case 'fftPart':
-      return { kind: 'fft', domain: fftDomain(node as Node) };
     case 'argSort':
-      return { kind: 'sort', domain: lineDomain(node, node.attrs.axis, 'pos') };
     case 'radixRank':
-      return { kind: 'radix-rank', domain: radixRankDomain(node) };
     case 'scatter':
-      return { kind: 'scatter', domain: scatterDomain(node) };
     case 'scatterAddAtomic':
-      return { kind: 'scatter-add-atomic', domain: scatterAddAtomicDomain(node) };
     case 'jacobiRows':
-      return { kind: 'jacobi-rows', domain: rowsDomain(node) };
     case 'completeRows':
-      return { kind: 'complete-rows', domain: rowsDomain(node) };
     case 'searchSorted':
-      return { kind: 'search-sorted', domain: searchSortedDomain(node) };
     case 'segmentReduce':
-      return { kind: 'segment-reduce', domain: segmentReduceDomain(node) };
     case 'factor':
-      return { kind: 'factor', domain: factorDomain(node) };
+      return rareLoops.value(node);
     default:
       // Another fusion root without a case is a type error here.
       node.op satisfies Exclude<Op, FusionRootOp> | WithoutOwn;

@@ -32,7 +32,7 @@ import {
   type Placed,
 } from './inline.ts';
 import type { FusionGroupCut } from './overflow.ts';
-import { piecesOf } from './pieces.ts';
+import type { piecesOf } from './pieces.ts';
 import {
   companionKey,
   isThroughView,
@@ -47,6 +47,10 @@ import {
 } from './place.ts';
 import type { Limit, Overflow, Rejection, Refused } from './rejection.ts';
 import type { Target } from '../target.ts';
+import { Slot } from '../../slot.ts';
+
+/** The parts of a concatenation that are written into it. */
+export const piecesInPlace: Slot<typeof piecesOf> = new Slot('parts of concatenations');
 
 /** One walk over the nodes; `cuts` forbid what overflowed a kernel in an earlier walk. */
 export class FusionGroupPass {
@@ -148,7 +152,11 @@ export class FusionGroupPass {
 
   /** A concatenation whose parts are written directly into the buffer of the whole. */
   #assemble(node: NodeOf<'concat'>): ComputeLocation | undefined {
-    const pieces = piecesOf(node, { places: this.places, users: this.#users, outputs: this.#outputs });
+    const pieces = piecesInPlace.value(node, {
+      places: this.places,
+      users: this.#users,
+      outputs: this.#outputs,
+    });
     if (pieces === undefined) return undefined;
     const level = Math.max(0, ...pieces.map(({ fusionGroup }) => fusionGroup.level + 0.5));
     return { kind: 'stored', level, reads: new Set(), pieces };

@@ -34,8 +34,7 @@ import {
   type NodeOf,
 } from '../../ir/graph.ts';
 import { isElementwise, type Monoid } from '../../ir/ops.ts';
-import { foldWidth } from '../fold-width.ts';
-import { foldsColumns } from '../fusion/column-folds.ts';
+import { foldsColumns, foldWidth } from '../fusion/column-folds.ts';
 import { contractExtents, spreadAlong } from '../fusion/domain.ts';
 import { sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';

@@ -14,7 +14,6 @@ import { simplify } from '../../ir/passes/simplify.ts';
 import { Slot } from '../../slot.ts';
 import { sharesWork } from '../machine.ts';
 import type { Target } from '../target.ts';
-import { spreadOverParts } from './concat.ts';
 import { legalise } from './legalise.ts';
 
 type Run = (graph: Graph, target: Target) => Graph;
@@ -42,6 +41,7 @@ type SlotName =
   | 'splitFolds'
   | 'splitKeys'
   | 'takeRowSums'
+  | 'spreadOverParts'
   | 'takeBounds'
   | 'combineInKernels'
   | 'orderCollectives'
@@ -63,6 +63,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   splitFolds: slot('splitFolds'),
   splitKeys: slot('splitKeys'),
   takeRowSums: slot('takeRowSums'),
+  spreadOverParts: slot('spreadOverParts'),
   takeBounds: slot('takeBounds'),
   combineInKernels: slot('combineInKernels'),
   orderCollectives: slot('orderCollectives'),
@@ -159,12 +160,7 @@ export const passes: readonly Pass[] = [
   },
   rare('splitSoftmaxes', 'no softmax of rows that would leave a GPU idle', isMaximumOnGpu),
   rare('splitFolds', 'no fold longer than a kernel should run', isOneOf('reduce', 'scan', 'dot', 'conv')),
-  rare(
-    'spreadOverParts',
-    'nothing alone reads a whole of joined results',
-    isOneOf('concat'),
-    spreadOverParts,
-  ),
+  rare('spreadOverParts', 'nothing alone reads a whole of joined results', isOneOf('concat')),
   { name: 'removeDeadCode', guarantees: 'only what outputs need', run: removeDeadCode },
   rare('takeBounds', 'no bounded outputs: the graph says what of them is needed', isOneOf('bounded')),
   rare('placeRank', 'no place of a process but its number', isOneOf('rankIndex')),

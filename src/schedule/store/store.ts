@@ -20,7 +20,7 @@ import {
   type ComputeLocation,
 } from '../fusion/place.ts';
 import type { StorageReason } from '../fusion/rejection.ts';
-import { isCutOff } from '../needed.ts';
+import { masks } from '../body/masks.ts';
 import type { Target } from '../target.ts';
 import { boundaryOf } from '../fusion/boundary.ts';
 import { Escapes } from './escape.ts';
@@ -275,7 +275,12 @@ class StorageChoice {
     for (const inner of place.closure) if (this.#fusion.repeated.has(inner)) return undefined;
     const rule = laidOutFor(node, this.#usersOf(node), this.#target);
     if (rule !== undefined) return { rule };
-    if (place.work > operandLimit && !isOfBlocks(node) && !isCutOff(node) && this.#isOperand(node))
+    if (
+      place.work > operandLimit &&
+      !isOfBlocks(node) &&
+      masks.filled?.isCutOff(node) !== true &&
+      this.#isOperand(node)
+    )
       return { rule: 'expressions', count: place.work, limit: operandLimit };
     const { inline, store } = storingCost(node, place, uses, this.#target);
     return store < inline ? { rule: 'cost', again: inline, stored: store, kernels: uses.size } : undefined;

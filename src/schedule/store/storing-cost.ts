@@ -5,7 +5,7 @@ import { dims, nodeBytes, type Node } from '../../ir/graph.ts';
 import { facts } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { isOfBlocks } from '../fusion/inline.ts';
-import { isCutOff } from '../needed.ts';
+import { masks } from '../body/masks.ts';
 import type { Target } from '../target.ts';
 import type { Uses } from './uses.ts';
 
@@ -23,7 +23,7 @@ export function storingCost(
   // Nobody wants the values of blocks in memory, which are many times as long as the blocks.
   if (isOfBlocks(node)) return { inline: 0, store: 0 };
   // Readers that see the mask end their loops at it: the value that it cuts off may be stored.
-  if (isCutOff(node)) return { inline: 0, store: 0 };
+  if (masks.filled?.isCutOff(node) === true) return { inline: 0, store: 0 };
   const size = sizeOf(dims(node));
   let work = 0;
   for (const inner of place.closure) if (sizeOf(dims(inner)) > 1) work += facts(inner.op).flops;

@@ -8,12 +8,16 @@ import { scalarType, type DType } from '../../ir/dtype.ts';
 import { showType } from '../../ir/infer.ts';
 import { Executable } from './executable.ts';
 import { aboutLater, counted } from '../report/compiles.ts';
-import { noveltyOf, operationsOf } from './structure.ts';
+import { operationsOf, type noveltyOf } from './structure.ts';
 import { SessionPart } from '../session.ts';
+import { Slot } from '../../slot.ts';
 import type { StoredValue } from '../storage/storage.ts';
 import { forget, graphOf, sameGraphKey, type GraphKey } from './graph-key.ts';
 
 const capacity = 512;
+
+/** Why operations are compiled once more, in words. Pages have none before a profile is taken; Node has them from the start. */
+export const novelties: Slot<typeof noveltyOf> = new Slot('why operations are compiled');
 
 /** What one evaluation runs. */
 export interface Plan {
@@ -170,7 +174,7 @@ export function entryFor(graphKey: GraphKey<unknown>): Entry {
  * since entries live long.
  */
 function novelty(structure: GraphKey<never>): () => string {
-  return () => noveltyOf(structure, knownStructures());
+  return () => novelties.filled?.(structure, knownStructures()) ?? 'not known';
 }
 
 function knownStructures(): GraphKey<never>[] {

@@ -7,7 +7,6 @@ import { TensorError } from '../../errors.ts';
 import { topological, type Node } from '../../ir/graph.ts';
 import { showType } from '../../ir/infer.ts';
 import { bindGroup, Group, groupOf, oldestAside } from '../handle/aside.ts';
-import { isWatched, watch } from '../anomaly.ts';
 import { entryFor, sharedFor } from './cache.ts';
 import { execute } from './execute.ts';
 import { showHandle, type Handle } from '../handle/handle.ts';
@@ -26,7 +25,7 @@ import {
   attachIfComputed,
 } from '../handle/recording.ts';
 import { graphKeyOf } from './graph-key.ts';
-import { recorded } from '../handle/recorded.ts';
+import { anomalies, recorded } from '../handle/recorded.ts';
 import { StoredValue } from '../storage/storage.ts';
 
 const largeGraph = 20_000;
@@ -188,7 +187,8 @@ function compute(
   const shared = isOfMany ? sharedFor(graphKey) : undefined;
   const entry = shared === undefined ? entryFor(graphKey) : undefined;
   const plan = shared ?? entry!.plan(graphKey.constants);
-  const leaves = isWatched(results) ? leavesUnder([...results], region) : undefined;
+  const search = anomalies.filled;
+  const leaves = search?.isWatched(results) === true ? leavesUnder([...results], region) : undefined;
   const made = new Map<Node, StoredValue>();
   const outputs = plan.outputs.map((position) => {
     const { node } = graphKey.parts[position]!;
@@ -200,7 +200,7 @@ function compute(
   const inputs = shared?.inputs ?? graphKey.leaves;
   const { executable, scalars } = plan;
   execute({ executable, inputs, outputs, scalars, isPartial: shared !== undefined });
-  if (leaves !== undefined) watch({ results: made, leaves });
+  if (leaves !== undefined) search?.watch({ results: made, leaves });
   const unfinished: number[] = [];
   for (const handle of handles) {
     const isMade = made.has(canonical(handle.node));

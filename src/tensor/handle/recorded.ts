@@ -5,6 +5,7 @@
 // hooks and of the dtypes of tensors: a trace with an older count is made again.
 
 import { GraphBuilder, type Node } from '../../ir/graph.ts';
+import { Slot } from '../../slot.ts';
 import { currentSession, type Session, SessionPart } from '../session.ts';
 import type { StoredValue } from '../storage/storage.ts';
 import type { Aside, Handle, MappingScope, TraceScope } from './handle.ts';
@@ -130,3 +131,25 @@ export function noteChange(): void {
 export function changes(): number {
   return changeCount;
 }
+
+/** The check of what layers read (layer/held.ts). Trees fill it, of which layers are made; other pages do without. */
+export const strayCheck: Slot<(handle: Handle) => void> = new Slot('the check of what layers read');
+
+/** A computation whose results are looked at: its nodes down to what was computed before. */
+export interface Watched {
+  /** Results and where they will be. */
+  readonly results: ReadonlyMap<Node, StoredValue>;
+  /** Values that the walk ends at. */
+  readonly leaves: ReadonlyMap<Node, StoredValue>;
+}
+
+/** What evaluations ask. */
+export interface AnomalySearch {
+  /** Whether the computation of these nodes is to be looked at. */
+  readonly isWatched: (nodes: Iterable<Node>) => boolean;
+  /** Has results rejected when read, if they, or what they are computed from, are not finite. */
+  readonly watch: (computation: Watched) => void;
+}
+
+/** The search for what is not finite. `detectAnomaly` fills it (tensor/anomaly.ts); other pages do without. */
+export const anomalies: Slot<AnomalySearch> = new Slot('the search for anomalies');

@@ -4,6 +4,8 @@
 // time every kernel; results are those of ordinary runs.
 
 import { synchronize } from '../device.ts';
+import { novelties } from '../evaluate/cache.ts';
+import { noveltyOf } from '../evaluate/structure.ts';
 import { expectFunction } from '../expect.ts';
 import { spansOf } from '../report/spans.ts';
 import { onCompile, type CompileEvent } from '../report/compiles.ts';
@@ -13,6 +15,11 @@ import { stats, type Stats } from '../report/stats.ts';
 
 export type { Profile, ProfiledKernel } from './profiled.ts';
 
+/** From here on there are words for why operations are compiled once more. Node has them from the start (preloaded.ts). */
+export function tellNovelties(): void {
+  novelties.fill(noveltyOf);
+}
+
 /**
  * Calls `fn` once and waits until everything that it asked the device for is done. Kernels run one
  * by one meanwhile: the whole takes longer than without, each kernel does not. The first call
@@ -20,6 +27,7 @@ export type { Profile, ProfiledKernel } from './profiled.ts';
  */
 export async function profile<T>(fn: () => T | Promise<T>): Promise<Profile<T>> {
   expectFunction('profile', fn);
+  tellNovelties();
   const session = currentSession();
   const within = <R>(call: () => R): R => withSession(session, call);
   // What was asked for before is not of this profile.

@@ -19,6 +19,14 @@ import {
 import { sameShape, sizeOf, type FixedShape } from '../../../src/ir/shape.ts';
 import { Unfit, type Draft } from './draft.ts';
 import { pickConstant, randomIndices } from './values.ts';
+import { factorRule } from '../../../src/autograd/rules-factor.ts';
+import { factorDerivative } from '../../../src/autograd/slots.ts';
+import { factors } from '../../../src/ir/typing/factor.ts';
+import { factorTypes } from '../../../src/ir/typing/slots.ts';
+
+// Programs may have every operation.
+factorTypes.fill(factors);
+factorDerivative.fill(factorRule);
 
 /** A whole number in [0, sides). */
 export type Dice = (sides: number) => number;

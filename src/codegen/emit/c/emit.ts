@@ -7,7 +7,7 @@
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, LoopBuffer, RegisterType, Value, Width } from '../../loop/loop.ts';
-import { printStmt } from '../../loop/print.ts';
+import { stmtAsText } from '../../loop/text.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import { anyLaneOf } from '../shared/math/any-lane.ts';
@@ -215,7 +215,7 @@ class Emitter extends CTextEmitter implements CScribe {
         spellPrefetch(this, stmt);
         return;
       default:
-        throw new CompilerBug('emit-c', `invocations run in turn\n  in: ${printStmt(stmt)}`);
+        throw new CompilerBug('emit-c', `invocations run in turn\n  in: ${stmtAsText(stmt)}`);
     }
   }
 

@@ -6,7 +6,7 @@
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
 import type { Loop, LoopBuffer, Stmt, Value } from '../../loop/loop.ts';
-import { printStmt } from '../../loop/print.ts';
+import { stmtAsText } from '../../loop/text.ts';
 import { isNonnegative, rangesOf, withShifts, type ValueRanges } from '../../loop/ranges.ts';
 import { loadSplat, loadValue, storeValue } from './access.ts';
 import { isSerial } from '../shared/serial.ts';
@@ -271,7 +271,7 @@ class KernelEmitter implements Emitter {
         foldAtomically(this, stmt);
         return;
       default:
-        throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${printStmt(stmt)}`);
+        throw new CompilerBug('emit-wasm', `invocations run in turn\n  in: ${stmtAsText(stmt)}`);
     }
   }
 

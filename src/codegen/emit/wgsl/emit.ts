@@ -7,7 +7,7 @@ import { dtypeBytes, isWide } from '../../../ir/dtype.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
 import type { Loop, LoopBuffer, Value } from '../../loop/loop.ts';
 import { spellAtomic, spellLoad, spellStore, type WgslScribe } from './access.ts';
-import { printStmt } from '../../loop/print.ts';
+import { stmtAsText } from '../../loop/text.ts';
 import { isMatrixStmt, isWarpgroupStmt } from '../../loop/walk.ts';
 import { splitWideVectors } from './lanes.ts';
 import { literal, spell } from './spelling.ts';
@@ -170,7 +170,7 @@ class Emitter extends CTextEmitter implements WgslScribe {
 
   protected own(stmt: OwnStmt): void {
     if (isMatrixStmt(stmt) || isWarpgroupStmt(stmt))
-      throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${printStmt(stmt)}`);
+      throw new CompilerBug('emit-wgsl', `WGSL has no ${stmt.kind}\n  in: ${stmtAsText(stmt)}`);
     switch (stmt.kind) {
       case 'store':
         spellStore(this, stmt);

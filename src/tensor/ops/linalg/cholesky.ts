@@ -8,15 +8,13 @@ import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import {
   adjoint,
   diagonalOf,
-  factor,
   identity,
   lower,
   product,
   productByAdjoint,
   sizes,
-  solveLower,
-  solveUpper,
 } from '../../../ir/matrix.ts';
+import { factor, solveLower, solveUpper } from '../../formula/matrix.ts';
 import { aTensor } from '../../expect.ts';
 import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';

@@ -23,7 +23,6 @@ import {
   block,
   columnsOf,
   diagonalOf,
-  factor,
   identity,
   integersAt,
   inverseOrder,
@@ -34,12 +33,11 @@ import {
   rowsAt,
   rowsOf,
   sizes,
-  solveLower,
-  solveUpper,
   spread,
   upper,
   joined,
 } from '../../../ir/matrix.ts';
+import { factor, solveLower, solveUpper } from '../../formula/matrix.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { iota, withRule } from '../../formula/elementwise.ts';
 import { concat, sliceAxis } from '../../formula/layout.ts';

@@ -27,7 +27,6 @@ import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import {
   columnsOf,
   diagonalOf,
-  factor,
   identity,
   integersAt,
   inverseOrder,
@@ -36,10 +35,9 @@ import {
   rowsAt,
   rowsOf,
   sizes,
-  solveLower,
-  solveUpper,
   transpose,
 } from '../../../ir/matrix.ts';
+import { factor, solveLower, solveUpper } from '../../formula/matrix.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { record, recordMany } from '../../record.ts';

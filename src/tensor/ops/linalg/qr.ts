@@ -4,17 +4,8 @@ import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { broadcast, full, reshape } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import {
-  adjoint,
-  block,
-  columnsOf,
-  factor,
-  identity,
-  joined,
-  rowsOf,
-  sizes,
-  upper,
-} from '../../../ir/matrix.ts';
+import { adjoint, block, columnsOf, identity, joined, rowsOf, sizes, upper } from '../../../ir/matrix.ts';
+import { factor } from '../../formula/matrix.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import { apply } from '../operand.ts';

@@ -22,7 +22,8 @@ import {
 } from '../../../ir/build.ts';
 import { complexType, partType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
-import { factor, adjoint, identity, onDiagonal } from '../../../ir/matrix.ts';
+import { adjoint, identity, onDiagonal } from '../../../ir/matrix.ts';
+import { factor } from '../../formula/matrix.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { concat, sliceAxis } from '../../formula/layout.ts';
 import { inverted } from './inverse.ts';

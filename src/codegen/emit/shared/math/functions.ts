@@ -20,23 +20,24 @@ export interface Functions {
   readonly ofAngle: Partial<Record<LoopOp, OfAngle>>;
 }
 
-type ArcOp = 'asin' | 'acos' | 'atan';
+type RareUnaryOp = 'asin' | 'acos' | 'atan' | 'log' | 'log1p' | 'log2';
 
-/** Functions of angles, and those that give angles. */
-export interface AngleFunctions {
-  readonly unary: Readonly<Record<ArcOp, OfOne>>;
-  readonly binary: Readonly<Record<'atan2', OfTwo>>;
+/** Logarithms, powers, functions of angles, and those that give angles. */
+export interface RareFloatFunctions {
+  readonly unary: Readonly<Record<RareUnaryOp, OfOne>>;
+  readonly binary: Readonly<Record<Math & BinaryOp, OfTwo>>;
   readonly ofAngle: Readonly<Record<AngleOp, OfAngle>>;
 }
 
+/** Operations of which a chunk has the functions. */
+export type RareMathOp = RareUnaryOp | (Math & BinaryOp) | AngleOp;
+
 /** All other functions on floats of one type. */
 export interface CommonFunctions {
-  readonly unary: Readonly<Record<Exclude<Math & UnaryOp, AngleOp | ArcOp>, OfOne>>;
-  readonly binary: Readonly<Record<Exclude<Math & BinaryOp, 'atan2'>, OfTwo>>;
+  readonly unary: Readonly<Record<Exclude<Math & UnaryOp, AngleOp | RareUnaryOp>, OfOne>>;
 }
 
 /** All functions on floats of one type. */
-export interface FloatFunctions extends AngleFunctions, CommonFunctions {
-  readonly unary: AngleFunctions['unary'] & CommonFunctions['unary'];
-  readonly binary: AngleFunctions['binary'] & CommonFunctions['binary'];
+export interface FloatFunctions extends RareFloatFunctions, CommonFunctions {
+  readonly unary: RareFloatFunctions['unary'] & CommonFunctions['unary'];
 }

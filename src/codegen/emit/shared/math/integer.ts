@@ -1,4 +1,4 @@
-// Products of integers by halves, for what WebAssembly has no instruction for.
+// Products of integers by halves, for what WebAssembly has no instruction for, and signs of numbers of all types.
 
 import type { Value } from '../../../loop/loop.ts';
 import type { Terms } from './terms.ts';
@@ -24,4 +24,11 @@ export function mulhi(m: Terms, a: Value, b: Value): Value {
   const product = m.op('bitcast', [highProduct(m, unsigned(a), unsigned(b))], 'i64');
   const excess = (x: Value, y: Value): Value => m.where(m.lt(x, 0), y, m.constant(0, 'i64'));
   return m.sub(m.sub(product, excess(a, b)), excess(b, a));
+}
+
+/** ±0 and NaN give 0. */
+export function sign(m: Terms, x: Value): Value {
+  if (x.type === 'u32' || x.type === 'u64') return m.min(x, 1);
+  if (x.type === 'i32' || x.type === 'i64') return m.max(m.min(x, 1), -1);
+  return m.where(m.lt(0, x), 1, m.where(m.lt(x, 0), -1, 0));
 }

@@ -3,6 +3,7 @@
 // instruction for, the same at every width, so that a scalar and a vector give the same bits. Shared
 // parts are named; constants stay constants. What becomes of a `fma`, the language says.
 
+import { CompilerBug } from '../../../../errors.ts';
 import { byFormula } from '../../../../ir/formula.ts';
 import { elementwiseRows, givesBool, type ElementwiseOp } from '../../../../ir/ops.ts';
 import type { Loop, LoopOp, RegisterType, Stmt, Value } from '../../../loop/loop.ts';
@@ -10,23 +11,18 @@ import { operandsOf, withOperands } from '../../../loop/builder.ts';
 import type { CommonFunctions, Functions } from './functions.ts';
 import type { Angle } from './reduced.ts';
 import { cosh, erf, exp, exp2, expm1, sinh, tanh } from './exp.ts';
-import { log, log1p, log2, pow } from './log.ts';
-import { mulhi } from './integer.ts';
+import { mulhi, sign } from './integer.ts';
 import { rareFunctions } from './rare.ts';
 import { mayBeExpanded } from './needed.ts';
 import { isLong } from '../../../loop/register.ts';
-import { mod, roundBf16, roundF16, sign } from './round.ts';
 import { Draft, Terms } from './terms.ts';
 import { declaredIn, rewritten, statementsIn, valuesOf } from '../../../loop/walk.ts';
 
-const common: CommonFunctions = {
-  unary: { sign, exp, exp2, expm1, log, log2, log1p, sinh, cosh, tanh, erf },
-  binary: { pow },
+const common: CommonFunctions & Functions = {
+  unary: { sign, exp, exp2, expm1, sinh, cosh, tanh, erf },
+  binary: {},
+  ofAngle: {},
 };
-
-const singles: Functions = { ...common, unary: { ...common.unary, roundF16, roundBf16 }, ofAngle: {} };
-
-const angleOps: ReadonlySet<LoopOp> = new Set<LoopOp>(['sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2']);
 
 /** Operations on integers. */
 const ofIntegers: Functions = { unary: { sign }, binary: { mulhi }, ofAngle: {} };
@@ -38,7 +34,7 @@ function functionsFor(op: LoopOp, type: RegisterType): Functions {
   if (type !== 'f32' && type !== 'f64') return ofIntegers;
   if (!mayBeExpanded(op)) return none;
   if (type === 'f64') return rareFunctions.value.doubles;
-  return angleOps.has(op) ? rareFunctions.value.angles : singles;
+  return op in common.unary ? common : rareFunctions.value.singles;
 }
 
 /** Whether the op's row has it written by its formula. */
@@ -147,15 +143,20 @@ class Expansion {
           this.#applied(m.op(name, parts, givesBool(name) ? 'bool' : undefined), draft, angles),
       });
     }
+    if (op === 'mod') return rareFunctions.value.mod(draft, op, a!, b!);
+    if (op === 'fma') return this.#fusedAs(value, draft, [a!, b!, c!], m);
     const table = functionsFor(op, a!.type);
     const [one, two, turn] = [table.unary[op], table.binary[op], table.ofAngle[op]];
     if (one !== undefined) return one(m, a!);
     if (two !== undefined) return two(m, a!, b!);
     if (turn !== undefined) return turn(m, this.#angle(a!, draft, angles));
-    if (op === 'mod') return mod(draft, op, a!, b!);
+    throw new CompilerBug('math', `${op} has no function`);
+  }
+
+  #fusedAs(value: Value, draft: Draft, args: readonly [Value, Value, Value], m: Terms): Value {
     if (this.#fused === 'itself') return draft.node(value);
-    if (this.#fused === 'lanes' && value.type === 'f32') return fusedLanes(draft, [a!, b!, c!], width);
-    return m.add(m.mul(a!, b!), c!);
+    if (this.#fused === 'lanes' && value.type === 'f32') return fusedLanes(draft, args, value.width);
+    return m.add(m.mul(args[0], args[1]), args[2]);
   }
 
   /** An angle that has a name is reduced once. */

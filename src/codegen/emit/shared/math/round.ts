@@ -1,16 +1,9 @@
-// Roundings to 16-bit floats, signs, and the remainder, in operations that WebAssembly has.
+// Roundings to 16-bit floats, and the remainder, in operations that WebAssembly has.
 
 import type { Value } from '../../../loop/loop.ts';
+import { scale as scaleDouble } from './double-exp.ts';
 import { scale } from './log.ts';
-import { rareFunctions } from './rare.ts';
 import { Terms, type Draft } from './terms.ts';
-
-/** ±0 and NaN give 0. */
-export function sign(m: Terms, x: Value): Value {
-  if (x.type === 'u32' || x.type === 'u64') return m.min(x, 1);
-  if (x.type === 'i32' || x.type === 'i64') return m.max(m.min(x, 1), -1);
-  return m.where(m.lt(0, x), 1, m.where(m.lt(x, 0), -1, 0));
-}
 
 /**
  * Half a unit of the last bit that stays is added, less one where that bit is 0: ties go to even.
@@ -47,11 +40,7 @@ interface Mantissa {
  */
 const forms = {
   f32: { fraction: 23, minExponent: -126, scale },
-  f64: {
-    fraction: 52,
-    minExponent: -1022,
-    scale: (m: Terms, x: Value, n: Value): Value => rareFunctions.value.scaleDouble(m, x, n),
-  },
+  f64: { fraction: 52, minExponent: -1022, scale: scaleDouble },
 } as const;
 
 /**

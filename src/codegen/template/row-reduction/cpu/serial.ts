@@ -13,7 +13,7 @@ import {
   scaleIndex,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
-import { certainBelow } from '../../../../schedule/body/bound.ts';
+import { masks, type Masks } from '../../../../schedule/body/masks.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, RowStage, Write } from '../../../../schedule/kernel.ts';
 import { addInts, constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
@@ -86,7 +86,7 @@ class SerialEmitter {
   #seats: readonly Seat[] = [];
   #ahead: Ahead | undefined;
   /** What holds for the elements that a run surely asks for. */
-  readonly #certain: ReturnType<typeof certainBelow>;
+  readonly #certain: ReturnType<Masks['certainBelow']>;
   readonly #homes: readonly Home[];
   #values: RowValues;
 
@@ -101,7 +101,7 @@ class SerialEmitter {
     this.#stages = body.stages;
     this.#plan = serialRows(frame.kernel, body, work, frame.target);
     const { kept, stretches } = this.#plan;
-    this.#certain = body.bound && certainBelow(frame.kernel.pool, body.column, body.bound);
+    this.#certain = body.bound && masks.value.certainBelow(frame.kernel.pool, body.column, body.bound);
     // Results along columns lie far from each other in memory: values that wait go to a dense array
     // instead.
     const results = stretches.every(({ lanes }) => lanes === 'column') ? work.perElement : [];
