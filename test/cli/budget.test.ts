@@ -47,7 +47,7 @@ const most: Readonly<Record<string, readonly [kernels: number, ratio: number]>> 
   gemvQ4K: [1, 1],
   llamaDecodeLayer: [6, 1.01],
   llamaPrefillLayer: [11, 1.64],
-  moeDecodeLayer: [10, 1.01],
+  moeDecodeLayer: [9, 1.01],
   llamaDecodeStep: [100, 1.01],
 };
 

@@ -14,7 +14,7 @@ import type { ElementType, ProgramKernel } from '../../runtime/program.ts';
 import type { PortedProgram } from '../ported.ts';
 import { memoryOf, type CPlace, type ModelMemory, type ProgramMemory } from './memory.ts';
 import { isaNames, type CIsa } from './isas.ts';
-import { distinctWords, macro, parameterNames, sizeNames } from './names.ts';
+import { distinctWords, functionWords, macro, parameterNames, sizeNames } from './names.ts';
 import { openSizesOf, openTitles, type COpenSizes } from './sizes.ts';
 
 /** The types of elements in C; bool is a byte of 0 or 1, f16 and bf16 are given by their bits. */
@@ -70,6 +70,8 @@ export type CInput =
 
 export interface CFunction {
   readonly title: string;
+  /** Behind the prefix. */
+  readonly word: string;
   /** With the prefix. */
   readonly name: string;
   /** Sizes that were left open, as they are here. */
@@ -160,6 +162,7 @@ export interface GivenModel {
 const ownWords = [
   'init',
   'error',
+  'code',
   'state',
   'seed',
   'weights',
@@ -182,16 +185,18 @@ export function modelOf(given: GivenModel): CModel {
   ];
   // All of them lie over the same state and weights, and one works at a time.
   const memory = memoryOf(weights, values, sets.flat());
-  const words = distinctWords(
+  const words = functionWords(
     functions.map(({ title: own, sizes }) => [own, ...Object.entries(sizes).flat()].join('_')),
-    new Set(ownWords),
+    prefix,
+    ownWords,
   );
+  const declared = [prefix, ...[...ownWords, ...words].map((own) => `${prefix}_${own}`)];
   const files = sets.map((all) => {
-    const kernels = new KernelNames(prefix);
+    const kernels = new KernelNames(prefix, declared);
     const names = all.map(({ program }) => program.kernels.map((kernel) => kernels.nameOf(kernel)));
     return { kernels: kernels.all, names };
   });
-  const allNames = files.flatMap(({ names }) => names.flat());
+  const allNames = [...declared, ...files.flatMap(({ names }) => names.flat())];
   const macros = distinctWords(
     weights.map(({ name }) => macro(name)),
     new Set(),
@@ -210,14 +215,16 @@ export function modelOf(given: GivenModel): CModel {
     functions.map((one, i): CFunction => {
       const { title: own, sizes, inputs, outputs, ranges } = one;
       const titles = openTitles(one);
-      const opened = sizeNames(titles, [prefix, ...allNames]);
+      const opened = sizeNames(titles, prefix, allNames);
       const open = ranges && openSizesOf(one, (size) => opened[titles.indexOf(size)]!);
       const names = parameterNames(
         [...inputs, ...outputs].map(({ name }) => name),
-        [prefix, ...allNames, ...opened],
+        prefix,
+        [...allNames, ...opened],
       );
       return {
         title: own,
+        word: words[i]!,
         name: `${prefix}_${words[i]!}${ending}`,
         sizes,
         open,
@@ -281,11 +288,13 @@ export function typeText({ dtype, shape }: Pick<CTensor, 'dtype' | 'shape'>): st
 class KernelNames {
   readonly #prefix: string;
   readonly #known = new Map<string, string>();
-  readonly #taken = new Set<string>();
+  readonly #taken: Set<string>;
   readonly #all: CKernelText[] = [];
 
-  constructor(prefix: string) {
+  /** `others`: names that no kernel may have. */
+  constructor(prefix: string, others: readonly string[]) {
     this.#prefix = prefix;
+    this.#taken = new Set(others);
   }
 
   get all(): readonly CKernelText[] {

@@ -35,10 +35,25 @@ export function isPrefix(name: string): boolean {
   return /^[A-Za-z][A-Za-z0-9_]*$/.test(name) && !taken.has(name) && name.length <= 40;
 }
 
-/** Different names of parameters, none of which is a keyword, a type of the standard headers, or in `others`. */
-export function parameterNames(names: readonly string[], others: readonly string[]): string[] {
+/**
+ * Different names of parameters, none of which is a keyword, a type of the standard headers or of Swift, a constant of the model,
+ * or in `others`.
+ */
+export function parameterNames(
+  names: readonly string[],
+  prefix: string,
+  others: readonly string[],
+): string[] {
   const used = new Set([...taken, ...others]);
-  return names.map((name) => uniqueName(standard.test(word(name)) ? `${word(name)}_` : word(name), used));
+  return names.map((name) => {
+    const own = word(name);
+    return uniqueName(standard.test(own) || isConstant(own, prefix) ? `${own}_` : own, used);
+  });
+}
+
+/** Whether a name could be that of a constant of a model with this prefix. */
+function isConstant(name: string, prefix: string): boolean {
+  return name.startsWith(`${macro(prefix)}_`) && name === macro(name);
 }
 
 /** What functions that take sizes call their own variables, and what they call, in C and C++. */
@@ -47,17 +62,48 @@ const beside =
   'printf fputs fputc free floor fmin fmax sqrt log';
 
 /** Different names of sizes, which lines of functions compute with: of none of their variables either. */
-export function sizeNames(names: readonly string[], others: readonly string[]): string[] {
+export function sizeNames(names: readonly string[], prefix: string, others: readonly string[]): string[] {
   const numbered = names.map((name) => name.replace(/^(?:in|out|turn|guard)\d+$/, 'size_$&'));
-  return parameterNames(numbered, [...beside.split(' '), ...others]);
+  return parameterNames(numbered, prefix, [...beside.split(' '), ...others]);
 }
 
-/** Names of types and macros of the headers that are included. */
-const standard = /_t$|^(?:U?INT|SIZE|PTRDIFF|WCHAR|WINT|SIG)[A-Z0-9_]*$|^(?:linux|unix|i386)$/;
+/** Names of types and macros of the headers that are included, and of Swift. */
+const standard =
+  /_t$|^(?:U?INT|SIZE|PTRDIFF|WCHAR|WINT|SIG)[A-Z0-9_]*$|^(?:linux|unix|i386)$|^(?:Swift|Float|Double|U?Int\d*)$/;
 
 /** Different words behind a prefix. */
 export function distinctWords(names: readonly string[], used: Set<string>): string[] {
   return names.map((name) => uniqueName(word(name), used));
+}
+
+/** Different names of functions behind a prefix, none of which is in `own`, a constant of the model, or a name of Rust's module. */
+export function functionWords(names: readonly string[], prefix: string, own: readonly string[]): string[] {
+  const used = new Set([...own, ...(prefix === 'threads' ? ['bytes'] : [])]);
+  // No constant ends in a number and an underscore before it.
+  const wished = names
+    .map(word)
+    .map((name) => (isConstant(`${prefix}_${name}`, prefix) ? `${name}_1` : name));
+  return distinctWords(wished, used);
+}
+
+/** What a class calls a function of a model, and the type of what it gives. */
+export interface MemberNames {
+  readonly method: string;
+  readonly results: string;
+}
+
+/**
+ * Names for functions with these words as members of a class. All of them are different: names of methods come first, and are
+ * none of `others`.
+ */
+export function memberNames(
+  words: readonly string[],
+  others: ReadonlySet<string>,
+  resultsOf: (method: string) => string,
+): MemberNames[] {
+  const used = new Set(others);
+  const methods = words.map((own) => uniqueName(others.has(own) ? `${own}_` : own, used));
+  return methods.map((method) => ({ method, results: uniqueName(resultsOf(method), used) }));
 }
 
 /** The name of a macro; `meanSquare` is `MEAN_SQUARE`. */

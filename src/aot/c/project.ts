@@ -78,9 +78,11 @@ clean:
 /** `main.c`. */
 export function demoText(model: CModel, { embed }: ProjectOptions): string {
   const { prefix, producer, functions } = model;
-  const calls = functions.map(({ name, title }) => {
-    const test = `strcmp(argv[1], ${literal(title)}) == 0 || strcmp(argv[1], ${literal(name)}) == 0`;
-    return `  if (${test}) return run_${name}(argc - 2, argv + 2);`;
+  // A function may be called as another one is in C.
+  const called = [...functions.map((one) => one.title), ...functions.map((one) => one.name)];
+  const calls = called.map((own, i) => {
+    const { name } = functions[i % functions.length]!;
+    return `  if (strcmp(argv[1], ${literal(own)}) == 0) return ${name}__demo(argc - 2, argv + 2);`;
   });
   const needed = new Set(functions.flatMap(({ inputs }) => inputs.map(({ kind }) => kind)));
   return `/* Made by ${producer}: calls a function of the model, and prints what it gives.
@@ -117,7 +119,7 @@ ${
     : `  read_file("${prefix}.bin", weights, sizeof weights);
   if (report(${prefix}_init(&context, weights, sizeof weights)) != 0) return 1;`
 }
-  if (argc < 2) return run_${functions[0]!.name}(0, argv);
+  if (argc < 2) return ${functions[0]!.name}__demo(0, argv);
 ${calls.join('\n')}
   fprintf(stderr, "there is no function %s: there are %s\\n", argv[1], ${literal(functions.map(({ title }) => title).join(', '))});
   return 1;
@@ -223,7 +225,7 @@ function runText({ name, title, open, inputs, outputs }: CFunction): string {
     'return 0;',
   ];
   return `/* ${title.replaceAll(/[^\w$.-]/g, '_')}: ${all.map(({ name: own }) => own).join(', ') || 'no inputs'} */
-static int run_${name}(int count, char **inputs)
+static int ${name}__demo(int count, char **inputs)
 {
 ${lines.map((line) => `  ${line}\n`).join('')}}
 `;

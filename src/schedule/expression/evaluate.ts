@@ -3,7 +3,7 @@
 // costs index arithmetic and nothing else.
 
 import { CompilerBug } from '../../errors.ts';
-import { dims, type Node } from '../../ir/graph.ts';
+import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import {
   addIndex,
   constantIndex,
@@ -14,12 +14,14 @@ import {
   type IndexExpr,
 } from '../../ir/index-algebra/expr.ts';
 import {
+  combining,
   isElementwise,
   type Attrs,
   type CollectiveOp,
   type ComplexOp,
   type FusionRootOp,
 } from '../../ir/ops.ts';
+import { sizeOf } from '../../ir/shape.ts';
 import { Slot } from '../../slot.ts';
 import type { wordsOf } from './blocks.ts';
 import type { Expr, ExprPool } from './expr.ts';
@@ -105,6 +107,8 @@ export class Evaluator {
         return selecting.value(this, node, at);
       case 'dequantize':
         return this.#decode(node.inputs[0]!, node.attrs, at);
+      case 'reduce':
+        return this.#fold(node, at);
       case 'stopGradient':
       case 'customVjp':
       case 'barrier':
@@ -130,6 +134,18 @@ export class Evaluator {
     const [row, index] = [at.slice(0, -1), at.at(-1)!];
     const args = wordPlaces.value(format, columns, index).map((word) => this.value(words, [...row, word]));
     return this.pool.make({ kind: 'decode', format, args, index, dtype: 'f32' });
+  }
+
+  /** A short fold: all of its terms. */
+  #fold({ inputs, attrs: { monoid, axes }, dtype }: NodeOf<'reduce'>, at: Indices): Expr {
+    const [input] = inputs as readonly [Node];
+    const extents = axes.map((axis) => dims(input)[axis]!);
+    const terms = Array.from({ length: sizeOf(extents) }, (_, i) => {
+      const [outer, inner] = [at.values(), delinearize(constantIndex(i), extents).values()];
+      const place = dims(input).map((_, axis) => (axes.includes(axis) ? inner : outer).next().value!);
+      return this.value(input, place);
+    });
+    return terms.reduce((sum, term) => this.pool.op(combining[monoid], [sum, term], dtype));
   }
 }
 

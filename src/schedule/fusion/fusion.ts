@@ -14,6 +14,7 @@ import { boundaryOf } from './boundary.ts';
 import { FusionGroupPass } from './walk.ts';
 import { recomputingKernels, giveUp, groupNodes, type GroupOrder } from './group-order.ts';
 import { repeatedReductions } from './few-rows.ts';
+import { shortFolds } from './inline.ts';
 import { overflowCut, type FusionGroupCut, type Donations } from './overflow.ts';
 import { keyOf, readsWhole, type AttentionGroup, type FusionGroup, type ComputeLocation } from './place.ts';
 import type { Overflow, Refused } from './rejection.ts';
@@ -57,6 +58,7 @@ export function fusionGroupNodes(
   const order = topological(graph.outputs);
   const users = usersOf(order);
   const outputs = boundaryOf(graph, order);
+  const folds = shortFolds(order, users, outputs);
   const none: Assumptions = {
     cuts: new Map(),
     split: new Map(),
@@ -69,7 +71,19 @@ export function fusionGroupNodes(
     const { cuts, split, grouped, unshared, alone, apart } = assumed;
     const { home } = grouped;
     const repeats = repeatedReductions({ order: grouped.order, users, outputs, home, alone }, target);
-    const pass = new FusionGroupPass(outputs, target, scalars, cuts, home, users, unshared, repeats, apart);
+    const short = new Set([...folds].filter((node) => !home.has(node) && !repeats.has(node)));
+    const pass = new FusionGroupPass(
+      outputs,
+      target,
+      scalars,
+      cuts,
+      home,
+      users,
+      unshared,
+      repeats,
+      short,
+      apart,
+    );
     for (const node of grouped.order) pass.visit(node);
     if (pass.unrepeatable.size > 0)
       return { revised: { ...assumed, alone: new Set([...alone, ...pass.unrepeatable]) } };

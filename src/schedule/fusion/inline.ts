@@ -8,6 +8,7 @@ import { dims, readInputs, type Node } from '../../ir/graph.ts';
 import { axisIndex, constantIndex } from '../../ir/index-algebra/expr.ts';
 import { facts, isElementwise } from '../../ir/ops.ts';
 import { codeSize } from '../expression/code-size.ts';
+import { sizeOf } from '../../ir/shape.ts';
 import { Evaluator, weightOf, type Indices } from '../expression/evaluate.ts';
 import { ExprPool } from '../expression/expr.ts';
 import { isThroughView, type Inline, type ComputeLocation } from './place.ts';
@@ -44,6 +45,9 @@ export interface Placed {
 /** The closure, reads, points, work and divisions of the node as an inlined value. */
 export function inlineOf(node: Node, placed: Placed): Inline {
   const isHere = isElementwise(node.op);
+  // A short fold evaluates each of its terms; a longer one is a loop of the kernel.
+  const terms = node.op === 'reduce' ? sizeOf(dims(node.inputs[0]!)) / sizeOf(dims(node)) : 1;
+  const points = terms <= mostTerms ? terms : 1;
   let [level, divisions, elsewhere] = [0, 0, codeSize(node.op, node.dtype)];
   let [pointwise, viewed] = [isHere ? 1 : 0, 0];
   // Reading through a barrier computes nothing.
@@ -67,11 +71,12 @@ export function inlineOf(node: Node, placed: Placed): Inline {
     if (isElementwise(input.op)) pointwise = Math.max(pointwise, place.contexts);
     else viewed += place.contexts;
   }
-  here.set(node, isHere ? codeSize(node.op, node.dtype) : elsewhere);
+  here.set(node, isHere ? codeSize(node.op, node.dtype) : points * elsewhere);
   let work = 0;
   for (const own of here.values()) work += own;
   divisions += divisionsOf(node);
-  return { kind: 'free', level, closure, reads, here, contexts: pointwise + viewed, work, divisions };
+  const contexts = points * (pointwise + viewed);
+  return { kind: 'free', level, closure, reads, here, contexts, work, divisions };
 }
 
 /** The first bound that a kernel exceeds if it computes this inline, if there is one. */
@@ -137,6 +142,44 @@ export function isOfBlocks(node: Node): boolean {
   let at = node;
   while (at.op === 'cast' || facts(at.op).class === 'view') at = at.inputs[0]!;
   return at.op === 'dequantize';
+}
+
+/** Terms of a short fold, and elements that it folds in all, at most. */
+const [mostTerms, mostFolded] = [4, 16];
+
+/** How many times as many elements readers of a short fold have, at least: a smaller kernel has it as a row. */
+const spread = 64;
+
+/**
+ * Folds of so few elements that their readers, which have many more, compute them: the shares of a token's experts are part of
+ * the sum that they are for.
+ */
+export function shortFolds(
+  order: readonly Node[],
+  users: ReadonlyMap<Node, readonly Node[]>,
+  outputs: ReadonlySet<Node>,
+): ReadonlySet<Node> {
+  const short = new Set<Node>();
+  for (const node of order.toReversed()) {
+    if (node.op !== 'reduce' || node.dtype !== 'f32') continue;
+    const folded = sizeOf(dims(node.inputs[0]!));
+    if (folded <= Math.min(mostFolded, mostTerms * sizeOf(dims(node))) && isReadByMany(node, folded))
+      short.add(node);
+  }
+  return short;
+
+  /** Whether all that a fold is read by in the end has many elements, whatever few are made of it in between. */
+  function isReadByMany(fold: Node, folded: number): boolean {
+    const few = new Set([fold]);
+    for (const node of few) {
+      if (outputs.has(node) || few.size > kernelNodeLimit) return false;
+      for (const user of users.get(node) ?? []) {
+        if (!isElementwise(user.op) && !isThroughView(user) && !short.has(user)) return false;
+        if (sizeOf(dims(user)) < spread * folded) few.add(user);
+      }
+    }
+    return true;
+  }
 }
 
 /** Whether it is computed wherever it is read, whatever that takes. */

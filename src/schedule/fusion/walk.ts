@@ -76,6 +76,8 @@ export class FusionGroupPass {
   readonly #updatedLater: ReadonlySet<Node>;
   /** Reductions that products repeat, and at how many points they evaluate what is reduced. */
   readonly #repeated: ReadonlyMap<Node, number>;
+  /** Folds that all their readers compute. */
+  readonly #short: ReadonlySet<Node>;
   /** Products that do not join their siblings. */
   readonly #apart: ReadonlySet<Node>;
   readonly #groups = new Map<AttentionGroup, FusionGroup>();
@@ -96,6 +98,7 @@ export class FusionGroupPass {
     users: ReadonlyMap<Node, readonly Node[]>,
     updatedLater: ReadonlySet<Node>,
     repeated: ReadonlyMap<Node, number>,
+    short: ReadonlySet<Node>,
     apart: ReadonlySet<Node>,
   ) {
     this.#target = target;
@@ -106,6 +109,7 @@ export class FusionGroupPass {
     this.#users = users;
     this.#updatedLater = updatedLater;
     this.#repeated = repeated;
+    this.#short = short;
     this.#apart = apart;
     this.#placed = {
       places: this.places,
@@ -139,6 +143,7 @@ export class FusionGroupPass {
         return this.#scalars.has(node) ? nothing : { kind: 'leaf' };
       case 'reduce':
       case 'argReduce':
+        if (this.#short.has(node)) return this.#free(node);
         return this.#repeat(node) ?? this.#joinProduct(node) ?? this.#joinRow(node) ?? this.#openRow(node);
       case 'concat':
         return this.#assemble(node) ?? this.#free(node);

@@ -2,12 +2,30 @@
 
 import { elementTypes, type CFunction, type CModel, type CTensor } from '../model.ts';
 import { codesThatSay, inputText, openLines, tensorText } from '../header.ts';
-import { cKeywords, literal, macro, remark } from '../names.ts';
+import { cKeywords, literal, macro, memberNames, remark, type MemberNames } from '../names.ts';
 import { derivedLine, libraryNames, outsideMessage, outsideText } from '../sizes.ts';
+
+/** Names that no method may have: of other members, types, and keywords. */
+const taken: ReadonlySet<string> = new Set([
+  'model',
+  'state',
+  'seed',
+  'check',
+  'sized',
+  'start',
+  'stop',
+  ...Object.values(elementTypes),
+  ...cKeywords,
+]);
 
 /** `model.hpp`. */
 export function cppText(model: CModel, embed: boolean): string {
   const { prefix, producer, title, functions, threads } = model;
+  const names = memberNames(
+    functions.map(({ word }) => word),
+    taken,
+    (method) => `${method}_results`,
+  );
   const weights = embed
     ? `const void *weights = ${prefix}_weights, std::size_t bytes = sizeof ${prefix}_weights`
     : 'const void *weights, std::size_t bytes';
@@ -30,7 +48,7 @@ namespace ${prefix}_cpp {
 class error : public std::runtime_error {
  public:
   error(int code, const char *what)
-      : std::runtime_error(what == nullptr ? std::string(${prefix}_error(code)) : std::string(what)), code(code) {}
+      : std::runtime_error(what == nullptr ? std::string(::${prefix}_error(code)) : std::string(what)), code(code) {}
   int code;
 };
 
@@ -39,15 +57,15 @@ class model {
  public:
   // The weights have to stay where they are, at a multiple of 64 bytes.
   explicit model(${weights}) : context_(std::make_unique<::${prefix}>()) {
-    check(${prefix}_init(context_.get(), weights, bytes));
+    check(::${prefix}_init(context_.get(), weights, bytes));
   }
 
   // The state, of ${macro(prefix, 'STATE_BYTES')} bytes.
-  void *state() { return ${prefix}_state(context_.get()); }
+  void *state() { return ::${prefix}_state(context_.get()); }
 
-  void seed(std::uint64_t seed) { check(${prefix}_seed(context_.get(), seed)); }
+  void seed(std::uint64_t seed) { check(::${prefix}_seed(context_.get(), seed)); }
 
-${threads === undefined ? '' : threadsText(prefix)}${functions.map((one) => methodText(one, prefix)).join('\n')}
+${threads === undefined ? '' : threadsText(prefix)}${functions.map((one, i) => methodText(one, names[i]!, prefix)).join('\n')}
  private:
   void check(int code) const {
     if (code == ${macro(prefix, 'OK')}) return;
@@ -71,7 +89,7 @@ ${threads === undefined ? '' : threadsText(prefix)}${functions.map((one) => meth
 }
 
 function threadsText(prefix: string): string {
-  return `  ~model() { ${prefix}_stop(context_.get()); }
+  return `  ~model() { ::${prefix}_stop(context_.get()); }
   model(model &&) = default;
   model &operator=(model &&) = delete;
 
@@ -82,11 +100,11 @@ function threadsText(prefix: string): string {
     const std::size_t bytes = ${macro(prefix, 'THREADS_BYTES')}(threads);
     room_ = std::make_unique<unsigned char[]>(bytes + 63);
     unsigned char *first = room_.get();
-    check(${prefix}_start(context_.get(), threads, first + (64 - reinterpret_cast<std::uintptr_t>(first) % 64) % 64, bytes));
+    check(::${prefix}_start(context_.get(), threads, first + (64 - reinterpret_cast<std::uintptr_t>(first) % 64) % 64, bytes));
   }
 
   // Ends the threads.
-  void stop() { check(${prefix}_stop(context_.get())); }
+  void stop() { check(::${prefix}_stop(context_.get())); }
 
 `;
 }
@@ -95,11 +113,11 @@ function vectorType({ dtype }: CTensor): string {
   return `std::vector<${elementTypes[dtype]}>`;
 }
 
-function methodText({ name, title, open, inputs, outputs }: CFunction, prefix: string): string {
-  const own = name.slice(prefix.length + 1);
-  const isTaken =
-    ['model', 'state', 'seed', 'check', 'sized', 'start', 'stop'].includes(own) || cKeywords.has(own);
-  const method = isTaken ? `${own}_` : own;
+function methodText(
+  { name, title, open, inputs, outputs }: CFunction,
+  { method, results: type }: MemberNames,
+  prefix: string,
+): string {
   const given = open?.given ?? [];
   const remarks = [
     ...openLines(open).map((line) => `  // ${remark(line)}`),
@@ -121,13 +139,14 @@ function methodText({ name, title, open, inputs, outputs }: CFunction, prefix: s
     // Before memory is taken for such sizes.
     ...given.map(
       (size) =>
-        `if (${outsideText(size)}) throw error(${macro(prefix, 'E_SHAPE')}, ${outsideMessage(title, size)});`,
+        `if (${outsideText(size)}) throw ${prefix}_cpp::error(${macro(prefix, 'E_SHAPE')}, ${outsideMessage(title, size)});`,
     ),
     ...(open?.derived ?? []).flatMap((size) => [
       derivedLine(size, open!, libraryNames('std::')),
       `(void)${size.name};`,
     ]),
-    `${method}_results results_;`,
+    // Inputs may be called as types and members are.
+    `model::${type} results_;`,
     ...outputs.flatMap(({ name: own, count }) =>
       typeof count === 'string' ? [`results_.${own}.resize(std::max<std::size_t>(1, ${count}));`] : [],
     ),
@@ -136,21 +155,23 @@ function methodText({ name, title, open, inputs, outputs }: CFunction, prefix: s
     'context_.get()',
     ...given.map((size) => size.name),
     ...inputs.map((input) =>
-      input.kind === 'number' ? input.name : `sized(${input.name}, ${input.count}, ${literal(input.title)})`,
+      input.kind === 'number'
+        ? input.name
+        : `this->sized(${input.name}, ${input.count}, ${literal(input.title)})`,
     ),
     ...outputs.map((output) => `results_.${output.name}.data()`),
   ];
-  return `  struct ${method}_results {
+  return `  struct ${type} {
 ${results.join('\n')}
   };
 ${remarks.join('\n')}
-  ${method}_results ${method}(${parameters.join(', ')}) {
+  ${type} ${method}(${parameters.join(', ')}) {
 ${lines
   .map(
     (line) => `    ${line}
 `,
   )
-  .join('')}    check(${name}(${args.join(', ')}));
+  .join('')}    this->check(::${name}(${args.join(', ')}));
 ${outputs
   .filter(({ count }) => count === 0)
   .map((output) => `    results_.${output.name}.clear();\n`)

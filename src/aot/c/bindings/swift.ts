@@ -6,7 +6,7 @@ import type { ElementType } from '../../../runtime/program.ts';
 import { codesThatSay, errorsOf, inputText, openLines, tensorText } from '../header.ts';
 import { alignment } from '../memory.ts';
 import type { CFunction, CInput, CModel, CTensor } from '../model.ts';
-import { macro, remark, word } from '../names.ts';
+import { macro, memberNames, remark, type MemberNames } from '../names.ts';
 import { derivedLine, libraryNames, rangeText, type COpenSizes, type CSize } from '../sizes.ts';
 
 const swiftTypes: Readonly<Record<ElementType, string>> = {
@@ -54,13 +54,22 @@ const ownMembers: ReadonlySet<string> = new Set([
   'expect',
 ]);
 
-/** What the class is called: `MobileNet` for mobile_net, and `MnistModel` for Mnist, which is a type of C. */
+/** Names of Swift that the class calls. */
+const called: ReadonlySet<string> = new Set([
+  ...'Swift Error CustomStringConvertible String OpaquePointer Int'.split(' '),
+  ...'UnsafeRawPointer UnsafeMutableRawPointer UnsafeRawBufferPointer UnsafeMutableRawBufferPointer'.split(
+    ' ',
+  ),
+  ...Object.values(swiftTypes),
+]);
+
+/** What the class is called: `MobileNet` for mobile_net; `MnistModel` for Mnist, which is a type of C, and `StringModel` for string. */
 function className(prefix: string): string {
   const name = prefix
     .split('_')
     .map((part) => part.slice(0, 1).toUpperCase() + part.slice(1))
     .join('');
-  return name === prefix ? `${name}Model` : name;
+  return name === prefix || called.has(name) || keywords.has(name) ? `${name}Model` : name;
 }
 
 const moduleName = (prefix: string): string => `${prefix}_c`;
@@ -69,8 +78,8 @@ const moduleName = (prefix: string): string => `${prefix}_c`;
 const helper = (prefix: string, own: string): string => `${prefix}__swift_${own}`;
 
 /** The function that says how many elements a tensor has whose sizes the call gives. */
-function counter({ name }: CFunction, tensor: CTensor, prefix: string): string {
-  return helper(prefix, `${name.slice(prefix.length + 1)}__${tensor.name}`);
+function counter({ word }: CFunction, tensor: CTensor, prefix: string): string {
+  return helper(prefix, `${word}__${tensor.name}`);
 }
 
 /** `module.modulemap`. */
@@ -132,6 +141,7 @@ const tensorsOf = ({ inputs, outputs }: CFunction): CTensor[] => [
 export function swiftText(model: CModel, weightsBytes: number, embed: boolean): string {
   const { prefix, producer, title, functions, memory, threads } = model;
   const name = className(prefix);
+  const names = methodNames(model, name);
   const saying = codesThatSay(model).map((code) => codeOf(model, code));
   return `// Made by ${producer}: ${remark(title)} for Swift 5.5 and newer. README.md shows how to use it.
 //   swiftc -I . -L . main.swift ${prefix}.swift -lm${threads === undefined ? '' : ' -lpthread'}
@@ -192,7 +202,7 @@ ${threads === undefined ? '' : `        _ = ${prefix}_stop(context)\n        roo
     /// Sets the seed of random numbers, and begins their sequence.
     public func seed(_ seed: UInt64) throws { try check(${prefix}_seed(context, seed)) }
 
-${threads === undefined ? '' : threadsText(model, name, threads)}${functions.map((one) => methodText(one, model, name)).join('\n')}
+${threads === undefined ? '' : threadsText(model, name, threads)}${functions.map((one, i) => methodText(one, names[i]!, model, name)).join('\n')}
     private func check(_ code: Int32) throws {
         if code == 0 { return }
         if [${saying.join(', ')}].contains(code), let what = ${helper(prefix, 'what')}(context) {
@@ -265,12 +275,32 @@ function refusal(one: CFunction, size: CSize, model: CModel, name: string): stri
 `;
 }
 
-function methodText(one: CFunction, model: CModel, name: string): string {
+/** Of all functions: a method hides functions of C and types of the same name from the others. */
+function methodNames({ prefix, functions }: CModel, name: string): MemberNames[] {
+  const ofC = ['init', 'error', 'state', 'seed', 'start', 'stop'].map((own) => `${prefix}_${own}`);
+  return memberNames(
+    functions.map(({ word }) => word),
+    new Set([
+      ...ownMembers,
+      ...called,
+      name,
+      `${name}Weights`,
+      `${name}Error`,
+      ...ofC,
+      ...functions.map((one) => one.name),
+    ]),
+    (method) => `${method.slice(0, 1).toUpperCase()}${method.slice(1)}Results`,
+  );
+}
+
+function methodText(
+  one: CFunction,
+  { method: own, results }: MemberNames,
+  model: CModel,
+  name: string,
+): string {
   const { inputs, outputs, open } = one;
   const { prefix } = model;
-  const plain = word(one.name.slice(prefix.length + 1));
-  const own = ownMembers.has(plain) ? `${plain}_` : plain;
-  const results = `${own.slice(0, 1).toUpperCase()}${own.slice(1)}Results`;
   const given = open?.given ?? [];
   const count = (tensor: CTensor): string =>
     typeof tensor.count === 'number'
@@ -321,7 +351,7 @@ ${fields.join('')}    }
 
 ${remarks.map((text) => `    /// ${remark(text)}\n`).join('')}    public func ${spelled(own)}(${parameters.join(', ')}) throws -> ${results} {
 ${given.map((size) => refusal(one, size, model, name)).join('')}${checks.join('')}${rooms.join('')}        try self.check(${one.name}(${args.join(', ')}))
-        return ${results}(${values.join(', ')})
+        return Self.${results}(${values.join(', ')})
     }
 `;
 }
