@@ -27,7 +27,17 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   compile: ['errors.ts', 'slot.ts', 'ir', 'schedule', 'codegen', 'dump', 'type runtime'],
   'compile.ts': ['compile'],
   tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'runtime/cache.ts', 'type runtime'],
-  check: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'tune', 'runtime/program.ts', 'type runtime'],
+  check: [
+    'errors.ts',
+    'table.ts',
+    'ir',
+    'schedule',
+    'codegen',
+    'compile',
+    'tune',
+    'runtime/program.ts',
+    'type runtime',
+  ],
   tensor: [
     'errors.ts',
     'slot.ts',
