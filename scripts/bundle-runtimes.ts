@@ -1,6 +1,6 @@
 // Bundles the bundle runtimes, the code that ahead-of-time bundles run with, into one script for each choice of targets:
 // dist/bundle-runtimes/webgpu.js, dist/bundle-runtimes/webgpu-wasm.js and so on, and into modules what these load when it is wanted:
-// dist/bundle-runtimes/modules/{cuda,wasm,sizes}.js. Part of `npm run build`; `tsx scripts/bundle-runtimes.ts [DIR]` writes them elsewhere.
+// dist/bundle-runtimes/modules/{check,cuda,wasm,sizes}.js. Part of `npm run build`; `tsx scripts/bundle-runtimes.ts [DIR]` writes them elsewhere.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -35,6 +35,17 @@ function openerOf(target: string, chosen: readonly string[]): string {
   return target === 'wasm' && chosen.length > 1 ? 'open-wasm-module' : `open-${target}`;
 }
 
+/** What a text of imports from `source` needs, in one file, but for the file of the bundle that it imports. */
+function ofText(text: string, beside: string): Promise<string> {
+  const input = path.join(source, 'entry.js');
+  const entry = {
+    name: 'entry',
+    resolveId: (id: string) => (id === input ? id : undefined),
+    load: (id: string) => (id === input ? text : undefined),
+  };
+  return inOneFile({ input, platform: 'browser', plugins: [entry], external: [beside] }, small);
+}
+
 /** A module that exports `load(options)`, for these targets, of the bundle that the `files.js` beside it tells of. */
 function bundleRuntime(chosen: readonly string[]): Promise<string> {
   const text = [
@@ -43,13 +54,17 @@ function bundleRuntime(chosen: readonly string[]): Promise<string> {
     ...chosen.map((target) => `import { open as ${target} } from './${openerOf(target, chosen)}.ts';`),
     `export const load = (options) => loadBundle({ ${chosen.join(', ')} }, files, modules, options);`,
   ].join('\n');
-  const input = path.join(source, 'entry.js');
-  const entry = {
-    name: 'entry',
-    resolveId: (id: string) => (id === input ? id : undefined),
-    load: (id: string) => (id === input ? text : undefined),
-  };
-  return inOneFile({ input, platform: 'browser', plugins: [entry], external: ['./files.js'] }, small);
+  return ofText(text, './files.js');
+}
+
+/** A module that exports `check(options)`, of the bundle that it lies in. */
+function checkScript(): Promise<string> {
+  const text = [
+    "import { load } from './index.js';",
+    "import { checkBundle } from './check.ts';",
+    "export const check = (options) => checkBundle(load, new URL('./check.json', import.meta.url), options);",
+  ].join('\n');
+  return ofText(text, './index.js');
 }
 
 mkdirSync(path.join(folder, 'modules'), { recursive: true });
@@ -61,7 +76,7 @@ for (const name of ['wasm', 'sizes']) {
   const code = await inOneFile({ input: path.join(source, `${name}.ts`), platform: 'browser' }, small);
   writeFileSync(path.join(folder, 'modules', `${name}.js`), code);
 }
-// The package koffi is asked for when this runs. Nobody downloads it to a page, so it stays readable.
-const readable: OutputOptions = { format: 'esm', comments: false };
-const cuda = await inOneFile({ input: path.join(source, 'cuda.ts'), platform: 'node' }, readable);
+writeFileSync(path.join(folder, 'modules', 'check.js'), await checkScript());
+// The package koffi is asked for when this runs.
+const cuda = await inOneFile({ input: path.join(source, 'cuda.ts'), platform: 'node' }, small);
 writeFileSync(path.join(folder, 'modules', 'cuda.js'), cuda);

@@ -1,7 +1,7 @@
 // `sinter build`: functions compiled ahead of time into a folder of files that run without Sinter.
 // Takes functions and options, gives the contents of the files; the caller writes them.
 
-import { compileGraph, type CompileOptions, type PinnedTilings } from '../compile.ts';
+import { compileGraph, type CompiledGraph, type CompileOptions, type PinnedTilings } from '../compile.ts';
 import { SinterError } from '../errors.ts';
 import type { Graph } from '../ir/graph.ts';
 import type {
@@ -12,15 +12,17 @@ import type {
   BundleEntry,
   Manifest,
 } from '../bundle-runtime/manifest.ts';
+import type { ExpectedBundle, ExpectedProgram } from '../bundle-runtime/expected.ts';
 import { everyStep, type ProgramKernel } from '../runtime/program.ts';
 import { gpuTarget, softwareTarget, wasmTarget, type Target } from '../schedule/target.ts';
 import { type ImageCompiler, cudaTargetFor, usualArchs } from './cuda-images.ts';
 import type { EntryPoint, TracedEntry } from './entry.ts';
+import { expectedProgram } from './expected.ts';
 import { portedProgram } from './ported.ts';
 import { prepared, type PrepareOptions } from './prepared.ts';
 import type { OpenPoint } from './sizes.ts';
 import { overStored } from './storage.ts';
-import { filesOf, guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
+import { checkTypesOf, filesOf, guideOf, packageOf, scriptOf, typesOf } from './texts.ts';
 import { weightFiles } from './weights.ts';
 
 export interface BundleOptions extends PrepareOptions {
@@ -49,6 +51,8 @@ export interface BundleOptions extends PrepareOptions {
   readonly archs?: readonly string[];
   /** What compiles for them; none by default, and then a bundle has their sources alone. */
   readonly compiler?: ImageCompiler;
+  /** With what its kernels compute by the interpreter, and the code that compares; without by default. */
+  readonly check?: boolean;
 }
 
 export interface BundleRuntime {
@@ -60,13 +64,15 @@ export interface BundleRuntime {
 
 /** The file that `index.js` loads where sizes have ranges. */
 export const rangesModule = 'sizes.js';
+/** The file that checks a bundle, which `index.js` does not load. */
+export const checkModule = 'check.js';
 
-/** Names of the files that `index.js` loads for some of these targets alone, and of that for ranges. */
+/** Names of the files that `index.js` loads for some of these targets alone, of that for ranges, and of that which checks. */
 export function modulesOf(targets: readonly BundleTarget[]): string[] {
   const lazilyLoaded = targets.filter(
     (target) => target === 'cuda' || (target === 'wasm' && targets.length > 1),
   );
-  return [...lazilyLoaded.map((target) => `${target}.js`), rangesModule];
+  return [...lazilyLoaded.map((target) => `${target}.js`), rangesModule, checkModule];
 }
 
 export type FindBundleSchedules = (
@@ -102,6 +108,7 @@ export async function bundleOf(
       `build: models have a ${taken.name} of their own\n  try: another name`,
     );
   const { recorded, weights, values, stored, notes } = await prepared(points, options);
+  const expected = new Map<BundledProgram, ExpectedProgram>();
   const files = new Map<string, string | Uint8Array>();
   const entries = new Map<string, BundleEntry>();
   for (const { name, cases, entry } of recorded) {
@@ -109,8 +116,13 @@ export async function bundleOf(
     for (const { traced, sizes: own, least } of cases)
       for (const target of options.targets) {
         const label = cases.length === 1 ? name : [name, ...Object.values(own)].join('-');
-        const program = await bundled(label, overStored(traced, stored), target, options, files);
-        (programs[target] ??= []).push({ ...program, sizes: own, ...(least && { least }) });
+        const whole = overStored(traced, stored);
+        const { compiled, ...made } = await bundled(label, whole, target, options, files);
+        const program = { ...made.program, sizes: own, ...(least && { least }) };
+        (programs[target] ??= []).push(program);
+        if (options.check !== true) continue;
+        const subject = { title: label, traced: whole, entry, compiled, program, values };
+        expected.set(program, await expectedProgram(subject));
       }
     entries.set(name, { ...entry, programs });
   }
@@ -126,12 +138,25 @@ export async function bundleOf(
     ...(hasRanges && { ranged: true }),
   };
   files.set('program.json', `${JSON.stringify(manifest)}\n`);
-  const modules = [...options.runtime.modules].filter(([name]) => name !== rangesModule || hasRanges);
-  const names = modules.map(([name]) => name);
+  const modules = [...options.runtime.modules].filter(
+    ([name]) => (name !== rangesModule || hasRanges) && (name !== checkModule || options.check === true),
+  );
+  const names = modules.flatMap(([name]) => (name === checkModule ? [] : [name]));
   files.set('files.js', filesOf([...files.keys()], names));
   files.set('index.js', scriptOf(manifest, options.runtime.script));
   for (const [name, script] of modules) files.set(name, script);
   files.set('index.d.ts', typesOf(manifest, options.targets));
+  if (options.check === true) {
+    const all = Object.values(manifest.entries);
+    const of = (target: BundleTarget): ExpectedProgram[] =>
+      all.flatMap(({ programs }) => (programs[target] ?? []).map((program) => expected.get(program)!));
+    const check: ExpectedBundle = {
+      version: 1,
+      targets: Object.fromEntries(options.targets.map((target) => [target, of(target)])),
+    };
+    files.set('check.json', `${JSON.stringify(check)}\n`);
+    files.set('check.d.ts', checkTypesOf(options.targets));
+  }
   files.set('package.json', packageOf(options.targets));
   files.set('README.md', guideOf(manifest, options.title, options.targets, files));
   return { manifest, files, notes };
@@ -144,13 +169,14 @@ async function bundled(
   target: BundleTarget,
   options: BundleOptions,
   files: Map<string, string | Uint8Array>,
-): Promise<Omit<BundledProgram, 'sizes'>> {
+): Promise<{ readonly program: Omit<BundledProgram, 'sizes'>; readonly compiled: CompiledGraph }> {
   const { cuda, targets } = targetsOf(options);
   const schedules = await options.schedules?.(target, graph, targets[target], { scalars, donate });
   const compiled = compileGraph(graph, targets[target], {
     scalars,
     donate,
     ...(schedules && { schedules }),
+    ...(options.check && { inspect: true }),
     title: () => `${name}-${target}`,
   });
   if ([...everyStep(compiled.program.steps)].some(({ kind }) => kind === 'collective')) {
@@ -163,9 +189,9 @@ async function bundled(
     const file = `kernels/${fileWord(name)}-${String(i).padStart(width, '0')}-${kernel.name}.${extensions[target]}`;
     return { ...kernel, file: withFile(files, file, contentOf(target, source)) };
   });
-  if (target !== 'cuda') return { ...program, kernels, ports };
+  if (target !== 'cuda') return { program: { ...program, kernels, ports }, compiled };
   const images = await imagesOf(name, program.kernels, options, files);
-  return { ...program, kernels, ports, arch: cuda.arch, images };
+  return { program: { ...program, kernels, ports, arch: cuda.arch, images }, compiled };
 }
 
 function targetsOf({ archs = usualArchs, software = false }: BundleOptions): {

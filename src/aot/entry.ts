@@ -57,6 +57,8 @@ export interface Recording {
 /** A recorded entry, from which its programs are compiled. */
 export interface TracedEntry {
   readonly inputs: readonly EntryInput[];
+  /** The examples of the inputs. */
+  readonly examples: readonly (Tensor | number)[];
   readonly outputs: readonly NamedTensor[];
   readonly wiring: Wiring;
   readonly graph: Graph;
@@ -118,10 +120,12 @@ export function wiredEntry({ point, flat, traced, hasState }: Recording, weights
 
   // What callers give, in the order of the leaves.
   const inputs: EntryInput[] = [];
+  const examples: (Tensor | number)[] = [];
   const placeOfLeaf = new Map<number, number>();
   flat.leaves.forEach((leaf, i) => {
     if (isOfState(i)) return;
     const name = names[i]!;
+    if (leaf instanceof Tensor || typeof leaf === 'number') examples.push(leaf);
     if (leaf instanceof Tensor)
       placeOfLeaf.set(i, inputs.push({ name, kind: 'tensor', ...typeOf(leaf) }) - 1);
     else if (typeof leaf === 'number') placeOfLeaf.set(i, inputs.push({ name, kind: 'number' }) - 1);
@@ -172,6 +176,7 @@ export function wiredEntry({ point, flat, traced, hasState }: Recording, weights
   const graph = { parameters: traced.graph.parameters, outputs: kept.map((i) => traced.graph.outputs[i]!) };
   return {
     inputs,
+    examples,
     outputs: outputs.map(({ name, dtype, shape }) => ({ name, dtype, shape })),
     wiring,
     graph,

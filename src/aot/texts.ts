@@ -92,6 +92,59 @@ export function load(options?: LoadOptions): Promise<Model>;
 `;
 }
 
+/** `check.d.ts`. */
+export function checkTypesOf(targets: readonly BundleTarget[]): string {
+  return `// Checks the bundle on a device, kernel by kernel.
+
+import type { LoadOptions } from '${script}';
+
+export interface CheckOptions extends Pick<LoadOptions, 'target' | 'device' | 'threads' | 'base' | 'signal'> {
+  /** Called with the number of kernels of a program that ran, and of all. */
+  onProgress?: (done: number, total: number) => void;
+}
+
+/** A kernel beside what the interpreter computed when the bundle was built. */
+export interface CheckedKernel {
+  /** The function that it is of. */
+  readonly program: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly schedule: string;
+  /** How many kernels are like it; the first of them is compared. */
+  readonly count: number;
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly verdict: 'right' | 'wrong' | 'failed';
+  readonly difference?: {
+    readonly wrong: number;
+    readonly count: number;
+    readonly at: readonly number[];
+    readonly got: number;
+    readonly expected: number;
+  };
+  readonly problem?: string;
+}
+
+/** What was found; its text says it. */
+export interface BundleCheck {
+  readonly device: ${targets.map((target) => `'${target}'`).join(' | ')};
+  /** The adapter, as far as it says what it is. */
+  readonly description: string;
+  readonly kernels: readonly CheckedKernel[];
+  /** Those that are not right. */
+  readonly wrong: readonly CheckedKernel[];
+  /** Kernels that were not compared, because they read what a wrong kernel wrote. */
+  readonly skipped: number;
+  /** Where kernels are wrong: which target of the bundle is right \`instead\`, if there is one. */
+  readonly workarounds: { readonly entries: readonly { readonly instead?: ${targets.map((target) => `'${target}'`).join(' | ')} }[] } | undefined;
+  toString(): string;
+}
+
+/** Runs every kernel on inputs of a seed, in memory of its own. */
+export function check(options?: CheckOptions): Promise<BundleCheck>;
+`;
+}
+
 function methodOf([name, entry]: [string, BundleEntry]): string {
   const { inputs, outputs } = entry;
   const given = inputs.map(
@@ -169,7 +222,7 @@ ${shapes}
 | --- | --- |
 | \`index.js\`, \`index.d.ts\` | the code (${sum((path) => path === 'index.js')}) and its types |
 | \`files.js\` | where the other files lie, as bundlers of pages read it |
-${lazilyLoaded}${files.has('sizes.js') ? '| `sizes.js` | what sizes within ranges need |\n' : ''}| \`program.json\` | calls, buffers and steps |
+${lazilyLoaded}${files.has('sizes.js') ? '| `sizes.js` | what sizes within ranges need |\n' : ''}${files.has('check.js') ? "| `check.js`, `check.d.ts`, `check.json` | compare every kernel on a device with the interpreter: `import { check } from './check.js'` |\n" : ''}| \`program.json\` | calls, buffers and steps |
 | \`kernels/\` | the kernels as they run (${sum((path) => path.startsWith('kernels/'))})${compiled} |
 ${weights.length === 0 ? '' : `| \`*.safetensors\` | ${weights.length} weights (${sum((path) => path.endsWith('.safetensors'))}) |\n`}${
     targets.includes('wasm')

@@ -38,6 +38,8 @@ export interface LoadOptions {
   readonly onProgress?: (progress: Progress) => void;
   /** Ends the loading, with the signal's reason; none by default. */
   readonly signal?: AbortSignal;
+  /** What the model uses in place of its machine, for `check.js`; the machine itself by default. */
+  readonly instead?: <M>(machine: Machine<M>) => Machine<M>;
 }
 
 /** Progress of loading: bytes of weights loaded and in total, kernels ready and in total. */
@@ -71,7 +73,7 @@ export interface Model {
 type Find = (file: string) => URL;
 
 interface LoadingModel extends Model {
-  load(find: Find, tell: (progress: Progress) => void, signal: AbortSignal | undefined): Promise<void>;
+  load(find: Find, tell: (progress: Progress) => void, options: LoadOptions): Promise<void>;
 }
 
 /** Opens a machine for what `program.json` says; rejects where there is none. */
@@ -131,7 +133,7 @@ export async function loadBundle(
       let model: LoadingModel | undefined;
       try {
         model = await openers[target]!(manifest, options, modules);
-        await model.load(find, told, signal);
+        await model.load(find, told, options);
         return model;
       } catch (error) {
         model?.dispose();
@@ -190,7 +192,7 @@ class LoadedModel<M> implements LoadingModel {
   readonly target: BundleTarget;
   readonly description: string;
   readonly #manifest: Manifest;
-  readonly #machine: Machine<M>;
+  #machine: Machine<M>;
   #ready: readonly Ready<M>[] = [];
   #weights: readonly (ByteLocation<M> | undefined)[] = [];
   #seed = entropy();
@@ -206,7 +208,12 @@ class LoadedModel<M> implements LoadingModel {
   }
 
   /** Compiles kernels while weights come in. */
-  async load(find: Find, told: (progress: Progress) => void, signal: AbortSignal | undefined): Promise<void> {
+  async load(
+    find: Find,
+    told: (progress: Progress) => void,
+    { signal, instead }: LoadOptions,
+  ): Promise<void> {
+    if (instead) this.#machine = instead(this.#machine);
     const { entries, files, weights } = this.#manifest;
     const programs = Object.entries(entries).flatMap(([name, entry]) =>
       (entry.programs[this.target] ?? []).map((program) => ({ name, program })),
@@ -294,11 +301,10 @@ class LoadedModel<M> implements LoadingModel {
   async #call(name: string, inputs: Inputs): Promise<Outputs> {
     this.#assertAlive();
     const entry = this.#manifest.entries[name]!;
-    const unknown = Object.keys(inputs).find((key) => !entry.inputs.some((input) => input.name === key));
-    if (unknown !== undefined) {
-      const known = entry.inputs.map((input) => input.name).join(', ');
-      throw new SinterError('E_VALUE', `${name}: there is no input ${unknown}: expected ${known}`);
-    }
+    const known = entry.inputs.map((input) => input.name);
+    const unknown = Object.keys(inputs).find((key) => !known.includes(key));
+    if (unknown !== undefined)
+      throw new SinterError('E_VALUE', `${name}: there is no input ${unknown}: expected ${known.join(', ')}`);
     if (entry.ranges) return this.#run(entry, ranged!.chosen(name, entry, this.#ready, inputs), inputs);
     const isGiven = (input: EntryInput, { program }: Ready<M>): boolean =>
       fits(input, inputs[input.name], program.sizes);

@@ -85,7 +85,7 @@ export function chosen<R extends { readonly name: string; readonly program: Bund
   const strange = entry.inputs.find((input) => !fits(input, inputs[input.name], sizes));
   if (strange !== undefined) throw misfit(name, strange as TensorInput, inputs[strange.name], entry.built);
   const one = ready.find((other) => other.name === name && holds(other.program, sizes))!;
-  const program = at(one.program, sizes);
+  const program = programAt(one.program, sizes);
   const buffers = [...program.buffers];
   // Results are as large as the sizes say: in words, as machines read them.
   program.ports.results.forEach((buffer, i) => {
@@ -100,7 +100,7 @@ export function chosen<R extends { readonly name: string; readonly program: Bund
 }
 
 /** The program as it is at some sizes. */
-function at(program: BundledProgram, sizes: Sizes): BundledProgram {
+export function programAt(program: BundledProgram, sizes: Sizes): BundledProgram {
   const { ports } = program;
   const scalars = ports.scalars.map((source): ScalarSource => {
     if ('counter' in source) return { ...source, offset: valueOf(source.offset, sizes) };

@@ -4,6 +4,7 @@
 
 import { isFloat, type DType } from '../ir/dtype.ts';
 import { hostArray, type HostArray } from '../ir/value.ts';
+import type { ValueDifference } from './report.ts';
 
 /** How numbers of a kernel are rounded. */
 export interface Rounding {
@@ -11,17 +12,6 @@ export interface Rounding {
   readonly unit: number;
   /** Units that an element may be off by, whatever the kernel computes. */
   readonly units: number;
-}
-
-/** Where an element is wrong. */
-export interface ValueDifference {
-  /** How many elements are wrong, and of how many. */
-  readonly wrong: number;
-  readonly count: number;
-  /** The element that is furthest off, and what stands there. */
-  readonly at: readonly number[];
-  readonly got: number;
-  readonly expected: number;
 }
 
 const bitsOf: Readonly<Partial<Record<DType, number>>> = { f64: 52, f32: 23, f16: 10, bf16: 7 };
@@ -90,21 +80,21 @@ export function differenceOf(
 
 /** Changes values by a few units of their last place, each number by another share; the same for a seed. */
 export class Nudging {
-  readonly #step: number;
+  readonly #unit: number;
   #seed: number;
 
-  constructor({ unit }: Rounding, seed: number) {
-    this.#step = nudge * unit;
+  constructor({ unit }: Pick<Rounding, 'unit'>, seed: number) {
+    this.#unit = unit;
     this.#seed = Math.imul(seed, 0x9e3779b1);
   }
 
-  /** The next value, changed. */
-  of(array: HostArray): HostArray {
+  /** The next value, changed; `unit` is the distance of two of its numbers, relative to them. */
+  of(array: HostArray, unit: number = this.#unit): HostArray {
     if (!isFloat(array.dtype)) return array;
     const seed = (this.#seed = Math.imul(this.#seed + 1, 0x85ebca6b));
     const data: number[] = [];
     for (const [i, value] of array.data.entries())
-      data.push(Number(value) * (1 + this.#step * noise(seed, i)));
+      data.push(Number(value) * (1 + nudge * unit * noise(seed, i)));
     return hostArray(array.dtype, array.shape, data);
   }
 }

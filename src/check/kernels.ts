@@ -12,27 +12,10 @@ import { hostArray, packBytes, unpackBytes, type HostArray } from '../ir/value.t
 import { storedBytes } from '../codegen/lower/assemble.ts';
 import type { Device, DeviceAllocation, LoadedProgram } from '../runtime/device.ts';
 import { everyStep, type Program, type ProgramBuffer, type ProgramStep } from '../runtime/program.ts';
-import { membersOf } from '../schedule/memory/pack.ts';
 import type { Kernel } from '../schedule/kernel.ts';
-import { differenceOf, Nudging, roundingOf, type ValueDifference } from './comparison.ts';
-
-/** A kernel beside the interpreter. */
-export interface KernelCheck {
-  readonly name: string;
-  readonly kind: string;
-  /** How it is spread over the machine, in words. */
-  readonly schedule: string;
-  /** How many kernels of the program have the same source and size; the first of them is compared. */
-  readonly count: number;
-  /** What it reads and writes: dtypes and shapes. */
-  readonly reads: readonly string[];
-  readonly writes: readonly string[];
-  readonly verdict: 'right' | 'wrong' | 'failed';
-  /** Where it is wrong. */
-  readonly difference?: ValueDifference;
-  /** What the device said of a kernel that failed. */
-  readonly problem?: string;
-}
+import { differenceOf, Nudging } from './comparison.ts';
+import { ComparisonPlan, isPartial, unwritten } from './plan.ts';
+import type { KernelCheck, ValueDifference } from './report.ts';
 
 /** A program on a device with what a run of it is given. */
 export interface CheckedRun {
@@ -67,9 +50,6 @@ export async function checkKernels(run: CheckedRun): Promise<readonly ComparedKe
 /** Bytes of scratch memory as a buffer, which has some, and whole words. */
 const arenaBytes = (bytes: number): number => Math.max(4, 4 * Math.ceil(bytes / 4));
 
-/** What elements hold before a kernel that writes some of them only. */
-const unwritten = 0xa5;
-
 /** Seeds of the ways in which values are changed to see how much rounding may explain. */
 const seeds: readonly number[] = [1, 2, 3];
 
@@ -85,34 +65,28 @@ class Checking {
    */
   readonly #arenas: readonly DeviceAllocation[];
   readonly #fresh: readonly DeviceAllocation[];
-  /** The kernels that write a node, in order. */
-  readonly #writers = new Map<Node, number[]>();
-  /** Kernels behind which values are complete that are compared. */
-  readonly #compared = new Set<number>();
-  /** Kernels whose results are compared, and when all of them have been: what they read is kept until then. */
-  readonly #feeding = new Map<number, number>();
+  readonly #plan: ComparisonPlan;
   /** What kernels read, until what they write is compared. */
   readonly #read = new Map<number, ReadonlyMap<Node, HostArray>>();
-  readonly #signatures: readonly string[];
-  /** Scalars of the program, by node. */
+  /** Scalars of the program, by node, and in order: read once, because kernels may write over the inputs that hold them. */
   readonly #numbers = new Map<Node, HostArray>();
+  readonly #scalars: number[] = [];
   /** Steps that have yet to run. */
   readonly #waiting: ProgramStep[] = [];
-  /** Kernels, by signature, that were found to be wrong. */
-  readonly #wrong = new Set<string>();
+  /** Kernels, by the first of their kind, that were found to be wrong. */
+  readonly #wrong = new Set<number>();
 
   constructor(run: CheckedRun) {
     const { device, compiled, inputs } = run;
-    const { inside, program } = compiled;
-    if (inside === undefined) throw new CompilerBug('check', 'the program was compiled without inspect');
+    const { program } = compiled;
+    this.#plan = new ComparisonPlan(compiled);
     if ([...everyStep(program.steps)].some(({ kind }) => kind === 'collective')) {
       const problem = 'the program is one of several processes, whose kernels cannot be checked alone';
       throw new TensorError('E_UNSUPPORTED', 'check', problem, 'check a program of one process');
     }
     this.#run = run;
     this.#program = program;
-    this.#inside = inside;
-    this.#signatures = inside.placed.steps.map((steps) => signatureOf(steps));
+    this.#inside = this.#plan.inside;
     this.#main = device.load(program);
     this.#fresh = this.#main.allocateOutputs();
     let fresh = 0;
@@ -124,7 +98,6 @@ class Checking {
     }
     this.#outputs = outputs;
     this.#arenas = program.arenas.map((bytes) => device.allocate(arenaBytes(bytes)));
-    this.#plan();
   }
 
   free(): void {
@@ -135,8 +108,11 @@ class Checking {
   async all(): Promise<readonly ComparedKernel[]> {
     const { kernels } = this.#inside.schedule;
     const found: ComparedKernel[] = [];
-    for (const [slot, node] of this.#inside.scalars.entries())
-      this.#numbers.set(node, await this.#scalar(node, slot));
+    for (const [slot, node] of this.#inside.scalars.entries()) {
+      const number = await this.#scalar(node, slot);
+      this.#numbers.set(node, number);
+      this.#scalars.push(Number(number.data[0]));
+    }
     for (const [at, kernel] of kernels.entries()) {
       if (this.#passes(kernel, at)) {
         this.#waiting.push(...this.#inside.placed.steps[at]!);
@@ -153,12 +129,13 @@ class Checking {
 
   /** Whether a kernel is only run: neither what it reads nor what it writes is looked at. */
   #passes(kernel: Kernel, at: number): boolean {
-    return !this.#compared.has(at) && !this.#isBad(at) && !this.#feeding.has(at) && !isPartial(kernel);
+    const { compared, feeding } = this.#plan;
+    return !compared.has(at) && !this.#isBad(at) && !feeding.has(at) && !isPartial(kernel);
   }
 
   /** Whether a kernel is like one that was found to be wrong, and can be put right: it alone writes what it writes. */
   #isBad(at: number): boolean {
-    return this.#wrong.has(this.#signatures[at]!) && this.#together(at).length === 1;
+    return this.#wrong.has(this.#plan.first(at)) && this.#plan.together(at).length === 1;
   }
 
   /** Runs the kernels that are only run. */
@@ -167,54 +144,16 @@ class Checking {
     if (steps.length > 0) await this.#after(steps, []);
   }
 
-  /** Finds who writes what, and when what is compared. */
-  #plan(): void {
-    const { kernels } = this.#inside.schedule;
-    for (const [at, kernel] of kernels.entries())
-      for (const node of this.#writesOf(kernel))
-        this.#writers.set(node, [...(this.#writers.get(node) ?? []), at]);
-    const firsts = new Map<string, number>();
-    for (const [at, signature] of this.#signatures.entries())
-      if (!firsts.has(signature)) firsts.set(signature, at);
-    for (const at of kernels.keys()) {
-      const together = this.#together(at);
-      // One of them is the first of its kind.
-      if (!together.some((one) => firsts.get(this.#signatures[one]!) === one)) continue;
-      this.#compared.add(at);
-      for (const part of together) this.#feeding.set(part, at);
-    }
-  }
-
-  /** The nodes that are complete when this kernel has run. */
-  #completed(at: number): readonly Node[] {
-    const writes = this.#writesOf(this.#inside.schedule.kernels[at]!);
-    return writes.filter((node) => this.#writers.get(node)!.at(-1) === at);
-  }
-
-  /** The kernels that write what is complete when this one has run. */
-  #together(at: number): readonly number[] {
-    return [...new Set(this.#completed(at).flatMap((node) => this.#writers.get(node)!))];
-  }
-
-  #readsOf({ reads }: Kernel): readonly Node[] {
-    const { packs } = this.#inside.schedule;
-    return reads.flatMap((node) => membersOf(node, packs));
-  }
-
-  #writesOf({ writes }: Kernel): readonly Node[] {
-    const { packs } = this.#inside.schedule;
-    return [...new Set(writes.flatMap(({ node }) => membersOf(node, packs)))];
-  }
-
   /** Runs one kernel; says how it compares where it is the first of its kind. */
   async #step(kernel: Kernel, at: number): Promise<KernelCheck | undefined> {
     const { device } = this.#run;
     const steps = this.#inside.placed.steps[at]!;
-    const [isCompared, isBad] = [this.#compared.has(at), this.#isBad(at)];
+    const [isCompared, isBad] = [this.#plan.compared.has(at), this.#isBad(at)];
     // What several kernels write is compared when the last of them has run.
-    const wanted = isCompared || isBad ? this.#completed(at) : [];
-    if (isBad || this.#feeding.has(at)) this.#read.set(at, await this.#valuesOf(this.#readsOf(kernel)));
-    if (isPartial(kernel)) await this.#fill(kernel, this.#writesOf(kernel));
+    const wanted = isCompared || isBad ? this.#plan.completed(at) : [];
+    const { feeding } = this.#plan;
+    if (isBad || feeding.has(at)) this.#read.set(at, await this.#valuesOf(this.#plan.readsOf(kernel)));
+    if (isPartial(kernel)) await this.#fill(this.#plan.leftOpen(kernel));
     let got: readonly HostArray[] = [];
     let problem: string | undefined;
     try {
@@ -228,21 +167,21 @@ class Checking {
     const expected = this.#interpreted(at, wanted);
     const difference = problem === undefined ? this.#difference(at, wanted, got, expected) : undefined;
     if (problem !== undefined || difference !== undefined) {
-      this.#wrong.add(this.#signatures[at]!);
+      this.#wrong.add(this.#plan.first(at));
       await this.#put(wanted, (i) => packBytes(expected[i]!));
     }
-    for (const part of this.#read.keys()) if ((this.#feeding.get(part) ?? at) <= at) this.#read.delete(part);
+    for (const part of this.#read.keys()) if ((feeding.get(part) ?? at) <= at) this.#read.delete(part);
     return isCompared ? this.#checkOf(at, problem, difference) : undefined;
   }
 
   /** Runs steps, and gives what nodes hold then. */
   async #after(steps: readonly ProgramStep[], nodes: readonly Node[]): Promise<readonly HostArray[]> {
-    const { device, inputs, scalars } = this.#run;
+    const { device, inputs } = this.#run;
     const probes = nodes.map((node) => device.allocate(storedBytes(node)));
     let part: LoadedProgram | undefined;
     try {
       part = this.#load(steps, nodes, 'out');
-      part.run([...inputs, ...this.#arenas], [...this.#outputs, ...this.#arenas, ...probes], scalars);
+      part.run([...inputs, ...this.#arenas], [...this.#outputs, ...this.#arenas, ...probes], this.#scalars);
       await device.finish();
       const values: HostArray[] = [];
       for (const [i, node] of nodes.entries())
@@ -274,27 +213,12 @@ class Checking {
   }
 
   #checkOf(at: number, problem: string | undefined, difference: ValueDifference | undefined): KernelCheck {
-    const { kernels } = this.#run.compiled;
-    const together = this.#kernelsOf(at);
-    const count = this.#signatures.filter((signature) => signature === this.#signatures[at]).length;
-    const types = (nodes: readonly Node[]): string[] =>
-      nodes.map((node) => `${node.dtype}[${dims(node).join(',')}]`);
     return {
-      name: together.map(({ name }) => name).join(' + '),
-      kind: [...new Set(together.map(({ kind }) => kind))].join(' + '),
-      schedule: kernels.find(({ place }) => place === at)?.schedule ?? '',
-      count,
-      reads: types([...new Set(together.flatMap((kernel) => this.#readsOf(kernel)))]),
-      writes: types(this.#completed(at)),
+      ...this.#plan.factsOf(at),
       verdict: problem !== undefined ? 'failed' : difference === undefined ? 'right' : 'wrong',
       ...(problem !== undefined && { problem }),
       ...(difference !== undefined && { difference }),
     };
-  }
-
-  /** The kernels that write what is complete when this one has run. */
-  #kernelsOf(at: number): readonly Kernel[] {
-    return this.#together(at).map((one) => this.#inside.schedule.kernels[one]!);
   }
 
   #difference(
@@ -303,14 +227,8 @@ class Checking {
     got: readonly HostArray[],
     expected: readonly HostArray[],
   ): ValueDifference | undefined {
-    const kernels = this.#kernelsOf(at);
-    const nodes = kernels.flatMap((one) => [...this.#readsOf(one), ...this.#writesOf(one), ...one.nodes]);
-    const hasBlocks = nodes.some(({ op }) => op === 'dequantize');
-    const rounding = roundingOf(
-      nodes.map(({ dtype }) => dtype),
-      hasBlocks ? 'i8' : this.#run.precision === 'tf32' ? 'tf32' : undefined,
-    );
-    const arePartial = kernels.some(isPartial);
+    const rounding = this.#plan.rounding(at, this.#run.precision);
+    const arePartial = this.#plan.isPartial(at);
     let nudged: readonly (readonly HostArray[])[] | undefined;
     const others = (): readonly (readonly HostArray[])[] =>
       (nudged ??= seeds.map((seed) => {
@@ -337,7 +255,7 @@ class Checking {
   ): readonly HostArray[] {
     const known = new Map<Node, HostArray>();
     const own = new Set(wanted);
-    for (const part of this.#together(at))
+    for (const part of this.#plan.together(at))
       for (const [node, value] of this.#read.get(part)!) if (!own.has(node)) known.set(node, change(value));
     for (const [node, value] of this.#numbers) known.set(node, change(value));
     return interpreter.value.valuesFrom(wanted, known, undefined, change);
@@ -350,27 +268,20 @@ class Checking {
     return unpackBytes(await this.#run.device.read(this.#run.inputs[input]!, 4), node.dtype, []);
   }
 
-  /**
-   * Fills what a kernel writes in part, where it is the only one and in memory of its own: what it leaves unwritten can be
-   * told by that afterwards.
-   */
-  async #fill(kernel: Kernel, nodes: readonly Node[]): Promise<void> {
-    const { overwrites } = this.#inside.memory;
-    const isAlone = (node: Node): boolean =>
-      !overwrites.has(node) && this.#writers.get(node)!.length === 1 && !kernel.reads.includes(node);
-    const alone = nodes.filter(isAlone);
-    await this.#put(alone, (i) => new Uint8Array(storedBytes(alone[i]!)).fill(unwritten));
+  /** Fills what a kernel writes in part, so that what it leaves unwritten can be told. */
+  async #fill(nodes: readonly Node[]): Promise<void> {
+    await this.#put(nodes, (i) => new Uint8Array(storedBytes(nodes[i]!)).fill(unwritten));
   }
 
   /** Writes bytes to where nodes lie on the device. */
   async #put(nodes: readonly Node[], bytes: (i: number) => Uint8Array): Promise<void> {
     if (nodes.length === 0) return;
-    const { device, inputs, scalars } = this.#run;
+    const { device, inputs } = this.#run;
     const probes = nodes.map((node) => device.allocate(storedBytes(node)));
     const part = this.#load([], nodes, 'in');
     try {
       for (const [i, probe] of probes.entries()) device.write(probe, whole(bytes(i), probe.bytes));
-      part.run([...inputs, ...this.#arenas, ...probes], [...this.#outputs, ...this.#arenas], scalars);
+      part.run([...inputs, ...this.#arenas, ...probes], [...this.#outputs, ...this.#arenas], this.#scalars);
       await device.finish();
     } finally {
       part.destroy();
@@ -379,7 +290,7 @@ class Checking {
   }
 
   /**
-   * Some steps of the program between copies of its scratch memory from and to buffers behind its inputs and outputs, and copies
+   * Some steps of the program, with all scalars from outside, between copies of its scratch memory from and to buffers behind its inputs and outputs, and copies
    * of nodes to buffers behind these outputs, or from buffers behind these inputs.
    */
   #load(steps: readonly ProgramStep[], nodes: readonly Node[], direction: 'in' | 'out'): LoadedProgram {
@@ -417,6 +328,7 @@ class Checking {
     return this.#run.device.load({
       ...part,
       buffers,
+      scalars: program.scalars.map(({ name, dtype }) => ({ name, dtype })),
       arenas: program.arenas.map(arenaBytes),
       steps: [
         ...arenas.map((arena): ProgramStep => ({ kind: 'copy', from: arena.kept, to: arena.shared })),
@@ -444,18 +356,6 @@ function onlySteps(program: Program, steps: readonly ProgramStep[]): Program {
     kernels: kernels.map((kernel) => program.kernels[kernel]!),
     steps: steps.map(renumbered),
   };
-}
-
-/** Whether a kernel computes only what a run needs of its results. */
-function isPartial({ body }: Kernel): boolean {
-  return 'needed' in body && body.needed !== undefined;
-}
-
-/** Equal for kernels of equal source and size. */
-function signatureOf(steps: readonly ProgramStep[]): string {
-  return JSON.stringify(steps, (key, value: unknown) =>
-    ['buffers', 'buffer', 'from', 'to', 'guard'].includes(key) ? undefined : value,
-  );
 }
 
 /** Bytes with zeros behind them. */

@@ -12,7 +12,8 @@ import type { Device, DeviceAllocation, DeviceFacts } from '../runtime/device.ts
 import type { Program } from '../runtime/program.ts';
 import { optionalFeatures, targetOf, withoutFeatures, withPrecision } from '../schedule/target.ts';
 import { scheduleKey } from '../tune/key.ts';
-import { checkKernels, type ComparedKernel, type KernelCheck } from './kernels.ts';
+import { checkKernels, type ComparedKernel } from './kernels.ts';
+import type { RunChecked } from './report.ts';
 import type { Workaround } from './workarounds.ts';
 
 /** A run that is looked at. */
@@ -31,13 +32,6 @@ export interface CheckedSubject {
   ) => Promise<T>;
   /** Called with the number of kernels that ran, and of all. */
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
-}
-
-/** What was found of one run. */
-export interface RunChecked {
-  readonly kernels: readonly KernelCheck[];
-  /** What has the device compute rightly, where something was wrong. */
-  readonly workaround?: Workaround;
 }
 
 /** What differs from how the program is compiled otherwise. */

@@ -52,6 +52,7 @@ const courses: readonly Course[] = [
     name: 'a perceptron',
     module: 'test/aot/perceptron.ts',
     program: perceptron,
+    flags: ['--check'],
     calls: async () => {
       const [{ images, labels }] = perceptron.inputs.train;
       const pixels = (await images.data()) as Float32Array;
@@ -193,6 +194,23 @@ describe.each(courses)('$name', (course) => {
       `${name}, ${target}, ${place}: loaded and called ${calls.length} times in ${spent.toFixed(0)} ms`,
     );
   });
+
+  const asksForIt = flags.includes('--check');
+  if (asksForIt)
+    test('is checked where it runs, if the page asks for it', async () => {
+      expect(asked.filter((url) => url.includes('check'))).toEqual([]);
+      const tab = await browser.context.newPage();
+      await tab.goto(`${served.origin}/alone/page.html`);
+      for (const target of ['webgpu', 'wasm']) {
+        const seen = await tab.evaluate(
+          `import('./check.js').then(({ check }) => check({ target: '${target}' }))
+          .then((found) => ({ text: String(found), device: found.device, wrong: found.wrong, count: found.kernels.length }))`,
+        );
+        expect(seen).toMatchObject({ device: target, wrong: [] });
+        expect((seen as { count: number }).count).toBeGreaterThan(5);
+      }
+      await tab.close();
+    });
 
   test('needs the files of its folder, and no others', (context) => {
     context.skip(skip !== undefined, skip);

@@ -80,6 +80,27 @@ test('a wrong device: exit code 1, and a table that later commands obey', async 
   expect(await sums()).toBeCloseTo(1, 4);
 });
 
+test('a bundle: right as it was built, and wrong where a kernel was changed', async () => {
+  const out = path.join(folder, 'rows');
+  const built = await sinter('build', file('rows.ts', rows), '--check', '--out', out, '--json');
+  expect([built.code, built.err]).toEqual([0, '']);
+  expect((JSON.parse(built.out) as { check: number }).check).toBeGreaterThan(0);
+  for (const name of ['wasm:1', 'webgpu:software']) {
+    const { device, kernels } = await checked(out, '--device', name);
+    expect(device).toBe(name.split(':')[0]);
+    expect(kernels.map(({ verdict }) => verdict)).toEqual(kernels.map(() => 'right'));
+    expect(kernels.length).toBeGreaterThan(0);
+  }
+  const kernel = fs.readdirSync(path.join(out, 'kernels')).find((name) => name.endsWith('.wgsl'))!;
+  const place = path.join(out, 'kernels', kernel);
+  const source = fs.readFileSync(place, 'utf8');
+  fs.writeFileSync(place, source.replace(/(out0\[[^\]]+\]) = ([^;]+);/, '$1 = ($2) * 1.1;'));
+  const { code, out: said, err } = await sinter('check', out, '--device', 'webgpu:software');
+  expect(code).toBe(1);
+  expect(said).toMatch(/1 wrong: .*[^]*right where wasm computes instead/);
+  expect(err).toMatch(/wrong on webgpu: row_reduction/);
+});
+
 test.each([
   ['no model', [], 2, 'no MODEL given'],
   ['no such file', ['none.onnx'], 2, 'none.onnx'],
@@ -89,7 +110,8 @@ test.each([
     1,
     'the interpreter, which others are compared with',
   ],
-  ['a bundle', ['bundle'], 2, 'which has no interpreter'],
+  ['a bundle without a check', ['bundle'], 2, 'was built without what its kernels are compared with'],
+  ['inputs of a bundle', ['bundle', '--random', '3'], 2, '--random: a bundle was given its inputs'],
 ])('refuses %s', async (_, [name, ...options], code, words) => {
   file('rows.ts', rows);
   fs.mkdirSync(path.join(folder, 'bundle'), { recursive: true });

@@ -27,7 +27,17 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   compile: ['errors.ts', 'slot.ts', 'ir', 'schedule', 'codegen', 'dump', 'type runtime'],
   'compile.ts': ['compile'],
   tune: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'runtime/cache.ts', 'type runtime'],
-  check: ['errors.ts', 'ir', 'schedule', 'codegen', 'compile', 'tune', 'runtime/program.ts', 'type runtime'],
+  check: [
+    'errors.ts',
+    'table.ts',
+    'ir',
+    'schedule',
+    'codegen',
+    'compile',
+    'tune',
+    'runtime/program.ts',
+    'type runtime',
+  ],
   tensor: [
     'errors.ts',
     'slot.ts',
@@ -119,6 +129,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'bundle-runtime': [
     'errors.ts',
+    'check/report.ts',
     ...['allowed', 'cut', 'imports', 'pool', 'threads'].map((file) => `runtime/wasm/${file}.ts`),
     'runtime/check.ts',
     'runtime/failures.ts',
@@ -140,10 +151,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'runtime/wasm/cut.ts',
     'runtime/cuda/api',
     'runtime/cuda/modules',
+    'bundle-runtime/expected.ts',
     'bundle-runtime/places.ts',
     'bundle-runtime/sizes.ts',
     'type bundle-runtime',
     'type runtime',
+    'check/comparison.ts',
+    'check/plan.ts',
   ],
   cli: [
     'errors.ts',
@@ -235,6 +249,7 @@ describe('imports', () => {
     });
     expect(unnamed.map(({ path }) => path)).toEqual([
       'src/aot/texts.ts',
+      'src/cli/check/check.ts',
       'src/cli/program/module-file.ts',
       'src/cli/run/model.ts',
       'src/data/files/peer.ts',

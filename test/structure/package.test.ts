@@ -61,6 +61,7 @@ describe('package.json', () => {
     const roots = [
       ...entries,
       ...openers,
+      'src/bundle-runtime/check.ts',
       'src/bundle-runtime/runtime.ts',
       'src/bundle-runtime/wasm.ts',
       // What a thread runs, which is named by its address.

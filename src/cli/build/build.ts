@@ -5,7 +5,14 @@ import { constants, existsSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { bundleOf, modulesOf, rangesModule, type Bundle, type BundleRuntime } from '../../aot/bundle.ts';
+import {
+  bundleOf,
+  checkModule,
+  modulesOf,
+  rangesModule,
+  type Bundle,
+  type BundleRuntime,
+} from '../../aot/bundle.ts';
 import { findImageCompiler, type ImageCompiler, cudaTargetFor, usualArchs } from '../../aot/cuda-images.ts';
 import { SinterError } from '../../errors.ts';
 import { setDevice } from '../../index.ts';
@@ -38,7 +45,9 @@ export interface BuildResult {
   /** Bytes of `index.js`, and gzipped, and of all files. */
   readonly script: number;
   readonly scriptGzip: number;
-  /** Bytes, gzipped, of the files that it loads for some targets alone. */
+  /** Bytes of `check.json`, with `--check`. */
+  readonly check?: number;
+  /** Bytes, gzipped, of the files that it loads for some targets alone, and of `check.js`. */
   readonly modulesGzip: Readonly<Record<string, number>>;
   readonly total: number;
 }
@@ -99,6 +108,11 @@ export const buildCommand: Command = {
       about:
         'do not check labels and indices: outside, read 0 and write nothing; by default an E_INDEX error',
     },
+    check: {
+      type: 'boolean',
+      about:
+        'compute by the interpreter what every kernel writes, so that `sinter check DIR` and check.js can compare',
+    },
     schedules: { type: 'string', value: 'FILE', about: 'schedules that were measured before, as JSON' },
     'shard-size': {
       type: 'string',
@@ -115,6 +129,7 @@ export const buildCommand: Command = {
     'sinter build model.ts --export predict --target wasm --out bundle',
     'sinter build language.ts --out bundle --dtype q8_0 --shard-size 32',
     'sinter build model.onnx --tune --target wasm --out bundle',
+    'sinter build model.ts --check --out bundle',
     'sinter build model.onnx --target cuda,wasm --arch sm_90a --out bundle',
     'sinter build model.ts --target c --name digits --out digits',
   ],
@@ -157,6 +172,7 @@ export const buildCommand: Command = {
       archs,
       software: values['software'] === true,
       checks: values['no-checks'] !== true,
+      check: values['check'] === true,
       ...(compiler !== undefined && { compiler }),
       ...(schedules !== undefined && { schedules: schedules.find }),
       ...(shard > 0 && { shardSize: shard * 2 ** 20 }),
@@ -180,6 +196,7 @@ export const buildCommand: Command = {
       weights: manifest.weights.length,
       script: script.length,
       scriptGzip: gzipped('index.js'),
+      ...(files.has('check.json') && { check: Buffer.byteLength(files.get('check.json')!) }),
       modulesGzip: Object.fromEntries(modules.map((name) => [name, gzipped(name)])),
       total: sizes.reduce((sum, [, bytes]) => sum + bytes, 0),
     };
@@ -202,7 +219,9 @@ export const buildCommand: Command = {
     const about = (name: string): string =>
       result.archs !== undefined && name === 'cuda.js'
         ? compiledFor(result.archs, compiler)
-        : `loaded ${name === rangesModule ? 'for sizes within ranges' : 'where that is taken'}, ${showBytes(gzipped(name))} gzipped`;
+        : name === checkModule
+          ? `compares kernels with check.json, ${showBytes(result.check ?? 0)}; pages load neither`
+          : `loaded ${name === rangesModule ? 'for sizes within ranges' : 'where that is taken'}, ${showBytes(gzipped(name))} gzipped`;
     rows.splice(1, 0, ...modules.map((name) => [name, bytes((path) => path === name), about(name)]));
     output.line(
       `wrote ${out}\n\n${table(['file', 'size', 'what it is'], rows, [1])}\n\n${join(out, 'README.md')} shows how to use it`,
@@ -214,6 +233,8 @@ export const buildCommand: Command = {
 async function runC(file: string, out: string, values: OptionValues, output: Output): Promise<void> {
   if (text(values, 'target')!.trim() !== 'c')
     throw new UsageError('--target: a folder of C is for C alone\n  try: --target c');
+  if (values['check'] === true)
+    throw new UsageError('--check: C has nothing that compares\n  try: sinter check with the model itself');
   const options = chosenC(values);
   const format = chosenFormat(values);
   await makeFolder(out);
@@ -233,7 +254,7 @@ async function runC(file: string, out: string, values: OptionValues, output: Out
 const firstLine = '// Made by sinter';
 /** What bundles consist of. */
 const parts =
-  /^(?:(?:index|files|cuda|wasm|sizes)\.js|index\.d\.ts|package\.json|program\.json|README\.md|kernels|weights.*\.safetensors)$/;
+  /^(?:(?:index|files|cuda|wasm|sizes|check)\.js|(?:index|check)\.d\.ts|(?:package|program|check)\.json|README\.md|kernels|weights.*\.safetensors)$/;
 
 /** Throws UsageError where the folder cannot be written to. */
 async function makeFolder(out: string): Promise<void> {

@@ -1,7 +1,8 @@
 // `sinter check`: every kernel of a model on a device, beside the interpreter, and a table of what to avoid there.
 
 import { stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { SinterError } from '../../errors.ts';
 import { check, setDevice, type DeviceCheck, type CheckedKernel, type Workarounds } from '../../index.ts';
 import {
@@ -19,6 +20,7 @@ import { readDims } from '../program/dims.ts';
 import { readInputs } from '../run/inputs.ts';
 import { modelFile } from '../run/model.ts';
 import { checkFolder } from '../run/tensor-files.ts';
+import { device as openDevice } from '../../tensor/device.ts';
 
 /** What `--json` prints. */
 export interface CheckResult {
@@ -26,6 +28,8 @@ export interface CheckResult {
   /** The adapter and its driver. */
   readonly description: string;
   readonly kernels: readonly CheckedKernel[];
+  /** Kernels that were not compared, because they read what a wrong kernel wrote. */
+  readonly skipped?: number;
   readonly workarounds?: Workarounds;
 }
 
@@ -33,17 +37,19 @@ export const checkCommand: Command = {
   name: 'check',
   about: 'compare every kernel of a model on your device with the interpreter',
   details:
-    'MODEL is an ONNX model, a module that exports a function and `inputs` (as `sinter explain` takes it), a GGUF file, or a\n' +
-    'folder of Hugging Face. The model runs once, on inputs of a seed (of language models: a prompt and two tokens). Each\n' +
+    'MODEL is an ONNX model, a module that exports a function and `inputs` (as `sinter explain` takes it), a GGUF file, a\n' +
+    'folder of Hugging Face, or a bundle that `sinter build --check` wrote. The model runs once, on inputs of a seed (of language models: a prompt and two tokens). Each\n' +
     'kernel runs alone, and what it writes is compared with what the interpreter computes from the same values, up to\n' +
     'rounding. Kernels that differ are named with adapter and driver. Of kernels of equal source and size one is compared.\n\n' +
     'Where kernels are wrong, Sinter looks for another schedule, for the device without one of its features, or for another\n' +
     'device. --write writes that into a file, which programs obey if SINTER_WORKAROUNDS names it or `useWorkarounds` is given it.\n\n' +
+    'A bundle is compared with what the interpreter computed when it was built. Where kernels are wrong, the other targets of\n' +
+    'the bundle are tried. A page checks the bundle by its check.js.\n\n' +
     'Exits with 1 if a kernel is wrong.',
   operand: {
     name: 'model',
     value: 'MODEL',
-    about: 'an ONNX model, a module, a GGUF file, or a folder of Hugging Face',
+    about: 'an ONNX model, a module, a GGUF file, a folder of Hugging Face, or a bundle',
   },
   options: {
     device: { type: 'string', value: 'NAME', about: 'which device: see `sinter devices`' },
@@ -61,6 +67,7 @@ export const checkCommand: Command = {
   examples: [
     'sinter check model.onnx --device webgpu',
     'sinter check model.gguf --device cuda --write workarounds.json',
+    'sinter check bundle --device wasm',
     'SINTER_WORKAROUNDS=workarounds.json sinter generate model.gguf --prompt "Once upon a time"',
   ],
   run: async (values, output) => {
@@ -68,15 +75,19 @@ export const checkCommand: Command = {
     if (file === undefined) throw new UsageError('check: no MODEL given\n  try: sinter check model.onnx');
     const written = text(values, 'write');
     if (written !== undefined) checkFolder('--write', written);
-    const found = (await isLanguageModel(file))
-      ? await languageModelChecked(values, output)
-      : await modelChecked(file, values, output);
+    const found = await checked[await kindOf(file)](file, values, output);
     output.live('');
-    const { device, description, kernels, wrong, workarounds } = found;
+    const { device, description, kernels, wrong, skipped, workarounds } = found;
     const none: Workarounds = { version: 1, entries: [] };
     if (written !== undefined)
       await writeFile(written, `${JSON.stringify(workarounds ?? none, undefined, 1)}\n`);
-    const result: CheckResult = { device, description, kernels, ...(workarounds && { workarounds }) };
+    const result: CheckResult = {
+      device,
+      description,
+      kernels,
+      ...(skipped > 0 && { skipped }),
+      ...(workarounds && { workarounds }),
+    };
     output.line(values['json'] === true ? JSON.stringify(result) : String(found));
     if (written !== undefined) output.note(`wrote ${written}`);
     if (wrong.length === 0) return;
@@ -85,17 +96,57 @@ export const checkCommand: Command = {
   },
 };
 
-/** Whether a file or folder holds a language model. Throws UsageError where it is a bundle. */
-async function isLanguageModel(file: string): Promise<boolean> {
+type Checked = (file: string, values: OptionValues, output: Output) => Promise<DeviceCheck>;
+
+type ModelKind = 'bundle' | 'language model' | 'model';
+
+const checked: Readonly<Record<ModelKind, Checked>> = {
+  bundle: bundleChecked,
+  'language model': languageModelChecked,
+  model: modelChecked,
+};
+
+async function kindOf(file: string): Promise<ModelKind> {
   const found = await stat(file).catch(() => undefined);
-  if (found?.isDirectory() !== true) return file.endsWith('.gguf');
+  if (found?.isDirectory() !== true) return file.endsWith('.gguf') ? 'language model' : 'model';
   const has = async (name: string): Promise<boolean> =>
     (await stat(join(file, name)).catch(() => undefined)) !== undefined;
-  if (!(await has('config.json')) && (await has('program.json'))) {
-    const problem = `${file} is a bundle, which has no interpreter to be compared with`;
-    throw new UsageError(`check: ${problem}\n  try: sinter check with the model that it was built from`);
+  return !(await has('config.json')) && (await has('program.json')) ? 'bundle' : 'language model';
+}
+
+/** What `check.js` of a bundle exports. */
+interface BundleCheckModule {
+  check(options: object): Promise<DeviceCheck>;
+}
+
+/** Throws UsageError where the bundle has nothing to be compared with, and at options that say what only models have. */
+async function bundleChecked(folder: string, values: OptionValues, output: Output): Promise<DeviceCheck> {
+  const others = ['random', 'input', 'dim', 'export', 'prompt-tokens', 'write'];
+  const other = others.find((name) => values[name] !== undefined);
+  if (other !== undefined)
+    throw new UsageError(`--${other}: a bundle was given its inputs when it was built, and obeys no table`);
+  const script = join(folder, 'check.js');
+  if ((await stat(script).catch(() => undefined)) === undefined) {
+    const problem = `${folder} was built without what its kernels are compared with`;
+    throw new UsageError(`check: ${problem}\n  try: sinter build FILE --check --out ${folder}`);
   }
-  return true;
+  const { check: own } = (await import(pathToFileURL(resolve(script)).href)) as BundleCheckModule;
+  return own({ ...(await bundlePlace(text(values, 'device'))), onProgress: progress(output) });
+}
+
+/** Where a bundle runs, as its code takes it. In Node it has no WebGPU of its own. */
+async function bundlePlace(device: string | undefined): Promise<object> {
+  if (device === undefined) return {};
+  const [target, number] = device.split(':');
+  if (target === 'webgpu') {
+    setDevice(device);
+    const native = (await (await openDevice()).sharing?.())?.native;
+    return { target, ...(native?.api === 'webgpu' && { device: native.device }) };
+  }
+  return {
+    target,
+    ...(number !== undefined && { [target === 'cuda' ? 'device' : 'threads']: Number(number) }),
+  };
 }
 
 function progress(output: Output): (done: number, total: number) => void {
@@ -123,7 +174,7 @@ async function modelChecked(file: string, values: OptionValues, output: Output):
   }
 }
 
-async function languageModelChecked(values: OptionValues, output: Output): Promise<DeviceCheck> {
+async function languageModelChecked(_: string, values: OptionValues, output: Output): Promise<DeviceCheck> {
   const prompt = countedPrompt(wholeNumber(values, 'prompt-tokens', 16, 1));
   const options = { maxTokens: 3, temperature: 0, ignoreEnd: true };
   let found: DeviceCheck | undefined;

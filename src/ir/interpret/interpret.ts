@@ -58,7 +58,7 @@ export function valuesFrom(
   nodes: readonly Node[],
   known: ReadonlyMap<Node, HostArray>,
   meet?: Meet,
-  change: (value: HostArray) => HostArray = (value) => value,
+  change: (value: HostArray, node: Node) => HostArray = (value) => value,
 ): HostArray[] {
   const values = new Map(known);
   // Arrays go as soon as their last reader has run: a long graph needs only what is live at one
@@ -75,7 +75,7 @@ export function valuesFrom(
   const loops = new Map<string, readonly HostArray[]>();
   for (const node of order) {
     const read = inputsOf(node).map((input) => values.get(input)!);
-    values.set(node, change(valueOf(node, read, loops, meet)));
+    values.set(node, change(valueOf(node, read, loops, meet), node));
     for (const input of inputsOf(node)) {
       const left = readers.get(input)! - 1;
       readers.set(input, left);

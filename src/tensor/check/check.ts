@@ -2,6 +2,7 @@
 // asks of it. Where a kernel is wrong, the result says which, on which adapter and driver, and how programs can go
 // without it.
 
+import type { CheckedProgram, DeviceCheck } from '../../check/report.ts';
 import type { CheckedSubject } from '../../check/search.ts';
 import { load } from '../../compile/chunks.ts';
 import { TensorError } from '../../errors.ts';
@@ -16,9 +17,8 @@ import { matmulPrecision } from '../precision.ts';
 import { currentSession, withSession, type Session } from '../session.ts';
 import type { Resident } from '../storage/resident.ts';
 import { adjusted } from '../workarounds/adjusting.ts';
-import type { CheckedProgram, DeviceCheck } from './checked.ts';
 
-export type { CheckedKernel, DeviceCheck } from './checked.ts';
+export type { CheckedKernel, DeviceCheck } from '../../check/report.ts';
 
 export interface CheckKernelsOptions {
   /** Called with the number of kernels of a program that ran, and of all; nobody by default. */
@@ -48,7 +48,10 @@ export async function check<T>(
   if (checks.current !== undefined) throw new TensorError('E_STATE', 'check', 'another check is under way');
   // What was asked for before is not of this check.
   await synchronize();
-  const [{ checkRun }, made] = await Promise.all([import('../../check/search.ts'), import('./checked.ts')]);
+  const [{ checkRun }, made] = await Promise.all([
+    import('../../check/search.ts'),
+    import('../../check/report.ts'),
+  ]);
   const known = new Map<Executable, Set<Device>>();
   const programs: CheckedProgram[] = [];
   const { facts } = await within(deviceOfSession);

@@ -79,6 +79,19 @@ describe.each(everyDevice.filter((device) => device !== 'interpreter'))('%s', (d
     for (const kind of ['scan', 'attention']) expect([...kinds].join()).toContain(kind);
   });
 
+  test('takes a number as it was, where an earlier kernel writes over it', async () => {
+    const [count, sums] = [sn.tensor(3), sn.zeros([n, n])];
+    const step = sn.compile((x: Tensor) => {
+      const product = x.matmul(x).cumsum(0).softmax(-1).cumsum(1).mul(count);
+      count.assign(count.add(1));
+      sums.assign(sums.add(product));
+      return sums.cumsum(0);
+    });
+    const found = await sn.check(() => step(square(1)).data());
+    expect(found.wrong, String(found)).toEqual([]);
+    expect(await count.item()).toBe(4);
+  });
+
   test('follows values past what they wait for', async () => {
     const block = sn.checkpoint((h: Tensor, w: Tensor) => h.matmul(w).gelu().matmul(w).softmax(-1));
     const slope = sn.compile((x: Tensor, w: Tensor) =>

@@ -1,7 +1,8 @@
 // What counts as wrong: exact values, roundings, cancellation, and numbers that are none.
 
 import { describe, expect, test } from 'vitest';
-import { differenceOf, Nudging, roundingOf, type ValueDifference } from '../../../src/check/comparison.ts';
+import { differenceOf, Nudging, roundingOf } from '../../../src/check/comparison.ts';
+import type { ValueDifference } from '../../../src/check/report.ts';
 import { hostArray, type HostArray, type Scalar } from '../../../src/ir/value.ts';
 import type { DType } from '../../../src/ir/dtype.ts';
 

@@ -1,10 +1,50 @@
 // What `check` found: the kernels that were compared, those that are wrong, and a table that programs obey.
 
-import type { DeviceFacts } from '../../runtime/device.ts';
-import { table } from '../../table.ts';
-import type { KernelCheck } from '../../check/kernels.ts';
-import type { RunChecked } from '../../check/search.ts';
-import type { Workaround, Workarounds } from '../../check/workarounds.ts';
+import type { DeviceFacts } from '../runtime/device.ts';
+import { table } from '../table.ts';
+import type { Workaround, Workarounds } from './workarounds.ts';
+
+/** Where an element is wrong. */
+export interface ValueDifference {
+  /** How many elements are wrong, and of how many. */
+  readonly wrong: number;
+  readonly count: number;
+  /** The element that is furthest off, and what stands there. */
+  readonly at: readonly number[];
+  readonly got: number;
+  readonly expected: number;
+}
+
+/** A kernel that is compared. */
+export interface ComparedFacts {
+  readonly name: string;
+  readonly kind: string;
+  /** How it is spread over the machine, in words. */
+  readonly schedule: string;
+  /** How many kernels of the program have the same source and size; the first of them is compared. */
+  readonly count: number;
+  /** What it reads and writes: dtypes and shapes. */
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+}
+
+/** A kernel beside the interpreter. */
+export interface KernelCheck extends ComparedFacts {
+  readonly verdict: 'right' | 'wrong' | 'failed';
+  /** Where it is wrong. */
+  readonly difference?: ValueDifference;
+  /** What the device said of a kernel that failed, or what is wrong where no single element is known. */
+  readonly problem?: string;
+}
+
+/** What was found of one run. */
+export interface RunChecked {
+  readonly kernels: readonly KernelCheck[];
+  /** What has the device compute rightly, where something was wrong. */
+  readonly workaround?: Workaround;
+  /** Kernels that were not compared, because they read what a wrong kernel wrote. */
+  readonly skipped?: number;
+}
 
 /** A kernel beside the interpreter, and the program that it is of. */
 export interface CheckedKernel extends KernelCheck {
@@ -25,10 +65,16 @@ export class DeviceCheck<T = unknown> {
   readonly kernels: readonly CheckedKernel[];
   /** Those that differ from the interpreter, or that the device refuses. */
   readonly wrong: readonly CheckedKernel[];
+  /** Kernels of a bundle that were not compared, because they read what a wrong kernel wrote. */
+  readonly skipped: number;
   /** How programs go without what is wrong: for `useWorkarounds`. Undefined where nothing is wrong. */
   readonly workarounds: Workarounds | undefined;
 
-  constructor(value: T, { name, description }: DeviceFacts, programs: readonly CheckedProgram[]) {
+  constructor(
+    value: T,
+    { name, description }: Pick<DeviceFacts, 'name' | 'description'>,
+    programs: readonly CheckedProgram[],
+  ) {
     this.value = value;
     this.device = name;
     this.description = description;
@@ -36,12 +82,13 @@ export class DeviceCheck<T = unknown> {
       kernels.map((kernel) => ({ program: title, ...kernel })),
     );
     this.wrong = this.kernels.filter(({ verdict }) => verdict !== 'right');
+    this.skipped = programs.reduce((sum, { skipped = 0 }) => sum + skipped, 0);
     const found = programs.flatMap(({ workaround }) => workaround ?? []);
     this.workarounds = found.length === 0 ? undefined : { version: 1, entries: [together(found)] };
   }
 
   toString(): string {
-    const { device, description, kernels, wrong, workarounds } = this;
+    const { device, description, kernels, wrong, skipped, workarounds } = this;
     const all = kernels.reduce((sum, { count }) => sum + count, 0);
     const where = `${device}: ${description}`;
     if (kernels.length === 0) return `no kernel ran on ${where}`;
@@ -58,6 +105,11 @@ export class DeviceCheck<T = unknown> {
       '',
       table(['program', 'kernel', 'writes', 'what is wrong'], rows),
     ];
+    if (skipped > 0)
+      lines.push(
+        '',
+        `${skipped} more read what these wrote, and ${skipped === 1 ? 'was' : 'were'} not compared`,
+      );
     for (const { avoid, schedules, instead } of workarounds?.entries ?? []) {
       const pinned = Object.keys(schedules).length;
       const ways = [
