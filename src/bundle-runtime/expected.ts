@@ -2,7 +2,7 @@
 // given by their ranges and made by a hash. Of what a kernel writes, some elements are kept and sums of all the others, each
 // with how far off it may be, so that the file is small. The build and the bundle's check measure values by this file.
 
-import type { ComparedFacts, ValueDifference } from '../check/report.ts';
+import { placeOf, type ComparedFacts, type ValueDifference } from '../check/report.ts';
 import type { ElementType } from '../runtime/program.ts';
 import type { BundleTarget } from './manifest.ts';
 
@@ -157,7 +157,7 @@ export function misfitOf(
     if (distance > furthest) [worst, furthest] = [k, distance];
   }
   if (wrong > 0) {
-    const at = placeIn(elements[worst]!, shape);
+    const at = placeOf(elements[worst]!, shape);
     const expected = Number(digest.samples[worst]);
     return { difference: { wrong, count: elements.length, at, got: got.samples[worst]!, expected } };
   }
@@ -170,7 +170,7 @@ export function misfitOf(
     // Sums of parts that were not wholly written say nothing.
     const range = Array.from({ length: end - start }, (_, i) => start + i);
     if (range.some(isOpen)) continue;
-    const among = `the elements from [${placeIn(start, shape).join(', ')}] to [${placeIn(end - 1, shape).join(', ')}]`;
+    const among = `the elements from [${placeOf(start, shape).join(', ')}] to [${placeOf(end - 1, shape).join(', ')}]`;
     return {
       problem:
         got.odd[part] === (odd?.[part] ?? 0)
@@ -206,16 +206,6 @@ function fraction(element: number, seed: number): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   hash = Math.imul(hash ^ (hash >>> 16), 0x27d4eb2f);
   return ((hash ^ (hash >>> 15)) >>> 0) / 2 ** 32;
-}
-
-function placeIn(element: number, shape: readonly number[]): readonly number[] {
-  const at: number[] = [];
-  let rest = element;
-  for (const size of shape.toReversed()) {
-    at.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return at;
 }
 
 function numbersOf(dtype: ElementType, bytes: Uint8Array, shape: readonly number[]): Float64Array {

@@ -4,7 +4,7 @@
 
 import { isFloat, type DType } from '../ir/dtype.ts';
 import { hostArray, type HostArray } from '../ir/value.ts';
-import type { ValueDifference } from './report.ts';
+import { placeOf, type ValueDifference } from './report.ts';
 
 /** How numbers of a kernel are rounded. */
 export interface Rounding {
@@ -120,14 +120,4 @@ function rootMeanSquare({ data }: HostArray): number {
     count += 1;
   }
   return count === 0 || !Number.isFinite(sum) ? 0 : Math.sqrt(sum / count);
-}
-
-function placeOf(element: number, shape: readonly number[]): readonly number[] {
-  const at: number[] = [];
-  let rest = element;
-  for (const size of shape.toReversed()) {
-    at.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return at;
 }

@@ -15,6 +15,17 @@ export interface ValueDifference {
   readonly expected: number;
 }
 
+/** The place in a value of this shape of an element in row-major order. */
+export function placeOf(element: number, shape: readonly number[]): readonly number[] {
+  const at: number[] = [];
+  let rest = element;
+  for (const size of shape.toReversed()) {
+    at.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return at;
+}
+
 /** A kernel that is compared. */
 export interface ComparedFacts {
   readonly name: string;

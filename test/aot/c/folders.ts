@@ -69,6 +69,13 @@ export function expectRun(program: string, args: readonly string[], cwd?: string
   throw new Error(`${program} ${args.join(' ')} gave ${status ?? signal}:\n${text}`);
 }
 
+/** Compiles the class of the folder for C++, where there is a compiler for it: callers.test.ts says as a skip where there is none. */
+export function expectCpp(folder: string, prefix = 'model'): void {
+  if (spawnSync('g++', ['--version']).status !== 0) return;
+  const header = ['-include', `${prefix}.hpp`, '-x', 'c++', '/dev/null'];
+  expectRun('g++', ['-std=c++17', '-Wall', '-Werror', '-fsyntax-only', ...header], folder);
+}
+
 /**
  * What `main.swift` prints that uses the class of the folder, compiled without a warning; undefined where there is no compiler
  * for Swift.

@@ -9,7 +9,17 @@ import { bindings } from '../../../src/aot/c/bundle.ts';
 import type { OpenPoint } from '../../../src/aot/sizes.ts';
 import * as sn from '../../../src/index.ts';
 import { setDevice, type Tensor } from '../../../src/index.ts';
-import { builtC, expectRun, madeC, missing, numbersOf, ranSwift, reason, removeFolders } from './folders.ts';
+import {
+  builtC,
+  expectCpp,
+  expectRun,
+  madeC,
+  missing,
+  numbersOf,
+  ranSwift,
+  reason,
+  removeFolders,
+} from './folders.ts';
 import { point } from './learner.ts';
 
 beforeAll(() => {
@@ -192,22 +202,7 @@ ${titles
       expect(numbersOf(expectRun('./demo', [title, 'x'], folder)).get('y')).toEqual([[i + 2]]);
     });
     expect(new Set(model.functions.map((one) => one.name)).size).toBe(own.length);
-    if (spawnSync('g++', ['--version']).status === 0)
-      expectRun(
-        'g++',
-        [
-          '-std=c++17',
-          '-Wall',
-          '-Werror',
-          '-fsyntax-only',
-          '-include',
-          `${name}.hpp`,
-          '-x',
-          'c++',
-          '/dev/null',
-        ],
-        folder,
-      );
+    expectCpp(folder, name);
     if (spawnSync('rustc', ['--version']).status === 0)
       expectRun('rustc', ['--crate-type=lib', '--emit=metadata', '-A', 'warnings', `${name}.rs`], folder);
   });

@@ -1,6 +1,5 @@
 // Text models in ONNX whose batch and length are open, as C: what it gives at each size is what ONNX Runtime gives.
 
-import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,6 +15,7 @@ import { runInPeer } from '../../support/onnx/runtime.ts';
 import { temporary } from '../bundles.ts';
 import {
   builtC,
+  expectCpp,
   expectRun,
   madeC,
   missing,
@@ -140,22 +140,7 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
     );
     const folder = madeC(files);
     expectRun('cc', [...strict, '-fsyntax-only', 'model.c', 'main.c'], folder);
-    if (spawnSync('g++', ['--version']).status === 0)
-      expectRun(
-        'g++',
-        [
-          '-std=c++17',
-          '-Wall',
-          '-Werror',
-          '-fsyntax-only',
-          '-include',
-          'model.hpp',
-          '-x',
-          'c++',
-          '/dev/null',
-        ],
-        folder,
-      );
+    expectCpp(folder);
     const program = main(
       [
         `static int64_t ids[97], best[97], counts[5], twice[193];

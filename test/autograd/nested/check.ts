@@ -214,8 +214,8 @@ function compareWithDifferences(
     // The middle one of three equal elements moves at the middle one of their speeds: every line is smooth, and slopes do not add up.
     const slopeAlong = (d: readonly HostArray[]): number => orders(d)[0]![1].value;
     const addsUp = (other: readonly HostArray[]): boolean => {
-      const apart = slopeAlong(sumOf(direction, other)) - slopeAlong(direction) - slopeAlong(other);
-      return Math.abs(apart) <= 1e-4 * Math.max(1, Math.abs(slopeAlong(direction)));
+      const excess = slopeAlong(sumOf(direction, other)) - value - slopeAlong(other);
+      return Math.abs(excess) <= 1e-4 * Math.max(1, Math.abs(value));
     };
     if (i === 0 && !others.every(addsUp)) return i;
     if (mayBeUndefined === true && jumps(problem)) return i;
