@@ -22,7 +22,7 @@ const nearly = 0.97;
 
 /**
  * The graph, or one that computes the same and fits. Throws E_LIMIT where none is found, with the
- * least that was reached.
+ * least that was reached; that budget is kept when it is asked for.
  */
 export function fitMemory(graph: Graph, budget: number, plan: (graph: Graph) => Planned): FittedGraph {
   const plain = plan(graph);
@@ -36,9 +36,19 @@ export function fitMemory(graph: Graph, budget: number, plan: (graph: Graph) => 
       values,
     },
   });
+  if (plain.bytes <= budget) return { ...told({ planned: plain, values: [] }), graph };
+  const found = rounds(plain, budget, plan);
+  if (found.planned.bytes <= budget) return told(found);
+  // Which plans were tried depends on the budget. What the error names must not: it is the least
+  // of the plans for no bytes, which every budget that fails comes to.
+  const least = rounds(plain, 0, plan);
+  if (least.planned.bytes <= budget) return told(least);
+  throw tooSmall(budget, plain, least.planned);
+}
+
+/** The first plan that fits, or the least that was reached, in rounds that each cut the last one's peak. */
+function rounds(plain: Planned, budget: number, plan: (graph: Graph) => Planned): Found {
   let least: Found = { planned: plain, values: [] };
-  if (plain.bytes <= budget) return { ...told(least), graph };
-  // What a round has left is cut again: its peak lies elsewhere.
   for (let round = 0; round < mostRounds; round++) {
     const { planned: before, values } = least;
     // Also in the order that programs with barriers have: what reads a value late comes late there.
@@ -47,12 +57,12 @@ export function fitMemory(graph: Graph, budget: number, plan: (graph: Graph) => 
     for (const kernels of orders) {
       const { planned, values: more } = search(before, timelineOf({ ...before, kernels }), budget, plan);
       const found = { planned, values: [...values, ...more] };
-      if (planned.bytes <= budget) return told(found);
+      if (planned.bytes <= budget) return found;
       if (planned.bytes < least.planned.bytes) least = found;
     }
     if (least.planned.bytes > nearly * before.bytes) break;
   }
-  throw tooSmall(budget, plain, least.planned);
+  return least;
 }
 
 /** A plan with values computed again. */

@@ -165,3 +165,15 @@ test('the gradient of a branch says what it takes, and fits that', async () => {
   const memory = await leastOf(g, x);
   expect(await valuesOf(sn.compile(g, { memory })(x))).toEqual(expected);
 });
+
+// A search for a budget that was nearly met once left the way to the least that another budget had been told.
+test('the least memory that a program says it needs is enough for it', async () => {
+  const { square, center, softmax } = plain;
+  const { residual, cond } = nests;
+  const inner = residual!([square!, cond!([square!, square!])]);
+  const g = transforms['hvp']!((x) => residual!([inner, softmax!])(center!(x)));
+  const x = sn.linspace(-1, 1.5, 1024);
+  const expected = await valuesOf(sn.compile(g)(x));
+  const memory = await leastOf(g, x);
+  expect(await valuesOf(sn.compile(g, { memory })(x))).toEqual(expected);
+});
