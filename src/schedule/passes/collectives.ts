@@ -6,6 +6,7 @@ import { TensorError } from '../../errors.ts';
 import { partType } from '../../ir/dtype.ts';
 import { broadcast, cast, constant, full, reduce, reshape, slice } from '../../ir/build.ts';
 import { siblingKey } from '../../ir/control/iterate.ts';
+import type { Region } from '../../ir/region.ts';
 import { isCarried } from '../../ir/typing/control.ts';
 import { graphOf, regionOf } from '../../ir/text/region.ts';
 import {
@@ -29,7 +30,15 @@ import type { Target } from '../target.ts';
 /** Whether processes meet in a node: in a collective, or in the iterations of a loop. */
 export function meets(node: Node): boolean {
   if (collectiveOf(node) !== undefined) return sizeOf(dims(node)) > 0;
-  return node.op === 'iterate' && topological(graphOf(node.attrs.body).outputs).some(meets);
+  return node.op === 'iterate' && iterationsMeet(node.attrs.body);
+}
+
+/** What was found of regions, which do not change: every result of a loop asks, in several passes. */
+const meeting = new WeakMap<Region, boolean>();
+function iterationsMeet(body: Region): boolean {
+  const found = meeting.get(body) ?? topological(graphOf(body).outputs).some(meets);
+  meeting.set(body, found);
+  return found;
 }
 
 /** Whether elements are combined by a kernel, since the device's library does not combine them as they have to be. */
