@@ -62,6 +62,14 @@ export interface StreamCollectives {
   look(): boolean;
 }
 
+/**
+ * For how many ms who waits for other ranks sleeps between two looks: `shortest` at first, then a 64th of the time since the wait
+ * began (`performance.now()` then), and no more than 16. Ranks may be minutes late, and their processors belong to others.
+ */
+export function napMs(since: number, shortest: number): number {
+  return Math.max(shortest, Math.min((performance.now() - since) / 64, 16));
+}
+
 /** Why there are no such groups, in words; undefined where there are. */
 export function groupProblem({ ranks, axes }: RankGroups): string | undefined {
   const odd = axes.find(({ size, stride }) => !(size >= 1 && stride >= 1 && ranks % (size * stride) === 0));

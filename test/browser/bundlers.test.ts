@@ -169,6 +169,8 @@ describe('webpack', () => {
         entry: `./${name}.js`,
         output: { path: out, filename: 'main.js' },
         performance: false,
+        // Chunks that two pages share are made small once.
+        cache: { type: 'filesystem', cacheDirectory: path.join(folder, 'webpack-cache') },
       };
       webpack(config, (error, result) => (error === null ? resolve(result!) : reject(error)));
     });

@@ -15,9 +15,11 @@ import { strictDevice } from './standin/strict.ts';
 
 /**
  * Half a minute and more each: their kernels are those of a block's forward pass, of random networks, of
- * `attention`, of the models of test/llm and of the loss below, at other sizes.
+ * `attention`, of the models of test/llm and of the loss and the recurrent layers below, at other sizes.
  */
 const long = new Set([
+  'rnnScan',
+  'lstmTrain',
   'lmHeadLoss',
   'gptBlockTrain',
   'checkpointed',
@@ -59,5 +61,17 @@ onStandIn('workloads on the stand-in', () => {
   test('lmHeadLoss of few words', async () => {
     const { fn } = workloads.find(({ name }) => name === 'lmHeadLoss')!;
     await check(fn, [sn.zeros([70, 24]), sn.zeros([320, 24]), sn.zeros([70], { dtype: 'i32' })]);
+  });
+
+  // Inputs of a recurrent layer are [steps, batch, width]; one of 128 steps runs the same kernels more often.
+  test.each([
+    ['rnnScan', [8, 16, 64]],
+    ['lstmTrain', [8, 32, 128]],
+  ] as const)('%s of few steps', async (name, shape) => {
+    const { fn, args } = workloads.find((one) => one.name === name)!;
+    const own = args().map((arg) =>
+      arg instanceof sn.Tensor && arg.shape.length === 3 ? sn.zeros(shape) : arg,
+    );
+    await check(fn, own);
   });
 });

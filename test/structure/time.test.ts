@@ -7,6 +7,7 @@ import { bareCode, filesUnder, readText } from './source.ts';
 /** Tests that read the clock on the wall, and why. */
 const clocks: Readonly<Record<string, string>> = {
   'test/browser/bundle.test.ts': 'prints how long a page took',
+  'test/distributed/children/gpu.ts': 'says since when it waits for other ranks',
   'test/distributed/children/speed.ts': 'prints how long collectives took',
   'test/gpu/all.ts': 'prints how long each stage took, and ends those that take too long',
   'test/gpu/suite.ts': 'prints how long the suite took',

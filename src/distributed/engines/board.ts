@@ -12,14 +12,15 @@ import {
   type MessagePort,
   type WorkerOptions,
 } from 'node:worker_threads';
+import { napMs } from '../../runtime/communicator.ts';
 import { collectiveError } from '../call.ts';
 import type { BoardData, BoardSeat, BoardEvent, BoardRequest } from './board-thread.ts';
 import { nameOfGroup, type LedgerGroup, type LedgerNote } from './ledger.ts';
 
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
-/** Milliseconds that a rank sleeps between two looks, and that it waits for the last words of rank 0. */
-const [napTime, grace] = [0.1, 3000];
+/** Milliseconds that a rank sleeps between two looks at least, and that it waits for the last words of rank 0. */
+const [shortestNap, grace] = [0.1, 3000];
 
 /** Notes that are sent at once. */
 const mostNotes = 64;
@@ -124,11 +125,12 @@ export class Board {
   /** The blocks of a turn between hosts; waits for them. Throws E_COLLECTIVE. */
   blocksOf(group: LedgerGroup, turn: number): readonly Uint8Array[] {
     const key = `${nameOfGroup(group)} ${turn}`;
+    const since = performance.now();
     for (;;) {
       this.look();
       const found = this.#blocks.get(key);
       if (found === undefined) {
-        this.nap();
+        this.nap(since);
         continue;
       }
       this.#blocks.delete(key);
@@ -153,8 +155,9 @@ export class Board {
     if (this.#failure !== undefined) throw this.error();
   }
 
-  nap(): void {
-    Atomics.wait(nap, 0, 0, napTime);
+  /** Sleeps between two looks of a wait that began then. */
+  nap(since: number): void {
+    Atomics.wait(nap, 0, 0, napMs(since, shortestNap));
   }
 
   /** Sends what was noted. */
@@ -180,11 +183,11 @@ export class Board {
     this.#tell({ kind: 'left' });
     this.flush();
     this.#post('close');
-    const start = performance.now();
+    const since = performance.now();
     const limit = this.#isKept && this.#failure === undefined ? this.#timeout : grace;
-    while (!this.#isClosed && performance.now() - start < limit) {
+    while (!this.#isClosed && performance.now() - since < limit) {
       this.read();
-      this.nap();
+      this.nap(since);
     }
     this.#isClosed = true;
     this.#channel.close();

@@ -145,9 +145,10 @@ export class NcclCommunicator implements Communicator, StreamCollectives {
   #end(): void {
     const library = this.#library;
     if (library === undefined || this.#hasAborted) return;
+    const since = performance.now();
     while (this.#stream?.isIdle() === false || !this.#board.isEven) {
       this.look();
-      this.#board.nap();
+      this.#board.nap(since);
     }
     for (const meetings of this.#meetings.values()) {
       const { handle } = meetings;
@@ -206,9 +207,10 @@ export class NcclCommunicator implements Communicator, StreamCollectives {
     const library = this.#library!;
     const name = `id ${meetings.group.ranks.join()}`;
     if (place === 0) this.#board.put(name, library.newId());
+    const since = performance.now();
     let id = this.#board.value(name);
     while (id === undefined) {
-      this.#pause();
+      this.#pause(since);
       id = this.#board.value(name);
     }
     meetings.handle = library.begin(id, count, place);
@@ -218,14 +220,15 @@ export class NcclCommunicator implements Communicator, StreamCollectives {
   /** Waits until nothing is in progress. */
   #await({ handle }: Meetings): void {
     const library = this.#library!;
-    for (let asked = 0; !library.isReady(handle); asked++) if (asked >= eager) this.#pause();
+    const since = performance.now();
+    for (let asked = 0; !library.isReady(handle); asked++) if (asked >= eager) this.#pause(since);
   }
 
-  #pause(): void {
+  #pause(since: number): void {
     this.#board.look();
     // Work that was queued before goes on meanwhile.
     this.#stream?.isIdle();
-    this.#board.nap();
+    this.#board.nap(since);
   }
 
   #issue(

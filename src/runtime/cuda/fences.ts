@@ -2,13 +2,14 @@
 // work is done (to reuse pinned memory, to read) asks for the epoch of the work. Waiting polls in every
 // iteration of the event loop and never blocks it.
 
+import { napMs } from '../communicator.ts';
 import type { CudaContext } from './api/context.ts';
 
 /** Pieces of work between two events: an event costs a call of the driver. */
 const MARKS = 32;
-/** After this a wait sleeps between two polls, which makes it at most a sixteenth longer. */
+/** After this a wait sleeps between two polls, for 1 ms at least: at most a sixteenth longer. */
 const AWAKE_MS = 16;
-const NAP_MS = 1;
+const SHORTEST_NAP_MS = 1;
 
 /** No time is taken: CU_EVENT_DISABLE_TIMING, which makes events cheaper. */
 const NO_TIMING = 2;
@@ -82,7 +83,7 @@ export class Fences {
     while (!(this.isDone(epoch) && look())) {
       const isLong = performance.now() - since > AWAKE_MS;
       await new Promise<void>((resolve) => {
-        if (isLong) setTimeout(resolve, NAP_MS);
+        if (isLong) setTimeout(resolve, napMs(since, SHORTEST_NAP_MS));
         else setImmediate(resolve);
       });
       look();
@@ -94,7 +95,8 @@ export class Fences {
     this.#close(epoch);
     const { driver, collectives } = this.#context;
     this.#context.use();
-    if (collectives !== undefined) while (!this.isDone(epoch)) this.#context.lookAfter(collectives);
+    const since = performance.now();
+    if (collectives !== undefined) while (!this.isDone(epoch)) this.#context.lookAfter(collectives, since);
     while (epoch > this.#done && this.#sealed[0] !== undefined) {
       const result = driver.cu.cuEventSynchronize(this.#sealed[0].event);
       this.#context.check(result, 'cuEventSynchronize', 'waiting for queued work');

@@ -97,7 +97,8 @@ class BetweenGpus implements Communicator {
   }
 
   #settle(collectives: StreamCollectives): void {
-    while (!this.#context.isIdle() || !collectives.look()) this.#context.lookAfter(collectives);
+    const since = performance.now();
+    while (!this.#context.isIdle() || !collectives.look()) this.#context.lookAfter(collectives, since);
   }
 }
 

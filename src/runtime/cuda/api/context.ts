@@ -3,7 +3,7 @@
 // context make the device lost.
 
 import { DeviceError, type ErrorCode } from '../../../errors.ts';
-import type { DeviceStream, StreamCollectives } from '../../communicator.ts';
+import { napMs, type DeviceStream, type StreamCollectives } from '../../communicator.ts';
 import type { Failures } from '../../failures.ts';
 import type { Driver, DriverCall } from './driver.ts';
 import type { Gpu } from './gpu.ts';
@@ -19,9 +19,9 @@ const FATAL: ReadonlySet<number> = new Set([214, 220, 226, 700, 702, 709, 710, 7
 /** Errors caused by the arguments of a call, not by the state of the machine. */
 const INVALID: ReadonlySet<number> = new Set([1, 200, 209, 218, 222, 300, 301, 302, 303, 500, 701, 720]);
 
-/** What a thread sleeps on, and for how long, while it waits for other ranks. */
+/** What a thread sleeps on while it waits for other ranks, and for how long at least. */
 const nap = new Int32Array(new SharedArrayBuffer(4));
-const NAP_MS = 0.05;
+const SHORTEST_NAP_MS = 0.05;
 
 /** Gives the names of queued kernels, for errors. */
 export interface Labelled {
@@ -85,13 +85,14 @@ export class CudaContext implements DeviceStream {
     const { collectives, stream } = this;
     if (collectives === undefined)
       return this.check(this.driver.cu.cuStreamSynchronize(stream), 'cuStreamSynchronize', doing, kernel);
-    while (!this.isIdle()) this.lookAfter(collectives);
+    const since = performance.now();
+    while (!this.isIdle()) this.lookAfter(collectives, since);
   }
 
-  /** One look of a thread that is blocked until ranks have met. */
-  lookAfter(collectives: StreamCollectives): void {
+  /** One look of a thread that is blocked until ranks have met, since a time of `performance.now`. */
+  lookAfter(collectives: StreamCollectives, since: number): void {
     collectives.look();
-    Atomics.wait(nap, 0, 0, NAP_MS);
+    Atomics.wait(nap, 0, 0, napMs(since, SHORTEST_NAP_MS));
   }
 
   /** Throws unless the result is 0; `doing` completes "while …". */
