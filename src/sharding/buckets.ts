@@ -76,7 +76,7 @@ function bucketsOf(
   const meetings = order.map(collectiveOf).filter((node) => node !== undefined);
   const timeOf = (node: CollectiveNode): number => {
     const { ready, latest } = times.get(node as Node)!;
-    return isOfWeights(node) ? latest : ready;
+    return gathersWeights(node) ? latest : ready;
   };
   for (const node of meetings.toSorted((a, b) => timeOf(a) - timeOf(b))) {
     const bytes = wholeOf(node);
@@ -140,11 +140,21 @@ function limitsOf({ op, attrs }: Joined, cluster: ClusterModel, timed?: Mesh): B
   return { most: (4 * wait) / byte, mostOfOne: (wait * planningMachine.memory) / 4 };
 }
 
-/** Whether a collective gathers what the program was given: it could begin with the program. */
-function isOfWeights({ op, inputs }: CollectiveNode): boolean {
-  let from = inputs[0]!;
-  while (isView(from.op) || from.op === 'cast') from = from.inputs[0]!;
-  return op === 'allGather' && from.op === 'parameter';
+/** Whether a value is what the program was given, in another form: it is there from the beginning. */
+export function isOfWeights(value: Node): boolean {
+  let from = value;
+  while (
+    isView(from.op) ||
+    from.op === 'cast' ||
+    (from.op === 'barrier' && from.inputs[0] === from.inputs[1])
+  )
+    from = from.inputs[0]!;
+  return from.op === 'parameter';
+}
+
+/** Whether a collective gathers such a value: it could begin with the program. */
+function gathersWeights({ op, inputs }: CollectiveNode): boolean {
+  return op === 'allGather' && isOfWeights(inputs[0]!);
 }
 
 /** Lets gathers of weights begin when what reads those of the bucket before begins, and just before that. */
@@ -152,7 +162,7 @@ function delay(buckets: readonly Bucket[], times: ReadonlyMap<Node, NodeTimes>):
   const needed = (bucket: Bucket): number =>
     bucket.nodes.reduce((first, node) => Math.min(first, times.get(node as Node)!.latest), Infinity);
   const gathers = buckets
-    .filter(({ nodes }) => nodes.every(isOfWeights))
+    .filter(({ nodes }) => nodes.every(gathersWeights))
     .toSorted((a, b) => needed(a) - needed(b));
   const moment = gathers.length === 0 ? 0 : 1e-6 * needed(gathers.at(-1)!);
   gathers.forEach((bucket, i) => {

@@ -30,7 +30,7 @@ import {
   type Split,
 } from '../ir/mesh/split.ts';
 import { rankIndex } from '../ir/collectives.ts';
-import { bucketCollectives, bucketedUses, type NodeUse } from './buckets.ts';
+import { bucketCollectives, bucketedUses, isOfWeights, type NodeUse } from './buckets.ts';
 import type { ShardLayout, ShardPending } from './layout.ts';
 import { meetingBehind, meetingsOf } from './meetings.ts';
 import { inFrontLayout, layoutAfter, moved, movesBetween, plannedMove, type PlannedMove } from './reshard.ts';
@@ -198,6 +198,7 @@ class Partitioning {
       return this.#keep(node, this.#b.copy(node, seeds), layout);
     }
     const carried = this.#carried(node);
+    if (node.op === 'barrier' && carried === undefined) return this.#placeBarrier(node);
     const choice = carried ?? this.#choose(node, rule);
     const { assignment } = choice;
     const why = `operand of ${node.op} ${showType(node)}`;
@@ -225,6 +226,23 @@ class Partitioning {
       }
     }
     this.#keep(node, value, { split, pending });
+  }
+
+  /**
+   * A barrier is there so that what follows it is computed again instead of being kept. So it begins with the layout that takes the least
+   * memory: a weight that processes share is gathered again, too. What it waits for is not read, so any layout of it will do. Such a
+   * weight waits for itself alone, as its gather has a time of its own (buckets.ts).
+   */
+  #placeBarrier(node: Node): void {
+    const [x, event] = node.inputs as readonly [Node, Node];
+    const versions = this.#versions.get(x)!.filter(({ layout }) => layout.pending === undefined);
+    const [least] = versions.toSorted((a, b) => nodeBytes(a.node) - nodeBytes(b.node));
+    const { split } = (least ?? this.#versions.get(x)![0]!).layout;
+    const value = least?.node ?? this.#in(x, split, 'operand of barrier');
+    const isShared = isOfWeights(value) && nodeBytes(value) < nodeBytes(x);
+    const waitedFor = isShared ? value : this.#versions.get(event)![0]!.node;
+    const local = this.#b.add('barrier', [value, waitedFor], {}) as Node;
+    this.#keep(node, local, { split, pending: undefined });
   }
 
   /** What is written for one process, and the value that its results are parts of. */

@@ -15,8 +15,9 @@ import {
 import { explainShared, type Explanation } from '../../src/explain/explain.ts';
 import { gpuTarget } from '../../src/schedule/target.ts';
 import { flatten } from '../../src/tensor/tree.ts';
-import { compile, treeLeaves, valueAndGrad, zeros } from '../../src/index.ts';
+import { checkpoint, compile, treeLeaves, valueAndGrad, zeros } from '../../src/index.ts';
 import type { Tensor } from '../../src/index.ts';
+import { parseMesh } from '../../src/ir/mesh/mesh.ts';
 import { links, timeOfCollective } from '../../src/sharding/cost.ts';
 import {
   gptDataParallel,
@@ -24,6 +25,7 @@ import {
   gptTensorParallel,
   type ParallelWorkload,
 } from '../../src/workloads/parallel.ts';
+import { expectSame, gradientOf, type Fn } from './together.ts';
 
 const bytesOf = (tensors: readonly Tensor[]): number => tensors.reduce((sum, { size }) => sum + 4 * size, 0);
 
@@ -65,6 +67,82 @@ test('fully sharded gathers each parameter once and scatters the sum of each gra
   });
 });
 
+type Params = Readonly<Record<'up' | 'down', Tensor>>;
+
+/** A train step of layers of two products each, fully sharded over four processes. */
+function layersOf(
+  wrap: typeof checkpoint | undefined,
+): ParallelWorkload & { readonly params: readonly Params[] } {
+  const grid = mesh({ data: 4 });
+  const plain = (x: Tensor, { up, down }: Params): Tensor => x.matmul(up).tanh().matmul(down);
+  const layer = wrap?.(plain) ?? plain;
+  const params = Array.from({ length: 4 }, () => ({ up: zeros([64, 256]), down: zeros([256, 64]) }));
+  return {
+    name: 'layers',
+    about: '',
+    mesh: grid,
+    params,
+    fn: (given: readonly Params[], x: Tensor): unknown => {
+      const loss = (own: readonly Params[]): Tensor => own.reduce(layer, x).square().mean();
+      const { value, grad } = valueAndGrad(loss)(given);
+      return [
+        value,
+        given.map(({ up, down }, i) => ({ up: up.sub(grad[i]!.up), down: down.sub(grad[i]!.down) })),
+      ];
+    },
+    args: () => [params, zeros([4096, 64])],
+    plans: () => [fullySharded(grid, 'data'), () => ['data', null]],
+  };
+}
+
+test('checkpointed layers gather their parameters again instead of keeping them whole', () => {
+  const [kept, again] = [layersOf(undefined), layersOf(checkpoint)];
+  const once = (3 / 4) * bytesOf(treeLeaves(kept.params));
+  expect(counted(kept).bytesByCollective['allGather data']).toBe(once);
+  expect(counted(again).bytesByCollective['allGather data']).toBe(2 * once);
+  expect(counted(again).bytesByCollective['reduceScatter data']).toBe(once);
+  // Of four layers one or two are whole at a time.
+  expect(told(kept).memory.peak - told(again).memory.peak).toBeGreaterThan(once / 2);
+});
+
+test('checkpointed layers have the gradients of one process, however parameters are split', () => {
+  const grid = parseMesh('data=2,model=2')!;
+  const layer: Fn = (x, up, down) => x!.matmul(up!).tanh().matmul(down!);
+  const twice =
+    (one: Fn): Fn =>
+    (x, up, down) =>
+      one(one(x!, up!, down!) as Tensor, up!, down!);
+  const wrapped = checkpoint(layer as never) as unknown as Fn;
+  for (const specs of [
+    [
+      ['data', null],
+      [null, 'data'],
+      ['data', null],
+    ],
+    [
+      ['data', null],
+      [null, 'model'],
+      ['model', null],
+    ],
+    [
+      ['data', 'model'],
+      ['data', 'model'],
+      [null, null],
+    ],
+  ])
+    expectSame(
+      gradientOf(twice(wrapped)),
+      gradientOf(twice(layer)),
+      grid,
+      [
+        [8, 4],
+        [4, 12],
+        [12, 4],
+      ],
+      specs,
+    );
+});
+
 test('tensor parallel adds up the activations twice a layer forward, and twice backward', () => {
   const { collectives } = counted(gptTensorParallel);
   const [layers, x] = gptTensorParallel.args() as [unknown[], Tensor];
@@ -80,8 +158,6 @@ function told({ fn, mesh, plans, args }: ParallelWorkload): Explanation {
   const splits = splitsBy('test', mesh, plans(), flatten(own, 'test'));
   return explainShared(gpuTarget, { mesh, splits }, fn, own);
 }
-
-type Params = Readonly<Record<'up' | 'down', Tensor>>;
 
 /** A train step of two layers, split so by a mesh. */
 const perceptron = (grid: Mesh, plan: ShardPlan | undefined): ParallelWorkload => ({
