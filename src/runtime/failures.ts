@@ -4,6 +4,9 @@
 
 import { DeviceError } from '../errors.ts';
 
+/** What to do when a device is lost. */
+export const lostHint = 'make again what was on it: tensors, or a bundle that was loaded';
+
 interface Failure {
   readonly at: number;
   readonly error: DeviceError;
@@ -62,7 +65,7 @@ export class Failures {
     this.#lost ??=
       typeof reason === 'string'
         ? new DeviceError('E_DEVICE_LOST', this.device, reason, {
-            hint: 'make again what was on it: tensors, or a bundle that was loaded',
+            hint: lostHint,
           })
         : reason;
   }

@@ -4,7 +4,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dependenciesOf, runStepsOf } from '../../src/runtime/cuda/run-steps.ts';
+import { dependenciesOf, runStepsOf, withWaits } from '../../src/runtime/cuda/run-steps.ts';
 import type { Program, ProgramKernel } from '../../src/runtime/program.ts';
 import { f32, program } from '../runtime/programs.ts';
 
@@ -126,6 +126,97 @@ test('scalars are there before the kernels that use them', () => {
   const runSteps = runStepsOf(source, [false, false]);
   expect(runSteps.map(({ kind }) => kind)).toEqual(['upload', 'scalar', 'launch', 'launch']);
   expect(dependenciesOf(source, runSteps)).toEqual([[], [0], [1], [1]]);
+});
+
+/** A sum over two ranks of what a buffer has, into another one. */
+function sumOf(from: number, to: number): Program['steps'][number] {
+  const action = { kind: 'allReduce', monoid: 'sum' } as const;
+  const axes = [{ size: 2, stride: 1 }];
+  return { kind: 'collective', action, dtype: 'f32', ranks: 2, axes, from, sends: 256, to, takes: 256 };
+}
+
+/** Launches as `read>write`, collectives in brackets, waits as `|` and how many may go on. */
+function told(source: Program, isAtOnce = false): string {
+  const copied = source.outputs.map(() => false);
+  return withWaits(source, runStepsOf(source, copied), isAtOnce)
+    .map((step) => {
+      if (step.kind === 'launch') return step.slots.join('>');
+      if (step.kind === 'collective') return `[${step.from}>${step.to}]`;
+      return step.kind === 'await' ? `|${step.but}` : step.kind;
+    })
+    .join(' ');
+}
+
+test('kernels go on beside a collective until one needs what comes, or overwrites what is sent', () => {
+  const [first, second] = [steps(abc, [[0, 1]]).steps, steps(abc, [[0, 3]]).steps];
+  const reads = steps(abc, [[2, 0]]).steps;
+  const overwrites = steps(abc, [[3, 1]]).steps;
+  const of = (...parts: readonly (readonly Program['steps'][number][])[]): Program => ({
+    ...steps(abc, []),
+    steps: parts.flat(),
+  });
+  expect(told(of(first, [sumOf(1, 2)], second, reads))).toBe('0>1 [1>2] 0>3 |0 2>0');
+  expect(told(of(first, [sumOf(1, 2)], second, overwrites))).toBe('0>1 [1>2] 0>3 |0 3>1');
+  // The end of a run is behind its collectives.
+  expect(told(of(first, [sumOf(1, 2)], second))).toBe('0>1 [1>2] 0>3 |0');
+  expect(told(of(first, [sumOf(1, 2)], second), true)).toBe('0>1 [1>2] |0 0>3');
+  // The first of two is waited for, and the second goes on.
+  expect(told(of(first, [sumOf(1, 2), sumOf(0, 3)], reads))).toBe('0>1 [1>2] [0>3] |0 2>0');
+  const five = [...abc, f32('e', 'output', 64)];
+  const two = { ...steps(five, []), steps: [sumOf(0, 1), sumOf(2, 3), ...steps(five, [[1, 4]]).steps] };
+  expect(told(two)).toBe('[0>1] [2>3] |1 1>4 |0');
+});
+
+test('loops begin and end with no collective that goes on', () => {
+  const body = [...steps(abc, [[0, 1]]).steps, sumOf(1, 2)];
+  const source = {
+    ...steps(abc, []),
+    steps: [sumOf(0, 3), { kind: 'while', guard: 0, times: 3, steps: body }] as const,
+  };
+  const made = withWaits(source, runStepsOf(source, [false, false, false]), false);
+  expect(made.map(({ kind }) => kind)).toEqual(['collective', 'await', 'while']);
+  const [, , loop] = made;
+  const inner = loop?.kind === 'while' ? loop.runSteps : [];
+  expect(inner.map(({ kind }) => kind)).toEqual(['launch', 'collective', 'await']);
+});
+
+test('no step uses the bytes of a collective that goes on, unless both only read them', () => {
+  const places = fc.array(fc.record({ start: fc.nat({ max: 7 }), count: fc.integer({ min: 1, max: 4 }) }), {
+    minLength: 2,
+    maxLength: 6,
+  });
+  const uses = fc.array(fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 5 }), fc.boolean()), { maxLength: 40 });
+  fc.assert(
+    fc.property(places, uses, (regions, all) => {
+      const buffers = regions.map(({ start, count }, i) =>
+        f32(`t${i}`, 'scratch', 64 * count, { arena: 0, offset: 256 * start }),
+      );
+      const meet = (a: number, b: number): boolean => {
+        const [one, other] = [regions[a]!, regions[b]!];
+        return one.start < other.start + other.count && other.start < one.start + one.count;
+      };
+      const source = {
+        ...steps(buffers, []),
+        steps: all.flatMap(([from, to, isCollective]) => {
+          const [read, write] = [from % regions.length, to % regions.length];
+          return isCollective ? [sumOf(read, write)] : steps(buffers, [[read, write]]).steps;
+        }),
+      };
+      let open: (readonly [from: number, to: number])[] = [];
+      for (const step of withWaits(source, runStepsOf(source, []), false)) {
+        if (step.kind === 'collective') open.push([step.from, step.to]);
+        else if (step.kind === 'await') {
+          expect(step.but).toBeLessThan(open.length);
+          open = open.slice(open.length - step.but);
+        } else if (step.kind === 'launch') {
+          const [read, write] = step.slots as [number, number];
+          for (const [from, to] of open)
+            expect(meet(read, to) || meet(write, to) || meet(write, from)).toBe(false);
+        }
+      }
+      expect(open).toEqual([]);
+    }),
+  );
 });
 
 test('steps that share bytes, one of them writing, are ordered; all others are not', () => {

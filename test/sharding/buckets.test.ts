@@ -238,7 +238,8 @@ describe('the order of collectives', () => {
     const bytes = program.arenas.reduce((sum, arena) => sum + arena, 0);
     const weight = 4 * 1024 * 1024;
     expect(bytes).toBeGreaterThan(2 * weight);
-    expect(bytes).toBeLessThan(3 * weight);
+    // And the half of one that the last was gathered from, which kernels beside that must not overwrite.
+    expect(bytes).toBeLessThan(3.5 * weight);
   });
 
   test('sums come when their values are there, whatever the order of results', () => {

@@ -22,6 +22,7 @@ import { loadProgram, type CudaEngine } from './load.ts';
 import { Marshal } from './api/marshal.ts';
 import { CudaModules } from './modules/modules.ts';
 import { DeviceMemory } from './source.ts';
+import { RankStream } from './rank-stream.ts';
 import { Staging } from './staging.ts';
 import { TileMaps } from './tile-maps.ts';
 
@@ -81,7 +82,7 @@ export class CudaDevice implements Device {
       tileMaps: new TileMaps(context),
       mover,
       isSynchronous,
-      ranks,
+      rankStream: new RankStream(context, ranks),
     };
   }
 

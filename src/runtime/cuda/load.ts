@@ -17,13 +17,22 @@ import type { Scratch } from '../scratch.ts';
 import { gateOf, type Gate, type Timeline } from '../timeline.ts';
 import type { CudaContext } from './api/context.ts';
 import type { Fences } from './fences.ts';
-import type { Ranks } from '../communicator.ts';
 import type { Dependencies } from './graph.ts';
 import type { Marshal, StreamOperation } from './api/marshal.ts';
 import type { CompiledFunction, CudaModules } from './modules/modules.ts';
 import { operationsOf, queueOperations } from './operations.ts';
 import { overlaps, type ByteRange } from './ranges.ts';
-import { dependenciesOf, inOrder, isFlat, runStepsOf, slotsOf, type RunStep } from './run-steps.ts';
+import type { RankStream } from './rank-stream.ts';
+import {
+  dependenciesOf,
+  inOrder,
+  isFlat,
+  isInGraph,
+  runStepsOf,
+  slotsOf,
+  withWaits,
+  type RunStep,
+} from './run-steps.ts';
 import { ScalarBlocks } from './scalars.ts';
 import type { Staging } from './staging.ts';
 import { RunGraphs, stretchesOf } from './stretches.ts';
@@ -44,7 +53,7 @@ export interface CudaEngine {
   readonly mover: Mover<number>;
   /** Waits for each kernel, so that an error names the one that failed. */
   readonly isSynchronous: boolean;
-  readonly ranks: Ranks;
+  readonly rankStream: RankStream;
 }
 
 /**
@@ -149,7 +158,7 @@ class CudaProgram implements LoadedProgram {
   }
 
   #replay(arrangement: Arrangement<number>, words: Int32Array): void {
-    const { context, fences, isSynchronous } = this.#engine;
+    const { context, fences, isSynchronous, rankStream } = this.#engine;
     this.#checkCompiled();
     const known = this.#plans.known(arrangement);
     const plan = known ?? this.#plan(arrangement);
@@ -164,6 +173,8 @@ class CudaProgram implements LoadedProgram {
       if (plan.graph === undefined) queueOperations(this.#engine, plan.operations, source);
       else plan.graph.launch(source);
     } finally {
+      // Also where a step has failed: what comes next must not meet what still goes on.
+      if (!context.failures.lost) rankStream.await(0);
       const epoch = fences.mark();
       this.#scalars?.used(epoch);
     }
@@ -172,9 +183,7 @@ class CudaProgram implements LoadedProgram {
   #graph({ form, operations }: Plan, source: number): RunGraphs {
     const { runSteps, isEntangled } = form;
     form.dependencies ??= stretchesOf(runSteps).map((stretch) =>
-      isEntangled || stretch[0]!.kind === 'collective'
-        ? inOrder(stretch)
-        : dependenciesOf(this.program, stretch),
+      isEntangled || !isInGraph(stretch[0]!) ? inOrder(stretch) : dependenciesOf(this.program, stretch),
     );
     return new RunGraphs(this.#engine, operations, form.dependencies, source);
   }
@@ -249,7 +258,8 @@ class CudaProgram implements LoadedProgram {
     const key = `${isCopied.map(Number).join('')}${isEntangled ? '!' : ''}`;
     let form = this.#forms.get(key);
     if (form === undefined) {
-      const runSteps = runStepsOf(program, isCopied);
+      const isAtOnce = isEntangled || this.#engine.isSynchronous;
+      const runSteps = withWaits(program, runStepsOf(program, isCopied), isAtOnce);
       form = { runSteps, isEntangled, dependencies: undefined };
       this.#forms.set(key, form);
     }

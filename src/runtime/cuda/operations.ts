@@ -2,12 +2,12 @@
 // one. (graph.ts queues them as one graph.)
 
 import { DeviceError } from '../../errors.ts';
-import type { Ranks } from '../communicator.ts';
 import type { KernelOutline, ProgramOutline } from '../program.ts';
 import type { CudaContext } from './api/context.ts';
-import type { Encounter, Marshal, StreamOperation } from './api/marshal.ts';
+import type { Marshal, StreamOperation } from './api/marshal.ts';
 import { checkAliasing, type ByteRange } from './ranges.ts';
 import { slotsOf, type RunStep } from './run-steps.ts';
+import type { RankStream } from './rank-stream.ts';
 import type { Staging } from './staging.ts';
 import type { TileMaps } from './tile-maps.ts';
 
@@ -53,6 +53,8 @@ function operationOf(step: RunStep, addressing: Addressing): StreamOperation {
         to: { address: at(step.to), bytes: step.takes },
       };
     }
+    case 'await':
+      return step;
     case 'upload':
       return { kind: 'upload', to: at(scalars), bytes: step.bytes };
     case 'scalar':
@@ -89,8 +91,8 @@ export interface Queue {
   readonly staging: Staging;
   /** Waits for each kernel, so that an error names the one that failed. */
   readonly isSynchronous: boolean;
-  /** The ranks that collectives meet; undefined where programs have none. */
-  readonly ranks?: Ranks;
+  /** Where collectives meet other ranks; undefined where programs have none. */
+  readonly rankStream?: RankStream;
 }
 
 /** Queues operations one by one; uploads come from `source`. */
@@ -124,14 +126,16 @@ export function queueOperations(queue: Queue, operations: readonly StreamOperati
         break;
       }
       case 'collective':
-        if (queue.ranks === undefined)
+        if (queue.rankStream === undefined)
           throw new DeviceError(
             'E_UNSUPPORTED',
             context.name,
             'a program of several processes meets no others',
           );
-        clearUntaken(queue, operation);
-        queue.ranks.queue(operation.meeting, operation.from, operation.to, context);
+        queue.rankStream.meet(operation);
+        break;
+      case 'await':
+        queue.rankStream?.await(operation.but);
         break;
       case 'repeat':
         for (let time = 0; time < operation.times && goesOn(queue, operation.guard); time++)
@@ -144,17 +148,6 @@ export function queueOperations(queue: Queue, operations: readonly StreamOperati
     const kernel = operation.kind === 'launch' ? operation.kernel : undefined;
     context.finish('running it', kernel);
   }
-}
-
-/** A rank to which nothing comes takes zeros. Buffers are multiples of 4 bytes. */
-function clearUntaken({ context, ranks }: Queue, { meeting, to }: Encounter): void {
-  const { action } = meeting;
-  if (action.kind !== 'permute') return;
-  const place = ranks!.place(meeting);
-  if (action.pairs.some(([, taker]) => taker === place)) return;
-  const { driver, stream } = context;
-  const result = driver.cu.cuMemsetD32Async(to.address, 0, Math.ceil(to.bytes / 4), stream);
-  context.check(result, 'cuMemsetD32Async', 'taking what no rank sends');
 }
 
 /** Whether another turn is made: waits for the stream where a guard says so. */

@@ -50,6 +50,7 @@ export function overlaps(program: ProgramOutline, ranges: ReadonlyMap<number, By
   for (const step of everyStep(steps)) {
     if (step.kind === 'copy') written.add(rootOf(step.to));
     if (step.kind === 'clear') written.add(rootOf(step.buffer));
+    if (step.kind === 'collective') written.add(rootOf(step.to));
     if (step.kind !== 'dispatch') continue;
     const { bindings } = kernels[step.kernel]!;
     step.buffers.forEach((slot, i) => {

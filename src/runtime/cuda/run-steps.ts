@@ -1,7 +1,7 @@
 // What a run of a program does, before addresses are known: steps over slots (the program's
 // buffers, its scalar block, and the buffers that repeated outputs are copied to), and which steps
 // must wait for which. In: a program; out: steps and dependencies, the same for every set of
-// buffers.
+// buffers. Collectives go on beside the steps that follow, up to a step that waits for them.
 
 import { DeviceError } from '../../errors.ts';
 import type { Meeting, ProgramOutline, ProgramStep } from '../program.ts';
@@ -35,6 +35,8 @@ export type RunStep =
       readonly to: number;
       readonly takes: number;
     }
+  /** Waits for the collectives that were begun, but for so many of the last ones. */
+  | { readonly kind: 'await'; readonly but: number }
   /** Scalars given by the caller go to the scalar block. */
   | { readonly kind: 'upload'; readonly bytes: number }
   /** A scalar that is the element of an input. */
@@ -57,6 +59,11 @@ const longest = 2048;
 /** Whether the steps can be one graph: none runs again and again. */
 export function isFlat(runSteps: readonly RunStep[]): boolean {
   return runSteps.every(({ kind }) => kind !== 'repeat' && kind !== 'while');
+}
+
+/** Whether a graph can hold a step: one call of the driver, on one stream. */
+export function isInGraph({ kind }: { readonly kind: RunStep['kind'] }): boolean {
+  return kind !== 'collective' && kind !== 'await' && kind !== 'repeat' && kind !== 'while';
 }
 
 /** The steps of a run; `isCopied` says which outputs lie elsewhere than the buffers they repeat. */
@@ -124,6 +131,58 @@ function collectiveOf(step: Extract<ProgramStep, { readonly kind: 'collective' }
 }
 
 /**
+ * The steps with the waits for their collectives: each comes before the first step that reads or overwrites what the collective brings,
+ * or overwrites what it sends. Where `isAtOnce`, each collective is waited for before anything else runs. Loops begin and end with none
+ * that is going on.
+ */
+export function withWaits(
+  program: ProgramOutline,
+  runSteps: readonly RunStep[],
+  isAtOnce: boolean,
+): RunStep[] {
+  const neighbours = overlapping(program);
+  const meet = (slots: readonly number[], others: readonly number[]): boolean =>
+    slots.some((slot) => neighbours(slot).some((other) => others.includes(other)));
+  const within = (steps: readonly RunStep[]): RunStep[] => {
+    const result: RunStep[] = [];
+    let open: Access[] = [];
+    /** Waits for the first `count` of those that are going on. */
+    const wait = (count: number): void => {
+      if (count === 0) return;
+      open = open.slice(count);
+      result.push({ kind: 'await', but: open.length });
+    };
+    for (const step of steps) {
+      if (step.kind === 'repeat' || step.kind === 'while') {
+        wait(open.length);
+        result.push({ ...step, runSteps: within(step.runSteps) });
+        continue;
+      }
+      const access = accesses(program, step);
+      // Collectives wait for each other by themselves.
+      if (step.kind !== 'collective') {
+        const last = open.findLastIndex(
+          ({ reads, writes }) =>
+            meet(writes, [...access.reads, ...access.writes]) || meet(reads, access.writes),
+        );
+        wait(last + 1);
+      }
+      result.push(step);
+      if (step.kind === 'collective') open.push(access);
+      if (isAtOnce) wait(open.length);
+    }
+    wait(open.length);
+    return result;
+  };
+  return runSteps.some(hasCollective) ? within(runSteps) : [...runSteps];
+}
+
+function hasCollective(step: RunStep): boolean {
+  if (step.kind === 'repeat' || step.kind === 'while') return step.runSteps.some(hasCollective);
+  return step.kind === 'collective';
+}
+
+/**
  * Each step depends on the one before: used when buffers overlap that the program assumes to be
  * separate.
  */
@@ -178,10 +237,13 @@ export function dependenciesOf(program: ProgramOutline, runSteps: readonly RunSt
   });
 }
 
-function accesses(
-  program: ProgramOutline,
-  step: RunStep,
-): { readonly reads: readonly number[]; readonly writes: readonly number[] } {
+/** The slots that a step reads and writes. */
+interface Access {
+  readonly reads: readonly number[];
+  readonly writes: readonly number[];
+}
+
+function accesses(program: ProgramOutline, step: RunStep): Access {
   const { scalars } = slotsOf(program);
   switch (step.kind) {
     case 'launch': {
@@ -193,6 +255,9 @@ function accesses(
     case 'clear':
       return { reads: [], writes: [step.slot] };
     case 'collective':
+      return { reads: [step.from], writes: [step.to] };
+    case 'await':
+      return { reads: [], writes: [] };
     case 'repeat':
     case 'while':
       throw new DeviceError('E_STATE', 'cuda', `a graph holds no ${step.kind}`);

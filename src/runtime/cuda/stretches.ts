@@ -1,24 +1,24 @@
-// A run as graphs, one for each stretch of operations between collectives. Collectives stay outside: whether NCCL's calls are captured,
+// A run as graphs, one for each stretch of operations between collectives and waits for them. These stay outside: whether NCCL's calls are captured,
 // and each launch of what was captured, has to be the same on all ranks, and a rank makes graphs by where its own buffers lie.
 
 import type { Single, StreamOperation } from './api/marshal.ts';
 import { CudaGraph, type Dependencies } from './graph.ts';
 import { queueOperations, type Queue } from './operations.ts';
-import type { RunStep } from './run-steps.ts';
+import { isInGraph, type RunStep } from './run-steps.ts';
 
 /** Whether a graph can hold it. */
 function isSingle(operation: StreamOperation): operation is Single {
-  return operation.kind !== 'repeat' && operation.kind !== 'collective';
+  return isInGraph(operation);
 }
 
-/** Steps, or their operations, in stretches: a collective is one of its own. */
+/** Steps, or their operations, in stretches: what no graph can hold is one of its own. */
 export function stretchesOf<Step extends Pick<RunStep | StreamOperation, 'kind'>>(
   steps: readonly Step[],
 ): readonly (readonly Step[])[] {
   const stretches: Step[][] = [];
   steps.forEach((step, i) => {
-    const isCut = step.kind === 'collective' || steps[i - 1]?.kind === 'collective';
-    if (i === 0 || isCut) stretches.push([step]);
+    const isJoined = i > 0 && isInGraph(step) && isInGraph(steps[i - 1]!);
+    if (!isJoined) stretches.push([step]);
     else stretches.at(-1)!.push(step);
   });
   return stretches;

@@ -4,6 +4,7 @@
 // block, so it spins for as long as the slowest piece takes.
 
 import { DeviceError } from '../../errors.ts';
+import { lostHint } from '../failures.ts';
 import type { JobCut } from './cut.ts';
 import type { Code, LoadedKernel } from './modules.ts';
 import { mostBuffers } from './names.ts';
@@ -213,7 +214,7 @@ export class Pool {
       const problem = `a worker took workgroups and did nothing for ${waited / 1000} s: it has ended, or been stopped`;
       throw new DeviceError('E_DEVICE_LOST', this.#device, problem, {
         kernel: name,
-        hint: 'make again what was on it: tensors, or a bundle that was loaded',
+        hint: lostHint,
       });
     }
     Atomics.store(words, at.waiting, 0);

@@ -33,10 +33,14 @@ export function eventOf({ inputs: [, event] }: CollectiveNode): Node | undefined
   return at;
 }
 
-/** The values behind a collective's kernel. */
+/**
+ * The values behind a collective's kernel. The part that the one before it has gathered from is held until then, so that kernels that run
+ * beside that one do not overwrite it; other operands are larger than what comes.
+ */
 export function readsOfCollective(node: CollectiveNode): readonly Node[] {
-  const [operand, event] = [operandOf(node), eventOf(node)];
-  return event === undefined || event === operand ? [operand] : [operand, event];
+  const event = eventOf(node);
+  const before = event?.op === 'allGather' ? [operandOf(event)] : [];
+  return [...new Set([operandOf(node), ...(event === undefined ? [] : [event]), ...before])];
 }
 
 /**

@@ -226,6 +226,20 @@ onStandIn('the stand-in', () => {
       expect(driver.download(b, new Float32Array(4))).toEqual(new Float32Array(4).fill(2));
     });
 
+    test('a wait is for what was recorded before it, also where the event is recorded again', () => {
+      const [first, second] = [stream(), stream()];
+      const [a, b] = [driver.upload(floats(4)), driver.upload(new Float32Array(4))];
+      const event = driver.out('cuEventCreate', ['uint32_t'], 0);
+      driver.call('cuMemsetD32Async', [P, 'uint32_t', 'size_t', P], a, 0x40000000, 4, first);
+      driver.call('cuEventRecord', [P, P], event, first);
+      driver.call('cuStreamWaitEvent', [P, P, 'uint32_t'], second, event, 0);
+      driver.call('cuMemcpyDtoDAsync_v2', [P, P, 'size_t', P], b, a, 16, second);
+      driver.call('cuMemsetD32Async', [P, 'uint32_t', 'size_t', P], a, 0x40400000, 4, first);
+      driver.call('cuEventRecord', [P, P], event, first);
+      driver.call('cuStreamSynchronize', [P], second);
+      expect(driver.download(b, new Float32Array(4))).toEqual(new Float32Array(4).fill(2));
+    });
+
     test('times what lies between events', () => {
       const { scale: kernel } = driver.kernels(scale, 'scale');
       const [x, y, on] = [driver.upload(floats(64)), driver.upload(floats(64)), stream()];

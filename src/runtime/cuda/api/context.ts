@@ -71,10 +71,10 @@ export class CudaContext implements DeviceStream {
     this.check(this.driver.cu.cuCtxSetCurrent(this.handle), 'cuCtxSetCurrent', 'choosing the device');
   }
 
-  isIdle(): boolean {
+  isIdle(stream: number = this.stream): boolean {
     const NOT_READY = 600;
     this.use();
-    const result = this.driver.cu.cuStreamQuery(this.stream);
+    const result = this.driver.cu.cuStreamQuery(stream);
     if (result === NOT_READY) return false;
     this.check(result, 'cuStreamQuery', 'waiting for queued work');
     return true;

@@ -47,6 +47,7 @@ const DRIVER = {
   cuStreamDestroy_v2: ['address'],
   cuStreamSynchronize: ['address'],
   cuStreamQuery: ['address'],
+  cuStreamWaitEvent: ['address', 'address', 'u32'],
   cuEventCreate: ['address', 'u32'],
   cuEventRecord: ['address', 'address'],
   cuEventQuery: ['address'],

@@ -10,6 +10,8 @@ import type { HostBlock } from './library.ts';
 export type StreamOperation =
   | Single
   | Encounter
+  /** Waits for the collectives that were begun, but for so many of the last ones; never in a graph. */
+  | { readonly kind: 'await'; readonly but: number }
   /** Operations that run so many times; never in a graph. */
   | {
       readonly kind: 'repeat';

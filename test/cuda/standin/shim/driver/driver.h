@@ -107,8 +107,8 @@ struct Event {
   bool timed = true, recorded = false, done = true;
   std::chrono::steady_clock::time_point time;
   Stream *stream = nullptr;
-  /** Counts recordings: an older one is not waited for. */
-  unsigned long long version = 0;
+  /** Counts recordings, and says up to which one the work before them is done: a wait is for the recording that was the last. */
+  unsigned long long version = 0, passed = 0;
   /** Recorded while capturing: the graph, and the nodes it stands behind. */
   Graph *capture = nullptr;
   std::vector<size_t> tips;
@@ -117,6 +117,8 @@ struct Event {
 struct Entry {
   std::vector<Work> work;
   Event *record = nullptr, *wait = nullptr;
+  /** Where the event was recorded that is waited for. */
+  Stream *recorded_on = nullptr;
   unsigned long long version = 0;
 };
 

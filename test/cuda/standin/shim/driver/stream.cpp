@@ -24,9 +24,13 @@ struct alignas(64) Parameter {
 CUresult finish(Entry &entry) {
   for (const Work &work : entry.work)
     if (CUresult result = work.run()) return broken = result;
-  if (entry.record != nullptr && Handles<Event>::has(entry.record) && entry.record->version == entry.version) {
-    entry.record->done = true;
-    entry.record->time = std::chrono::steady_clock::now();
+  if (entry.record != nullptr && Handles<Event>::has(entry.record)) {
+    Event *event = entry.record;
+    event->passed = std::max(event->passed, entry.version);
+    if (event->version == entry.version) {
+      event->done = true;
+      event->time = std::chrono::steady_clock::now();
+    }
   }
   return CUDA_SUCCESS;
 }
@@ -119,11 +123,10 @@ CUresult submit_all(Stream *stream, std::vector<Work> work) {
 CUresult step(Stream *stream) {
   if (broken != CUDA_SUCCESS) return broken;
   const Entry &first = stream->queue.front();
-  if (first.wait != nullptr && Handles<Event>::has(first.wait) && !first.wait->done && first.wait->version == first.version) {
-    Stream *other = first.wait->stream;
-    while (!first.wait->done && !other->queue.empty())
-      if (CUresult result = step(other)) return result;
-  }
+  auto waits = [&first] { return first.wait != nullptr && Handles<Event>::has(first.wait) && first.wait->passed < first.version; };
+  Stream *other = first.recorded_on;
+  while (waits() && (other == &default_stream || Handles<Stream>::has(other)) && !other->queue.empty())
+    if (CUresult result = step(other)) return result;
   for (const Work &work : first.work)
     if (work.meeting != nullptr && !work.meeting->ready()) return CUDA_ERROR_NOT_READY;
   Entry entry = std::move(stream->queue.front());
@@ -235,6 +238,7 @@ API cuStreamWaitEvent(Stream *handle, Event *event, unsigned) {
   if (event->done) return CUDA_SUCCESS;
   Entry entry;
   entry.wait = event;
+  entry.recorded_on = event->stream;
   entry.version = event->version;
   return enqueue(stream, std::move(entry));
 }
