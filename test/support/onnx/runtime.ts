@@ -42,7 +42,13 @@ export async function runInPeer(
   inputs: Arrays,
   options: ort.InferenceSession.SessionOptions = {},
 ): Promise<Arrays> {
-  const settings = { logSeverityLevel: 4, intraOpNumThreads: 1, ...options } as const;
+  const settings = {
+    logSeverityLevel: 4,
+    intraOpNumThreads: 1,
+    // All but changes of layout: 1.30 ends the process in these (NchwcTransformer) for some products between casts from and to bf16.
+    graphOptimizationLevel: 'extended',
+    ...options,
+  } as const;
   const session = await (typeof file === 'string'
     ? ort.InferenceSession.create(file, settings)
     : ort.InferenceSession.create(file, settings));
