@@ -11,6 +11,7 @@ import { GpuFailures } from './failures.ts';
 import type { WebGpuEngine, Wait } from './engine.ts';
 import { loadProgram } from './load.ts';
 import { GpuMemory, type GpuPlace, type GpuSlab } from './memory.ts';
+import { Commands } from './operations.ts';
 import { Pipelines } from './pipelines.ts';
 import { Scratch } from '../scratch.ts';
 import { Stopwatch } from './stopwatch.ts';
@@ -48,7 +49,8 @@ export class WebGpuDevice implements Device {
     const scratch = new Scratch(memory);
     const pipelines = new Pipelines(gpu, name, failures);
     const stopwatch = new Stopwatch(gpu, timeline);
-    this.#engine = { gpu, facts, timeline, failures, memory, scratch, pipelines, stopwatch, wait };
+    const commands = new Commands(gpu, stopwatch);
+    this.#engine = { gpu, facts, timeline, failures, memory, scratch, pipelines, stopwatch, commands, wait };
   }
 
   get lost(): boolean {

@@ -5,6 +5,7 @@ import type { Scratch } from '../scratch.ts';
 import type { Timeline } from '../timeline.ts';
 import type { GpuFailures } from './failures.ts';
 import type { GpuMemory } from './memory.ts';
+import type { Commands } from './operations.ts';
 import type { Pipelines } from './pipelines.ts';
 import type { Stopwatch } from './stopwatch.ts';
 
@@ -21,5 +22,6 @@ export interface WebGpuEngine {
   readonly scratch: Scratch<GPUBuffer>;
   readonly pipelines: Pipelines;
   readonly stopwatch: Stopwatch;
+  readonly commands: Commands;
   readonly wait: Wait;
 }

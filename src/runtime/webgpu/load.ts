@@ -15,13 +15,8 @@ import type { WebGpuEngine } from './engine.ts';
 import type { Describe } from './failures.ts';
 import type { GpuPlace, GpuSlab } from './memory.ts';
 import type { CompiledPipeline } from './pipelines.ts';
-import {
-  isSteered,
-  steerOperations,
-  submitOperations,
-  type GpuOperation,
-  type GpuRegion,
-} from './operations.ts';
+import type { GpuOperation, GpuRegion } from './operations.ts';
+import { isSteered, steerOperations } from './steer.ts';
 import { gateOf, type Gate } from '../timeline.ts';
 
 /** The steps bound to one set of places, and one of arenas. */
@@ -170,7 +165,7 @@ class WebGpuProgram implements LoadedProgram {
 
   #submit(plan: Plan, words: Int32Array<ArrayBuffer>): void {
     this.#writeScalars(words);
-    submitOperations(this.#engine, plan.operations);
+    this.#engine.commands.submit(plan.operations);
   }
 
   #writeScalars(words: Int32Array<ArrayBuffer>): void {
@@ -228,9 +223,7 @@ class WebGpuProgram implements LoadedProgram {
     });
     const count = [...everyStep(steps)].length;
     if (this.#groups.size > 16 * count) this.#groups.clear();
-    let position = 0;
     const operationsOf = (step: ProgramStep): GpuOperation[] => {
-      position += 1;
       if (step.kind === 'copy') return copy(region(step.from), region(step.to));
       if (step.kind === 'clear') return [{ kind: 'clear', region: region(step.buffer) }];
       if (step.kind === 'repeat')
@@ -240,14 +233,16 @@ class WebGpuProgram implements LoadedProgram {
       if (step.kind !== 'dispatch' || step.grid.includes(0)) return [];
       const compiled = this.#compiled[step.kernel]!;
       const regions = step.buffers.map(region);
-      const key = `${position}:${regions.map(({ slab, offset }) => `${slab.id}+${offset}`).join()}`;
+      // Layers that share scratch memory share bind groups too. A group has the name of its kernel.
+      const ranges = regions.map(({ slab, offset, bytes }) => `${slab.id}+${offset}+${bytes}`);
+      const key = `${step.kernel}:${ranges.join()}`;
       let group = this.#groups.get(key);
       if (group === undefined) {
         this.#checkAliasing(step.kernel, step.buffers, regions);
         group = this.#group(kernels[step.kernel]!, compiled, regions);
         this.#groups.set(key, group);
       }
-      return [{ kind: 'dispatch', compiled, group, grid: step.grid }];
+      return [{ kind: 'dispatch', pipeline: compiled.pipeline!, group, grid: step.grid }];
     };
     const made = steps.flatMap(operationsOf);
     // An output that is an input passed through, or another output once more, is copied unless it

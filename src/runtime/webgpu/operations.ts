@@ -1,15 +1,13 @@
-// The steps of a run with the buffer ranges that they bind, and the code that submits them: in one command
-// buffer, or in parts if the host steers loops, between which it reads their guards.
+// The steps of a run with the buffer ranges that they bind, and the code that submits them. Each call into WebGPU
+// costs a host about a microsecond, so a dispatch takes three calls at most, and what is set already is not set again.
 
-import { everyStep, type Program } from '../program.ts';
-import type { WebGpuEngine } from './engine.ts';
 import type { GpuPlace } from './memory.ts';
-import type { CompiledPipeline } from './pipelines.ts';
+import type { Stopwatch } from './stopwatch.ts';
 
 export type GpuOperation =
   | {
       readonly kind: 'dispatch';
-      readonly compiled: CompiledPipeline;
+      readonly pipeline: GPUComputePipeline;
       readonly group: GPUBindGroup;
       readonly grid: readonly [number, number, number];
     }
@@ -27,10 +25,8 @@ export interface GpuRegion extends GpuPlace {
   readonly bytes: number;
 }
 
-type Single = Exclude<GpuOperation, { readonly kind: 'repeat' | 'while' }>;
-
-/** GPUMapMode.READ; Node has no such global. */
-const MAP_READ = 1;
+type GpuDispatch = Extract<GpuOperation, { readonly kind: 'dispatch' }>;
+type GpuTransfer = Extract<GpuOperation, { readonly kind: 'copy' | 'clear' }>;
 
 /**
  * Operations in one command buffer: loops of many turns take several, so that the GPU begins while
@@ -38,138 +34,119 @@ const MAP_READ = 1;
  */
 const commandLimit = 4096;
 
-/** Whether the host has to read what a run has computed before it knows how it goes on. */
-export function isSteered({ steps }: Program): boolean {
-  for (const { kind } of everyStep(steps)) if (kind === 'while') return true;
-  return false;
-}
-
-/** Submits operations, none of which is steered, with dispatches in as few passes as copies allow. */
-export function submitOperations(
-  { gpu, stopwatch }: WebGpuEngine,
-  operations: readonly GpuOperation[],
-): void {
-  let encoder = gpu.createCommandEncoder();
-  let pass: GPUComputePassEncoder | undefined;
-  let current: CompiledPipeline | undefined;
-  let encoded = 0;
-  const encode = (operation: GpuOperation): void => {
-    if (operation.kind === 'while') return;
-    if (operation.kind === 'repeat') {
-      for (let time = 0; time < operation.times; time++) operation.operations.forEach(encode);
-      return;
-    }
-    encoded += 1;
-    if (encoded > commandLimit) {
-      pass?.end();
-      pass = current = undefined;
-      gpu.queue.submit([encoder.finish()]);
-      encoder = gpu.createCommandEncoder();
-      encoded = 1;
-    }
-    if (operation.kind !== 'dispatch') {
-      pass?.end();
-      pass = current = undefined;
-      encodeTransfer(encoder, operation);
-      return;
-    }
-    pass ??= encoder.beginComputePass(stopwatch.pass);
-    if (operation.compiled !== current) {
-      current = operation.compiled;
-      pass.setPipeline(current.pipeline!);
-    }
-    pass.setBindGroup(0, operation.group);
-    dispatch(pass, operation.grid);
-  };
-  operations.forEach(encode);
-  pass?.end();
-  gpu.queue.submit([encoder.finish()]);
-}
-
-/** Does work whose errors are caught; false where there were any. */
-type Guarded = (work: () => void) => Promise<boolean>;
-
-/** Whether a loop that the host steers is in there. */
-function holdsWhile(operation: GpuOperation): boolean {
-  return operation.kind === 'while' || (operation.kind === 'repeat' && operation.operations.some(holdsWhile));
-}
-
 /**
- * Submits operations in parts, in order, and reads the guard of a loop before each of its turns;
- * false where one failed, which is the last.
+ * Encodes and submits operations, with dispatches in as few passes as copies allow. One serves all runs of a
+ * device, so a submit makes no object but those of WebGPU.
  */
-export async function steerOperations(
-  engine: WebGpuEngine,
-  operations: readonly GpuOperation[],
-  part: Guarded,
-): Promise<boolean> {
-  let waiting: GpuOperation[] = [];
-  const flushed = async (): Promise<boolean> => {
-    const ready = waiting;
-    waiting = [];
-    return ready.length === 0 || (await part(() => submitOperations(engine, ready)));
-  };
-  for (const operation of operations) {
-    if (!holdsWhile(operation)) {
-      waiting.push(operation);
-      continue;
+export class Commands {
+  readonly #gpu: GPUDevice;
+  readonly #queue: GPUQueue;
+  readonly #stopwatch: Stopwatch;
+  /** What the queue takes: one command buffer. */
+  readonly #finished: GPUCommandBuffer[] = [];
+  /** Operations in the current command buffer. */
+  #encoded = 0;
+  #encoder: GPUCommandEncoder | undefined;
+  #pass: GPUComputePassEncoder | undefined;
+  /** What is set in the current pass. */
+  #pipeline: GPUComputePipeline | undefined;
+  #group: GPUBindGroup | undefined;
+
+  constructor(gpu: GPUDevice, stopwatch: Stopwatch) {
+    this.#gpu = gpu;
+    this.#queue = gpu.queue;
+    this.#stopwatch = stopwatch;
+  }
+
+  /** Submits operations, none of which is steered. */
+  submit(operations: readonly GpuOperation[]): void {
+    try {
+      this.#encode(operations);
+      this.#flush();
+    } finally {
+      // After an exception the next submit must not go on with what is half encoded.
+      this.#encoder = undefined;
+      this.#leavePass();
+      this.#encoded = this.#finished.length = 0;
     }
-    if (operation.kind !== 'while' && operation.kind !== 'repeat') continue;
-    if (!(await flushed())) return false;
-    for (let time = 0; time < operation.times; time++) {
-      if (operation.kind === 'while') {
-        const goesOn = await readGuard(engine, operation.guard, part);
-        if (goesOn === undefined) return false;
-        if (!goesOn) break;
+  }
+
+  #encode(operations: readonly GpuOperation[]): void {
+    for (let at = 0; at < operations.length; at++) {
+      const operation = operations[at]!;
+      switch (operation.kind) {
+        case 'dispatch':
+          this.#count();
+          this.#dispatch(operation);
+          break;
+        case 'copy':
+        case 'clear':
+          this.#count();
+          this.#endPass();
+          encodeTransfer(this.#open(), operation);
+          break;
+        case 'repeat':
+          for (let time = 0; time < operation.times; time++) this.#encode(operation.operations);
+          break;
+        case 'while':
+          break;
+        default:
+          operation satisfies never;
       }
-      if (!(await steerOperations(engine, operation.operations, part))) return false;
     }
   }
-  return flushed();
-}
 
-/** Whether the i32 there is not 0; undefined where it could not be read. */
-async function readGuard(
-  { gpu, memory, failures, wait }: WebGpuEngine,
-  { slab, offset }: GpuRegion,
-  part: Guarded,
-): Promise<boolean | undefined> {
-  if (failures.lost) return undefined;
-  const staging = memory.stage(4);
-  let mapping: Promise<boolean> | undefined;
-  const copied = part(() => {
-    const encoder = gpu.createCommandEncoder();
-    encoder.copyBufferToBuffer(slab.gpu, offset, staging.gpu, 0, 4);
-    gpu.queue.submit([encoder.finish()]);
-    mapping = staging.gpu.mapAsync(MAP_READ, 0, 4).then(
-      () => true,
-      () => false,
-    );
-  });
-  const isMapped = await wait(copied.then(() => mapping ?? false));
-  try {
-    return isMapped ? new Int32Array(staging.gpu.getMappedRange(0, 4))[0] !== 0 : undefined;
-  } finally {
-    if (isMapped) staging.gpu.unmap();
-    memory.unstage(staging, isMapped);
+  /** Counts one more operation, which begins another command buffer if this one is full. */
+  #count(): void {
+    if (this.#encoded === commandLimit) this.#flush();
+    this.#encoded += 1;
+  }
+
+  #dispatch({ pipeline, group, grid }: GpuDispatch): void {
+    const pass = (this.#pass ??= this.#open().beginComputePass(this.#stopwatch.pass));
+    if (pipeline !== this.#pipeline) {
+      pass.setPipeline(pipeline);
+      this.#pipeline = pipeline;
+    }
+    if (group !== this.#group) {
+      pass.setBindGroup(0, group);
+      this.#group = group;
+    }
+    // Arguments with default values are left out: each costs time in a call into native code.
+    if (grid[2] !== 1) pass.dispatchWorkgroups(grid[0], grid[1], grid[2]);
+    else if (grid[1] !== 1) pass.dispatchWorkgroups(grid[0], grid[1]);
+    else pass.dispatchWorkgroups(grid[0]);
+  }
+
+  #open(): GPUCommandEncoder {
+    return (this.#encoder ??= this.#gpu.createCommandEncoder());
+  }
+
+  /** Copies and clears are encoded outside of compute passes. */
+  #endPass(): void {
+    this.#pass?.end();
+    this.#leavePass();
+  }
+
+  /** What is set ends with the pass. */
+  #leavePass(): void {
+    this.#pass = this.#pipeline = this.#group = undefined;
+  }
+
+  /** Submits what is encoded, if anything is. */
+  #flush(): void {
+    this.#endPass();
+    const encoder = this.#encoder;
+    this.#encoder = undefined;
+    this.#encoded = 0;
+    if (encoder === undefined) return;
+    this.#finished[0] = encoder.finish();
+    this.#queue.submit(this.#finished);
   }
 }
 
-/**
- * Arguments with default values are left out, because each argument costs time in a call into
- * native code.
- */
-function dispatch(pass: GPUComputePassEncoder, [x, y, z]: readonly [number, number, number]): void {
-  if (z !== 1) pass.dispatchWorkgroups(x, y, z);
-  else if (y !== 1) pass.dispatchWorkgroups(x, y);
-  else pass.dispatchWorkgroups(x);
-}
-
-/** Copies and clears are encoded outside of compute passes. */
-function encodeTransfer(
-  encoder: GPUCommandEncoder,
-  operation: Exclude<Single, { readonly kind: 'dispatch' }>,
-): void {
+/** Encodes what stands outside of compute passes. */
+function encodeTransfer(encoder: GPUCommandEncoder, operation: GpuTransfer): void {
   if (operation.kind === 'copy') {
     const { from, to } = operation;
     encoder.copyBufferToBuffer(from.slab.gpu, from.offset, to.slab.gpu, to.offset, from.bytes);
