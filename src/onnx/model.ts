@@ -210,8 +210,12 @@ export class OnnxModel {
         const known = fixed.has(name) ? hostOf(x.tensor) : undefined;
         values.set(name, known === undefined ? inputValue(x) : Value.known(x.type, known));
       }
-      const results = this.#paid(() => this.#recorded(values));
-      const own = results.filter((_, i) => chosen.has(this.outputs[i]!.name));
+      const own = this.#paid(() => {
+        const results = this.#recorded(values).filter((_, i) => chosen.has(this.outputs[i]!.name));
+        // What is known is recorded now.
+        for (const value of results) if (value.isTensor) void value.tensor;
+        return results;
+      });
       const ports = this.outputs.filter(({ name }) => chosen.has(name));
       return tensorsNamed(ports, own, 'toFunction({ outputs: […] }) with those that are tensors');
     };

@@ -35,7 +35,9 @@ function gather(call: Call): Tensor {
 }
 
 /** Known places at one distance are a slice. */
-function viewAt(x: Tensor, axis: number, { known }: Value): Tensor | undefined {
+function viewAt(x: Tensor, axis: number, { known, recipe, shape }: Value): Tensor | undefined {
+  // How many there are follows from sizes: more of them would be no view.
+  if (recipe !== undefined && shape.length > 0) return undefined;
   if (known === undefined || known.data.length === 0 || known.data.length > 64) return undefined;
   const size = x.shape[axis]!;
   const places = Array.from(known.data as ArrayLike<number | bigint>, (place) => {
