@@ -76,7 +76,7 @@ export function followingSizes(
     const record = (of: readonly (Value | undefined)[]): Tensor =>
       explained(step, () => {
         const again = recorded(step, row, of)[place]!;
-        const isHosts = again.known !== undefined && again.recipe === undefined;
+        const isHosts = again.known !== undefined && again.recipe === undefined && !of.includes(again);
         return isHosts ? counted(again.known) : again.tensor;
       });
     return Value.following(type, known, { of: inputs, record });
