@@ -2,6 +2,7 @@
 
 import { SinterError } from '../errors.ts';
 import type { Sizes } from '../bundle-runtime/manifest.ts';
+import { asTrial } from '../tensor/sizes/trial.ts';
 import { bytesOf, type Value } from '../tensor/values.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
 import { showSizes, type SizeRange, type SizeRanges } from './points.ts';
@@ -21,7 +22,7 @@ export interface Trial {
 export async function trialOf(point: OpenPoint, sizes: Sizes, state: unknown): Promise<Trial> {
   const at = await point.at(sizes);
   try {
-    const recording = recordEntry(at, state);
+    const recording = asTrial(() => recordEntry(at, state));
     const table = new WeightTable(new Map());
     return { sizes, recording, own: wiredEntry(recording, table), tensors: table.tensors };
   } catch (error) {

@@ -36,8 +36,12 @@ export interface Row {
   readonly sequence?: true;
   /** Has as many results as its data say, computed on the host: runs go on with them as data. */
   readonly counts?: true;
+  /** Gives sizes of its inputs, whatever their elements. */
+  readonly sizes?: true;
   /** Takes strings: it moves or compares elements, or reads them as strings on the host. */
   readonly text?: true;
+  /** The attributes that it has in some opset; nothing where they are not checked. */
+  readonly attributes?: readonly string[];
   /** Inputs from this place on have one type. */
   readonly alike?: number;
   readonly run: (call: Call) => Result;

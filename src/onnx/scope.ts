@@ -3,7 +3,7 @@
 
 import type { HostArray } from '../ir/value.ts';
 import type { GraphPlan, GraphStep } from './plan.ts';
-import { Value } from './value.ts';
+import type { Value } from './value.ts';
 
 /** A value whose elements a row needs, under its name in the graph. */
 export interface WantedValue {
@@ -20,6 +20,7 @@ export class GraphScope {
   readonly #leftOut = new Set<string>();
   readonly #outer: GraphScope | undefined;
   readonly #isApart: boolean;
+  readonly #copies = new Map<Value, Value>();
 
   /** `isApart`: in a recording of its own, where what is known around it gets tensors of its own. */
   constructor(outer?: GraphScope, isApart = false) {
@@ -32,7 +33,7 @@ export class GraphScope {
     if (own !== undefined || this.#outer === undefined) return own;
     const outside = this.#outer.get(name);
     if (!this.#isApart || outside?.known === undefined) return outside;
-    const copy = Value.known(outside.type, outside.known, outside.words);
+    const copy = outside.apart(this.#copies);
     this.#values.set(name, copy);
     return copy;
   }

@@ -6,6 +6,8 @@ import { SinterError } from '../errors.ts';
 import { sizeOf } from '../ir/shape.ts';
 import type { HostArray, HostData } from '../ir/value.ts';
 import { full } from '../tensor/ops/creation/creation.ts';
+import { cat } from '../tensor/ops/shape/join.ts';
+import { isTrial } from '../tensor/sizes/trial.ts';
 import { fromHost } from '../tensor/record.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { hostType, typeOf, type ElementType } from './element.ts';
@@ -16,8 +18,19 @@ import { hostType, typeOf, type ElementType } from './element.ts';
  */
 export type Peek = () => HostArray;
 
+/**
+ * How operations give a known value that follows from sizes, where a recording has to hold at other sizes
+ * as well: of other values, all known.
+ */
+export interface Recipe {
+  readonly of: readonly (Value | undefined)[];
+  readonly record: (of: readonly (Value | undefined)[]) => Tensor;
+}
+
 /** What a value is beyond a tensor of numbers. */
 interface Beyond {
+  /** Of a known value that follows from sizes. */
+  readonly recipe?: Recipe;
   /** Of elements of text: what each place in the carrier stands for, distinct and in order. */
   readonly words?: readonly string[];
   /** The values of a sequence. */
@@ -49,6 +62,8 @@ export class Value {
   /** Of maps: their keys; the elements are a table of their values. */
   readonly keys: Keys | undefined;
   readonly isAbsent: boolean;
+  /** Of a known value that is another at other sizes: the operations that give it. */
+  readonly recipe: Recipe | undefined;
   #tensor: Tensor | undefined;
 
   private constructor(
@@ -57,7 +72,7 @@ export class Value {
     known: HostArray | undefined,
     tensor: Tensor | undefined,
     peek: Peek | undefined,
-    { words, items, keys, isAbsent = false }: Omit<Beyond, 'isAbsent'> & { isAbsent?: boolean } = {},
+    { words, items, keys, recipe, isAbsent = false }: Omit<Beyond, 'isAbsent'> & { isAbsent?: boolean } = {},
   ) {
     this.type = type;
     this.shape = shape;
@@ -68,10 +83,16 @@ export class Value {
     this.items = items;
     this.keys = keys;
     this.isAbsent = isAbsent;
+    this.recipe = recipe;
   }
 
   static known(type: ElementType, array: HostArray, words?: readonly string[]): Value {
     return new Value(type, array.shape, array, undefined, undefined, withWords(words));
+  }
+
+  /** Known at these sizes; where a recording has to hold at others, operations give its tensor. */
+  static following(type: ElementType, array: HostArray, recipe: Recipe): Value {
+    return new Value(type, array.shape, array, undefined, undefined, isTrial() ? { recipe } : {});
   }
 
   /** Known, with a tensor that stands for it in the current recording. */
@@ -139,7 +160,21 @@ export class Value {
 
   /** The tensor of a value that has one: of maps the table of their values. */
   get table(): Tensor {
-    return (this.#tensor ??= tensorOf(this.known!));
+    return (this.#tensor ??= this.recipe?.record(this.recipe.of) ?? tensorOf(this.known!));
+  }
+
+  /** A known value without its tensor, for a recording of its own; `copies` has those made already. */
+  apart(copies: Map<Value, Value>): Value {
+    const made = copies.get(this);
+    if (made !== undefined) return made;
+    const { recipe } = this;
+    const beyond = {
+      ...withWords(this.words),
+      ...(recipe && { recipe: { ...recipe, of: recipe.of.map((value) => value?.apart(copies)) } }),
+    };
+    const copy = new Value(this.type, this.shape, this.known, undefined, undefined, beyond);
+    copies.set(this, copy);
+    return copy;
   }
 
   /** The tensors that it is made of, in order. */
@@ -190,4 +225,19 @@ export function knownInts(values: readonly number[], shape: readonly number[] = 
 /** Known elements of a type. */
 export function knownData(type: ElementType, shape: readonly number[], data: HostData): Value {
   return Value.known(type, { dtype: hostType(type), shape, data });
+}
+
+/** A known int64 vector of sizes, whose elements are numbers of a recording. */
+export function knownSizes(sizes: readonly number[], shape: readonly number[] = [sizes.length]): Value {
+  const value = knownInts(sizes, shape);
+  const record = (): Tensor => numbersOf(value.known!);
+  return sizes.length === 0 ? value : Value.following(value.type, value.known!, { of: [], record });
+}
+
+/** A number, or a list of them, each a constant of the recording. */
+export function numbersOf({ dtype, shape, data }: HostArray): Tensor {
+  const numbers = Array.from(data as ArrayLike<number | bigint>, (value) =>
+    full(shape.length === 0 ? [] : [1], dtype === 'bool' ? Boolean(value) : value, { dtype }),
+  );
+  return numbers.length === 1 ? numbers[0]! : cat(numbers);
 }

@@ -11,9 +11,9 @@ import { Budget, currentBudget, withBudget } from './budget.ts';
 import { Call, type Result, type Row } from './call.ts';
 import { runControl } from './control/control.ts';
 import { hostType, typeOf, withDoubles, type ElementType } from './element.ts';
-import { explained } from './explained.ts';
-import type { GraphPlan, GraphStep } from './plan.ts';
+import { explained, type GraphPlan, type GraphStep } from './plan.ts';
 import { GraphScope, type Walk } from './scope.ts';
+import { followingSizes } from './following.ts';
 import { Value } from './value.ts';
 import { commonWords, unified } from './words.ts';
 
@@ -91,9 +91,14 @@ function* runRow(
     // cannot be computed ahead is recorded once more.
     const own = new Budget(currentBudget().limits);
     const ahead = withBudget(own, () => withDoubles(true, () => folded(step, row, inputs)));
-    if (ahead !== undefined) return ahead;
-    return toValues(called(step, row, inputs), inputs);
+    const results = ahead ?? recorded(step, row, inputs);
+    return followingSizes(step, row, inputs, results, recorded);
   });
+}
+
+/** The results of a row, as it records them. */
+function recorded(step: GraphStep, row: Row, inputs: readonly (Value | undefined)[]): (Value | undefined)[] {
+  return toValues(called(step, row, inputs), inputs);
 }
 
 /** Throws E_DTYPE where inputs that must have one type have two. */

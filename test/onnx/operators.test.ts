@@ -223,3 +223,20 @@ test('places beyond 32 bits are outside, not at the places that their low bits n
   await expect(picked!.data()).rejects.toThrow(/index .* is outside axis 0 of f32\[3\]/);
   await close((await call('OneHot', [far, tensor(2n), tensor([0, 1])]))[0], [0, 0, 0, 0, 0, 1]);
 });
+
+test.each([
+  ['Gather', 'f32[3]', (at: Tensor) => [tensor([5, 6, 7]), at]],
+  ['GatherElements', 'f32[3]', (at: Tensor) => [tensor([5, 6, 7]), at]],
+  ['GatherND', 'f32[3,1]', (at: Tensor) => [tensor([[5], [6], [7]]), at.unsqueeze(1)]],
+  ['ScatterElements', 'f32[3]', (at: Tensor) => [tensor([5, 6, 7]), at, tensor([1, 2])]],
+  ['ScatterND', 'f32[3]', (at: Tensor) => [tensor([5, 6, 7]), at.unsqueeze(1), tensor([1, 2])]],
+] as const)('%s names an index that is outside as it was given', async (op, type, inputs) => {
+  for (const index of [-4n, 3n, 2n ** 40n]) {
+    const [y] = await call(op, inputs(tensor([-3n, index])));
+    await expect(y!.data()).rejects.toThrow(`${op}: index ${index} is outside axis 0 of ${type}`);
+    const [again] = await call(op, inputs(tensor([-3n, index])));
+    await expect(again!.data()).rejects.toMatchObject({ code: 'E_INDEX' });
+  }
+  const [inside] = await call(op, inputs(tensor([-3n, 2n])));
+  expect((await inside!.data()).length).toBeGreaterThan(1);
+});

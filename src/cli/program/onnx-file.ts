@@ -81,11 +81,13 @@ function withFixHint<T>(file: string, record: () => T): T {
   try {
     return record();
   } catch (error) {
-    if (!(error instanceof NeedsData) || error.inputs.length === 0) throw error;
+    if (!(error instanceof NeedsData)) throw error;
     const fixes = error.inputs.map((name) => `--fix ${name}=1,2,3`).join(' ');
-    throw new UsageError(
-      `${file}: ${error.message.split('\n')[0]}\n  try: ${fixes}, values that are the same in every call`,
-    );
+    const hint =
+      fixes === ''
+        ? 'a model in which no shape follows from elements, or loadOnnx(…) and model.run(…), which read them'
+        : `${fixes}, values that are the same in every call`;
+    throw new UsageError(`${file}: ${error.message.split('\n')[0]}\n  try: ${hint}`);
   }
 }
 

@@ -201,7 +201,19 @@ function range(call: Call): Value {
     data[i] =
       typeof start === 'bigint' ? start + BigInt(i) * (step as bigint) : Number(start) + i * Number(step);
   }
-  return knownData(type, [count], data);
+  const dtype = hostType(type);
+  const record = (): Tensor => {
+    const wide = isFloat(dtype)
+      ? dtypeBytes(dtype) < 4
+        ? 'f32'
+        : dtype
+      : dtypeBytes(dtype) < 4
+        ? 'i32'
+        : dtype;
+    const counted = sn.arange(0, count, 1, { dtype: wide });
+    return sn.cast(sn.add(sn.mul(counted, Number(step)), Number(start)), dtype);
+  };
+  return Value.following(type, { dtype, shape: [count], data }, { of: [], record });
 }
 
 export const convert: Rows = {

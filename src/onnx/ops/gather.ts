@@ -3,7 +3,8 @@
 
 import type { ScatterReduce } from '../../tensor/ops/shape/scatter.ts';
 import * as sn from '../../operations/index.ts';
-import { sameShape, sizeOf } from '../../ir/shape.ts';
+import { sameShape, showShape, sizeOf } from '../../ir/shape.ts';
+import { unchecked, watchRange } from '../../tensor/debug.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
 import { Value } from '../value.ts';
@@ -17,8 +18,13 @@ function narrowed(index: Tensor): Tensor {
   return sn.cast(index.dtype === 'i64' ? sn.clamp(index, -(2 ** 31), 2 ** 31 - 1) : index, 'i32');
 }
 
-/** Places in i32, counted from the front. */
-function fromFront(index: Tensor, size: number): Tensor {
+/**
+ * Places along an axis of x in i32, counted from the front. Indices are checked as they were given, and errors
+ * name these: what reads or writes at the places checks nothing.
+ */
+function fromFront(call: Call, index: Tensor, x: Tensor, axis: number): Tensor {
+  const size = x.shape[axis]!;
+  watchRange(call.op, 'index', index, 0 - size, size, `axis ${axis} of ${showShape(x.shape, x.dtype)}`);
   const narrow = narrowed(index);
   return sn.where(sn.lt(narrow, 0), sn.add(narrow, size), narrow);
 }
@@ -30,12 +36,17 @@ function gather(call: Call): Tensor {
   const shape = [...x.shape.slice(0, axis), ...places.shape, ...x.shape.slice(axis + 1)];
   const view = viewAt(x, axis, places);
   if (view !== undefined) return sn.reshape(view, shape);
-  const flat = sn.reshape(fromFront(places.tensor, x.shape[axis]!), [places.size]);
-  return sn.reshape(sn.indexSelect(x, axis, flat), shape);
+  const flat = sn.reshape(fromFront(call, places.tensor, x, axis), [places.size]);
+  return sn.reshape(
+    unchecked(() => sn.indexSelect(x, axis, flat)),
+    shape,
+  );
 }
 
 /** Known places at one distance are a slice. */
-function viewAt(x: Tensor, axis: number, { known }: Value): Tensor | undefined {
+function viewAt(x: Tensor, axis: number, { known, recipe, shape }: Value): Tensor | undefined {
+  // How many there are follows from sizes: more of them would be no view.
+  if (recipe !== undefined && shape.length > 0) return undefined;
   if (known === undefined || known.data.length === 0 || known.data.length > 64) return undefined;
   const size = x.shape[axis]!;
   const places = Array.from(known.data as ArrayLike<number | bigint>, (place) => {
@@ -51,18 +62,20 @@ function viewAt(x: Tensor, axis: number, { known }: Value): Tensor | undefined {
 function gatherElements(call: Call): Tensor {
   const x = call.tensor(0);
   const axis = call.axis(call.attributes.int('axis', 0), x.rank);
-  return sn.gather(x, axis, fromFront(call.tensor(1), x.shape[axis]!));
+  const place = fromFront(call, call.tensor(1), x, axis);
+  return unchecked(() => sn.gather(x, axis, place));
 }
 
 /**
- * Tuples of places as one place in the axes they point into, flattened, in a copy of these axes for
- * each of `lead`. A tuple of which one place lies outside its axis becomes a place outside all:
- * flattened as it is, it could be another tuple's.
+ * Tuples of places as one place in the axes of x that they point into, flattened, in a copy of these axes for
+ * each of `lead`, which stand before them. A tuple of which one place lies outside its axis becomes a place
+ * outside all: flattened as it is, it could be another tuple's.
  */
-function flatPlaces(index: Tensor, sizes: readonly number[], lead?: Tensor): Tensor {
-  const places = sizes.map((size, i) => fromFront(sn.select(index, -1, i), size));
-  const first = lead ?? sn.zeros(index.shape.slice(0, -1), { dtype: 'i32' });
-  const flat = places.reduce((place, own, i) => sn.add(sn.mul(place, sizes[i]!), own), first);
+function flatPlaces(call: Call, index: Tensor, x: Tensor, first: number, lead?: Tensor): Tensor {
+  const sizes = x.shape.slice(first, first + index.shape.at(-1)!);
+  const places = sizes.map((_, i) => fromFront(call, sn.select(index, -1, i), x, first + i));
+  const start = lead ?? sn.zeros(index.shape.slice(0, -1), { dtype: 'i32' });
+  const flat = places.reduce((place, own, i) => sn.add(sn.mul(place, sizes[i]!), own), start);
   if (lead === undefined && sizes.length < 2) return flat;
   const valid = places.map((place, i) => sn.logicalAnd(sn.ge(place, 0), sn.lt(place, sizes[i]!)));
   return valid.reduce((found, own) => sn.where(own, found, -1), flat);
@@ -80,8 +93,11 @@ function gatherNd(call: Call): Tensor {
   const table = sn.reshape(x, [batches * size, sizeOf(rest)]);
   const tuples = sn.reshape(index, [batches, points, depth]);
   const copies = batch === 0 ? undefined : sn.expand(sn.unsqueeze(sn.arange(batches), 1), [batches, points]);
-  const place = sn.reshape(flatPlaces(tuples, pointed, copies), [batches * points]);
-  return sn.reshape(sn.indexSelect(table, 0, place), [...index.shape.slice(0, -1), ...rest]);
+  const place = sn.reshape(flatPlaces(call, tuples, x, batch, copies), [batches * points]);
+  return sn.reshape(
+    unchecked(() => sn.indexSelect(table, 0, place)),
+    [...index.shape.slice(0, -1), ...rest],
+  );
 }
 
 const reductions: Readonly<Record<string, ScatterReduce>> = {
@@ -103,7 +119,8 @@ function write(call: Call, x: Tensor, axis: number, index: Tensor, updates: Tens
 function scatterElements(call: Call): Tensor {
   const x = call.tensor(0);
   const axis = call.axis(call.attributes.int('axis', 0), x.rank);
-  return write(call, x, axis, fromFront(call.tensor(1), x.shape[axis]!), call.tensor(2));
+  const place = fromFront(call, call.tensor(1), x, axis);
+  return unchecked(() => write(call, x, axis, place, call.tensor(2)));
 }
 
 function scatterNd(call: Call): Tensor {
@@ -117,9 +134,13 @@ function scatterNd(call: Call): Tensor {
         `[${expected.join()}], not [${updates.shape.join()}]`,
     );
   const [rows, width] = [sizeOf(index.shape.slice(0, -1)), sizeOf(rest)];
-  const place = sn.expand(sn.reshape(flatPlaces(index, pointed), [rows, 1]), [rows, width]);
+  const place = sn.expand(sn.reshape(flatPlaces(call, index, x, 0), [rows, 1]), [rows, width]);
   const table = sn.reshape(x, [sizeOf(pointed), width]);
-  return sn.reshape(write(call, table, 0, place, sn.reshape(updates, [rows, width])), x.shape);
+  const news = sn.reshape(updates, [rows, width]);
+  return sn.reshape(
+    unchecked(() => write(call, table, 0, place, news)),
+    x.shape,
+  );
 }
 
 /** A cache of past elements with new ones written at each sequence's own place. */

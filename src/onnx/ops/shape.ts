@@ -5,13 +5,13 @@ import * as sn from '../../operations/index.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { Call, Rows } from '../call.ts';
-import { knownInts, Value } from '../value.ts';
+import { knownSizes, type Value } from '../value.ts';
 import { hosted, row } from './row.ts';
 
 function shapeOf(call: Call): Value {
   const { shape } = call.value(0);
   const end = call.attributes.int('end');
-  return knownInts(shape.slice(call.attributes.int('start', 0), end));
+  return knownSizes(shape.slice(call.attributes.int('start', 0), end));
 }
 
 function reshape(call: Call): Tensor {
@@ -233,8 +233,8 @@ export const shape: Rows = {
   Pad: hosted([1, 2, 11, 13, 18, 19, 21, 23, 24, 25], [1, 2, 3], pad),
   Reshape: hosted([1, 5, 13, 14, 19, 21, 23, 24, 25], [1], reshape),
   ReverseSequence: row([10], reverseSequence),
-  Shape: row([1, 13, 15, 19, 21, 23, 24, 25], shapeOf),
-  Size: row([1, 13, 19, 21, 23, 24, 25], (call) => knownInts([call.value(0).size], [])),
+  Shape: row([1, 13, 15, 19, 21, 23, 24, 25], shapeOf, { sizes: true }),
+  Size: row([1, 13, 19, 21, 23, 24, 25], (call) => knownSizes([call.value(0).size], []), { sizes: true }),
   Slice: hosted([1, 10, 11, 13], [1, 2, 3, 4], slice),
   SpaceToDepth: row([1, 13, 28], spaceToDepth),
   Split: hosted([1, 2, 11, 13, 18], [1], split),
