@@ -30,13 +30,13 @@ export type WithTensors<T> = unknown extends T
       : { [K in keyof T]: WithTensors<T[K]> };
 
 /** As `WithTensors`, of what may be written down as a literal, whose type is read-only then. */
-export type Carried<T> = unknown extends T
+export type AsCarried<T> = unknown extends T
   ? T
   : T extends number
     ? Tensor
     : T extends Whole
       ? T
-      : { -readonly [K in keyof T]: Carried<T[K]> };
+      : { -readonly [K in keyof T]: AsCarried<T[K]> };
 
 /** What a traced function may be called with: a number wherever it takes a tensor. */
 export type CalledWith<T> = unknown extends T

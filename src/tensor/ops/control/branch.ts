@@ -11,7 +11,7 @@ import { sameShape } from '../../../ir/shape.ts';
 import { loopNodes, type LoopBody } from '../../control/loop.ts';
 import { recordLoop, valuesOf } from '../../control/record.ts';
 import { LoopScope } from '../../control/scope.ts';
-import type { Carried, WithTensors } from '../../trace/traceable.ts';
+import type { AsCarried, WithTensors } from '../../trace/traceable.ts';
 import { expectSynchronous } from '../../expect.ts';
 import { showHandle } from '../../handle/handle.ts';
 import { recordMany } from '../../record.ts';
@@ -282,21 +282,21 @@ const mostTurns = 2 ** 31 - 1;
  * @jax lax.while_loop
  */
 export function whileLoop<const C>(
-  condition: (carry: Carried<C>) => Tensor,
-  body: (carry: Carried<C>) => unknown,
+  condition: (carry: AsCarried<C>) => Tensor,
+  body: (carry: AsCarried<C>) => unknown,
   init: C,
   options: WhileLoopOptions = {},
-): Carried<C> {
+): AsCarried<C> {
   takesWhile('whileLoop', condition, body, init, options);
   const trips = Math.min(options.maxTurns ?? mostTurns, mostTurns);
   const [carry] = recordLoop({
     op: 'whileLoop',
     init,
     slices: [],
-    iteration: (_, held) => [body(held as Carried<C>), undefined],
-    condition: (held) => condition(held as Carried<C>),
+    iteration: (_, held) => [body(held as AsCarried<C>), undefined],
+    condition: (held) => condition(held as AsCarried<C>),
     form: { trips, reverse: false, segment: 0, guard: 0, hoists: true },
     first: 0,
   });
-  return carry as Carried<C>;
+  return carry as AsCarried<C>;
 }

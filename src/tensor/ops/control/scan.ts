@@ -4,7 +4,7 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { recordLoop, valuesOf } from '../../control/record.ts';
-import type { Carried } from '../../trace/traceable.ts';
+import type { AsCarried } from '../../trace/traceable.ts';
 import { showHandle } from '../../handle/handle.ts';
 import { handleOf, type Tensor } from '../../tensor.ts';
 
@@ -87,11 +87,11 @@ const takesScan = arg.takes<(fn: unknown, init: unknown, xs?: unknown, options?:
  * @jax lax.scan
  */
 export function scan<const C, const X, const Y>(
-  fn: (carry: Carried<C>, x: Carried<X>, index: Tensor<'i32'>) => readonly [carry: unknown, y: Y],
+  fn: (carry: AsCarried<C>, x: AsCarried<X>, index: Tensor<'i32'>) => readonly [carry: unknown, y: Y],
   init: C,
   xs?: X,
   options: ScanLoopOptions = {},
-): [carry: Carried<C>, ys: Carried<Y>] {
+): [carry: AsCarried<C>, ys: AsCarried<Y>] {
   takesScan('scan', fn, init, xs, options);
   const slices = xs === undefined ? [] : xs;
   const trips = lengthOf('scan', slices, options.length);
@@ -100,7 +100,11 @@ export function scan<const C, const X, const Y>(
     init,
     slices,
     iteration: (index, held, slice) =>
-      fn(held as Carried<C>, (xs === undefined ? undefined : slice) as Carried<X>, index as Tensor<'i32'>),
+      fn(
+        held as AsCarried<C>,
+        (xs === undefined ? undefined : slice) as AsCarried<X>,
+        index as Tensor<'i32'>,
+      ),
     form: {
       trips,
       reverse: options.reverse === true,
@@ -109,7 +113,7 @@ export function scan<const C, const X, const Y>(
     },
     first: 0,
   });
-  return [carry as Carried<C>, given as Carried<Y>];
+  return [carry as AsCarried<C>, given as AsCarried<Y>];
 }
 
 const takesFori = arg.takes<
@@ -131,21 +135,21 @@ const takesFori = arg.takes<
 export function foriLoop<const C>(
   lower: number,
   upper: number,
-  fn: (index: Tensor<'i32'>, carry: Carried<C>) => unknown,
+  fn: (index: Tensor<'i32'>, carry: AsCarried<C>) => unknown,
   init: C,
   options: LoopOptions = {},
-): Carried<C> {
+): AsCarried<C> {
   takesFori('foriLoop', lower, upper, fn, init, options);
   const trips = Math.max(0, upper - lower);
   const [carry] = recordLoop({
     op: 'foriLoop',
     init,
     slices: [],
-    iteration: (index, held) => [fn(index as Tensor<'i32'>, held as Carried<C>), undefined],
+    iteration: (index, held) => [fn(index as Tensor<'i32'>, held as AsCarried<C>), undefined],
     form: { trips, reverse: false, segment: segmentOf(options.checkpoint, trips), ...counted },
     first: lower,
   });
-  return carry as Carried<C>;
+  return carry as AsCarried<C>;
 }
 
 const takesMap = arg.takes<(fn: unknown, xs: unknown) => unknown>(
@@ -159,16 +163,16 @@ const takesMap = arg.takes<(fn: unknown, xs: unknown) => unknown>(
  *
  * @jax lax.map
  */
-export function map<const X, const Y>(fn: (x: Carried<X>, index: Tensor<'i32'>) => Y, xs: X): Carried<Y> {
+export function map<const X, const Y>(fn: (x: AsCarried<X>, index: Tensor<'i32'>) => Y, xs: X): AsCarried<Y> {
   takesMap('map', fn, xs);
   const trips = lengthOf('map', xs, undefined);
   const [, given] = recordLoop({
     op: 'map',
     init: [],
     slices: xs,
-    iteration: (index, _, slice) => [[], fn(slice as Carried<X>, index as Tensor<'i32'>)],
+    iteration: (index, _, slice) => [[], fn(slice as AsCarried<X>, index as Tensor<'i32'>)],
     form: { trips, reverse: false, segment: 0, ...counted },
     first: 0,
   });
-  return given as Carried<Y>;
+  return given as AsCarried<Y>;
 }
