@@ -8,7 +8,7 @@ import { full, tensor } from '../tensor/ops/creation/creation.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { add, div, mul, sub } from '../tensor/ops/elementwise/arithmetic.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { noGrad } from '../tensor/derivative/transform.ts';
+import { anew } from '../tensor/derivative/anew.ts';
 import { checkSameStructure, flatten, unflatten } from '../tensor/tree.ts';
 import { slotType } from './rule.ts';
 
@@ -59,7 +59,7 @@ function averaging(op: string, weight: (count: Tensor, wide: DType) => Tensor | 
       };
     },
     update: <P>({ average, count }: AverageState<P>, params: P): AverageState<P> =>
-      noGrad(() => {
+      anew((own) => {
         const [past, now] = [flatten(average, op), flatten(params, op)];
         checkSameStructure(op, 'the average', past, 'the parameters', now);
         const leaves = now.leaves.map((value, i) => {
@@ -68,7 +68,7 @@ function averaging(op: string, weight: (count: Tensor, wide: DType) => Tensor | 
           if (!isInexact(value.dtype)) return value.detach();
           const wide = slotType(value.dtype);
           // Complex numbers keep both of their parts.
-          const widened = (x: Tensor): Tensor => (isComplex(x.dtype) ? x : cast(x, wide));
+          const widened = (x: Tensor): Tensor => (isComplex(x.dtype) ? own(x) : cast(own(x), wide));
           const kept = widened(old);
           return cast(add(kept, mul(sub(widened(value), kept), weight(count, wide))), value.dtype);
         });
@@ -80,6 +80,6 @@ function averaging(op: string, weight: (count: Tensor, wide: DType) => Tensor | 
 /** The value in memory of its own, which a later step of an optimizer may not write over. */
 function copied(value: Tensor): Tensor {
   return isInexact(value.dtype)
-    ? noGrad(() => add(value.detach(), full([], 0, { dtype: value.dtype })))
+    ? anew((own) => add(own(value), full([], 0, { dtype: value.dtype })))
     : value.detach();
 }

@@ -11,6 +11,7 @@ import { sum } from '../tensor/ops/reduce/reduce.ts';
 import { amax } from '../tensor/ops/reduce/extremum.ts';
 import { show } from '../tensor/ops/operand.ts';
 import type { Tensor } from '../tensor/tensor.ts';
+import { anew, type Own } from '../tensor/derivative/anew.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { treeLeaves, treeMap } from '../tensor/tree.ts';
 import { slotType } from './rule.ts';
@@ -41,20 +42,24 @@ export function clipByNorm<G>(
   options: ClipOptions = {},
 ): [grads: G, norm: Tensor] {
   takesClipByNorm('clipByNorm', grads, maxNorm, options);
-  return clipped('clipByNorm', grads, maxNorm, options);
+  return anew((own) => clipped('clipByNorm', grads, maxNorm, options, own));
 }
 
-function clipped<G>(op: string, grads: G, maxNorm: number, options: ClipOptions): [grads: G, norm: Tensor] {
-  return noGrad(() => {
-    const norm = commonNorm(op, treeLeaves(grads), options.p ?? 2);
-    const scale = minimum(div(maxNorm, add(norm, 1e-6)), 1);
-    const scaled = (grad: Tensor): Tensor => {
-      if (!isInexact(grad.dtype)) return grad;
-      const wide = isComplex(grad.dtype) ? grad : cast(grad, slotType(grad.dtype));
-      return cast(mul(wide, scale), grad.dtype);
-    };
-    return [treeMap(scaled, grads), norm];
-  });
+function clipped<G>(
+  op: string,
+  grads: G,
+  maxNorm: number,
+  options: ClipOptions,
+  own: Own,
+): [grads: G, norm: Tensor] {
+  const norm = commonNorm(op, treeLeaves(grads).map(own), options.p ?? 2);
+  const scale = minimum(div(maxNorm, add(norm, 1e-6)), 1);
+  const scaled = (grad: Tensor): Tensor => {
+    if (!isInexact(grad.dtype)) return grad;
+    const wide = isComplex(grad.dtype) ? own(grad) : cast(own(grad), slotType(grad.dtype));
+    return cast(mul(wide, scale), grad.dtype);
+  };
+  return [treeMap(scaled, grads), norm];
 }
 
 const takesClipByValue = arg.takes<(grads: unknown, limit: number) => unknown>(
@@ -65,18 +70,18 @@ const takesClipByValue = arg.takes<(grads: unknown, limit: number) => unknown>(
 /** Brings every element of every gradient of a tree into [−limit, limit]. */
 export function clipByValue<G>(grads: G, limit: number): G {
   takesClipByValue('clipByValue', grads, limit);
-  return limited('clipByValue', grads, limit);
+  return anew((own) => limited('clipByValue', grads, limit, own));
 }
 
-function limited<G>(op: string, grads: G, limit: number): G {
+function limited<G>(op: string, grads: G, limit: number, own: Own): G {
   const held = (grad: Tensor): Tensor => {
     if (isComplex(grad.dtype)) {
       const problem = `complex gradients have no order: ${show(grad)}`;
       throw new TensorError('E_DTYPE', op, problem, 'clipGradNorm or clipByNorm');
     }
-    return isFloat(grad.dtype) ? clamp(grad, -limit, limit) : grad;
+    return isFloat(grad.dtype) ? clamp(own(grad), -limit, limit) : grad;
   };
-  return noGrad(() => treeMap(held, grads));
+  return treeMap(held, grads);
 }
 
 const parametersKind: arg.Kind<object> = arg.kind(
@@ -93,12 +98,8 @@ const takesClipGradNorm = arg.takes<typeof clipGradNorm>(
 export function clipGradNorm(params: object, maxNorm: number, options: ClipOptions = {}): Tensor {
   takesClipGradNorm('clipGradNorm', params, maxNorm, options);
   const owners = withGradients('clipGradNorm', params);
-  const [grads, norm] = clipped(
-    'clipGradNorm',
-    owners.map(({ grad }) => grad!),
-    maxNorm,
-    options,
-  );
+  const given = owners.map(({ grad }) => grad!);
+  const [grads, norm] = noGrad(() => clipped('clipGradNorm', given, maxNorm, options, same));
   owners.forEach((param, i) => (param.grad = grads[i]));
   return norm;
 }
@@ -112,9 +113,11 @@ const takesClipGradValue = arg.takes<typeof clipGradValue>(
 export function clipGradValue(params: object, limit: number): void {
   takesClipGradValue('clipGradValue', params, limit);
   for (const param of withGradients('clipGradValue', params)) {
-    param.grad = limited('clipGradValue', param.grad, limit);
+    param.grad = noGrad(() => limited('clipGradValue', param.grad, limit, same));
   }
 }
+
+const same: Own = (x) => x;
 
 function withGradients(op: string, params: object): Tensor[] {
   const found = [...new Set(treeLeaves(params))].filter(({ grad }) => grad !== undefined);

@@ -11,7 +11,7 @@ import { add } from '../tensor/ops/elementwise/arithmetic.ts';
 import { show } from '../tensor/ops/operand.ts';
 import { Tensor, type TensorLike } from '../tensor/tensor.ts';
 import { trainedLeaves } from '../tensor/derivative/trainable.ts';
-import { noGrad } from '../tensor/derivative/transform.ts';
+import { anew } from '../tensor/derivative/anew.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../tensor/tree.ts';
 import { rateOperand } from './optimizer.ts';
 import { applyRule, graphClock, slotShape, slotType, startSlots, type Rule, type Slots } from './rule.ts';
@@ -41,8 +41,9 @@ export interface FunctionalOptimizer {
   init(params: unknown): OptimizerState;
   /**
    * New parameters (without history, and requiring gradients as the old ones do) and the state
-   * after this step. `grads` and `state` fit `params`: throws E_VALUE or E_SHAPE, naming the place,
-   * where they do not.
+   * after this step. Inside of a function that is differentiated, its derivative goes through the
+   * step. `grads` and `state` fit `params`: throws E_VALUE or E_SHAPE, naming the place, where they
+   * do not.
    */
   update<P>(params: P, grads: P, state: OptimizerState, options?: UpdateOptions): [P, OptimizerState];
 }
@@ -122,7 +123,7 @@ function moving(op: string, moverAt: (path: string) => Mover | undefined): Funct
     },
     update: <P>(params: P, grads: P, state: OptimizerState, options: UpdateOptions = {}) => {
       if (!updateOptions.accepts(options)) updateOptions.refuse(op, 'options', options);
-      return noGrad((): [P, OptimizerState] => {
+      return anew((own): [P, OptimizerState] => {
         const flat = flatten(params, op);
         const given = flatten(grads, op);
         checkSameStructure(op, 'the parameters', flat, 'the gradients', given);
@@ -135,10 +136,17 @@ function moving(op: string, moverAt: (path: string) => Mover | undefined): Funct
           const { value, path, leaf, trained } = member;
           if (!trained) return;
           const { rule, rate } = moverOf(member);
-          const grad = gradientAt(op, path, value, given.leaves[leaf]);
+          const grad = own(gradientAt(op, path, value, given.leaves[leaf]));
           const clock = graphClock(step, value.dtype);
           const lr = options.lr ?? rate;
-          const next = applyRule(rule, { value, grad, slots: slots[i]!, lr, clock });
+          const past = Object.entries(slots[i]!).map(([name, slot]) => [name, own(slot)] as const);
+          const next = applyRule(rule, {
+            value: own(value),
+            grad,
+            slots: Object.fromEntries(past),
+            lr: lr instanceof Tensor ? own(lr) : lr,
+            clock,
+          });
           slots[i] = next.slots;
           leaves[leaf] = value.requiresGrad ? next.value.requiresGrad_() : next.value;
         });

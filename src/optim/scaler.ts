@@ -8,6 +8,7 @@ import { TensorError } from '../errors.ts';
 import * as arg from '../ir/arguments.ts';
 import { isInexact } from '../ir/dtype.ts';
 import { aTensor } from '../tensor/expect.ts';
+import { anew } from '../tensor/derivative/anew.ts';
 import { noGrad } from '../tensor/derivative/transform.ts';
 import { cast } from '../tensor/ops/elementwise/cast.ts';
 import { add, div, mul } from '../tensor/ops/elementwise/arithmetic.ts';
@@ -82,18 +83,18 @@ export function gradScaler(options: ScalerOptions = {}): LossScaling {
       return mul(loss, scale);
     },
     unscale: <G>(grads: G, { scale }: ScalerState): [G, Tensor] =>
-      noGrad(() => {
-        const inverse = div(1, scale);
+      anew((own) => {
+        const inverse = div(1, own(scale));
         return [
-          treeMap((grad) => unscaled('gradScaler', grad, inverse), grads),
+          treeMap((grad) => unscaled('gradScaler', own(grad), inverse), grads),
           finiteAll(treeLeaves(grads)),
         ];
       }),
     choose: (finite, next, old) =>
-      noGrad(() =>
+      anew((own) =>
         treeMap(
           (now, before) => {
-            const taken = where(finite, now, before);
+            const taken = where(finite, own(now), own(before));
             return before.requiresGrad ? taken.requiresGrad_() : taken;
           },
           next,

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 
 import { compileGraph } from '../../src/compile.ts';
 import * as sn from '../../src/index.ts';
-import { wasmTarget } from '../../src/schedule/target.ts';
+import { everyStep } from '../../src/runtime/program.ts';
+import { softwareTarget, wasmTarget } from '../../src/schedule/target.ts';
 import { traceFunction } from '../../src/tensor/derivative/transform.ts';
 import { everyDevice } from '../support/devices.ts';
 
@@ -26,7 +27,58 @@ test('checkpoints keep the carries of every √n-th iteration instead of every o
   expect(bytesOf({ checkpoint: 'sqrt' })).toBeLessThan(3 * Math.sqrt(turns) * row);
 });
 
+test.each([wasmTarget, softwareTarget])('no kernel writes over a number that a loop reads', (target) => {
+  const loop = (a: sn.Tensor, b: sn.Tensor, xs: sn.Tensor, k: sn.Tensor): unknown =>
+    sn.scan(([p, q], x) => [[p!.add(x.mul(k)), q!.mul(x)], p!.mul(k)], [a, b.add(k)], xs);
+  const { graph } = traceFunction(loop as never, [sn.tensor(1), sn.tensor(2), sn.ones([4]), sn.tensor(3)]);
+  const { program } = compileGraph(graph, target);
+  const written = [...everyStep(program.steps)].flatMap((step) =>
+    step.kind === 'dispatch'
+      ? step.buffers.filter((_, i) => program.kernels[step.kernel]!.bindings[i] === 'read_write')
+      : [],
+  );
+  expect(written.length).toBeGreaterThan(0);
+  expect(written.filter((buffer) => program.inputs.includes(buffer))).toEqual([]);
+});
+
+test('of carries, slices and results that are written as lists, each place has its own type', async () => {
+  await sn.setDevice('interpreter');
+  const count = sn.tensor(0, { dtype: 'i32' });
+  const [[turns, { h }], [before, { twice }]] = sn.scan(
+    ([n, state], [x, y]) => [
+      [n.add(1), { h: state.h.add(x).add(y) }],
+      [n, { twice: state.h.mul(2) }],
+    ],
+    [count, { h: sn.zeros([]) }],
+    [sn.ones([3]), sn.tensor([1, 2, 3])],
+  );
+  const whole: readonly sn.Tensor<'i32'>[] = [turns, before];
+  expect(await Promise.all([...whole, h, twice].map(list))).toEqual([[3], [0, 1, 2], [9], [0, 4, 10]]);
+  const [k, total]: [sn.Tensor<'i32'>, sn.Tensor] = sn.foriLoop(
+    0,
+    3,
+    (i, [n, sum]) => [n.add(i).cast('i32'), sum.add(n)],
+    [count, sn.zeros([])],
+  );
+  const [doubled] = sn.whileLoop(
+    ([v, n]) => n.lt(3).logicalAnd(v.lt(100)),
+    ([v, n]) => [v.mul(2), n.add(1)],
+    [sn.tensor(1.5), count],
+  );
+  expect(await Promise.all([k, total, doubled].map(list))).toEqual([[3], [1], [12]]);
+});
+
 describe.each(everyDevice)('loops on %s', (device) => {
+  test('take one number as several arguments of a compiled function', async () => {
+    await sn.setDevice(device);
+    const one = sn.tensor(1);
+    const twice = sn.compile((a: sn.Tensor, b: sn.Tensor, xs: sn.Tensor) =>
+      sn.scan(([p, q], x) => [[p!.add(x), q!.mul(x)], p!.add(q!)], [a, b], xs),
+    );
+    const [[sum, product], both] = twice(one, one, sn.tensor([2, 3]));
+    expect([await list(sum!), await list(product!), await list(both)]).toEqual([[6], [6], [2, 5]]);
+  });
+
   test('scan hands on a carry and stacks what each iteration gives', async () => {
     await sn.setDevice(device);
     const xs = sn.tensor([1, 2, 3, 4, 5]);

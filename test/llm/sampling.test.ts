@@ -63,6 +63,22 @@ describe.each(everyDevice)('on %s', (device) => {
     expect(await draws({ seed: 5, topP: 1e-9 }, 2)).toEqual([3, 3]);
   });
 
+  test('what may not come is never drawn, whatever the noise', async () => {
+    // At this position the draw of token 3 is the largest number below 1.
+    const position = sn.tensor(Int32Array.of(4_484_553), { shape: [] });
+    const allowed = sn.tensor(scores.map((_, token) => token === 1));
+    const chosen = chooseToken(
+      sn.tensor(Float32Array.from(scores)),
+      { draw: { temperature: sn.tensor(1) } },
+      {
+        key: sn.key(5),
+        position,
+        allowed,
+      },
+    );
+    expect(await chosen.array()).toEqual([1]);
+  });
+
   test('penalties take off scores', async () => {
     const written = [0, 0, 0, 2, 0, 0];
     expect(await draws({ temperature: 0, frequencyPenalty: 0.3 }, 1, { written })).toEqual([0]);

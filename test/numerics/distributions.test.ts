@@ -120,6 +120,36 @@ test.each(continuous)('samples of %s(%s) follow the density', async (name, param
   }
 });
 
+test.each(['f32', 'f16', 'bf16'] as const)('samples in %s are within the support', async (dtype) => {
+  sn.manualSeed(7);
+  const of = (value: number): sn.Tensor => sn.full([COUNT], value, { dtype });
+  expect(await values(sn.distributions.bernoulli(of(1)).sample().cast('f32').sum())).toEqual([COUNT]);
+  for (const [low, high] of [
+    [0, 1],
+    [2, 3],
+  ] as const) {
+    const made = sn.distributions.uniform(of(low), of(high));
+    expect((await values(made.logProb(made.sample()))).every(Number.isFinite)).toBe(true);
+    const drawn = await values(sn.uniform([COUNT], { low, high, dtype }));
+    expect([Math.min(...drawn) >= low, Math.max(...drawn) < high]).toEqual([true, true]);
+  }
+  // Of classes alike the first ones are not likelier: noise is not rounded to 16 bits.
+  const places = (of: typeof dtype): Promise<number[]> =>
+    values(
+      sn.withKey(sn.key(1), () => sn.distributions.categorical(sn.zeros([256, 64], { dtype: of })).sample()),
+    );
+  expect(await places(dtype)).toEqual(await places('f32'));
+});
+
+test('no sum of probabilities is passed at the end, where rounding leaves it below 1', async () => {
+  // The last of the first four words of this key gives the largest number below 1.
+  for (const rate of [0.01, 0.1, 0.7, 2, 5, 9]) {
+    const often = sn.full([4], rate);
+    const drawn = await values(sn.withKey(sn.key(39_075), () => sn.distributions.poisson(often).sample()));
+    expect(drawn[3], `at a rate of ${rate}`).toBeLessThan(rate + 8 * Math.sqrt(rate) + 6);
+  }
+});
+
 const discrete: readonly (readonly [name: string, parameter: number | number[]])[] = [
   ['bernoulli', 0.3],
   ['geometric', 0.3],

@@ -194,3 +194,119 @@ test('the average that ASGD keeps is that of its parameters from t0 on', async (
   const mean = counted.reduce((a, b) => a + b) / counted.length;
   close(await numbers(average), [mean], 1e-6);
 });
+
+describe('derivatives go through steps of functional optimizers', () => {
+  type Weights = { readonly w: sn.Tensor };
+  const loss = ({ w }: Weights): sn.Tensor => w.pow(4).sum();
+  const makers: Readonly<Record<string, () => optim.FunctionalOptimizer>> = {
+    sgd: () => optim.sgd({ lr: 0.01, momentum: 0.9, weightDecay: 0.1 }),
+    adam: () => optim.adam({ lr: 0.1, amsgrad: true }),
+    adamW: () => optim.adamW({ lr: 0.1, accumulate: 2 }),
+    adamax: () => optim.adamax({ lr: 0.1 }),
+    nadam: () => optim.nadam({ lr: 0.1 }),
+    radam: () => optim.radam({ lr: 0.1, betas: [0.5, 0.4] }),
+    adagrad: () => optim.adagrad({ lr: 0.1 }),
+    adadelta: () => optim.adadelta({ lr: 0.1 }),
+    rmsprop: () => optim.rmsprop({ lr: 0.1, momentum: 0.9, centered: true }),
+    rprop: () => optim.rprop({ lr: 0.01 }),
+    asgd: () => optim.asgd({ lr: 0.01 }),
+    adafactor: () => optim.adafactor({ lr: 0.1 }),
+    muon: () => optim.muon({ lr: 0.1 }),
+    lion: () => optim.lion({ lr: 0.1 }),
+    lamb: () => optim.lamb({ lr: 0.1 }),
+    partition: () => optim.partition([[/w/, optim.sgd({ lr: 0.01 })]]),
+  };
+  const start = sn.tensor(Float64Array.of(1, -0.7, 0.4, 1.3), { shape: [2, 2] });
+  const along = sn.tensor(Float64Array.of(0.3, 0.9, -0.5, 0.2), { shape: [2, 2] });
+  /** How `f` changes from `start` along `along`, by the gradient and by a difference. */
+  const both = async (f: (w: sn.Tensor) => sn.Tensor): Promise<[number, number]> => {
+    const at = async (step: number): Promise<number> => Number(await f(start.add(along.mul(step))).item());
+    const slope = Number(await sn.grad(f)(start).mul(along).sum().item());
+    return [slope, ((await at(1e-5)) - (await at(-1e-5))) / 2e-5];
+  };
+
+  test.each(Object.entries(makers))('%s', async (_, make) => {
+    const optimizer = make();
+    const after = (w: sn.Tensor): sn.Tensor => {
+      let [params, state] = [{ w }, optimizer.init({ w })];
+      for (let i = 0; i < 2; i++) {
+        [params, state] = optimizer.update(params, sn.grad(loss)(params), state);
+        // The first step of some depends on signs only.
+        params = { w: params.w.mul(w) };
+      }
+      return loss(params);
+    };
+    const [slope, difference] = await both(after);
+    close([slope], [difference], 1e-5);
+    expect(Math.abs(slope)).toBeGreaterThan(0.1);
+    close([Number(await sn.jvp(after, [start], [along]).tangent.item())], [slope], 1e-9);
+  });
+
+  test('that are compiled, run in a loop, clipped, scaled and averaged', async () => {
+    const scaled = optim.scaled(optim.sgd({ lr: 0.01, momentum: 0.5 }), { initScale: 4 });
+    const average = optim.ema({ decay: 0.5 });
+    const step = (params: Weights, state: ReturnType<typeof scaled.init>): [Weights, typeof state] => {
+      const raw = sn.grad((p: Weights) => scaled.scale(loss(p), state))(params);
+      return scaled.update(params, optim.clipByValue(optim.clipByNorm(raw, 3)[0], 2), state);
+    };
+    const compiled = sn.compile(step);
+    const from = (w: sn.Tensor, run: typeof step): sn.Tensor => {
+      const first = { w };
+      const [params] = run(...run(first, scaled.init(first)));
+      return loss(average.update(average.init(first), params).average);
+    };
+    // The first call of the compiled step is within no derivative.
+    const value = Number(await from(start, compiled).item());
+    const [slope, difference] = await both((w) => from(w, step));
+    close([slope], [difference], 1e-6);
+    close(await both((w) => from(w, compiled)), [slope, difference], 1e-9);
+    const looped = await both((w) => {
+      const first = { w };
+      const turn = (carry: ReturnType<typeof step>): [typeof carry, undefined] => [step(...carry), undefined];
+      const [[params]] = sn.scan(turn, [first, scaled.init(first)], undefined, { length: 2 });
+      return loss(average.update(average.init(first), params).average);
+    });
+    close(looped, [slope, difference], 1e-9);
+    close([Number(await from(start, compiled).item())], [value], 1e-12);
+    // Within a derivative of its own a step asks for none around it: one trace serves all calls.
+    const whole = sn.compile((w: sn.Tensor) =>
+      sn
+        .grad((p: sn.Tensor) => from(p, step))(w)
+        .mul(along)
+        .sum(),
+    );
+    close(await numbers(whole(start)), [slope], 1e-9);
+    const { traces } = sn.stats();
+    close(await numbers(whole(start)), [slope], 1e-9);
+    expect(sn.stats().traces).toBe(traces);
+  });
+
+  test('of models, whose parameters are leaves where no derivative leads through them', async () => {
+    sn.manualSeed(1);
+    const [model, x] = [new Linear(2, 1), sn.tensor([[1, 2]])];
+    const cost = (m: Linear): sn.Tensor => m.forward(x).square().sum();
+    const [optimizer, lr] = [optim.sgd({ lr: 0.1 }), sn.tensor(0.1)];
+    const stepped = (m: Linear, rate: sn.Tensor = lr): Linear =>
+      optimizer.update(m, sn.grad(cost)(m), optimizer.init(m), { lr: rate })[0];
+    const plain = (m: Linear): Linear => sn.treeMap((p, g) => p.sub(g!.mul(0.1)), m, sn.grad(cost)(m));
+    const [found, known] = [stepped, plain].map(
+      (next) => sn.grad((m: Linear) => cost(next(m)))(model).weight,
+    );
+    close(await numbers(found!), await numbers(known!), 1e-6);
+    expect((await numbers(known!)).some((value) => value !== 0)).toBe(true);
+    // The derivative by the rate leads through the step; what is handed out of it has no history.
+    const { grad, aux } = sn.grad(
+      (rate: sn.Tensor) => {
+        const next = stepped(model, rate);
+        return [cost(next), next] as const;
+      },
+      { hasAux: true },
+    )(lr);
+    expect(await grad.item()).not.toBe(0);
+    expect(() => aux.weight.sum().backward()).toThrow(/does not depend/);
+    const next = stepped(model);
+    next.weight.sum().backward();
+    expect(await numbers(next.weight.grad!)).toEqual([1, 1]);
+    expect(model.weight.grad).toBeUndefined();
+  });
+});

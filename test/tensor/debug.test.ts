@@ -83,6 +83,12 @@ const cases: readonly Case[] = [
     /^multinomial: weights must not be negative or NaN: -5.5/,
   ],
   [
+    'segmentReduce',
+    (i) => sn.segmentReduce(x(), 'sum', { lengths: ints(2, i) }),
+    'E_VALUE',
+    /^segmentReduce: lengths add up to 9, of 2 on axis 0/,
+  ],
+  [
     'bernoulli',
     (i) => sn.bernoulli(sn.tensor([0.5, i])),
     'E_VALUE',

@@ -14,6 +14,7 @@ import {
   logicalAnd,
   logicalOr,
   lt,
+  maximum,
   minimum,
   mul,
   narrow,
@@ -61,7 +62,8 @@ export function chooseToken(scores: Tensor, numbers: SamplingTensors, context: S
   if (filter !== undefined) return filtered(heated, filter, key);
   // The maximum of scores with Gumbel noise is a draw by softmax (Gumbel, 1954).
   const uniform = rand([heated.size], { key });
-  const noise = neg(log(neg(log(add(uniform, 2 ** -25)))));
+  // Above 0 and below 1: noise is finite, and what may not come stays at −∞.
+  const noise = neg(log(neg(log(maximum(uniform, 2 ** -25)))));
   return reshape(argmax(add(heated, noise), -1), [1]);
 }
 
@@ -89,8 +91,9 @@ function filtered(
   const first = logicalOr(le(topK, 0), lt(places, topK));
   const together = logicalOr(ge(topP, 1), lt(before, topP));
   const near = ge(likely, mul(narrow(likely, 0, 0, 1), minP));
-  // The likeliest stays, whatever the numbers are.
-  const keeps = logicalOr(le(places, 0), logicalAnd(logicalAnd(first, together), near));
+  // The likeliest stays, whatever the numbers are. What may not come has no probability.
+  const asked = logicalAnd(logicalAnd(first, together), logicalAnd(near, gt(likely, 0)));
+  const keeps = logicalOr(le(places, 0), asked);
   const kept = where(keeps, likely, 0);
   const target = mul(rand([1], { key }), sum(kept));
   const passed = sum(toInt(le(cumsum(kept, -1), target)));

@@ -15,6 +15,7 @@ import { currentSeed, split, takeCompiledCounts } from '../generator.ts';
 import type { Handle } from '../handle/handle.ts';
 import { freshParameter } from '../handle/leaf.ts';
 import { answerOf } from '../handle/number.ts';
+import { isDifferentiating } from '../handle/recorded.ts';
 import { neededByPending, reclaimSoon } from '../handle/memory.ts';
 import type { PartProgram, PartPrograms } from './parts.ts';
 import { partPrograms } from './slots.ts';
@@ -27,7 +28,7 @@ import { requireGrad } from '../handle/gradient.ts';
 import { StoredValue } from '../storage/storage.ts';
 import { Tensor } from '../tensor.ts';
 import type { Answered, NumberPart, Origin, Requirement, ScalarOrigin } from '../trace/trace.ts';
-import type { Input, ResultLeaf, Source, Traced } from '../tracing.ts';
+import type { Input, Recorded, ResultLeaf, Source, Traced } from '../tracing.ts';
 import type { Bound } from '../sizes/family.ts';
 import { unflatten } from '../tree.ts';
 
@@ -144,6 +145,7 @@ export class Compiled {
       return handle.requiresGrad !== requiresGrad || (leaf !== undefined && handle.leaf !== leaf);
     });
     if (other !== undefined) return 'whether a tensor requires gradients, which it asks, has changed';
+    if (!isWithinSame(recorded)) return 'whether a derivative is being taken, which it asks, has changed';
     const odd = recorded.trace.answers.find((each) => !isAnswered(each, leaves));
     if (odd !== undefined)
       return `${nameOf(odd.leaf)} meets integers, and is ${String(leaves[odd.leaf])} now`;
@@ -164,6 +166,7 @@ export class Compiled {
       if (requiresGrad !== undefined && handle.requiresGrad !== requiresGrad) return false;
       if (leaf !== undefined && handle.leaf !== leaf) return false;
     }
+    if (!isWithinSame(recorded)) return false;
     if (!recorded.trace.answers.every((each) => isAnswered(each, leaves))) return false;
     return recorded.trace.readings.hold();
   }
@@ -411,6 +414,11 @@ function inputStorage({ origin, part }: Input, handles: Handles, isOfMany: boole
 /** Whether a number is as a trace had it. */
 function isAnswered({ leaf, question, answer }: Answered, leaves: readonly unknown[]): boolean {
   return answerOf(leaves[leaf] as number, question) === answer;
+}
+
+/** Whether a derivative is being taken around the call as when the function was recorded, where it asked. */
+function isWithinSame({ trace: { isWithinDerivative } }: Recorded): boolean {
+  return isWithinDerivative === undefined || isWithinDerivative === isDifferentiating();
 }
 
 const word = new DataView(new ArrayBuffer(8));

@@ -134,6 +134,15 @@ export class LoopScope implements TraceScope {
     );
   }
 
+  asksDerivative(): void {
+    this.around?.asksDerivative();
+  }
+
+  /** What the loop hands to a body is not known when that is recorded. */
+  leadsOn(): boolean {
+    return true;
+  }
+
   readGrad(): void {
     throw new TensorError(
       'E_STATE',

@@ -1,8 +1,9 @@
 // Derivatives that users define: `customVjp` in reverse mode, `customJvp` in forward mode. Either gives the
 // other mode too.
 
-import { customInputs, Derivative, type Custom } from '../../autograd/custom.ts';
+import { customInputs, derivedInputs, Derivative, type Custom } from '../../autograd/custom.ts';
 import { transposeOf } from '../../autograd/jvp/transpose.ts';
+import { variable } from '../../autograd/variable.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { distinct, fullLike } from '../../ir/build.ts';
 import { isInexact } from '../../ir/dtype.ts';
@@ -11,6 +12,7 @@ import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectFunction, expectSynchronous } from '../expect.ts';
 import { cut } from '../handle/gradient.ts';
+import { isDifferentiating, isOpen } from '../handle/recorded.ts';
 import { nodeOf } from '../record.ts';
 import {
   builder,
@@ -50,6 +52,30 @@ function nodesOf(op: string, given: unknown): (Node | undefined)[] {
   throw new TensorError('E_VALUE', op, problem, 'undefined stands for none');
 }
 
+/**
+ * Throws E_GRAD where values that were recorded after a node depend on what a derivative is being taken for, and
+ * not by the arguments alone: the rule says nothing of that. What was detached is no part of it.
+ */
+function checkCaptured(op: string, values: readonly Node[], args: readonly Node[], before: Node): void {
+  const seen = new Set(values);
+  for (const node of seen) {
+    if (args.includes(node)) continue;
+    if (isOpen(node)) {
+      const problem = `a derivative is being taken for ${showType(node)}, which the function captures: the rule speaks of arguments only`;
+      throw new TensorError(
+        'E_GRAD',
+        op,
+        problem,
+        'pass what is made of it as an argument, or detach it outside of the function',
+      );
+    }
+    // What operations within the function gave has no history: the node in front of it may have one.
+    const isOwn = node.id > before.id && node.inputs.every(({ id }) => id > before.id);
+    if (node.op === 'stopGradient' && !isOwn) continue;
+    for (const input of derivedInputs(node)) if (isInexact(input.dtype)) seen.add(input);
+  }
+}
+
 /** `fn` with a derivative, which is made for results of one structure. */
 function customised<R>(
   op: string,
@@ -58,6 +84,7 @@ function customised<R>(
 ): (...args: Tensor[]) => R {
   const known = new Map<string, Derivative>();
   return (...args) => {
+    const before = gradEnabled() && isDifferentiating() ? variable({ dtype: 'bool', shape: [] }) : undefined;
     const output = withGrad(false, () => fn(...args));
     expectSynchronous(op, output);
     const flat = flatten(output, op);
@@ -68,6 +95,7 @@ function customised<R>(
     const tracked = gradEnabled() && args.some((arg) => currentHandleUnchecked(handleOf(arg)).requiresGrad);
     const nodes = values.map(nodeOf);
     const given = args.map(nodeOf);
+    if (before !== undefined) checkCaptured(op, nodes, given, before);
     const results = nodes.map((value, i) => {
       const node = derivative.node(builder(), customInputs(value, given, nodes), i);
       dropPending(handleOf(values[i]!));

@@ -8,7 +8,7 @@ import { isInexact } from '../../ir/dtype.ts';
 import type { Node } from '../../ir/graph.ts';
 import { expectSynchronous } from '../expect.ts';
 import { showHandle } from '../handle/handle.ts';
-import { withOpen } from '../handle/recorded.ts';
+import { withDerivative } from '../handle/recorded.ts';
 import { asTensor, nodeOf } from '../record.ts';
 import { builder, currentTrace, unscheduledHandle, withGrad } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
@@ -95,7 +95,7 @@ export function callOpen(
   fn: (...args: never[]) => unknown,
   { nodes, args }: Pick<Variables, 'nodes' | 'args'>,
 ): unknown {
-  const output = withOpen(nodes, () =>
+  const output = withDerivative(nodes, () =>
     withGrad(true, () => callOnCopies(op, () => fn(...(args as never[])))),
   );
   expectSynchronous(op, output);

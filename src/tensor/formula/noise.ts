@@ -25,6 +25,14 @@ export function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DTyp
   return cast(b, mul(b, whole, 2 ** -kept), dtype);
 }
 
+/**
+ * Uniform in (0, 1), of which logarithms are finite: as `uniformOf`, with half a step in place of 0. (Half a
+ * step more for all of them would round to 1 at the end.) @internal
+ */
+export function openUniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
+  return binary(b, 'max', uniformOf(b, shape, dtype), 2 ** -((digits[dtype] ?? 24) + 1));
+}
+
 /** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. @internal */
 export function normalOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
   const compute = dtype === 'f64' ? 'f64' : 'f32';

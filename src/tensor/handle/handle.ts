@@ -96,6 +96,10 @@ export interface TraceScope {
   goesBack(root: Node): void;
   /** What is recorded next depends on whether this tracer is a leaf. */
   asksLeaf(tracer: Handle): void;
+  /** What is recorded next depends on whether a derivative is being taken. */
+  asksDerivative(): void;
+  /** Whether a derivative that is being taken may lead through this value from outside. */
+  leadsOn(input: Node): boolean;
   /** The gradient slot of a tracer is about to be read. */
   readGrad(tracer: Handle): void;
   /** The gradient slot of a tracer is about to be replaced. */

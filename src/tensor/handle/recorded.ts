@@ -36,8 +36,10 @@ export interface RecordingState {
   mapping: MappingScope | undefined;
   /** Values are being recorded that no evaluation needs to compute on their own. */
   scratch: boolean;
-  /** Nodes that a derivative being taken right now is with respect to. */
+  /** Nodes that a derivative being taken right now is with respect to, and examples that lead to some. */
   readonly differentiated: Set<Node>;
+  /** How many derivatives are being taken right now, one within another. */
+  derivatives: number;
   /** The layers being called, outermost first. */
   readonly layers: object[];
   outerCall: OuterCall | undefined;
@@ -53,6 +55,7 @@ const part = new SessionPart((): RecordingState => ({
   mapping: undefined,
   scratch: false,
   differentiated: new Set(),
+  derivatives: 0,
   layers: [],
   outerCall: undefined,
 }));
@@ -70,12 +73,28 @@ export function isOpen(node: Node): boolean {
   return recorded().differentiated.has(node);
 }
 
-/** Whether a derivative is being taken right now. */
-export function isDifferentiating(): boolean {
-  return recorded().differentiated.size > 0;
+/** How many derivatives are being taken right now, one within another. */
+export function derivativesTaken(): number {
+  return recorded().derivatives;
 }
 
-/** Runs `fn` while a derivative is taken with respect to these nodes. */
+/** Whether a derivative is being taken right now. */
+export function isDifferentiating(): boolean {
+  return derivativesTaken() > 0;
+}
+
+/** As `withOpen`, of the nodes that the derivative is with respect to. */
+export function withDerivative<T>(nodes: readonly Node[], fn: () => T): T {
+  const state = recorded();
+  state.derivatives += 1;
+  try {
+    return withOpen(nodes, fn);
+  } finally {
+    state.derivatives -= 1;
+  }
+}
+
+/** Runs `fn` while these nodes lead to what a derivative is taken for. */
 export function withOpen<T>(nodes: readonly Node[], fn: () => T): T {
   const { differentiated } = recorded();
   for (const node of nodes) differentiated.add(node);

@@ -10,7 +10,7 @@ import { GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import type { Attrs, Op } from '../../ir/ops.ts';
 import { answerOf, type IntegerRange, isSame, type Question } from '../handle/number.ts';
 import { Handle, showHandle, type Checked, type RandomWords, type TraceScope } from '../handle/handle.ts';
-import { isOpen } from '../handle/recorded.ts';
+import { derivativesTaken, isOpen } from '../handle/recorded.ts';
 import { walkGradient } from '../handle/gradient.ts';
 import { freshParameter } from '../handle/leaf.ts';
 import { bindLeaf, leafOf } from '../handle/recording.ts';
@@ -114,6 +114,12 @@ export class Trace implements TraceScope {
   readonly readings: Readings = new Readings();
   /** The function takes gradients itself. */
   differentiates = false;
+  /**
+   * Whether a derivative was being taken around the call, where the function asked: the trace holds
+   * only while the answer is the same.
+   */
+  isWithinDerivative: boolean | undefined = undefined;
+  readonly #derivativesAround = derivativesTaken();
   /** Numbers among the arguments in the dtypes of what they meet, and their leaves. */
   readonly #inDtypes = new Map<Node, number>();
   /** Of the tracers of numbers, by node. */
@@ -344,6 +350,18 @@ export class Trace implements TraceScope {
   asksLeaf(tracer: Handle): void {
     const slot = this.#ofTracer.get(tracer);
     if (slot !== undefined) slot.asked.leaf = true;
+  }
+
+  /** Within a derivative that the function takes itself, the answer is always yes. */
+  asksDerivative(): void {
+    if (derivativesTaken() === this.#derivativesAround) this.isWithinDerivative = this.#derivativesAround > 0;
+  }
+
+  /** A leaf is where derivatives end. */
+  leadsOn(input: Node): boolean {
+    const slot = this.#ofParameter.get(input)!;
+    slot.asked = { requiresGrad: true, leaf: true };
+    return slot.before.requiresGrad && !slot.before.leaf;
   }
 
   /** The gradient slot of a tracer is about to be read. */

@@ -29,6 +29,15 @@ export type WithTensors<T> = unknown extends T
       ? T
       : { [K in keyof T]: WithTensors<T[K]> };
 
+/** As `WithTensors`, of what may be written down as a literal, whose type is read-only then. */
+export type AsCarried<T> = unknown extends T
+  ? T
+  : T extends number
+    ? Tensor
+    : T extends Whole
+      ? T
+      : { -readonly [K in keyof T]: AsCarried<T[K]> };
+
 /** What a traced function may be called with: a number wherever it takes a tensor. */
 export type CalledWith<T> = unknown extends T
   ? T

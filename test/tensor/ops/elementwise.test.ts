@@ -146,6 +146,24 @@ describe('16-bit floats', () => {
       expect(await read(f(x))).toEqual(await read(sn.cast(f(wide), 'bf16')));
     }
   });
+
+  test('composed functions of several operands round once', async () => {
+    const [x, y, w] = [
+      [-60_000, 300, 1.7, 0.3],
+      [60_000, -310, 2.3, 5.1],
+      [0.5, 0.3, 0.7, 0.001],
+    ].map((list) => sn.tensor(list, { dtype: 'f16' })) as [Tensor, Tensor, Tensor];
+    const calls: ((a: Tensor, b: Tensor, c: Tensor) => Tensor)[] = [
+      (a, b, c) => sn.lerp(a, b, c),
+      (a, b, c) => sn.addcmul(c, a, b, { value: 1e-5 }),
+      (a, b, c) => sn.addcdiv(a, b, c, { value: 0.01 }),
+    ];
+    for (const f of calls) {
+      const wide = f(sn.cast(x, 'f32'), sn.cast(y, 'f32'), sn.cast(w, 'f32'));
+      expect(f(x, y, w).dtype).toBe('f16');
+      expect(await read(f(x, y, w))).toEqual(await read(sn.cast(wide, 'f16')));
+    }
+  });
 });
 
 describe('bool', () => {
@@ -159,6 +177,14 @@ describe('bool', () => {
     expect(await read(sn.amax(x))).toEqual([1]);
     expect(await read(sn.argmax(y))).toEqual([1]);
   });
+});
+
+test('divisors of the least integer of a dtype are above 0', async () => {
+  const [least, others] = [sn.tensor([-128, 6, -128, -128], { dtype: 'i8' }), [6, -128, 0, 96]];
+  const found = sn.gcd(least, sn.tensor(others, { dtype: 'i8' }));
+  expect(await read(found)).toEqual([2, 2, -128, 32]);
+  const wide = sn.gcd(sn.tensor([-(2 ** 31)], { dtype: 'i32' }), sn.tensor([6], { dtype: 'i32' }));
+  expect(await read(wide)).toEqual([2]);
 });
 
 test('bitcast reads the bits', async () => {

@@ -412,6 +412,30 @@ const values: readonly Case[] = [
     /^linspace: the count must be an integer of at least 0, got -1/,
   ],
   ['randint', () => sn.randint(3, 3, [2]), 'E_VALUE', /^randint: \[3, 3\) holds no 32-bit integers/],
+  [
+    'randint beyond its dtype',
+    () => sn.randint(0, 2 ** 32, [2]),
+    'E_VALUE',
+    /^randint: i32 does not hold all integers of \[0, 4294967296\)/,
+  ],
+  [
+    'randint of bytes',
+    () => sn.randint(0, 1000, [2], { dtype: 'u8' }),
+    'E_VALUE',
+    /^randint: u8 does not hold all integers of \[0, 1000\)/,
+  ],
+  [
+    'select by a tensor',
+    () => sn.select(f(2, 3), 1, of('i32', 1) as never),
+    'E_INDEX',
+    /^select: a position is a number, got .*\n.*\n?.*x\.at/,
+  ],
+  [
+    'at a list of tensors',
+    () => sn.at(f(2, 3), [of('i32', 1)] as never),
+    'E_INDEX',
+    /^at: a position is a number, got .*/,
+  ],
   ['topk', () => sn.topk(f(3), 4), 'E_VALUE', /^topk: cannot choose 4 of 3 elements/],
   ['norm NaN', () => sn.norm(f(3), NaN), 'E_VALUE', /^norm: p must be a number, got NaN/],
   [

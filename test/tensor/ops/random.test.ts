@@ -41,6 +41,12 @@ describe('draws are the words of Philox', () => {
     );
   });
 
+  test('randint of wide integers is exact beyond 32 bits with a sign', async () => {
+    const wide = await read(sn.randint(-1, 2 ** 32 - 1, [4], { dtype: 'i64' }));
+    expect(wide).toEqual(words(4).map((word) => word - 1));
+    expect(wide.some((value) => value >= 2 ** 31)).toBe(true);
+  });
+
   test('dropout zeroes where the word is below p · 2³² and scales the rest', async () => {
     const x = sn.full([11], 3);
     expect(await read(sn.dropout(x, 0.25))).toEqual(words(11).map((word) => (word < 2 ** 30 ? 0 : 4)));
@@ -132,6 +138,27 @@ describe('distributions', () => {
     expect(new Set(second)).toEqual(new Set([1]));
     const chosen = await read(sn.multinomial(sn.tensor([1, 0, 1, 1]), 3));
     expect(chosen.toSorted()).toEqual([0, 2, 3]);
+  });
+
+  test('noise of logarithms is finite, and weights of 0 are never drawn', async () => {
+    // The last of the first four words of this key gives the largest number below 1.
+    const key = sn.key(39_075);
+    expect((await read(sn.rand([4], { key })))[3]).toBe(1 - 2 ** -24);
+    expect(await read(sn.multinomial(sn.tensor([1, 2, 1, 0]), 1, { key }))).not.toEqual([3]);
+    const soft = sn.withKey(key, () => sn.gumbelSoftmax(sn.tensor([1, 2, 1, 0])));
+    expect((await read(soft))[3]).toBeGreaterThan(0.99);
+  });
+
+  test('weights of 0 are never drawn with replacement, where sums are made of parts', async () => {
+    const weights = Float32Array.from({ length: 12_000 }, (_, i) =>
+      i % 3 === 1 ? ((i * 40_503) % 1000) / 997 : 0,
+    );
+    await setDevice('wasm');
+    const drawn = await read(
+      sn.multinomial(sn.tensor(weights), 4, { replacement: true, key: sn.key(972_109) }),
+    );
+    await setDevice('interpreter');
+    expect(drawn.map((place) => place % 3)).toEqual([1, 1, 1, 1]);
   });
 
   test('dropout at p = 1 gives zeros, also for infinities', async () => {

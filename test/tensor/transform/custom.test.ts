@@ -151,3 +151,62 @@ describe('customVjp with several results', () => {
     ).toEqual(expected);
   });
 });
+
+describe('a function with a rule', () => {
+  const rooted = (a: T): T => {
+    const solve = sn.customVjp(
+      (y) => sn.whileLoop((z: T) => z.mul(z).sub(y!.mul(a)).abs().sum().gt(1e-6), newton(y!.mul(a)), y!),
+      (g, [y], root) => [g.mul(root).div(y!.mul(2))],
+    );
+    return solve(x()).sum();
+  };
+  const newton =
+    (square: T) =>
+    (z: T): T =>
+      z.add(square.div(z)).mul(0.5);
+
+  test('may not capture what a derivative is taken for, of which the rule says nothing', () => {
+    const refused = /customVjp: a derivative is being taken for f32\[2\], which the function captures/;
+    expect(() => sn.grad(rooted)(x())).toThrow(refused);
+    expect(() => sn.grad((a: T) => rooted(a.mul(2)))(x())).toThrow(refused);
+    expect(() => sn.jvp(rooted, [x()], [x()])).toThrow(refused);
+    expect(() =>
+      sn.compile(
+        sn.grad((a: T) =>
+          sn
+            .vmap((_: T) => rooted(a))(x())
+            .sum(),
+        ),
+      )(x()),
+    ).toThrow(refused);
+  });
+
+  test('may capture what is detached or constant, and what it takes as an argument', async () => {
+    const scale = x().requiresGrad_();
+    const scaled = (a: T, own: T = a): T => {
+      const times = sn.customVjp(
+        (y, factor) => y.mul(factor).mul(own.detach()).mul(scale),
+        (g, [y, factor]) => [g.mul(factor!), g.mul(y!)],
+      );
+      return times(x(), a).sum();
+    };
+    expect(await sn.grad(scaled)(x()).array()).toEqual([1, 2]);
+    expect(
+      await sn
+        .grad((a: T) => scaled(a, a.mul(3).detach()))(x())
+        .array(),
+    ).toEqual([1, 2]);
+    const known = sn.customVjp(
+      (y) => y.mul(x()),
+      (g) => [g],
+    );
+    expect(
+      await sn
+        .vmap(sn.grad((y: T) => known(y).sum()))(sn.stack([x(), x()]))
+        .array(),
+    ).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+  });
+});

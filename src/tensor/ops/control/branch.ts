@@ -11,7 +11,7 @@ import { sameShape } from '../../../ir/shape.ts';
 import { loopNodes, type LoopBody } from '../../control/loop.ts';
 import { recordLoop, valuesOf } from '../../control/record.ts';
 import { LoopScope } from '../../control/scope.ts';
-import type { WithTensors } from '../../trace/traceable.ts';
+import type { AsCarried, WithTensors } from '../../trace/traceable.ts';
 import { expectSynchronous } from '../../expect.ts';
 import { showHandle } from '../../handle/handle.ts';
 import { recordMany } from '../../record.ts';
@@ -281,22 +281,22 @@ const mostTurns = 2 ** 31 - 1;
  *
  * @jax lax.while_loop
  */
-export function whileLoop<C>(
-  condition: (carry: WithTensors<C>) => Tensor,
-  body: (carry: WithTensors<C>) => unknown,
+export function whileLoop<const C>(
+  condition: (carry: AsCarried<C>) => Tensor,
+  body: (carry: AsCarried<C>) => unknown,
   init: C,
   options: WhileLoopOptions = {},
-): WithTensors<C> {
+): AsCarried<C> {
   takesWhile('whileLoop', condition, body, init, options);
   const trips = Math.min(options.maxTurns ?? mostTurns, mostTurns);
   const [carry] = recordLoop({
     op: 'whileLoop',
     init,
     slices: [],
-    iteration: (_, held) => [body(held as WithTensors<C>), undefined],
-    condition: (held) => condition(held as WithTensors<C>),
+    iteration: (_, held) => [body(held as AsCarried<C>), undefined],
+    condition: (held) => condition(held as AsCarried<C>),
     form: { trips, reverse: false, segment: 0, guard: 0, hoists: true },
     first: 0,
   });
-  return carry as WithTensors<C>;
+  return carry as AsCarried<C>;
 }

@@ -4,7 +4,7 @@
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { recordLoop, valuesOf } from '../../control/record.ts';
-import type { WithTensors } from '../../trace/traceable.ts';
+import type { AsCarried } from '../../trace/traceable.ts';
 import { showHandle } from '../../handle/handle.ts';
 import { handleOf, type Tensor } from '../../tensor.ts';
 
@@ -86,12 +86,12 @@ const takesScan = arg.takes<(fn: unknown, init: unknown, xs?: unknown, options?:
  *
  * @jax lax.scan
  */
-export function scan<C, X, Y>(
-  fn: (carry: WithTensors<C>, x: WithTensors<X>, index: Tensor<'i32'>) => readonly [carry: unknown, y: Y],
+export function scan<const C, const X, const Y>(
+  fn: (carry: AsCarried<C>, x: AsCarried<X>, index: Tensor<'i32'>) => readonly [carry: unknown, y: Y],
   init: C,
   xs?: X,
   options: ScanLoopOptions = {},
-): [carry: WithTensors<C>, ys: WithTensors<Y>] {
+): [carry: AsCarried<C>, ys: AsCarried<Y>] {
   takesScan('scan', fn, init, xs, options);
   const slices = xs === undefined ? [] : xs;
   const trips = lengthOf('scan', slices, options.length);
@@ -101,8 +101,8 @@ export function scan<C, X, Y>(
     slices,
     iteration: (index, held, slice) =>
       fn(
-        held as WithTensors<C>,
-        (xs === undefined ? undefined : slice) as WithTensors<X>,
+        held as AsCarried<C>,
+        (xs === undefined ? undefined : slice) as AsCarried<X>,
         index as Tensor<'i32'>,
       ),
     form: {
@@ -113,7 +113,7 @@ export function scan<C, X, Y>(
     },
     first: 0,
   });
-  return [carry as WithTensors<C>, given as WithTensors<Y>];
+  return [carry as AsCarried<C>, given as AsCarried<Y>];
 }
 
 const takesFori = arg.takes<
@@ -132,24 +132,24 @@ const takesFori = arg.takes<
  *
  * @jax lax.fori_loop
  */
-export function foriLoop<C>(
+export function foriLoop<const C>(
   lower: number,
   upper: number,
-  fn: (index: Tensor<'i32'>, carry: WithTensors<C>) => unknown,
+  fn: (index: Tensor<'i32'>, carry: AsCarried<C>) => unknown,
   init: C,
   options: LoopOptions = {},
-): WithTensors<C> {
+): AsCarried<C> {
   takesFori('foriLoop', lower, upper, fn, init, options);
   const trips = Math.max(0, upper - lower);
   const [carry] = recordLoop({
     op: 'foriLoop',
     init,
     slices: [],
-    iteration: (index, held) => [fn(index as Tensor<'i32'>, held as WithTensors<C>), undefined],
+    iteration: (index, held) => [fn(index as Tensor<'i32'>, held as AsCarried<C>), undefined],
     form: { trips, reverse: false, segment: segmentOf(options.checkpoint, trips), ...counted },
     first: lower,
   });
-  return carry as WithTensors<C>;
+  return carry as AsCarried<C>;
 }
 
 const takesMap = arg.takes<(fn: unknown, xs: unknown) => unknown>(
@@ -163,16 +163,16 @@ const takesMap = arg.takes<(fn: unknown, xs: unknown) => unknown>(
  *
  * @jax lax.map
  */
-export function map<X, Y>(fn: (x: WithTensors<X>, index: Tensor<'i32'>) => Y, xs: X): WithTensors<Y> {
+export function map<const X, const Y>(fn: (x: AsCarried<X>, index: Tensor<'i32'>) => Y, xs: X): AsCarried<Y> {
   takesMap('map', fn, xs);
   const trips = lengthOf('map', xs, undefined);
   const [, given] = recordLoop({
     op: 'map',
     init: [],
     slices: xs,
-    iteration: (index, _, slice) => [[], fn(slice as WithTensors<X>, index as Tensor<'i32'>)],
+    iteration: (index, _, slice) => [[], fn(slice as AsCarried<X>, index as Tensor<'i32'>)],
     form: { trips, reverse: false, segment: 0, ...counted },
     first: 0,
   });
-  return given as WithTensors<Y>;
+  return given as AsCarried<Y>;
 }

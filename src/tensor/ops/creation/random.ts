@@ -3,9 +3,9 @@
 // give.
 
 import { TensorError } from '../../../errors.ts';
-import { add, binary, broadcast, cast, mul, neg, reduce, unary } from '../../../ir/build.ts';
+import { add, binary, broadcast, cast, fullLike, mul, neg, reduce, unary, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isFloat, type DType } from '../../../ir/dtype.ts';
+import { integerRange, isFloat, isInexact, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { toShape } from '../../../ir/shape.ts';
 import { watch } from '../../debug.ts';
@@ -16,7 +16,7 @@ import type { Tensor } from '../../tensor.ts';
 import { createOptions, type CreateOptions } from './creation.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, show } from '../operand.ts';
-import { words, dropoutOf, normalOf, uniformOf } from '../../formula/noise.ts';
+import { words, dropoutOf, normalOf, openUniformOf, uniformOf } from '../../formula/noise.ts';
 import { sliceAxis } from '../../formula/layout.ts';
 
 /** By what a draw is made. @internal */
@@ -117,7 +117,7 @@ export function randnLike<D extends DType, T extends DType = D>(
 export interface UniformOptions<T extends DType = DType> extends DrawOptions<T> {
   /** 0 by default. */
   readonly low?: number;
-  /** 1 by default; itself excluded but for rounding. */
+  /** 1 by default; itself excluded. */
   readonly high?: number;
 }
 
@@ -144,7 +144,9 @@ export function uniform<T extends DType = 'f32'>(
   return drawnBy('uniform', options.key, () =>
     record([], (b) => {
       const unit = uniformOf(b, to, formula.wideType(dtype));
-      return cast(b, add(b, mul(b, unit, high - low), low), dtype);
+      const drawn = cast(b, add(b, mul(b, unit, high - low), low), dtype);
+      // Rounding may give the end.
+      return low < high ? where(b, binary(b, 'lt', drawn, high), drawn, fullLike(b, drawn, low)) : drawn;
     }),
   );
 }
@@ -212,12 +214,18 @@ export function randint(
   if (!inside || !Number.isInteger(range) || range < 1 || range > 2 ** 32) {
     throw new TensorError('E_VALUE', 'randint', `[${low}, ${high}) holds no 32-bit integers`);
   }
+  const { dtype = 'i32' } = options;
+  const [least, most] = integerRange(dtype);
+  if (!isInexact(dtype) && (low < least || high - 1 > most)) {
+    const problem = `${dtype} does not hold all integers of [${low}, ${high})`;
+    throw new TensorError('E_VALUE', 'randint', problem, "{ dtype: 'i64' }, which holds all of 32 bits");
+  }
   return drawnBy('randint', options.key, () =>
     record([], (b) => {
       const bits = words(b, to);
       const below = range === 2 ** 32 ? bits : binary(b, 'mulhi', bits, range);
-      if (low >= 0) return cast(b, add(b, below, low), options.dtype ?? 'i32');
-      return cast(b, add(b, cast(b, below, 'i32'), low), options.dtype ?? 'i32');
+      if (low >= 0) return cast(b, add(b, below, low), dtype);
+      return cast(b, add(b, cast(b, below, high > 2 ** 31 ? 'i64' : 'i32'), low), dtype);
     }),
   );
 }
@@ -382,7 +390,7 @@ export function multinomial(weights: Tensor, count: number, options: Multinomial
     apply([weights], (b, node) => {
       const wide = formula.stopGradient(b, cast(b, node, formula.wideType(weights.dtype)));
       if (options.replacement === true) return cumulativeDraw(b, wide, [...lead, count]);
-      const unit = add(b, uniformOf(b, weights.shape, wide.dtype), 2 ** -25);
+      const unit = openUniformOf(b, weights.shape, wide.dtype);
       const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
       const order = formula.orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
       return sliceAxis(b, order, last, 0, count);
@@ -394,12 +402,11 @@ export function multinomial(weights: Tensor, count: number, options: Multinomial
 function cumulativeDraw(b: GraphBuilder, weights: Node, shape: readonly number[]): Node {
   const from = dims(weights);
   const [last, size] = [from.length - 1, from.at(-1)!];
-  const sums = b.add('scan', [weights], {
-    monoid: 'sum',
-    axis: last,
-    reverse: false,
-    exclusive: false,
-  }) as Node;
+  const running = (x: Node, monoid: 'sum' | 'max'): Node =>
+    b.add('scan', [x], { monoid, axis: last, reverse: false, exclusive: false }) as Node;
+  // Sums are made of parts, between which rounding may raise them where a weight is 0: only weights above 0 raise these.
+  const none = fullLike(b, weights, 0);
+  const sums = running(where(b, binary(b, 'lt', none, weights), running(weights, 'sum'), none), 'max');
   const total = sliceAxis(b, sums, last, size - 1, 1);
   const goal = mul(b, uniformOf(b, shape, weights.dtype), broadcast(b, total, shape));
   const place = b.add('searchSorted', [sums, goal], { right: true }) as Node;

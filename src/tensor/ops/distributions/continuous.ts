@@ -169,7 +169,11 @@ export const uniform: OfTwo = (low = 0, high = 1) => {
   return distribution('uniform', from.shape, {
     mean: mul(add(from, to), 0.5),
     variance: div(square(width), 12),
-    draw: (shape) => add(from, mul(width, noise.uniformNoise(shape, from.dtype))),
+    draw: (shape) => {
+      const drawn = add(from, mul(width, noise.uniformNoise(shape, from.dtype)));
+      // Rounding may give the end, which is outside.
+      return where(lt(drawn, to), drawn, from);
+    },
     isSmooth: true,
     logProb(x) {
       const inside = { holds: (point: Tensor) => logicalAnd(le(from, point), lt(point, to)), inner: 0 };

@@ -15,6 +15,7 @@ import { eq, lt, where } from '../elementwise/compare.ts';
 import { unsqueeze } from '../shape/view.ts';
 import { lgamma } from '../special/functions.ts';
 import { xlog1py, xlogy } from '../special/pairs.ts';
+import { wideType } from '../../formula/elementwise.ts';
 import { asTensor } from '../../record.ts';
 import { count, distribution, parameters, truth, within, type Distribution } from './distribution.ts';
 import type { OfOne } from './continuous.ts';
@@ -39,7 +40,8 @@ export const bernoulli: OfShare = (p) => {
   return distribution('bernoulli', share.shape, {
     mean: share,
     variance: mul(share, sub(1, share)),
-    draw: (shape) => lt(noise.uniformNoise(shape, share.dtype), share).cast(share.dtype),
+    // 16 bits would round some numbers below 1 to 1.
+    draw: (shape) => lt(noise.uniformNoise(shape, wideType(share.dtype)), share).cast(share.dtype),
     isSmooth: false,
     logProb: (x) =>
       within(truth, x, share, (point) => add(xlogy(point, share), xlog1py(sub(1, point), neg(share)))),
@@ -122,7 +124,8 @@ export function categorical(logits: Tensor, options: CategoricalOptions = {}): D
   return distribution('categorical', given.shape.slice(0, -1), {
     mean,
     variance: sub(sum(mul(weights, square(places)), -1), square(mean)),
-    draw: (shape) => argmax(add(logs, noise.gumbelNoise([...shape, size], given.dtype)), -1),
+    // In 16 bits many sums would be equal, of which the first would be taken.
+    draw: (shape) => argmax(add(logs, noise.gumbelNoise([...shape, size], wideType(given.dtype))), -1),
     isSmooth: false,
     logProb(x) {
       const index = unsqueeze(asTensor(x, 'i32', 'categorical.logProb'), -1);

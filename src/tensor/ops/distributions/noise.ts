@@ -7,22 +7,19 @@ import { lgamma } from '../../formula/special/gamma.ts';
 import { Real } from '../../formula/special/real.ts';
 import { record } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
-import { normalOf, uniformOf } from '../../formula/noise.ts';
+import { normalOf, openUniformOf } from '../../formula/noise.ts';
 import { iota, spreadTo, stopGradient, wideType } from '../../formula/elementwise.ts';
 
-/** Uniform in (0, 1): multiples of 2⁻²⁴, and 2⁻²⁵ in place of 0. */
-function open(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
-  return binary(b, 'max', uniformOf(b, shape, dtype), 2 ** -25);
-}
-
 /** Noise that a formula makes of uniform numbers in (0, 1). */
-function ofUniform(formula: (u: Real) => Real): (shape: readonly number[], dtype: DType) => Tensor {
+function ofUniform(formula: (u: Real) => Real): typeof uniformNoise {
   return (shape, dtype) =>
-    record([], (b) => cast(b, formula(new Real(b, open(b, shape, wideType(dtype)))).node, dtype));
+    record([], (b) => cast(b, formula(new Real(b, openUniformOf(b, shape, wideType(dtype)))).node, dtype));
 }
 
 /** Uniform in (0, 1). @internal */
-export const uniformNoise: (shape: readonly number[], dtype: DType) => Tensor = ofUniform((u) => u);
+export function uniformNoise(shape: readonly number[], dtype: DType): Tensor {
+  return record([], (b) => openUniformOf(b, shape, dtype));
+}
 /** Exponential of rate 1. @internal */
 export const exponentialNoise: typeof uniformNoise = /* @__PURE__ */ ofUniform((u) => u.to('log').neg());
 /** −log(−log u). @internal */
@@ -89,10 +86,10 @@ export function gammaNoise(shape: readonly number[], concentration: Tensor): Ten
     const log = unary(b, 'log', where(b, isPositive, v, fullLike(b, v, 1)));
     // ½x² + d·(1 − v + log v)
     const bound = add(b, mul(b, mul(b, x, x), 0.5), mul(b, spread, add(b, sub(b, 1, v), log)));
-    const isBelow = binary(b, 'lt', unary(b, 'log', open(b, tries, wide)), bound);
+    const isBelow = binary(b, 'lt', unary(b, 'log', openUniformOf(b, tries, wide)), bound);
     const value = mul(b, spread, v);
     const drawn = first(b, { value, isTaken: binary(b, 'and', isPositive, isBelow) });
-    const power = unary(b, 'exp', div(b, unary(b, 'log', open(b, shape, wide)), a));
+    const power = unary(b, 'exp', div(b, unary(b, 'log', openUniformOf(b, shape, wide)), a));
     return cast(b, where(b, isSmall, mul(b, drawn, power), drawn), dtype);
   });
 }
@@ -130,7 +127,7 @@ export function poissonNoise(shape: readonly number[], rate: Tensor): Tensor {
   });
 }
 
-/** How many of the sums of probabilities a uniform number has reached. */
+/** How many of the sums of probabilities a uniform number has reached, of those that are less than their total. */
 function counted(b: GraphBuilder, rate: Node): Node {
   const shape = dims(rate);
   const steps = [...shape, POISSON_STEPS];
@@ -145,7 +142,10 @@ function counted(b: GraphBuilder, rate: Node): Node {
     .sub(lgamma(k.add(1)));
   const share = isNone.choose(k.eq(0).choose(k.like(1), 0), log.to('exp'));
   const sums = b.add('scan', [share.node], { monoid: 'sum', axis, reverse: false, exclusive: false }) as Node;
-  const isReached = binary(b, 'le', sums, spread(open(b, shape, rate.dtype)).node);
+  // Rounding may leave the total below the largest number below 1.
+  const isInside = binary(b, 'lt', sums, expand(b, reduce(b, 'max', sums, [axis]), steps));
+  const isPassed = binary(b, 'le', sums, spread(openUniformOf(b, shape, rate.dtype)).node);
+  const isReached = binary(b, 'and', isInside, isPassed);
   return reduce(b, 'sum', cast(b, isReached, rate.dtype), [axis]);
 }
 
@@ -161,8 +161,8 @@ function rejected(b: GraphBuilder, rate: Node): Node {
   const slope = spread.mul(0.02483).sub(0.059);
   const inverse = spread.sub(3.4).recip().mul(1.1328).add(1.1239);
   const bound = spread.sub(2).recip().mul(-3.6224).add(0.9277);
-  const u = new Real(b, open(b, tries, rate.dtype)).sub(0.5);
-  const v = new Real(b, open(b, tries, rate.dtype));
+  const u = new Real(b, openUniformOf(b, tries, rate.dtype)).sub(0.5);
+  const v = new Real(b, openUniformOf(b, tries, rate.dtype));
   const edge = u.abs().from(0.5);
   const k = slope.mul(2).div(edge).add(spread).mul(u).add(mean).add(0.43).to('floor');
   const isSure = edge.lt(0.07).not().and(v.le(bound));
@@ -185,7 +185,7 @@ export function geometricNoise(shape: readonly number[], p: Tensor): Tensor {
   return record([p], (b, [node]) => {
     const wide = wideType(dtype);
     const share = stopGradient(b, spreadOver(b, cast(b, node!, wide), shape));
-    const log = unary(b, 'log', open(b, shape, wide));
+    const log = unary(b, 'log', openUniformOf(b, shape, wide));
     const drawn = unary(b, 'floor', div(b, log, unary(b, 'log1p', neg(b, share))));
     // A success that is sure has no failures before it.
     const isSure = binary(b, 'eq', share, 1);

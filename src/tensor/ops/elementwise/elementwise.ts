@@ -473,13 +473,15 @@ function complexAcosh(b: GraphBuilder, z: Node): Node {
  * sn.lerp(x, y, 0.25);
  */
 export function lerp(start: TensorLike, end: TensorLike, weight: TensorLike): Tensor {
-  return combine('lerp', [start, end, weight], 'float', (b, p, q, w) => {
+  return combine('lerp', [start, end, weight], 'float', (b, ...given) => {
+    const { dtype } = given[0];
+    const [p, q, w] = given.map((x) => cast(b, x, formula.wideType(dtype))) as [Node, Node, Node];
     const span = less(b, q, p);
     const fromStart = plus(b, p, times(b, w, span));
     const fromEnd = less(b, q, times(b, less(b, 1, w), span));
     // Of complex weights PyTorch asks for the modulus.
     const near = isComplex(w.dtype) ? unary(b, 'abs', w) : w;
-    return where(b, binary(b, 'lt', near, 0.5), fromStart, fromEnd);
+    return cast(b, where(b, binary(b, 'lt', near, 0.5), fromStart, fromEnd), dtype);
   });
 }
 

@@ -15,6 +15,7 @@ import type { Tensor, TensorLike } from '../../tensor.ts';
 import { numberOf } from '../../record.ts';
 import { calledAs, checkNotComplex, combine, fit, resultType, show, type Binary } from '../operand.ts';
 import { add as sum, sub as difference, mul as product, div as quotient, pow } from './arithmetic.ts';
+import { cast as converted } from './cast.ts';
 import { clamp } from './elementwise.ts';
 import { maximum, minimum } from './arithmetic.ts';
 import * as formula from '../../formula/elementwise.ts';
@@ -247,6 +248,27 @@ const takesScaled = arg.takes<typeof addcmul>(
   ['options', arg.options<ScaledOptions>({ value: arg.number })],
 );
 
+/** x + value·join(first, second); of 16-bit floats in f32, and rounded once. */
+function withScaled(
+  x: Tensor,
+  first: TensorLike,
+  second: TensorLike,
+  { value = 1 }: ScaledOptions,
+  join: (first: TensorLike, second: TensorLike) => Tensor,
+): Tensor {
+  const dtype = resultType([x, first, second]);
+  const wide = formula.wideType(dtype);
+  if (wide === dtype) return sum(x, join(first, second), { alpha: value });
+  const widened = (operand: TensorLike): Tensor =>
+    fit(
+      'cast',
+      [operand],
+      () => wide,
+      (_, node) => node,
+    );
+  return converted(sum(widened(x), join(widened(first), widened(second)), { alpha: value }), dtype);
+}
+
 /**
  * x + value·first·second.
  *
@@ -263,7 +285,7 @@ export function addcmul(
   options: ScaledOptions = {},
 ): Tensor {
   takesScaled('addcmul', x, first, second, options);
-  return calledAs('addcmul', () => sum(x, product(first, second), { alpha: options.value ?? 1 }));
+  return calledAs('addcmul', () => withScaled(x, first, second, options, product));
 }
 
 /**
@@ -284,7 +306,7 @@ export function addcdiv(
   takesScaled('addcdiv', x, first, second, options);
   if (!isInexact(resultType([x, first, second])))
     throw new TensorError('E_DTYPE', 'addcdiv', `expects floats: ${show(x, first, second)}`, ".cast('f32')");
-  return calledAs('addcdiv', () => sum(x, quotient(first, second), { alpha: options.value ?? 1 }));
+  return calledAs('addcdiv', () => withScaled(x, first, second, options, quotient));
 }
 
 const takesLimit = arg.takes<typeof clampMin>(['x', aTensor], ['the limit', anOperand]);
@@ -444,7 +466,10 @@ const mostSteps: Readonly<Partial<Record<DType, number>>> = {
   u64: 93,
 };
 
-/** (p, q) → (q, p mod q). An integer modulo 0 is 0, so once q is 0 the pair only changes places. */
+/**
+ * (p, q) → (q, p mod q). An integer modulo 0 is 0, so once q is 0 the pair only changes places. The least
+ * integer is its own size, so signs are left until the end.
+ */
 function divisorOf(b: GraphBuilder, x: Node, y: Node): Node {
   let [p, q] = [sizeOf(b, x), sizeOf(b, y)];
   const steps = mostSteps[x.dtype] ?? 93;
@@ -452,5 +477,5 @@ function divisorOf(b: GraphBuilder, x: Node, y: Node): Node {
     const ended = binary(b, 'eq', q, 0);
     [p, q] = [where(b, ended, p, q), binary(b, 'mod', p, q)];
   }
-  return p;
+  return sizeOf(b, p);
 }

@@ -9,7 +9,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Floated } from '../../inferred.ts';
 import type { Tensor } from '../../tensor.ts';
-import { uniformOf } from '../../formula/noise.ts';
+import { openUniformOf, uniformOf } from '../../formula/noise.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { checkHeld } from '../number.ts';
 import { apply, checkFloat, checkReal, floatFormula, realFormula } from '../operand.ts';
@@ -150,7 +150,7 @@ export function gumbelSoftmax(logits: Tensor, options: GumbelSoftmaxOptions = {}
   checkFloat('gumbelSoftmax', logits);
   const at = normalizeAxis('gumbelSoftmax', axis, logits.rank);
   return floatFormula('gumbelSoftmax', (b, wide) => {
-    const unit = add(b, uniformOf(b, dims(wide), wide.dtype), 2 ** -25);
+    const unit = openUniformOf(b, dims(wide), wide.dtype);
     const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
     const soft = formula.softmax(b, mul(b, add(b, wide, noise), 1 / tau), [at]);
     if (!hard) return soft;

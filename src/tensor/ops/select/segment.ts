@@ -12,6 +12,7 @@ import {
   full,
   fullLike,
   mul,
+  reduce,
   reshape,
   slice,
   sub,
@@ -19,6 +20,7 @@ import {
 } from '../../../ir/build.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
+import { watch } from '../../debug.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { alongAxis, iota, narrowIndex, wideType } from '../../formula/elementwise.ts';
@@ -114,6 +116,25 @@ export function segmentReduce(x: Tensor, reduction: SegmentReduce, options: Segm
     const expected = [...x.shape.slice(0, axis), offsets === undefined ? 'segments' : 'segments + 1'];
     const problem = `expects [${expected.join(',')}] for axis ${axis} of ${show(x)}: ${show(given)}`;
     throw new TensorError('E_SHAPE', 'segmentReduce', problem);
+  }
+  if (lengths !== undefined && lengths.size > 0) {
+    const size = x.shape[axis]!;
+    watch(
+      'segmentReduce',
+      'E_VALUE',
+      [lengths],
+      (b, [node]) => {
+        const counts = cast(b, narrowIndex(b, node!), 'i32');
+        const sums = reduce(b, 'sum', counts, [axis]);
+        const [all, rows] = [counts, sums].map(({ shape }) => shape.map((_, i) => i)) as [number[], number[]];
+        return [reduce(b, 'min', counts, all), reduce(b, 'min', sums, rows), reduce(b, 'max', sums, rows)];
+      },
+      ([least, low, high]) => {
+        if (least! < 0) return `lengths must not be negative: ${least}`;
+        const sum = Number(low) === size ? high : low;
+        return Number(sum) === size ? undefined : `lengths add up to ${sum}, of ${size} on axis ${axis}`;
+      },
+    );
   }
   return apply([x, given], (b, node, told) => {
     const starts = lengths === undefined ? cast(b, narrowIndex(b, told), 'i32') : startsOf(b, told, axis);

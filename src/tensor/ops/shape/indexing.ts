@@ -79,6 +79,10 @@ function showRange({ start, stop, step }: Range): string {
 
 /** @internal */
 export function resolvePosition(op: string, position: number, size: number, axis: number, x: Tensor): number {
+  if ((position as unknown) instanceof Tensor) {
+    const hint = 'x.at(…), of whose indices each may be a tensor; stack([…]) makes one of several';
+    throw new TensorError('E_INDEX', op, `a position is a number, got ${showValue(position)}`, hint);
+  }
   if (!Number.isInteger(position) || position < -size || position >= size) {
     throw new TensorError(
       'E_INDEX',
