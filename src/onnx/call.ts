@@ -40,6 +40,8 @@ export interface Row {
   readonly sizes?: true;
   /** Takes strings: it moves or compares elements, or reads them as strings on the host. */
   readonly text?: true;
+  /** The attributes that it has in some opset; nothing where they are not checked. */
+  readonly attributes?: readonly string[];
   /** Inputs from this place on have one type. */
   readonly alike?: number;
   readonly run: (call: Call) => Result;

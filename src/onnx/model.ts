@@ -25,6 +25,7 @@ import {
   type TypedInput,
   type GivenInputs,
 } from './ports/inputs.ts';
+import { holdToDeclared } from './ports/outputs.ts';
 import { Budget, usualLimits, withBudget, type Limits } from './budget.ts';
 import { Chain, liveOf, Unchained } from './chain.ts';
 import type { GraphPlan } from './plan.ts';
@@ -102,6 +103,8 @@ export class OnnxModel {
   /** Inputs that must be known before anything is recorded, collected by earlier runs. */
   readonly #decisive = new Set<string>();
   #isEager = false;
+  /** Outputs whose shape was told to be another than declared. */
+  readonly #warned = new Set<string>();
   /** Compiled stretches between reads, where a run has some; null where it has to be walked. */
   #chain: Chain | null | undefined = undefined;
 
@@ -151,6 +154,10 @@ export class OnnxModel {
 
   /** As `run`, with the element types that tensors alone do not tell. */
   async evaluate(inputs: ModelInputs = {}): Promise<readonly Value[]> {
+    return this.#held(await this.#evaluated(inputs));
+  }
+
+  async #evaluated(inputs: ModelInputs): Promise<readonly Value[]> {
     const { given, others } = this.#bind(inputs);
     const hasDoubles = (await deviceTypes()).includes('f64');
     // Text, lists and maps are the host's: what depends on them is walked.
@@ -211,7 +218,8 @@ export class OnnxModel {
         values.set(name, known === undefined ? inputValue(x) : Value.known(x.type, known));
       }
       const own = this.#paid(() => {
-        const results = this.#recorded(values).filter((_, i) => chosen.has(this.outputs[i]!.name));
+        const all = this.#held(this.#recorded(values));
+        const results = all.filter((_, i) => chosen.has(this.outputs[i]!.name));
         // What is known is recorded now.
         for (const value of results) if (value.isTensor) void value.tensor;
         return results;
@@ -245,6 +253,12 @@ export class OnnxModel {
         shape!.map((size) => (typeof size === 'string' ? (named.get(size) ?? null) : size)),
       ]),
     );
+  }
+
+  /** Results as the file declares them. Throws E_DTYPE where one has other elements. */
+  #held<T extends readonly Value[]>(results: T): T {
+    this.outputs.forEach((port, i) => holdToDeclared(port, results[i]!, this.#warned));
+    return results;
   }
 
   /** Records a run with a budget of its own. */

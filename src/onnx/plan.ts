@@ -265,10 +265,29 @@ function planNode(
   }
   const table = Object.hasOwn(context.domains, domain) ? context.domains[domain] : undefined;
   const row = table !== undefined && Object.hasOwn(table, op) ? table[op] : undefined;
-  if (row !== undefined && row.since[0]! <= opset) return { ...step, meaning: { kind: 'row', row } };
+  if (row !== undefined && row.since[0]! <= opset) {
+    expectAttributes(what, op, node, row.attributes);
+    return { ...step, meaning: { kind: 'row', row } };
+  }
   context.unsupported.push({ name: node.name ?? '', op: domain === '' ? op : `${domain}::${op}`, opset });
   // Never run: loading throws with the list of unsupported nodes.
   return { ...step, meaning: { kind: 'row', row: { since: [1], run: () => undefined } } };
+}
+
+/** Throws E_FORMAT at an attribute that an operator does not have: it would change the meaning of the node, unseen. */
+function expectAttributes(
+  what: string,
+  op: string,
+  { attribute }: Message<'Node'>,
+  known: readonly string[] | undefined,
+): void {
+  if (known === undefined) return;
+  // Names that begin with two underscores are the tools' own, and one of the first opsets means nothing now.
+  const isFree = (name: string): boolean => name.startsWith('__') || name === 'consumed_inputs';
+  const odd = attribute.find(({ name = '' }) => !known.includes(name) && !isFree(name));
+  if (odd === undefined) return;
+  const problem = `there is no attribute '${odd.name}': ${op} has ${known.join(', ') || 'none'}`;
+  throw new ParseError('E_FORMAT', what, problem);
 }
 
 const trainingDomain = 'ai.onnx.preview.training';

@@ -133,10 +133,56 @@ describe('a malformed model', () => {
       modelOf({ inputs: x, outputs: y, initializers: [float('w', [5], [1])], nodes: [] }),
       /5 elements of float take 20 bytes, not 4/,
     ],
+    [
+      'with an attribute where there is none',
+      modelOf({ inputs: x, outputs: y, nodes: [node('Relu', ['x'], ['y'], [attribute('slope', 0.5)])] }),
+      /^onnx: Relu: there is no attribute 'slope': Relu has none$/,
+    ],
+    [
+      'with an attribute of another operator',
+      modelOf({ inputs: x, outputs: y, nodes: [node('Softmax', ['x'], ['y'], [attribute('axes', [0])])] }),
+      /^onnx: Softmax: there is no attribute 'axes': Softmax has axis$/,
+    ],
+    [
+      'with an attribute of another operator in a branch',
+      modelOf({
+        inputs: [...x, port('c', 9, [])],
+        outputs: y,
+        nodes: [
+          node(
+            'If',
+            ['c'],
+            ['y'],
+            [
+              attribute('then_branch', graph({ inputs: [], outputs: y, nodes: [node('Abs', ['x'], ['y'])] })),
+              attribute(
+                'else_branch',
+                graph({
+                  inputs: [],
+                  outputs: y,
+                  nodes: [node('Neg', ['x'], ['y'], [attribute('alpha', 2)])],
+                }),
+              ),
+            ],
+          ),
+        ],
+      }),
+      /^onnx: Neg: there is no attribute 'alpha': Neg has none$/,
+    ],
   ];
   test.each(cases)('%s says so', async (_, bytes, message) => {
     await expect(loadOnnx(bytes)).rejects.toMatchObject({ code: 'E_FORMAT' });
     await expect(loadOnnx(bytes)).rejects.toThrow(message);
+  });
+
+  test('may have attributes of tools, which begin with two underscores', async () => {
+    const nodes = [node('Relu', ['x'], ['y'], [attribute('__origin', 'layer 1')])];
+    const { y: found } = await (
+      await loadOnnx(modelOf({ inputs: x, outputs: y, nodes }))
+    ).run({
+      x: Float32Array.of(-1, 2),
+    });
+    expect([...(await found!.data())]).toEqual([0, 2]);
   });
 
   test('of a circle of functions says so', async () => {

@@ -1,7 +1,7 @@
 // What users do with a model: run it, call it inside of compiled and differentiated functions, train it; and how shapes that depend on
 // data behave.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   compile,
   explain,
@@ -355,5 +355,57 @@ describe('integers of 64 bits', () => {
     );
     const { y } = await loaded.run({ x: BigInt64Array.of(1n, -(2n ** 50n)) });
     expect([...(await y!.data())]).toEqual([2n ** 40n + 1n, 2n ** 40n - 2n ** 50n]);
+  });
+});
+
+describe('what a file declares of its outputs', () => {
+  const turned = (type: number, shape: readonly (number | string)[]): Uint8Array =>
+    modelOf({
+      inputs: [port('x', 1, ['a', 2])],
+      outputs: [port('y', type, shape)],
+      nodes: [node('Neg', ['x'], ['y'])],
+    });
+  const x = tensor([[1, 2]]);
+
+  test('has to have the type of their elements', async () => {
+    const model = await loadOnnx(turned(7, ['a', 2]));
+    const problem =
+      "onnx: output 'y': the file declares int64 elements, and its nodes give float\n  try: a Cast";
+    await expect(model.run({ x })).rejects.toThrow(problem);
+    expect(() => model.toFunction()({ x })).toThrow(problem);
+    await expect(model.run({ x })).rejects.toMatchObject({ code: 'E_DTYPE' });
+  });
+
+  test.each([[[5, 2]], [[1, 2, 1]], [['a', 3]]])(
+    'has another shape, %j, which is told once',
+    async (shape) => {
+      const told: string[] = [];
+      const warn = vi.spyOn(console, 'warn').mockImplementation((line: string) => void told.push(line));
+      try {
+        const model = await loadOnnx(turned(1, shape));
+        const { y } = await model.run({ x });
+        expect([y!.shape, await numbers(y!)]).toEqual([
+          [1, 2],
+          [-1, -2],
+        ]);
+        await model.run({ x });
+        model.toFunction()({ x });
+      } finally {
+        warn.mockRestore();
+      }
+      const declared = `the file declares [${shape.join()}], and its nodes give [1,2]`;
+      expect(told).toEqual([`sinter: onnx: output 'y': ${declared}, which is what you get`]);
+    },
+  );
+
+  test('may leave sizes open, and name them', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    try {
+      const { y } = await (await loadOnnx(turned(1, ['rows', 'columns']))).run({ x });
+      expect(y!.shape).toEqual([1, 2]);
+      expect(warn).not.toHaveBeenCalled();
+    } finally {
+      warn.mockRestore();
+    }
   });
 });

@@ -3,6 +3,7 @@
 import type { Rows } from '../call.ts';
 import { activation } from './activation.ts';
 import { attentions } from './attention.ts';
+import { attributesOf } from './attributes.ts';
 import { boxes } from './image/boxes.ts';
 import { encode } from './classical/encode.ts';
 import { features } from './classical/features.ts';
@@ -100,6 +101,15 @@ function withTypes(rows: Rows): Rows {
   );
 }
 
+function withAttributes(rows: Rows): Rows {
+  return Object.fromEntries(
+    Object.entries(rows).map(([name, row]) => {
+      const attributes = attributesOf(name);
+      return [name, attributes === undefined ? row : { ...row, attributes }];
+    }),
+  );
+}
+
 function withText(rows: Rows): Rows {
   return Object.fromEntries(
     Object.entries(rows).map(([name, row]) => [name, moving.has(name) ? { ...row, text: true } : row]),
@@ -108,31 +118,33 @@ function withText(rows: Rows): Rows {
 
 /** Rows by domain; the standard domain is ''. */
 export const domains: Readonly<Record<string, Rows>> = {
-  '': withTypes(
-    withText({
-      ...activation,
-      ...attentions,
-      ...boxes,
-      ...conv,
-      ...convert,
-      ...elementwise,
-      ...gathering,
-      ...loss,
-      ...norm,
-      ...product,
-      ...quantise,
-      ...recurrent,
-      ...reduce,
-      ...regions,
-      ...resample,
-      ...sequence,
-      ...shape,
-      ...signal,
-      ...simplifiedNorm,
-      ...sort,
-      ...text,
-      ...optional,
-    }),
+  '': withAttributes(
+    withTypes(
+      withText({
+        ...activation,
+        ...attentions,
+        ...boxes,
+        ...conv,
+        ...convert,
+        ...elementwise,
+        ...gathering,
+        ...loss,
+        ...norm,
+        ...product,
+        ...quantise,
+        ...recurrent,
+        ...reduce,
+        ...regions,
+        ...resample,
+        ...sequence,
+        ...shape,
+        ...signal,
+        ...simplifiedNorm,
+        ...sort,
+        ...text,
+        ...optional,
+      }),
+    ),
   ),
   'ai.onnx.ml': { ...encode, ...features, ...linear, ...svm, ...trees },
   'ai.onnx.preview.training': training,
