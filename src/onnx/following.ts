@@ -25,29 +25,11 @@ type Recorded = (
  * Operators whose results that are one number are given as this number: bundles compute numbers that follow
  * from sizes by formulas (aot/formula.ts), and a constant of a recording may be another at another size.
  */
-const arithmetic: ReadonlySet<string> = new Set([
-  'Add',
-  'Cast',
-  'Concat',
-  'Div',
-  'Floor',
-  'Gather',
-  'Identity',
-  'Max',
-  'Min',
-  'Mul',
-  'Neg',
-  'Reciprocal',
-  'ReduceProd',
-  'Reshape',
-  'Shape',
-  'Size',
-  'Slice',
-  'Sqrt',
-  'Squeeze',
-  'Sub',
-  'Unsqueeze',
-]);
+const arithmetic: ReadonlySet<string> = new Set(
+  'Add Cast Concat Div Floor Gather Identity Max Min Mul Neg Reciprocal ReduceProd Reshape Shape Size Slice Sqrt Squeeze Sub Unsqueeze'.split(
+    ' ',
+  ),
+);
 
 /** Lists of so many elements at most are numbers one by one. */
 const mostNumbers = 64;

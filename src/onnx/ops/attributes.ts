@@ -1,165 +1,107 @@
 // The attributes of the standard's operators, of all opsets together: those that ONNX Runtime 1.30 takes, and
 // the windows of Attention. Operators that opsets from 27 on changed, which it does not know, are left out and not checked.
 
-/** Attributes, and the operators that have these and no others. */
-const table: readonly (readonly [attributes: string, operators: string])[] = [
-  [
-    '',
-    'Abs Acos Acosh ArrayFeatureExtractor Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Det DynamicQuantizeLinear Erf Exp Expand Floor GlobalAveragePool GlobalMaxPool GreaterOrEqual HardSwish Identity IsNaN LessOrEqual Log MatMul MatMulInteger Max Mean Min Mish Neg NonZero Not PRelu QLinearMatMul Reciprocal Relu Round SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength Sigmoid Sign Sin Sinh Size Softplus Softsign Sqrt StringConcat Sum Tan Tanh Tile Where',
-  ],
-  [
-    'activation_alpha activation_beta activations clip direction hidden_size input_forget layout output_sequence',
-    'LSTM',
-  ],
-  [
-    'activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset output_sequence',
-    'GRU',
-  ],
-  ['activation_alpha activation_beta activations clip direction hidden_size layout output_sequence', 'RNN'],
-  [
-    'aggregate_function base_values base_values_as_tensor n_targets nodes_falsenodeids nodes_featureids nodes_hitrates nodes_hitrates_as_tensor nodes_missing_value_tracks_true nodes_modes nodes_nodeids nodes_treeids nodes_truenodeids nodes_values nodes_values_as_tensor post_transform target_ids target_nodeids target_treeids target_weights target_weights_as_tensor',
-    'TreeEnsembleRegressor',
-  ],
-  [
-    'aggregate_function leaf_targetids leaf_weights membership_values n_targets nodes_falseleafs nodes_falsenodeids nodes_featureids nodes_hitrates nodes_missing_value_tracks_true nodes_modes nodes_splits nodes_trueleafs nodes_truenodeids post_transform tree_roots',
-    'TreeEnsemble',
-  ],
-  ['align_corners', 'AffineGrid'],
-  ['align_corners mode padding_mode', 'GridSample'],
-  ['allowzero shape', 'Reshape'],
-  ['alpha', 'Elu LeakyRelu Swish ThresholdedRelu'],
-  ['alpha beta', 'HardSigmoid'],
-  ['alpha beta bias size', 'LRN'],
-  ['alpha beta broadcast transA transB', 'Gemm'],
-  ['alpha gamma', 'Selu'],
-  [
-    'antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value keep_aspect_ratio_policy mode nearest_mode',
-    'Resize',
-  ],
-  ['approximate', 'Gelu'],
-  ['auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides', 'AveragePool'],
-  ['auto_pad ceil_mode dilations kernel_shape p pads strides', 'LpPool'],
-  ['auto_pad ceil_mode dilations kernel_shape pads storage_order strides', 'MaxPool'],
-  ['auto_pad dilations group kernel_shape output_padding output_shape pads strides', 'ConvTranspose'],
-  ['auto_pad dilations group kernel_shape pads strides', 'Conv ConvInteger QLinearConv'],
-  ['axes', 'CenterCropPad MeanVarianceNormalization Squeeze Unsqueeze'],
-  ['axes ends starts', 'Slice'],
-  [
-    'axes keepdims noop_with_empty_axes',
-    'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare',
-  ],
-  ['axis', 'Compress Concat Flatten Gather GatherElements Hardmax LogSoftmax OneHot Scatter Softmax'],
-  ['axis block_size output_dtype', 'DequantizeLinear'],
-  ['axis block_size output_dtype precision saturate', 'QuantizeLinear'],
-  ['axis broadcast', 'Add And Div Equal Greater Less Mul Or Pow Sub Xor'],
-  ['axis epsilon stash_type', 'LayerNormalization RMSNormalization'],
-  ['axis inverse onesided', 'DFT'],
-  ['axis k largest sorted', 'TopK'],
-  ['axis keepdims', 'SplitToSequence'],
-  ['axis keepdims select_last_index', 'ArgMax ArgMin'],
-  ['axis mode', 'TensorScatter'],
-  ['axis new_axis', 'ConcatFromSequence'],
-  ['axis num_outputs split', 'Split'],
-  ['axis p', 'LpNormalization'],
-  ['axis reduction', 'ScatterElements'],
-  ['axis sorted', 'Unique'],
-  [
-    'base_values base_values_as_tensor class_ids class_nodeids class_treeids class_weights class_weights_as_tensor classlabels_int64s classlabels_strings nodes_falsenodeids nodes_featureids nodes_hitrates nodes_hitrates_as_tensor nodes_missing_value_tracks_true nodes_modes nodes_nodeids nodes_treeids nodes_truenodeids nodes_values nodes_values_as_tensor post_transform',
-    'TreeEnsembleClassifier',
-  ],
-  ['batch_axis time_axis', 'ReverseSequence'],
-  ['batch_dims', 'GatherND'],
-  ['bias lambd', 'Shrink'],
-  ['blocksize mode', 'DepthToSpace'],
-  ['case_change_action is_case_sensitive locale stopwords', 'StringNormalizer'],
-  ['cast_to map_form max_map', 'CastMap'],
-  ['cats_int64s cats_strings default_int64 default_string', 'CategoryMapper'],
-  ['cats_int64s cats_strings zeros', 'OneHotEncoder'],
-  ['center_point_box', 'NonMaxSuppression'],
-  [
-    'classes_strings default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_strings keys_tensor values_floats values_int64s values_strings values_tensor',
-    'LabelEncoder',
-  ],
-  ['classlabels_int64s classlabels_strings', 'ZipMap'],
-  [
-    'classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform',
-    'LinearClassifier',
-  ],
-  [
-    'classlabels_ints classlabels_strings coefficients kernel_params kernel_type post_transform prob_a prob_b rho support_vectors vectors_per_class',
-    'SVMClassifier',
-  ],
-  ['coefficients intercepts post_transform targets', 'LinearRegressor'],
-  [
-    'coefficients kernel_params kernel_type n_supports one_class post_transform rho support_vectors',
-    'SVMRegressor',
-  ],
-  ['coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale', 'RoiAlign'],
-  ['delimiter maxsplit', 'StringSplit'],
-  ['detect_negative detect_positive', 'IsInf'],
-  ['dilations group kernel_shape offset_group pads strides', 'DeformConv'],
-  ['dilations pads strides', 'Col2Im'],
-  ['direction', 'BitShift'],
-  ['dtype', 'SequenceEmpty'],
-  ['dtype high low seed', 'RandomUniformLike'],
-  ['dtype high low seed shape', 'RandomUniform'],
-  ['dtype k', 'EyeLike'],
-  ['dtype mean scale seed', 'RandomNormalLike'],
-  ['dtype mean scale seed shape', 'RandomNormal'],
-  ['dtype sample_size seed', 'Multinomial'],
-  ['dtype seed', 'Bernoulli'],
-  ['end start', 'Shape'],
-  ['epsilon', 'InstanceNormalization'],
-  ['epsilon is_test momentum spatial training_mode', 'BatchNormalization'],
-  ['epsilon num_groups stash_type', 'GroupNormalization'],
-  ['equation', 'Einsum'],
-  ['exclusive reverse', 'CumProd CumSum'],
-  ['fmod', 'Mod'],
-  ['height_scale mode scales width_scale', 'Upsample'],
-  ['ignore_index reduction', 'NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss'],
-  ['imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64', 'Imputer'],
-  ['inputdimensions', 'FeatureVectorizer'],
-  ['int64_vocabulary string_vocabulary', 'DictVectorizer'],
-  ['interleaved num_heads rotary_embedding_dim', 'RotaryEmbedding'],
-  [
-    'is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap softmax_precision',
-    'Attention',
-  ],
-  ['is_test ratio seed', 'Dropout'],
-  ['kernel_shape pads strides', 'MaxUnpool'],
-  ['max min', 'Clip'],
-  [
-    'max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s pool_strings weights',
-    'TfIdfVectorizer',
-  ],
-  ['mode paddings pads value', 'Pad'],
-  ['norm', 'Normalizer'],
-  ['offset scale', 'Scaler'],
-  ['onesided', 'STFT'],
-  ['output_datatype', 'MelWeightMatrix'],
-  ['output_datatype periodic', 'BlackmanWindow HammingWindow HannWindow'],
-  ['p', 'GlobalLpPool'],
-  ['pattern', 'RegexFullMatch'],
-  ['perm', 'Transpose'],
-  ['pooled_shape spatial_scale', 'MaxRoiPool'],
-  ['reduction', 'ScatterND'],
-  ['round_mode saturate', 'CastLike'],
-  ['round_mode saturate to', 'Cast'],
-  ['sparse_value value value_float value_floats value_int value_ints value_string value_strings', 'Constant'],
-  ['threshold', 'Binarizer'],
-  ['to', 'BitCast'],
-  ['upper', 'Trilu'],
-  ['value', 'ConstantOfShape'],
-];
+/** A line for operators that have the same attributes. */
+const table = `
+Abs Acos Acosh Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Det DynamicQuantizeLinear Erf Exp Expand Floor GlobalAveragePool GlobalMaxPool GreaterOrEqual HardSwish Identity IsNaN LessOrEqual Log MatMul MatMulInteger Max Mean Min Mish Neg NonZero Not PRelu QLinearMatMul Reciprocal Relu Round SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength Sigmoid Sign Sin Sinh Size Softplus Softsign Sqrt StringConcat Sum Tan Tanh Tile Where:
+LSTM: activation_alpha activation_beta activations clip direction hidden_size input_forget layout output_sequence
+GRU: activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset output_sequence
+RNN: activation_alpha activation_beta activations clip direction hidden_size layout output_sequence
+AffineGrid: align_corners
+GridSample: align_corners mode padding_mode
+Reshape: allowzero shape
+Elu LeakyRelu Swish ThresholdedRelu: alpha
+HardSigmoid: alpha beta
+LRN: alpha beta bias size
+Gemm: alpha beta broadcast transA transB
+Selu: alpha gamma
+Resize: antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value keep_aspect_ratio_policy mode nearest_mode
+Gelu: approximate
+AveragePool: auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides
+LpPool: auto_pad ceil_mode dilations kernel_shape p pads strides
+MaxPool: auto_pad ceil_mode dilations kernel_shape pads storage_order strides
+ConvTranspose: auto_pad dilations group kernel_shape output_padding output_shape pads strides
+Conv ConvInteger QLinearConv: auto_pad dilations group kernel_shape pads strides
+CenterCropPad MeanVarianceNormalization Squeeze Unsqueeze: axes
+Slice: axes ends starts
+ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare: axes keepdims noop_with_empty_axes
+Compress Concat Flatten Gather GatherElements Hardmax LogSoftmax OneHot Scatter Softmax: axis
+DequantizeLinear: axis block_size output_dtype
+QuantizeLinear: axis block_size output_dtype precision saturate
+Add And Div Equal Greater Less Mul Or Pow Sub Xor: axis broadcast
+LayerNormalization RMSNormalization: axis epsilon stash_type
+DFT: axis inverse onesided
+TopK: axis k largest sorted
+SplitToSequence: axis keepdims
+ArgMax ArgMin: axis keepdims select_last_index
+TensorScatter: axis mode
+ConcatFromSequence: axis new_axis
+Split: axis num_outputs split
+LpNormalization: axis p
+ScatterElements: axis reduction
+Unique: axis sorted
+ReverseSequence: batch_axis time_axis
+GatherND: batch_dims
+Shrink: bias lambd
+DepthToSpace: blocksize mode
+StringNormalizer: case_change_action is_case_sensitive locale stopwords
+NonMaxSuppression: center_point_box
+RoiAlign: coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale
+StringSplit: delimiter maxsplit
+IsInf: detect_negative detect_positive
+DeformConv: dilations group kernel_shape offset_group pads strides
+Col2Im: dilations pads strides
+BitShift: direction
+SequenceEmpty: dtype
+RandomUniformLike: dtype high low seed
+RandomUniform: dtype high low seed shape
+EyeLike: dtype k
+RandomNormalLike: dtype mean scale seed
+RandomNormal: dtype mean scale seed shape
+Multinomial: dtype sample_size seed
+Bernoulli: dtype seed
+Shape: end start
+InstanceNormalization: epsilon
+BatchNormalization: epsilon is_test momentum spatial training_mode
+GroupNormalization: epsilon num_groups stash_type
+Einsum: equation
+CumProd CumSum: exclusive reverse
+Mod: fmod
+Upsample: height_scale mode scales width_scale
+NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss: ignore_index reduction
+RotaryEmbedding: interleaved num_heads rotary_embedding_dim
+Attention: is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap softmax_precision
+Dropout: is_test ratio seed
+MaxUnpool: kernel_shape pads strides
+Clip: max min
+TfIdfVectorizer: max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s pool_strings weights
+Pad: mode paddings pads value
+STFT: onesided
+MelWeightMatrix: output_datatype
+BlackmanWindow HammingWindow HannWindow: output_datatype periodic
+GlobalLpPool: p
+RegexFullMatch: pattern
+Transpose: perm
+MaxRoiPool: pooled_shape spatial_scale
+ScatterND: reduction
+CastLike: round_mode saturate
+Cast: round_mode saturate to
+Constant: sparse_value value value_float value_floats value_int value_ints value_string value_strings
+BitCast: to
+Trilu: upper
+ConstantOfShape: value
+`;
 
 const ofOperators: ReadonlyMap<string, readonly string[]> = new Map(
-  table.flatMap(([attributes, operators]) => {
-    const names = attributes === '' ? [] : attributes.split(' ');
-    return operators.split(' ').map((operator) => [operator, names] as const);
+  table.split('\n').flatMap((line) => {
+    const [operators, attributes] = line
+      .split(':')
+      .map((part) => part.split(' ').filter((name) => name !== ''));
+    return (operators ?? []).map((operator) => [operator, attributes ?? []] as const);
   }),
 );
 
-/** The attributes that an operator of the standard, or of its classical machine learning, has in some opset; undefined for others. */
+/** The attributes that an operator of the standard has in some opset; undefined for those that are not checked. */
 export function attributesOf(operator: string): readonly string[] | undefined {
   return ofOperators.get(operator);
 }
