@@ -146,7 +146,7 @@ export const domains: Readonly<Record<string, Rows>> = {
       }),
     ),
   ),
-  'ai.onnx.ml': withAttributes({ ...encode, ...features, ...linear, ...svm, ...trees }),
+  'ai.onnx.ml': { ...encode, ...features, ...linear, ...svm, ...trees },
   'ai.onnx.preview.training': training,
   'com.microsoft': microsoft,
   'com.microsoft.nchwc': nchwc,

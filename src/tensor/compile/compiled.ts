@@ -144,8 +144,8 @@ export class Compiled {
       const handle = outside(origin, handles);
       return handle.requiresGrad !== requiresGrad || (leaf !== undefined && handle.leaf !== leaf);
     });
-    if (other !== undefined) return 'whether a tensor requires gradients, which it asks, has changed';
-    if (!isWithinSame(recorded)) return 'whether a derivative is being taken, which it asks, has changed';
+    if (other !== undefined || !isWithinSame(recorded))
+      return 'whether a tensor requires gradients, which it asks, has changed';
     const odd = recorded.trace.answers.find((each) => !isAnswered(each, leaves));
     if (odd !== undefined)
       return `${nameOf(odd.leaf)} meets integers, and is ${String(leaves[odd.leaf])} now`;

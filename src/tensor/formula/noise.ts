@@ -18,9 +18,12 @@ export function words(b: GraphBuilder, shape: readonly number[]): Node {
 /** Bits of a uniform number that each dtype holds exactly, so that rounding never gives 1. */
 const digits: Readonly<Partial<Record<DType, number>>> = { f16: 11, bf16: 8 };
 
+/** Bits of the numbers of a dtype that a draw has. @internal */
+export const digitsOf = (dtype: DType): number => digits[dtype] ?? 24;
+
 /** [0, 1) in multiples of 2⁻²⁴ (fewer bits for 16-bit floats). @internal */
 export function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
-  const kept = digits[dtype] ?? 24;
+  const kept = digitsOf(dtype);
   const whole = cast(b, binary(b, 'shr', words(b, shape), 32 - kept), dtype === 'f64' ? 'f64' : 'f32');
   return cast(b, mul(b, whole, 2 ** -kept), dtype);
 }
@@ -30,7 +33,7 @@ export function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DTyp
  * step more for all of them would round to 1 at the end.) @internal
  */
 export function openUniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
-  return binary(b, 'max', uniformOf(b, shape, dtype), 2 ** -((digits[dtype] ?? 24) + 1));
+  return binary(b, 'max', uniformOf(b, shape, dtype), 2 ** -(digitsOf(dtype) + 1));
 }
 
 /** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. @internal */

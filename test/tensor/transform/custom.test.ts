@@ -174,7 +174,7 @@ describe('a function with a rule', () => {
       sn.compile(
         sn.grad((a: T) =>
           sn
-            .vmap((_: T) => rooted(a))(x())
+            .vmap((y: T) => rooted(a).mul(y))(x())
             .sum(),
         ),
       )(x()),

@@ -16,7 +16,7 @@ import type { Tensor } from '../../tensor.ts';
 import { createOptions, type CreateOptions } from './creation.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, show } from '../operand.ts';
-import { words, dropoutOf, normalOf, openUniformOf, uniformOf } from '../../formula/noise.ts';
+import { digitsOf, words, dropoutOf, normalOf, openUniformOf, uniformOf } from '../../formula/noise.ts';
 import { sliceAxis } from '../../formula/layout.ts';
 
 /** By what a draw is made. @internal */
@@ -145,8 +145,9 @@ export function uniform<T extends DType = 'f32'>(
     record([], (b) => {
       const unit = uniformOf(b, to, formula.wideType(dtype));
       const drawn = cast(b, add(b, mul(b, unit, high - low), low), dtype);
-      // Rounding may give the end.
-      return low < high ? where(b, binary(b, 'lt', drawn, high), drawn, fullLike(b, drawn, low)) : drawn;
+      // Rounding may give the end, but for the 24 bits of a draw in f64: the number before it is the most.
+      const most = high - Math.abs(high) * 1.25 * 2 ** -digitsOf(dtype);
+      return dtype === 'f64' || most < low ? drawn : binary(b, 'min', drawn, most);
     }),
   );
 }
