@@ -8,7 +8,7 @@ import type { Target } from '../../../../schedule/target.ts';
 import { Slot } from '../../../../slot.ts';
 import { cpu, shared } from '../cpu/costs.ts';
 import { flipsOf, isSearched, type Contract, type ContractProblem } from '../problem.ts';
-import { fitsRegisters, statements, unrollLimit } from '../size.ts';
+import { fitsRegisters, statements } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { endOf, finish, foldGrid, invocation, openBuilder, type Frame } from '../../shared/frame.ts';
 import { accumulators, multiplyAdd, span, TileLowering, tileNeeded, type AxisSpan } from '../tile.ts';
@@ -36,15 +36,10 @@ export const registers: Strategy<RegisterTiling> = {
       for (const [rows, columns] of tiles) yield { kind: 'registers', flip, rows, columns };
   },
   together: { products: true, stages: true },
-  isLegal(tiling, problem, target) {
-    if (!fitsRegisters(tiling, problem)) return false;
-    const { products, stages, epilogue } = problem;
-    if (products === undefined && stages === undefined) return true;
-    // Where workgroups share sums, they share the reductions too (split-k).
-    if (sharesWork(target)) return false;
-    const { rows, columns } = tiling;
-    return (rows === 1 && columns === 4) || size(tiling, problem, epilogue) <= unrollLimit;
-  },
+  // Where workgroups share sums, they share reductions of rows too (split-k).
+  isLegal: (tiling, problem, target) =>
+    fitsRegisters(tiling, problem) &&
+    ((problem.products ?? problem.stages) === undefined || !sharesWork(target)),
   time(tiling, problem, target) {
     if (target.machine === 'cpu') return timeOnCpu(tiling, problem, target);
     const { rows, columns } = tiling;
@@ -55,15 +50,11 @@ export const registers: Strategy<RegisterTiling> = {
     // Reduced rows are as long as k, about.
     const step = direct + stages * rows * (load + multiplyAdd);
     const round = Math.max(latency, turns(count(rows, columns) / workgroup, workgroup) * step);
-    return problem.k * round + statement * size(tiling, problem, toCompile(epilogue));
+    const others = (products - 1) * (1 + rows) * (columns / 4);
+    return problem.k * round + statement * (statements(rows, columns, toCompile(epilogue)) + others);
   },
   loop: registerLoop,
 };
-
-/** Statements of an unrolled tile of all products. */
-function size({ rows, columns }: Tile, { products = 1 }: ContractProblem, epilogue: number): number {
-  return statements(rows, columns, epilogue) + (products - 1) * (1 + rows) * (columns / 4);
-}
 
 function timeOnCpu({ rows, columns }: RegisterTiling, problem: ContractProblem, target: Target): number {
   const { batch, m, n, k, rhs, epilogue } = problem;
