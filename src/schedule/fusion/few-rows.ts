@@ -1,7 +1,7 @@
 // Products of few rows, as a step of a language model has: reading the right operand takes nearly all of their
-// time. Where the invocations of a workgroup share the sums, one kernel computes several products of one left
-// operand (`siblings`). Each workgroup may also compute by itself what the left operand needs of its rows, as
-// the mean square of a norm, which then has no kernel (`repeatedReductions`).
+// time. Except on the cores of a CPU, one kernel computes several products of one left operand (`siblings`). Each
+// workgroup may also compute by itself what the left operand needs of its rows, as the mean square of a norm,
+// which then has no kernel (`repeatedReductions`). On the software adapter, each invocation does.
 
 import { dims, type Node, type NodeOf } from '../../ir/graph.ts';
 import { atomsOf, constantIndex } from '../../ir/index-algebra/expr.ts';
@@ -9,7 +9,7 @@ import { isElementwise } from '../../ir/ops.ts';
 import { sizeOf } from '../../ir/shape.ts';
 import { Evaluator, type Indices } from '../expression/evaluate.ts';
 import { ExprPool } from '../expression/expr.ts';
-import { sharesWork } from '../machine.ts';
+import { packsOperands } from '../machine.ts';
 import type { Target } from '../target.ts';
 import { sameIndices } from './align.ts';
 import { contractExtents, dotIndices, makeAxis, ownLoops, reducedIndices } from './domain.ts';
@@ -23,7 +23,7 @@ export const mostSiblings: number = 3;
 
 /** Whether further products of its left operand may share the kernel of this one. */
 export function mayHaveSiblings(node: NodeOf<'dot'>, target: Target): boolean {
-  return sharesWork(target) && hasFewRows(node);
+  return !packsOperands(target) && hasFewRows(node);
 }
 
 /** Rows of the result are vectors of at least four columns, and few. */
@@ -53,16 +53,16 @@ interface Before {
 /** Nodes between a reduction and products, and other reductions on the way, at most. */
 const mostBetween = 32;
 
-/** Columns of a result for which a workgroup reads rows of the left operand, at least. */
+/** Columns of a result for which a workgroup, or an invocation, reads rows of the left operand, at least. */
 const fewestColumns = 4;
 
 /**
  * Reductions that nothing but left operands of products of few rows depend on, with the number of points at
- * which all workgroups together evaluate what each of them reduces.
+ * which the kernels of these products evaluate what each of them reduces.
  */
 export function repeatedReductions(before: Before, target: Target): ReadonlyMap<Node, number> {
   const repeated = new Map<Node, number>();
-  if (!sharesWork(target)) return repeated;
+  if (packsOperands(target)) return repeated;
   const { order, alone, home } = before;
   for (const node of order.toReversed()) {
     if (node.op !== 'reduce' || alone.has(node) || home.has(node) || sizeOf(dims(node)) === 0) continue;
