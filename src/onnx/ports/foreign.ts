@@ -1,6 +1,6 @@
 // What users give and get that is no tensor of numbers: text, sequences, maps, optional values.
 
-import { showValue, SinterError, TensorError } from '../../errors.ts';
+import { showValue, TensorError } from '../../errors.ts';
 import { isPlainObject } from '../../ir/arguments.ts';
 import { emptyData } from '../../ir/value.ts';
 import { Tensor } from '../../tensor/tensor.ts';
@@ -121,15 +121,9 @@ export async function plainOf(value: Value): Promise<ModelValue> {
 /** Values by the names of their outputs. Throws E_UNSUPPORTED where one is no tensor of numbers. */
 export function tensorsNamed(ports: readonly Port[], values: readonly Value[], hint: string): ModelOutputs {
   return Object.fromEntries(
-    ports.map(({ name, type, dtype }, i) => {
+    ports.map(({ name }, i) => {
       const value = values[i]!;
-      if (value.isTensor && value.type !== 'string') {
-        if (dtype !== undefined && dtype !== value.tensor.dtype) {
-          const problem = `onnx: the file declares output '${name}' as ${type}, and its node gives ${value.type}`;
-          throw new SinterError('E_FORMAT', problem);
-        }
-        return [name, value.tensor];
-      }
+      if (value.isTensor && value.type !== 'string') return [name, value.tensor];
       const kind = value.isTensor ? 'text' : value.kind;
       throw new TensorError('E_UNSUPPORTED', 'onnx', `output '${name}' is ${kind}`, hint);
     }),

@@ -351,7 +351,7 @@ test('an output of another type than the file declares is refused, as in ONNX Ru
   const file = model(graph(parts));
   expect((await runPeer(file, { x: floats([1, 2]) })).kind).toBe('refused');
   const run = (await loadOnnx(file)).run({ x: Float32Array.of(1, 2) });
-  await expect(run).rejects.toThrow(/declares output 'y' as int64, and its node gives float/);
+  await expect(run).rejects.toThrow(/output 'y': the file declares int64 elements, and its nodes give float/);
 });
 
 test('doubles are resized with the digits of doubles', async () => {
