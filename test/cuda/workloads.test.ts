@@ -8,6 +8,7 @@ import { cudaTarget } from '../../src/schedule/target.ts';
 import * as sn from '../../src/index.ts';
 import { workloads } from '../../src/workloads/all.ts';
 import { runOnDevice } from '../support/execute.ts';
+import { isQuick } from '../support/sample.ts';
 import { randomArray } from '../support/random/values.ts';
 import { recorded } from '../support/recorded.ts';
 import { onStandIn } from './standin/on-standin.ts';
@@ -64,10 +65,11 @@ onStandIn('workloads on the stand-in', () => {
   });
 
   // Inputs of a recurrent layer are [steps, batch, width]; one of 128 steps runs the same kernels more often.
-  test.each([
+  const recurrent = [
     ['rnnScan', [8, 16, 64]],
     ['lstmTrain', [8, 32, 128]],
-  ] as const)('%s of few steps', async (name, shape) => {
+  ] as const;
+  test.each(isQuick ? [] : recurrent)('%s of few steps', async (name, shape) => {
     const { fn, args } = workloads.find((one) => one.name === name)!;
     const own = args().map((arg) =>
       arg instanceof sn.Tensor && arg.shape.length === 3 ? sn.zeros(shape) : arg,

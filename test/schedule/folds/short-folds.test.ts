@@ -76,9 +76,9 @@ test('folds of more elements, for fewer readers, or that are results keep their 
   expect(kinds({ rows: 5, used: 4, width: 1024 })).toBe(2);
   expect(kinds({ rows: 1, used: 2, width: 16 })).toBe(2);
   expect(kinds({ rows: 1, used: 2, width: 1024 }, 'shares')).toBe(2);
-  // What a product reads is computed once.
+  // What a product of many rows reads is computed once.
   const s = new Sketch();
-  const scale = broadcast(s.b, reduceKeep(s.b, 'max', s.input([4, 2]), [1]), [4, 2]);
+  const scale = broadcast(s.b, reduceKeep(s.b, 'max', s.input([8, 2]), [1]), [8, 2]);
   const graph = s.graph([s.matmul(binary(s.b, 'add', scale, 1), s.input([2, 4096]))]);
   expect(kindsOf(graph, softwareTarget)).toEqual(['row-reduction', 'dot']);
 });
