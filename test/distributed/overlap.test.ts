@@ -8,7 +8,6 @@ import { fullySharded, mesh, type ShardPlan } from '../../src/distributed/index.
 import { valueAndGrad, zeros, type Tensor } from '../../src/index.ts';
 import { runStepsOf, withWaits } from '../../src/runtime/cuda/run-steps.ts';
 import { cudaTarget } from '../../src/schedule/target.ts';
-import { isQuick } from '../support/sample.ts';
 
 type Layer = Readonly<Record<'up' | 'down', Tensor>>;
 
@@ -74,11 +73,8 @@ test('while a layer is computed, the parameters of the next one are gathered', (
   expect(busy(gathers.slice(1))).toBe(2 * layers - 1);
 });
 
-test.skipIf(isQuick)(
-  'while the sum of a gradient is scattered, the gradients of the layers before it are computed',
-  () => {
-    const scatters = besideEach(fullySharded(grid, 'data'), 'reduceScatter');
-    expect(scatters.length).toBe(2 * layers);
-    expect(busy(scatters)).toBeGreaterThan(layers);
-  },
-);
+test('while the sum of a gradient is scattered, the gradients of the layers before it are computed', () => {
+  const scatters = besideEach(fullySharded(grid, 'data'), 'reduceScatter');
+  expect(scatters.length).toBe(2 * layers);
+  expect(busy(scatters)).toBeGreaterThan(layers);
+});
