@@ -140,6 +140,7 @@ export function withWaits(
   runSteps: readonly RunStep[],
   isAtOnce: boolean,
 ): RunStep[] {
+  if (!runSteps.some(hasCollective)) return [...runSteps];
   const neighbours = overlapping(program);
   const meet = (slots: readonly number[], others: readonly number[]): boolean =>
     slots.some((slot) => neighbours(slot).some((other) => others.includes(other)));
@@ -174,7 +175,7 @@ export function withWaits(
     wait(open.length);
     return result;
   };
-  return runSteps.some(hasCollective) ? within(runSteps) : [...runSteps];
+  return within(runSteps);
 }
 
 function hasCollective(step: RunStep): boolean {

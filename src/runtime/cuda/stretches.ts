@@ -1,5 +1,5 @@
-// A run as graphs, one for each stretch of operations between collectives and waits for them. These stay outside: whether NCCL's calls are captured,
-// and each launch of what was captured, has to be the same on all ranks, and a rank makes graphs by where its own buffers lie.
+// A run as graphs, one for each stretch of operations between collectives and waits for them. These stay outside: whether NCCL's calls
+// are captured, and each launch of what was captured, has to be the same on all ranks, and a rank makes graphs by where its own buffers lie.
 
 import type { Single, StreamOperation } from './api/marshal.ts';
 import { CudaGraph, type Dependencies } from './graph.ts';
