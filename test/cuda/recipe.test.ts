@@ -180,21 +180,36 @@ test('loops begin and end with no collective that goes on', () => {
   expect(inner.map(({ kind }) => kind)).toEqual(['launch', 'collective', 'await']);
 });
 
+interface ArenaRegion {
+  readonly start: number;
+  readonly count: number;
+}
+
+const places: fc.Arbitrary<ArenaRegion[]> = fc.array(
+  fc.record({ start: fc.nat({ max: 7 }), count: fc.integer({ min: 1, max: 4 }) }),
+  { minLength: 2, maxLength: 6 },
+);
+
+/** Buffers at places of an arena, and whether two of them share bytes. */
+function inArena(regions: readonly ArenaRegion[]): {
+  readonly buffers: Program['buffers'];
+  readonly meet: (a: number, b: number) => boolean;
+} {
+  const buffers = regions.map(({ start, count }, i) =>
+    f32(`t${i}`, 'scratch', 64 * count, { arena: 0, offset: 256 * start }),
+  );
+  const meet = (a: number, b: number): boolean => {
+    const [one, other] = [regions[a]!, regions[b]!];
+    return one.start < other.start + other.count && other.start < one.start + one.count;
+  };
+  return { buffers, meet };
+}
+
 test('no step uses the bytes of a collective that goes on, unless both only read them', () => {
-  const places = fc.array(fc.record({ start: fc.nat({ max: 7 }), count: fc.integer({ min: 1, max: 4 }) }), {
-    minLength: 2,
-    maxLength: 6,
-  });
   const uses = fc.array(fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 5 }), fc.boolean()), { maxLength: 40 });
   fc.assert(
     fc.property(places, uses, (regions, all) => {
-      const buffers = regions.map(({ start, count }, i) =>
-        f32(`t${i}`, 'scratch', 64 * count, { arena: 0, offset: 256 * start }),
-      );
-      const meet = (a: number, b: number): boolean => {
-        const [one, other] = [regions[a]!, regions[b]!];
-        return one.start < other.start + other.count && other.start < one.start + one.count;
-      };
+      const { buffers, meet } = inArena(regions);
       const source = {
         ...steps(buffers, []),
         steps: all.flatMap(([from, to, isCollective]) => {
@@ -220,22 +235,12 @@ test('no step uses the bytes of a collective that goes on, unless both only read
 });
 
 test('steps that share bytes, one of them writing, are ordered; all others are not', () => {
-  const places = fc.array(fc.record({ start: fc.nat({ max: 7 }), count: fc.integer({ min: 1, max: 4 }) }), {
-    minLength: 2,
-    maxLength: 6,
-  });
   const uses = fc.array(fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 5 })), { maxLength: 40 });
   fc.assert(
     fc.property(places, uses, (regions, pairs) => {
-      const buffers = regions.map(({ start, count }, i) =>
-        f32(`t${i}`, 'scratch', 64 * count, { arena: 0, offset: 256 * start }),
-      );
+      const { buffers, meet } = inArena(regions);
       const chosen = pairs.map(([read, write]) => [read % regions.length, write % regions.length] as const);
       const graph = graphOf(steps(buffers, chosen));
-      const meet = (a: number, b: number): boolean => {
-        const [one, other] = [regions[a]!, regions[b]!];
-        return one.start < other.start + other.count && other.start < one.start + one.count;
-      };
       const before = graph.map(() => new Set<number>());
       const needed = graph.map(() => new Set<number>());
       graph.forEach((after, i) => {

@@ -203,13 +203,7 @@ function range(call: Call): Value {
   }
   const dtype = hostType(type);
   const record = (): Tensor => {
-    const wide = isFloat(dtype)
-      ? dtypeBytes(dtype) < 4
-        ? 'f32'
-        : dtype
-      : dtypeBytes(dtype) < 4
-        ? 'i32'
-        : dtype;
+    const wide = dtypeBytes(dtype) >= 4 ? dtype : isFloat(dtype) ? 'f32' : 'i32';
     const counted = sn.arange(0, count, 1, { dtype: wide });
     return sn.cast(sn.add(sn.mul(counted, Number(step)), Number(start)), dtype);
   };

@@ -56,10 +56,8 @@ export class CudaClock {
   }
 
   #event(): number {
-    const { cu, cell } = this.#context.driver;
     this.#context.use();
-    this.#context.check(cu.cuEventCreate(cell.address, 0), 'cuEventCreate', 'measuring');
-    return cell.number();
+    return this.#context.makeEvent('measuring', true);
   }
 
   #record(event: number): boolean {

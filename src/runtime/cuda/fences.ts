@@ -11,9 +11,6 @@ const MARKS = 32;
 const AWAKE_MS = 16;
 const SHORTEST_NAP_MS = 1;
 
-/** No time is taken: CU_EVENT_DISABLE_TIMING, which makes events cheaper. */
-const NO_TIMING = 2;
-
 interface Sealed {
   readonly epoch: number;
   readonly event: number;
@@ -125,18 +122,11 @@ export class Fences {
   #seal(): void {
     const { driver, stream } = this.#context;
     this.#context.use();
-    const event = this.#events.pop() ?? this.#create();
+    const event = this.#events.pop() ?? this.#context.makeEvent('queueing an event');
     this.#context.check(driver.cu.cuEventRecord(event, stream), 'cuEventRecord', 'queueing an event');
     this.#sealed.push({ epoch: this.#epoch, event });
     this.#epoch += 1;
     this.#marks = 0;
-  }
-
-  #create(): number {
-    const { driver } = this.#context;
-    const { cu, cell } = driver;
-    this.#context.check(cu.cuEventCreate(cell.address, NO_TIMING), 'cuEventCreate', 'queueing an event');
-    return cell.number();
   }
 
   #pass(): void {

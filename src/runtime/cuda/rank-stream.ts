@@ -7,8 +7,7 @@ import type { CudaContext } from './api/context.ts';
 import type { DriverCall } from './api/driver.ts';
 import type { Encounter } from './api/marshal.ts';
 
-/** The stream does not wait for the null stream, and events take no time. */
-const [nonBlocking, noTiming] = [1, 2];
+const doing = 'meeting other ranks';
 
 export class RankStream implements DeviceStream {
   readonly #context: CudaContext;
@@ -43,7 +42,7 @@ export class RankStream implements DeviceStream {
     if (this.#stream === 0) this.#make();
     this.#check(cu.cuEventRecord(this.#start, stream), 'cuEventRecord');
     this.#check(cu.cuStreamWaitEvent(this.#stream, this.#start, 0), 'cuStreamWaitEvent');
-    const end = this.#free.pop() ?? this.#event();
+    const end = this.#free.pop() ?? this.#context.makeEvent(doing);
     this.#open.push(end);
     let result = 0;
     try {
@@ -86,21 +85,13 @@ export class RankStream implements DeviceStream {
   }
 
   #make(): void {
-    const { driver, owned } = this.#context;
-    const { cu, cell } = driver;
-    this.#check(cu.cuStreamCreate(cell.address, nonBlocking), 'cuStreamCreate');
-    this.#stream = cell.number();
-    this.#start = this.#event();
-    owned.add(this);
-  }
-
-  #event(): number {
-    const { cu, cell } = this.#context.driver;
-    this.#check(cu.cuEventCreate(cell.address, noTiming), 'cuEventCreate');
-    return cell.number();
+    const context = this.#context;
+    this.#stream = context.makeStream(doing);
+    this.#start = context.makeEvent(doing);
+    context.owned.add(this);
   }
 
   #check(result: number, call: DriverCall): void {
-    this.#context.check(result, call, 'meeting other ranks');
+    this.#context.check(result, call, doing);
   }
 }

@@ -2,7 +2,7 @@
 // recorded, and their arithmetic. Words are a node, so a mask is made where it is used, and made
 // again in the backward pass, but never stored.
 
-import { add, binary, broadcast, cast, fullLike, mul, reshape, unary, where } from '../../ir/build.ts';
+import { add, binary, broadcast, cast, fullLike, mul, neg, reshape, unary, where } from '../../ir/build.ts';
 import type { DType } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { sizeOf } from '../../ir/shape.ts';
@@ -34,6 +34,11 @@ export function uniformOf(b: GraphBuilder, shape: readonly number[], dtype: DTyp
  */
 export function openUniformOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
   return binary(b, 'max', uniformOf(b, shape, dtype), 2 ** -(digitsOf(dtype) + 1));
+}
+
+/** −log(−log u): with it, the largest of logarithms is a draw by their weights (Gumbel, 1954). @internal */
+export function gumbelOf(b: GraphBuilder, shape: readonly number[], dtype: DType): Node {
+  return neg(b, unary(b, 'log', neg(b, unary(b, 'log', openUniformOf(b, shape, dtype)))));
 }
 
 /** Box and Muller (1958): words 2k and 2k+1 give the radius and the angle of elements 2k and 2k+1. @internal */

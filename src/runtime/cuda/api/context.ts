@@ -55,10 +55,23 @@ export class CudaContext implements DeviceStream {
     this.check(cu.cuDevicePrimaryCtxRetain(cell.address, device), 'cuDevicePrimaryCtxRetain', 'opening');
     this.handle = cell.number();
     this.use();
-    // Not ordered with the null stream, which other libraries of the process may use.
+    this.stream = this.makeStream('opening');
+  }
+
+  /** A stream that is not ordered with the null stream, which other libraries of the process may use. */
+  makeStream(doing: string): number {
+    const { cu, cell } = this.driver;
     const NON_BLOCKING = 1;
-    this.check(cu.cuStreamCreate(cell.address, NON_BLOCKING), 'cuStreamCreate', 'opening');
-    this.stream = cell.number();
+    this.check(cu.cuStreamCreate(cell.address, NON_BLOCKING), 'cuStreamCreate', doing);
+    return cell.number();
+  }
+
+  /** An event; one that is not timed is cheaper. */
+  makeEvent(doing: string, isTimed: boolean = false): number {
+    const { cu, cell } = this.driver;
+    const DISABLE_TIMING = 2;
+    this.check(cu.cuEventCreate(cell.address, isTimed ? 0 : DISABLE_TIMING), 'cuEventCreate', doing);
+    return cell.number();
   }
 
   /**

@@ -3,7 +3,7 @@
 // give.
 
 import { TensorError } from '../../../errors.ts';
-import { add, binary, broadcast, cast, fullLike, mul, neg, reduce, unary, where } from '../../../ir/build.ts';
+import { add, binary, broadcast, cast, fullLike, mul, reduce, unary, where } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { integerRange, isFloat, isInexact, type DType } from '../../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node } from '../../../ir/graph.ts';
@@ -16,7 +16,7 @@ import type { Tensor } from '../../tensor.ts';
 import { createOptions, type CreateOptions } from './creation.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { apply, checkFloat, show } from '../operand.ts';
-import { digitsOf, words, dropoutOf, normalOf, openUniformOf, uniformOf } from '../../formula/noise.ts';
+import { digitsOf, words, dropoutOf, normalOf, gumbelOf, uniformOf } from '../../formula/noise.ts';
 import { sliceAxis } from '../../formula/layout.ts';
 
 /** By what a draw is made. @internal */
@@ -391,8 +391,7 @@ export function multinomial(weights: Tensor, count: number, options: Multinomial
     apply([weights], (b, node) => {
       const wide = formula.stopGradient(b, cast(b, node, formula.wideType(weights.dtype)));
       if (options.replacement === true) return cumulativeDraw(b, wide, [...lead, count]);
-      const unit = openUniformOf(b, weights.shape, wide.dtype);
-      const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
+      const noise = gumbelOf(b, weights.shape, wide.dtype);
       const order = formula.orderOf(b, add(b, unary(b, 'log', wide), noise), last, true);
       return sliceAxis(b, order, last, 0, count);
     }),

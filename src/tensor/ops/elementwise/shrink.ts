@@ -2,14 +2,14 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { add, binary, fullLike, mul, neg, sub, unary, where } from '../../../ir/build.ts';
+import { add, binary, fullLike, mul, sub, where } from '../../../ir/build.ts';
 import { isFloat, type DType } from '../../../ir/dtype.ts';
 import { dims } from '../../../ir/graph.ts';
 import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Floated } from '../../inferred.ts';
 import type { Tensor } from '../../tensor.ts';
-import { openUniformOf, uniformOf } from '../../formula/noise.ts';
+import { gumbelOf, uniformOf } from '../../formula/noise.ts';
 import * as formula from '../../formula/elementwise.ts';
 import { checkHeld } from '../number.ts';
 import { apply, checkFloat, checkReal, floatFormula, realFormula } from '../operand.ts';
@@ -150,8 +150,7 @@ export function gumbelSoftmax(logits: Tensor, options: GumbelSoftmaxOptions = {}
   checkFloat('gumbelSoftmax', logits);
   const at = normalizeAxis('gumbelSoftmax', axis, logits.rank);
   return floatFormula('gumbelSoftmax', (b, wide) => {
-    const unit = openUniformOf(b, dims(wide), wide.dtype);
-    const noise = neg(b, unary(b, 'log', neg(b, unary(b, 'log', unit))));
+    const noise = gumbelOf(b, dims(wide), wide.dtype);
     const soft = formula.softmax(b, mul(b, add(b, wide, noise), 1 / tau), [at]);
     if (!hard) return soft;
     const fixed = formula.stopGradient(b, soft);
