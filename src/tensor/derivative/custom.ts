@@ -1,9 +1,8 @@
 // Derivatives that users define: `customVjp` in reverse mode, `customJvp` in forward mode. Either gives the
 // other mode too.
 
-import { customInputs, derivedInputs, Derivative, type Custom } from '../../autograd/custom.ts';
+import { customInputs, Derivative, type Custom } from '../../autograd/custom.ts';
 import { transposeOf } from '../../autograd/jvp/transpose.ts';
-import { variable } from '../../autograd/variable.ts';
 import { showValue, TensorError } from '../../errors.ts';
 import { distinct, fullLike } from '../../ir/build.ts';
 import { isInexact } from '../../ir/dtype.ts';
@@ -11,8 +10,7 @@ import { showType } from '../../ir/infer.ts';
 import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectFunction, expectSynchronous } from '../expect.ts';
-import { cut } from '../handle/gradient.ts';
-import { isDifferentiating, isOpen } from '../handle/recorded.ts';
+import { cut, walkGradient } from '../handle/gradient.ts';
 import { nodeOf } from '../record.ts';
 import {
   builder,
@@ -27,7 +25,7 @@ import {
 } from '../handle/recording.ts';
 import { handleOf, Tensor } from '../tensor.ts';
 import { checkSameStructure, flatten, unflatten, type Flat } from '../tree.ts';
-import { tensorAt } from './result.ts';
+import { isSource, tensorAt } from './result.ts';
 
 /**
  * A node as a tensor for a rule, which may differentiate with respect to it: a constant gets a node
@@ -44,36 +42,56 @@ function ruled<T>(op: string, call: () => T): T {
   return given;
 }
 
-/** Cotangents or tangents in an array, one for each argument. */
-function nodesOf(op: string, given: unknown): (Node | undefined)[] {
-  if (Array.isArray(given))
-    return given.map((each: Tensor | undefined) => (each === undefined ? undefined : nodeOf(each)));
-  const problem = `the rule must give one cotangent per argument in an array, got ${showValue(given)}`;
-  throw new TensorError('E_VALUE', op, problem, 'undefined stands for none');
+/** Cotangents in an array, one for each of so many arguments. */
+function nodesOf(op: string, given: unknown, count: number): (Node | undefined)[] {
+  if (!Array.isArray(given)) {
+    const problem = `the rule must give one cotangent per argument in an array, got ${showValue(given)}`;
+    throw new TensorError('E_VALUE', op, problem, 'undefined stands for none');
+  }
+  if (given.length !== count) {
+    const problem = `the rule gave ${given.length} cotangent(s) for ${count} argument(s)`;
+    throw new TensorError('E_GRAD', op, problem);
+  }
+  return given.map((each: Tensor | undefined) => (each === undefined ? undefined : nodeOf(each)));
+}
+
+/** What values depend on and gradients may lead to, apart from the arguments. */
+function capturedBy(values: readonly Node[], args: readonly Node[]): readonly Node[] {
+  const found: Node[] = [];
+  walkGradient(values, (node) => {
+    if (args.includes(node)) return false;
+    if (isSource(node)) found.push(node);
+    return !found.includes(node);
+  });
+  return found;
 }
 
 /**
- * Throws E_GRAD where values that were recorded after a node depend on what a derivative is being taken for, and
- * not by the arguments alone: the rule says nothing of that. What was detached is no part of it.
+ * A derivative by the first `count` of the arguments of its nodes. The others are what the function captures: the
+ * rule says nothing of it, so that a derivative for it is E_GRAD.
  */
-function checkCaptured(op: string, values: readonly Node[], args: readonly Node[], before: Node): void {
-  const seen = new Set(values);
-  for (const node of seen) {
-    if (args.includes(node)) continue;
-    if (isOpen(node)) {
-      const problem = `a derivative is being taken for ${showType(node)}, which the function captures: the rule speaks of arguments only`;
-      throw new TensorError(
-        'E_GRAD',
-        op,
-        problem,
-        'pass what is made of it as an argument, or detach it outside of the function',
-      );
-    }
-    // What operations within the function gave has no history: the node in front of it may have one.
-    const isOwn = node.id > before.id && node.inputs.every(({ id }) => id > before.id);
-    if (node.op === 'stopGradient' && !isOwn) continue;
-    for (const input of derivedInputs(node)) if (isInexact(input.dtype)) seen.add(input);
-  }
+function byArguments(op: string, count: number, { results, pull, push }: Custom): Custom {
+  const own = <T>(list: readonly T[]): readonly T[] => list.slice(0, count);
+  const refuse = (args: readonly Node[], asked: readonly unknown[]): void => {
+    const node = args.find((_, i) => i >= count && asked[i] !== undefined && asked[i] !== false);
+    if (node === undefined) return;
+    const problem = `a derivative is being taken for ${showType(node)}, which the function captures: the rule speaks of arguments only`;
+    throw new TensorError('E_GRAD', op, problem, 'pass what is made of it as an argument, or detach it');
+  };
+  return {
+    results,
+    pull: (b, args, values, gs, wanted) => {
+      refuse(args, wanted);
+      const found = pull(b, own(args), values, gs, own(wanted));
+      return args.map((_, i) => found[i]);
+    },
+    ...(push !== undefined && {
+      push: (b, args, values, tangents) => {
+        refuse(args, tangents);
+        return push(b, own(args), values, own(tangents));
+      },
+    }),
+  };
 }
 
 /** `fn` with a derivative, which is made for results of one structure. */
@@ -84,18 +102,19 @@ function customised<R>(
 ): (...args: Tensor[]) => R {
   const known = new Map<string, Derivative>();
   return (...args) => {
-    const before = gradEnabled() && isDifferentiating() ? variable({ dtype: 'bool', shape: [] }) : undefined;
-    const output = withGrad(false, () => fn(...args));
+    const output = fn(...args);
     expectSynchronous(op, output);
     const flat = flatten(output, op);
     const values = flat.leaves.map((leaf, i) => tensorAt(op, 'result', leaf, flat.paths[i]!));
-    const structure = JSON.stringify(flat.structure);
-    const derivative = known.get(structure) ?? new Derivative(derivativeOf(flat));
-    known.set(structure, derivative);
-    const tracked = gradEnabled() && args.some((arg) => currentHandleUnchecked(handleOf(arg)).requiresGrad);
+    const kind = JSON.stringify([flat.structure, args.length]);
+    const derivative = known.get(kind) ?? new Derivative(byArguments(op, args.length, derivativeOf(flat)));
+    known.set(kind, derivative);
+    const tracked =
+      gradEnabled() &&
+      [...args, ...values].some((each) => currentHandleUnchecked(handleOf(each)).requiresGrad);
     const nodes = values.map(nodeOf);
-    const given = args.map(nodeOf);
-    if (before !== undefined) checkCaptured(op, nodes, given, before);
+    const own = args.map(nodeOf);
+    const given = tracked ? [...own, ...capturedBy(nodes, own)] : own;
     const results = nodes.map((value, i) => {
       const node = derivative.node(builder(), customInputs(value, given, nodes), i);
       dropPending(handleOf(values[i]!));
@@ -123,7 +142,7 @@ export function customVjp<R = Tensor>(
     pull: (_, args, values, gs) => {
       const tree = (nodes: readonly Node[]): R => unflatten(structure, nodes.map(face)) as R;
       const given = ruled('customVjp', () => rule(tree(gs), args.map(face), tree(values)));
-      return nodesOf('customVjp', given);
+      return nodesOf('customVjp', given, args.length);
     },
   }));
 }

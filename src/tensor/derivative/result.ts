@@ -24,13 +24,17 @@ export function result(node: Node, untracked: Set<Node> = new Set()): Tensor {
   return new Tensor(recordedHandle(node, true));
 }
 
-/** Whether gradients of the node lead anywhere: to a leaf or to a derivative being taken. */
+/** Whether gradients lead to this very node: a leaf, what a derivative is being taken for, or an input of the trace. */
+export function isSource(node: Node): boolean {
+  return leafOf(node) !== undefined || isOpen(node) || currentTrace()?.isInput(node) === true;
+}
+
+/** Whether gradients of the node lead anywhere. */
 function isTracked(root: Node, untracked: Set<Node> = new Set()): boolean {
   const visited: Node[] = [];
-  const trace = currentTrace();
   let found = false;
   walkGradient([root], (node) => {
-    found ||= leafOf(node) !== undefined || isOpen(node) || trace?.isInput(node) === true;
+    found ||= isSource(node);
     if (found || untracked.has(node)) return false;
     visited.push(node);
     return true;

@@ -135,6 +135,14 @@ export const transforms: Readonly<Record<string, (stage: Stage, random: Random) 
       points,
     };
   },
+  /** By a rule that is the derivative all the same. */
+  customVjp: ({ fn, other, points }) => {
+    const ruled = sn.customVjp(
+      (...xs: Tensor[]): Many => fn(xs),
+      (gs, xs) => sn.vjp(fn, xs).vjp(gs)[0],
+    );
+    return { fn: (xs) => ruled(...xs), other, points };
+  },
   grad: ({ fn, other, points }) => ({
     fn: (xs) => sn.grad((ys: Many) => weighed(fn(ys)))(xs),
     other: (xs) => {

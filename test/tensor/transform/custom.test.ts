@@ -181,6 +181,34 @@ describe('a function with a rule', () => {
     ).toThrow(refused);
   });
 
+  test('may not capture it in a loop, a branch or a compiled function either', () => {
+    const refused = /customVjp: a derivative is being taken for f32\[\], which the function captures/;
+    const scaledBy = (w: T): ((y: T) => T) =>
+      sn.customVjp(
+        (y) => y.mul(w),
+        (g) => [g],
+      );
+    const ways: Record<string, (w: T) => T> = {
+      scan: (w) => sn.scan((c: T, y: T) => [scaledBy(w)(y.add(c)), c], sn.tensor(0), x())[0],
+      cond: (w) =>
+        sn.cond(
+          sn.tensor(true),
+          (y: T) => scaledBy(w)(y).sum(),
+          (y: T) => y.sum(),
+          x(),
+        ),
+      compiled: (w) => sn.compile((y: T) => scaledBy(w.mul(2))(y).sum())(x()),
+      'compiled, as an argument': (w) => sn.compile((y: T, v: T) => scaledBy(v)(y).sum())(x(), w),
+      checkpoint: (w) => sn.checkpoint((y: T) => scaledBy(w)(y).sum())(x()),
+    };
+    for (const way of Object.values(ways)) {
+      expect(() => sn.grad(way)(sn.tensor(2))).toThrow(refused);
+      expect(() => sn.compile(sn.grad(way))(sn.tensor(2))).toThrow(refused);
+      expect(() => sn.jvp(way, [sn.tensor(2)], [sn.tensor(1)])).toThrow(refused);
+      expect(() => way(sn.tensor(2).requiresGrad_()).backward()).toThrow(refused);
+    }
+  });
+
   test('may capture what is detached or constant, and what it takes as an argument', async () => {
     const scale = x().requiresGrad_();
     const scaled = (a: T, own: T = a): T => {
