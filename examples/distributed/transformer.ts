@@ -275,8 +275,18 @@ async function trained(
   return all();
 }
 
+/** What this example trains, but for its length. */
+export const small = {
+  width: 64,
+  heads: 4,
+  context: 32,
+  batch: 16,
+  rate: 3e-3,
+  seed: 1,
+};
+
 /** `2,2` with the names that go with the way to share, or `data=2,model=2`. */
-function readMesh(text: string, parallel: Parallel): Mesh {
+export function readMesh(text: string, parallel: Parallel): Mesh {
   const sizes = text.split(',');
   const own = { data: 'data', fsdp: 'data', tensor: 'model', sequence: 'sequence', pipeline: 'stage' }[
     parallel
@@ -306,18 +316,7 @@ async function main(): Promise<void> {
   const parallel = values.parallel as Parallel;
   const mesh = readMesh(values.mesh ?? String(world.size), parallel);
   const text = await readFile(new URL('../essay.txt', import.meta.url), 'utf8');
-  const steps = Number(values.steps);
-  const settings = {
-    text,
-    layers: Number(values.layers),
-    width: 64,
-    heads: 4,
-    context: 32,
-    batch: 16,
-    steps,
-    rate: 3e-3,
-    seed: 1,
-  };
+  const settings = { ...small, text, layers: Number(values.layers), steps: Number(values.steps) };
   const start = performance.now();
   const saving = values.save === undefined ? undefined : { folder: values.save, every: Number(values.every) };
   const losses = await train(settings, mesh, parallel, saving);

@@ -14,6 +14,7 @@ import { mpis } from './mpis.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const script = fileURLToPath(new URL('../../examples/distributed/transformer.ts', import.meta.url));
+const each = fileURLToPath(new URL('./children/ways.ts', import.meta.url));
 const steps = 2;
 const run = promisify(execFile);
 
@@ -22,21 +23,18 @@ interface Trained {
   readonly bytesByCollective: Readonly<Record<string, number>>;
 }
 
-/** The losses of a training by so many ranks. Fails where a rank does. */
+/** The losses of a training by so many threads. Fails where one of them does. */
 async function trained(
   ranks: number,
   parallel: string,
   mesh: string,
   layers = 2,
-  engine: readonly string[] = ['--engine', 'threads'],
-  env: NodeJS.ProcessEnv = {},
-  device = 'wasm:1',
   more: readonly string[] = [],
 ): Promise<Trained> {
   const own = ['--parallel', parallel, '--mesh', mesh, '--steps', String(steps)];
-  own.push('--layers', String(layers), '--device', device, '--json', ...more);
-  const launch = [cli, 'launch', '-n', String(ranks), ...engine, '--show', '0', script, ...own];
-  const { stdout } = await run(process.execPath, launch, { env: { ...process.env, ...env } });
+  own.push('--layers', String(layers), '--device', 'wasm:1', '--json', ...more);
+  const launch = [cli, 'launch', '-n', String(ranks), '--engine', 'threads', '--show', '0', script, ...own];
+  const { stdout } = await run(process.execPath, launch);
   return JSON.parse(stdout) as Trained;
 }
 
@@ -48,29 +46,51 @@ function oneRank(layers = 2): Promise<Trained> {
   return known;
 }
 
-async function expectSame({ losses }: Trained, layers = 2): Promise<void> {
+/** What the ranks of one launch come to in each of these ways, one after the other: so they load and compile once. */
+async function trainedEach(
+  ranks: number,
+  ways: readonly Way[],
+  layers = 2,
+  engine: readonly string[] = ['--engine', 'threads'],
+  env: NodeJS.ProcessEnv = {},
+  device = 'wasm:1',
+): Promise<ReadonlyMap<string, Pick<Trained, 'losses'>>> {
+  const own = [device, String(layers), String(steps), ...ways.map(nameOf)];
+  const launch = [cli, 'launch', '-n', String(ranks), ...engine, '--show', '0', each, ...own];
+  const { stdout } = await run(process.execPath, launch, { env: { ...process.env, ...env } });
+  const lines = stdout.trimEnd().split('\n');
+  const made = lines.map((line) => JSON.parse(line) as Pick<Trained, 'losses'> & { readonly way: string });
+  return new Map(made.map(({ way, losses }) => [way, { losses }]));
+}
+
+async function expectSame(trained: Pick<Trained, 'losses'> | undefined, layers = 2): Promise<void> {
   const { losses: reference } = await oneRank(layers);
-  expect(losses.length).toBe(steps);
-  losses.forEach((loss, i) => {
+  expect(trained?.losses.length).toBe(steps);
+  trained!.losses.forEach((loss, i) => {
     expect(Math.abs(loss - reference[i]!) / reference[i]!).toBeLessThan(1e-5);
   });
 }
 
-/** The cheapest first: it is what the quick tier runs. */
-const ways: readonly (readonly [ranks: number, parallel: string, mesh: string])[] = [
-  [2, 'tensor', '2'],
-  [2, 'data', '2'],
-  [2, 'fsdp', '2'],
-  [4, 'data', '4'],
-  [4, 'fsdp', '4'],
-  [4, 'tensor', '4'],
-  [4, 'tensor', '2,2'],
-  [2, 'pipeline', '2'],
-  [4, 'pipeline', '2,2'],
-  [2, 'sequence', '2'],
-  [4, 'sequence', '2,2'],
+/** A kind of parallelism, and the mesh. */
+type Way = readonly [parallel: string, mesh: string];
+
+const nameOf = ([parallel, mesh]: Way): string => `${parallel}:${mesh}`;
+
+const ofTwo: readonly Way[] = [
+  ['tensor', '2'],
+  ['data', '2'],
+  ['fsdp', '2'],
+  ['pipeline', '2'],
+  ['sequence', '2'],
 ];
-const tried = isQuick ? ways.slice(0, 1) : ways;
+const ofFour: readonly Way[] = [
+  ['data', '4'],
+  ['fsdp', '4'],
+  ['tensor', '4'],
+  ['tensor', '2,2'],
+  ['pipeline', '2,2'],
+  ['sequence', '2,2'],
+];
 
 test('one rank learns', async () => {
   const { losses, bytesByCollective } = await oneRank();
@@ -78,22 +98,40 @@ test('one rank learns', async () => {
   expect(Object.values(bytesByCollective).every((bytes) => bytes === 0)).toBe(true);
 });
 
-test.each(tried)('%d threads, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
-  await expectSame(await trained(ranks, parallel, mesh));
+test('two ranks of the example itself, tensor parallel', async () => {
+  await expectSame(await trained(2, 'tensor', '2'));
 });
 
-test.each(isQuick ? [] : [4])('four threads, %d stages of a pipeline', async (stages) => {
-  await expectSame(await trained(stages, 'pipeline', '4', stages), stages);
+/** The tests of ways that one launch trains: the first of them waits for it. */
+function trainEach(ways: readonly Way[], launch: () => ReturnType<typeof trainedEach>, layers = 2): void {
+  let launched: ReturnType<typeof trainedEach> | undefined;
+  test.each(ways)('%s parallel, mesh %s', async (...way) => {
+    const all = await (launched ??= launch());
+    await expectSame(all.get(nameOf(way)), layers);
+  });
+}
+
+// Each of these takes many seconds of a processor: they are for the full tier.
+describe.each(isQuick ? [] : [2])('%d threads', (ranks) => {
+  trainEach(ofTwo.slice(1), () => trainedEach(ranks, ofTwo.slice(1)));
+});
+describe.each(isQuick ? [] : [4])('%d threads', (ranks) => {
+  trainEach(ofFour, () => trainedEach(ranks, ofFour));
+});
+describe.each(isQuick ? [] : [4])('%d threads, as many stages', (ranks) => {
+  const ways: readonly Way[] = [['pipeline', '4']];
+  trainEach(ways, () => trainedEach(ranks, ways, ranks), ranks);
 });
 
-// Each of these takes half a minute of a processor: they are for the full tier.
-describe.each(isQuick ? [] : mpis)('$name', ({ absent, command, args, library }) => {
-  const some = ways.filter(([ranks, way, mesh]) => ranks === 2 || (mesh === '2,2' && way !== 'sequence'));
-  test.each(some)('%d processes, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
-    // Without an MPI mpi.test.ts says what is missing, as a skipped test.
-    if (absent !== undefined) return;
-    const engine = ['--engine', 'mpi', '--mpirun', [command, ...args].join(' ')];
-    await expectSame(await trained(ranks, parallel, mesh, 2, engine, { SINTER_MPI: library }));
+// Without an MPI mpi.test.ts says what is missing, as a skipped test.
+const installed = mpis.filter(({ absent }) => absent === undefined);
+describe.each(isQuick ? [] : installed)('$name', ({ command, args, library }) => {
+  const engine = ['--engine', 'mpi', '--mpirun', [command, ...args].join(' ')];
+  describe.each([
+    [2, ofTwo],
+    [4, ofFour.filter(([way, mesh]) => mesh === '2,2' && way !== 'sequence')],
+  ] as const)('%d processes', (ranks, ways) => {
+    trainEach(ways, () => trainedEach(ranks, ways, 2, engine, { SINTER_MPI: library }));
   });
 });
 
@@ -101,16 +139,14 @@ const found = standIn();
 
 // Without a compiler for the stand-in nccl.test.ts says what is missing, as skipped tests.
 describe.each(isQuick || !found.available ? [] : [found.library])('NCCL, on the stand-in', (library) => {
-  const some = ways.filter(([ranks, way]) => ranks === 2 && way !== 'sequence');
-  test.each(some)('%d processes, %s parallel, mesh %s', async (ranks, parallel, mesh) => {
-    const env = {
-      SINTER_CUDA_DRIVER: library,
-      NVRTC_PATH: library,
-      SINTER_NCCL: library,
-      STANDIN_SETTINGS: `devices=${ranks}`,
-    };
-    await expectSame(await trained(ranks, parallel, mesh, 2, ['--engine', 'nccl'], env, 'cuda'));
-  });
+  const ways = ofTwo.filter(([way]) => way !== 'sequence');
+  const env = {
+    SINTER_CUDA_DRIVER: library,
+    NVRTC_PATH: library,
+    SINTER_NCCL: library,
+    STANDIN_SETTINGS: 'devices=2',
+  };
+  trainEach(ways, () => trainedEach(2, ways, 2, ['--engine', 'nccl'], env, 'cuda'));
 });
 
 // mortal.test.ts does the same with a small model, whose ranks die.
@@ -130,8 +166,7 @@ test.each(isQuick ? [] : ['fsdp'])(
       ranks: number,
       parallel: string,
       more: readonly string[],
-    ): Promise<readonly number[]> =>
-      (await trained(ranks, parallel, String(ranks), 2, ['--engine', 'threads'], {}, 'wasm:1', more)).losses;
+    ): Promise<readonly number[]> => (await trained(ranks, parallel, String(ranks), 2, more)).losses;
     const undisturbed = await losses(2, way, ['--steps', '3']);
     expect(await losses(2, way, saving('run', 2))).toEqual(undisturbed.slice(0, 2));
     fs.cpSync(path.join(root, 'run'), path.join(root, 'copy'), { recursive: true });
