@@ -200,13 +200,13 @@ function compareWithDifferences(
     const [derivative, { value, apart }] = found;
     if (isKink(found) || (mayBeUndefined === true && Number.isNaN(derivative))) return i;
     if (Math.abs(derivative - value) <= 2 * apart + 1e-4 * Math.max(1, Math.abs(value))) continue;
-    // Kinks of several elements can cancel along one line, but not along all.
-    const others = Array.from({ length: 4 }, () =>
+    // Kinks of several elements can cancel along one line, but not along all: some like it, and some that turn elements around.
+    const others = Array.from({ length: 12 }, (_, k) =>
       direction.map(({ shape, data }) =>
         hostArray(
           'f64',
           shape,
-          (data as Float64Array).map((x) => x * (0.2 + random())),
+          (data as Float64Array).map((x) => x * (0.2 + random()) * (k >= 4 && random() < 0.5 ? -1 : 1)),
         ),
       ),
     );
