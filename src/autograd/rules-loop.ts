@@ -12,6 +12,7 @@ import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node, type NodeOf } from '../ir/graph.ts';
 import { hasLoops } from '../ir/ops.ts';
+import { argumentCount } from './custom.ts';
 import { overParameters } from './outside.ts';
 import { sumOfTurns, termsOf } from './sinking.ts';
 
@@ -227,7 +228,8 @@ export function activeInputs(
 
 /**
  * Forward values that `roots` are computed from and that each iteration keeps: carries, and, unless they
- * are to be computed again, results of fusion roots.
+ * are to be computed again, results of fusion roots. Of a function with a rule that is the result: the rule may
+ * read how values come from its arguments, so nothing between them is kept.
  */
 function keptOf(
   roots: readonly Node[],
@@ -236,12 +238,24 @@ function keptOf(
   recompute: boolean,
 ): Node[] {
   const late = new Set<Node>();
-  for (const node of topological(roots))
+  const order = topological(roots);
+  for (const node of order)
     if (cotangents.has(node) || node.inputs.some((input) => late.has(input))) late.add(node);
-  const isDear = ({ op }: Node): boolean => hasLoops(op);
+  const within = new Set<Node>();
+  for (const node of order)
+    if (node.op === 'customVjp' && late.has(node)) for (const inner of behindRule(node)) within.add(inner);
+  const isDear = (node: Node): boolean =>
+    hasLoops(node.op) || (node.op === 'customVjp' && behindRule(node).some(({ op }) => hasLoops(op)));
   const isKept = (node: Node): boolean =>
-    !late.has(node) && (carried.includes(node) || (!recompute && isDear(node)));
+    !late.has(node) && (carried.includes(node) || (!recompute && !within.has(node) && isDear(node)));
   return topological(roots, isKept).filter(isKept);
+}
+
+/** What the value of a function with a rule is computed by from the arguments. */
+function behindRule(node: NodeOf<'customVjp'>): readonly Node[] {
+  const args = new Set(node.inputs.slice(1, 1 + argumentCount(node)));
+  const isArgument = (at: Node): boolean => args.has(at);
+  return topological(node.inputs.slice(0, 1), isArgument).filter((at) => !isArgument(at));
 }
 
 /**

@@ -109,7 +109,7 @@ function checkDifferences(
 }
 
 test(`${runs} random compositions of transforms on random programs`, () => {
-  const names = fc.array(fc.constantFrom(...Object.keys(transforms)), { minLength: 1, maxLength: 3 });
+  const names = fc.array(fc.constantFrom(...Object.keys(transforms)), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(programSamples, names, ({ sample, random, ops }, chosen) => {
       if (sample === undefined || sample.chosen === true) return;

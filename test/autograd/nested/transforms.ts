@@ -125,6 +125,56 @@ export const transforms: Readonly<Record<string, (stage: Stage, random: Random) 
       points: stackedPoints,
     };
   },
+  foriLoop: ({ fn, other, points }, random) => {
+    const turns = Math.floor(random() * 4);
+    /** All of the carry changes from turn to turn. */
+    const turn = (f: Fn, [sum, xs]: readonly [Tensor, Many]): readonly [Tensor, Many] => [
+      sum
+        .mul(0.5)
+        .add(weighed(f(xs)))
+        .sin(),
+      xs.map((x) => x.mul(0.75).add(0.1)),
+    ];
+    const start = (xs: Many): readonly [Tensor, Many] => [sn.zeros([], { dtype: xs[0]!.dtype }), xs];
+    return {
+      fn: (xs) => {
+        const [sum, rest] = sn.foriLoop(0, turns, (_, carry) => turn(fn, carry), start(xs));
+        return [sum, ...rest];
+      },
+      other: (xs) => {
+        let carry = start(xs);
+        for (let i = 0; i < turns; i++) carry = turn(other, carry);
+        return [carry[0], ...carry[1]];
+      },
+      points,
+    };
+  },
+  /** Each branch is taken at some points. */
+  cond: ({ fn, other, points }) => {
+    const isTaken = ([x]: Many): Tensor => x!.sum().gt(0.1234);
+    const bent = (ys: Many): Many => ys.map((y) => y.mul(y.mul(0.3)));
+    return {
+      fn: (xs) =>
+        sn.cond(
+          isTaken(xs),
+          (...at: Tensor[]) => bent(fn(at)),
+          (...at: Tensor[]) => fn(at),
+          ...xs,
+        ),
+      other: (xs) => {
+        const taken = isTaken(xs);
+        const ys = other(xs);
+        return bent(ys).map((y, k) => sn.where(taken, y, ys[k]!));
+      },
+      points,
+    };
+  },
+  /** One program for all calls that a trace makes. */
+  compile: ({ fn, other, points }) => ({
+    fn: (xs) => sn.compile((...at: Tensor[]) => fn(at))(...xs),
+    other,
+    points,
+  }),
   checkpoint: ({ fn, other, points }, random) => {
     const policy = ([undefined, 'products', 'unbatchedProducts', everyOther] as const)[
       Math.floor(random() * 4)
@@ -196,10 +246,9 @@ function stackAlong(examples: readonly HostArray[], axis: number): HostArray {
   return hostArray(dtype, shape.toSpliced(axis, 0, examples.length), data);
 }
 
+const orders: Readonly<Record<string, number>> = { grad: 1, jvp: 1, linearize: 1, hvp: 2 };
+
 /** How often derivatives are taken. */
 export function orderOf(names: readonly string[]): number {
-  return names.reduce(
-    (order, name) => order + (name === 'hvp' ? 2 : ['vmap', 'scan', 'checkpoint'].includes(name) ? 0 : 1),
-    0,
-  );
+  return names.reduce((order, name) => order + (orders[name] ?? 0), 0);
 }

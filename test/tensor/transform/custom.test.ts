@@ -238,3 +238,23 @@ describe('a function with a rule', () => {
     ]);
   });
 });
+
+test('what a rule reads is not taken from what a loop has kept: second derivatives through a checkpoint', async () => {
+  // Σ (running sum)², in a loop: the backward pass keeps sums of the forward pass.
+  const running = (y: T): T => y.cumsum(0).square().sum();
+  const looped =
+    (f: (y: T) => T) =>
+    (y: T): T =>
+      sn.scan((c: T, at: T) => [c.add(f(at.mul(c))).sin(), c], sn.tensor(0.5), sn.stack([y, y.mul(2)]))[0];
+  const direction = sn.tensor([0.3, -1]);
+  const curvature = async (f: (y: T) => T): Promise<number[]> => [
+    ...(await sn.hvp(looped(f), [sn.tensor([0.4, 0.7])], [direction]).hvp[0].data()),
+  ];
+  const expected = (await curvature(running)).map((value) => expect.closeTo(value, 4) as unknown);
+  expect(await curvature(sn.checkpoint(running))).toEqual(expected);
+  const ruled = sn.customVjp(
+    (y) => running(y!),
+    (g, [y]) => [sn.grad(running)(y!).mul(g)],
+  );
+  expect(await curvature(ruled)).toEqual(expected);
+});
