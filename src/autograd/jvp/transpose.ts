@@ -5,7 +5,7 @@
 
 import { TensorError } from '../../errors.ts';
 import { isInexact } from '../../ir/dtype.ts';
-import { topological, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { readInputs, topological, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { ruleFor } from '../rules.ts';
 import { variable } from '../variable.ts';
 import { cotangents } from '../vjp.ts';
@@ -48,16 +48,27 @@ export function transposeOf(
     paths.map(({ seed }) => seed),
     present,
   );
-  for (const node of found) if (node !== undefined) checkIndependent(op, node, present);
+  const free = found.map((node) => node && independent(b, op, node, present));
   let next = 0;
-  return variables.map((node) => (node === undefined ? undefined : found[next++]));
+  return variables.map((node) => (node === undefined ? undefined : free[next++]));
 }
 
-/** Throws E_GRAD where a value depends on what it should be linear in. */
-function checkIndependent(op: string, value: Node, variables: readonly Node[]): void {
+/** A value that waits for none of these variables. Throws E_GRAD where it depends on what it should be linear in. */
+function independent(b: GraphBuilder, op: string, value: Node, variables: readonly Node[]): Node {
   const oldest = Math.min(...variables.map(({ id }) => id));
-  const reached = new Set(topological([value], (node) => node.id <= oldest));
-  if (!variables.some((node) => reached.has(node))) return;
+  const order = topological([value], (node) => node.id <= oldest);
+  const behind = new Set<Node>(variables);
+  const made = new Map<Node, Node>();
+  for (const node of order) {
+    if (!node.inputs.some((input) => behind.has(input) || made.has(input))) continue;
+    const inputs = node.inputs.map((input) => made.get(input) ?? input);
+    const isBehind = (input: Node): boolean => behind.has(input);
+    const read = inputs.slice(0, readInputs(node).length);
+    const waits = inputs.slice(read.length).some(isBehind);
+    if (read.some(isBehind)) behind.add(node);
+    else made.set(node, waits && node.op === 'barrier' ? read[0]! : b.copy(node, waits ? read : inputs));
+  }
+  if (!behind.has(value)) return made.get(value) ?? value;
   const [from, hint] =
     op === 'customJvp'
       ? ['the tangents', 'customVjp with a rule for cotangents, or a rule that is linear']

@@ -258,3 +258,19 @@ test('what a rule reads is not taken from what a loop has kept: second derivativ
   );
   expect(await curvature(ruled)).toEqual(expected);
 });
+
+test('a rule that takes the derivative of a checkpoint is linear, and goes forwards', async () => {
+  const cube = (y: T): T => y.mul(y).mul(y);
+  const ruled = sn.customVjp(
+    (y) => cube(y!),
+    (g, [y]) => [sn.vjp(sn.checkpoint(cube), y!).vjp(g)[0]],
+  );
+  expect(await sn.jvp(ruled, [x()], [sn.tensor([1, 10])]).tangent.array()).toEqual([3, 120]);
+  const total = (y: T): T => ruled(y).sum();
+  expect(await sn.hvp(total, [x()], [sn.tensor([1, 10])]).hvp[0].array()).toEqual([6, 120]);
+  expect(
+    await sn
+      .compile((y: T) => sn.jvp(ruled, [y], [y]).tangent)(x())
+      .array(),
+  ).toEqual([3, 24]);
+});
