@@ -5,7 +5,9 @@
 
 import { TensorError } from '../../errors.ts';
 import { isInexact } from '../../ir/dtype.ts';
-import { readInputs, topological, type GraphBuilder, type Node } from '../../ir/graph.ts';
+import { full } from '../../ir/build.ts';
+import { placesRead } from '../../ir/control/iterate.ts';
+import { dims, readInputs, topological, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { ruleFor } from '../rules.ts';
 import { variable } from '../variable.ts';
 import { cotangents } from '../vjp.ts';
@@ -53,20 +55,22 @@ export function transposeOf(
   return variables.map((node) => (node === undefined ? undefined : free[next++]));
 }
 
-/** A value that waits for none of these variables. Throws E_GRAD where it depends on what it should be linear in. */
+/**
+ * A value that has these variables nowhere behind it: nothing in it waits for them, or hands them to loops whose results
+ * do not depend on them. Throws E_GRAD where it depends on what it should be linear in.
+ */
 function independent(b: GraphBuilder, op: string, value: Node, variables: readonly Node[]): Node {
   const oldest = Math.min(...variables.map(({ id }) => id));
-  const order = topological([value], (node) => node.id <= oldest);
   const behind = new Set<Node>(variables);
   const made = new Map<Node, Node>();
-  for (const node of order) {
-    if (!node.inputs.some((input) => behind.has(input) || made.has(input))) continue;
+  for (const node of topological([value], (at) => at.id <= oldest)) {
     const inputs = node.inputs.map((input) => made.get(input) ?? input);
-    const isBehind = (input: Node): boolean => behind.has(input);
-    const read = inputs.slice(0, readInputs(node).length);
-    const waits = inputs.slice(read.length).some(isBehind);
-    if (read.some(isBehind)) behind.add(node);
-    else made.set(node, waits && node.op === 'barrier' ? read[0]! : b.copy(node, waits ? read : inputs));
+    const places = node.op === 'iterate' ? placesRead(node) : new Set(readInputs(node).keys());
+    if (inputs.some((input, place) => behind.has(input) && places.has(place))) behind.add(node);
+    else if (inputs.some((input) => behind.has(input)))
+      made.set(node, withoutUnread(b, node, inputs, places, behind));
+    else if (inputs.some((input, place) => input !== node.inputs[place]))
+      made.set(node, b.copy(node, inputs));
   }
   if (!behind.has(value)) return made.get(value) ?? value;
   const [from, hint] =
@@ -75,4 +79,20 @@ function independent(b: GraphBuilder, op: string, value: Node, variables: readon
       : ['the cotangent of the result', 'customJvp with a rule for tangents, or a rule that is linear'];
   const problem = `the rule is not linear in ${from}, so it says nothing of the other direction`;
   throw new TensorError('E_GRAD', op, problem, hint);
+}
+
+/** The node with other inputs: those that it does not read it need not have. */
+function withoutUnread(
+  b: GraphBuilder,
+  node: Node,
+  inputs: readonly Node[],
+  places: ReadonlySet<number>,
+  behind: ReadonlySet<Node>,
+): Node {
+  if (node.op === 'barrier') return inputs[0]!;
+  if (node.op !== 'iterate') return b.copy(node, inputs.slice(0, places.size));
+  return b.copy(
+    node,
+    inputs.map((input) => (behind.has(input) ? full(b, dims(input), 0, input.dtype) : input)),
+  );
 }

@@ -3,6 +3,7 @@
 // returns are carries, into which it writes a slice. Carries that no needed result depends on are left out.
 
 import { add, broadcast, constant, full, reshape, sub } from '../build.ts';
+import { keptResults } from './iterate.ts';
 import { graphOf } from '../text/region.ts';
 import { Parameters } from './parameters.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node } from '../graph.ts';
@@ -75,17 +76,6 @@ export function turnOf(attrs: Attrs<'iterate'>, wanted: ReadonlySet<number>): It
     return stack === undefined ? results[i]! : withSliceAt(b, stack, at, results[i]!);
   });
   return { graph: { parameters: made.list, outputs: [add(b, count, 1), ...next] }, carried, read };
-}
-
-/** Wanted results, and the carries that they need in earlier iterations, in order. */
-function keptResults({ parameters, outputs }: Graph, carries: number, wanted: ReadonlySet<number>): number[] {
-  const kept = new Set(wanted);
-  for (let before = -1; before !== kept.size;) {
-    before = kept.size;
-    const needed = new Set(topological([...kept].map((result) => outputs[result]!)));
-    for (let i = 0; i < carries; i++) if (needed.has(parameters[i + 1] as Node)) kept.add(i);
-  }
-  return [...kept].sort((x, y) => x - y);
 }
 
 /** Places along the first axis that name one slice: [1, ...shape]. */

@@ -274,3 +274,15 @@ test('a rule that takes the derivative of a checkpoint is linear, and goes forwa
       .array(),
   ).toEqual([3, 24]);
 });
+
+test('a rule that is a loop is linear where the cotangent only goes around with the rest', async () => {
+  const ruled = sn.customVjp(
+    (y) => y!.mul(y!),
+    (g, [y]) => {
+      const turn = (_: T, [c, k]: readonly [T, T]): readonly [T, T] => [c.mul(k).div(k), k.add(y!)];
+      return [sn.foriLoop(0, 3, turn, [g, y!])[0].mul(y!).mul(2)];
+    },
+  );
+  expect(await sn.jvp(ruled, [x()], [sn.tensor([1, 10])]).tangent.array()).toEqual([2, 40]);
+  expect(await sn.hvp((y: T) => ruled(y).sum(), [x()], [sn.tensor([1, 10])]).hvp[0].array()).toEqual([2, 20]);
+});
