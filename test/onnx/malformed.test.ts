@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, SinterError } from '../../src/index.ts';
 import { loadOnnx, UnsupportedNodesError } from '../../src/onnx/index.ts';
-import { domains } from '../../src/onnx/ops/index.ts';
 import { cpuTimeOf } from '../support/cpu-time.ts';
 import { attribute, encode, float, graph, int64, model, modelOf, node, port } from '../support/onnx/file.ts';
 
@@ -227,13 +226,6 @@ describe('a malformed model', () => {
   test.each(cases)('%s says so', async (_, bytes, message) => {
     await expect(loadOnnx(bytes)).rejects.toMatchObject({ code: 'E_FORMAT' });
     await expect(loadOnnx(bytes)).rejects.toThrow(message);
-  });
-
-  test('is held to attributes of every operator that is beyond the standard', () => {
-    const free = Object.entries(domains).flatMap(([domain, rows]) =>
-      domain === '' ? [] : Object.keys(rows).filter((op) => rows[op]?.attributes === undefined),
-    );
-    expect(free).toEqual([]);
   });
 
   test('may have attributes of tools, which begin with two underscores', async () => {

@@ -102,10 +102,10 @@ function withTypes(rows: Rows): Rows {
 }
 
 function withAttributes(domain: string, rows: Rows): Rows {
-  const known = attributesOf(domain);
+  const attributesFor = attributesOf(domain);
   return Object.fromEntries(
     Object.entries(rows).map(([name, row]) => {
-      const attributes = known.get(name);
+      const attributes = attributesFor(name);
       return [name, attributes === undefined ? row : { ...row, attributes }];
     }),
   );

@@ -10,8 +10,8 @@ import { row } from '../row.ts';
 import { refuse } from './attention.ts';
 import { fusedConv } from './fused.ts';
 
-/** The attribute by which each node is told how many channels a block has (layout.ts). */
-export const blockAttribute = 'sinter_block';
+/** The attribute by which each node is told how many channels a block has (layout.ts): one of a tool, which no operator has. */
+export const blockAttribute = '__block';
 
 function blockOf(call: Call): number {
   return call.attributes.int(blockAttribute, 0);
