@@ -77,14 +77,20 @@ export const newestOpset = 28;
 interface Graphs {
   readonly needed: readonly string[];
   readonly optional?: readonly string[];
+  /** Its other attributes; nothing where they are not checked. */
+  readonly others?: readonly string[];
 }
+
+const scanned = ['num_scan_inputs', 'directions'].concat(
+  ['input', 'output'].flatMap((side) => [`scan_${side}_axes`, `scan_${side}_directions`]),
+);
 
 const control: Readonly<Record<string, ReadonlyMap<string, Graphs>>> = {
   '': new Map([
-    ['If', { needed: ['then_branch', 'else_branch'] }],
-    ['Loop', { needed: ['body'] }],
-    ['Scan', { needed: ['body'] }],
-    ['SequenceMap', { needed: ['body'] }],
+    ['If', { needed: ['then_branch', 'else_branch'], others: [] }],
+    ['Loop', { needed: ['body'], others: [] }],
+    ['Scan', { needed: ['body'], others: scanned }],
+    ['SequenceMap', { needed: ['body'], others: [] }],
   ]),
   'ai.onnx.preview': new Map([['FlexAttention', { needed: [], optional: ['score_mod', 'prob_mod'] }]]),
 };
@@ -254,7 +260,8 @@ function planNode(
   }
   const graphs = Object.hasOwn(control, domain) ? control[domain]?.get(op) : undefined;
   if (graphs !== undefined) {
-    const { needed, optional = [] } = graphs;
+    const { needed, optional = [], others } = graphs;
+    expectAttributes(what, op, node, others && [...needed, ...others]);
     const bodies = [...needed, ...optional].flatMap((name) => {
       const graph = attributes.get(name)?.g;
       if (graph !== undefined) return [[name, planGraph(graph, context, all, depth + 1)] as const];
@@ -301,6 +308,7 @@ function planGradient(
   depth: number,
 ): GraphStep {
   const what = `onnx: ${label(node)}`;
+  expectAttributes(what, 'Gradient', node, ['xs', 'zs', 'y']);
   const attributes = new Attributes(what, node.attribute, context.external);
   const [xs, zs] = ['xs', 'zs'].map((name) => attributes.strings(name) ?? []) as [string[], string[]];
   const y = attributes.string('y', '');

@@ -196,6 +196,13 @@ describe('strings, as in ONNX Runtime', () => {
     );
   });
 
+  test('are not changed as in a language with cases of its own', async () => {
+    const options = [attr.text('case_change_action', 'UPPER'), attr.text('locale', 'tr_TR.UTF-8')];
+    const nodes = [node('StringNormalizer', ['x'], ['y'], options)];
+    const file = modelOf({ inputs: [text('x', [1])], outputs: [open('y')], nodes }, 20);
+    await expect(ours(file, { x: { shape: [1], strings: ['i'] } })).rejects.toThrow(/'tr_TR.UTF-8' is not/);
+  });
+
   test('move, join and compare', async () => {
     const file = modelOf(
       {

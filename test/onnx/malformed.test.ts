@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setDevice, SinterError } from '../../src/index.ts';
 import { loadOnnx, UnsupportedNodesError } from '../../src/onnx/index.ts';
 import { cpuTimeOf } from '../support/cpu-time.ts';
-import { attribute, encode, float, graph, int64, modelOf, node, port } from '../support/onnx/file.ts';
+import { attribute, encode, float, graph, int64, model, modelOf, node, port } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('interpreter'));
 afterAll(() => setDevice(undefined));
@@ -168,6 +168,59 @@ describe('a malformed model', () => {
         ],
       }),
       /^onnx: Neg: there is no attribute 'alpha': Neg has none$/,
+    ],
+    [
+      'with a loop that has an attribute of Scan',
+      modelOf({
+        inputs: x,
+        outputs: y,
+        nodes: [
+          node(
+            'Loop',
+            ['', '', 'x'],
+            ['y'],
+            [
+              attribute('num_scan_inputs', 1),
+              attribute('body', graph({ inputs: [], outputs: [], nodes: [] })),
+            ],
+          ),
+        ],
+      }),
+      /^onnx: Loop: there is no attribute 'num_scan_inputs': Loop has body$/,
+    ],
+    [
+      'with a derivative that has an attribute of another operator',
+      model(
+        graph({
+          inputs: x,
+          outputs: y,
+          nodes: [node('Gradient', ['x'], ['y'], [attribute('order', 2)], 'ai.onnx.preview.training')],
+        }),
+        17,
+        ['ai.onnx.preview.training'],
+      ),
+      /Gradient: there is no attribute 'order': Gradient has xs, zs, y$/,
+    ],
+    [
+      'with a step of an optimizer that has an attribute of another one',
+      model(
+        graph({
+          inputs: x,
+          outputs: y,
+          nodes: [
+            node(
+              'Adam',
+              ['x', 'x', 'x', 'x', 'x', 'x'],
+              ['y'],
+              [attribute('mode', 'nesterov')],
+              'ai.onnx.preview.training',
+            ),
+          ],
+        }),
+        17,
+        ['ai.onnx.preview.training'],
+      ),
+      /there is no attribute 'mode': Adam has alpha, beta, epsilon, norm_coefficient, norm_coefficient_post$/,
     ],
   ];
   test.each(cases)('%s says so', async (_, bytes, message) => {

@@ -1,12 +1,17 @@
-// The attributes of the standard's operators, of all opsets together: those that ONNX Runtime 1.30 takes, and
-// the windows of Attention. Operators that opsets from 27 on changed, which it does not know, are left out and not checked.
+// The attributes of operators by domain, of all opsets together: those that ONNX Runtime 1.30 takes or its documents
+// list, and the windows of Attention. Operators that opsets from 27 on changed, which it does not know, are left out and not checked.
 
-/** A line for operators that have the same attributes. */
-const table = `
-Abs Acos Acosh Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Det DynamicQuantizeLinear Erf Exp Expand Floor GlobalAveragePool GlobalMaxPool GreaterOrEqual HardSwish Identity IsNaN LessOrEqual Log MatMul MatMulInteger Max Mean Min Mish Neg NonZero Not PRelu QLinearMatMul Reciprocal Relu Round SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength Sigmoid Sign Sin Sinh Size Softplus Softsign Sqrt StringConcat Sum Tan Tanh Tile Where:
-LSTM: activation_alpha activation_beta activations clip direction hidden_size input_forget layout output_sequence
-GRU: activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset output_sequence
-RNN: activation_alpha activation_beta activations clip direction hidden_size layout output_sequence
+/**
+ * A line for operators that have the same attributes; others have none. A name of an operator or group among these stands
+ * for its own attributes: one of a line before, or of the standard. Commas part the ends of names that begin alike:
+ * `keys_floats,strings`. A star is for operators that are not checked.
+ */
+const tables: Readonly<Record<string, string>> = {
+  '': `
+Celu CausalConvWithState LinearAttention OptionalGetElement OptionalHasElement Optional Range SimplifiedLayerNormalization SpaceToDepth SwiGLU: *
+RNN: activation_alpha,beta activations clip direction hidden_size layout output_sequence
+LSTM: RNN input_forget
+GRU: RNN linear_before_reset
 AffineGrid: align_corners
 GridSample: align_corners mode padding_mode
 Reshape: allowzero shape
@@ -17,17 +22,18 @@ Gemm: alpha beta broadcast transA transB
 Selu: alpha gamma
 Resize: antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value keep_aspect_ratio_policy mode nearest_mode
 Gelu: approximate
-AveragePool: auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides
-LpPool: auto_pad ceil_mode dilations kernel_shape p pads strides
-MaxPool: auto_pad ceil_mode dilations kernel_shape pads storage_order strides
-ConvTranspose: auto_pad dilations group kernel_shape output_padding output_shape pads strides
+NhwcMaxPool: auto_pad ceil_mode dilations kernel_shape pads strides
+AveragePool: NhwcMaxPool count_include_pad
+LpPool: NhwcMaxPool p
+MaxPool: NhwcMaxPool storage_order
 Conv ConvInteger QLinearConv: auto_pad dilations group kernel_shape pads strides
+ConvTranspose: Conv output_padding,shape
 CenterCropPad MeanVarianceNormalization Squeeze Unsqueeze: axes
 Slice: axes ends starts
 ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare: axes keepdims noop_with_empty_axes
 Compress Concat Flatten Gather GatherElements Hardmax LogSoftmax OneHot Scatter Softmax: axis
 DequantizeLinear: axis block_size output_dtype
-QuantizeLinear: axis block_size output_dtype precision saturate
+QuantizeLinear: DequantizeLinear precision saturate
 Add And Div Equal Greater Less Mul Or Pow Sub Xor: axis broadcast
 LayerNormalization RMSNormalization: axis epsilon stash_type
 DFT: axis inverse onesided
@@ -54,10 +60,10 @@ Col2Im: dilations pads strides
 BitShift: direction
 SequenceEmpty: dtype
 RandomUniformLike: dtype high low seed
-RandomUniform: dtype high low seed shape
+RandomUniform: RandomUniformLike shape
 EyeLike: dtype k
 RandomNormalLike: dtype mean scale seed
-RandomNormal: dtype mean scale seed shape
+RandomNormal: RandomNormalLike shape
 Multinomial: dtype sample_size seed
 Bernoulli: dtype seed
 Shape: end start
@@ -85,23 +91,110 @@ Transpose: perm
 MaxRoiPool: pooled_shape spatial_scale
 ScatterND: reduction
 CastLike: round_mode saturate
-Cast: round_mode saturate to
-Constant: sparse_value value value_float value_floats value_int value_ints value_string value_strings
+Cast: CastLike to
+Constant: sparse_value value value_float,floats,int,ints,string,strings
 BitCast: to
 Trilu: upper
 ConstantOfShape: value
-`;
+`,
+  'ai.onnx.ml': `
+Binarizer: threshold
+CastMap: cast_to map_form max_map
+CategoryMapper: cats_int64s,strings default_int64,string
+DictVectorizer: int64_vocabulary string_vocabulary
+FeatureVectorizer: inputdimensions
+Imputer: imputed_value_floats,value_int64s replaced_value_float,value_int64
+LabelEncoder: classes_strings default_float,int64,string,tensor keys_floats,int64s,strings,tensor values_floats,int64s,strings,tensor
+LinearClassifier: classlabels_ints,strings coefficients intercepts multi_class post_transform
+LinearRegressor: coefficients intercepts post_transform targets
+Normalizer: norm
+OneHotEncoder: cats_int64s,strings zeros
+Scaler: offset scale
+SVMClassifier: classlabels_ints,strings coefficients kernel_params,type post_transform prob_a,b rho support_vectors vectors_per_class
+SVMRegressor: coefficients kernel_params,type n_supports one_class post_transform rho support_vectors
+TreeEnsemble: aggregate_function leaf_targetids,weights membership_values n_targets nodes_falseleafs,falsenodeids,featureids,hitrates,missing_value_tracks_true,modes,splits,trueleafs,truenodeids post_transform tree_roots
+TreeEnsembles: base_values,values_as_tensor nodes_falsenodeids,featureids,hitrates,hitrates_as_tensor,missing_value_tracks_true,modes,nodeids,treeids,truenodeids,values,values_as_tensor post_transform
+TreeEnsembleClassifier: TreeEnsembles class_ids,nodeids,treeids,weights,weights_as_tensor classlabels_int64s,strings
+TreeEnsembleRegressor: TreeEnsembles aggregate_function n_targets target_ids,nodeids,treeids,weights,weights_as_tensor
+ZipMap: classlabels_int64s,strings
+`,
+  'ai.onnx.preview.training': `
+Adagrad: decay_factor epsilon norm_coefficient
+Adam: alpha beta epsilon norm_coefficient,coefficient_post
+Momentum: alpha beta mode norm_coefficient
+`,
+  'com.microsoft': `
+BiasSoftmax: axis is_inner_broadcast
+QLinearLeakyRelu QuickGelu: alpha
+MultiHeadAttention: mask_filter_value num_heads scale unidirectional
+QAttention: MultiHeadAttention do_rotary past_present_share_buffer
+Attention: QAttention qkv_hidden_sizes rotary_embedding_dim
+GroupQueryAttention: causal do_rotary k_quant_type kv_cache_bit_width,num_heads local_window_size num_heads qk_norm_epsilon,output rotary_interleaved scale sliding_window_cache smooth_softmax softcap v_quant_type
+RotaryEmbedding: interleaved is_packed_batching num_heads rotary_embedding_dim scale
+GatherBlockQuantized: bits block_size gather_axis quantize_axis
+MatMulNBits: K N accuracy_level bits block_size weight_prepacked
+MoE: activation_alpha,beta,type k normalize_routing_weights swiglu_fusion,limit use_sparse_mixer
+QMoE: MoE accuracy_level block_size expert_weight_bits quant_type weights_prepacked
+FusedConv NhwcFusedConv: Conv activation activation_params
+NhwcConv: Conv
+NhwcMaxPool: NhwcMaxPool
+QGemm TransposeMatMul: alpha transA transB
+FusedMatMul: QGemm transBatchA transBatchB
+FusedMatMulActivation: FusedMatMul activation activation_alpha,axis,beta,gamma
+FusedGemm: QGemm activation activation_alpha,beta,gamma beta
+DynamicQuantizeLSTM: activation_alpha,beta activations clip direction hidden_size input_forget
+EmbedLayerNormalization: epsilon mask_index_type
+GroupNorm SkipGroupNorm: activation channels_last epsilon groups
+SimplifiedLayerNormalization: axis epsilon stash_type
+SkipLayerNormalization SkipSimplifiedLayerNormalization: epsilon
+DequantizeLinear QLinearConcat QuantizeLinear: axis
+QLinearAveragePool: auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides
+QLinearConv: Conv channels_last
+QLinearGlobalAveragePool: channels_last
+QLinearReduceMean: axes keepdims
+QLinearSoftmax: axis opset
+CDist: metric
+CropAndResize: extrapolation_value mode
+GridSample: GridSample
+IsAllFinite: isinf_only isnan_only
+Trilu: Trilu
+`,
+  'com.microsoft.nchwc': `
+AveragePool: AveragePool
+Conv: Conv activation activation_params
+MaxPool: MaxPool
+ReorderInput: channels_last
+ReorderOutput: channels channels_last
+Upsample: coordinate_transformation_mode mode scales
+`,
+};
 
-const ofOperators: ReadonlyMap<string, readonly string[]> = new Map(
-  table.split('\n').flatMap((line) => {
-    const [operators, attributes] = line
-      .split(':')
-      .map((part) => part.split(' ').filter((name) => name !== ''));
-    return (operators ?? []).map((operator) => [operator, attributes ?? []] as const);
-  }),
-);
+type Known = ReadonlyMap<string, readonly string[]>;
 
-/** The attributes that an operator of the standard has in some opset; undefined for those that are not checked. */
-export function attributesOf(operator: string): readonly string[] | undefined {
-  return ofOperators.get(operator);
+/** The operators of a table, whose lines may name those that are known. */
+function read(table: string, known?: Known): Known {
+  const own = new Map<string, readonly string[]>();
+  for (const line of table.split('\n')) {
+    const [operators = [], names = []] = line.split(':').map((part) => part.split(' ').filter(Boolean));
+    const attributes = names.flatMap((name) => own.get(name) ?? known?.get(name) ?? ends(name));
+    for (const operator of operators) own.set(operator, attributes);
+  }
+  return own;
+}
+
+function ends(name: string): readonly string[] {
+  const [first = '', ...rest] = name.split(',');
+  const start = first.slice(0, first.indexOf('_') + 1);
+  return [first, ...rest.map((end) => start + end)];
+}
+
+const standard = read(tables[''] ?? '');
+
+/** The attributes that an operator has in some opset; undefined for those that are not checked. */
+export function attributesOf(domain: string): (operator: string) => readonly string[] | undefined {
+  const known = domain === '' ? standard : read(tables[domain] ?? '', standard);
+  return (operator) => {
+    const attributes = known.get(operator) ?? [];
+    return attributes[0] === '*' ? undefined : attributes;
+  };
 }

@@ -101,10 +101,11 @@ function withTypes(rows: Rows): Rows {
   );
 }
 
-function withAttributes(rows: Rows): Rows {
+function withAttributes(domain: string, rows: Rows): Rows {
+  const attributesFor = attributesOf(domain);
   return Object.fromEntries(
     Object.entries(rows).map(([name, row]) => {
-      const attributes = attributesOf(name);
+      const attributes = attributesFor(name);
       return [name, attributes === undefined ? row : { ...row, attributes }];
     }),
   );
@@ -116,38 +117,40 @@ function withText(rows: Rows): Rows {
   );
 }
 
-/** Rows by domain; the standard domain is ''. */
-export const domains: Readonly<Record<string, Rows>> = {
-  '': withAttributes(
-    withTypes(
-      withText({
-        ...activation,
-        ...attentions,
-        ...boxes,
-        ...conv,
-        ...convert,
-        ...elementwise,
-        ...gathering,
-        ...loss,
-        ...norm,
-        ...product,
-        ...quantise,
-        ...recurrent,
-        ...reduce,
-        ...regions,
-        ...resample,
-        ...sequence,
-        ...shape,
-        ...signal,
-        ...simplifiedNorm,
-        ...sort,
-        ...text,
-        ...optional,
-      }),
-    ),
+const rowsOf: Readonly<Record<string, Rows>> = {
+  '': withTypes(
+    withText({
+      ...activation,
+      ...attentions,
+      ...boxes,
+      ...conv,
+      ...convert,
+      ...elementwise,
+      ...gathering,
+      ...loss,
+      ...norm,
+      ...product,
+      ...quantise,
+      ...recurrent,
+      ...reduce,
+      ...regions,
+      ...resample,
+      ...sequence,
+      ...shape,
+      ...signal,
+      ...simplifiedNorm,
+      ...sort,
+      ...text,
+      ...optional,
+    }),
   ),
   'ai.onnx.ml': { ...encode, ...features, ...linear, ...svm, ...trees },
   'ai.onnx.preview.training': training,
   'com.microsoft': microsoft,
   'com.microsoft.nchwc': nchwc,
 };
+
+/** Rows by domain; the standard domain is ''. */
+export const domains: Readonly<Record<string, Rows>> = Object.fromEntries(
+  Object.entries(rowsOf).map(([domain, rows]) => [domain, withAttributes(domain, rows)]),
+);

@@ -85,6 +85,11 @@ export function quantize(call: Call): Value {
     call.fail(`output_dtype is ${wantedType(code)}, and the zero is ${zero.type}`);
   const type = zero?.type ?? (code === 0 ? 'uint8' : wantedType(code));
   const saturate = call.attributes.int('saturate', 1) === 1;
+  const precision = call.attributes.int('precision', 0);
+  if (precision > 1 && wantedType(precision) !== call.type(1))
+    call.fail(
+      `attribute 'precision': ${wantedType(precision)} is not supported for scales of ${call.type(1)}`,
+    );
   const zeros = zero === undefined ? undefined : spread(call, x, zero.tensor);
   return quantised(x, spread(call, x, call.tensor(1)), zeros, type, saturate);
 }

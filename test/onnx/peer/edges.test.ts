@@ -12,6 +12,7 @@ import { attribute, graph, model, node, port, type Draft } from '../../support/o
 import type { Arrays } from '../../support/onnx/runtime.ts';
 import { differenceOf, modelOf, runOurs, runPeer, type Outcome } from './compare.ts';
 import { attr, floats, ints, type NodeCase } from './draw.ts';
+import { contrib } from './microsoft.ts';
 
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));
@@ -96,7 +97,43 @@ const zeroBytes: NodeCase = {
   outputs: 3,
 };
 
+/** Shares of bytes, in the form of an opset. */
+const shares = (opset: number): NodeCase =>
+  contrib(
+    'QLinearSoftmax',
+    [bytes, scalar(0.01), scalar(3, 'u8'), scalar(1 / 256), scalar(0, 'u8')],
+    [attr.int('opset', opset)],
+  );
+
+/** Two sums of three features. */
+const fitted = (attributes: readonly Draft[]): NodeCase => ({
+  op: 'LinearRegressor',
+  opset: 17,
+  domain: 'ai.onnx.ml',
+  inputs: [spread([2, 3])],
+  attributes: [attr.floats('coefficients', [1, 2, 3, 4, 5, 6]), ...attributes],
+});
+
+/** Experts whose weights have a scale for each of 16 numbers. */
+const expert = (block: number): NodeCase => {
+  const weight = array('u8', [2, 32, 16], new Array<number>(1024).fill(0x5a));
+  const scales = spread([2, 32, 2]);
+  const inputs = [spread([1, 32]), spread([1, 2]), weight, scales, undefined, weight, scales];
+  const rest = { stored: [2, 3, 5, 6], tolerance: 1e-3 };
+  return contrib('QMoE', inputs, [attr.int('block_size', block)], rest);
+};
+
 const same: Readonly<Record<string, NodeCase>> = {
+  'shares of bytes along the last axis, as no axis is told': shares(13),
+  'shares of bytes of opset 12 along the last axis, as no axis is told': shares(12),
+  'sums for as many targets as are told': fitted([attr.int('targets', 2)]),
+  'experts of blocks of the size that is told': expert(16),
+  'bytes of a division in f32': {
+    op: 'QuantizeLinear',
+    opset: 23,
+    inputs: [spread([2, 6]), scalar(0.25), scalar(3, 'u8')],
+    attributes: [attr.int('precision', 1)],
+  },
   ...Object.fromEntries(
     [1, 3, 5, 7, 9, 13, 14, 18, 19].map((twentieths) => [
       `boxes that overlap by just ${twentieths}/20`,
@@ -169,6 +206,23 @@ const pointed = (op: string, index: HostArray, ...rest: readonly HostArray[]): N
 
 /** What is refused, with what our error says. */
 const refused: Readonly<Record<string, readonly [NodeCase, RegExp]>> = {
+  'an attribute of another operator of com.microsoft': [
+    contrib('Gelu', [floats([1])], [attr.float('alpha', 2)]),
+    /Gelu: there is no attribute 'alpha': Gelu has none$/,
+  ],
+  'an attribute of another operator of ai.onnx.ml': [
+    fitted([attr.int('n_targets', 2)]),
+    /there is no attribute 'n_targets': LinearRegressor has coefficients, intercepts, post_transform, targets$/,
+  ],
+  'an attribute that the standard has for an operator of this name': [
+    contrib('GatherND', [spread([2, 3]), ints([1, 0], [2, 1])], [attr.int('batch_dims', 1)]),
+    /there is no attribute 'batch_dims': GatherND has none$/,
+  ],
+  'sums for more targets than there are': [
+    fitted([attr.int('targets', 3)]),
+    /LinearRegressor .*3 targets have coefficients for 2/,
+  ],
+  'experts of other blocks than are told': [expert(32), /attribute 'block_size' is not supported/],
   'a tuple that would be another': [pointed('GatherND', ints([0, 2], [1, 2])), /outside axis/],
   'a tuple that would be another, before the first': [
     pointed('GatherND', ints([1, -3], [1, 2])),
@@ -365,4 +419,39 @@ test('doubles are resized with the digits of doubles', async () => {
   if (found.kind === 'refused') throw new Error(found.reason);
   const expected = array('f64', [6], [0, 0, 1 / 3, 2 / 3, 1, 1]);
   expect(differenceOf(found.results[0]!, expected, 1e-15)).toBeUndefined();
+});
+
+describe('is refused, although ONNX Runtime computes something:', () => {
+  test.each<readonly [string, NodeCase, RegExp]>([
+    ['sums for fewer targets than there are', fitted([]), /1 targets have coefficients for 2/],
+    [
+      'bytes of a division in fewer bits than the scale has',
+      {
+        op: 'QuantizeLinear',
+        opset: 23,
+        inputs: [spread([2, 6]), scalar(0.25), scalar(3, 'u8')],
+        attributes: [attr.int('precision', 10)],
+      },
+      /'precision': float16 is not supported for scales of float/,
+    ],
+  ])('%s', async (_, item, message) => {
+    const { file, given } = modelOf(item);
+    expect((await runPeer(file, given)).kind).toBe('results');
+    const found = await runOurs(file, given);
+    expect(found.kind === 'refused' && found.error).toBeInstanceOf(SinterError);
+    expect(found.kind === 'refused' && (found.error as Error).message).toMatch(message);
+  });
+});
+
+test.each([
+  ['all of it', [], [1, 0, 0]],
+  ['infinities alone', [attr.int('isinf_only', 1)], [1, 0, 1]],
+  ['NaN alone', [attr.int('isnan_only', 1)], [1, 1, 0]],
+] as const)('IsAllFinite looks for %s', async (_, attributes, expected) => {
+  for (const [i, odd] of [2, -Infinity, NaN].entries()) {
+    const { file, given } = modelOf(contrib('IsAllFinite', [spread([3]), floats([1, odd])], attributes));
+    const found = await runOurs(file, given);
+    if (found.kind === 'refused') throw new Error(found.reason);
+    expect([...found.results[0]!.data]).toEqual([expected[i]]);
+  }
 });

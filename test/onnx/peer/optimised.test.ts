@@ -191,3 +191,28 @@ test('what a node asks for and is not supported is named', async () => {
   ).toMatch(/FusedConv 'this one'.*attribute 'activation': 'Wavy' is not supported/);
   expect(await refused('MultiHeadAttention', [[1, 2, 4]], [heads])).toMatch(/input 'key' is missing/);
 });
+
+test('images in blocks of channels are enlarged by repetition, and by no other rule', async () => {
+  const layout = 'com.microsoft.nchwc';
+  const file = (rule: string): Uint8Array => {
+    const attributes = [
+      attr.ints('scales', [1, 1, 2, 1]),
+      attr.text('mode', 'nearest'),
+      attr.text('coordinate_transformation_mode', rule),
+    ];
+    const inputs = [port('x', 1, [1, 16, 1, 1])];
+    const parts = {
+      inputs,
+      outputs: [{ name: 'y' }],
+      nodes: [node('Upsample', ['x'], ['y'], attributes, layout)],
+    };
+    return model(graph(parts), 17, [layout]);
+  };
+  const x = Float32Array.from(wave(16));
+  const { y } = await (await loadOnnx(file('asymmetric'), { layoutBlock: 16 })).run({ x });
+  expect([...(await y!.data())]).toEqual([...x].flatMap((value) => [value, value]));
+  const peer = ort.InferenceSession.create(file('align_corners'), { logSeverityLevel: 4 });
+  await expect(peer).rejects.toThrow(/ASYMMETRIC/);
+  const other = loadOnnx(file('align_corners'), { layoutBlock: 16 }).then((loaded) => loaded.run({ x }));
+  await expect(other).rejects.toThrow(/attribute 'coordinate_transformation_mode' is not supported/);
+});

@@ -37,7 +37,11 @@ function sums(call: Call): Tensor {
 }
 
 function regressor(call: Call): Tensor {
-  return transformed(sums(call), postTransform(call.attributes.string('post_transform', 'NONE')));
+  const out = sums(call);
+  const targets = call.attributes.int('targets', 1);
+  if (out.shape[1] !== targets)
+    throw new SinterError('E_SHAPE', `${targets} targets have coefficients for ${out.shape[1]}`);
+  return transformed(out, postTransform(call.attributes.string('post_transform', 'NONE')));
 }
 
 function classifier(call: Call): (Value | Tensor)[] {

@@ -96,6 +96,8 @@ function quantisedLayer(call: Call, at: number, zeroAt: number): Layer {
   const scales = call.tensor(at + 1);
   const perLine = scales.rank === 2 ? sn.unsqueeze(scales, 2) : scales;
   const lines = perLine.shape[2]!;
+  const block = call.attributes.int('block_size', 0);
+  refuse(call, 'block_size', block <= 0 || block * lines === inputs);
   const packed = call.optional(zeroAt);
   let zeros: Tensor | number = 2 ** (bits - 1);
   if (packed !== undefined) {

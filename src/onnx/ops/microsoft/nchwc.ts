@@ -7,10 +7,11 @@ import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Row, Rows } from '../../call.ts';
 import { conv } from '../conv.ts';
 import { row } from '../row.ts';
+import { refuse } from './attention.ts';
 import { fusedConv } from './fused.ts';
 
-/** The attribute by which each node is told how many channels a block has (layout.ts). */
-export const blockAttribute = 'sinter_block';
+/** The attribute by which each node is told how many channels a block has (layout.ts): one of a tool, which no operator has. */
+export const blockAttribute = '__block';
 
 function blockOf(call: Call): number {
   return call.attributes.int(blockAttribute, 0);
@@ -56,9 +57,11 @@ function kernel(call: Call): Tensor {
 
 /** Whole multiples in height and width, each element repeated. */
 function upsample(call: Call): Tensor {
-  const scales = call.attributes.ints('scales') ?? [];
-  const mode = call.attributes.string('mode', 'nearest');
-  if (mode !== 'nearest') call.fail(`attribute 'mode': '${mode}' is not supported`);
+  const { attributes } = call;
+  const scales = attributes.ints('scales') ?? [];
+  refuse(call, 'mode', attributes.string('mode', 'nearest') === 'nearest');
+  const places = 'coordinate_transformation_mode';
+  refuse(call, places, attributes.string(places, 'asymmetric') === 'asymmetric');
   return scales.reduce(
     (x, scale, axis) => (scale === 1 ? x : sn.repeatInterleave(x, scale, axis)),
     call.tensor(0),

@@ -54,7 +54,8 @@ function reducedMean(call: Call, x: Tensor): Tensor {
 function softmax(call: Call, x: Tensor): Tensor {
   const { attributes } = call;
   const isOne = attributes.int('opset', 13) >= 13;
-  const axis = call.axis(attributes.int('axis', isOne ? -1 : 1), x.rank);
+  // Softmax itself begins at axis 1 there.
+  const axis = call.axis(attributes.int('axis', -1), x.rank);
   if (isOne) return sn.softmax(x, axis);
   const columns = x.shape.slice(axis).reduce((size, dim) => size * dim, 1);
   return sn.reshape(sn.softmax(sn.reshape(x, [x.size / columns, columns]), 1), x.shape);

@@ -79,6 +79,18 @@ function distances(call: Call): Tensor {
   return metric === 'euclidean' ? sn.sqrt(squares) : squares;
 }
 
+/** Whether all elements are finite, or none is infinite, or none is NaN. */
+function allFinite(call: Call): Tensor {
+  const [isInf, isNan] = ['isinf_only', 'isnan_only'].map((name) => call.attributes.int(name, 0) !== 0);
+  if (isInf && isNan) call.fail("attributes 'isinf_only' and 'isnan_only' exclude each other");
+  const fits = (x: Tensor): Tensor => {
+    if (isInf) return sn.logicalNot(sn.isInf(x));
+    return isNan ? sn.logicalNot(sn.isNan(x)) : sn.isFinite(x);
+  };
+  const flags = call.tensors().map((x) => sn.all(fits(x)));
+  return flags.reduce((x, y) => sn.logicalAnd(x, y));
+}
+
 /** What the standard has had since some opset, from the first one on. */
 function first(rows: Rows, op: string): Row {
   const found = rows[op];
@@ -95,10 +107,7 @@ export const various: Rows = {
   GatherND: first(gathering, 'GatherND'),
   GridSample: first(resample, 'GridSample'),
   Inverse: row([1], (call) => inverse(call.tensor(0))),
-  IsAllFinite: row([1], (call) => {
-    const flags = call.tensors().map((x) => sn.all(sn.isFinite(x)));
-    return flags.reduce((x, y) => sn.logicalAnd(x, y));
-  }),
+  IsAllFinite: row([1], allFinite),
   TorchEmbedding: row([1], (call) => {
     const [table, places] = [call.tensor(0), call.tensor(1)];
     const rows = sn.indexSelect(table, 0, sn.reshape(places, [places.size]));

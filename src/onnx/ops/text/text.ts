@@ -104,6 +104,9 @@ function normalise(call: Call): Value {
   const isExact = attributes.int('is_case_sensitive', 0) === 1;
   const action = attributes.string('case_change_action', 'NONE');
   const change = changes[action] ?? call.fail(`no case_change_action ${action}`);
+  const locale = attributes.string('locale', '');
+  // These languages have cases of their own.
+  if (/^(az|lt|tr)/.test(locale)) call.fail(`attribute 'locale': '${locale}' is not supported`);
   const plain = (text: string): string => (isExact ? text : text.toLowerCase());
   const stops = new Set((attributes.strings('stopwords') ?? []).map(plain));
   const kept = call
