@@ -217,3 +217,23 @@ test('a decoder whose thread ended since the last one runs in another', async ()
 test('a Parquet file whose levels never end is ended', async () => {
   expect(await refusedIn(() => readParquet(given('levels.parquet')), 8000)).toBe('E_LIMIT');
 });
+
+test('a Parquet file whose footer has room for six bytes and says 16 million columns gets no list of them here', async () => {
+  // The field of columns, a list of structures, and how many they are.
+  const footer = [0x29, 0xfc, 0x80, 0x80, 0x80, 0x08];
+  const ends = [...Buffer.from('PAR1')];
+  const file = Uint8Array.from([...ends, ...footer, footer.length, 0, 0, 0, ...ends]);
+  const { Array: own } = globalThis;
+  let longest = 0;
+  const construct = (target: object, args: readonly unknown[], by: object): object => {
+    if (typeof args[0] === 'number') longest = Math.max(longest, args[0]);
+    return Reflect.construct(target as typeof Array, args, by as typeof Array) as object;
+  };
+  globalThis.Array = new Proxy<typeof Array>(own, { construct });
+  try {
+    expect(['E_FORMAT', 'E_LIMIT']).toContain(await refusedIn(() => readParquet(file), 8000));
+  } finally {
+    globalThis.Array = own;
+  }
+  expect(longest).toBeLessThan(2 ** 16);
+});

@@ -4,6 +4,7 @@ import { TensorError } from '../../errors.ts';
 import * as arg from '../../ir/arguments.ts';
 import { Allowance, limitTable } from '../../io/allowance.ts';
 import { fromArray, type Dataset } from '../dataset.ts';
+import type { PeerTask } from './peer.ts';
 import {
   aModuleWith,
   aSource,
@@ -69,7 +70,8 @@ export async function readParquet<T = Readonly<Record<string, unknown>>>(
   // The reader wants a buffer of the file alone.
   const whole = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
   try {
-    const metadata = parquet.parquetMetadata(whole);
+    const isHanded = reader !== undefined || compressors !== undefined || !isNode();
+    const metadata = isHanded ? parquet.parquetMetadata(whole) : await metadataOf(whole, allowance);
     const names = parquet.parquetSchema(metadata as never).children.map(({ element }) => element.name);
     const lost = columns?.find((name) => !names.includes(name));
     if (lost !== undefined) {
@@ -78,10 +80,9 @@ export async function readParquet<T = Readonly<Record<string, unknown>>>(
     }
     const count = checkedRows(metadata as Metadata, bytes.length, (columns ?? names).length, allowance);
     const read = { file: whole, metadata, columns, compressors, utf8: false };
-    const isHanded = reader !== undefined || compressors !== undefined || !isNode();
     const rows = isHanded
       ? await parquet.parquetReadObjects(read as never)
-      : rowsOf(await inThread({ file: whole, columns }, allowance), count);
+      : rowsOf(await chunksOf({ file: whole, columns }, allowance), count);
     if (count !== undefined && rows.length !== count)
       throw new Error(`it has ${rows.length} rows, and says ${count}`);
     return fromArray(rows as readonly T[]);
@@ -140,29 +141,46 @@ interface Chunk {
   readonly rowStart: number;
 }
 
+/** What hyparquet makes of bytes in a thread. */
+async function askReader<Given, Found>(
+  bytes: ArrayBuffer,
+  allowance: Allowance,
+  given: Given,
+  task: PeerTask<Given, Found>,
+): Promise<Found> {
+  const { askPeer } = await import('./peer.ts');
+  const module = await placeOf('readParquet', 'hyparquet');
+  return askPeer({ op: 'readParquet', module, allowance, fileBytes: bytes.byteLength, given, task });
+}
+
+/** What stands behind the rows. In a thread, since a list there may say that it is as long as it likes. */
+function metadataOf(file: ArrayBuffer, allowance: Allowance): Promise<unknown> {
+  const end = file.byteLength - 8;
+  const length = end < 0 ? 0 : new DataView(file).getUint32(end, true);
+  const footer = file.slice(Math.max(0, end - length));
+  const task = (parquet: ParquetPackage, bytes: ArrayBuffer): unknown => parquet.parquetMetadata(bytes);
+  return askReader(footer, allowance, footer, task);
+}
+
 interface Asked {
   readonly file: ArrayBuffer;
   readonly columns: readonly string[] | undefined;
 }
 
-async function inThread(given: Asked, allowance: Allowance): Promise<readonly Chunk[]> {
-  const { askPeer } = await import('./peer.ts');
-  return askPeer<Asked, readonly Chunk[]>({
-    op: 'readParquet',
-    module: await placeOf('readParquet', 'hyparquet'),
-    allowance,
-    fileBytes: given.file.byteLength,
-    given,
-    task: async ({ parquetRead }: { parquetRead(options: unknown): Promise<void> }, asked) => {
-      const chunks: Chunk[] = [];
-      // Sent as text, it has no function that has a name.
-      const told = [
-        ({ columnName, columnData, rowStart }: Chunk) => chunks.push({ columnName, columnData, rowStart }),
-      ];
-      await parquetRead({ ...asked, utf8: false, onChunk: told[0] });
-      return chunks;
-    },
-  });
+function chunksOf(asked: Asked, allowance: Allowance): Promise<readonly Chunk[]> {
+  const task = async (
+    { parquetRead }: { parquetRead(options: unknown): Promise<void> },
+    { file, columns }: Asked,
+  ): Promise<readonly Chunk[]> => {
+    const chunks: Chunk[] = [];
+    // Sent as text, it has no function that has a name.
+    const told = [
+      ({ columnName, columnData, rowStart }: Chunk) => chunks.push({ columnName, columnData, rowStart }),
+    ];
+    await parquetRead({ file, columns, utf8: false, onChunk: told[0] });
+    return chunks;
+  };
+  return askReader(asked.file, allowance, asked, task);
 }
 
 /** Rows from columns. Throws where a column has none for a row, or more than there are. */
