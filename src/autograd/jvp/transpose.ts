@@ -6,7 +6,7 @@
 import { TensorError } from '../../errors.ts';
 import { isInexact } from '../../ir/dtype.ts';
 import { full } from '../../ir/build.ts';
-import { placesRead } from '../../ir/control/iterate.ts';
+import { placesRead } from '../../ir/control/results.ts';
 import { dims, readInputs, topological, type GraphBuilder, type Node } from '../../ir/graph.ts';
 import { ruleFor } from '../rules.ts';
 import { variable } from '../variable.ts';

@@ -4,9 +4,8 @@
 // its outputs are the next carries, then slices that are stacked. A node stands for one result:
 // nodes that differ in `result` alone are siblings, and one loop computes all of them.
 
-import { GraphBuilder, sameAttrs, topological, type Graph, type Node, type NodeOf } from '../graph.ts';
+import { GraphBuilder, sameAttrs, type Node, type NodeOf } from '../graph.ts';
 import type { Attrs } from '../ops.ts';
-import { graphOf } from '../text/region.ts';
 
 /** A loop without the choice of a result. */
 export type Iteration = Omit<Attrs<'iterate'>, 'result'>;
@@ -47,29 +46,4 @@ export function siblingKey({ inputs, attrs }: NodeOf<'iterate'>): string {
   const flags = [reverse, recompute].map(Number);
   const numbers = [body.hash, body.key.length, carries, stacked, trips, guard, ...flags];
   return `iterate:${numbers.join()}:${inputs.map(({ id }) => id).join()}`;
-}
-
-/** Wanted results, and the carries that they need in earlier iterations, in order. */
-export function keptResults(
-  { parameters, outputs }: Graph,
-  carries: number,
-  wanted: ReadonlySet<number>,
-): number[] {
-  const kept = new Set(wanted);
-  for (let before = -1; before !== kept.size;) {
-    before = kept.size;
-    const needed = new Set(topological([...kept].map((result) => outputs[result]!)));
-    for (let i = 0; i < carries; i++) if (needed.has(parameters[i + 1] as Node)) kept.add(i);
-  }
-  return [...kept].sort((x, y) => x - y);
-}
-
-/** The inputs, by their places, that a result of a loop depends on. */
-export function placesRead({ attrs }: NodeOf<'iterate'>): ReadonlySet<number> {
-  const { body, carries, guard, result } = attrs;
-  const { parameters, outputs } = graphOf(body);
-  const kept = keptResults(graphOf(body), carries, new Set(guard < 0 ? [result] : [result, guard]));
-  const needed = new Set(topological(kept.map((one) => outputs[one]!)));
-  const behind = parameters.flatMap((node, i) => (i > carries && needed.has(node as Node) ? [i - 1] : []));
-  return new Set([...kept.filter((one) => one < carries), ...behind]);
 }

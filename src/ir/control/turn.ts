@@ -3,7 +3,7 @@
 // returns are carries, into which it writes a slice. Carries that no needed result depends on are left out.
 
 import { add, broadcast, constant, full, reshape, sub } from '../build.ts';
-import { keptResults } from './iterate.ts';
+import { keptResults } from './results.ts';
 import { graphOf } from '../text/region.ts';
 import { Parameters } from './parameters.ts';
 import { dims, GraphBuilder, rewrite, topological, type Graph, type Node } from '../graph.ts';
