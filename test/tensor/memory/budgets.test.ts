@@ -142,10 +142,16 @@ test('programs give the same in the least memory that they say they need, and in
       const told = `${transform} of ${second.name} after ${first.name}, ${memory} of ${whole} bytes`;
       const found = await valuesOf(sn.compile(fn, { memory })(x));
       expect(found.length, told).toBe(expected.length);
-      found.forEach((value, i) => {
-        if (!Object.is(value, expected[i]))
-          expect(Math.abs(value - expected[i]!) / scale, `${told}, value ${i}`).toBeLessThan(1e-5);
-      });
+      const apart = found.map((value, i) =>
+        Object.is(value, expected[i]) ? 0 : Math.abs(value - expected[i]!) / scale,
+      );
+      if (apart.every((each) => each < 1e-5)) continue;
+      // Where nearly everything cancels, f32 itself is that far from f64.
+      const exact = await valuesOf(sn.compile(fn)(x.cast('f64')));
+      const rounding = Math.max(...exact.map((value, i) => Math.abs(expected[i]! - value) / scale));
+      apart.forEach((each, i) =>
+        expect(each, `${told}, value ${i}`).toBeLessThan(Math.max(1e-5, 8 * rounding)),
+      );
     }
   });
 });
