@@ -7,8 +7,8 @@
     python scripts/llm/folder-fixtures.py FOLDER
 
 asks about the token behind a prompt of 16. Of the scores, every eighth is kept, and the config.json that
-transformers itself writes, whose fields have other names than those of older files. Of models that turn short and long
-texts differently, also the likeliest tokens behind the prompt, each computed with the keys and values of those before it.
+transformers itself writes, whose fields have other names than those of older files. Of models that turn texts by their
+length, also the likeliest tokens behind the prompt, each computed with the keys and values of those before it.
 """
 
 import json
@@ -36,7 +36,7 @@ for folder in sorted(Path(sys.argv[1]).iterdir()):
         scores = model(torch.tensor([prompt])).logits[0, -1].float()
     config = {k: v for k, v in json.loads(model.config.to_json_string()).items() if k not in dropped}
     found[folder.name] = {"scores": [float(f"{x:.7g}") for x in scores[::kept].tolist()], "config": config}
-    if "longrope" in folder.name:
+    if "longrope" in folder.name or "dynamic" in folder.name:
         with torch.no_grad():
             said = model(torch.tensor([prompt]), use_cache=True)
             tokens = [int(said.logits[0, -1].argmax())]

@@ -32,7 +32,7 @@ interface Said {
   readonly scores: readonly number[];
   /** config.json as transformers writes it. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** What a model of LongRoPE writes. */
+  /** What a model writes that turns texts by their length. */
   readonly tokens?: readonly number[];
 }
 
@@ -71,34 +71,71 @@ describe('what transformers says', () => {
     expect(again).toEqual(found);
   });
 
-  test.each(folderSpecs.filter(({ name }) => name.includes('longrope')))('$name, written', async (spec) => {
-    const { tokens } = said[spec.name]!;
-    const options = { temperature: 0, maxTokens: tokens!.length, ignoreEnd: true } as const;
-    const model = await opened(folderFiles(spec), { sequences: 2 });
-    const write = async (more: GenerateOptions = {}): Promise<readonly number[]> => {
-      const generation = model.generate(prompt, { ...options, ...more });
-      await generation.text();
-      return generation.tokens;
-    };
-    expect(await write()).toEqual(tokens);
-    expect(await write({ draft: 'lookup' })).toEqual(tokens);
-    expect(await Promise.all([write(), write()])).toEqual([tokens, tokens]);
-  });
+  test.each(folderSpecs.filter(({ name }) => /longrope|dynamic/.test(name)))(
+    '$name, written',
+    async (spec) => {
+      const { tokens } = said[spec.name]!;
+      const options = { temperature: 0, maxTokens: tokens!.length, ignoreEnd: true } as const;
+      const model = await opened(folderFiles(spec), { sequences: 2 });
+      const write = async (more: GenerateOptions = {}): Promise<readonly number[]> => {
+        const generation = model.generate(prompt, { ...options, ...more });
+        await generation.text();
+        return generation.tokens;
+      };
+      expect(await write()).toEqual(tokens);
+      expect(await write({ draft: 'lookup' })).toEqual(tokens);
+      expect(await Promise.all([write(), write()])).toEqual([tokens, tokens]);
+    },
+  );
 
-  test('a text that grows long is read again, and one that is short again too', async () => {
-    const files = folderFiles(specOf('phi3 longrope of 20'));
-    const model = await opened(files);
+  test.each(['phi3 longrope of 20', 'llama dynamic of 20'])(
+    '%s: texts of other lengths are read again',
+    async (name) => {
+      const files = folderFiles(specOf(name));
+      const model = await opened(files);
+      const long = [...prompt, ...prompt];
+      for (const text of [
+        prompt,
+        long,
+        prompt,
+        long,
+        long.slice(0, 21),
+        long.slice(0, 20),
+        long.slice(0, 31),
+        long,
+      ])
+        expect(await model.logits(text)).toEqual(await (await opened(files)).logits(text));
+    },
+  );
+
+  test('short texts are not turned as long ones', async () => {
+    const model = await opened(folderFiles(specOf('phi3 longrope of 20')));
     const long = [...prompt, ...prompt];
-    for (const text of [prompt, long, prompt, long, long.slice(0, 21), long.slice(0, 20)])
-      expect(await model.logits(text)).toEqual(await (await opened(files)).logits(text));
     const [short, all] = [8, 128].map((original) => folderFiles(specOf(`phi3 longrope of ${original}`)));
     expect(await model.logits(long)).not.toEqual(await (await opened(all!)).logits(long));
     expect(await model.logits(prompt)).not.toEqual(await (await opened(short!)).logits(prompt));
   });
 
+  test('a base that grows with the text is that of a model with a larger one, in several blocks', async () => {
+    const spec = specOf('llama dynamic of 20');
+    const long = Array.from({ length: 150 }, (_, i) => prompt[(i * 7) % prompt.length]! + (i % 3));
+    const logits = await (await opened(folderFiles(spec), { contextLength: 160 })).logits(long);
+    const base =
+      10_000 * (1 + (8 * (long.length - 20)) / 20) ** (spec.file.headSize / (spec.file.headSize - 2));
+    const config = { max_position_embeddings: 256, rope_theta: base };
+    const fixed = await opened(folderFiles({ ...spec, config }), { contextLength: 160 });
+    expect(differences(logits, await fixed.logits(long))).toBeLessThan(1e-5);
+    const plain = await opened(folderFiles(specOf('llama')), { contextLength: 160 });
+    expect(differences(logits, await plain.logits(long))).toBeGreaterThan(0.1);
+    await expect(opened(folderFiles(spec), { contextLength: 161 })).rejects.toThrow(
+      'contextLength is 161, and the model was made for 160',
+    );
+  });
+
   test('is about every family, and differs between them', () => {
     expect(Object.keys(said).sort()).toEqual(folderSpecs.map(({ name }) => name).sort());
-    expect(new Set(Object.values(said).map(({ scores }) => String(scores))).size).toBe(folderSpecs.length);
+    const all = new Set(Object.values(said).map(({ scores, tokens }) => `${scores}; ${tokens}`));
+    expect(all.size).toBe(folderSpecs.length);
   });
 });
 

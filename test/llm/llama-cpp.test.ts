@@ -81,6 +81,6 @@ describe('products with blocks', () => {
       model.dispose();
     }
     const [decoded, ours] = likely as [number[], number[]];
-    ours.forEach((share, token) => expect(Math.abs(share / decoded[token]! - 1)).toBeLessThan(3e-4));
+    ours.forEach((share, token) => expect(Math.abs(share / decoded[token]! - 1)).toBeLessThan(1e-4));
   });
 });

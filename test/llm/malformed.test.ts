@@ -127,9 +127,9 @@ const faults: readonly (readonly [what: string, files: () => Files, code: string
   ],
   [
     'a rope that is not known',
-    () => withConfig({ rope_scaling: { rope_type: 'dynamic', factor: 2 } }),
+    () => withConfig({ rope_scaling: { rope_type: 'proportional', factor: 2 } }),
     'E_UNSUPPORTED',
-    /rope is scaled by dynamic/,
+    /rope is scaled by proportional/,
   ],
   [
     'a rope without its factor',
@@ -142,6 +142,12 @@ const faults: readonly (readonly [what: string, files: () => Files, code: string
     () => withConfig({ rope_scaling: { rope_type: 'linear', factor: 0 } }),
     'E_FORMAT',
     /factor must be above 0/,
+  ],
+  [
+    'a rope that shrinks',
+    () => withConfig({ rope_scaling: { rope_type: 'dynamic', factor: 0.5 } }),
+    'E_FORMAT',
+    /factor must be at least 1, got 0.5/,
   ],
   ['a rope of the base 0', () => withConfig({ rope_theta: 0 }), 'E_FORMAT', /with the base 0/],
   [

@@ -28,6 +28,11 @@ export type RopeScaling =
       /** Turns over the original length, above which pairs are fast. */
       readonly high: number;
     }
+  /**
+   * NTK-aware scaling that grows with the text: one longer than the original length is turned with a larger base, in all
+   * of its positions, as transformers has it.
+   */
+  | { readonly kind: 'dynamic'; readonly factor: number; readonly original: number }
   /** Ding et al., 2024: a factor for each pair, of short and of long texts. */
   | {
       readonly kind: 'longrope';

@@ -93,7 +93,7 @@ function decoderOf(
     keyHeads: fields.count('num_key_value_heads', heads),
     headSize,
     vocabulary: fields.count('vocab_size'),
-    contextLength,
+    contextLength: longestOf(rope.scaling, contextLength),
     epsilon: fields.number('rms_norm_eps', 1e-6),
     rope,
     windowRope,
@@ -108,6 +108,11 @@ function decoderOf(
     hasPostNorms: family.hasPostNorms ?? has('blk.0.post_attention_norm.weight'),
     ...(experts === undefined ? {} : { experts }),
   };
+}
+
+/** Tokens of the longest text: a scaling that grows with it is there for texts that are longer than the configuration says. */
+function longestOf(scaling: RopeScaling, contextLength: number): number {
+  return scaling.kind === 'dynamic' ? Math.floor(contextLength * scaling.factor) : contextLength;
 }
 
 function gateOf(fields: ConfigFields, family: ModelFamily): ModelConfig['gate'] {
@@ -213,6 +218,12 @@ function scalingOf(rope: ConfigFields, outer: ConfigFields, contextLength: numbe
       return { kind: 'none' };
     case 'linear':
       return { kind: 'linear', factor: positive('factor') };
+    case 'dynamic': {
+      const factor = rope.number('factor');
+      if (factor < 1) throw rope.fail(`factor must be at least 1, got ${factor}`);
+      // transformers does not read the original length here.
+      return { kind: 'dynamic', factor, original: contextLength };
+    }
     case 'llama3': {
       const [low, high] = [positive('low_freq_factor'), positive('high_freq_factor')];
       if (low >= high) throw rope.fail(`high_freq_factor must be above low_freq_factor, got ${high}`);
@@ -244,7 +255,9 @@ function scalingOf(rope: ConfigFields, outer: ConfigFields, contextLength: numbe
       };
     }
     default:
-      throw unsupported(`rope is scaled by ${kind}: expected default, linear, llama3, yarn or longrope`);
+      throw unsupported(
+        `rope is scaled by ${kind}: expected default, linear, dynamic, llama3, yarn or longrope`,
+      );
   }
 }
 

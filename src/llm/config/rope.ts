@@ -13,23 +13,35 @@ export interface Frequencies {
 }
 
 /**
- * The tokens up to which a text is turned by the factors of short ones, where a model with room for `room` has both:
- * undefined where all texts are turned alike.
+ * The length whose frequencies a text of `length` tokens is turned with, in a model with room for `room`: texts of
+ * which it is the same share their keys.
  */
-export function longBehind({ scaling }: RopeConfig, room: number): number | undefined {
-  const hasBoth = scaling.kind === 'longrope' && scaling.by === 'text' && room > scaling.original;
-  return hasBoth ? scaling.original : undefined;
+export function turnedLike({ scaling }: RopeConfig, room: number, length: number): number {
+  switch (scaling.kind) {
+    case 'dynamic':
+      return Math.max(length, scaling.original);
+    case 'longrope':
+      if (scaling.by === 'room') return room;
+      return length > scaling.original ? room : Math.min(room, scaling.original);
+    case 'none':
+    case 'linear':
+    case 'yarn':
+    case 'llama3':
+      return room;
+    default:
+      return scaling satisfies never;
+  }
 }
 
 /**
- * The frequencies of a model that has room for `room` tokens, or of a text of so many. `factors` divide them where a
- * file brings some (`rope_freqs`). Throws E_SHAPE where there is no factor for each pair.
+ * The frequencies that are those of `length` tokens (`turnedLike`). `factors` divide them where a file brings some
+ * (`rope_freqs`). Throws E_SHAPE where there is no factor for each pair.
  */
-export function frequenciesOf(rope: RopeConfig, room: number, factors?: ArrayLike<number>): Frequencies {
+export function frequenciesOf(rope: RopeConfig, length: number, factors?: ArrayLike<number>): Frequencies {
   const { dims, base, scaling } = rope;
   const plain = Array.from({ length: dims / 2 }, (_, i) => base ** ((-2 * i) / dims));
   if (factors !== undefined) mustHaveAll(factors, dims);
-  const perPair = plain.map((value, i) => scaled(value, i, rope, room) / (factors?.[i] ?? 1));
+  const perPair = plain.map((value, i) => scaled(value, i, rope, length) / (factors?.[i] ?? 1));
   return { perPair, magnitude: magnitudeOf(scaling) };
 }
 
@@ -39,7 +51,7 @@ function mustHaveAll(factors: ArrayLike<number>, dims: number): void {
   throw new TensorError('E_SHAPE', 'loadModel', problem);
 }
 
-function scaled(value: number, pair: number, { scaling, base, dims }: RopeConfig, room: number): number {
+function scaled(value: number, pair: number, { scaling, base, dims }: RopeConfig, length: number): number {
   switch (scaling.kind) {
     case 'none':
       return value;
@@ -63,8 +75,14 @@ function scaled(value: number, pair: number, { scaling, base, dims }: RopeConfig
       const fast = Math.min(Math.max((turns - low) / (high - low), 0), 1);
       return (value / factor) * (1 - fast) + value * fast;
     }
+    case 'dynamic': {
+      const { factor, original } = scaling;
+      const stretch = 1 + (factor * (Math.max(length, original) - original)) / original;
+      // The first pair keeps its frequency, and the last one gets that of positions divided by the stretch.
+      return pair === 0 ? value : value * stretch ** ((-2 * pair) / (dims - 2));
+    }
     case 'longrope': {
-      const factors = room > scaling.original ? scaling.long : scaling.short;
+      const factors = length > scaling.original ? scaling.long : scaling.short;
       mustHaveAll(factors, dims);
       return value / factors[pair]!;
     }
@@ -80,14 +98,21 @@ function magnitudeOf(scaling: RopeScaling): number {
 }
 
 /**
- * Cosines, and sines with the signs of their place: [room, 2, dims] as the turned elements lie, so
- * that turning is x · cos + (x with the elements of pairs exchanged) · sin.
+ * Cosines, and sines with the signs of their place, of `count` positions from `from` on: [count, 2, dims] as the turned
+ * elements lie, so that turning is x · cos + (x with the elements of pairs exchanged) · sin. `at` are the frequencies
+ * of a position.
  */
-export function ropeTable(rope: RopeConfig, { perPair, magnitude }: Frequencies, room: number): Float32Array {
-  const { dims, layout } = rope;
-  const table = new Float32Array(room * 2 * dims);
-  for (let position = 0; position < room; position++) {
-    const cosines = position * 2 * dims;
+export function ropeTable(
+  { dims, layout }: RopeConfig,
+  from: number,
+  count: number,
+  at: (position: number) => Frequencies,
+): Float32Array {
+  const table = new Float32Array(count * 2 * dims);
+  for (let row = 0; row < count; row++) {
+    const position = from + row;
+    const { perPair, magnitude } = at(position);
+    const cosines = row * 2 * dims;
     const sines = cosines + dims;
     for (const [i, frequency] of perPair.entries()) {
       const [a, b] = layout === 'interleaved' ? [2 * i, 2 * i + 1] : [i, i + dims / 2];

@@ -3,12 +3,10 @@
 
 import {
   add,
-  arange,
   dynamicSlice,
   expand,
   gather,
   gelu,
-  gt,
   indexSelect,
   matmul,
   mul,
@@ -23,13 +21,12 @@ import {
   topk,
   transpose,
   unsqueeze,
-  where,
   zeros,
 } from '../../operations/index.ts';
 import { unchecked } from '../../tensor/debug.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { ModelConfig, RopeConfig, ExpertsConfig } from '../config/config.ts';
-import { frequenciesOf, longBehind, ropeTable } from '../config/rope.ts';
+import { frequenciesOf, ropeTable, turnedLike, type Frequencies } from '../config/rope.ts';
 import { attend, type TextPlace, type TokenPosition } from './attention.ts';
 import type { DecoderLayerCache } from './cache.ts';
 import { lookUp, capped, norm, product, products } from './linear.ts';
@@ -43,14 +40,19 @@ import {
 } from './weights.ts';
 import { CompilerBug } from '../../errors.ts';
 
-/** Cosines and sines of all positions that there is room for, [room, 2, dims]. */
-interface RotaryTable {
-  /** Those of short texts, and behind them those of long ones, where they differ. */
+/** How the positions of texts are turned. */
+interface RotaryTables {
+  /** Cosines and sines [slots, 2, dims]: row p turns the last token of a text of p + 1 tokens. */
   readonly all: Tensor;
   /** Those of layers with a window; often the same. */
   readonly window: Tensor;
-  /** Tokens of the longest text that is short, where short and long texts differ. */
-  readonly longBehind?: number | undefined;
+  /** Of models that turn texts by their length. */
+  readonly byLength?: {
+    /** Texts of which it is the same are turned alike. */
+    readonly like: (length: number) => number;
+    /** Rows in the place of those of `all`: of `count` tokens from `from` on, of a text of `length`. */
+    readonly rows: (from: number, count: number, length: number) => Tensor;
+  };
 }
 
 /**
@@ -62,26 +64,32 @@ export function turnsOf(
   slots: number,
   room: number,
   factors?: ArrayLike<number>,
-): RotaryTable {
-  const table = (rope: RopeConfig, rooms: readonly number[]): Tensor => {
-    const parts = rooms.map((each) => ropeTable(rope, frequenciesOf(rope, each, factors), slots));
-    const values = new Float32Array(parts.length * parts[0]!.length);
-    for (const [i, part] of parts.entries()) values.set(part, i * part.length);
-    return tensor(values, { shape: [rooms.length * slots, 2, rope.dims] });
+): RotaryTables {
+  const { rope, windowRope } = config;
+  const rows = (of: RopeConfig, from: number, count: number, length?: number): Tensor => {
+    let [like, found]: [number?, Frequencies?] = [];
+    // Neighbours are mostly turned with the same frequencies.
+    const values = ropeTable(of, from, count, (position) => {
+      const at = turnedLike(of, room, length ?? position + 1);
+      if (found === undefined || like !== at) [like, found] = [at, frequenciesOf(of, at, factors)];
+      return found;
+    });
+    return tensor(values, { shape: [count, 2, of.dims] });
   };
-  const short = longBehind(config.rope, room);
-  const all = table(config.rope, short === undefined ? [room] : [short, room]);
-  const window = config.windowRope === config.rope ? all : table(config.windowRope, [room]);
-  return { all, window, longBehind: short };
+  const all = rows(rope, 0, slots);
+  const window = windowRope === rope ? all : rows(windowRope, 0, slots);
+  const like = (length: number): number => turnedLike(rope, room, length);
+  if (like(1) === like(room)) return { all, window };
+  return { all, window, byLength: { like, rows: (...tokens) => rows(rope, ...tokens) } };
 }
 
 /** A decoder with its weights. */
 export class Decoder {
   readonly config: ModelConfig;
   readonly weights: DecoderWeights;
-  readonly turns: RotaryTable;
+  readonly turns: RotaryTables;
 
-  constructor(config: ModelConfig, weights: DecoderWeights, turns: RotaryTable) {
+  constructor(config: ModelConfig, weights: DecoderWeights, turns: RotaryTables) {
     this.config = config;
     this.weights = weights;
     this.turns = turns;
@@ -89,22 +97,21 @@ export class Decoder {
 
   /**
    * Tokens (i32, [T]) from `position` (i32, []) on: what the layers make of them, [T, width] behind the
-   * last norm, and the caches with their keys and values, for which there must be room. Where short and long texts
-   * differ, all are turned as those of a text of `length` tokens (i32, []), and each as the last one of its text without.
+   * last norm, and the caches with their keys and values, for which there must be room. Each is turned as the last one of
+   * its text, or by `turns` ([T, 2, dims], `RotaryTables.byLength`).
    */
   run(
     tokens: Tensor,
     position: Tensor,
     cache: readonly DecoderLayerCache[],
-    length?: Tensor,
+    turns?: Tensor,
   ): { hidden: Tensor; cache: DecoderLayerCache[] } {
     const rows = tokens.shape[0]!;
-    const turns = (table: Tensor): Tensor => {
-      if (this.#shortOf(table) === undefined)
-        return dynamicSlice(table, [position, 0, 0], [rows, ...table.shape.slice(1)]);
-      return this.#rowsOf(table, add(position, arange(rows)), length);
-    };
-    const place = this.#place([{ position, slot: position }], turns);
+    const place = this.#place([{ position, slot: position }], (table) =>
+      turns !== undefined && table === this.turns.all
+        ? turns
+        : dynamicSlice(table, [position, 0, 0], [rows, ...table.shape.slice(1)]),
+    );
     const { hidden, caches } = this.#run(tokens, place, [cache]);
     return { hidden, cache: caches[0]! };
   }
@@ -120,24 +127,8 @@ export class Decoder {
     caches: readonly (readonly DecoderLayerCache[])[],
   ): { hidden: Tensor; caches: DecoderLayerCache[][] } {
     const texts = caches.map((_, i) => ({ position: select(positions, 0, i), slot: select(slots, 0, i) }));
-    const place = this.#place(texts, (table) => this.#rowsOf(table, positions));
+    const place = this.#place(texts, (table) => unchecked(() => indexSelect(table, 0, positions)));
     return this.#run(tokens, place, caches);
-  }
-
-  /** Tokens of the longest text that is short, of a table with rows of short texts and behind them those of long ones. */
-  #shortOf(table: Tensor): number | undefined {
-    return table === this.turns.all ? this.turns.longBehind : undefined;
-  }
-
-  /** The rows of a table for positions of texts of this length, or each of the last token of its text. */
-  #rowsOf(table: Tensor, positions: Tensor, length?: Tensor): Tensor {
-    const short = this.#shortOf(table);
-    let rows = positions;
-    if (short !== undefined) {
-      const isLong = gt(length ?? add(positions, 1), short);
-      rows = where(isLong, add(positions, table.shape[0]! / 2), positions);
-    }
-    return unchecked(() => indexSelect(table, 0, rows));
   }
 
   #run(

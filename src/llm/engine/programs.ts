@@ -98,15 +98,15 @@ export interface ChosenTexts {
 /** The compiled programs of a decoder. */
 export interface Programs {
   /**
-   * Tokens from `position` on, of which the one at `last` is scored; `hidden` is its state, [width]. `length` are the
-   * tokens of the whole prompt, where the decoder tells long texts from short ones.
+   * Tokens from `position` on, of which the one at `last` is scored; `hidden` is its state, [width]. `turns` are
+   * the rows of its rotary tables, where they follow from the length of the prompt.
    */
   readonly block: (
     cache: Cache,
     tokens: Tensor,
     position: Tensor,
     last: Tensor,
-    length: Tensor | undefined,
+    turns: Tensor | undefined,
   ) => Scored & { readonly hidden: Tensor };
   /** One token at `position`, and the choice of the one behind it. */
   readonly step: (
@@ -170,9 +170,9 @@ export function programsOf(decoder: Decoder): Programs {
     tokens: Tensor,
     position: Tensor,
     last: Tensor,
-    length: Tensor | undefined,
+    turns: Tensor | undefined,
   ): Scored & { hidden: Tensor } => {
-    const { hidden, cache } = decoder.run(tokens, position, before, length);
+    const { hidden, cache } = decoder.run(tokens, position, before, turns);
     const row = dynamicSlice(hidden, [last, 0], [1, width]);
     return { cache, scores: reshape(decoder.scores(row), [vocabulary]), hidden: reshape(row, [width]) };
   };

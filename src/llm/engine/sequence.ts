@@ -55,8 +55,8 @@ export class Sequence {
   #written: Tensor | undefined;
   /** Tokens at the positions that the cache holds; those that were not read back yet are unknown. */
   #tokens: (number | undefined)[] = [];
-  /** Whether the prompt was turned as a long text. */
-  #isLong = false;
+  /** Tokens of the prompt: its keys are turned as those of a text of so many. */
+  #prompted = 0;
 
   /** `takeTurn` runs the blocks of its prompts. */
   constructor(runner: Runner, takeTurn: TakeTurn) {
@@ -94,10 +94,8 @@ export class Sequence {
       throw new TensorError('E_INDEX', 'generate', `there is no token ${odd} among ${vocabulary}`);
     }
     // The last token is always computed: its scores are wanted.
-    // Keys of a short text are others than those of a long one, where the decoder tells them apart.
-    const isLong = tokens.length > (decoder.turns.longBehind ?? Infinity);
-    const shared = isLong === this.#isLong ? this.sharedWith(tokens) : 0;
-    this.#isLong = isLong;
+    const shared = this.#isTurnedLike(tokens.length) ? this.sharedWith(tokens) : 0;
+    this.#prompted = tokens.length;
     this.#tokens.length = Math.min(shared, tokens.length - 1);
     let found: Prompted | undefined;
     while (this.#tokens.length < tokens.length) {
@@ -112,6 +110,12 @@ export class Sequence {
     return found!;
   }
 
+  /** Whether the keys of the prompt are also those of a text of `length` tokens: some models turn long texts in another way. */
+  #isTurnedLike(length: number): boolean {
+    const { byLength } = this.#runner.decoder.turns;
+    return byLength?.like(length) === byLength?.like(this.#prompted);
+  }
+
   /** The next block of a prompt. */
   async #nextBlock(tokens: readonly number[]): Promise<Prompted> {
     const from = this.#tokens.length;
@@ -119,21 +123,21 @@ export class Sequence {
     const count = Math.min(size, tokens.length - from);
     const padded = new Int32Array(size);
     padded.set(tokens.slice(from, from + count));
-    const length = this.#runner.decoder.turns.longBehind === undefined ? undefined : single(tokens.length);
-    const found = this.#block(tensor(padded), single(from), single(count - 1), length);
+    const turns = this.#runner.decoder.turns.byLength?.rows(from, size, tokens.length);
+    const found = this.#block(tensor(padded), single(from), single(count - 1), turns);
     for (const token of tokens.slice(from, from + count)) this.#tokens.push(token);
     // A block at a time, so that others have their turn and nothing is queued that nobody wants.
     await found.hidden.data();
     return found;
   }
 
-  #block(tokens: Tensor, position: Tensor, last: Tensor, length: Tensor | undefined): Prompted {
+  #block(tokens: Tensor, position: Tensor, last: Tensor, turns: Tensor | undefined): Prompted {
     const { programs } = this.#runner;
     const { cache, scores, hidden } = noGrad(() =>
-      programs.block(this.#cache, tokens, position, last, length),
+      programs.block(this.#cache, tokens, position, last, turns),
     );
     this.#cache = cache;
-    for (const each of [tokens, position, last, length]) each?.dispose();
+    for (const each of [tokens, position, last, turns]) each?.dispose();
     return { scores, hidden };
   }
 
@@ -230,9 +234,12 @@ export class Sequence {
 
   /** Forgets all tokens from `length` on. */
   cut(length: number): void {
-    const isShort = length <= (this.#runner.decoder.turns.longBehind ?? Infinity);
-    this.#tokens.length = this.#isLong && isShort ? 0 : Math.min(this.#tokens.length, length);
-    if (isShort) this.#isLong = false;
+    if (length < this.#prompted && !this.#isTurnedLike(length)) {
+      this.#tokens = [];
+      this.#prompted = 0;
+    } else {
+      this.#tokens.length = Math.min(this.#tokens.length, length);
+    }
   }
 
   /** Says which token stands at a position, once it was read back. */

@@ -158,6 +158,16 @@ export const folderSpecs: readonly FolderSpec[] = [
       rope_scaling: { type: 'longrope', short_factor: factors(1), long_factor: factors(3) },
     },
   })),
+  // Those of 8 are long from the prompt on, those of 20 become so.
+  ...[8, 20].map((original) => ({
+    name: `llama dynamic of ${original}`,
+    file: file('llama f32'),
+    type: 'llama',
+    config: {
+      max_position_embeddings: original,
+      rope_scaling: { rope_type: 'dynamic', factor: 8 },
+    },
+  })),
   {
     name: 'phi3 in part',
     file: file('phi3', { keyHeads: 2 }),
