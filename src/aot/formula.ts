@@ -60,7 +60,8 @@ export class Formulas {
       this.#confirmed(this.#polynomial(values), values) ??
       this.#confirmed(this.#limited(values), values) ??
       this.#confirmed(this.#wholePart(values), values) ??
-      this.#confirmed(this.#multiple(values), values)
+      this.#confirmed(this.#multiple(values), values) ??
+      this.#confirmed(this.#ofTwo(values), values)
     );
   }
 
@@ -145,6 +146,18 @@ export class Formulas {
         this.#confirmed(this.#wholePart(rest), rest) ??
         this.#multiple(rest);
       if (other !== undefined) return ['*', formula, other];
+    }
+    return undefined;
+  }
+
+  /** The product or the sum of two numbers that have formulas: elements of a picture behind strides, rows of two of them. */
+  #ofTwo(values: readonly number[]): Formula | undefined {
+    const known = new Map(this.#known.map((one) => [String(one.values), one.formula]));
+    for (const { formula, values: by } of this.#known) {
+      const factor = known.get(String(values.map((value, i) => value / by[i]!)));
+      if (factor !== undefined) return ['*', formula, factor];
+      const addend = known.get(String(values.map((value, i) => value - by[i]!)));
+      if (addend !== undefined) return ['+', formula, addend];
     }
     return undefined;
   }

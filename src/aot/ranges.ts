@@ -66,42 +66,71 @@ export async function rangedEntry(
   table: WeightTable,
 ): Promise<RangedEntry> {
   const dims = [...ranges].map(([name, { min, max, multipleOf }]) => new Dim(name, min, max, multipleOf));
-  return new Ranged(point, dims, fixed, state).entry(table);
+  return new Ranged({ point, dims, fixed, state, splits: 0, checksAll: false }).entry(table);
 }
 
 /** So many programs for single sizes at the beginning of ranges. */
 const mostSplits = 4;
 
+/** What a program is made for. */
+interface RangedParts {
+  readonly point: OpenPoint;
+  readonly dims: readonly Dim[];
+  readonly fixed: Sizes;
+  readonly state: unknown;
+  /** So many single sizes have programs of their own already. */
+  readonly splits: number;
+  readonly checksAll: boolean;
+}
+
 class Ranged {
+  readonly #parts: RangedParts;
   readonly #point: OpenPoint;
-  readonly #fixed: Sizes;
-  readonly #state: unknown;
   readonly #dims: readonly Dim[];
-  readonly #splits: number;
   /** The numbers of the structure. */
   #numbers = new Numbers();
   /** The numbers that programs read, or that their room is for. */
   readonly #formulas = new Map<VaryingNumber, Formula>();
 
-  constructor(point: OpenPoint, dims: readonly Dim[], fixed: Sizes, state: unknown, splits: number = 0) {
-    this.#point = point;
-    this.#dims = dims;
-    this.#fixed = fixed;
-    this.#state = state;
-    this.#splits = splits;
+  constructor(parts: RangedParts) {
+    this.#parts = parts;
+    this.#point = parts.point;
+    this.#dims = parts.dims;
+  }
+
+  #with(changes: Partial<RangedParts>): Ranged {
+    return new Ranged({ ...this.#parts, ...changes });
   }
 
   async entry(table: WeightTable): Promise<RangedEntry> {
-    const { structure: seen, witnesses } = await this.#structure();
-    const trials = [...witnesses, ...(await this.#trials(pointsOf(this.#dims)))];
-    const { structure, odd } = this.#widened(seen, witnesses, trials);
-    const split = this.#splitOf(trials, odd);
-    if (split !== undefined) return this.#apart(split, trials, table);
+    let trials: readonly Trial[];
+    let split: Dim | undefined;
+    try {
+      const { structure: seen, witnesses } = await this.#structure();
+      trials = [...witnesses, ...(await this.#trials(pointsOf(this.#dims)))];
+      const { structure, odd } = this.#widened(seen, witnesses, trials);
+      split = this.#splitOf(trials, odd);
+      if (split === undefined) return await this.#together(structure, trials, table);
+    } catch (error) {
+      const isRefusal = error instanceof SinterError && error.code === 'E_UNSUPPORTED';
+      if (this.#parts.checksAll || !isRefusal) throw error;
+      // Indices that are proven to be right at some sizes only are checked at these and not at others.
+      return this.#with({ checksAll: true }).entry(table);
+    }
+    return this.#apart(split, trials, table);
+  }
+
+  /** One program for all sizes. */
+  async #together(
+    structure: SizeStructure,
+    trials: readonly Trial[],
+    table: WeightTable,
+  ): Promise<RangedEntry> {
     const fitted = await this.#fitted(structure, trials);
     const formulas = this.#formulasOf(fitted);
     const variants = this.#variants(structure, fitted, formulas);
     const [first] = fitted as [Fitted];
-    const main = wiredEntry(first.recording, table);
+    const { wiring } = first.own;
     const ofTrials = (
       read: (own: TracedEntry) => number,
       what: string = 'the random numbers that a call draws',
@@ -111,20 +140,21 @@ class Ranged {
         fitted.map(({ own }) => read(own)),
         what,
       );
-    const sources = main.wiring.sources.map((source, i): ScalarSource => {
+    const sources = wiring.sources.map((source, i): ScalarSource => {
       return 'counter' in source ? { ...source, offset: ofTrials((own) => offsetOf(own, i)) } : source;
     });
-    const draws = ofTrials(({ wiring }) => wiring.draws as number);
+    const draws = ofTrials((own) => own.wiring.draws as number);
     const entry = this.#entryOf(fitted, formulas);
-    const checks = main.wiring.checks.map((check, i): Checking => {
+    const checks = wiring.checks.map((check, i): Checking => {
       const [first, end] = (['first', 'end'] as const).map((of) =>
-        ofTrials(({ wiring }) => wiring.checks[i]![of] as number, `a limit of ${check.what}s`),
+        ofTrials((own) => own.wiring.checks[i]![of] as number, `a limit of ${check.what}s`),
       ) as [Formula, Formula];
       const isSame = fitted.every(({ own }) => own.wiring.checks[i]!.where === check.where);
       return { ...check, first, end, ...(!isSame && { where: 'what the call has' }) };
     });
     const scalars = { sources, draws, checks };
-    await this.#check(structure, fitted[0]!, entry, scalars);
+    await this.#check(structure, first, entry, scalars);
+    const main = wiredEntry(first.recording, table);
     const least = Object.fromEntries(this.#dims.map(({ name, min }) => [name, min]));
     const cases = variants.map(({ upTo, variant }) => {
       const largest = fitted.find(({ sizes }) =>
@@ -155,7 +185,8 @@ class Ranged {
   }
 
   #trial(sizes: Sizes): Promise<Trial> {
-    return trialOf(this.#point, { ...this.#fixed, ...sizes }, this.#state);
+    const { fixed, state, checksAll } = this.#parts;
+    return trialOf(this.#point, { ...fixed, ...sizes }, state, { checksAll });
   }
 
   async #trials(all: readonly Sizes[]): Promise<Trial[]> {
@@ -281,7 +312,7 @@ class Ranged {
 
   /** A size whose smallest value has a program of its own, as 1 often has: nothing fits there. */
   #splitOf(trials: readonly Trial[], odd: readonly Trial[]): Dim | undefined {
-    if (odd.length === 0 || this.#splits >= mostSplits) return undefined;
+    if (odd.length === 0 || this.#parts.splits >= mostSplits) return undefined;
     const countAt = ({ name, min }: Dim, all: readonly Trial[]): number =>
       all.filter(({ sizes }) => sizes[name] === min).length;
     const possible = this.#dims.filter((dim) => {
@@ -296,12 +327,12 @@ class Ranged {
   async #apart(of: Dim, trials: readonly Trial[], table: WeightTable): Promise<RangedEntry> {
     const { name, min, max, multipleOf } = of;
     const later = new Dim(name, min + multipleOf, max, multipleOf);
-    const splits = this.#splits + 1;
+    const splits = this.#parts.splits + 1;
     const dims = this.#dims.map((dim) => (dim === of ? later : dim));
-    const rest = await new Ranged(this.#point, dims, this.#fixed, this.#state, splits).entry(table);
+    const rest = await this.#with({ dims, splits }).entry(table);
     const others = this.#dims.filter((dim) => dim !== of);
-    const fixed = { ...this.#fixed, [name]: min };
-    const own = new Ranged(this.#point, others, fixed, this.#state, splits);
+    const fixed = { ...this.#parts.fixed, [name]: min };
+    const own = this.#with({ dims: others, fixed, splits });
     const first = others.length > 0 ? await own.entry(table) : { cases: [await own.#single(table)] };
     const entry = this.#entryOf(trials, this.#formulasOf(trials));
     const least = first.cases.map((one) => ({

@@ -2,7 +2,7 @@
 
 import { SinterError } from '../errors.ts';
 import type { Sizes } from '../bundle-runtime/manifest.ts';
-import { asTrial } from '../tensor/sizes/trial.ts';
+import { asTrial, type TrialOptions } from '../tensor/sizes/trial.ts';
 import { bytesOf, type Value } from '../tensor/values.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
 import { showSizes, type SizeRange, type SizeRanges } from './points.ts';
@@ -19,10 +19,15 @@ export interface Trial {
 }
 
 /** The function at these sizes. Rejects with E_UNSUPPORTED where it cannot be recorded there. */
-export async function trialOf(point: OpenPoint, sizes: Sizes, state: unknown): Promise<Trial> {
+export async function trialOf(
+  point: OpenPoint,
+  sizes: Sizes,
+  state: unknown,
+  options: TrialOptions = {},
+): Promise<Trial> {
   const at = await point.at(sizes);
   try {
-    const recording = asTrial(() => recordEntry(at, state));
+    const recording = asTrial(() => recordEntry(at, state), options);
     const table = new WeightTable(new Map());
     return { sizes, recording, own: wiredEntry(recording, table), tensors: table.tensors };
   } catch (error) {

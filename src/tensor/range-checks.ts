@@ -206,10 +206,11 @@ function boundsFrom(node: Node, within: (node: Node) => Bounds): Bounds | undefi
       const { axis } = (node as NodeOf<'argReduce' | 'argSort'>).attrs;
       return { low: 0, high: Math.max(0, Number(node.inputs[0]!.shape[axis]) - 1) };
     }
+    case 'slice':
+      return ofPieces(node as NodeOf<'slice'>, within) ?? of(0);
     case 'reshape':
     case 'permute':
     case 'broadcast':
-    case 'slice':
     case 'cast':
     case 'stopGradient':
       return of(0);
@@ -244,6 +245,26 @@ function boundsFrom(node: Node, within: (node: Node) => Bounds): Bounds | undefi
     default:
       return undefined;
   }
+}
+
+/** The bounds of a slice of pieces that stand behind one another: of those that it reaches into. */
+function ofPieces({ attrs, inputs }: NodeOf<'slice'>, within: (node: Node) => Bounds): Bounds | undefined {
+  const [from] = inputs as readonly [Node];
+  const joint = (from.op === 'reshape' ? from.inputs[0]! : from) as NodeOf<'concat'>;
+  if (joint.op !== 'concat') return undefined;
+  // Sizes in front of the pieces may be others.
+  const inner = joint.shape.slice(joint.attrs.axis);
+  const axis = from.shape.length - inner.length;
+  const [start, size, step] = [attrs.start[axis]!, attrs.size[axis]!, attrs.step[axis]!];
+  if (size === 0 || inner.some((extent, i) => extent !== from.shape[axis + i])) return undefined;
+  const ends = [start, start + (size - 1) * step];
+  let end = 0;
+  const reached = joint.inputs.filter((piece) => {
+    const begin = end;
+    end += Number(piece.shape[joint.attrs.axis]);
+    return end > Math.min(...ends) && begin <= Math.max(...ends);
+  });
+  return reached.map(within).reduce(joined);
 }
 
 /** The bounds of what `where` gives where its condition holds (1) or does not (2): `clamp` compares what it gives. */

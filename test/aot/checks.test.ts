@@ -186,4 +186,26 @@ describe('where sizes are left open', () => {
     model.dispose();
   });
   let opened: Promise<Load> | undefined;
+
+  test('indices are checked at all sizes where they are proven to be right at some', async () => {
+    // 0, 1, 2, … 5, 5, …: inside where there are six rows or more.
+    const proven: OpenPoint = {
+      name: 'run',
+      sizes: [{}],
+      ranges: new Map(['rows', 'n'].map((name) => [name, { min: 2, max: 20, multipleOf: 1 }])),
+      at: ({ rows, n }) => ({
+        name: 'run',
+        fn: ((x: Tensor, y: Tensor) => y.add(x.indexSelect(0, arange(y.shape[0]!).clamp(0, 5)))) as never,
+        inputs: [zeros([rows!]), zeros([n!])],
+      }),
+    };
+    const model = await (await loaderOf([proven]))(places['wasm']!());
+    const line = (n: number): Float32Array => Float32Array.from({ length: n }, (_, i) => i);
+    const call = (rows: number, n: number): Promise<unknown> =>
+      model.run({ x: line(rows), y: new Float32Array(n) });
+    expect(await call(6, 8)).toEqual({ output: Float32Array.of(0, 1, 2, 3, 4, 5, 5, 5) });
+    expect(await call(3, 3)).toEqual({ output: Float32Array.of(0, 1, 2) });
+    await expect(call(3, 4)).rejects.toMatchObject({ code: 'E_INDEX', message: expect.stringContaining('index 3') });
+    model.dispose();
+  });
 });

@@ -234,3 +234,20 @@ test('formulas give back what made the numbers', () => {
     for (const sizes of samples) expect(valueOf(again!, sizes)).toBe(valueOf(made, sizes));
   });
 });
+
+test('products and sums of numbers that have formulas have one', () => {
+  const samples = Array.from({ length: 30 }, (_, i) => ({ h: 2 + ((i * 37) % 61), w: 2 + ((i * 53) % 59) }));
+  const formulas = new Formulas(['h', 'w'], samples);
+  // Rows and columns of a picture behind strides, and how many elements it has at two scales.
+  const rows = samples.map(({ h }) => Math.ceil(h / 4));
+  const columns = samples.map(({ w }) => Math.ceil(w / 4));
+  const elements = rows.map((row, i) => row * columns[i]!);
+  const all = elements.map((count, i) => count + samples[i]!.h * samples[i]!.w);
+  expect(formulas.find(elements)).toBeUndefined();
+  for (const values of [rows, columns, elements, samples.map(({ h, w }) => h * w), all]) {
+    const found = formulas.find(values);
+    expect(found).toBeDefined();
+    expect(samples.map((sizes) => valueOf(found!, sizes))).toEqual(values);
+  }
+  expect(valueOf(formulas.find(all)!, { h: 101, w: 7 })).toBe(26 * 2 + 101 * 7);
+});

@@ -3,21 +3,32 @@
 
 import { SessionPart } from '../session.ts';
 
-const trials = new SessionPart((): { isTrial: boolean } => ({ isTrial: false }));
+/** How a recording stands for other sizes. */
+export interface TrialOptions {
+  /** Whether indices are checked that are proven to be right at these sizes: they may not be at others. */
+  readonly checksAll?: boolean;
+}
+
+const trials = new SessionPart((): { current: TrialOptions | undefined } => ({ current: undefined }));
 
 /** Runs a recording at sizes that stand for others. */
-export function asTrial<T>(record: () => T): T {
-  const { current } = trials;
-  const before = current.isTrial;
-  current.isTrial = true;
+export function asTrial<T>(record: () => T, options: TrialOptions = {}): T {
+  const part = trials.current;
+  const before = part.current;
+  part.current = options;
   try {
     return record();
   } finally {
-    current.isTrial = before;
+    part.current = before;
   }
 }
 
 /** Whether what is recorded now has to hold at other sizes as well. */
 export function isTrial(): boolean {
-  return trials.current.isTrial;
+  return trials.current.current !== undefined;
+}
+
+/** Whether indices are checked that are proven to be right at the sizes of the recording. */
+export function areAllChecked(): boolean {
+  return trials.current.current?.checksAll === true;
 }
