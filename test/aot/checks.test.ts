@@ -200,12 +200,15 @@ describe('where sizes are left open', () => {
       }),
     };
     const model = await (await loaderOf([proven]))(places['wasm']!());
-    const line = (n: number): Float32Array => Float32Array.from({ length: n }, (_, i) => i);
+    const line = (n: number): Float32Array<ArrayBuffer> => Float32Array.from({ length: n }, (_, i) => i);
     const call = (rows: number, n: number): Promise<unknown> =>
       model.run({ x: line(rows), y: new Float32Array(n) });
     expect(await call(6, 8)).toEqual({ output: Float32Array.of(0, 1, 2, 3, 4, 5, 5, 5) });
     expect(await call(3, 3)).toEqual({ output: Float32Array.of(0, 1, 2) });
-    await expect(call(3, 4)).rejects.toMatchObject({ code: 'E_INDEX', message: expect.stringContaining('index 3') });
+    await expect(call(3, 4)).rejects.toMatchObject({
+      code: 'E_INDEX',
+      message: expect.stringContaining('index 3'),
+    });
     model.dispose();
   });
 });

@@ -3,9 +3,10 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { setDevice } from '../../src/index.ts';
+import { setDevice, tensor } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
 import type { Inputs, LoadOptions, Outputs } from '../../src/bundle-runtime/runtime.ts';
+import type { HostArray } from '../../src/ir/value.ts';
 import { softwareAdapter } from '../../src/runtime/webgpu/node.ts';
 import { sinter } from '../support/cli.ts';
 import { attribute, float, int64, modelOf, node, port } from '../support/onnx/file.ts';
@@ -154,4 +155,94 @@ test.each<[string[], string]>([
   const { code, err } = await sinter('build', file(reshaping), '--out', temporary(), ...args);
   expect(code).toBeGreaterThan(0);
   expect(err).toContain(words);
+});
+
+/** A picture in the sizes of another one, and in scales, by every way to find places. */
+function resizing(): { readonly bytes: Uint8Array; readonly names: readonly string[] } {
+  const nearest = [
+    ['nearest', 'asymmetric', 'floor'],
+    ['nearest', 'half_pixel', 'round_prefer_floor'],
+    ['nearest', 'align_corners', 'round_prefer_ceil'],
+  ] as const;
+  const weighted = [
+    ['linear', 'half_pixel', 'floor'],
+    ['linear', 'align_corners', 'floor'],
+    ['cubic', 'pytorch_half_pixel', 'floor'],
+  ] as const;
+  const scales = { twice: [2, 0.5], more: [1.5, 3] };
+  const sized = weighted.map((way) => ['sizes', way] as const);
+  const scaled = [
+    ...[...nearest, ...weighted].map((way) => ['twice', way] as const),
+    ...[...nearest, weighted[0]].map((way) => ['more', way] as const),
+  ];
+  const all = [...sized, ...scaled].map((one, i) => [`y${i}`, ...one] as const);
+  const bytes = modelOf({
+    inputs: [port('x', 1, [1, 2, 'h', 'w']), port('like', 1, [1, 2, 'p', 9])],
+    outputs: all.map(([name]) => port(name, 1, [1, 2, `${name}h`, `${name}w`])),
+    initializers: Object.entries(scales).map(([name, list]) => float(name, [4], [1, 1, ...list])),
+    nodes: [
+      node('Shape', ['like'], ['sizes']),
+      ...all.map(([name, by, [mode, coordinates, nearest]]) =>
+        node(
+          'Resize',
+          by === 'sizes' ? ['x', '', '', 'sizes'] : ['x', '', by],
+          [name],
+          [
+            attribute('mode', mode),
+            attribute('coordinate_transformation_mode', coordinates),
+            attribute('nearest_mode', nearest),
+          ],
+        ),
+      ),
+    ],
+  });
+  return { bytes, names: all.map(([name]) => name) };
+}
+
+test('pictures are resized to and from open sizes as to and from known ones', async () => {
+  const { bytes, names } = resizing();
+  const out = temporary();
+  const dims = ['h=4..96', 'w=4..96', 'p=4..96'].flatMap((dim) => ['--dim', dim]);
+  const built = await sinter(
+    'build',
+    file(bytes),
+    '--out',
+    out,
+    '--target',
+    'wasm,webgpu',
+    '--software',
+    ...dims,
+  );
+  expect([built.code, built.err]).toEqual([0, '']);
+  const { load } = (await import(path.join(out, 'index.js'))) as {
+    load(options: LoadOptions): Promise<Loaded>;
+  };
+  const known = await loadOnnx(bytes);
+  const bundles = await Promise.all(Object.values(places).map((place) => load(place())));
+  // Sizes that are equal, ends of the ranges, and some between.
+  for (const [h, w, p] of [
+    [8, 6, 16],
+    [96, 4, 4],
+    [7, 9, 7],
+    [5, 11, 13],
+  ] as const) {
+    const of = (height: number, width: number): HostArray & { readonly data: Float32Array<ArrayBuffer> } => ({
+      dtype: 'f32',
+      shape: [1, 2, height, width],
+      data: Float32Array.from({ length: 2 * height * width }, (_, i) => ((i * 37) % 23) / 8 - 1),
+    });
+    const given = { x: of(h, w), like: of(p, 9) };
+    const tensors = Object.entries(given).map(([name, { data, shape }]) => [name, tensor(data, { shape })]);
+    const expected = await known.run(Object.fromEntries(tensors));
+    for (const bundle of bundles) {
+      const found = await bundle.run(given);
+      for (const name of names) {
+        const [a, b] = [found[name] as Float32Array, await expected[name]!.data()];
+        expect(a.length, name).toBe(b.length);
+        const worst = Math.max(...a.map((value, i) => Math.abs(value - Number(b[i]))));
+        expect(worst, `${name} at ${[h, w, p].join(', ')}`).toBeLessThan(2e-5);
+      }
+    }
+  }
+  for (const bundle of bundles) bundle.dispose();
 });

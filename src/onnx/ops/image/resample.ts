@@ -1,37 +1,18 @@
 // Images in other sizes, and read at places between their elements. A size is changed axis by axis:
-// which elements an output element reads, and with which weights, is worked out here, on the host.
+// which elements an output element reads, and with which weights, is worked out here, on the host, and by operations
+// where sizes are left open (open-axis.ts).
 
 import { SinterError } from '../../../errors.ts';
 import { integerRange, isFloat, type DType } from '../../../ir/dtype.ts';
 import { sizeOf } from '../../../ir/shape.ts';
 import * as sn from '../../../operations/index.ts';
 import { sampleAt } from '../../../tensor/ops/image/sample.ts';
+import { isTrial } from '../../../tensor/sizes/trial.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import { currentBudget } from '../../budget.ts';
 import type { Call, Rows } from '../../call.ts';
 import { hosted, row } from '../row.ts';
-
-/** How one axis is resized. */
-interface Axis {
-  readonly size: number;
-  readonly count: number;
-  readonly scale: number;
-  /** The part of the axis that is kept, as fractions of it. */
-  readonly roi: readonly [start: number, end: number];
-}
-
-interface Style {
-  readonly mode: string;
-  readonly coordinates: string;
-  readonly nearest: string;
-  readonly cubic: number;
-  readonly excludesOutside: boolean;
-  readonly antialias: boolean;
-  /** Weights are those of doubles. */
-  readonly isWide: boolean;
-  /** Corners are aligned to sizes as scales give them, not as they are cut to whole numbers. */
-  readonly hasFractions: boolean;
-}
+import { openAxis, type Axis, type Style } from './open-axis.ts';
 
 /** The place in the input that an output element stands for. */
 function placeOf(
@@ -224,11 +205,15 @@ function resize(call: Call): Tensor {
         size: x.shape[axis]!,
         count: counts[i]!,
         scale: ratios[i]!,
+        isOfSizes: sizes !== undefined && policy === 'stretch',
         roi: [roi?.[i] ?? 0, roi?.[i + axes.length] ?? 1],
       };
       const isCropped = style.coordinates === 'tf_crop_and_resize' && (how.roi[0] !== 0 || how.roi[1] !== 1);
-      if (how.scale === 1 && !isCropped) return out;
-      const result = resizeAxis(out, axis, how, style, outside);
+      // An image may have the wanted size already at one of the sizes that a recording stands for.
+      const isOpen = isTrial() && how.isOfSizes && axis > 1;
+      if (how.scale === 1 && !isCropped && !isOpen) return out;
+      const recorded = isTrial() && !isRounded ? openAxis(out, axis, how, style) : undefined;
+      const result = recorded ?? resizeAxis(out, axis, how, style, outside);
       return isRounded ? within(sn.floor(sn.add(result, 0.5)), x.dtype) : result;
     },
     isWeighted ? sn.cast(x, 'f32') : x,

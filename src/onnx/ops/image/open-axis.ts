@@ -1,0 +1,136 @@
+// An axis of an image in another size, where sizes are left open: the places of elements are counted by operations in
+// whole numbers, so that they are right at every size and on every device. Where the place of an element of floats that
+// ONNX Runtime counts in falls short of a whole number, these give the number.
+
+import * as sn from '../../../operations/index.ts';
+import { unchecked } from '../../../tensor/debug.ts';
+import type { Tensor } from '../../../tensor/tensor.ts';
+
+/** How one axis is resized. */
+export interface Axis {
+  readonly size: number;
+  readonly count: number;
+  readonly scale: number;
+  /** The scale is the quotient of both sizes. */
+  readonly isOfSizes: boolean;
+  /** The part of the axis that is kept, as fractions of it. */
+  readonly roi: readonly [start: number, end: number];
+}
+
+export interface Style {
+  readonly mode: string;
+  readonly coordinates: string;
+  readonly nearest: string;
+  readonly cubic: number;
+  readonly excludesOutside: boolean;
+  readonly antialias: boolean;
+  /** Weights are those of doubles. */
+  readonly isWide: boolean;
+  /** Corners are aligned to sizes as scales give them, not as they are cut to whole numbers. */
+  readonly hasFractions: boolean;
+}
+
+/** Whole numbers that a place is made of: (by · i + start) / over. */
+interface Places {
+  readonly by: number;
+  readonly start: number;
+  readonly over: number;
+}
+
+/** Divisors of scales that are looked for. */
+const mostDivisor = 64;
+
+/** A scale as a quotient of whole numbers; undefined where it is none of small ones. */
+function quotientOf({
+  size,
+  count,
+  scale,
+  isOfSizes,
+}: Axis): readonly [top: number, bottom: number] | undefined {
+  if (isOfSizes) return [count, size];
+  for (let bottom = 1; bottom <= mostDivisor; bottom++) {
+    const top = Math.round(scale * bottom);
+    if (top > 0 && Math.abs(top / bottom - scale) < 1e-7 * scale) return [top, bottom];
+  }
+  return undefined;
+}
+
+function placesOf(axis: Axis, { coordinates, hasFractions }: Style): Places | undefined {
+  const { size, count, isOfSizes } = axis;
+  const quotient = quotientOf(axis);
+  if (quotient === undefined) return undefined;
+  const [top, bottom] = quotient;
+  switch (coordinates) {
+    case 'pytorch_half_pixel':
+      if (count === 1) return { by: 0, start: 0, over: 1 };
+      return { by: 2 * bottom, start: bottom - top, over: 2 * top };
+    case 'half_pixel':
+      return { by: 2 * bottom, start: bottom - top, over: 2 * top };
+    case 'tf_half_pixel_for_nn':
+      return { by: 2 * bottom, start: bottom, over: 2 * top };
+    case 'asymmetric':
+      return { by: bottom, start: 0, over: top };
+    case 'align_corners': {
+      const isCut = isOfSizes || !hasFractions;
+      const [by, over] = isCut ? [size - 1, count - 1] : [(size - 1) * bottom, size * top - bottom];
+      return over === 0 ? { by: 0, start: 0, over: 1 } : { by, start: 0, over };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** What is added to a place, in halves, before the whole part of it is the nearest element; and a hair less for ties. */
+const roundings: Readonly<Record<string, readonly [halves: number, hairs: number]>> = {
+  floor: [0, 0],
+  ceil: [2, -1],
+  round_prefer_ceil: [1, 0],
+  round_prefer_floor: [1, -1],
+};
+
+/**
+ * x with an axis in another size, recorded so that it holds at other sizes. Undefined where only the host can tell which
+ * elements are read.
+ */
+export function openAxis(x: Tensor, axis: number, how: Axis, style: Style): Tensor | undefined {
+  const places = placesOf(how, style);
+  if (places === undefined || style.antialias || style.excludesOutside || style.isWide) return undefined;
+  const { by, start, over } = places;
+  // Numbers stay within i32.
+  if (2 * (by * how.count + Math.abs(start) + over) >= 2 ** 31) return undefined;
+  const along = (line: Tensor): Tensor =>
+    sn.reshape(
+      line,
+      x.shape.map((_, i) => (i === axis ? how.count : 1)),
+    );
+  const take = (places: Tensor): Tensor => {
+    const inside = sn.clamp(places, 0, how.size - 1);
+    return unchecked(() => sn.indexSelect(x, axis, inside));
+  };
+  const counted = sn.add(sn.mul(sn.arange(0, how.count, 1, { dtype: 'i32' }), by), start);
+  if (style.mode === 'nearest') {
+    const name = style.nearest === 'simple' ? (how.scale < 1 ? 'ceil' : 'floor') : style.nearest;
+    const [halves, hairs] = roundings[name] ?? roundings['round_prefer_floor']!;
+    const moved = sn.add(sn.mul(counted, 2), halves * over + hairs);
+    return take(sn.floorDivide(moved, 2 * over));
+  }
+  const base = sn.floorDivide(counted, over);
+  const rest = sn.sub(counted, sn.mul(base, over));
+  const t = sn.div(sn.cast(rest, 'f32'), over);
+  const weights = style.mode === 'cubic' ? cubicWeights(t, style.cubic) : [sn.sub(1, t), t];
+  const first = style.mode === 'cubic' ? -1 : 0;
+  return weights
+    .map((weight, k) => sn.mul(take(sn.add(base, first + k)), along(weight)))
+    .reduce((p, q) => sn.add(p, q));
+}
+
+/** Weights of the four elements around a place that lies `t` behind the second (Keys, 1981). */
+function cubicWeights(t: Tensor, a: number): Tensor[] {
+  const near = (s: Tensor): Tensor => {
+    const square = sn.mul(s, s);
+    return sn.add(sn.sub(sn.mul(sn.mul(square, s), a + 2), sn.mul(square, a + 3)), 1);
+  };
+  const far = (s: Tensor): Tensor => sn.mul(sn.sub(sn.mul(sn.add(sn.mul(sn.sub(s, 5), s), 8), s), 4), a);
+  const rest = sn.sub(1, t);
+  return [far(sn.add(t, 1)), near(t), near(rest), far(sn.add(rest, 1))];
+}
