@@ -5,7 +5,7 @@ import { SessionPart } from '../session.ts';
 
 /** How a recording stands for other sizes. */
 export interface TrialOptions {
-  /** Whether indices are checked that are proven to be right at these sizes: they may not be at others. */
+  /** Whether indices are checked that are proven to be right at these sizes, as they may not be at others; by default not. */
   readonly checksAll?: boolean;
 }
 

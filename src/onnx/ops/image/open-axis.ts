@@ -7,7 +7,7 @@ import { unchecked } from '../../../tensor/debug.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 
 /** How one axis is resized. */
-export interface Axis {
+export interface ResizedAxis {
   readonly size: number;
   readonly count: number;
   readonly scale: number;
@@ -17,7 +17,7 @@ export interface Axis {
   readonly roi: readonly [start: number, end: number];
 }
 
-export interface Style {
+export interface ResizeStyle {
   readonly mode: string;
   readonly coordinates: string;
   readonly nearest: string;
@@ -46,7 +46,7 @@ function quotientOf({
   count,
   scale,
   isOfSizes,
-}: Axis): readonly [top: number, bottom: number] | undefined {
+}: ResizedAxis): readonly [top: number, bottom: number] | undefined {
   if (isOfSizes) return [count, size];
   for (let bottom = 1; bottom <= mostDivisor; bottom++) {
     const top = Math.round(scale * bottom);
@@ -55,7 +55,7 @@ function quotientOf({
   return undefined;
 }
 
-function placesOf(axis: Axis, { coordinates, hasFractions }: Style): Places | undefined {
+function placesOf(axis: ResizedAxis, { coordinates, hasFractions }: ResizeStyle): Places | undefined {
   const { size, count, isOfSizes } = axis;
   const quotient = quotientOf(axis);
   if (quotient === undefined) return undefined;
@@ -92,7 +92,7 @@ const roundings: Readonly<Record<string, readonly [halves: number, hairs: number
  * x with an axis in another size, recorded so that it holds at other sizes. Undefined where only the host can tell which
  * elements are read.
  */
-export function openAxis(x: Tensor, axis: number, how: Axis, style: Style): Tensor | undefined {
+export function openAxis(x: Tensor, axis: number, how: ResizedAxis, style: ResizeStyle): Tensor | undefined {
   const places = placesOf(how, style);
   if (places === undefined || style.antialias || style.excludesOutside || style.isWide) return undefined;
   const { by, start, over } = places;

@@ -12,13 +12,13 @@ import type { Tensor } from '../../../tensor/tensor.ts';
 import { currentBudget } from '../../budget.ts';
 import type { Call, Rows } from '../../call.ts';
 import { hosted, row } from '../row.ts';
-import { openAxis, type Axis, type Style } from './open-axis.ts';
+import { openAxis, type ResizedAxis, type ResizeStyle } from './open-axis.ts';
 
 /** The place in the input that an output element stands for. */
 function placeOf(
   i: number,
-  { size, count, scale, roi }: Axis,
-  { coordinates, hasFractions, isWide }: Pick<Style, 'coordinates' | 'hasFractions' | 'isWide'>,
+  { size, count, scale, roi }: ResizedAxis,
+  { coordinates, hasFractions, isWide }: Pick<ResizeStyle, 'coordinates' | 'hasFractions' | 'isWide'>,
 ): number {
   // Scales are floats of the file, and halves that they lead to decide which element is the
   // nearest: in floats too.
@@ -82,7 +82,11 @@ function cubicKernel(x: number, a: number): number {
  * The elements around a place and their weights; a smaller output spreads the kernel when it is
  * smoothed.
  */
-function tapsAt(place: number, { size, scale }: Axis, style: Style): [index: number, weight: number][] {
+function tapsAt(
+  place: number,
+  { size, scale }: ResizedAxis,
+  style: ResizeStyle,
+): [index: number, weight: number][] {
   const base = Math.floor(place);
   const spread = style.antialias ? Math.min(scale, 1) : 1;
   const radius = style.mode === 'cubic' ? 2 : 1;
@@ -101,7 +105,7 @@ function tapsAt(place: number, { size, scale }: Axis, style: Style): [index: num
 }
 
 /** One axis of x resized. */
-function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: number): Tensor {
+function resizeAxis(x: Tensor, axis: number, how: ResizedAxis, style: ResizeStyle, outside: number): Tensor {
   // Each place has neighbours, with weights.
   currentBudget().list(64 * how.count, 'Resize');
   const places = Array.from({ length: how.count }, (_, i) => placeOf(i, how, style));
@@ -129,7 +133,7 @@ function resizeAxis(x: Tensor, axis: number, how: Axis, style: Style, outside: n
   return isOutside.includes(1) ? sn.where(sn.gt(along(isOutside), 0), outside, out) : out;
 }
 
-function styleOf(call: Call, dtype: DType): Style {
+function styleOf(call: Call, dtype: DType): ResizeStyle {
   const { attributes } = call;
   const isOld = call.op === 'Upsample' || call.opset < 11;
   const mode = attributes.string('mode', 'nearest');
@@ -201,7 +205,7 @@ function resize(call: Call): Tensor {
   const resized = (isRounded ? order.toReversed() : order).reduce(
     (out, i) => {
       const axis = axes[i]!;
-      const how: Axis = {
+      const how: ResizedAxis = {
         size: x.shape[axis]!,
         count: counts[i]!,
         scale: ratios[i]!,
