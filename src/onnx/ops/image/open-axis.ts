@@ -1,6 +1,6 @@
 // An axis of an image in another size, where sizes are left open: the places of elements are counted by operations in
-// whole numbers, so that they are right at every size and on every device. Where the place of an element of floats that
-// ONNX Runtime counts in falls short of a whole number, these give the number.
+// whole numbers, so that they are right at every size and on every device. ONNX Runtime and `placeOf` compute places in
+// floats: one of these may fall just short of a whole number where these operations give the number.
 
 import * as sn from '../../../operations/index.ts';
 import { unchecked } from '../../../tensor/debug.ts';
@@ -17,6 +17,7 @@ export interface ResizedAxis {
   readonly roi: readonly [start: number, end: number];
 }
 
+/** How places and weights are found. */
 export interface ResizeStyle {
   readonly mode: string;
   readonly coordinates: string;
@@ -80,7 +81,7 @@ function placesOf(axis: ResizedAxis, { coordinates, hasFractions }: ResizeStyle)
   }
 }
 
-/** What is added to a place, in halves, before the whole part of it is the nearest element; and a hair less for ties. */
+/** The nearest element is the whole part of a place plus so many halves, and of a hair less where a whole number is too much. */
 const roundings: Readonly<Record<string, readonly [halves: number, hairs: number]>> = {
   floor: [0, 0],
   ceil: [2, -1],
