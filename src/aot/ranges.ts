@@ -83,6 +83,9 @@ interface RangedParts {
   readonly checksAll: boolean;
 }
 
+/** The function does something else at some sizes. */
+class OtherComputation extends SinterError {}
+
 class Ranged {
   readonly #parts: RangedParts;
   readonly #point: OpenPoint;
@@ -112,8 +115,7 @@ class Ranged {
       split = this.#splitOf(trials, odd);
       if (split === undefined) return await this.#together(structure, trials, table);
     } catch (error) {
-      const isRefusal = error instanceof SinterError && error.code === 'E_UNSUPPORTED';
-      if (this.#parts.checksAll || !isRefusal) throw error;
+      if (this.#parts.checksAll || !(error instanceof OtherComputation)) throw error;
       // Indices that are proven to be right at some sizes only are checked at these and not at others.
       return this.#with({ checksAll: true }).entry(table);
     }
@@ -222,6 +224,8 @@ class Ranged {
     const { node, other } = difference!;
     throw this.#refusal(
       `records ${node.op} at one size of ${this.#names()}, ${other?.op ?? 'nothing'} at another`,
+      undefined,
+      OtherComputation,
     );
   }
 
@@ -259,9 +263,9 @@ class Ranged {
     return this.#dims.map(({ name }) => name).join(', ');
   }
 
-  #refusal(problem: string, hint?: string): SinterError {
+  #refusal(problem: string, hint?: string, Kind: typeof SinterError = SinterError): SinterError {
     const wanted = hint ?? `a size instead of a range: --dim ${this.#dims[0]!.name}=${this.#dims[0]!.max}`;
-    return new SinterError('E_UNSUPPORTED', `build: ${this.#point.name} ${problem}\n  try: ${wanted}`);
+    return new Kind('E_UNSUPPORTED', `build: ${this.#point.name} ${problem}\n  try: ${wanted}`);
   }
 
   #shown(): string {
@@ -296,6 +300,7 @@ class Ranged {
       throw this.#refusal(
         `does something else at ${showSizes(trial.sizes)} than at ${showSizes(trials[0]!.sizes)}`,
         'a range without this size, or no condition on a size in the function',
+        OtherComputation,
       );
     });
     for (const trial of fitted.slice(1)) {

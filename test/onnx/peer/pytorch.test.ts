@@ -5,10 +5,11 @@ import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Inputs, Outputs } from '../../../src/bundle-runtime/runtime.ts';
+import type { Inputs } from '../../../src/bundle-runtime/runtime.ts';
 import { setDevice, tensor } from '../../../src/index.ts';
 import { loadOnnx } from '../../../src/onnx/index.ts';
 import { removeFolders, temporary } from '../../aot/bundles.ts';
+import type { Load } from '../../aot/places.ts';
 import { sinter } from '../../support/cli.ts';
 
 interface Stored {
@@ -85,9 +86,7 @@ describe('a bundle for open sizes', () => {
     const out = temporary();
     const { code, err } = await sinter('build', at, '--out', out, '--target', 'wasm', ...open);
     expect([code, err]).toEqual([0, '']);
-    const { load } = (await import(path.join(out, 'index.js'))) as {
-      load: (options: object) => Promise<{ run(inputs: Inputs): Promise<Outputs>; dispose(): void }>;
-    };
+    const { load } = (await import(path.join(out, 'index.js'))) as { load: Load };
     const { outputs: names } = await loadOnnx(at);
     const bundle = await load({ target: 'wasm', threads: 1 });
     for (const { inputs, outputs } of runs) {

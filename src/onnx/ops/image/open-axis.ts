@@ -4,6 +4,7 @@
 
 import * as sn from '../../../operations/index.ts';
 import { unchecked } from '../../../tensor/debug.ts';
+import { cubicWeights } from '../../../tensor/ops/image/sample.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 
 /** How one axis is resized. */
@@ -38,6 +39,9 @@ interface Places {
   readonly over: number;
 }
 
+/** The first element. */
+const first: Places = { by: 0, start: 0, over: 1 };
+
 /** Divisors of scales that are looked for. */
 const mostDivisor = 64;
 
@@ -62,10 +66,9 @@ function placesOf(axis: ResizedAxis, { coordinates, hasFractions }: ResizeStyle)
   if (quotient === undefined) return undefined;
   const [top, bottom] = quotient;
   switch (coordinates) {
-    case 'pytorch_half_pixel':
-      if (count === 1) return { by: 0, start: 0, over: 1 };
-      return { by: 2 * bottom, start: bottom - top, over: 2 * top };
     case 'half_pixel':
+    case 'pytorch_half_pixel':
+      if (coordinates === 'pytorch_half_pixel' && count === 1) return first;
       return { by: 2 * bottom, start: bottom - top, over: 2 * top };
     case 'tf_half_pixel_for_nn':
       return { by: 2 * bottom, start: bottom, over: 2 * top };
@@ -74,7 +77,7 @@ function placesOf(axis: ResizedAxis, { coordinates, hasFractions }: ResizeStyle)
     case 'align_corners': {
       const isCut = isOfSizes || !hasFractions;
       const [by, over] = isCut ? [size - 1, count - 1] : [(size - 1) * bottom, size * top - bottom];
-      return over === 0 ? { by: 0, start: 0, over: 1 } : { by, start: 0, over };
+      return over === 0 ? first : { by, start: 0, over };
     }
     default:
       return undefined;
@@ -119,19 +122,8 @@ export function openAxis(x: Tensor, axis: number, how: ResizedAxis, style: Resiz
   const rest = sn.sub(counted, sn.mul(base, over));
   const t = sn.div(sn.cast(rest, 'f32'), over);
   const weights = style.mode === 'cubic' ? cubicWeights(t, style.cubic) : [sn.sub(1, t), t];
-  const first = style.mode === 'cubic' ? -1 : 0;
+  const before = style.mode === 'cubic' ? 1 : 0;
   return weights
-    .map((weight, k) => sn.mul(take(sn.add(base, first + k)), along(weight)))
+    .map((weight, k) => sn.mul(take(sn.add(base, k - before)), along(weight)))
     .reduce((p, q) => sn.add(p, q));
-}
-
-/** Weights of the four elements around a place that lies `t` behind the second (Keys, 1981). */
-function cubicWeights(t: Tensor, a: number): Tensor[] {
-  const near = (s: Tensor): Tensor => {
-    const square = sn.mul(s, s);
-    return sn.add(sn.sub(sn.mul(sn.mul(square, s), a + 2), sn.mul(square, a + 3)), 1);
-  };
-  const far = (s: Tensor): Tensor => sn.mul(sn.sub(sn.mul(sn.add(sn.mul(sn.sub(s, 5), s), 8), s), 4), a);
-  const rest = sn.sub(1, t);
-  return [far(sn.add(t, 1)), near(t), near(rest), far(sn.add(rest, 1))];
 }

@@ -54,11 +54,10 @@ function inside(place: Tensor, size: number, options: SampleOptions): Tensor {
 }
 
 /**
- * Weights of the four taps around a place that lies `t` behind the second, Keys' kernel with a =
- * −0.75: polynomials of t, whose digits do not cancel as those of the distances do.
+ * Weights of the four taps around a place that lies `t` behind the second, by Keys' kernel (1981): polynomials of t,
+ * whose digits do not cancel as those of the distances do. @internal
  */
-function cubicWeights(t: Tensor): Tensor[] {
-  const a = -0.75;
+export function cubicWeights(t: Tensor, a: number = -0.75): Tensor[] {
   const rest = sub(1, t);
   const outer = (x: Tensor, y: Tensor): Tensor => mul(mul(mul(x, a), y), y);
   const inner = (x: Tensor): Tensor => add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1);
