@@ -118,11 +118,11 @@ describe('package.json', () => {
     expect(packed.entryCount).toBeLessThan(1_500);
     const paths = packed.files.map(({ path }) => path);
     const texts = ['LICENSE', 'README.md'];
-    // What is about the sources stays with them: their history and design, the count of kernels, and lists of names made of the declarations.
+    // What is about the sources stays with them: their history and design, the count of kernels, and lists made of the declarations.
     const documents = [
       ...texts,
       ...filesUnder('docs', '').filter(
-        (path) => !/^docs\/(?:design\/|(?:api|kernels|names)\.md$)/.test(path),
+        (path) => !/^docs\/(?:(?:design|ops)\/|(?:api|kernels|names|ops)\.md$)/.test(path),
       ),
       ...filesUnder('examples', ''),
       'package.json',
