@@ -159,6 +159,24 @@ test('large products are packed, in blocks that a few threads can share', () => 
     expect((1024 / schedule.blockM) * (1024 / schedule.blockN)).toBeGreaterThanOrEqual(4);
 });
 
+test('the threads decide about blocks, but not about the strategy', () => {
+  for (const [m, k, n] of [
+    [1024, 1024, 1024],
+    [512, 4096, 128],
+    [4096, 128, 512],
+    [3, 2048, 2048],
+    [64, 64, 64],
+  ] as const) {
+    const problem = problemOf(m, k, n);
+    const { kind } = chosenTiling(problem, wasmTarget);
+    const tilings = [1, 2, 4].map((threads) => chosenTiling(problem, { ...wasmTarget, threads }));
+    expect(tilings.map((tiling) => tiling.kind)).toEqual([kind, kind, kind]);
+  }
+  // One thread packs either side once.
+  const alone = chosenTiling(problemOf(512, 4096, 128), { ...wasmTarget, threads: 1 });
+  expect(alone).toMatchObject({ kind: 'packed', blockM: 512, blockN: 128 });
+});
+
 test('a row is not packed', () => {
   expect(chosenTiling(problemOf(1, 1024, 4096), wasmTarget)).toMatchObject({
     kind: 'gemv',

@@ -155,8 +155,14 @@ static inline void dot_max_0_group(
       const f32x4 x1_3 = load_f32x4(in1 + idx_8 * 4);
       store_f32x4(right + (k * 16 + 12), x1_3);
     }
+    const f32x4 x2 = load_f32x4(in2 + first_quad_1 * 4);
+    const int32_t quad = first_quad_1 + 1;
+    const f32x4 x2_1 = load_f32x4(in2 + quad * 4);
+    const int32_t quad_1 = first_quad_1 + 2;
+    const f32x4 x2_2 = load_f32x4(in2 + quad_1 * 4);
+    const int32_t quad_2 = first_quad_1 + 3;
+    const f32x4 x2_3 = load_f32x4(in2 + quad_2 * 4);
     for (int32_t pair = 0; pair < 32; pair++) {
-      const int32_t slot = pair * 32;
       f32x4 sum_0_0 = splat_f32x4(0.0f);
       f32x4 sum_0_1 = splat_f32x4(0.0f);
       f32x4 sum_0_2 = splat_f32x4(0.0f);
@@ -181,45 +187,40 @@ static inline void dot_max_0_group(
         sum_1_2 = fma_f32x4(a_1, b_2, sum_1_2);
         sum_1_3 = fma_f32x4(a_1, b_3, sum_1_3);
       }
-      store_f32x4(sums + slot, sum_0_0);
-      store_f32x4(sums + (slot + 4), sum_0_1);
-      store_f32x4(sums + (slot + 8), sum_0_2);
-      store_f32x4(sums + (slot + 12), sum_0_3);
-      store_f32x4(sums + (slot + 16), sum_1_0);
-      store_f32x4(sums + (slot + 20), sum_1_1);
-      store_f32x4(sums + (slot + 24), sum_1_2);
-      store_f32x4(sums + (slot + 28), sum_1_3);
-    }
-    const f32x4 x2 = load_f32x4(in2 + first_quad_1 * 4);
-    const int32_t quad = first_quad_1 + 1;
-    const f32x4 x2_1 = load_f32x4(in2 + quad * 4);
-    const int32_t quad_1 = first_quad_1 + 2;
-    const f32x4 x2_2 = load_f32x4(in2 + quad_1 * 4);
-    const int32_t quad_2 = first_quad_1 + 3;
-    const f32x4 x2_3 = load_f32x4(in2 + quad_2 * 4);
-    for (int32_t row = 0; row < 64; row++) {
-      const int32_t m = first_row + row;
-      const f32x4 sum = load_f32x4(sums + row * 16);
-      const f32x4 add = sum + x2;
-      const f32x4 max = max_zero_f32x4(add, splat_f32x4(0.0f));
-      const int32_t idx_9 = m * 16;
-      const int32_t idx_10 = first_quad_1 + idx_9;
-      store_f32x4(out0 + idx_10 * 4, max);
-      const f32x4 sum_1 = load_f32x4(sums + (row * 16 + 4));
-      const f32x4 add_1 = sum_1 + x2_1;
-      const f32x4 max_1 = max_zero_f32x4(add_1, splat_f32x4(0.0f));
-      const int32_t idx_11 = quad + idx_9;
-      store_f32x4(out0 + idx_11 * 4, max_1);
-      const f32x4 sum_2 = load_f32x4(sums + (row * 16 + 8));
-      const f32x4 add_2 = sum_2 + x2_2;
-      const f32x4 max_2 = max_zero_f32x4(add_2, splat_f32x4(0.0f));
-      const int32_t idx_12 = quad_1 + idx_9;
-      store_f32x4(out0 + idx_12 * 4, max_2);
-      const f32x4 sum_3 = load_f32x4(sums + (row * 16 + 12));
-      const f32x4 add_3 = sum_3 + x2_3;
-      const f32x4 max_3 = max_zero_f32x4(add_3, splat_f32x4(0.0f));
-      const int32_t idx_13 = quad_2 + idx_9;
-      store_f32x4(out0 + idx_13 * 4, max_3);
+      store_f32x4(sums, sum_0_0);
+      store_f32x4(sums + 4, sum_0_1);
+      store_f32x4(sums + 8, sum_0_2);
+      store_f32x4(sums + 12, sum_0_3);
+      store_f32x4(sums + 16, sum_1_0);
+      store_f32x4(sums + 20, sum_1_1);
+      store_f32x4(sums + 24, sum_1_2);
+      store_f32x4(sums + 28, sum_1_3);
+      const int32_t above = pair * 2;
+      const int32_t tile_row = first_row + above;
+      for (int32_t row = 0; row < 2; row++) {
+        const int32_t m = tile_row + row;
+        const f32x4 sum = load_f32x4(sums + row * 16);
+        const f32x4 add = sum + x2;
+        const f32x4 max = max_zero_f32x4(add, splat_f32x4(0.0f));
+        const int32_t idx_9 = m * 16;
+        const int32_t idx_10 = first_quad_1 + idx_9;
+        store_f32x4(out0 + idx_10 * 4, max);
+        const f32x4 sum_1 = load_f32x4(sums + (row * 16 + 4));
+        const f32x4 add_1 = sum_1 + x2_1;
+        const f32x4 max_1 = max_zero_f32x4(add_1, splat_f32x4(0.0f));
+        const int32_t idx_11 = quad + idx_9;
+        store_f32x4(out0 + idx_11 * 4, max_1);
+        const f32x4 sum_2 = load_f32x4(sums + (row * 16 + 8));
+        const f32x4 add_2 = sum_2 + x2_2;
+        const f32x4 max_2 = max_zero_f32x4(add_2, splat_f32x4(0.0f));
+        const int32_t idx_12 = quad_1 + idx_9;
+        store_f32x4(out0 + idx_12 * 4, max_2);
+        const f32x4 sum_3 = load_f32x4(sums + (row * 16 + 12));
+        const f32x4 add_3 = sum_3 + x2_3;
+        const f32x4 max_3 = max_zero_f32x4(add_3, splat_f32x4(0.0f));
+        const int32_t idx_13 = quad_2 + idx_9;
+        store_f32x4(out0 + idx_13 * 4, max_3);
+      }
     }
   }
 }

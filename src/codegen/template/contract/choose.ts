@@ -23,16 +23,23 @@ export function isLegal(tiling: ContractTiling, problem: ContractProblem, target
   return fits(tiling, asSeenBy(tiling, problem), target);
 }
 
-/** The tiling that the model takes to be the fastest. */
+/**
+ * The tiling that the model takes to be the fastest. How many threads there are decides about blocks, but not about the
+ * strategy: results are the same for any number of threads.
+ */
 export function chosenTiling(problem: ContractProblem, target: Target): ContractTiling {
-  const [first] = ranked(problem, target);
+  const { threads, ...anyThreads } = target;
+  const legal = legalTilings(problem, target);
+  const [first] = ranked(legal, problem, anyThreads);
   if (first === undefined) throw new CompilerBug('contract template', 'no tiling is legal here');
-  return first;
+  if (threads === undefined) return first;
+  const ofStrategy = legal.filter(({ kind }) => kind === first.kind);
+  return ranked(ofStrategy, problem, target)[0]!;
 }
 
 /** What is worth measuring: the model's choice first, then the next best. */
 export function candidateTilings(problem: ContractProblem, target: Target): readonly ContractTiling[] {
-  return ranked(problem, target).slice(0, mostCandidates);
+  return ranked(legalTilings(problem, target), problem, target).slice(0, mostCandidates);
 }
 
 /** Every candidate of every strategy that is legal here. */
@@ -42,8 +49,12 @@ export function legalTilings(problem: ContractProblem, target: Target): readonly
     .filter((tiling) => isLegal(tiling, problem, target));
 }
 
-function ranked(problem: ContractProblem, target: Target): readonly ContractTiling[] {
-  const timed = legalTilings(problem, target).map((tiling) => ({
+function ranked(
+  tilings: readonly ContractTiling[],
+  problem: ContractProblem,
+  target: Target,
+): readonly ContractTiling[] {
+  const timed = tilings.map((tiling) => ({
     tiling,
     time: strategyOf(tiling).time(tiling, asSeenBy(tiling, problem), target),
   }));

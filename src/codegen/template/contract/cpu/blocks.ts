@@ -2,8 +2,9 @@
 // a workgroup computes a block of the result. For each block of k it packs its rows of the left
 // side, then panel by panel the columns of the right, and runs down the rows with a tile of sums in
 // registers (the order of loops of Goto and van de Geijn, 2008). Sums wait in memory between blocks
-// of k, and leave it through the epilogue. What the columns of a block are, the strategy says:
-// those of a matrix (cpu/packed.ts), or positions of a convolution (cpu/image.ts).
+// of k, and leave it through the epilogue: tile by tile, while they are in the first cache, or panel
+// by panel. What the columns of a block are, the strategy says: those of a matrix (cpu/packed.ts), or
+// positions of a convolution (cpu/image.ts).
 
 import { packsOperands } from '../../../../schedule/machine.ts';
 import { isWide } from '../../../../ir/dtype.ts';
@@ -80,10 +81,11 @@ export interface BlockForm {
   readonly size: string;
   readonly columns: (place: BlockPlace) => BlockColumns;
   /**
-   * Long epilogues go row by row: lines of memory are written once. Elsewhere by columns, where
-   * finding one takes divisions.
+   * Sums leave tile by tile, row by row: lines of memory are written once, while other tiles are
+   * computed. Elsewhere they leave panel by panel, and long epilogues by columns, where finding one
+   * takes divisions.
    */
-  readonly isByRow: boolean;
+  readonly isByTile: boolean;
 }
 
 /** Steps of k of which two panels stay in the first cache. */
@@ -128,13 +130,13 @@ function rowsRoom(blockM: number, rows: number): number {
   return roundedUp(blockM, rows < 4 ? 2 * rows : rows);
 }
 
-/** The room of a tiling with so many panels in a block. */
-export function panelRoom(tiling: BlockTiling, k: number, panels: number): Room {
+/** The room of a tiling with so many panels in a block, whose sums leave tile by tile or not. */
+export function panelRoom(tiling: BlockTiling, k: number, panels: number, isByTile: boolean): Room {
   const { rows, columns, blockM, blockK } = tiling;
   const depth = depthRoom(blockK, k);
   const height = rowsRoom(blockM, rows);
-  const waiting = k > blockK ? panels : 1;
-  return { left: height * depth, right: columns * depth, sums: waiting * height * columns, image: 0 };
+  const waiting = k > blockK ? panels * height : isByTile ? rows : height;
+  return { left: height * depth, right: columns * depth, sums: waiting * columns, image: 0 };
 }
 
 /** Whether blocks of this form can be computed on the target. */
@@ -205,13 +207,27 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
         const firstSum = inPieces
           ? b.let(mulInts(panel, constant(pairsRoom * height * width)), 'first_sum')
           : constant(0);
-        b.for('pair', constant(0), pairs, 1, (pair) => tile(pair, depth, isFirst, firstSum));
-        b.if(isLast, () => leave(panel, firstSum));
+        b.for('pair', constant(0), pairs, 1, (pair) => {
+          const slot =
+            form.isByTile && !inPieces ? constant(0) : b.let(place(pair, height * width, firstSum), 'slot');
+          tile(pair, depth, isFirst, slot);
+          if (!form.isByTile) return;
+          b.if(isLast, () => {
+            const above = b.let(mulInts(pair, constant(height)), 'above');
+            leave(panel, b.let(addInts(firstRow, above), 'tile_row'), rowsOf(above), slot);
+          });
+        });
+        if (!form.isByTile) b.if(isLast, () => leave(panel, firstRow, rows, firstSum));
       });
     };
 
-    const tile = (pair: Value, depth: Depth, isFirst: Value, firstSum: Value): void => {
-      const slot = b.let(place(pair, height * width, firstSum), 'slot');
+    /** Rows of the tile that has so many above it in the block. */
+    const rowsOf = (above: Value): Value =>
+      rows.kind === 'constant' && rows.value % height === 0
+        ? constant(height)
+        : b.let(operation('min', [difference(rows, above), constant(height)], 'i32'), 'tile_rows');
+
+    const tile = (pair: Value, depth: Depth, isFirst: Value, slot: Value): void => {
       const sums = accumulators(b, body, height, quadsEach);
       const each = (visit: (sum: Value, at: Value) => void): void =>
         sums.forEach((line, i) =>
@@ -236,14 +252,14 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
       return { kind: 'load', buffer: name, index, aligned: true, type, width: wide };
     };
 
-    /** The finished sums of a panel go through the epilogue. */
-    const leave = (panel: Value, firstSum: Value): void => {
+    /** The finished sums of so many rows of a panel, of which `first` is the first, go through the epilogue. */
+    const leave = (panel: Value, first: Value, count: Value, firstSum: Value): void => {
       const one = (row: Value, j: Value): void => {
         const at = addInts(firstSum, place(row, width, mulInts(j, constant(4))));
         const sum = (): Value => b.let(kept(waiting, at), 'sum');
-        columns.write(b.let(addInts(firstRow, row), 'm'), panel, j, sum);
+        columns.write(b.let(addInts(first, row), 'm'), panel, j, sum);
       };
-      const eachRow = (visit: (row: Value) => void): void => b.for('row', constant(0), rows, 1, visit);
+      const eachRow = (visit: (row: Value) => void): void => b.for('row', constant(0), count, 1, visit);
       const eachQuad = (visit: (j: Value) => void): void =>
         b.for('quad_of', constant(0), constant(quadsEach), 1, visit);
       if (problem.epilogue <= mostUnrolled)
@@ -251,7 +267,7 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
           for (let j = 0; j < quadsEach; j++) one(row, constant(j));
         });
       // Lines of memory are written once; but where positions stand takes divisions.
-      else if (form.isByRow) eachRow((row) => eachQuad((j) => one(row, j)));
+      else if (form.isByTile) eachRow((row) => eachQuad((j) => one(row, j)));
       else eachQuad((j) => eachRow((row) => one(row, j)));
     };
 

@@ -46,8 +46,8 @@ export const cpu = {
 } as const;
 
 /**
- * Cores that share a product's workgroups, as schedules count them whatever the threads: by how long it takes at least, so that it is the same
- * for all tilings.
+ * Cores that share a product's workgroups: as many as there are threads, or as many as there may be where that is not known.
+ * What takes little is shared by few; how long it takes at least is the same for all tilings.
  */
 export function coresFor({ batch, m, n, k }: ContractProblem, { cores, threads = Infinity }: Target): number {
   const least = (batch * m * n * k * cpu.multiplyAdd) / 4;
@@ -55,7 +55,7 @@ export function coresFor({ batch, m, n, k }: ContractProblem, { cores, threads =
   // Few rows or columns: two cores take what memory gives, and one reads whole lines faster than
   // halves of them.
   if (Math.min(m, n) <= 8) return Math.min(2, threads);
-  return Math.min(cores.count, least < 400_000 ? 2 : least < 4_000_000 ? 4 : Infinity);
+  return Math.min(cores.count, threads, least < 400_000 ? 2 : least < 4_000_000 ? 4 : Infinity);
 }
 
 /** Workgroups that one core has of so many. */

@@ -95,7 +95,7 @@ function panelsOf({ columns, lines }: ImageTiling, window: Window): number {
 }
 
 function roomOf(tiling: ImageTiling, k: number, window: Window): Room {
-  const room = panelRoom(tiling, k, panelsOf(tiling, window));
+  const room = panelRoom(tiling, k, panelsOf(tiling, window), false);
   const { plane } = window;
   if (plane === undefined) return room;
   const { blockK, lines } = tiling;
@@ -114,7 +114,7 @@ function imageLoop(frame: Frame, body: Contract, tiling: ImageTiling, problem: C
     blocksN: Math.ceil(window.lines / tiling.lines),
     size: `${tiling.lines} lines`,
     columns: (at) => imageColumns(frame, body, tiling, at),
-    isByRow: false,
+    isByTile: false,
   });
 }
 

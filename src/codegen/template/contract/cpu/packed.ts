@@ -103,7 +103,7 @@ function tileTurns(
 }
 
 function roomOf(tiling: PackedTiling, { n, k }: ContractProblem): Room {
-  return panelRoom(tiling, k, Math.ceil(Math.min(tiling.blockN, n) / tiling.columns));
+  return panelRoom(tiling, k, Math.ceil(Math.min(tiling.blockN, n) / tiling.columns), true);
 }
 
 function packedLoop(frame: Frame, body: Contract, tiling: PackedTiling, problem: ContractProblem): Loop {
@@ -114,7 +114,7 @@ function packedLoop(frame: Frame, body: Contract, tiling: PackedTiling, problem:
     blockN: tiling.blockN,
     size: String(tiling.blockN),
     columns: (at) => plainColumns(frame, body, tiling, at),
-    isByRow: true,
+    isByTile: true,
   });
 }
 

@@ -22,7 +22,7 @@ import { accumulators, multiplyAdd, TileLowering } from '../tile.ts';
 import { openMemory } from './winograd-memory.ts';
 import { multiplyAddTime, partOf, tilesOf } from './blocks.ts';
 import { bringLine, type Pixels } from './channel-lines.ts';
-import { coresFor, cpu } from './costs.ts';
+import { cpu, shared } from './costs.ts';
 import { difference, turned } from './panels.ts';
 import {
   inputPoints,
@@ -94,10 +94,7 @@ export const winogradWeights: Strategy<WinogradWeightsTiling> = {
     const left = blockM * blockN * (tilePoints * cpu.transformed + taps ** 2 * (0.4 + 0.05 * epilogue));
     const groups = Math.ceil(m / blockM) * Math.ceil(batch / blockN);
     const each = sums + transforms + brought + left + cpu.workgroup;
-    // Results do not depend on blocks, so there are as many as threads want. Other strategies count more cores.
-    const cores = coresFor(problem, target);
-    const workers = Math.min(cores, target.threads ?? Infinity);
-    return (Math.ceil(groups / workers) * each * workers) / cores;
+    return shared(groups, problem, target) * each;
   },
   loop: weightsLoop,
 };
