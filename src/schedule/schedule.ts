@@ -22,7 +22,6 @@ import type { Packs } from './memory/pack.ts';
 import { keyOf, readsWhole } from './fusion/place.ts';
 import { kernelEvaluator, type KernelPlan } from './body/plan.ts';
 import { slicing, type Evaluator, type Indices } from './expression/evaluate.ts';
-import type { ConcatPiece } from './fusion/place.ts';
 import { checkReach } from './fusion/reach.ts';
 import { fixpoint } from './fixpoint.ts';
 import { chooseStorage, type StoragePlan } from './store/store.ts';
@@ -51,8 +50,10 @@ export function scheduleGraph(
   mayPack = true,
 ): KernelSchedule {
   const { fusion, storage } = storageFixpoint(graph, target, new Set(scalars.keys()), donations);
+  /** Values that were to be stored, of which every reader turned out to be computed by the same kernel. */
+  const unread = new Set<Node>();
   const inMemory = (node: Node): boolean =>
-    (storage.stored.has(node) && !isCheapScalar(node, fusion)) ||
+    (storage.stored.has(node) && !unread.has(node) && !isCheapScalar(node, fusion)) ||
     (node.op === 'parameter' && !scalars.has(node));
   // What parameters that are scalars are computed to in every kernel.
   const isKnown = (n: Node): boolean =>
@@ -67,19 +68,67 @@ export function scheduleGraph(
   const plans: KernelPlan[] = [];
   for (const fusionGroup of fusion.fusionGroups) {
     const writes = storage.fusionGroupWrites.get(fusionGroup)!;
-    const pieces = storage.pieces.get(fusionGroup) ?? [];
+    const pieces = (storage.pieces.get(fusionGroup) ?? []).map(({ part, whole, start }) => {
+      const at = fusionGroup.members.get(part);
+      if (at === undefined) throw new CompilerBug('schedule', 'a part has no place');
+      return { part, whole, start, at };
+    });
     if (writes.size + pieces.length > 0) plans.push({ fusionGroup, writes, pieces, axis: undefined });
   }
   const computed = storage.mapped.filter((node) => sizeOf(dims(node)) > 0);
-  plans.push(...groupMaps(computed, fusion, inMemory, scalars, donations, target));
+  plans.push(...groupMaps(computed, storage.mappedParts, fusion, inMemory, scalars, donations, target));
   const demand = masks.filled?.neededElements(graph, isKnown) ?? new Map<Node, readonly Need[]>();
   const values = { scalars, demand, repeated: fusion.repeated };
-  const built = plans.map((plan) => buildKernel(plan, inMemory, isFree, values, donations, target));
+  const build = (plan: KernelPlan): Kernel => buildKernel(plan, inMemory, isFree, values, donations, target);
+  let made = plans.map((plan) => ({ plan, kernel: build(plan) }));
+  for (
+    let more = unreadWrites(made, graph, isFree);
+    more.size > 0;
+    more = unreadWrites(made, graph, isFree)
+  ) {
+    for (const node of more) unread.add(node);
+    made = made.flatMap((one) => {
+      const writes = new Map([...one.plan.writes].filter(([node]) => !more.has(node)));
+      if (writes.size === one.plan.writes.size) return [one];
+      const plan = { ...one.plan, writes };
+      return writes.size + plan.pieces.length > 0 ? [{ plan, kernel: build(plan) }] : [];
+    });
+  }
+  const built = made.map(({ kernel }) => kernel);
   const maps = built.flatMap(({ body, writes }) => (body.kind === 'map' ? writes : []));
   const ends = { outputs: new Set(graph.outputs), donations };
   const { kernels, packs } =
     maps.length < 2 || !mayPack ? { kernels: built, packs: new Map() } : mergeMaps(built, ends, target);
-  return { kernels: nameKernels(orderKernels(kernels, donations, packs), packs), packs, fusion, storage };
+  const ordered = nameKernels(orderKernels(kernels, donations, packs), packs);
+  return { kernels: ordered, packs, fusion, storage: without(unread, storage) };
+}
+
+/** What is stored but for some values. */
+function without(unread: ReadonlySet<Node>, storage: StoragePlan): StoragePlan {
+  if (unread.size === 0) return storage;
+  const isLeft = (node: Node): boolean => !unread.has(node);
+  const left = <T>(all: ReadonlyMap<Node, T>): ReadonlyMap<Node, T> =>
+    new Map([...all].filter(([node]) => isLeft(node)));
+  return {
+    ...storage,
+    fusionGroupWrites: new Map(
+      Array.from(storage.fusionGroupWrites, ([fusionGroup, writes]) => [fusionGroup, left(writes)]),
+    ),
+    mapped: storage.mapped.filter(isLeft),
+    stored: new Set([...storage.stored].filter(isLeft)),
+    kept: left(storage.kept),
+  };
+}
+
+/** Of the values that any kernel may compute, those that are stored and that no other kernel reads. */
+function unreadWrites(
+  made: readonly { readonly plan: KernelPlan; readonly kernel: Kernel }[],
+  graph: Graph,
+  isFree: (node: Node) => boolean,
+): ReadonlySet<Node> {
+  const needed = new Set<Node>([...graph.outputs, ...made.flatMap(({ kernel }) => kernel.reads)]);
+  const isUnread = (node: Node): boolean => isFree(node) && !needed.has(node);
+  return new Set(made.flatMap(({ plan }) => [...plan.writes.keys()].filter(isUnread)));
 }
 
 /**
@@ -228,9 +277,8 @@ function writesOf(plan: KernelPlan, body: Body, evaluator: Evaluator): Write[] {
 }
 
 /** A part of a concatenation at its own indices, stored behind the parts before it. */
-function pieceWrite({ part, whole, start, fusionGroup }: ConcatPiece, evaluator: Evaluator): Write {
-  const at = fusionGroup.members.get(part);
-  if (at === undefined || whole.op !== 'concat') throw new CompilerBug('schedule', 'a part has no place');
+function pieceWrite({ part, whole, start, at }: KernelPlan['pieces'][number], evaluator: Evaluator): Write {
+  if (whole.op !== 'concat') throw new CompilerBug('schedule', `a part of a ${whole.op}`);
   const { axis } = whole.attrs;
   const inWhole = at.map((index, a) => (a === axis ? offsetIndex(index, start) : index));
   return {

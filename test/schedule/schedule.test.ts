@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { compileGraph } from '../../src/compile.ts';
 import { add, binary, broadcast, mul, reduce, reduceKeep, sub, unary } from '../../src/ir/build.ts';
 import { dims, type Node } from '../../src/ir/graph.ts';
-import { gpuTarget, type Target } from '../../src/schedule/target.ts';
+import { scheduleGraph } from '../../src/schedule/schedule.ts';
+import { gpuTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 
 function kinds(make: (s: Sketch) => readonly Node[], target: Target = gpuTarget): string[] {
@@ -113,6 +114,21 @@ describe('separate kernels', () => {
   test('a long running sum is three', () => {
     expect(kinds((s) => [s.scan(s.input([1 << 20]), 0, 'sum')])).toEqual(['row-reduction', 'scan', 'scan']);
   });
+});
+
+test('what only its own kernel reads is not stored', () => {
+  const sketch = new Sketch();
+  const { b } = sketch;
+  const long = sketch.input([512, 64, 64]);
+  const attrs = { start: [7, 0, 0], size: [1, 64, 64], step: [1, 1, 1] };
+  const gates = unary(b, 'exp', unary(b, 'tanh', b.add('slice', [long], attrs) as Node));
+  const outputs = ['sin', 'cos', 'tan'].map((op) => unary(b, op as 'sin', gates));
+  for (const target of [gpuTarget, wasmTarget]) {
+    const { kernels, storage } = scheduleGraph(sketch.graph(outputs), target, new Map());
+    expect(kernels.flatMap(({ writes }) => writes.map(({ node }) => node))).toEqual(outputs);
+    expect([...storage.stored]).toEqual(expect.arrayContaining(outputs));
+    expect(storage.stored.size).toBe(outputs.length);
+  }
 });
 
 test('no kernel binds more buffers than the target allows', () => {

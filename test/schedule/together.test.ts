@@ -10,7 +10,7 @@ import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Device } from '../../src/runtime/device.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
-import { gpuTarget, softwareTarget, targetOf } from '../../src/schedule/target.ts';
+import { gpuTarget, softwareTarget, targetOf, wasmTarget } from '../../src/schedule/target.ts';
 import { Sketch } from '../codegen/cases.ts';
 import { runLoops, runOnDevice } from '../support/execute.ts';
 import { checkLaw } from '../support/property.ts';
@@ -30,7 +30,7 @@ function expectEqual(graph: Graph): void {
     randomArray(dtype, shape as number[], i + 1, 'tame'),
   );
   const expected = interpret(graph, inputs);
-  for (const target of [gpuTarget, softwareTarget]) {
+  for (const target of [gpuTarget, softwareTarget, wasmTarget]) {
     runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-4));
   }
 }
@@ -149,6 +149,72 @@ describe('concatenations', () => {
     });
     expect(kinds(graph)).toEqual(['dot', 'dot']);
     expectEqual(graph);
+  });
+
+  /** The sum of what is made of slices of one tensor, each padded to where its slice was: a gradient. */
+  function gradientOfSlices(s: Sketch, rows: number, sizes: readonly number[], work: number): Node {
+    const width = sizes.reduce((a, b) => a + b);
+    const [x, shared] = [s.input([rows, width]), unary(s.b, 'tanh', s.input([rows, 1]))];
+    const pieces: Node[] = [];
+    let low = 0;
+    for (const size of sizes) {
+      let value = s.b.add('slice', [x], { start: [0, low], size: [rows, size], step: [1, 1] }) as Node;
+      const gate = broadcast(s.b, shared, [rows, size]);
+      for (let i = 0; i < work; i++) value = mul(s.b, unary(s.b, i % 2 === 0 ? 'exp' : 'sin', value), gate);
+      const high = width - low - size;
+      pieces.push(
+        s.b.add('pad', [value], { low: [0, low], high: [0, high], interior: [0, 0], value: 0 }) as Node,
+      );
+      low += size;
+    }
+    // Neighbours are not always added one after the other.
+    return pieces
+      .toSorted((one, other) => (one.id % 3) - (other.id % 3))
+      .reduce((sum, piece) => add(s.b, sum, piece));
+  }
+
+  test('gradients of slices are written where the whole lies, by maps', () => {
+    const graph = graphOf((s) => {
+      const whole = gradientOfSlices(s, 24, [16, 16, 16, 16], 12);
+      return [s.matmul(whole, s.input([64, 9])), s.matmul(s.input([5, 24]), whole)];
+    });
+    expect(kinds(graph)).toEqual(['map', 'dot', 'dot']);
+    expectEqual(graph);
+  });
+
+  test('whatever reads gradients of slices sees all parts', () => {
+    const cases = fc.record({
+      rows: fc.integer({ min: 1, max: 9 }),
+      sizes: fc.array(fc.constantFrom(1, 3, 4, 8), { minLength: 2, maxLength: 4 }),
+      work: fc.integer({ min: 0, max: 14 }),
+      readers: fc.uniqueArray(fc.constantFrom('dot', 'sum', 'part', 'whole', 'turned'), { minLength: 1 }),
+    });
+    checkLaw(20, cases, ({ rows, sizes, work, readers }) => {
+      const graph = graphOf((s) => {
+        const whole = gradientOfSlices(s, rows, sizes, work);
+        const width = dims(whole)[1]!;
+        return readers.map((reader): Node => {
+          switch (reader) {
+            case 'dot':
+              return s.matmul(whole, s.input([width, 5]));
+            case 'sum':
+              return reduce(s.b, 'sum', whole, [0]);
+            case 'part': {
+              const attrs = { start: [0, 0], size: [rows, sizes[0]!], step: [1, 1] };
+              return unary(s.b, 'tanh', s.b.add('slice', [whole], attrs) as Node);
+            }
+            case 'whole':
+              return unary(s.b, 'exp', whole);
+            case 'turned':
+              return s.b.add('permute', [unary(s.b, 'tanh', whole)], { order: [1, 0] }) as Node;
+            default:
+              return reader satisfies never;
+          }
+        });
+      });
+      for (const target of [gpuTarget, wasmTarget]) compileGraph(graph, target, { check: true });
+      expectEqual(graph);
+    });
   });
 });
 

@@ -105,15 +105,9 @@ export const simplerSelections: readonly RewriteRule[] = [
     const extremum = reduce(b, monoid, x, [axis]);
     return isFloat(node.dtype) ? add(b, extremum, 0) : extremum;
   }),
-  rule('join-pads', 'pad(x) + pad(y) = concat(x, y), for neighbours', 'add', (node, b) => {
-    const [x, y] = [pieceOf(node.inputs[0]!), pieceOf(node.inputs[1]!)];
-    if (x === undefined || y === undefined || x.axis !== y.axis) return undefined;
-    const size = dims(node)[x.axis]!;
-    const [first, second] = x.high >= y.high ? [x, y] : [y, x];
-    if (size - first.high !== second.low) return undefined;
-    const parts = [...partsOf(first), ...partsOf(second)];
-    const joined = b.add('concat', parts, { axis: x.axis }) as Node;
-    return padded(b, joined, x.axis, first.low, second.high);
+  rule('join-pads', 'pad(x) + pad(y) = concat(x + 0, y + 0), for neighbours', 'add', (node, b) => {
+    const [x, y] = operandsOf(node);
+    return joined(b, x, y) ?? joinedInSum(b, x, y) ?? joinedInSum(b, y, x);
   }),
 ];
 
@@ -137,7 +131,7 @@ function extremumAt({ inputs }: Node, x: Node, axis: number): 'min' | 'max' | un
   return sameShape(kept.shape, shape.with(axis, 1)) ? found.attrs.monoid : undefined;
 }
 
-// Sums of zero-padded pieces are concatenations: what the gradients of slices leave behind. A sum makes +0 of −0, so the pieces must not hold any.
+// Sums of zero-padded pieces are concatenations: what the gradients of slices leave behind. A sum makes +0 of −0.
 
 /** A value with zeros before and behind it along one axis. */
 interface Piece {
@@ -155,7 +149,31 @@ function pieceOf(node: Node): Piece | undefined {
   const plain = axes.length === 1 && interior.every((gap) => gap === 0) && Object.is(Number(value), 0);
   if (axis === undefined || !plain || low[axis]! < 0 || high[axis]! < 0) return undefined;
   const inner = node.inputs[0]!;
-  return isNeverMinusZero(inner) ? { value: inner, axis, low: low[axis]!, high: high[axis]! } : undefined;
+  return { value: inner, axis, low: low[axis]!, high: high[axis]! };
+}
+
+/** The sum of two neighbours, padded as far as they were. */
+function joined(b: GraphBuilder, one: Node, other: Node): Node | undefined {
+  const [x, y] = [pieceOf(one), pieceOf(other)];
+  if (x === undefined || y?.axis !== x.axis) return undefined;
+  const size = dims(one)[x.axis]!;
+  const [first, second] = x.high >= y.high ? [x, y] : [y, x];
+  if (size - first.high !== second.low) return undefined;
+  const parts = [first, second]
+    .flatMap(partsOf)
+    .map((part) => (isNeverMinusZero(part) ? part : add(b, part, 0)));
+  return padded(b, b.add('concat', parts, { axis: x.axis }) as Node, x.axis, first.low, second.high);
+}
+
+/** The sum of a piece and a sum of pieces, of which one is its neighbour: elsewhere both are zero. */
+function joinedInSum(b: GraphBuilder, sum: Node, piece: Node): Node | undefined {
+  if (sum.op !== 'add') return undefined;
+  const [x, y] = operandsOf(sum);
+  if (pieceOf(x) === undefined || pieceOf(y) === undefined) return undefined;
+  const withX = joined(b, x, piece);
+  if (withX !== undefined) return add(b, withX, y);
+  const withY = joined(b, y, piece);
+  return withY && add(b, x, withY);
 }
 
 /** The parts of what is a concatenation along the same axis already. */

@@ -9,15 +9,15 @@ import { sameIndices } from '../fusion/align.ts';
 import { Evaluator, type Indices } from '../expression/evaluate.ts';
 import { ExprPool, type Expr } from '../expression/expr.ts';
 import type { Axis } from '../kernel.ts';
-import { isThroughView, type FusionGroup, type ConcatPiece } from '../fusion/place.ts';
+import { isThroughView, type FusionGroup, type PartOfWhole } from '../fusion/place.ts';
 
 /** What one kernel computes, before its expressions exist. */
 export interface KernelPlan {
   readonly fusionGroup: FusionGroup | undefined;
   /** Nodes written, with their indices at the kernel's point. */
   readonly writes: ReadonlyMap<Node, Indices>;
-  /** Parts of concatenations, written into the buffer of the whole. */
-  readonly pieces: readonly ConcatPiece[];
+  /** Parts of concatenations, with their indices at the kernel's point, written into the buffer of the whole. */
+  readonly pieces: readonly (PartOfWhole & { readonly at: Indices })[];
   /** Map plans: the flat axis. */
   readonly axis: Axis | undefined;
 }

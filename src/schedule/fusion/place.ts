@@ -109,12 +109,16 @@ export type ComputeLocation =
       readonly pieces?: readonly ConcatPiece[];
     };
 
-/** A part of a concatenation, and the fusion group whose kernel writes it into the whole. */
-export interface ConcatPiece {
+/** A part of a concatenation, which its kernel writes into the whole. */
+export interface PartOfWhole {
   readonly part: Node;
   readonly whole: Node;
   /** Where the part begins along the axis of the concatenation. */
   readonly start: number;
+}
+
+/** A part that the kernel of a fusion group writes. */
+export interface ConcatPiece extends PartOfWhole {
   readonly fusionGroup: FusionGroup;
 }
 

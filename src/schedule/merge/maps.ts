@@ -7,6 +7,7 @@ import { sizeOf } from '../../ir/shape.ts';
 import { sameIndices } from '../fusion/align.ts';
 import type { Fusion } from '../fusion/fusion.ts';
 import { makeAxis } from '../fusion/domain.ts';
+import type { PartOfWhole } from '../fusion/place.ts';
 import type { Indices } from '../expression/evaluate.ts';
 import { workLimit } from '../fusion/inline.ts';
 import type { Axis } from '../kernel.ts';
@@ -57,6 +58,8 @@ export function isCheapScalar(node: Node, { places }: Fusion): boolean {
  */
 export function groupMaps(
   nodes: readonly Node[],
+  /** Nodes that are written as parts of a concatenation. */
+  parts: ReadonlyMap<Node, PartOfWhole>,
   fusion: Fusion,
   inMemory: (node: Node) => boolean,
   scalars: ReadonlyMap<Node, number>,
@@ -68,9 +71,13 @@ export function groupMaps(
   const bring = (part: readonly Node[], group?: Group): Addition | undefined =>
     additionOf(part, group, inMemory, scalars);
   const alone = new Map(nodes.map((node) => [node, bring([node])]));
+  const partsIn = (whole: Node): readonly Node[] =>
+    whole.inputs.filter((input) => parts.get(input as Node)?.whole === whole) as readonly Node[];
   /** Other map nodes that a node is computed from. */
   const sourcesOf = (node: Node): Node[] =>
-    [...(alone.get(node)?.reads ?? [])].filter((read) => mapped.has(read) && read !== node);
+    [...(alone.get(node)?.reads ?? [])].flatMap((read) =>
+      mapped.has(read) && read !== node ? [read] : partsIn(read),
+    );
   const fits = (part: readonly Node[], more: Addition, group?: Group): boolean => {
     const writes = [...(group?.writes.keys() ?? []), ...part];
     if (bindingsOf(new Set([...(group?.reads ?? []), ...more.reads]), writes, donations) > room) return false;
@@ -91,6 +98,8 @@ export function groupMaps(
   const planOf = new Map<Node, number>();
   /** Whether nodes depend on a plan through a value that the group itself would not compute. */
   const precedes = (plan: number, part: readonly Node[]): boolean => {
+    const read = part.flatMap((node) => [...(alone.get(node)?.reads ?? [])]);
+    if (read.flatMap(partsIn).some((source) => planOf.get(source) === plan)) return true;
     const seen = new Set<number>([plan]);
     const stack = part.flatMap(sourcesOf).flatMap((source) => planOf.get(source) ?? []);
     for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -150,7 +159,15 @@ export function groupMaps(
       add(part);
     else for (const node of part) append(node);
   }
-  return plans.map(({ axis, writes }) => ({ fusionGroup: undefined, writes, pieces: [], axis }));
+  return plans.map(({ axis, writes }) => {
+    const [own, pieces] = [new Map<Node, Indices>(), [] as KernelPlan['pieces'][number][]];
+    for (const [node, at] of writes) {
+      const part = parts.get(node);
+      if (part === undefined) own.set(node, at);
+      else pieces.push({ ...part, at });
+    }
+    return { fusionGroup: undefined, writes: own, pieces, axis };
+  });
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   keyOf,
   type FusionGroup,
   type ConcatPiece,
+  type PartOfWhole,
   type ComputeLocation,
 } from '../fusion/place.ts';
 import type { StorageReason } from '../fusion/rejection.ts';
@@ -42,6 +43,8 @@ export interface StoragePlan {
   readonly pieces: ReadonlyMap<FusionGroup, readonly ConcatPiece[]>;
   /** Free nodes that map kernels compute. */
   readonly mapped: readonly Node[];
+  /** Those of them that are written into the buffer of a concatenation. */
+  readonly mappedParts: ReadonlyMap<Node, PartOfWhole>;
   /** Every node in memory that a kernel computes. */
   readonly stored: ReadonlySet<Node>;
   /** Why each of them is stored rather than computed by its readers. */
@@ -89,6 +92,7 @@ class StorageChoice {
   readonly #fusionGroupWrites: Map<FusionGroup, Map<Node, Indices>>;
   readonly #pieces = new Map<FusionGroup, ConcatPiece[]>();
   readonly #mapped: Node[] = [];
+  readonly #mappedParts = new Map<Node, PartOfWhole>();
   readonly #stored = new Set<Node>();
   readonly #kept = new Map<Node, StorageReason>();
   /** Concatenations whose parts are written directly into their buffer. */
@@ -130,6 +134,7 @@ class StorageChoice {
       fusionGroupWrites: this.#fusionGroupWrites,
       pieces: this.#pieces,
       mapped: this.#mapped.toReversed(),
+      mappedParts: this.#mappedParts,
       stored: this.#stored,
       kept: this.#kept,
     };
@@ -139,6 +144,11 @@ class StorageChoice {
   visit(node: Node): void {
     const place = this.#placeOf(node);
     if (place.kind === 'leaf') return;
+    if (this.#mappedParts.has(node)) {
+      this.#uses.set(node, new Map([[node, sizeOf(dims(node))]]));
+      this.#mapped.push(node);
+      return;
+    }
     const uses = this.#collectUses(node);
     this.#uses.set(node, uses);
     if (place.kind === 'member') this.#visitMember(node, place.fusionGroup, uses);
@@ -166,13 +176,42 @@ class StorageChoice {
   /** A free node is computed inline, by a fusion group that evaluates it anyway, or by a map kernel. */
   #visitFree(node: Node, place: ComputeLocation, uses: Uses): void {
     const keeping = this.#keepingOfFree(node, place, uses);
-    if (keeping === undefined) return;
+    if (keeping === undefined) return this.#storeParts(node, uses);
     this.#keep(node, keeping);
     this.#stored.add(node);
     const isOnlyOutput = this.#outputs.has(node) && uses.size === 0;
     const host = isOnlyOutput ? undefined : this.#hostFor(node, uses);
     if (host === undefined) this.#mapped.push(node);
     else this.#hostIn(node, host);
+  }
+
+  /**
+   * Has map kernels write the parts of a concatenation into its buffer, if each part would be stored for the concatenation's
+   * readers anyway.
+   */
+  #storeParts(node: Node, uses: Uses): void {
+    if (node.op !== 'concat' || new Set(node.inputs).size !== node.inputs.length) return;
+    const parts: PartOfWhole[] = [];
+    let start = 0;
+    for (const part of node.inputs) {
+      const keeping = this.#isOnlyPart(part)
+        ? this.#keepingOfFree(part, this.#placeOf(part), uses)
+        : undefined;
+      if (keeping === undefined) return;
+      this.#keep(node, keeping);
+      parts.push({ part, whole: node, start });
+      start += dims(part)[node.attrs.axis]!;
+    }
+    this.#stored.add(node);
+    for (const part of parts) this.#mappedParts.set(part.part, part);
+  }
+
+  /** Whether nothing but a concatenation reads the value, which shares no word of memory with others. */
+  #isOnlyPart(node: Node): boolean {
+    const place = this.#placeOf(node);
+    const isMapped = place.kind === 'free' || (place.kind === 'stored' && place.pieces === undefined);
+    const isRead = this.#usersOf(node).length > 1 || this.#outputs.has(node);
+    return isMapped && isElementwise(node.op) && dtypeBytes(node.dtype) >= 4 && !isRead;
   }
 
   #hostIn(node: Node, { fusionGroup, at, reads }: Host): void {

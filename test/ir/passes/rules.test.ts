@@ -543,6 +543,37 @@ describe('simplify', () => {
         ['exp(%0) : f32[2,3]', 'abs(%0) : f32[2,3]', 'concat(%2, %1) {axis: 0} : f32[4,3]'],
       ],
       [
+        'join-pads',
+        'f32[2,3]',
+        [
+          'pad(%0) {low: [2,0], high: [0,0], interior: [0,0], value: 0} : f32[4,3]',
+          'exp(%0) : f32[2,3]',
+          'pad(%2) {low: [0,0], high: [2,0], interior: [0,0], value: 0} : f32[4,3]',
+          'add(%1, %3) : f32[4,3]',
+        ],
+        [
+          'exp(%0) : f32[2,3]',
+          zero,
+          'broadcast(%2) : f32[2,3]',
+          'add(%0, %3) : f32[2,3]',
+          'concat(%1, %4) {axis: 0} : f32[4,3]',
+        ],
+      ],
+      [
+        'join-pads',
+        'f32[2,3]',
+        [
+          'exp(%0) : f32[2,3]',
+          'pad(%1) {low: [4,0], high: [0,0], interior: [0,0], value: 0} : f32[6,3]',
+          'abs(%0) : f32[2,3]',
+          'pad(%3) {low: [0,0], high: [4,0], interior: [0,0], value: 0} : f32[6,3]',
+          'add(%2, %4) : f32[6,3]',
+          'pad(%1) {low: [2,0], high: [2,0], interior: [0,0], value: 0} : f32[6,3]',
+          'add(%5, %6) : f32[6,3]',
+        ],
+        ['exp(%0) : f32[2,3]', 'abs(%0) : f32[2,3]', 'concat(%2, %1, %1) {axis: 0} : f32[6,3]'],
+      ],
+      [
         'reduce-broadcast',
         'f32[2,1,3]',
         ['broadcast(%0) : f32[5,2,4,3]', 'reduce(%1) {monoid: "max", axes: [0,1,2]} : f32[3]'],
