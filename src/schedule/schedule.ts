@@ -79,8 +79,10 @@ export function scheduleGraph(
   plans.push(...groupMaps(computed, storage.mappedParts, fusion, inMemory, scalars, donations, target));
   const demand = masks.filled?.neededElements(graph, isKnown) ?? new Map<Node, readonly Need[]>();
   const values = { scalars, demand, repeated: fusion.repeated };
-  const build = (plan: KernelPlan): Kernel => buildKernel(plan, inMemory, isFree, values, donations, target);
-  let made = plans.map((plan) => ({ plan, kernel: build(plan) }));
+  let made = plans.map((plan) => ({
+    plan,
+    kernel: buildKernel(plan, inMemory, isFree, values, donations, target),
+  }));
   for (
     let more = unreadWrites(made, graph, isFree);
     more.size > 0;
@@ -91,7 +93,9 @@ export function scheduleGraph(
       const writes = new Map([...one.plan.writes].filter(([node]) => !more.has(node)));
       if (writes.size === one.plan.writes.size) return [one];
       const plan = { ...one.plan, writes };
-      return writes.size + plan.pieces.length > 0 ? [{ plan, kernel: build(plan) }] : [];
+      return writes.size + plan.pieces.length > 0
+        ? [{ plan, kernel: buildKernel(plan, inMemory, isFree, values, donations, target) }]
+        : [];
     });
   }
   const built = made.map(({ kernel }) => kernel);

@@ -37,7 +37,7 @@ test('a rule that was applied is told with its law, and the node before and afte
         + %0
       no longer needed: %1, %2
 
-    nothing to change: mergeLoops, lowerComplex, dropMarkers, combineInKernels, orderCollectives, packSmallIntegers, narrowDoubles, canonicalise, foldConstants, splitTransforms, shareSubexpressions, splitFactors, legalise, splitScatters, splitSorts, splitKeys, takeRowSums, foldColumns, splitSoftmaxes, splitFolds, spreadOverParts, removeDeadCode, takeBounds, placeRank"
+    nothing to change: mergeLoops, hoistInvariants, lowerComplex, dropMarkers, combineInKernels, orderCollectives, packSmallIntegers, narrowDoubles, canonicalise, foldConstants, splitTransforms, shareSubexpressions, splitFactors, legalise, splitScatters, splitSorts, splitKeys, takeRowSums, foldColumns, splitSoftmaxes, splitFolds, spreadOverParts, removeDeadCode, takeBounds, placeRank"
   `);
 });
 
@@ -124,7 +124,7 @@ describe('sinter explain --passes', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^canonicalise: constants on the right, views merged \(\d+ nodes, then \d+\)\n/);
     expect(out).toContain('  div-power-of-two: x/2ᵏ = x·2⁻ᵏ\n    - %');
-    expect(out).toMatch(/\n\nnothing to change: mergeLoops, lowerComplex, dropMarkers, /);
+    expect(out).toMatch(/\n\nnothing to change: mergeLoops, hoistInvariants, lowerComplex, dropMarkers, /);
     expect(out).not.toContain('graph {');
     const json = await sinter('explain', '--workload', 'gptBlockForward', '--passes', '--json');
     const report = JSON.parse(json.out) as { version: number; target: string; passes: PassReport[] };

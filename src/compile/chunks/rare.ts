@@ -24,6 +24,7 @@ import { segmentReduceLoop } from '../../codegen/template/scatter/segment-reduce
 import { radixRankLoop } from '../../codegen/template/sort/radix-rank.ts';
 import { searchSortedLoop } from '../../codegen/template/sort/search-sorted.ts';
 import { sortLoop } from '../../codegen/template/sort/sort.ts';
+import { hoistInvariants } from '../../ir/passes/hoist-invariants.ts';
 import { lowerComplex } from '../../ir/passes/lower-complex.ts';
 import { takeBounds } from '../../ir/passes/take-bounds.ts';
 import { dispersedWrites } from '../../schedule/body/body.ts';
@@ -32,6 +33,7 @@ import { permuteScatterWrites, rareOwnLoops, rareRootBody } from '../../schedule
 import { wordsOf } from '../../schedule/expression/blocks.ts';
 import { wordPlaces } from '../../schedule/expression/evaluate.ts';
 import { rareLoops } from '../../schedule/fusion/domain.ts';
+import { packsOperands } from '../../schedule/machine.ts';
 import { combineInKernels, orderCollectives, placeRank } from '../../schedule/passes/collectives.ts';
 import { splitFactors } from '../../schedule/passes/factor.ts';
 import { splitTransforms } from '../../schedule/passes/fft.ts';
@@ -72,6 +74,7 @@ export const slots: readonly Slot<unknown>[] = fill(
   [rarePasses.packSmallIntegers, packSmallIntegers],
   [rarePasses.narrowDoubles, narrowDoubles],
   [rarePasses.mergeLoops, mergeLoops],
+  [rarePasses.hoistInvariants, (graph, target) => hoistInvariants(graph, packsOperands(target))],
   [rarePasses.splitTransforms, splitTransforms],
   [rarePasses.splitFactors, splitFactors],
   [rarePasses.splitScatters, splitScatters],

@@ -33,6 +33,7 @@ type SlotName =
   | 'narrowDoubles'
   | 'splitTransforms'
   | 'mergeLoops'
+  | 'hoistInvariants'
   | 'splitFactors'
   | 'splitScatters'
   | 'splitSorts'
@@ -55,6 +56,7 @@ export const rarePasses: Readonly<Record<SlotName, Slot<Run>>> = {
   narrowDoubles: slot('narrowDoubles'),
   splitTransforms: slot('splitTransforms'),
   mergeLoops: slot('mergeLoops'),
+  hoistInvariants: slot('hoistInvariants'),
   splitFactors: slot('splitFactors'),
   splitScatters: slot('splitScatters'),
   splitSorts: slot('splitSorts'),
@@ -117,6 +119,7 @@ function mayMeet({ op }: Node): boolean {
 /** Every pass, in order. Each is pure and keeps the meaning of the graph. */
 export const passes: readonly Pass[] = [
   rare('mergeLoops', 'loops of equal iterations are one', isOneOf('iterate')),
+  rare('hoistInvariants', 'no iteration computes what all have in common', isOneOf('iterate')),
   rare('lowerComplex', 'no complex numbers: pairs of their parts', ({ dtype }) => isComplex(dtype)),
   { name: 'dropMarkers', guarantees: 'no markers, but bounds of outputs', run: dropMarkers },
   rare('combineInKernels', 'collectives combine what the target does', isCollectiveOnStream),
