@@ -14,8 +14,10 @@ import {
   distribution,
   notNegative,
   parameters,
+  pointOf,
   positive,
   share,
+  widened,
   within,
   type Distribution,
 } from './distribution.ts';
@@ -43,15 +45,25 @@ interface Standard {
 function located(op: string, standard: Standard): OfTwo {
   return (location = 0, scale = 1) => {
     takesTwo(op, location, scale);
-    const [center, width] = parameters(op, [location, scale]) as [Tensor, Tensor];
-    return distribution(op, center.shape, {
+    const given = parameters(op, [location, scale]) as [Tensor, Tensor];
+    const [center, width] = given.map(widened) as [Tensor, Tensor];
+    return distribution(op, given[0], {
       mean: add(center, mul(width, standard.mean)),
       variance: mul(square(width), standard.variance),
       draw: (shape) => add(center, mul(width, standard.draw(shape, center.dtype))),
       isSmooth: true,
-      logProb: (x) => neg(add(standard.energy(div(sub(x, center), width)), log(width))),
+      logProb: (x) => neg(add(standard.energy(div(sub(pointOf(x, center), center), width)), log(width))),
     });
   };
+}
+
+/** log(1 + z²), where z² may overflow: 2·log |z| + log(1 + z⁻²). */
+function logOnePlusSquare(z: Tensor): Tensor {
+  const size = abs(z);
+  const isFar = lt(1, size);
+  const far = where(isFar, size, 1);
+  const near = where(isFar, 0, size);
+  return add(mul(log(far), 2), log1p(square(where(isFar, div(1, far), near))));
 }
 
 const LOG_ROOT_2_PI = Math.log(2 * Math.PI) / 2;
@@ -129,7 +141,7 @@ export const cauchy: OfTwo = /* @__PURE__ */ located('cauchy', {
   draw: noise.cauchyNoise,
   mean: NaN,
   variance: Infinity,
-  energy: (z) => add(log1p(square(z)), Math.log(Math.PI)),
+  energy: (z) => add(logOnePlusSquare(z), Math.log(Math.PI)),
 });
 
 /**
@@ -142,10 +154,11 @@ export const cauchy: OfTwo = /* @__PURE__ */ located('cauchy', {
  */
 export const logNormal: OfTwo = (mean = 0, std = 1) => {
   takesTwo('logNormal', mean, std);
-  const [center, width] = parameters('logNormal', [mean, std]) as [Tensor, Tensor];
+  const given = parameters('logNormal', [mean, std]) as [Tensor, Tensor];
+  const [center, width] = given.map(widened) as [Tensor, Tensor];
   const inner = normal(center, width);
   const spread = square(width);
-  return distribution('logNormal', center.shape, {
+  return distribution('logNormal', given[0], {
     mean: exp(add(center, mul(spread, 0.5))),
     variance: mul(expm1(spread), exp(add(mul(center, 2), spread))),
     draw: (shape) => exp(add(center, mul(width, noise.normalNoise(shape, center.dtype)))),
@@ -164,15 +177,16 @@ export const logNormal: OfTwo = (mean = 0, std = 1) => {
  */
 export const uniform: OfTwo = (low = 0, high = 1) => {
   takesTwo('uniform', low, high);
-  const [from, to] = parameters('uniform', [low, high]) as [Tensor, Tensor];
+  const given = parameters('uniform', [low, high]) as [Tensor, Tensor];
+  const [from, to] = given.map(widened) as [Tensor, Tensor];
   const width = sub(to, from);
-  return distribution('uniform', from.shape, {
+  return distribution('uniform', given[0], {
     mean: mul(add(from, to), 0.5),
     variance: div(square(width), 12),
     draw: (shape) => {
-      const drawn = add(from, mul(width, noise.uniformNoise(shape, from.dtype)));
+      const drawn = add(from, mul(width, noise.uniformNoise(shape, from.dtype))).cast(given[0].dtype);
       // Rounding may give the end, which is outside.
-      return where(lt(drawn, to), drawn, from);
+      return where(lt(drawn, given[1]), drawn, given[0]);
     },
     isSmooth: true,
     logProb(x) {
@@ -197,9 +211,10 @@ const takesOne = arg.takes<OfOne>(['the parameter', arg.optional(anOperand)]);
  */
 export const exponential: OfOne = (rate = 1) => {
   takesOne('exponential', rate);
-  const [often] = parameters('exponential', [rate]) as [Tensor];
+  const [given] = parameters('exponential', [rate]) as [Tensor];
+  const often = widened(given);
   const mean = div(1, often);
-  return distribution('exponential', often.shape, {
+  return distribution('exponential', given, {
     mean,
     variance: square(mean),
     draw: (shape) => div(noise.exponentialNoise(shape, often.dtype), often),
@@ -218,9 +233,10 @@ export const exponential: OfOne = (rate = 1) => {
  */
 export const gamma: OfTwo = (concentration = 1, rate = 1) => {
   takesTwo('gamma', concentration, rate);
-  const [a, b] = parameters('gamma', [concentration, rate]) as [Tensor, Tensor];
+  const given = parameters('gamma', [concentration, rate]) as [Tensor, Tensor];
+  const [a, b] = given.map(widened) as [Tensor, Tensor];
   const mean = div(a, b);
-  return distribution('gamma', a.shape, {
+  return distribution('gamma', given[0], {
     mean,
     variance: div(mean, b),
     draw: (shape) => div(noise.gammaNoise(shape, a), b),
@@ -256,10 +272,11 @@ export const chi2: OfOne = (freedom = 1) => {
  */
 export const beta: OfTwo = (first = 1, second = 1) => {
   takesTwo('beta', first, second);
-  const [a, b] = parameters('beta', [first, second]) as [Tensor, Tensor];
+  const given = parameters('beta', [first, second]) as [Tensor, Tensor];
+  const [a, b] = given.map(widened) as [Tensor, Tensor];
   const total = add(a, b);
   const mean = div(a, total);
-  return distribution('beta', a.shape, {
+  return distribution('beta', given[0], {
     mean,
     variance: div(mul(mean, sub(1, mean)), add(total, 1)),
     draw(shape) {
@@ -298,10 +315,11 @@ const takesFreedom = arg.takes<typeof studentT>(
 export function studentT(freedom: TensorLike, options: StudentTOptions = {}): Distribution {
   takesFreedom('studentT', freedom, options);
   const { loc = 0, scale = 1 } = options;
-  const [df, center, width] = parameters('studentT', [freedom, loc, scale]) as [Tensor, Tensor, Tensor];
+  const given = parameters('studentT', [freedom, loc, scale]) as [Tensor, Tensor, Tensor];
+  const [df, center, width] = given.map(widened) as [Tensor, Tensor, Tensor];
   const spread = div(mul(square(width), df), sub(df, 2));
   const finite = where(lt(2, df), spread, where(lt(1, df), Infinity, NaN));
-  return distribution('studentT', df.shape, {
+  return distribution('studentT', given[0], {
     mean: where(lt(1, df), center, NaN),
     variance: finite,
     draw(shape) {
@@ -311,10 +329,10 @@ export function studentT(freedom: TensorLike, options: StudentTOptions = {}): Di
     },
     isSmooth: false,
     logProb(x) {
-      const z = div(sub(x, center), width);
+      const z = div(sub(pointOf(x, df), center), width);
       const half = mul(add(df, 1), 0.5);
       const norm = add(sub(lgamma(half), lgamma(mul(df, 0.5))), mul(log(mul(df, Math.PI)), -0.5));
-      return sub(sub(norm, log(width)), mul(half, log1p(div(square(z), df))));
+      return sub(sub(norm, log(width)), mul(half, logOnePlusSquare(div(z, sqrt(df)))));
     },
   });
 }
