@@ -24,6 +24,7 @@ import {
   type Predicate,
 } from '../operand.ts';
 import { mul as product, pow, sub as difference } from './arithmetic.ts';
+import { cast as castTo } from './cast.ts';
 import { exp2, trunc } from './elementwise.ts';
 import * as formula from '../../formula/elementwise.ts';
 
@@ -199,13 +200,13 @@ export function ldexp(x: TensorLike, exponent: TensorLike): Tensor {
   const dtype = operandType('ldexp', [x, exponent], 'float');
   // 16 bits would round 2^exponent, or overflow before x brings it back.
   const wide = formula.wideType(dtype);
-  const value = asTensor(x, wide, 'ldexp').cast(wide);
+  const value = castTo(asTensor(x, wide, 'ldexp'), wide);
   if (isComplex(resultType([exponent])))
-    return product(value, pow(2, asTensor(exponent, wide, 'ldexp').cast(wide)));
+    return product(value, pow(2, castTo(asTensor(exponent, wide, 'ldexp'), wide)));
   const real = isComplex(wide) ? partType(wide) : wide;
-  const whole = asTensor(exponent, real, 'ldexp').cast(real);
+  const whole = castTo(asTensor(exponent, real, 'ldexp'), real);
   const half = trunc(product(whole, 0.5));
-  return product(product(value, exp2(half)), exp2(difference(whole, half))).cast(dtype);
+  return castTo(product(product(value, exp2(half)), exp2(difference(whole, half))), dtype);
 }
 
 /**
