@@ -103,6 +103,42 @@ test.each(cancelling)('%s(%s) has in 16 bits the density at %s, rounded', async 
   }
 });
 
+const large: readonly (readonly [name: string, parameters: readonly number[], points: readonly number[]])[] =
+  [
+    ['gamma', [20_000, 1000], [0, 18, 20, 22.5]],
+    ['gamma', [9.5, 0.25], [0.5, 40, 200]],
+    ['chi2', [300], [200, 300, 450]],
+    ['beta', [300, 200], [0, 0.25, 0.5, 0.625, 1]],
+    ['studentT', [50_000], [-3, 0, 0.5, 100]],
+    ['studentT', [300], [-1, 0, 2]],
+    ['poisson', [30_000], [0, 7, 29_000, 30_000]],
+    ['poisson', [0.5], [0, 8, 40]],
+  ];
+
+test.each(large)('%s(%s) has all digits of f32 where logarithms of Γ are large', async (name, at, points) => {
+  const of = async (dtype: 'f32' | 'f64'): Promise<readonly number[][]> => {
+    const parameters = at.map((p) => sn.tensor(p, { dtype }));
+    const density = (...given: sn.Tensor[]): sn.Tensor =>
+      makers[name]!(...given).logProb(sn.tensor([...points], { dtype }));
+    const inner = points.map((p) => (p === 0 && name !== 'studentT' ? 0 : 1));
+    const weigh = (...given: sn.Tensor[]): sn.Tensor =>
+      sn.where(sn.tensor(inner).gt(0), density(...given), 0).sum();
+    const slopes = sn.grad(weigh, { argnums: at.map((_, i) => i) })(...parameters) as sn.Tensor[];
+    return Promise.all([density(...parameters), ...slopes].map(values));
+  };
+  const [found, want] = [await of('f32'), await of('f64')];
+  want.forEach((row, k) => {
+    const size = Math.max(...row.filter(Number.isFinite).map(Math.abs));
+    row.forEach((x, i) => {
+      if (!Number.isFinite(x)) expect(found[k]![i]).toBe(x);
+      else
+        expect(Math.abs(found[k]![i]! - x)).toBeLessThan(
+          3e-6 * Math.max(Math.abs(x), k === 0 ? 0.3 : size) + 2e-6,
+        );
+    });
+  });
+});
+
 test.each([
   ['cauchy', []],
   ['studentT', [1]],

@@ -22,6 +22,7 @@ import {
   type Distribution,
 } from './distribution.ts';
 import * as noise from './noise.ts';
+import { halfStep, isLarge, isNear, kept, logBinomial, logPoisson } from './stirling.ts';
 
 /** A distribution of two parameters. */
 export type OfTwo = (first?: TensorLike, second?: TensorLike) => Distribution;
@@ -242,9 +243,14 @@ export const gamma: OfTwo = (concentration = 1, rate = 1) => {
     draw: (shape) => div(noise.gammaNoise(shape, a), b),
     isSmooth: false,
     logProb: (x) =>
-      within(notNegative, x, a, (point) =>
-        sub(add(xlogy(a, b), sub(xlogy(sub(a, 1), point), mul(b, point))), lgamma(a)),
-      ),
+      within(notNegative, x, a, (point) => {
+        const parts = [sub(a, 1), mul(b, point)] as const;
+        const large = isNear(...parts);
+        const [n, y] = kept(large, ...parts) as [Tensor, Tensor];
+        const few = where(large, 1, a);
+        const plain = sub(add(xlogy(few, b), sub(xlogy(sub(few, 1), point), parts[1])), lgamma(few));
+        return where(large, add(logPoisson(n, y), log(b)), plain);
+      }),
   });
 };
 
@@ -286,8 +292,15 @@ export const beta: OfTwo = (first = 1, second = 1) => {
     isSmooth: false,
     logProb: (x) =>
       within(share, x, a, (point) => {
-        const powers = add(xlogy(sub(a, 1), point), xlog1py(sub(b, 1), neg(point)));
-        return sub(add(powers, lgamma(total)), add(lgamma(a), lgamma(b)));
+        const [p, q] = [sub(a, 1), sub(b, 1)];
+        const m = add(p, q);
+        const [y, z] = [mul(m, point), mul(m, sub(1, point))];
+        const large = logicalAnd(isNear(p, y), isNear(q, z));
+        const binomial = logBinomial(...(kept(large, p, q, y, z) as [Tensor, Tensor, Tensor, Tensor]));
+        const [few, other] = [where(large, 1, a), where(large, 1, b)];
+        const powers = add(xlogy(sub(few, 1), point), xlog1py(sub(other, 1), neg(point)));
+        const plain = sub(add(powers, lgamma(add(few, other))), add(lgamma(few), lgamma(other)));
+        return where(large, add(binomial, log(where(large, sub(total, 1), 1))), plain);
       }),
   });
 };
@@ -331,7 +344,12 @@ export function studentT(freedom: TensorLike, options: StudentTOptions = {}): Di
     logProb(x) {
       const z = div(sub(pointOf(x, df), center), width);
       const half = mul(add(df, 1), 0.5);
-      const norm = add(sub(lgamma(half), lgamma(mul(df, 0.5))), mul(log(mul(df, Math.PI)), -0.5));
+      const large = isLarge(mul(df, 0.5));
+      const [n] = kept(large, mul(df, 0.5)) as [Tensor];
+      const few = where(large, 1, df);
+      const step = sub(lgamma(mul(add(few, 1), 0.5)), lgamma(mul(few, 0.5)));
+      const plain = sub(step, mul(log(mul(few, Math.PI)), 0.5));
+      const norm = where(large, sub(halfStep(n), LOG_ROOT_2_PI), plain);
       return sub(sub(norm, log(width)), mul(half, logOnePlusSquare(div(z, sqrt(df)))));
     },
   });

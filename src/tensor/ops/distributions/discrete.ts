@@ -28,6 +28,7 @@ import {
 } from './distribution.ts';
 import type { OfOne } from './continuous.ts';
 import * as noise from './noise.ts';
+import { isNear, kept, logPoisson } from './stirling.ts';
 
 /** Of a probability. */
 export type OfShare = (p: TensorLike) => Distribution;
@@ -99,7 +100,13 @@ export const poisson: OfOne = (rate = 1) => {
     draw: (shape) => noise.poissonNoise(shape, often),
     isSmooth: false,
     logProb: (x) =>
-      within(count, x, often, (point) => sub(sub(xlogy(point, often), often), lgamma(add(point, 1)))),
+      within(count, x, often, (point) => {
+        const large = isNear(point, often);
+        const [n, y] = kept(large, point, often) as [Tensor, Tensor];
+        const few = where(large, 1, point);
+        const plain = sub(sub(xlogy(few, often), often), lgamma(add(few, 1)));
+        return where(large, logPoisson(n, y), plain);
+      }),
   });
 };
 
