@@ -23,8 +23,8 @@ const unaryRules: { readonly [K in Exclude<UnaryOp, 'cast'>]: Pullback1 | 'flat'
   exp: (b, g, _x, out) => times(b, g, out),
   // d 2ˣ = ln 2·2ˣ·dx
   exp2: (b, g, _x, out) => times(b, g, mul(b, out, Math.LN2)),
-  // d(eˣ − 1) = eˣ·dx
-  expm1: (b, g, _x, out) => times(b, g, add(b, out, 1)),
+  // d(eˣ − 1) = eˣ·dx, of which the result keeps no digits where it is next to −1
+  expm1: (b, g, x) => times(b, g, unary(b, 'exp', x)),
   // d ln x = dx/x
   log: (b, g, x) => over(b, g, x),
   // d log₂ x = dx/x/ln 2: x·ln 2 may leave the normal numbers

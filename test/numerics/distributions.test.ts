@@ -68,6 +68,102 @@ test.each(outsides)(
   },
 );
 
+/** Parameters and a point whose terms are large in 16 bits and cancel. */
+const cancelling: readonly (readonly [name: string, parameters: readonly number[], x: number])[] = [
+  ['normal', [0, 1], 300],
+  ['normal', [-3, 200], -60_000],
+  ['laplace', [1, 0.5], 300],
+  ['gumbel', [1, 0.5], -3],
+  ['logistic', [1, 0.25], 300],
+  ['cauchy', [0, 1], 300],
+  ['logNormal', [1, 0.125], 3],
+  ['exponential', [0.015625], 20],
+  ['gamma', [300, 2], 150],
+  ['chi2', [300], 300],
+  ['beta', [300, 200], 0.5],
+  ['studentT', [300], 0],
+  ['studentT', [1], 300],
+  ['geometric', [0.0078125], 100],
+  ['poisson', [300], 300],
+];
+
+test.each(cancelling)('%s(%s) has in 16 bits the density at %s, rounded', async (name, at, x) => {
+  for (const [dtype, digits] of [
+    ['f16', 2 ** -10],
+    ['bf16', 2 ** -7],
+  ] as const) {
+    const made = makers[name]!(...at.map((p) => sn.tensor([p], { dtype })));
+    const point = sn.tensor([x], { dtype });
+    const found = made.logProb(point);
+    const exact = makers[name]!(...at.map((p) => sn.tensor([p], { dtype }).cast('f64')));
+    const want = Number(await exact.logProb(point.cast('f64')).item());
+    expect([found.dtype, made.mean.dtype, made.variance.dtype]).toEqual([dtype, dtype, dtype]);
+    expect(made.sample([2]).dtype).toBe(dtype);
+    expect(Math.abs(Number(await found.item()) - want)).toBeLessThanOrEqual(digits * Math.abs(want));
+  }
+});
+
+const large: readonly (readonly [name: string, parameters: readonly number[], points: readonly number[]])[] =
+  [
+    ['gamma', [20_000, 1000], [0, 18, 20, 22.5]],
+    ['gamma', [9.5, 0.25], [0.5, 40, 200]],
+    ['chi2', [300], [200, 300, 450]],
+    ['beta', [300, 200], [0, 0.25, 0.5, 0.625, 1]],
+    ['studentT', [50_000], [-3, 0, 0.5, 100]],
+    ['studentT', [300], [-1, 0, 2]],
+    ['poisson', [30_000], [0, 7, 29_000, 30_000]],
+    ['poisson', [0.5], [0, 8, 40]],
+  ];
+
+test.each(large)('%s(%s) has all digits of f32 where logarithms of Γ are large', async (name, at, points) => {
+  const of = async (dtype: 'f32' | 'f64'): Promise<readonly number[][]> => {
+    const parameters = at.map((p) => sn.tensor(p, { dtype }));
+    const density = (...given: sn.Tensor[]): sn.Tensor =>
+      makers[name]!(...given).logProb(sn.tensor([...points], { dtype }));
+    const inner = points.map((p) => (p === 0 && name !== 'studentT' ? 0 : 1));
+    const weigh = (...given: sn.Tensor[]): sn.Tensor =>
+      sn.where(sn.tensor(inner).gt(0), density(...given), 0).sum();
+    const slopes = sn.grad(weigh, { argnums: at.map((_, i) => i) })(...parameters) as sn.Tensor[];
+    return Promise.all([density(...parameters), ...slopes].map(values));
+  };
+  const [found, want] = [await of('f32'), await of('f64')];
+  want.forEach((row, k) => {
+    const size = Math.max(...row.filter(Number.isFinite).map(Math.abs));
+    row.forEach((x, i) => {
+      if (!Number.isFinite(x)) expect(found[k]![i]).toBe(x);
+      else
+        expect(Math.abs(found[k]![i]! - x)).toBeLessThan(
+          3e-6 * Math.max(Math.abs(x), k === 0 ? 0.3 : size) + 2e-6,
+        );
+    });
+  });
+});
+
+test.each([
+  ['cauchy', []],
+  ['studentT', [1]],
+] as const)('%s has a density and its slopes far out, where squares overflow', async (name, at) => {
+  const density = (x: sn.Tensor): sn.Tensor => makers[name]!(...at).logProb(x);
+  const x = sn.tensor([-1e30, -2, 0, 0.5, 1e30]);
+  const exact = await values(density(x.cast('f64')));
+  const found = await values(density(x));
+  found.forEach((value, i) => expect(value / exact[i]!).toBeCloseTo(1, 6));
+  const slopes = await values(sn.grad((p: sn.Tensor) => density(p).sum())(x));
+  const want = [2e-30, 0.8, 0, -0.8, -2e-30];
+  slopes.forEach((slope, i) =>
+    expect(Math.abs(slope - want[i]!)).toBeLessThanOrEqual(1e-6 * Math.abs(want[i]!)),
+  );
+  expect(await values(density(sn.tensor([Infinity, -Infinity, NaN])))).toEqual([-Infinity, -Infinity, NaN]);
+});
+
+test('a categorical distribution in 16 bits has probabilities of all digits, and draws whole numbers', async () => {
+  const made = sn.distributions.categorical(sn.tensor([100, 101, 99], { dtype: 'bf16' }));
+  const found = made.logProb(sn.tensor([0, 1, 2], { dtype: 'i32' }));
+  expect([found.dtype, made.sample([2]).dtype]).toEqual(['bf16', 'i32']);
+  const want = [100, 101, 99].map((x) => x - 101 - Math.log(1 + Math.exp(-1) + Math.exp(-2)));
+  (await values(found)).forEach((x, i) => expect(Math.abs(x / want[i]! - 1)).toBeLessThan(2 ** -8));
+});
+
 test('a categorical distribution gives a class that it has not the probability of 0', async () => {
   const made = sn.distributions.categorical(sn.tensor([0.3, -1, 2]));
   const found = await values(made.logProb(sn.tensor([0, 3, -1], { dtype: 'i32' })));

@@ -39,4 +39,18 @@ describe.each(['interpreter', 'wasm'])('on %s', (device) => {
       { numRuns: 30 },
     );
   });
+
+  test('ldexp gives the dtype of both, in which 2 to the exponent need not fit', async () => {
+    setDevice(device);
+    const half = { dtype: 'f16' } as const;
+    const whole = { dtype: 'i32' } as const;
+    const scaled = ldexp(tensor([2 ** -10, 3], half), tensor([20, -2], whole));
+    expect(scaled.dtype).toBe('f16');
+    expect(await numbers(scaled)).toEqual([1024, 0.75]);
+    // 2^3.75 has more digits than f16.
+    const fine = ldexp(tensor([1]), tensor([3.75], half));
+    expect(fine.dtype).toBe('f32');
+    expect((await numbers(fine))[0]).toBeCloseTo(2 ** 3.75, 5);
+    expect(ldexp(tensor([1], whole), tensor([1], whole)).dtype).toBe('f32');
+  });
 });

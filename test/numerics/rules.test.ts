@@ -72,6 +72,37 @@ describe('derivatives given by rules', () => {
     });
   }
 
+  test.each([
+    ['expm1', sn.expm1, 1, 1],
+    ['elu', sn.elu, 1, 1],
+    ['celu', (x: sn.Tensor) => sn.celu(x, 0.5), 1, 0.5],
+    ['selu', sn.selu, 1.0507009873554805 * 1.6732632423543772, 1],
+  ] as const)(
+    '%s has slopes of all digits of f32 where it is next to its limit',
+    async (_, f, scale, width) => {
+      const xs = [-1, -7.5, -10, -17, -40];
+      const found = await values(sn.grad((x: sn.Tensor) => f(x).sum())(sn.tensor(xs)));
+      found.forEach((slope, i) => {
+        expect(slope / (scale * Math.exp(xs[i]! / width))).toBeCloseTo(1, 5);
+      });
+    },
+  );
+
+  test('celu of what divided by alpha leaves the range is x above 0', async () => {
+    expect(await values(sn.celu(sn.tensor([2 ** 127, -(2 ** 127)]), 0.5))).toEqual([2 ** 127, -0.5]);
+    // As in PyTorch, the sign of x tells the sides apart.
+    const [above, below] = await values(sn.celu(sn.tensor([2, -2]), -0.5));
+    expect(above).toBe(2);
+    expect(below).toBeCloseTo(-0.5 * Math.expm1(4), 4);
+  });
+
+  test('zeta next to its poles at 0 and below has all digits', async () => {
+    const q = sn.tensor([-1e-10, -1e-5, -1 - 2 ** -20, -3 - 2 ** -16]);
+    const far = (await values(q)).map((x) => x - Math.round(x));
+    const found = await values(sn.special.zeta(2, q));
+    found.forEach((x, i) => expect(x * far[i]! ** 2).toBeCloseTo(1, 5));
+  });
+
   test('where PyTorch has a derivative, formulas that break do not take it away', async () => {
     const gradient = async (f: Fn, xs: number[]): Promise<number[]> => values(sn.grad(f)(sn.tensor(xs)));
     expect(await gradient((x) => sn.std(x, 0), [1, 1, 1])).toEqual([0, 0, 0]);

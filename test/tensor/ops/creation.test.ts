@@ -113,3 +113,12 @@ describe('constants and sequences', () => {
     ]);
   });
 });
+
+test('vander of narrow integers counts in i32, as running products do', async () => {
+  for (const dtype of ['i8', 'u8', 'i16', 'bool'] as const) {
+    const powers = sn.vander(sn.tensor(dtype === 'bool' ? [true] : [7], { dtype }), { n: 5 });
+    expect(powers.dtype).toBe('i32');
+    expect(await powers.array()).toEqual([dtype === 'bool' ? [1, 1, 1, 1, 1] : [2401, 343, 49, 7, 1]]);
+  }
+  expect(sn.vander(sn.tensor([7n]), { n: 2 }).dtype).toBe('i64');
+});

@@ -202,6 +202,25 @@ describe('an image read at the places of a grid', () => {
     ]);
   });
 
+  test.each(['border', 'reflection'] as const)(
+    'takes as PyTorch what is no number for −1, and the edges for outside (%s)',
+    async (paddingMode) => {
+      const row = sn.tensor([[[[1, 2, 3, 4]]]]);
+      for (const alignCorners of [true, false]) {
+        const f = (grid: sn.Tensor): sn.Tensor => sn.gridSample(row, grid, { paddingMode, alignCorners });
+        const edges = alignCorners ? [-1, 1] : [-0.75, 0.75];
+        const grid = sn.tensor([[[...edges.map((x) => [x, 0]), [0.5, 0], [NaN, 0]]]]);
+        await compare(f(grid), alignCorners ? [1, 4, 3.25, 1] : [1, 4, 3.5, 1]);
+        const slopes = (await sn
+          .grad((g: sn.Tensor) => f(g).sum())(grid)
+          .data()) as Float32Array;
+        expect([...slopes]).toEqual([0, 0, 0, 0, alignCorners ? 1.5 : 2, 0, 0, 0]);
+        const nearest = sn.gridSample(row, grid, { paddingMode, alignCorners, mode: 'nearest' });
+        expect([...(await nearest.data())].map(Number)[3]).toBe(1);
+      }
+    },
+  );
+
   test('is computed in f64 where the image is of doubles', async () => {
     const f64 = { dtype: 'f64' } as const;
     const ramp = sn.arange(7, undefined, 1, f64).reshape([1, 1, 1, 7]);
@@ -232,6 +251,29 @@ describe('an image read at the places of a grid', () => {
       (2 * step);
     expect(slope[0]).toBeCloseTo(await rise(step, 0), 3);
     expect(slope[1]).toBeCloseTo(await rise(0, step), 3);
+  });
+});
+
+describe('ctcLoss of no steps', () => {
+  const steps = sn.linspace(0, 11, 12).reshape([2, 2, 3]).logSoftmax(2);
+  const words = sn.tensor([[1], [2]], { dtype: 'i32' });
+
+  test('is 0 of no labels and infinite of labels, without gradients', async () => {
+    const loss = (x: sn.Tensor, lengths: number[]): sn.Tensor =>
+      sn.ctcLoss(x, words, [0, 2], lengths, { reduction: 'none' });
+    const [none, some] = (await loss(steps, [0, 1]).data()) as Float32Array;
+    expect(none).toBe(0);
+    expect(some).toBeGreaterThan(0);
+    expect((await loss(steps, [1, 1]).data())[0]).toBe(Infinity);
+    const slopes = (await sn
+      .grad((x: sn.Tensor) => loss(x, [0, 1]).sum())(steps)
+      .data()) as Float32Array;
+    expect([...slopes].filter((_, i) => i % 6 < 3)).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+
+  test('of labels is 0 where infinite losses are', async () => {
+    const loss = sn.ctcLoss(steps, words, [0, 2], [1, 1], { reduction: 'none', zeroInfinity: true });
+    expect((await loss.data())[0]).toBe(0);
   });
 });
 

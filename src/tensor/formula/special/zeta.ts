@@ -54,9 +54,11 @@ function positive(s: Real, q: Real): Real {
  */
 function value(s: Real, q: Real): Real {
   const isNegative = q.lt(0);
-  const fraction = q.sub(q.to('floor'));
+  const floor = q.to('floor');
+  const fraction = q.sub(floor);
   const above = positive(s, isNegative.choose(fraction, q));
-  const low = isNegative.choose(fraction.from(1), 1);
+  // The distance to the next whole number, of which 1 − fraction keeps no digits where it is small.
+  const low = isNegative.choose(floor.add(1).sub(q), 1);
   const below = positive(s, low).sub(positive(s, isNegative.choose(q.neg().add(1), 1)));
   const half = s.mul(0.5);
   const signed = half.eq(half.to('floor')).choose(below, below.neg());

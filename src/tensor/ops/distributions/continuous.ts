@@ -14,12 +14,15 @@ import {
   distribution,
   notNegative,
   parameters,
+  pointOf,
   positive,
   share,
+  widened,
   within,
   type Distribution,
 } from './distribution.ts';
 import * as noise from './noise.ts';
+import { halfStep, isLarge, isNear, kept, logBinomial, logPoisson } from './stirling.ts';
 
 /** A distribution of two parameters. */
 export type OfTwo = (first?: TensorLike, second?: TensorLike) => Distribution;
@@ -43,15 +46,25 @@ interface Standard {
 function located(op: string, standard: Standard): OfTwo {
   return (location = 0, scale = 1) => {
     takesTwo(op, location, scale);
-    const [center, width] = parameters(op, [location, scale]) as [Tensor, Tensor];
-    return distribution(op, center.shape, {
+    const given = parameters(op, [location, scale]) as [Tensor, Tensor];
+    const [center, width] = given.map(widened) as [Tensor, Tensor];
+    return distribution(op, given[0], {
       mean: add(center, mul(width, standard.mean)),
       variance: mul(square(width), standard.variance),
       draw: (shape) => add(center, mul(width, standard.draw(shape, center.dtype))),
       isSmooth: true,
-      logProb: (x) => neg(add(standard.energy(div(sub(x, center), width)), log(width))),
+      logProb: (x) => neg(add(standard.energy(div(sub(pointOf(x, center), center), width)), log(width))),
     });
   };
+}
+
+/** log(1 + z²), where z² may overflow: 2·log |z| + log(1 + z⁻²). */
+function logOnePlusSquare(z: Tensor): Tensor {
+  const size = abs(z);
+  const isFar = lt(1, size);
+  const far = where(isFar, size, 1);
+  const near = where(isFar, 0, size);
+  return add(mul(log(far), 2), log1p(square(where(isFar, div(1, far), near))));
 }
 
 const LOG_ROOT_2_PI = Math.log(2 * Math.PI) / 2;
@@ -129,7 +142,7 @@ export const cauchy: OfTwo = /* @__PURE__ */ located('cauchy', {
   draw: noise.cauchyNoise,
   mean: NaN,
   variance: Infinity,
-  energy: (z) => add(log1p(square(z)), Math.log(Math.PI)),
+  energy: (z) => add(logOnePlusSquare(z), Math.log(Math.PI)),
 });
 
 /**
@@ -142,10 +155,11 @@ export const cauchy: OfTwo = /* @__PURE__ */ located('cauchy', {
  */
 export const logNormal: OfTwo = (mean = 0, std = 1) => {
   takesTwo('logNormal', mean, std);
-  const [center, width] = parameters('logNormal', [mean, std]) as [Tensor, Tensor];
+  const given = parameters('logNormal', [mean, std]) as [Tensor, Tensor];
+  const [center, width] = given.map(widened) as [Tensor, Tensor];
   const inner = normal(center, width);
   const spread = square(width);
-  return distribution('logNormal', center.shape, {
+  return distribution('logNormal', given[0], {
     mean: exp(add(center, mul(spread, 0.5))),
     variance: mul(expm1(spread), exp(add(mul(center, 2), spread))),
     draw: (shape) => exp(add(center, mul(width, noise.normalNoise(shape, center.dtype)))),
@@ -164,15 +178,16 @@ export const logNormal: OfTwo = (mean = 0, std = 1) => {
  */
 export const uniform: OfTwo = (low = 0, high = 1) => {
   takesTwo('uniform', low, high);
-  const [from, to] = parameters('uniform', [low, high]) as [Tensor, Tensor];
+  const given = parameters('uniform', [low, high]) as [Tensor, Tensor];
+  const [from, to] = given.map(widened) as [Tensor, Tensor];
   const width = sub(to, from);
-  return distribution('uniform', from.shape, {
+  return distribution('uniform', given[0], {
     mean: mul(add(from, to), 0.5),
     variance: div(square(width), 12),
     draw: (shape) => {
-      const drawn = add(from, mul(width, noise.uniformNoise(shape, from.dtype)));
+      const drawn = add(from, mul(width, noise.uniformNoise(shape, from.dtype))).cast(given[0].dtype);
       // Rounding may give the end, which is outside.
-      return where(lt(drawn, to), drawn, from);
+      return where(lt(drawn, given[1]), drawn, given[0]);
     },
     isSmooth: true,
     logProb(x) {
@@ -197,9 +212,10 @@ const takesOne = arg.takes<OfOne>(['the parameter', arg.optional(anOperand)]);
  */
 export const exponential: OfOne = (rate = 1) => {
   takesOne('exponential', rate);
-  const [often] = parameters('exponential', [rate]) as [Tensor];
+  const [given] = parameters('exponential', [rate]) as [Tensor];
+  const often = widened(given);
   const mean = div(1, often);
-  return distribution('exponential', often.shape, {
+  return distribution('exponential', given, {
     mean,
     variance: square(mean),
     draw: (shape) => div(noise.exponentialNoise(shape, often.dtype), often),
@@ -218,17 +234,23 @@ export const exponential: OfOne = (rate = 1) => {
  */
 export const gamma: OfTwo = (concentration = 1, rate = 1) => {
   takesTwo('gamma', concentration, rate);
-  const [a, b] = parameters('gamma', [concentration, rate]) as [Tensor, Tensor];
+  const given = parameters('gamma', [concentration, rate]) as [Tensor, Tensor];
+  const [a, b] = given.map(widened) as [Tensor, Tensor];
   const mean = div(a, b);
-  return distribution('gamma', a.shape, {
+  return distribution('gamma', given[0], {
     mean,
     variance: div(mean, b),
     draw: (shape) => div(noise.gammaNoise(shape, a), b),
     isSmooth: false,
     logProb: (x) =>
-      within(notNegative, x, a, (point) =>
-        sub(add(xlogy(a, b), sub(xlogy(sub(a, 1), point), mul(b, point))), lgamma(a)),
-      ),
+      within(notNegative, x, a, (point) => {
+        const parts = [sub(a, 1), mul(b, point)] as const;
+        const large = isNear(...parts);
+        const [n, y] = kept(large, ...parts) as [Tensor, Tensor];
+        const few = where(large, 1, a);
+        const plain = sub(add(xlogy(few, b), sub(xlogy(sub(few, 1), point), parts[1])), lgamma(few));
+        return where(large, add(logPoisson(n, y), log(b)), plain);
+      }),
   });
 };
 
@@ -256,10 +278,11 @@ export const chi2: OfOne = (freedom = 1) => {
  */
 export const beta: OfTwo = (first = 1, second = 1) => {
   takesTwo('beta', first, second);
-  const [a, b] = parameters('beta', [first, second]) as [Tensor, Tensor];
+  const given = parameters('beta', [first, second]) as [Tensor, Tensor];
+  const [a, b] = given.map(widened) as [Tensor, Tensor];
   const total = add(a, b);
   const mean = div(a, total);
-  return distribution('beta', a.shape, {
+  return distribution('beta', given[0], {
     mean,
     variance: div(mul(mean, sub(1, mean)), add(total, 1)),
     draw(shape) {
@@ -269,8 +292,15 @@ export const beta: OfTwo = (first = 1, second = 1) => {
     isSmooth: false,
     logProb: (x) =>
       within(share, x, a, (point) => {
-        const powers = add(xlogy(sub(a, 1), point), xlog1py(sub(b, 1), neg(point)));
-        return sub(add(powers, lgamma(total)), add(lgamma(a), lgamma(b)));
+        const [p, q] = [sub(a, 1), sub(b, 1)];
+        const m = add(p, q);
+        const [y, z] = [mul(m, point), mul(m, sub(1, point))];
+        const large = logicalAnd(isNear(p, y), isNear(q, z));
+        const binomial = logBinomial(...(kept(large, p, q, y, z) as [Tensor, Tensor, Tensor, Tensor]));
+        const [few, other] = [where(large, 1, a), where(large, 1, b)];
+        const powers = add(xlogy(sub(few, 1), point), xlog1py(sub(other, 1), neg(point)));
+        const plain = sub(add(powers, lgamma(add(few, other))), add(lgamma(few), lgamma(other)));
+        return where(large, add(binomial, log(where(large, sub(total, 1), 1))), plain);
       }),
   });
 };
@@ -298,10 +328,11 @@ const takesFreedom = arg.takes<typeof studentT>(
 export function studentT(freedom: TensorLike, options: StudentTOptions = {}): Distribution {
   takesFreedom('studentT', freedom, options);
   const { loc = 0, scale = 1 } = options;
-  const [df, center, width] = parameters('studentT', [freedom, loc, scale]) as [Tensor, Tensor, Tensor];
+  const given = parameters('studentT', [freedom, loc, scale]) as [Tensor, Tensor, Tensor];
+  const [df, center, width] = given.map(widened) as [Tensor, Tensor, Tensor];
   const spread = div(mul(square(width), df), sub(df, 2));
   const finite = where(lt(2, df), spread, where(lt(1, df), Infinity, NaN));
-  return distribution('studentT', df.shape, {
+  return distribution('studentT', given[0], {
     mean: where(lt(1, df), center, NaN),
     variance: finite,
     draw(shape) {
@@ -311,10 +342,15 @@ export function studentT(freedom: TensorLike, options: StudentTOptions = {}): Di
     },
     isSmooth: false,
     logProb(x) {
-      const z = div(sub(x, center), width);
+      const z = div(sub(pointOf(x, df), center), width);
       const half = mul(add(df, 1), 0.5);
-      const norm = add(sub(lgamma(half), lgamma(mul(df, 0.5))), mul(log(mul(df, Math.PI)), -0.5));
-      return sub(sub(norm, log(width)), mul(half, log1p(div(square(z), df))));
+      const large = isLarge(mul(df, 0.5));
+      const [n] = kept(large, mul(df, 0.5)) as [Tensor];
+      const few = where(large, 1, df);
+      const step = sub(lgamma(mul(add(few, 1), 0.5)), lgamma(mul(few, 0.5)));
+      const plain = sub(step, mul(log(mul(few, Math.PI)), 0.5));
+      const norm = where(large, sub(halfStep(n), LOG_ROOT_2_PI), plain);
+      return sub(sub(norm, log(width)), mul(half, logOnePlusSquare(div(z, sqrt(df)))));
     },
   });
 }

@@ -15,11 +15,20 @@ import { eq, lt, where } from '../elementwise/compare.ts';
 import { unsqueeze } from '../shape/view.ts';
 import { lgamma } from '../special/functions.ts';
 import { xlog1py, xlogy } from '../special/pairs.ts';
-import { wideType } from '../../formula/elementwise.ts';
 import { asTensor } from '../../record.ts';
-import { count, distribution, parameters, truth, within, type Distribution } from './distribution.ts';
+import {
+  count,
+  distribution,
+  parameters,
+  truth,
+  widened,
+  within,
+  type Distribution,
+  type DistributionParts,
+} from './distribution.ts';
 import type { OfOne } from './continuous.ts';
 import * as noise from './noise.ts';
+import { isNear, kept, logPoisson } from './stirling.ts';
 
 /** Of a probability. */
 export type OfShare = (p: TensorLike) => Distribution;
@@ -36,12 +45,13 @@ const takesShare = arg.takes<OfShare>(['the parameter', anOperand]);
  */
 export const bernoulli: OfShare = (p) => {
   takesShare('bernoulli', p);
-  const [share] = parameters('bernoulli', [p]) as [Tensor];
-  return distribution('bernoulli', share.shape, {
+  const [given] = parameters('bernoulli', [p]) as [Tensor];
+  const share = widened(given);
+  return distribution('bernoulli', given, {
     mean: share,
     variance: mul(share, sub(1, share)),
     // 16 bits would round some numbers below 1 to 1.
-    draw: (shape) => lt(noise.uniformNoise(shape, wideType(share.dtype)), share).cast(share.dtype),
+    draw: (shape) => lt(noise.uniformNoise(shape, share.dtype), share),
     isSmooth: false,
     logProb: (x) =>
       within(truth, x, share, (point) => add(xlogy(point, share), xlog1py(sub(1, point), neg(share)))),
@@ -58,9 +68,10 @@ export const bernoulli: OfShare = (p) => {
  */
 export const geometric: OfShare = (p) => {
   takesShare('geometric', p);
-  const [share] = parameters('geometric', [p]) as [Tensor];
+  const [given] = parameters('geometric', [p]) as [Tensor];
+  const share = widened(given);
   const mean = sub(div(1, share), 1);
-  return distribution('geometric', share.shape, {
+  return distribution('geometric', given, {
     mean,
     variance: div(mean, share),
     draw: (shape) => noise.geometricNoise(shape, share),
@@ -81,14 +92,21 @@ const takesRate = arg.takes<OfOne>(['the parameter', arg.optional(anOperand)]);
  */
 export const poisson: OfOne = (rate = 1) => {
   takesRate('poisson', rate);
-  const [often] = parameters('poisson', [rate]) as [Tensor];
-  return distribution('poisson', often.shape, {
+  const [given] = parameters('poisson', [rate]) as [Tensor];
+  const often = widened(given);
+  return distribution('poisson', given, {
     mean: often,
     variance: often,
     draw: (shape) => noise.poissonNoise(shape, often),
     isSmooth: false,
     logProb: (x) =>
-      within(count, x, often, (point) => sub(sub(xlogy(point, often), often), lgamma(add(point, 1)))),
+      within(count, x, often, (point) => {
+        const large = isNear(point, often);
+        const [n, y] = kept(large, point, often) as [Tensor, Tensor];
+        const few = where(large, 1, point);
+        const plain = sub(sub(xlogy(few, often), often), lgamma(add(few, 1)));
+        return where(large, logPoisson(n, y), plain);
+      }),
   });
 };
 
@@ -116,16 +134,18 @@ export function categorical(logits: Tensor, options: CategoricalOptions = {}): D
   const [given] = parameters('categorical', [logits]) as [Tensor];
   if (given.rank === 0 || given.shape.at(-1) === 0)
     throw new TensorError('E_SHAPE', 'categorical', `expects logits along an axis: ${show(given)}`);
-  const logs = logSoftmax(options.probs === true ? log(given) : given, -1);
+  const all = widened(given);
+  const logs = logSoftmax(options.probs === true ? log(all) : all, -1);
   const size = given.shape.at(-1)!;
-  const places = arange(size).cast(given.dtype);
+  const places = arange(size).cast(logs.dtype);
   const weights = logs.exp();
   const mean = sum(mul(weights, places), -1);
-  return distribution('categorical', given.shape.slice(0, -1), {
+  const parts: DistributionParts = {
     mean,
     variance: sub(sum(mul(weights, square(places)), -1), square(mean)),
     // In 16 bits many sums would be equal, of which the first would be taken.
-    draw: (shape) => argmax(add(logs, noise.gumbelNoise([...shape, size], wideType(given.dtype))), -1),
+    draw: (shape) => argmax(add(logs, noise.gumbelNoise([...shape, size], logs.dtype)), -1),
+    drawn: 'i32',
     isSmooth: false,
     logProb(x) {
       const index = unsqueeze(asTensor(x, 'i32', 'categorical.logProb'), -1);
@@ -133,5 +153,6 @@ export function categorical(logits: Tensor, options: CategoricalOptions = {}): D
       const isClass = any(chosen, -1);
       return where(isClass, sum(where(chosen, logs, 0), -1), -Infinity);
     },
-  });
+  };
+  return distribution('categorical', given, parts, given.shape.slice(0, -1));
 }

@@ -4,10 +4,12 @@
 
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
+import type { DType } from '../../../ir/dtype.ts';
 import { toShape } from '../../../ir/shape.ts';
 import { anOperand } from '../../expect.ts';
 import { asTensor } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
+import { wideType } from '../../formula/elementwise.ts';
 import { checkNotComplex, commonShape, operandType } from '../operand.ts';
 import { eq, isNan, le, logicalAnd, logicalOr, lt, where } from '../elementwise/compare.ts';
 import { floor } from '../elementwise/elementwise.ts';
@@ -33,12 +35,17 @@ export interface Distribution {
   logProb(x: TensorLike): Tensor;
 }
 
-/** A distribution by its parts, over parameters of one dtype and shape. @internal */
+/**
+ * A distribution by its parts, over parameters of one dtype and shape. The parts may be of a wider dtype
+ * than the distribution, which rounds what they give. @internal
+ */
 export interface DistributionParts {
   readonly mean: Tensor;
   readonly variance: Tensor;
   /** Samples of the whole shape, which ends with that of the parameters. */
   readonly draw: (shape: readonly number[]) => Tensor;
+  /** The dtype of samples; that of the parameters by default. */
+  readonly drawn?: DType;
   /** Samples are functions of the parameters. */
   readonly isSmooth: boolean;
   readonly logProb: (x: TensorLike) => Tensor;
@@ -55,6 +62,20 @@ export function parameters(op: string, values: readonly TensorLike[]): Tensor[] 
   const dtype = operandType(op, values, 'realFloat');
   const shape = commonShape(op, values);
   return values.map((value) => broadcastTo(asTensor(value, dtype, op).cast(dtype), shape));
+}
+
+/**
+ * A tensor in the dtype that densities are computed in. Their terms are large and cancel, so that 16 bits
+ * would hold nothing of the result, or overflow. @internal
+ */
+export function widened(x: Tensor): Tensor {
+  return x.cast(wideType(x.dtype));
+}
+
+/** A point in the dtype in which its density is computed beside these parameters. @internal */
+export function pointOf(x: TensorLike, like: Tensor): Tensor {
+  const dtype = wideType(operandType('logProb', [x, like], 'realFloat'));
+  return asTensor(x, dtype, 'logProb').cast(dtype);
 }
 
 /** Where a density is above 0. @internal */
@@ -94,23 +115,31 @@ export function within(
   like: Tensor,
   logProb: (x: Tensor) => Tensor,
 ): Tensor {
-  const dtype = operandType('logProb', [x, like], 'realFloat');
-  const point = asTensor(x, dtype, 'logProb').cast(dtype);
+  const point = pointOf(x, like);
   const holds = support.holds(point);
   const outside = where(isNan(point), point.detach(), -Infinity);
   return where(holds, logProb(where(holds, point, support.inner)), outside);
 }
 
-/** The distribution called `op` of these parts; `event` last axes of a sample belong together. @internal */
-export function distribution(op: string, shape: readonly number[], parts: DistributionParts): Distribution {
+/**
+ * The distribution called `op` of these parts, of the dtype of the parameter `given` and, unless the
+ * parameter has axes of its own, of its shape. @internal
+ */
+export function distribution(
+  op: string,
+  given: Tensor,
+  parts: DistributionParts,
+  shape: readonly number[] = given.shape,
+): Distribution {
+  const { dtype } = given;
   const draw = (name: string, leading: readonly number[] = []): Tensor => {
     takesShape(`${op}.${name}`, leading);
-    return parts.draw([...toShape(`${op}.${name}`, leading), ...shape]);
+    return parts.draw([...toShape(`${op}.${name}`, leading), ...shape]).cast(parts.drawn ?? dtype);
   };
   return {
     shape,
-    mean: parts.mean,
-    variance: parts.variance,
+    mean: parts.mean.cast(dtype),
+    variance: parts.variance.cast(dtype),
     sample: (leading) => draw('sample', leading).detach(),
     rsample(leading) {
       if (parts.isSmooth) return draw('rsample', leading);
@@ -119,7 +148,7 @@ export function distribution(op: string, shape: readonly number[], parts: Distri
     logProb(x) {
       takesPoint(`${op}.logProb`, x);
       checkNotComplex(`${op}.logProb`, x);
-      return parts.logProb(x);
+      return parts.logProb(x).cast(operandType('logProb', [x, given], 'realFloat'));
     },
   };
 }

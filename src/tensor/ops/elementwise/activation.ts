@@ -152,10 +152,12 @@ export function prelu(x: Tensor, weight: Tensor): Tensor {
   });
 }
 
-function eluOf(b: GraphBuilder, x: Node, alpha: number): Node {
+/** x above 0, alpha·(e^(x/width) − 1) below. */
+function eluOf(b: GraphBuilder, x: Node, alpha: number, width = 1): Node {
   const positive = binary(b, 'lt', fullLike(b, x, 0), x);
   // The side not taken must not overflow: its exponential is of 0 there.
-  const below = unary(b, 'expm1', where(b, positive, fullLike(b, x, 0), x));
+  const power = where(b, positive, fullLike(b, x, 0), x);
+  const below = unary(b, 'expm1', width === 1 ? power : div(b, power, width));
   return where(b, positive, x, mul(b, below, alpha));
 }
 
@@ -184,7 +186,7 @@ export function elu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>
 export function celu<D extends DType>(x: Tensor<D>, alpha = 1): Tensor<Floated<D>> {
   takesAlpha('celu', x, alpha);
   if (alpha === 0) throw new TensorError('E_VALUE', 'celu', 'alpha must not be 0');
-  return realFormula('celu', (b, wide) => mul(b, eluOf(b, div(b, wide, alpha), 1), alpha))(x);
+  return realFormula('celu', (b, wide) => eluOf(b, wide, alpha, alpha))(x);
 }
 
 /**

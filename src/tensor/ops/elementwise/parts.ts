@@ -6,15 +6,25 @@ import type { Common } from '../operand.ts';
 import { TensorError } from '../../../errors.ts';
 import * as arg from '../../../ir/arguments.ts';
 import { add, binary, cast, constant, fullLike, mul, sub, unary, where } from '../../../ir/build.ts';
-import { dtypeKind, isComplex, isFloat, type DType } from '../../../ir/dtype.ts';
+import { dtypeKind, isComplex, isFloat, partType, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { dropWhere } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand } from '../../expect.ts';
-import { recordMany } from '../../record.ts';
+import { asTensor, recordMany } from '../../record.ts';
 import type { Tensor, TensorLike } from '../../tensor.ts';
-import { apply, checkFloat, combine, resultType, show, takesOne, type Predicate } from '../operand.ts';
+import {
+  apply,
+  checkFloat,
+  combine,
+  operandType,
+  resultType,
+  show,
+  takesOne,
+  type Predicate,
+} from '../operand.ts';
 import { mul as product, pow, sub as difference } from './arithmetic.ts';
+import { cast as castTo } from './cast.ts';
 import { exp2, trunc } from './elementwise.ts';
 import * as formula from '../../formula/elementwise.ts';
 
@@ -187,10 +197,16 @@ function powerOfTwo(b: GraphBuilder, n: Node, dtype: DType): Node {
  */
 export function ldexp(x: TensorLike, exponent: TensorLike): Tensor {
   takesPair('ldexp', x, exponent);
-  if (isComplex(resultType([exponent]))) return product(x, pow(2, exponent));
-  const whole = combine('ldexp', [exponent], 'float', (_, node) => node);
+  const dtype = operandType('ldexp', [x, exponent], 'float');
+  // 16 bits would round 2^exponent, or overflow before x brings it back.
+  const wide = formula.wideType(dtype);
+  const value = castTo(asTensor(x, wide, 'ldexp'), wide);
+  if (isComplex(resultType([exponent])))
+    return product(value, pow(2, castTo(asTensor(exponent, wide, 'ldexp'), wide)));
+  const real = isComplex(wide) ? partType(wide) : wide;
+  const whole = castTo(asTensor(exponent, real, 'ldexp'), real);
   const half = trunc(product(whole, 0.5));
-  return product(product(x, exp2(half)), exp2(difference(whole, half)));
+  return castTo(product(product(value, exp2(half)), exp2(difference(whole, half))), dtype);
 }
 
 /**

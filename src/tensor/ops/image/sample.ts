@@ -9,7 +9,7 @@ import { aTensor } from '../../expect.ts';
 import { wideType } from '../../formula/elementwise.ts';
 import type { Tensor } from '../../tensor.ts';
 import { cast } from '../elementwise/cast.ts';
-import { ge, le, logicalAnd, where } from '../elementwise/compare.ts';
+import { ge, le, logicalAnd, lt, where } from '../elementwise/compare.ts';
 import { arange, onesLike } from '../creation/creation.ts';
 import { abs, clamp, floor, round } from '../elementwise/elementwise.ts';
 import { add, div, fmod, mul, remainder, sub } from '../elementwise/arithmetic.ts';
@@ -32,20 +32,29 @@ export interface SampleOptions {
   readonly alignCorners?: boolean;
 }
 
+/**
+ * A place brought into the image. As in PyTorch, the edges themselves count as outside, where nothing
+ * depends on the place, and what is no number is at the first edge.
+ */
+function bounded(place: Tensor, last: number): Tensor {
+  const isWithin = logicalAnd(lt(0, place), lt(place, last));
+  return where(isWithin, place, where(le(last, place), last, 0));
+}
+
 /** Where an axis ends for reflection: between its outermost centres, or at its edges. */
 function reflected(place: Tensor, size: number, alignCorners: boolean): Tensor {
   const [low, span] = alignCorners ? [0, size - 1] : [-0.5, size];
-  if (span === 0) return mul(place, 0);
+  if (span === 0) return bounded(mul(place, 0), 0);
   const distance = abs(sub(place, low));
   const rest = fmod(distance, span);
   const isEven = le(remainder(floor(div(distance, span)), 2), 0.5);
-  return clamp(add(where(isEven, rest, sub(span, rest)), low), 0, size - 1);
+  return bounded(add(where(isEven, rest, sub(span, rest)), low), size - 1);
 }
 
 function inside(place: Tensor, size: number, options: SampleOptions): Tensor {
   switch (options.paddingMode ?? 'zeros') {
     case 'border':
-      return clamp(place, 0, size - 1);
+      return bounded(place, size - 1);
     case 'reflection':
       return reflected(place, size, options.alignCorners === true);
     default:

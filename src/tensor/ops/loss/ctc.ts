@@ -254,5 +254,9 @@ function alignments(
   // No labels: the place before the first state is none, and its sum 0 stands for nothing.
   const hasLabel = binary(b, 'lt', fullLike(b, labelLengths, 0), labelLengths);
   const either = where(b, hasLabel, label, full(b, [batch], impossible, alpha.dtype));
-  return neg(b, logSum(b, end, either));
+  const loss = neg(b, logSum(b, end, either));
+  // No steps spell no labels, and nothing else.
+  const unread = where(b, hasLabel, fullLike(b, loss, -impossible), fullLike(b, loss, 0));
+  const hasSteps = binary(b, 'lt', fullLike(b, inputLengths, 0), inputLengths);
+  return where(b, hasSteps, loss, unread);
 }

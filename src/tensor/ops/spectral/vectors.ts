@@ -9,6 +9,7 @@ import { normalizeAxis } from '../../../ir/shape.ts';
 import { aTensor } from '../../expect.ts';
 import type { Tensor } from '../../tensor.ts';
 import { apply, fit, operandType, show } from '../operand.ts';
+import { sumType } from '../../formula/elementwise.ts';
 import { concat, sliceAxis } from '../../formula/layout.ts';
 import { diagonal as plainDiagonal, flip, type DiagonalOptions } from '../shape/movement.ts';
 import { checkNumbers } from './stack.ts';
@@ -125,8 +126,9 @@ export function linalgVander(x: Tensor, options: LinalgVanderOptions = {}): Tens
   return apply([x], (b, node) => powers(b, reshape(b, node, shape), n));
 }
 
-/** x⁰ … xⁿ⁻¹ along a new last axis. */
-function powers(b: GraphBuilder, x: Node, n: number): Node {
+/** x⁰ … xⁿ⁻¹ along a new last axis, in the dtype that running products have. */
+function powers(b: GraphBuilder, given: Node, n: number): Node {
+  const x = cast(b, given, sumType(given.dtype));
   const shape = dims(x);
   const ones = full(b, [...shape, Math.min(1, n)], 1, x.dtype);
   const same = broadcast(b, reshape(b, x, [...shape, 1]), [...shape, Math.max(0, n - 1)]);
@@ -158,7 +160,7 @@ export function vander(x: Tensor, options: VanderOptions = {}): Tensor {
   takesPlainVander('vander', x, options);
   if (x.rank !== 1) throw new TensorError('E_SHAPE', 'vander', `expects a vector: ${show(x)}`);
   const n = options.n ?? x.size;
-  const ascending = apply([x], (b, node) => powers(b, x.dtype === 'bool' ? cast(b, node, 'i32') : node, n));
+  const ascending = apply([x], (b, node) => powers(b, node, n));
   return options.increasing === true ? ascending : flip(ascending, [1]);
 }
 
