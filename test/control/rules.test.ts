@@ -194,3 +194,99 @@ test('a rule in a loop may checkpoint what was computed outside of the loop as w
     expect(value / right[i]!).toBeCloseTo(1, 4),
   );
 });
+
+describe('a rule in a loop takes derivatives of its own, whose values lead on', () => {
+  const cube = (v: sn.Tensor): sn.Tensor => v.mul(v).mul(v);
+  // Each gives 2v³, whose derivative is 6v².
+  const partials: Record<string, (v: sn.Tensor) => sn.Tensor> = {
+    vjp: (v) => {
+      const { value, vjp } = sn.vjp((u: sn.Tensor) => u.mul(2), v);
+      return vjp(value.mul(v).mul(v).mul(0.5))[0];
+    },
+    jvp: (v) => {
+      const { value, tangent } = sn.jvp((u: sn.Tensor) => u.mul(2), [v], [v.mul(v)]);
+      return value.mul(tangent).mul(0.5);
+    },
+    linearize: (v) => {
+      const { value, jvp } = sn.linearize((u: sn.Tensor) => u.mul(2), v);
+      return jvp(value.mul(v).mul(v).mul(0.5));
+    },
+    valueAndGrad: (v) =>
+      sn
+        .valueAndGrad((u: sn.Tensor) => cube(u).sum(), { argnums: 0 })(v)
+        .value.mul(2)
+        .reshape([1]),
+    aux: (v) =>
+      sn
+        .grad((u: sn.Tensor) => [u.sum(), cube(u)] as const, { hasAux: true })(v)
+        .aux.mul(2),
+    'a rule within': (v) =>
+      sn
+        .customVjp(cube, (g, [u]) => [g.mul(u!.square().mul(3))])(
+          sn.grad((u: sn.Tensor) => u.square().mul(0.5).sum())(v),
+        )
+        .mul(2),
+  };
+  const loops: Record<string, (step: (v: sn.Tensor) => sn.Tensor) => (v: sn.Tensor) => sn.Tensor> = {
+    foriLoop: (step) => (v) => sn.foriLoop(0, 1, (_, c: sn.Tensor) => step(c), v).sum(),
+    cond: (step) => (v) => sn.cond(v.sum().gt(0), step, (c) => c, v).sum(),
+    'vmap of a loop': (step) => (v) =>
+      sn
+        .vmap((u: sn.Tensor) => sn.foriLoop(0, 1, (_, c: sn.Tensor) => step(c), u))(v.reshape([1, 1]))
+        .sum(),
+  };
+  const cases = Object.keys(partials).flatMap((partial) =>
+    Object.keys(loops).map((loop) => [partial, loop] as const),
+  );
+  test.each(cases)('%s, %s', async (partial, loop) => {
+    await sn.setDevice('interpreter');
+    const by = partials[partial]!;
+    const x = sn.tensor([1.5]);
+    const steps = [
+      sn.customVjp(
+        (v) => v.sin(),
+        (g, [v]) => [g.mul(by(v!))],
+      ),
+      sn.customJvp(
+        (v) => v.sin(),
+        ([v], [t]) => t!.mul(by(v!)),
+      ),
+    ];
+    for (const step of steps) {
+      const f = loops[loop]!(step);
+      const first = (v: sn.Tensor): sn.Tensor => sn.grad(f)(v).sum();
+      const second = (v: sn.Tensor): sn.Tensor => sn.grad(first)(v).sum();
+      expect(await sn.grad(f)(x).array()).toEqual([6.75]);
+      expect(await sn.grad(first)(x).array()).toEqual([13.5]);
+      expect(await sn.grad(second)(x).array()).toEqual([18]);
+      expect(await sn.hessian(f)(x).array()).toEqual([[13.5]]);
+    }
+  });
+
+  test('what is being differentiated outside is so still when a rule has ended', async () => {
+    const step = sn.customVjp(
+      (v) => v.sin(),
+      (g, [v]) => [g.mul(v!)],
+    );
+    const f = (x: sn.Tensor): sn.Tensor => {
+      const before = sn.grad((v: sn.Tensor) => step(v).sum())(x);
+      return before.mul(sn.valueAndGrad((v: sn.Tensor) => v.mul(x).sum())(x).value).sum();
+    };
+    expect(
+      await sn
+        .grad(f)(sn.tensor([2]))
+        .array(),
+    ).toEqual([12]);
+    const g = (x: sn.Tensor): sn.Tensor =>
+      sn
+        .vjp(step, x)
+        .vjp(x)[0]
+        .mul(sn.vjp((v: sn.Tensor) => v.mul(x), x).value)
+        .sum();
+    expect(
+      await sn
+        .grad(g)(sn.tensor([2]))
+        .array(),
+    ).toEqual([32]);
+  });
+});
