@@ -10,7 +10,7 @@ import { fullLike } from '../ir/build.ts';
 import { NamedRule, ruleNamed } from '../ir/named/rule.ts';
 import { sameShape } from '../ir/shape.ts';
 import { showType } from '../ir/infer.ts';
-import { readInputs, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
+import { readInputs, topological, type GraphBuilder, type Node, type NodeOf } from '../ir/graph.ts';
 import type { VjpRule } from './cotangent.ts';
 
 type Some = readonly (Node | undefined)[];
@@ -115,6 +115,39 @@ export function argumentCount({ inputs, attrs }: NodeOf<'customVjp'>): number {
  */
 export function derivedInputs(node: Node): readonly Node[] {
   return node.op === 'customVjp' ? node.inputs.slice(1, 1 + argumentCount(node)) : readInputs(node);
+}
+
+/**
+ * Nodes whose graphs were cut: parameters now stand for values that were computed behind the results of functions. A
+ * derivative that is read off the graph of the results flows to arguments only, so these parameters become arguments too.
+ * (In the body of a loop, `checkpoint` of a function that reads w as sin(w) has the argument w. The loop computes
+ * sin(w) outside, once, so the body has parameters for both.)
+ */
+export function withCutArguments(b: GraphBuilder, nodes: readonly Node[]): readonly Node[] {
+  const order = topological(nodes);
+  if (!order.some((node) => node.op === 'customVjp' && customOf(node.attrs.rule).custom.isOfGraph === true))
+    return nodes;
+  const made = new Map<Node, Node>();
+  for (const node of order) {
+    const inputs = node.inputs.map((input) => made.get(input)!);
+    const next = inputs.every((input, i) => input === node.inputs[i]) ? node : b.copy(node, inputs);
+    made.set(node, next.op === 'customVjp' ? withCut(b, next) : next);
+  }
+  return nodes.map((node) => made.get(node)!);
+}
+
+function withCut(b: GraphBuilder, node: NodeOf<'customVjp'>): Node {
+  const { custom, derivative, result } = customOf(node.attrs.rule);
+  if (custom.isOfGraph !== true) return node as Node;
+  const count = argumentCount(node);
+  const args = node.inputs.slice(1, 1 + count);
+  const own = new Set(args);
+  const values = custom.results === 1 ? node.inputs.slice(0, 1) : node.inputs.slice(1 + count);
+  const reached = topological(values, (at) => own.has(at));
+  const isCut = (at: Node): boolean => at.op === 'parameter' && !own.has(at);
+  if (!reached.some(isCut)) return node as Node;
+  const read = reached.filter((at) => own.has(at) || isCut(at));
+  return derivative.node(b, customInputs(node.inputs[0]!, read, values), result);
 }
 
 /** The nodes of all results of the function that a node is one of. */

@@ -5,6 +5,7 @@ import { TensorError } from '../errors.ts';
 import { purposeOf } from '../ir/build.ts';
 import { kept, keptType, unkept } from '../ir/control/kept.ts';
 import type { Parameters } from '../ir/control/parameters.ts';
+import { withCutArguments } from './custom.ts';
 import { dims, topological, type GraphBuilder, type Node } from '../ir/graph.ts';
 
 /** A parameter of the body, and the value outside that it stands for. */
@@ -54,7 +55,10 @@ export function overParameters(
     const isSame = inputs.every((input, i) => input === node.inputs[i]);
     again.set(node, isSame ? node : inner.copy(node, inputs));
   }
-  return { given: given.map((node) => node && again.get(node)), invariants };
+  const over = new Map(roots.map((root) => [root, again.get(root)!]));
+  const whole = withCutArguments(inner, [...over.values()]);
+  [...over.keys()].forEach((root, i) => over.set(root, whole[i]!));
+  return { given: given.map((node) => node && over.get(node)), invariants };
 }
 
 /** The words of a key are parts of it; those of the generator are leaves, which other draws get anew. */

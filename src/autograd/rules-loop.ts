@@ -66,12 +66,14 @@ export function loopCotangents(
   );
   const { given: found, invariants: held } = overParameters(b, inner, draft, pulled);
   const turned = new Map(wrt.map((place, i) => [place, found[i] ?? fullLike(inner, forward[place + 1]!, 0)]));
+  const flowing = new Set(wrt.filter((_, i) => found[i] !== undefined));
 
   // What is added to the cotangents of invariants: in part summed behind the loop, in part carried.
   const fixed = [...forward.slice(carries + stacked + 1), ...held.map(({ parameter }) => parameter)];
   const turning = turningNodes([...turned.values()], fixed);
   const terms = new Map(
     wantedInvariants.map((place) => {
+      if (!flowing.has(place)) return [place, { sunk: [], rest: [] }] as const;
       const added = turned.get(place)!;
       const isWhole = attrs.recompute || guard >= 0;
       const all = isWhole ? { sunk: [], rest: [added] } : termsOf(added, (at) => turning.has(at));

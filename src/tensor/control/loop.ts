@@ -2,6 +2,7 @@
 // it records becomes a region. Values of the body that depend only on values from outside are computed
 // outside, once.
 
+import { withCutArguments } from '../../autograd/custom.ts';
 import { loopCotangents } from '../../autograd/rules-loop.ts';
 import { loopDerivative } from '../../autograd/slots.ts';
 import { add, constant, mul, reshape } from '../../ir/build.ts';
@@ -65,7 +66,8 @@ export function loopNodes(b: GraphBuilder, body: LoopBody, inputs: LoopInputs, f
     inside.set(node, unkept(inner, keptLike(node, `w${read.length}`), node.dtype));
     read.push(kept(b, value));
   }
-  const outputs = rewrite({ parameters: [], outputs: results }, (node) => inside.get(node), inner).outputs;
+  const cut = rewrite({ parameters: [], outputs: results }, (node) => inside.get(node), inner).outputs;
+  const outputs = withCutArguments(inner, cut);
   const region = { parameters: parameters.list, outputs: outputs.map((node) => kept(inner, node)) };
   const carries = inputs.carries.map((node) => kept(b, node));
   const stacks = inputs.stacks.map((node) => kept(b, node));

@@ -11,6 +11,7 @@ import type { GraphBuilder, Node } from '../../ir/graph.ts';
 import { sameShape } from '../../ir/shape.ts';
 import { expectFunction, expectSynchronous } from '../expect.ts';
 import { cut, walkGradient } from '../handle/gradient.ts';
+import { withOpen } from '../handle/recorded.ts';
 import { nodeOf } from '../record.ts';
 import {
   builder,
@@ -35,9 +36,13 @@ function face(node: Node): Tensor {
   return new Tensor(unscheduledHandle(isFree(node) ? distinct(node) : node, isInexact(node.dtype)));
 }
 
-/** Calls a rule: only what it gives counts. */
-function ruled<T>(op: string, call: () => T): T {
-  const given = inScratch(() => withGrad(true, call));
+/**
+ * Calls a rule on faces: only what it gives counts. Gradients lead to the faces, also where they stand for all
+ * iterations of a loop, so what the rule's own derivatives give can be differentiated again.
+ */
+function ruled<T>(op: string, faces: readonly Tensor[], call: () => T): T {
+  const nodes = faces.map(nodeOf).filter(({ dtype }) => isInexact(dtype));
+  const given = withOpen(nodes, () => inScratch(() => withGrad(true, call)));
   expectSynchronous(op, given);
   return given;
 }
@@ -140,8 +145,11 @@ export function customVjp<R = Tensor>(
   return customised('customVjp', fn, ({ structure, leaves }) => ({
     results: leaves.length,
     pull: (_, args, values, gs) => {
-      const tree = (nodes: readonly Node[]): R => unflatten(structure, nodes.map(face)) as R;
-      const given = ruled('customVjp', () => rule(tree(gs), args.map(face), tree(values)));
+      const [ofGs, ofArgs, ofValues] = [gs.map(face), args.map(face), values.map(face)];
+      const tree = (faces: readonly Tensor[]): R => unflatten(structure, faces) as R;
+      const given = ruled('customVjp', [...ofGs, ...ofArgs, ...ofValues], () =>
+        rule(tree(ofGs), ofArgs, tree(ofValues)),
+      );
       return nodesOf('customVjp', given, args.length);
     },
   }));
@@ -167,8 +175,9 @@ export function customJvp<R = Tensor>(
       tangents: readonly (Node | undefined)[],
     ): Node[] => {
       const along = tangents.map((tangent, i) => face(tangent ?? fullLike(b, args[i]!, 0)));
-      const tree = unflatten(structure, values.map(face)) as R;
-      const given = ruled('customJvp', () => rule(args.map(face), along, tree));
+      const [ofArgs, ofValues] = [args.map(face), values.map(face)];
+      const tree = unflatten(structure, ofValues) as R;
+      const given = ruled('customJvp', [...along, ...ofArgs, ...ofValues], () => rule(ofArgs, along, tree));
       const found = flatten(given, 'customJvp');
       checkSameStructure('customJvp', 'the result', flat, 'its tangent', found);
       return found.leaves.map((leaf, i) => {

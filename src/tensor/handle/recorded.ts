@@ -97,11 +97,13 @@ export function withDerivative<T>(nodes: readonly Node[], fn: () => T): T {
 /** Runs `fn` while these nodes lead to what a derivative is taken for. */
 export function withOpen<T>(nodes: readonly Node[], fn: () => T): T {
   const { differentiated } = recorded();
-  for (const node of nodes) differentiated.add(node);
+  // One that leads there already still does so afterwards.
+  const opened = nodes.filter((node) => !differentiated.has(node));
+  for (const node of opened) differentiated.add(node);
   try {
     return fn();
   } finally {
-    for (const node of nodes) differentiated.delete(node);
+    for (const node of opened) differentiated.delete(node);
   }
 }
 
