@@ -18,6 +18,10 @@ interface Known {
 /** Divisors of whole parts that are looked for. */
 export const mostDivisor = 64;
 
+function isPowerOfTwo(whole: number): boolean {
+  return Number.isInteger(Math.log2(whole));
+}
+
 /** Numbers of one size that sums of products are looked for among. */
 const mostParts = 8;
 
@@ -133,14 +137,23 @@ export class Formulas {
       const reach = sizes[high]! - sizes[low]!;
       if (reach === 0) continue;
       const slope = (steps[high]! - steps[low]!) / reach;
+      let best: { readonly a: number; readonly b: number; readonly c: number } | undefined;
       for (let c = 2; c <= mostDivisor; c++) {
         const a = Math.round(slope * c);
         if (a === 0 || Math.abs(slope - a / c) > 1 / reach + 1e-9) continue;
         const rests = steps.map((value, i) => c * value - a * sizes[i]!);
         const b = Math.max(...rests);
         if (b > Math.min(...rests) + c - 1) continue;
-        const scaled = plus(times([name], a), b);
-        return plus(times([['floor', ['/', scaled, c]]], step), least);
+        // Few sizes may fit several: strides behind one another divide by powers of two mostly.
+        const isSimpler =
+          best === undefined ||
+          Math.abs(a) < Math.abs(best.a) ||
+          (a === best.a && isPowerOfTwo(c) && !isPowerOfTwo(best.c));
+        if (isSimpler) best = { a, b, c };
+      }
+      if (best !== undefined) {
+        const scaled = plus(times([name], best.a), best.b);
+        return plus(times([['floor', ['/', scaled, best.c]]], step), least);
       }
     }
     return undefined;
@@ -178,12 +191,15 @@ export class Formulas {
    */
   #ofParts(values: readonly number[]): Formula | undefined {
     const parts = this.#dims.map((name) => {
-      // Numbers that differ by the same everywhere make the same sums.
+      // Numbers that are one another's multiples, or differ by the same everywhere, make the same sums.
       const different = new Map<string, Known>();
       for (const one of this.#known) {
         const isPart = String(namesIn(one.formula)) === name && !isPolynomial(one.formula);
-        const key = String(one.values.map((value) => value - one.values[0]!));
-        if (isPart && one.values.every(Number.isSafeInteger) && !different.has(key)) different.set(key, one);
+        if (!isPart || !one.values.every(Number.isSafeInteger)) continue;
+        const away = one.values.map((value) => value - one.values[0]!);
+        const unit = away.find((value) => value !== 0)!;
+        const key = String(away.map((value) => value / unit));
+        if (!different.has(key)) different.set(key, one);
       }
       return [...different.values()].slice(0, mostParts);
     });
@@ -192,7 +208,11 @@ export class Formulas {
       (all, dim, i) => [dim, ...parts[i]!].flatMap((one) => all.map((before) => [...before, one])),
       [[]],
     );
-    for (const chosen of choices) {
+    // Two of one size too: rows at one scale less those at another.
+    const pairs = parts.flatMap((all) =>
+      all.flatMap((one, i) => all.slice(i + 1).map((other) => [one, other] as const)),
+    );
+    for (const chosen of [...choices, ...pairs]) {
       const found = this.#confirmed(multilinear(chosen, values, this.#isAll), values);
       if (found !== undefined) return found;
     }

@@ -388,10 +388,8 @@ class Ranged {
     const own = this.#with({ dims: others, fixed, splits });
     const first = others.length > 0 ? await own.entry(table) : { cases: [await own.#single(table)] };
     const formulas = this.#formulasOf(trials);
-    // Formulas that the programs of the rest found of numbers between.
-    const { inputs, outputs } = rest.entry;
-    for (const port of [...inputs, ...outputs])
-      if ('shape' in port) for (const size of port.shape) formulas.suggest(size);
+    // Those that follow from numbers between inputs and outputs, which only the programs of the rest know.
+    for (const formula of Object.values(rest.entry.derived ?? {})) formulas.suggest(formula);
     const entry = this.#entryOf(trials, formulas);
     const least = first.cases.map((one) => ({
       ...one,
