@@ -18,6 +18,13 @@ interface Known {
 /** Divisors of whole parts that are looked for. */
 export const mostDivisor = 64;
 
+function isPowerOfTwo(whole: number): boolean {
+  return Number.isInteger(Math.log2(whole));
+}
+
+/** Numbers of one size that sums of products are looked for among. */
+const mostParts = 8;
+
 export class Formulas {
   readonly #dims: readonly string[];
   readonly #samples: readonly Sizes[];
@@ -31,6 +38,12 @@ export class Formulas {
     this.#dims = dims;
     this.#samples = samples;
     this.#known = dims.map((name) => ({ formula: name, values: samples.map((sizes) => sizes[name]!) }));
+  }
+
+  /** Has a formula tried that was found at other samples. */
+  suggest(formula: Formula): void {
+    if (typeof formula === 'object')
+      this.#known.push({ formula, values: this.#samples.map((sizes) => valueOf(formula, sizes)) });
   }
 
   /** A formula of these values, one a sample; undefined where none is found. */
@@ -61,7 +74,8 @@ export class Formulas {
       this.#confirmed(this.#limited(values), values) ??
       this.#confirmed(this.#wholePart(values), values) ??
       this.#confirmed(this.#multiple(values), values) ??
-      this.#confirmed(this.#ofTwo(values), values)
+      this.#confirmed(this.#ofTwo(values), values) ??
+      this.#ofParts(values)
     );
   }
 
@@ -123,14 +137,23 @@ export class Formulas {
       const reach = sizes[high]! - sizes[low]!;
       if (reach === 0) continue;
       const slope = (steps[high]! - steps[low]!) / reach;
+      let best: { readonly a: number; readonly b: number; readonly c: number } | undefined;
       for (let c = 2; c <= mostDivisor; c++) {
         const a = Math.round(slope * c);
         if (a === 0 || Math.abs(slope - a / c) > 1 / reach + 1e-9) continue;
         const rests = steps.map((value, i) => c * value - a * sizes[i]!);
         const b = Math.max(...rests);
         if (b > Math.min(...rests) + c - 1) continue;
-        const scaled = plus(times([name], a), b);
-        return plus(times([['floor', ['/', scaled, c]]], step), least);
+        // Few sizes may fit several: strides behind one another divide by powers of two mostly.
+        const isSimpler =
+          best === undefined ||
+          Math.abs(a) < Math.abs(best.a) ||
+          (a === best.a && isPowerOfTwo(c) && !isPowerOfTwo(best.c));
+        if (isSimpler) best = { a, b, c };
+      }
+      if (best !== undefined) {
+        const scaled = plus(times([name], best.a), best.b);
+        return plus(times([['floor', ['/', scaled, best.c]]], step), least);
       }
     }
     return undefined;
@@ -158,6 +181,40 @@ export class Formulas {
       if (factor !== undefined) return ['*', formula, factor];
       const addend = known.get(String(values.map((value, i) => value - by[i]!)));
       if (addend !== undefined) return ['+', formula, addend];
+    }
+    return undefined;
+  }
+
+  /**
+   * Sums of products of numbers of one size each, such as whole parts of quotients: the elements of a picture behind strides and
+   * a token more.
+   */
+  #ofParts(values: readonly number[]): Formula | undefined {
+    const parts = this.#dims.map((name) => {
+      // Numbers that are one another's multiples, or differ by the same everywhere, make the same sums.
+      const different = new Map<string, Known>();
+      for (const one of this.#known) {
+        const isPart = String(namesIn(one.formula)) === name && !isPolynomial(one.formula);
+        if (!isPart || !one.values.every(Number.isSafeInteger)) continue;
+        const away = one.values.map((value) => value - one.values[0]!);
+        const unit = away.find((value) => value !== 0)!;
+        const key = String(away.map((value) => value / unit));
+        if (!different.has(key)) different.set(key, one);
+      }
+      return [...different.values()].slice(0, mostParts);
+    });
+    const own = this.#known.slice(0, this.#dims.length);
+    const choices = own.reduce<(readonly Known[])[]>(
+      (all, dim, i) => [dim, ...parts[i]!].flatMap((one) => all.map((before) => [...before, one])),
+      [[]],
+    );
+    // Two of one size too: rows at one scale less those at another.
+    const pairs = parts.flatMap((all) =>
+      all.flatMap((one, i) => all.slice(i + 1).map((other) => [one, other] as const)),
+    );
+    for (const chosen of [...choices, ...pairs]) {
+      const found = this.#confirmed(multilinear(chosen, values, this.#isAll), values);
+      if (found !== undefined) return found;
     }
     return undefined;
   }
@@ -263,6 +320,42 @@ const shapes: readonly {
   },
   { of: (value) => 1 / Math.log(value), shown: (of, by) => [['/', by, ['log', of]]] },
 ];
+
+/** The sum of products of different ones of these numbers that gives these values. */
+function multilinear(of: readonly Known[], values: readonly number[], isAll: boolean): Formula | undefined {
+  const monomials = monomialsOf(of.length, of.length).filter((powers) => powers.every((power) => power < 2));
+  if (!isAll && monomials.length + 2 > values.length) return undefined;
+  const rows = values.map((value, i) => {
+    const terms = monomials.map((powers) =>
+      powers.reduce((product, power, k) => product * BigInt(power === 0 ? 1 : of[k]!.values[i]!), 1n),
+    );
+    return [...terms, BigInt(value)];
+  });
+  const found = solved(rows);
+  if (found === undefined) return undefined;
+  const terms = monomials.flatMap((powers, k) => {
+    const coefficient = Number(found.over[k]!);
+    const factors = powers.flatMap((power, i) => (power === 0 ? [] : [of[i]!.formula]));
+    return coefficient === 0 ? [] : [times(factors, coefficient)];
+  });
+  const sum = terms.reduceRight<Formula>((rest, term) => (rest === 0 ? term : ['+', term, rest]), 0);
+  return found.under === 1n ? sum : ['/', sum, Number(found.under)];
+}
+
+/** The sizes that a formula is of. */
+function namesIn(formula: Formula): readonly string[] {
+  if (typeof formula === 'string') return [formula];
+  if (typeof formula === 'number') return [];
+  const [, ...of] = formula;
+  return [...new Set(of.flatMap(namesIn))];
+}
+
+/** Whether a formula has no functions but sums, products and quotients. */
+function isPolynomial(formula: Formula): boolean {
+  if (typeof formula !== 'object') return true;
+  const [op, ...of] = formula;
+  return '+*/'.includes(op) && of.every(isPolynomial);
+}
 
 function times(factors: readonly Formula[], by: number): Formula {
   const product = factors.reduce<Formula | undefined>(

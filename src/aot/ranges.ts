@@ -7,7 +7,7 @@ import { SinterError } from '../errors.ts';
 import type { BundleEntry, Formula, ScalarSource, Sizes } from '../bundle-runtime/manifest.ts';
 import { valueOf } from '../bundle-runtime/sizes.ts';
 import { showShape } from '../ir/shape.ts';
-import { generalise, match } from '../ir/sizes/recording.ts';
+import { generalise, match, outlineOf } from '../ir/sizes/recording.ts';
 import type { SizeStructure } from '../ir/sizes/structure.ts';
 import {
   isVarying,
@@ -69,6 +69,16 @@ export async function rangedEntry(
   return new Ranged({ point, dims, fixed, state, splits: 0, checksAll: false }).entry(table);
 }
 
+/** A structure, the trials that it was made of, and more of them. */
+interface Seen {
+  readonly structure: SizeStructure;
+  readonly witnesses: readonly Trial[];
+  readonly others: readonly Trial[];
+}
+
+/** So many kinds of recordings are looked at for one that the others are too. */
+const mostGroups = 8;
+
 /** So many programs for single sizes at the beginning of ranges. */
 const mostSplits = 4;
 
@@ -109,8 +119,8 @@ class Ranged {
     let trials: readonly Trial[];
     let split: Dim | undefined;
     try {
-      const { structure: seen, witnesses } = await this.#structure();
-      trials = [...witnesses, ...(await this.#trials(pointsOf(this.#dims)))];
+      const { structure: seen, witnesses, others } = await this.#structure();
+      trials = [...witnesses, ...others];
       const { structure, odd } = this.#widened(seen, witnesses, trials);
       split = this.#splitOf(trials, odd);
       if (split === undefined) return await this.#together(structure, trials, table);
@@ -197,8 +207,8 @@ class Ranged {
     return trials;
   }
 
-  /** Tries the function at a few sizes until its recordings are one structure. */
-  async #structure(): Promise<{ readonly structure: SizeStructure; readonly witnesses: readonly Trial[] }> {
+  /** Tries the function at a few sizes until its recordings are one structure, and then at others. */
+  async #structure(): Promise<Seen> {
     let difference: Exclude<ReturnType<typeof generalise>, SizeStructure> | undefined;
     // At the smallest size, often 1, views may change nothing: it is no good witness.
     const larger = this.#dims.map(({ name, min, max, multipleOf }) => {
@@ -206,9 +216,11 @@ class Ranged {
     });
     const joints = jointsOf(larger, unconstrained);
     const fixed = new Set<number>();
+    const tried: Trial[] = [];
     for (let turn = 0; turn < 3; turn++) {
       const sizes = trialSizesOf(joints, fixed, turn).map((at) => Object.fromEntries(at));
       const witnesses = await this.#trials(sizes);
+      tried.push(...witnesses);
       if (turn === 0) {
         // Sizes that tensors have anyway are no good witnesses.
         for (const number of fixedSizes(witnesses)) fixed.add(number);
@@ -218,15 +230,51 @@ class Ranged {
         witnesses.map(({ recording }) => recording.partial.graphKey),
         this.#numbers,
       );
-      if ('parts' in made) return { structure: made, witnesses };
+      if ('parts' in made)
+        return { structure: made, witnesses, others: await this.#trials(pointsOf(this.#dims)) };
       difference = made;
     }
+    const all = [...tried, ...(await this.#trials(pointsOf(this.#dims)))];
+    const ofMost = this.#structureOfMost(all);
+    if (ofMost !== undefined) return ofMost;
     const { node, other } = difference!;
     throw this.#refusal(
       `records ${node.op} at one size of ${this.#names()}, ${other?.op ?? 'nothing'} at another`,
       undefined,
       OtherComputation,
     );
+  }
+
+  /**
+   * The structure of the recordings with the most nodes that are alike. Where a number that follows from sizes happens to be
+   * one of the model's own, equal nodes become one, and views that change nothing are left out: short ranges have few sizes
+   * where that happens to no number.
+   */
+  #structureOfMost(trials: readonly Trial[]): Seen | undefined {
+    const groups = new Map<string, Trial[]>();
+    for (const trial of trials) {
+      const outline = outlineOf(trial.recording.partial.graphKey);
+      groups.set(outline, [...(groups.get(outline) ?? []), trial]);
+    }
+    const isVaried = (group: readonly Trial[]): boolean =>
+      this.#dims.every(({ name }) => new Set(group.map(({ sizes }) => sizes[name])).size > 1);
+    const partsOf = ([trial]: readonly Trial[]): number => trial!.recording.partial.graphKey.parts.length;
+    const varied = [...groups.values()].filter(isVaried).sort((a, b) => partsOf(b) - partsOf(a));
+    let best: (Seen & { readonly numbers: Numbers; readonly odd: number }) | undefined;
+    for (const witnesses of varied.slice(0, mostGroups)) {
+      const numbers = new Numbers();
+      const structure = generalise(
+        witnesses.map(({ recording }) => recording.partial.graphKey),
+        numbers,
+      );
+      if (!('parts' in structure)) continue;
+      const others = trials.filter((trial) => !witnesses.includes(trial));
+      const odd = others.filter((trial) => this.#fit(structure, trial, trials[0]!, numbers) === undefined);
+      if (best === undefined || odd.length < best.odd)
+        best = { structure, witnesses, others, numbers, odd: odd.length };
+    }
+    if (best !== undefined) this.#numbers = best.numbers;
+    return best;
   }
 
   /**
@@ -339,7 +387,10 @@ class Ranged {
     const fixed = { ...this.#parts.fixed, [name]: min };
     const own = this.#with({ dims: others, fixed, splits });
     const first = others.length > 0 ? await own.entry(table) : { cases: [await own.#single(table)] };
-    const entry = this.#entryOf(trials, this.#formulasOf(trials));
+    const formulas = this.#formulasOf(trials);
+    // Those that follow from numbers between inputs and outputs, which only the programs of the rest know.
+    for (const formula of Object.values(rest.entry.derived ?? {})) formulas.suggest(formula);
+    const entry = this.#entryOf(trials, formulas);
     const least = first.cases.map((one) => ({
       ...one,
       sizes: { ...one.sizes, [name]: min },

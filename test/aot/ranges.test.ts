@@ -9,7 +9,7 @@ import type { OpenPoint } from '../../src/aot/sizes.ts';
 import type { BundleTarget, Formula, Sizes } from '../../src/bundle-runtime/manifest.ts';
 import type { Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { valueOf } from '../../src/bundle-runtime/sizes.ts';
-import { avgPool2d, rand, randn, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { arange, avgPool2d, cat, rand, randn, tensor, zeros, type Tensor } from '../../src/index.ts';
 import { standIn } from '../cuda/standin/standin.ts';
 import { checkLaw } from '../support/property.ts';
 import { built, written } from './bundles.ts';
@@ -172,6 +172,48 @@ describe('sizes within ranges', () => {
   });
 
   const one = ({ n }: Sizes): readonly unknown[] => [zeros([n!])];
+
+  test('give outputs what follows from whole parts, also where the smallest have programs of their own', async () => {
+    const fn = (x: Tensor): Tensor => {
+      const [rows, columns] = x.shape.map((size) => Math.floor(size / 3)) as [number, number];
+      const at = arange(rows).unsqueeze(1).add(arange(columns)).reshape([-1]);
+      return cat([x.shape[0] === 5 ? at.exp() : at, x.sum().reshape([1])]);
+    };
+    const { load: loadTokens } = await loaderOf(
+      pointOf(fn, { h: [5, 40], w: [6, 50] }, ({ h, w }) => [zeros([h!, w!])]),
+    );
+    const model = await loadTokens(places['wasm']!());
+    for (const [h, w] of [
+      [5, 7],
+      [6, 6],
+      [40, 50],
+      [17, 31],
+    ] as const) {
+      const { output } = await model.run({ x: { data: new Float32Array(h * w).fill(1), shape: [h, w] } });
+      const columns = Math.floor(w / 3);
+      const places = Array.from({ length: Math.floor(h / 3) * columns }, (_, i) => {
+        const at = Math.floor(i / columns) + (i % columns);
+        return h === 5 ? Math.exp(at) : at;
+      });
+      expect(output).toHaveLength(places.length + 1);
+      [...places, h * w].forEach((value, i) => expect((output as Float32Array)[i]).toBeCloseTo(value, 3));
+    }
+    model.dispose();
+  });
+
+  test('may be numbers that the function has for itself', async () => {
+    // Equal nodes are one, so recordings at 3, 4 and 5 have fewer nodes than those at other sizes.
+    const line = (size: number): Tensor => arange(size).mul(arange(size)).sum();
+    const fn = (x: Tensor): Tensor => x.add(line(x.shape[0]!)).add(line(3)).add(line(4)).add(line(5));
+    const { load: loadOwn } = await loaderOf(pointOf(fn, { n: [1, 6] }, one));
+    const model = await loadOwn(places['wasm']!());
+    for (let n = 1; n <= 6; n++) {
+      const { output } = await model.run({ x: new Float32Array(n).fill(2) });
+      const squares = ((n - 1) * n * (2 * n - 1)) / 6;
+      expect(output).toEqual(new Float32Array(n).fill(2 + squares + 5 + 14 + 30));
+    }
+    model.dispose();
+  });
   test.each<[string, (x: Tensor) => unknown, string]>([
     ['a condition', (x) => (x.shape[0]! % 7 === 3 ? x.mul(2) : x.exp()), 'run does something else at n'],
     ['a limit', (x) => x.mul(x.shape[0]! > 700 ? 3 : 2), 'has a number of constant f32[]'],
@@ -250,4 +292,33 @@ test('products and sums of numbers that have formulas have one', () => {
     expect(samples.map((sizes) => valueOf(found!, sizes))).toEqual(values);
   }
   expect(valueOf(formulas.find(all)!, { h: 101, w: 7 })).toBe(26 * 2 + 101 * 7);
+});
+
+test('sums of products of whole parts have a formula', () => {
+  const samples = Array.from({ length: 40 }, (_, i) => ({
+    b: 1 + (i % 5),
+    h: 8 + ((i * 37) % 61),
+    w: 8 + ((i * 53) % 59),
+  }));
+  const tokens: Formula = [
+    '*',
+    'b',
+    ['+', ['*', ['floor', ['/', ['+', 'h', -3], 4]], ['floor', ['/', 'w', 8]]], 1],
+  ];
+  const formulas = new Formulas(['b', 'h', 'w'], samples);
+  for (const part of [
+    ['floor', ['/', ['+', 'h', -3], 4]],
+    ['floor', ['/', 'w', 8]],
+  ] as const)
+    expect(formulas.find(samples.map((sizes) => valueOf(part, sizes)))).toBeDefined();
+  // Rows at one scale less those at another.
+  const coarse: Formula = ['floor', ['/', 'h', 32]];
+  const less: Formula = ['+', coarse, ['*', -1, ['floor', ['/', ['+', 'h', -3], 4]]]];
+  expect(formulas.find(samples.map((sizes) => valueOf(coarse, sizes)))).toBeDefined();
+  for (const formula of [tokens, less]) {
+    const found = formulas.find(samples.map((sizes) => valueOf(formula, sizes)));
+    expect(found).toBeDefined();
+    const sizes = { b: 3, h: 101, w: 90 };
+    expect(valueOf(found!, sizes)).toBe(valueOf(formula, sizes));
+  }
 });

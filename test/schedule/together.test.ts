@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { compileGraph } from '../../src/compile.ts';
-import { add, broadcast, cast, mul, reduce, unary } from '../../src/ir/build.ts';
+import { add, broadcast, cast, mul, permute, reduce, reshape, unary } from '../../src/ir/build.ts';
 import { dims, type Graph, type Node } from '../../src/ir/graph.ts';
 import { interpret } from '../../src/ir/interpret/interpret.ts';
 import type { Device } from '../../src/runtime/device.ts';
@@ -238,6 +238,28 @@ describe('rank-0 inputs', () => {
       ['i32', 2],
     ]);
     expect(program.kernels[0]!.bindings.length).toBeLessThanOrEqual(3);
+  });
+
+  test('are below views of views whose divisions are counted', () => {
+    const graph = graphOf((s) => {
+      const step = s.input([], 'i32');
+      const line = s.b.add('iota', [], { shape: [120], axis: 0, dtype: 'i32' }) as Node;
+      let at = add(s.b, line, broadcast(s.b, step, [120]));
+      for (const shape of [
+        [2, 60],
+        [3, 40],
+        [5, 24],
+        [6, 20],
+        [8, 15],
+        [4, 30],
+        [10, 12],
+        [2, 60],
+      ])
+        at = permute(s.b, reshape(s.b, at, shape), [1, 0]);
+      return [mul(s.b, s.input([60, 2], 'i32'), at)];
+    });
+    expect(compileGraph(graph, gpuTarget).program.scalars).toHaveLength(1);
+    expectEqual(graph);
   });
 
   test('are read as they are when the run starts', async () => {

@@ -86,6 +86,14 @@ export function generalise(
   return { parts, outputs: first.outputs, leaves };
 }
 
+/** What recordings of one structure have in common, as text: operations over one another, without numbers. */
+export function outlineOf({ parts, outputs }: SizeRecording): string {
+  const lines = parts.map(({ kind, node, inputs, number }) =>
+    [plainKind(kind), kind === 'leaf' ? number : node.op, node.dtype, ...inputs].join(' '),
+  );
+  return [...lines, outputs.join(' ')].join('\n');
+}
+
 function plainKind(kind: RecordedPart['kind']): StructurePart['kind'] {
   return kind === 'moved' ? 'op' : kind;
 }

@@ -194,7 +194,8 @@ export function withExactDivisions(node: Node, inline: Inline, placed: Placed): 
   const pool = new ExprPool();
   const evaluator = new Evaluator(pool, (inner, at) => {
     const place = places.get(inner);
-    if (place === undefined || place.kind === 'free') return undefined;
+    // What takes no work is no operation: a scalar of the program, or a value without elements.
+    if (place !== nothing && (place === undefined || place.kind === 'free')) return undefined;
     if (place.kind === 'member' && isThroughView(inner) && !outputs.has(inner)) return undefined;
     return pool.make({ kind: 'read', node: inner, index: at[0] ?? constantIndex(0), dtype: inner.dtype });
   });
