@@ -1,15 +1,16 @@
 // Stages of a train step, by node and by kernel; and that every sentence an explanation says is whole.
 
 import { describe, expect, test } from 'vitest';
-import { explain } from '../../src/explain/explain.ts';
+import { explain, explainFor } from '../../src/explain/explain.ts';
 import * as sn from '../../src/index.ts';
 import type { Explained } from '../../src/index.ts';
+import { gpuTarget } from '../../src/schedule/target.ts';
 import { workloads } from '../../src/workloads/all.ts';
 
 const shown = new Map<string, Explained>();
 function explained(name: string): Explained {
   const { fn, args } = workloads.find((workload) => workload.name === name)!;
-  const known = shown.get(name) ?? explain(fn, ...args());
+  const known = shown.get(name) ?? explainFor(gpuTarget, fn, ...args());
   shown.set(name, known);
   return known;
 }
