@@ -20,7 +20,7 @@ import { orderKernels } from './memory/order.ts';
 import { bindingsOf, type Donations } from './fusion/overflow.ts';
 import type { Packs } from './memory/pack.ts';
 import { keyOf, readsWhole } from './fusion/place.ts';
-import { kernelEvaluator, type KernelPlan } from './body/plan.ts';
+import { kernelEvaluator, type KernelPlan, type PlacedPart } from './body/plan.ts';
 import { slicing, type Evaluator, type Indices } from './expression/evaluate.ts';
 import { checkReach } from './fusion/reach.ts';
 import { fixpoint } from './fixpoint.ts';
@@ -83,11 +83,9 @@ export function scheduleGraph(
     plan,
     kernel: buildKernel(plan, inMemory, isFree, values, donations, target),
   }));
-  for (
-    let more = unreadWrites(made, graph, isFree);
-    more.size > 0;
-    more = unreadWrites(made, graph, isFree)
-  ) {
+  for (;;) {
+    const more = unreadWrites(made, graph, isFree);
+    if (more.size === 0) break;
     for (const node of more) unread.add(node);
     made = made.flatMap((one) => {
       const writes = new Map([...one.plan.writes].filter(([node]) => !more.has(node)));
@@ -281,7 +279,7 @@ function writesOf(plan: KernelPlan, body: Body, evaluator: Evaluator): Write[] {
 }
 
 /** A part of a concatenation at its own indices, stored behind the parts before it. */
-function pieceWrite({ part, whole, start, at }: KernelPlan['pieces'][number], evaluator: Evaluator): Write {
+function pieceWrite({ part, whole, start, at }: PlacedPart, evaluator: Evaluator): Write {
   if (whole.op !== 'concat') throw new CompilerBug('schedule', `a part of a ${whole.op}`);
   const { axis } = whole.attrs;
   const inWhole = at.map((index, a) => (a === axis ? offsetIndex(index, start) : index));

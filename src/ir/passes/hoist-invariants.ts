@@ -4,6 +4,7 @@
 
 import { regionOf, graphOf } from '../text/region.ts';
 import { siblingKey } from '../control/iterate.ts';
+import { Parameters } from '../control/parameters.ts';
 import { isCarried } from '../typing/control.ts';
 import {
   dims,
@@ -78,29 +79,22 @@ function hoisted(b: GraphBuilder, loop: NodeOf<'iterate'>, turnsOperands: boolea
   );
   const made = rewrite({ parameters: [], outputs: values }, (node) => outside.get(node), b).outputs;
   // The body reads what was hoisted, and of the invariants those that it still needs.
-  const inside = new GraphBuilder();
-  const replaced = new Map<Node, Node>();
-  const add = (name: string, like: Node): Node => {
-    const attrs = { index: places.length, name, dtype: like.dtype, shape: dims(like) };
-    const parameter = inside.add('parameter', [], attrs) as Node;
-    places.push(parameter as NodeOf<'parameter'>);
-    return parameter;
-  };
-  const places: NodeOf<'parameter'>[] = [];
-  for (const parameter of parameters.slice(0, fixed) as readonly NodeOf<'parameter'>[])
-    replaced.set(parameter as Node, add(parameter.attrs.name, parameter as Node));
   const isHoisted = new Set(values);
   const needed = new Set(topological(outputs, (node) => isHoisted.has(node)));
   const kept = invariants.filter((parameter) => needed.has(parameter as Node));
-  for (const parameter of kept) replaced.set(parameter as Node, add(parameter.attrs.name, parameter as Node));
-  values.forEach((value, i) => replaced.set(value, add(`hoisted${i}`, value)));
+  const inside = new GraphBuilder();
+  const own = new Parameters(inside);
+  const replaced = new Map<Node, Node>();
+  for (const parameter of [...parameters.slice(0, fixed), ...kept] as readonly NodeOf<'parameter'>[])
+    replaced.set(parameter as Node, own.like(parameter as Node, parameter.attrs.name));
+  values.forEach((value, i) => replaced.set(value, own.like(value, `hoisted${i}`)));
   const results = rewrite({ parameters: [], outputs }, (node) => replaced.get(node), inside).outputs;
   const inputs = [
     ...loop.inputs.slice(0, carries + stacked),
     ...kept.map((parameter) => outside.get(parameter as Node)!),
     ...made,
   ];
-  return { inputs, body: regionOf({ parameters: places, outputs: results }) };
+  return { inputs, body: regionOf({ parameters: own.list, outputs: results }) };
 }
 
 /** The values to hoist out of a body, none of which is made of another. */

@@ -11,13 +11,18 @@ import { ExprPool, type Expr } from '../expression/expr.ts';
 import type { Axis } from '../kernel.ts';
 import { isThroughView, type FusionGroup, type PartOfWhole } from '../fusion/place.ts';
 
+/** A part of a concatenation, with its indices at the point of the kernel that writes it. */
+export interface PlacedPart extends PartOfWhole {
+  readonly at: Indices;
+}
+
 /** What one kernel computes, before its expressions exist. */
 export interface KernelPlan {
   readonly fusionGroup: FusionGroup | undefined;
   /** Nodes written, with their indices at the kernel's point. */
   readonly writes: ReadonlyMap<Node, Indices>;
-  /** Parts of concatenations, with their indices at the kernel's point, written into the buffer of the whole. */
-  readonly pieces: readonly (PartOfWhole & { readonly at: Indices })[];
+  /** Parts of concatenations, written into the buffer of the whole. */
+  readonly pieces: readonly PlacedPart[];
   /** Map plans: the flat axis. */
   readonly axis: Axis | undefined;
 }

@@ -12,7 +12,7 @@ import type { Indices } from '../expression/evaluate.ts';
 import { workLimit } from '../fusion/inline.ts';
 import type { Axis } from '../kernel.ts';
 import { bindingsOf, type Donations } from '../fusion/overflow.ts';
-import { kernelEvaluator, type KernelPlan } from '../body/plan.ts';
+import { kernelEvaluator, type KernelPlan, type PlacedPart } from '../body/plan.ts';
 import type { Target } from '../target.ts';
 
 /** The most nodes of a scalar that is recomputed wherever it is read. */
@@ -160,7 +160,7 @@ export function groupMaps(
     else for (const node of part) append(node);
   }
   return plans.map(({ axis, writes }) => {
-    const [own, pieces] = [new Map<Node, Indices>(), [] as KernelPlan['pieces'][number][]];
+    const [own, pieces] = [new Map<Node, Indices>(), [] as PlacedPart[]];
     for (const [node, at] of writes) {
       const part = parts.get(node);
       if (part === undefined) own.set(node, at);

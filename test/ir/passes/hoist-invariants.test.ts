@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 
 import { add, broadcast, mul, reduceKeep, unary } from '../../../src/ir/build.ts';
 import { iterate } from '../../../src/ir/control/iterate.ts';
+import { Parameters } from '../../../src/ir/control/parameters.ts';
 import { GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../../../src/ir/graph.ts';
 import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { hoistInvariants } from '../../../src/ir/passes/hoist-invariants.ts';
@@ -28,21 +29,12 @@ function loopOf(
   make: (b: GraphBuilder, carry: Node, x: Node, invariants: readonly Node[]) => Node,
 ): Graph {
   const inside = new GraphBuilder();
-  const parameters: Node[] = [];
-  const parameter = (name: string, shape: readonly number[], dtype: 'f32' | 'i32' = 'f32'): Node => {
-    const attrs = { index: parameters.length, name, dtype, shape };
-    const node = inside.add('parameter', [], attrs) as Node;
-    parameters.push(node);
-    return node;
-  };
-  parameter('count', [], 'i32');
-  const [first, x] = [parameter('carry0', carry), parameter('x0', stack)];
-  const fixed = invariants.map((shape, i) => parameter(`w${i}`, shape));
+  const parameters = new Parameters(inside);
+  parameters.add('count', 'i32', []);
+  const [first, x] = [parameters.add('carry0', 'f32', carry), parameters.add('x0', 'f32', stack)];
+  const fixed = invariants.map((shape, i) => parameters.add(`w${i}`, 'f32', shape));
   const next = make(inside, first, x, fixed);
-  const body = regionOf({
-    parameters: parameters as NodeOf<'parameter'>[],
-    outputs: [next, next],
-  });
+  const body = regionOf({ parameters: parameters.list, outputs: [next, next] });
   const b = new GraphBuilder();
   const inputs = [carry, [trips, ...stack], ...invariants].map(
     (shape, index) => b.add('parameter', [], { index, name: `p${index}`, dtype: 'f32', shape }) as Node,
