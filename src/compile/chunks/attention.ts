@@ -4,6 +4,7 @@ import './products.ts';
 import './selections.ts';
 import { templates } from '../../codegen/lower/templates.ts';
 import { attentionLoop, attentionStrategies } from '../../codegen/template/attention/attention.ts';
+import { fewRows } from '../../codegen/template/attention/cpu/few-rows.ts';
 import { packed } from '../../codegen/template/attention/cpu/packed.ts';
 import { lanes } from '../../codegen/template/attention/gpu/lanes.ts';
 import { attentionBuilder } from '../../schedule/body/fusion-root.ts';
@@ -17,6 +18,7 @@ import { fill, type Slot } from '../../slot.ts';
 
 export const slots: readonly Slot<unknown>[] = fill(
   [templates.attention, attentionLoop],
+  [attentionStrategies.fewRows, fewRows],
   [attentionStrategies.packed, packed],
   [attentionStrategies.lanes, lanes],
   [attentionBuilder, attentionBody],

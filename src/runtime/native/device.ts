@@ -153,6 +153,7 @@ export class CDevice implements Device {
       description: `C by ${title}, ${widthOf(features)}, ${countOf(threads)}${before}`,
       features: [...features, ...this.#wasm.facts.features],
     };
+    tools.enlargePages(this.#wasm.engine.heap);
     this.#tools = tools;
   }
 

@@ -24,6 +24,20 @@ export function openSupport(koffi: Koffi, objects: Objects, file: string): Suppo
   };
 }
 
+/** What Linux is told of memory for which it is to take large pages, MADV_HUGEPAGE. */
+const largePages = 14;
+
+/**
+ * Asks Linux for large pages (2 MiB) in memory that may grow to so many bytes: processors then look up fewer addresses. It has
+ * them at once for what is written from now on, and moves the rest when it has time. Other systems, and those where it is
+ * forbidden, go on with small ones.
+ */
+export function askForLargePages(koffi: Koffi, memory: Uint8Array, room: number): void {
+  if (process.platform !== 'linux') return;
+  const advise = koffi.load(null).func('madvise', 'int32_t', ['void *', 'size_t', 'int32_t']);
+  advise(memory, room, largePages);
+}
+
 /** The kernels of one program, at their addresses. */
 export interface Kernels {
   readonly addresses: readonly number[];

@@ -7,10 +7,11 @@ import type { LoadedProgram } from '../device.ts';
 import { loadKoffi } from '../koffi.ts';
 import type { Program } from '../program.ts';
 import { SharedEntries } from '../shared.ts';
+import type { Heap } from '../wasm/heap.ts';
 import { findCompiler, type CCompiler, type CompilerOptions } from './compiler.ts';
 import { compiledPrograms } from './commands.ts';
 import { openProgram, textOf, type CEngine } from './executor.ts';
-import { openSupport, type Kernels } from './library.ts';
+import { askForLargePages, openSupport, type Kernels } from './library.ts';
 import { Objects, usualFolder } from './objects.ts';
 import { supportText } from './support.ts';
 
@@ -35,6 +36,8 @@ export interface NativeTools {
   load(engine: CEngine, program: Program): Promise<LoadedProgram>;
   /** The same before it returns. */
   loadNow(engine: CEngine, program: Program): LoadedProgram;
+  /** Asks for large pages under the memory of a device. */
+  enlargePages(heap: Heap): void;
   /** Ends threads and compilers, and lets go of objects. */
   close(): void;
 }
@@ -69,6 +72,7 @@ export async function openTools(options: ToolOptions, signal: AbortSignal): Prom
       load: async (engine, program) =>
         openProgram(engine, parts, program, await objects.make(textOf(program))),
       loadNow: (engine, program) => openProgram(engine, parts, program, objects.makeNow(textOf(program))),
+      enlargePages: (heap) => askForLargePages(koffi, heap.bytes, heap.room),
       close,
     };
   } catch (error) {

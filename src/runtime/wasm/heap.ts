@@ -49,6 +49,11 @@ export class Heap implements SlabSource<number> {
     this.#view = new Uint8Array();
   }
 
+  /** Bytes that the memory may grow to. */
+  get room(): number {
+    return this.#pages * page;
+  }
+
   /** All bytes; growing detaches old views, so callers must not keep this one. */
   get bytes(): Uint8Array {
     if (this.#view.buffer !== this.memory.buffer) this.#view = new Uint8Array(this.memory.buffer);

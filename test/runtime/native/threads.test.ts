@@ -80,6 +80,23 @@ law('devices say by which compiler, for what and on how many threads they run', 
   vi.unstubAllEnvs();
 });
 
+const largePages = '/sys/kernel/mm/transparent_hugepage/enabled';
+lawsUnless(withoutCompiler ?? (fs.existsSync(largePages) ? undefined : 'no large pages here'))(
+  'memory asks for large pages, also where it has not grown to',
+  async () => {
+    const asked = (): number =>
+      fs
+        .readFileSync('/proc/self/smaps', 'utf8')
+        .split(/\n(?=[0-9a-f]+-[0-9a-f]+ )/)
+        .filter((mapping) => /^VmFlags:.* hg\b/m.test(mapping))
+        .reduce((sum, mapping) => sum + Number(/^Size: +(\d+) kB/m.exec(mapping)![1]), 0);
+    const before = asked();
+    const device = await openNativeDevice('native:1', { threads: 1, env: compilerEnv });
+    expect(asked() - before).toBeGreaterThanOrEqual(2 ** 16);
+    await device.destroy();
+  },
+);
+
 law('every workgroup runs once, whatever their number', async () => {
   // A kernel that adds to what is there: one that ran twice would be seen.
   for (const groups of [1, 2, 3, 5, 7, 64, 97, 1000, 12_345]) {

@@ -11,8 +11,9 @@ import type { Attention } from './rows.ts';
 
 /** In the order in which they are tried. Lanes fit everything. */
 export const attentionStrategies: Readonly<
-  Record<'packed' | 'wgmma' | 'mma' | 'lanes', Slot<FittingStrategy<Attention>>>
+  Record<'fewRows' | 'packed' | 'wgmma' | 'mma' | 'lanes', Slot<FittingStrategy<Attention>>>
 > = {
+  fewRows: new Slot('attention of few rows on a core'),
   packed: new Slot('attention on a core'),
   wgmma: new Slot('attention by warp groups'),
   mma: new Slot('attention on matrix units'),

@@ -12,6 +12,7 @@ import type { Value } from '../../../loop/loop.ts';
 import { writeRows } from '../write.ts';
 import type { Attention, AttentionRows } from '../rows.ts';
 import { combine, combineLanes, identity } from '../../shared/monoid.ts';
+import { groupsInRegister } from '../../shared/register-groups.ts';
 
 /** Where the rows of a workgroup keep scores and weights. */
 export interface CoreMemory {
@@ -75,7 +76,7 @@ export function statisticAt({ statistics }: CoreMemory, offset: Value, i: number
 }
 
 /** Quads of keys at a time: as many as fill a register. */
-const atOnce = ({ frame }: AttentionRows): number => frame.target.serial?.inRegister ?? 1;
+const atOnce = ({ frame }: AttentionRows): number => groupsInRegister(frame.target);
 
 /** Accumulators of a fold: one for each quad at a time, and one for the quads that are left. */
 function chainsOf<T>(rows: AttentionRows, make: () => T): readonly T[] {

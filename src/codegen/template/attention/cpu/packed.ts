@@ -6,29 +6,21 @@
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
-import type { Axis, InnerProduct, OuterProduct } from '../../../../schedule/kernel.ts';
+import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
 import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
 import { laneAtom, quadIndex, registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
-import {
-  coreRow,
-  sizeOfStatistics,
-  statisticAt,
-  statisticsOf,
-  type CoreMemory,
-  type Statistics,
-} from './packed-row.ts';
-import { columnsAt, isOfProducts } from '../products.ts';
+import { columnGroups, recall, writeColumns, type ColumnGroup } from './columns.ts';
+import { coreRow, sizeOfStatistics, statisticsOf, type CoreMemory, type Statistics } from './packed-row.ts';
 import { AttentionRows, type Attention } from '../rows.ts';
 import { depthRoom, packPanels, type Depth, type ProductSide } from '../../contract/cpu/panels.ts';
+import { contiguousReads } from '../../contract/problem.ts';
 import { roundedUp } from '../../contract/size.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
-import { bufferName, finish, type Frame } from '../../shared/frame.ts';
-import { isContiguous } from '../../row-reduction/tiling.ts';
-import { storeAt } from '../../shared/store-value.ts';
+import { finish, type Frame } from '../../shared/frame.ts';
 import { multiplyAdd } from '../../contract/tile.ts';
 import { place } from '../../../loop/integers.ts';
 
@@ -294,46 +286,32 @@ class CoreAttention {
     return sums;
   }
 
-  /** The weighted sums, and what is written of them: all products over one column axis together. */
+  /** The weighted sums, and what is written of them. */
   #products(memory: CoreMemory, start: Value, end: Value, lastRow: Value): void {
-    const { outers } = this.#body;
-    const extents = [...new Set(outers.map(({ column }) => column.extent))];
-    for (const extent of extents) {
-      const own = outers.flatMap((outer, i) => (outer.column.extent === extent ? [{ outer, i }] : []));
-      this.#columns(own, memory, start, end, lastRow);
-    }
+    for (const group of columnGroups(this.#body, this.#frame.kernel.writes))
+      this.#columns(group, memory, start, end, lastRow);
   }
 
-  #columns(
-    own: readonly { readonly outer: OuterProduct; readonly i: number }[],
-    memory: CoreMemory,
-    start: Value,
-    end: Value,
-    lastRow: Value,
-  ): void {
+  #columns(group: ColumnGroup, memory: CoreMemory, start: Value, end: Value, lastRow: Value): void {
     const rows = this.#rows;
     const { b } = rows;
     const { first, room } = memory;
     const { key } = this.#body;
     const { height, width } = this.#tiling;
-    const { column } = own[0]!.outer;
-    const nodes = new Set(own.map(({ outer }) => outer.node as Node));
-    const writes = this.#frame.kernel.writes.filter((write) => isOfProducts(write, column, nodes));
-    if (writes.length === 0) return;
+    const { column, products } = group;
     const quads = Math.ceil(column.extent / 4);
-    const name = bufferName(this.#frame);
     const steps = b.let(operation('sub', [end, start], 'i32'), 'keys');
     const depth: Depth = { first: start, end, room };
     b.for('column_quad', constant(0), constant(quads), width / 4, (quad) => {
       const firstColumn = b.let(mulInts(quad, constant(4)), 'column');
-      for (const { outer, i } of own) {
+      for (const { outer, i } of products) {
         const side = { ...this.#side(outer.value, outer.column, key), alongK: false };
         // Where vectors are merged, it pays that all columns are known to lie inside the axis.
         const isWhole = this.#frame.target.vectors !== undefined && column.extent % width === 0;
         packPanels(b, `values_${i}`, side, width, firstColumn, constant(1), depth, isWhole);
       }
       b.for('pair', constant(0), this.#tiles(first), 1, (pair) => {
-        const tiles = own.map(({ i }) =>
+        const tiles = products.map(({ i }) =>
           this.#tile(steps, `values_${i}`, (step, r) => {
             const line = place(pair, height, constant(r));
             return load(`weights_${i}`, addInts(b.let(mulInts(line, constant(room)), 'line'), step), 1);
@@ -345,54 +323,21 @@ class CoreAttention {
           const offset = b.let(place(pair, height, constant(r)), 'offset');
           const isRow = r === 0 ? constant(1, 'bool') : operation('le', [at, lastRow], 'bool');
           b.if(isRow, () => {
-            this.#recall(memory, offset);
+            recall(rows, memory, offset);
             for (let j = 0; j < width / 4; j++) {
               const columnQuad = b.let(addInts(quad, constant(j)), 'column_quad');
               const inside =
                 quads % (width / 4) === 0 ? constant(1, 'bool') : less(columnQuad, constant(quads));
-              b.if(inside, () => {
-                const lowering = columnsAt(rows, column, columnQuad, undefined);
-                own.forEach(({ outer, i }, o) => {
-                  const sum = this.#finished(memory, i, offset, tiles[o]![r]![j]!);
-                  lowering.results.set(outer.node as Node, b.let(rounded(sum, outer.node.dtype), 'result'));
-                });
-                const values = writes.map((write) => lowering.value(write.value));
-                writes.forEach((write, w) =>
-                  storeAt(b, lowering, name(write.node), write, values[w]!, column),
-                );
-              });
+              const sums = tiles.map((tile) => tile[r]![j]!);
+              b.if(inside, () => writeColumns(rows, memory, group, offset, columnQuad, sums));
             }
           });
         }
       });
     });
   }
-
-  /** What is known of a row, from where it left it. */
-  #recall(memory: CoreMemory, offset: Value): void {
-    const { b, results } = this.#rows;
-    const { factors, stages } = memory.statistics;
-    results.clear();
-    stages.forEach((node, i) => {
-      results.set(node, b.let(load('statistics', statisticAt(memory, offset, factors + i), 1), 'known'));
-    });
-  }
-
-  /** A sum with the factors that do not depend on keys. */
-  #finished(memory: CoreMemory, outer: number, offset: Value, sum: Value): Value {
-    if (memory.statistics.factors === 0) return sum;
-    const factor = load('statistics', statisticAt(memory, offset, outer), 1);
-    return operation('mul', [sum, this.#rows.b.let(factor, 'factor')], 'f32');
-  }
 }
 
 function load(buffer: string, index: Value, wide: 1 | 4): Value {
   return { kind: 'load', buffer, index, aligned: true, type: 'f32', width: wide };
-}
-
-/** Reads whose element index grows by one along the axis. */
-function contiguousReads(expr: Expr, axis: Axis): number {
-  const own = expr.kind === 'read' && isContiguous(expr.index, axis) ? 1 : 0;
-  const args = 'args' in expr ? expr.args : expr.kind === 'select' ? [expr.yes, expr.no] : [];
-  return args.reduce((sum, arg) => sum + contiguousReads(arg, axis), own);
 }

@@ -3,14 +3,7 @@
 // alone; else one step of depth is read for four keys at once.
 
 import type { Node } from '../../../../ir/graph.ts';
-import {
-  addIndex,
-  coefficientOf,
-  scaleIndex,
-  substitute,
-  type IndexExpr,
-} from '../../../../ir/index-algebra/expr.ts';
-import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
+import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
@@ -18,6 +11,7 @@ import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { type Attention, type AttentionRows } from '../rows.ts';
 import { fewParts } from '../seats.ts';
+import { contiguousReads } from '../../contract/problem.ts';
 import { combineLanes } from '../../shared/monoid.ts';
 
 /** Every inner dot at this row and the keys of `quad`, by node. Dots of one depth share a loop. */
@@ -99,7 +93,7 @@ export function sharedScores(rows: AttentionRows, first: Value, memory: string):
 
 function alongDepth({ depth, ofRow, ofKey }: InnerProduct, key: Axis): boolean {
   if (depth.extent % 4 !== 0) return false;
-  return contiguous(ofKey, depth) >= contiguous(ofKey, key) && contiguous(ofRow, depth) > 0;
+  return contiguousReads(ofKey, depth) >= contiguousReads(ofKey, key) && contiguousReads(ofRow, depth) > 0;
 }
 
 /** Products along the depth, or a share of its steps. */
@@ -158,12 +152,4 @@ function byKeys(rows: AttentionRows, inners: readonly InnerProduct[], depth: Axi
     });
   });
   return sums;
-}
-
-/** Reads of an expression whose element index grows by one along the axis. */
-function contiguous(expr: Expr, axis: Axis): number {
-  const quad = quadIndex('probe', axis.extent);
-  const lane = new Map([[axis.atom, addIndex(scaleIndex(quad, 4), laneAtom)]]);
-  const own = expr.kind === 'read' && coefficientOf(substitute(expr.index, lane), laneAtom) === 1 ? 1 : 0;
-  return argsOf(expr).reduce((sum, arg) => sum + contiguous(arg, axis), own);
 }

@@ -34,6 +34,7 @@ import {
   type Frame,
 } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
+import { eachOf, groupsInRegister } from '../../shared/register-groups.ts';
 import { lanesAdded, multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
 import { cpu, shared } from './costs.ts';
@@ -142,7 +143,7 @@ function gemvLoop(frame: Frame, body: Contract, tiling: GemvTiling): Loop {
   const end = endOf(b, frame, k.extent, body.bound);
   const firstRow = b.let(mulInts(tileM, constant(height)), 'm');
   const points = new TileLowering(b, frame, body, group);
-  const inRegister = frame.target.serial?.inRegister ?? 1;
+  const inRegister = groupsInRegister(frame.target);
   const part: Part = {
     frame,
     b,
@@ -210,25 +211,6 @@ function addLines(
   b.for('quad', firstQuad, endQuad, 1, (quad) =>
     rows.forEach((row, i) => points.write(row, quad, b.let(kept(i, quad), 'sum'))),
   );
-}
-
-/** Visits the groups from `first` to `end`, `count` at a time, and those that are left one at a time. */
-function eachOf(
-  b: LoopBuilder,
-  first: Value,
-  end: Value,
-  count: number,
-): (visit: (groups: readonly Value[]) => void) => void {
-  if (count === 1) return (visit) => b.for('quad', first, end, 1, (quad) => visit([quad]));
-  const groups = b.let(operation('sub', [end, first], 'i32'), 'groups');
-  const left = b.let(operation('mod', [groups, constant(count)], 'i32'), 'left');
-  const whole = b.let(operation('sub', [end, left], 'i32'), 'whole_end');
-  return (visit) => {
-    b.for('quad', first, whole, count, (quad) =>
-      visit(Array.from({ length: count }, (_, i) => b.let(addInts(quad, constant(i)), 'quad'))),
-    );
-    b.for('quad', whole, end, 1, (quad) => visit([quad]));
-  };
 }
 
 /** Sums that go on side by side: more of them push what conversions need out of registers. */

@@ -32,6 +32,7 @@ import { alongRow, reachOf, type RowPosition, type StepRange } from './along.ts'
 import { neededUnits, serialRows, type RowStretch, type SerialRows } from './stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
 import { areNeededBelow, pointNeeded } from '../../shared/needed.ts';
+import { groupsInRegister } from '../../shared/register-groups.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
 /** Rows on a core: each has a thread for itself. */
@@ -223,7 +224,7 @@ class SerialEmitter {
     if (effortOf([expr]) >= worthKeeping || effortOf(following.items.map(elementOf)) < worthOverlap) return;
     this.#lanes = lanes;
     const fold = this.#foldOf(item.stage, constant(0));
-    const { inRegister = 1 } = this.#frame.target.serial ?? {};
+    const inRegister = groupsInRegister(this.#frame.target);
     const chains = Math.min(inRegister, Math.floor(this.#column.extent / 4));
     const states = Array.from({ length: chains }, () => fold.open(4));
     const tail = this.#hasTail ? fold.open(1) : [];
@@ -395,7 +396,7 @@ class SerialEmitter {
         return [other === undefined ? state : this.#named(fold, fold.combine(state, other))];
       });
     // Neighbours are in one register where registers are wide: whole ones come together first.
-    const inRegister = this.#frame.target.serial?.inRegister ?? 1;
+    const inRegister = groupsInRegister(this.#frame.target);
     const wholes = (states: State[]): State[] => {
       const half = states.length / 2;
       if (inRegister === 1 || half < inRegister || half % 1 !== 0) return states;

@@ -1,0 +1,176 @@
+// Attention of few rows on a core: whatever the sizes, masks and dtypes, it is what the graph says, as Loops for registers of
+// four, eight and sixteen lanes, as WebAssembly and as C. Nothing is read in place of keys that do not exist.
+
+import * as fc from 'fast-check';
+import { beforeAll, expect, test } from 'vitest';
+
+import { widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
+import type { Loop } from '../../../../src/codegen/loop/loop.ts';
+import { printLoop } from '../../../../src/codegen/loop/print.ts';
+import * as sn from '../../../../src/index.ts';
+import { interpret } from '../../../../src/ir/interpret/interpret.ts';
+import type { Device } from '../../../../src/runtime/device.ts';
+import { openDevice } from '../../../../src/runtime/registry.ts';
+import { cTarget, wasmTarget, withVectors, type Target } from '../../../../src/schedule/target.ts';
+import {
+  attentionRun,
+  expectSame,
+  filled,
+  maskOf,
+  poisoned,
+  scoresOf,
+  tame,
+  type AttentionRun,
+  type Problem,
+} from '../../../numerics/attention-cases.ts';
+import { runLoops, runOnDevice } from '../../../support/execute.ts';
+import { seed } from '../../../support/property.ts';
+import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
+
+interface Sizes {
+  readonly dtype: 'f32' | 'f16' | 'bf16';
+  readonly heads: number;
+  readonly rows: number;
+  readonly keys: number;
+  readonly depth: number;
+  readonly columns: number;
+  /** What a row does not see; `infinite value`: one value of the last key is not finite, and all rows see it. */
+  readonly hidden:
+    | 'nothing'
+    | 'later keys'
+    | 'bool'
+    | 'infinite'
+    | 'infinite value'
+    | 'nothing, by a sigmoid';
+}
+
+const sizes: fc.Arbitrary<Sizes> = fc.record({
+  dtype: fc.constantFrom('f32', 'f32', 'f16', 'bf16'),
+  heads: fc.integer({ min: 1, max: 3 }),
+  rows: fc.integer({ min: 1, max: 5 }),
+  keys: fc.oneof(fc.integer({ min: 2, max: 12 }), fc.integer({ min: 13, max: 70 })),
+  depth: fc.constantFrom(4, 8, 12, 16, 20, 28, 64),
+  columns: fc.oneof(fc.constantFrom(16, 64), fc.integer({ min: 1, max: 30 })),
+  hidden: fc.constantFrom(
+    'nothing',
+    'later keys',
+    'bool',
+    'infinite',
+    'infinite value',
+    'nothing, by a sigmoid',
+  ),
+});
+
+function runOf({ dtype, heads, rows, keys, depth, columns, hidden }: Sizes): AttentionRun {
+  const q = filled([heads, rows, depth], tame, 1, dtype);
+  const k = filled([heads, keys, depth], tame, 2, dtype);
+  const v = filled([heads, keys, columns], tame, 3, dtype);
+  const isOdd = hidden === 'infinite value';
+  const value = isOdd ? poisoned(v, { [heads * keys * columns - 1]: Infinity }) : v;
+  const mask = hidden === 'bool' || hidden === 'infinite' ? [maskOf(hidden, rows, keys)] : [];
+  const attend: Problem['attend'] = (x, y, z, given) =>
+    hidden === 'nothing, by a sigmoid'
+      ? sn.sigmoid(scoresOf(x, y).div(8)).mul(0.25).matmul(z)
+      : sn.scaledDotProductAttention(x, y, z, {
+          isCausal: hidden === 'later keys',
+          ...(given && { mask: given }),
+        });
+  return attentionRun({ inputs: [q, k, value, ...mask], attend, gradient: false });
+}
+
+const wide = (lanes: 8 | 16): Target => withVectors(cTarget, { lanes, registers: lanes === 8 ? 16 : 32 });
+
+/** One rounding of the result's dtype, and of weights where the graph rounds them. */
+const close = { f32: 1e-5, f16: 2 ** -8, bf16: 2 ** -5 } as const;
+
+let wasm: Device;
+beforeAll(async () => {
+  wasm = await openDevice('wasm');
+});
+
+test('attention of few rows is what the graph says', async () => {
+  console.log(`random inputs from SINTER_SEED=${seed}`);
+  await fc.assert(
+    fc.asyncProperty(sizes, async (given) => {
+      const run = runOf(given);
+      const { graph, inputs } = run;
+      const expected = interpret(graph, inputs);
+      const same = (actual: ReturnType<typeof interpret>): void =>
+        expectSame(actual, expected, run, close[given.dtype]);
+      same(runLoops(wasmTarget, graph, inputs));
+      same(await runOnDevice(wasm, wasmTarget, graph, inputs));
+      for (const lanes of [8, 16] as const) {
+        const plain = runLoops(wide(lanes), graph, inputs);
+        same(plain);
+        const widen = (loop: Loop): Loop => widenVectors(loop, lanes);
+        expect(runLoops(wide(lanes), graph, inputs, undefined, new Map(), widen)).toEqual(plain);
+      }
+    }),
+    { numRuns: 60, seed },
+  );
+});
+
+test.skipIf(compiler === undefined)('compiled C computes the same', () => {
+  const widen = (loop: Loop): Loop => widenVectors(loop, 8);
+  const all = fc.sample(sizes, { numRuns: 30, seed }).map((given) => ({ given, run: runOf(given) }));
+  const loops: Loop[] = [];
+  for (const { run } of all)
+    runLoops(
+      wide(8),
+      run.graph,
+      run.inputs,
+      undefined,
+      undefined,
+      widen,
+      [],
+      (loop) => void loops.push(loop),
+    );
+  const kernels = new CKernels(loops, [...nativeFlags, ...strictFlags]);
+  let next = 0;
+  for (const { given, run } of all) {
+    const actual = runLoops(wide(8), run.graph, run.inputs, undefined, undefined, widen, [], (_, buffers) => {
+      const results = new Map(buffers);
+      kernels.run(next++, results);
+      for (const [name, data] of buffers) data.set(results.get(name) as never);
+    });
+    expectSame(actual, interpret(run.graph, run.inputs), run, close[given.dtype]);
+  }
+  expect(next).toBe(loops.length);
+});
+
+/** The text of the one kernel, widened as it is compiled. */
+function textOf(rows: number, target: Target, lanes: 4 | 8 | 16): string {
+  const run = runOf({
+    dtype: 'f32',
+    heads: 1,
+    rows,
+    keys: 64,
+    depth: 64,
+    columns: 64,
+    hidden: 'nothing',
+  });
+  const texts: string[] = [];
+  runLoops(target, run.graph, run.inputs, undefined, undefined, undefined, [], (loop) =>
+    texts.push(printLoop(lanes === 4 ? loop : widenVectors(loop, lanes))),
+  );
+  expect(texts).toHaveLength(1);
+  return texts[0]!;
+}
+
+test('up to four rows are computed without packing, in whole registers', () => {
+  for (const rows of [1, 2, 3, 4]) {
+    expect(textOf(rows, wasmTarget, 4)).toContain('nothing packed');
+    const text = textOf(rows, wide(16), 16);
+    expect(text).toContain('nothing packed');
+    for (const operand of ['in1', 'in2']) {
+      expect(text).toContain(`f32x16 = ${operand}[`);
+      expect(text).not.toContain(`f32 = ${operand}[`);
+    }
+  }
+  expect(textOf(5, wasmTarget, 4)).not.toContain('nothing packed');
+});
+
+test('rows with registers for their sums read each key once', () => {
+  const loads = (rows: number): number => textOf(rows, wide(16), 16).match(/f32x16 = in1\[/g)!.length;
+  expect(loads(4)).toBe(loads(1));
+});
