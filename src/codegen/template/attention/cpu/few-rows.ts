@@ -2,9 +2,10 @@
 // lie: packing them would take longer than the products. All scores come first, then the weights of each row, then the
 // weighted sums, so that memory gives one operand after the other.
 
+import { dtypeBytes } from '../../../../ir/dtype.ts';
 import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
-import type { Expr } from '../../../../schedule/expression/expr.ts';
+import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
 import { packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
@@ -24,8 +25,8 @@ import { AttentionRows, type Attention } from '../rows.ts';
 import { columnGroups, recall, writeColumns, type ColumnGroup } from './columns.ts';
 import { coreRow, sizeOfStatistics, statisticsOf, type CoreMemory, type Statistics } from './packed-row.ts';
 
-/** Rows for which nothing is packed. */
-const mostRows = 4;
+/** Rows for which nothing is packed: fewer where each reads keys that it has to convert itself. */
+const mostRows = { plain: 8, converted: 2 };
 
 export const fewRows: FittingStrategy<Attention> = {
   loop(frame, body) {
@@ -36,7 +37,10 @@ export const fewRows: FittingStrategy<Attention> = {
 
 function isForFew(body: Attention, statistics: Statistics, target: Target): boolean {
   const { row, key, inners, stages, outers, rowProducts } = body;
-  if (!packsOperands(target) || row.extent > mostRows || rowProducts.length > 0) return false;
+  // Processors with wider registers have instructions that convert floats of 16 bits.
+  const isPlain = target.vectors !== undefined || inners.every(({ ofKey }) => !readsNarrow(ofKey));
+  const most = isPlain ? mostRows.plain : mostRows.converted;
+  if (!packsOperands(target) || row.extent > most || rowProducts.length > 0) return false;
   const nodes = [...inners, ...stages, ...outers].map(({ node }) => node as Node);
   if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return false;
   const areLines =
@@ -51,6 +55,14 @@ function isForFew(body: Attention, statistics: Statistics, target: Target): bool
 function isLine(operand: Expr, axis: Axis, key: Axis): boolean {
   const along = contiguousReads(operand, axis);
   return along > 0 && along >= contiguousReads(operand, key);
+}
+
+/** Whether an operand is read from elements of fewer than 32 bits. */
+function readsNarrow(operand: Expr, seen: Set<Expr> = new Set()): boolean {
+  if (seen.has(operand)) return false;
+  seen.add(operand);
+  const own = operand.kind === 'read' && dtypeBytes(operand.node.dtype) < 4;
+  return own || argsOf(operand).some((arg) => readsNarrow(arg, seen));
 }
 
 /** Keys that a row of scores has room for. */
