@@ -57,15 +57,20 @@ export const sizeOfStatistics = ({ factors, stages }: Statistics): number => fac
 
 /** Folds a row and leaves its weights. `offset` is its number in the workgroup. */
 export function coreRow(rows: AttentionRows, memory: CoreMemory, offset: Value): void {
-  const { b, body } = rows;
+  const { body } = rows;
   rows.results.clear();
   if (body.online === undefined) {
     const last = Math.max(0, ...[...body.stages, ...body.outers].map(({ pass }) => pass));
     for (let pass = 0; pass <= last; pass++) sweep(rows, memory, offset, pass);
   } else onlineRow(rows, memory, body.online, offset);
+  writeStatistics(rows, memory, offset);
+}
+
+/** Leaves the results of a row that are written later, and writes those that belong to the row alone. */
+export function writeStatistics(rows: AttentionRows, memory: CoreMemory, offset: Value): void {
   const { factors, stages } = memory.statistics;
   stages.forEach((node, i) => {
-    b.store('statistics', statisticAt(memory, offset, factors + i), rows.results.get(node)!, true);
+    rows.b.store('statistics', statisticAt(memory, offset, factors + i), rows.results.get(node)!, true);
   });
   writeRows(rows);
 }
@@ -79,13 +84,13 @@ export function statisticAt({ statistics }: CoreMemory, offset: Value, i: number
 const atOnce = ({ frame }: AttentionRows): number => groupsInRegister(frame.target);
 
 /** Accumulators of a fold: one for each quad at a time, and one for the quads that are left. */
-function chainsOf<T>(rows: AttentionRows, make: () => T): readonly T[] {
+export function chainsOf<T>(rows: AttentionRows, make: () => T): readonly T[] {
   const count = atOnce(rows);
   return Array.from({ length: count === 1 ? 1 : count + 1 }, make);
 }
 
 /** Accumulators as one, neighbours first. */
-function together(
+export function together(
   { b }: AttentionRows,
   chains: readonly Value[],
   hint: string,
@@ -102,7 +107,7 @@ function together(
 }
 
 /** Visits the quads of keys of the row, with their scores. `chain` numbers the accumulators that a quad goes to. */
-function overKeys(
+export function overKeys(
   rows: AttentionRows,
   { startQuad, endQuad, slotOf }: CoreMemory,
   offset: Value,
@@ -132,7 +137,7 @@ function overKeys(
   b.for('quad', whole, endQuad, 1, (quad) => one(quad, count));
 }
 
-function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
+export function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
   const quad = splat(value, 4);
   return inside === undefined ? quad : operation('where', [inside, quad, otherwise], quad.type);
 }
@@ -178,7 +183,7 @@ function total(rows: AttentionRows, stage: RowStage, folds: readonly Value[]): V
 /** The maximum first, then all values that are shifted by it. */
 function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offset: Value): void {
   const { b } = rows;
-  const max = maximum(rows, memory, online, offset);
+  const max = maximum(rows, memory, online, offset, rows.unvisited(online.max));
   const none = operation('eq', [max, constant(-Infinity, 'f32')], 'bool');
   // Where all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
   rows.results.set(
@@ -206,34 +211,67 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
     }
     online.outers.forEach(({ core }, i) => b.store(`weights_${i}`, slot, term(core), true));
   });
-  rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
-  // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
-  const lost = b.let(operation('or', [none, operation('isNan', [max], 'bool')], 'bool'), 'lost');
   const either = (flags: readonly Value[]): Value =>
     together(rows, flags, 'seen', (x, y) => operation('or', [x, y], 'bool'));
-  const applies = ({ guard }: SumTerm): Value =>
-    guard === undefined ? constant(1, 'bool') : combineLanes(b, 'or', either(guards.get(guard)!), 'seen');
-  const nanWhereUndefined = ({ shifts }: SumTerm, value: Value, holds: Value): Value =>
-    shifts ? operation('where', [both(lost, holds), constant(NaN, 'f32'), value], 'f32') : value;
+  finishOnline(rows, memory, online, offset, {
+    max,
+    sum: (i) => total(rows, online.stages[i]!.stage, folds[i]!),
+    holds: (guard) => combineLanes(b, 'or', either(guards.get(guard)!), 'seen'),
+  });
+}
+
+/** What a row has found, once all keys are seen. */
+export interface OnlineTotals {
+  readonly max: Value;
+  /** The sum of a stage of online form. */
+  readonly sum: (stage: number) => Value;
+  /** Whether a guard holds at any key. */
+  readonly holds: (guard: Expr) => Value;
+}
+
+/** The results of a row, and the factors of its products. */
+export function finishOnline(
+  rows: AttentionRows,
+  memory: CoreMemory,
+  online: Online,
+  offset: Value,
+  { max, sum, holds }: OnlineTotals,
+): void {
+  const { b } = rows;
+  rows.results.set(online.max.node as Node, b.let(rounded(max, online.max.dtype), 'row_max'));
+  // A row of nothing but −∞ is −∞ − −∞ at each key, and a row with NaN is NaN at each key.
+  const none = operation('eq', [max, constant(-Infinity, 'f32')], 'bool');
+  const lost = b.let(operation('or', [none, operation('isNan', [max], 'bool')], 'bool'), 'lost');
+  const applies = ({ guard }: SumTerm): Value => (guard === undefined ? constant(1, 'bool') : holds(guard));
+  const nanWhereUndefined = ({ shifts }: SumTerm, value: Value, isApplied: Value): Value =>
+    shifts ? operation('where', [both(lost, isApplied), constant(NaN, 'f32'), value], 'f32') : value;
   online.stages.forEach((term, i) => {
-    const sum = total(rows, term.stage, folds[i]!);
-    rows.results.set(term.stage.node as Node, b.let(nanWhereUndefined(term, sum, applies(term)), 'row_sum'));
+    rows.results.set(
+      term.stage.node as Node,
+      b.let(nanWhereUndefined(term, sum(i), applies(term)), 'row_sum'),
+    );
   });
   const here = rows.lowering([]);
   online.outers.forEach((term, i) => {
-    const holds = applies(term);
+    const isApplied = applies(term);
     const one: Value = constant(1, 'f32');
     const scaled = term.scales.reduce<Value>(
       (product, { op, by }) => operation(op, [product, here.value(by)], 'f32'),
-      nanWhereUndefined(term, one, holds),
+      nanWhereUndefined(term, one, isApplied),
     );
-    const factor = term.guard === undefined ? scaled : operation('where', [holds, scaled, one], 'f32');
+    const factor = term.guard === undefined ? scaled : operation('where', [isApplied, scaled, one], 'f32');
     b.store('statistics', statisticAt(memory, offset, i), factor, true);
   });
 }
 
-/** The greatest score of the row, NaN where one is. */
-function maximum(rows: AttentionRows, memory: CoreMemory, { max }: Online, offset: Value): Value {
+/** The greatest of scores of the row and of what was found before, NaN where one is. */
+export function maximum(
+  rows: AttentionRows,
+  memory: CoreMemory,
+  { max }: Online,
+  offset: Value,
+  before: Value,
+): Value {
   const { b } = rows;
   const maxima = chainsOf(rows, () => b.var('max', constant(-Infinity, 'f32', 4)));
   const flags = chainsOf(rows, () => b.var('odd', constant(0, 'bool', 4)));
@@ -245,7 +283,7 @@ function maximum(rows: AttentionRows, memory: CoreMemory, { max }: Online, offse
   });
   const laneMaxima = together(rows, maxima, 'max', (x, y) => operation('pmax', [x, y], 'f32'));
   const odd = together(rows, flags, 'odd', (x, y) => operation('or', [x, y], 'bool'));
-  const seen = operation('max', [rows.unvisited(max), combineLanes(b, 'max', laneMaxima, 'max')], 'f32');
+  const seen = operation('max', [before, combineLanes(b, 'max', laneMaxima, 'max')], 'f32');
   const lost = combineLanes(b, 'or', odd, 'odd');
   return b.let(operation('where', [lost, constant(NaN, 'f32'), seen], 'f32'), 'row_max');
 }

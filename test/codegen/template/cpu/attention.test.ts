@@ -1,5 +1,6 @@
-// Attention of few rows on a core: whatever the sizes, masks and dtypes, it is what the graph says, as Loops for registers of
-// four, eight and sixteen lanes, as WebAssembly and as C. Nothing is read in place of keys that do not exist.
+// Attention on a core, of few rows and over keys of which memory has no room for all scores: whatever the sizes, masks and
+// dtypes, it is what the graph says, as Loops for registers of four, eight and sixteen lanes, as WebAssembly and as C. Nothing
+// is read in place of keys that do not exist.
 
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
@@ -27,6 +28,16 @@ import { runLoops, runOnDevice } from '../../../support/execute.ts';
 import { seed } from '../../../support/property.ts';
 import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
 
+const hidings = [
+  'nothing',
+  'nothing, by a sigmoid',
+  'nothing, by shares of a power',
+  'later keys',
+  'bool',
+  'infinite',
+  'infinite value',
+] as const;
+
 interface Sizes {
   readonly dtype: 'f32' | 'f16' | 'bf16';
   readonly heads: number;
@@ -35,13 +46,7 @@ interface Sizes {
   readonly depth: number;
   readonly columns: number;
   /** What a row does not see; `infinite value`: one value of the last key is not finite, and all rows see it. */
-  readonly hidden:
-    | 'nothing'
-    | 'later keys'
-    | 'bool'
-    | 'infinite'
-    | 'infinite value'
-    | 'nothing, by a sigmoid';
+  readonly hidden: (typeof hidings)[number];
 }
 
 const sizes: fc.Arbitrary<Sizes> = fc.record({
@@ -51,31 +56,29 @@ const sizes: fc.Arbitrary<Sizes> = fc.record({
   keys: fc.oneof(fc.integer({ min: 2, max: 12 }), fc.integer({ min: 13, max: 70 })),
   depth: fc.constantFrom(4, 8, 12, 16, 20, 28, 64),
   columns: fc.oneof(fc.constantFrom(16, 64), fc.integer({ min: 1, max: 30 })),
-  hidden: fc.constantFrom(
-    'nothing',
-    'later keys',
-    'bool',
-    'infinite',
-    'infinite value',
-    'nothing, by a sigmoid',
-  ),
+  hidden: fc.constantFrom(...hidings),
 });
 
-function runOf({ dtype, heads, rows, keys, depth, columns, hidden }: Sizes): AttentionRun {
+function runOf({ dtype, heads, rows, keys, depth, columns, hidden }: Sizes, gradient = false): AttentionRun {
   const q = filled([heads, rows, depth], tame, 1, dtype);
   const k = filled([heads, keys, depth], tame, 2, dtype);
   const v = filled([heads, keys, columns], tame, 3, dtype);
   const isOdd = hidden === 'infinite value';
   const value = isOdd ? poisoned(v, { [heads * keys * columns - 1]: Infinity }) : v;
   const mask = hidden === 'bool' || hidden === 'infinite' ? [maskOf(hidden, rows, keys)] : [];
-  const attend: Problem['attend'] = (x, y, z, given) =>
-    hidden === 'nothing, by a sigmoid'
-      ? sn.sigmoid(scoresOf(x, y).div(8)).mul(0.25).matmul(z)
-      : sn.scaledDotProductAttention(x, y, z, {
-          isCausal: hidden === 'later keys',
-          ...(given && { mask: given }),
-        });
-  return attentionRun({ inputs: [q, k, value, ...mask], attend, gradient: false });
+  const attend: Problem['attend'] = (x, y, z, given) => {
+    if (hidden === 'nothing, by a sigmoid') return sn.sigmoid(scoresOf(x, y)).mul(0.25).matmul(z);
+    if (hidden === 'nothing, by shares of a power') {
+      const weights = scoresOf(x, y).square().add(1);
+      return weights
+        .div(weights.sum(-1, { keepdim: true }))
+        .square()
+        .matmul(z);
+    }
+    const isCausal = hidden === 'later keys';
+    return sn.scaledDotProductAttention(x, y, z, { isCausal, ...(given && { mask: given }) });
+  };
+  return attentionRun({ inputs: [q, k, value, ...mask], attend, gradient });
 }
 
 const wide = (lanes: 8 | 16): Target => withVectors(cTarget, { lanes, registers: lanes === 8 ? 16 : 32 });
@@ -173,4 +176,50 @@ test('up to eight rows are computed without packing, in whole registers', () => 
 test('rows with registers for their sums read each key once', () => {
   const loads = (rows: number): number => textOf(rows, wide(16), 16).match(/f32x16 = in1\[/g)!.length;
   expect(loads(4)).toBe(loads(1));
+});
+
+const manyKeys: fc.Arbitrary<Sizes> = fc.record({
+  dtype: fc.constantFrom('f32', 'f32', 'f16'),
+  heads: fc.integer({ min: 1, max: 2 }),
+  rows: fc.integer({ min: 9, max: 24 }),
+  keys: fc.integer({ min: 220, max: 300 }),
+  depth: fc.constantFrom(4, 6, 8),
+  columns: fc.integer({ min: 1, max: 40 }),
+  hidden: fc.constantFrom(...hidings),
+});
+
+/** A target whose workgroups have memory for blocks of 128 keys, and less for forms in passes, whose scores are computed again. */
+function small(target: Target, { hidden }: Sizes): Target {
+  const isInPasses = hidden === 'nothing, by shares of a power' && target.vectors === undefined;
+  return { ...target, limits: { ...target.limits, workgroupBytes: 2 ** (isInPasses ? 14 : 15) } };
+}
+
+function notesOf(target: Target, { graph, inputs }: AttentionRun): readonly string[] {
+  const notes: string[] = [];
+  const loops = (loop: Loop): void => void notes.push(printLoop(loop).split('\n', 2).join(' '));
+  runLoops(target, graph, inputs, undefined, undefined, undefined, [], loops);
+  return notes;
+}
+
+test('attention over blocks of keys is what the graph says, with gradients', async () => {
+  const wasBlocked = new Set<boolean>();
+  await fc.assert(
+    fc.asyncProperty(manyKeys, fc.boolean(), async (given, gradient) => {
+      const run = runOf(given, gradient && given.hidden !== 'infinite value');
+      const { graph, inputs } = run;
+      const expected = interpret(graph, inputs);
+      const same = (actual: ReturnType<typeof interpret>): void =>
+        expectSame(actual, expected, run, 2 * close[given.dtype]);
+      const narrow = small(wasmTarget, given);
+      wasBlocked.add(notesOf(narrow, run).some((note) => note.includes('by 128 keys')));
+      same(runLoops(narrow, graph, inputs));
+      same(await runOnDevice(wasm, narrow, graph, inputs));
+      const plain = runLoops(small(wide(16), given), graph, inputs);
+      same(plain);
+      const widen = (loop: Loop): Loop => widenVectors(loop, 16);
+      expect(runLoops(small(wide(16), given), graph, inputs, undefined, new Map(), widen)).toEqual(plain);
+    }),
+    { numRuns: 10, seed },
+  );
+  expect(wasBlocked).toContain(true);
 });
