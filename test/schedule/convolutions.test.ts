@@ -1,5 +1,5 @@
-// Convolutions that a core computes as something else: products of windows, and dense convolutions of each phase. On random
-// geometries both are what the convolution is, in the graph and on the device.
+// Convolutions that a core computes as something else: products of windows, dense convolutions of each phase, and, over three
+// axes, convolutions of planes. On random geometries all are what the convolution is, in the graph and on the device.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -11,6 +11,7 @@ import { verify } from '../../src/ir/verify.ts';
 import { openDevice } from '../../src/runtime/registry.ts';
 import { convAsDot } from '../../src/schedule/passes/conv/as-dot.ts';
 import { convByPhases } from '../../src/schedule/passes/conv/phases.ts';
+import { convPlanes } from '../../src/schedule/passes/conv/planes.ts';
 import { gpuTarget, targetOf, wasmTarget } from '../../src/schedule/target.ts';
 import { runOnDevice } from '../support/execute.ts';
 import { checkLaw, checkLawAsync } from '../support/property.ts';
@@ -33,17 +34,24 @@ interface Line {
   readonly dilation: number;
 }
 
-function geometry(images: number, channels: number, outputs: number, lines: readonly Line[]): Geometry {
+/** `channels` are those of a group. */
+function geometry(
+  images: number,
+  channels: number,
+  outputs: number,
+  lines: readonly Line[],
+  groups = 1,
+): Geometry {
   return {
-    x: [images, channels, ...lines.map(({ size }) => size)],
-    w: [outputs, channels, ...lines.map(({ taps }) => taps)],
+    x: [images, groups * channels, ...lines.map(({ size }) => size)],
+    w: [groups * outputs, channels, ...lines.map(({ taps }) => taps)],
     attrs: {
       strides: lines.map(({ stride }) => stride),
       padLow: lines.map(({ low }) => low),
       padHigh: lines.map(({ high }) => high),
       lhsDilation: lines.map(({ gap }) => gap),
       rhsDilation: lines.map(({ dilation }) => dilation),
-      groups: 1,
+      groups,
     },
   };
 }
@@ -91,6 +99,44 @@ const phases = fc
   .tuple(between(1, 2), between(24, 40), between(1, 5), linesOf(spread))
   .map(([images, channels, outputs, lines]) => geometry(images, channels, outputs, lines));
 
+type Rewrite = typeof convAsDot;
+
+/** Any line; `gap` between its elements. */
+const line = (gap: fc.Arbitrary<number>): fc.Arbitrary<Line> =>
+  fc
+    .record({
+      size: between(1, 6),
+      taps: between(1, 3),
+      stride: between(1, 2),
+      low: between(-1, 2),
+      high: between(-1, 2),
+      gap,
+      dilation: between(1, 2),
+    })
+    .filter(({ size, taps, low, high, gap, dilation }) => {
+      const all = (size - 1) * gap + 1 + low + high;
+      return all >= (taps - 1) * dilation + 1;
+    });
+const planes = fc
+  .record({
+    images: between(1, 3),
+    channels: between(1, 4),
+    outputs: between(1, 4),
+    first: line(fc.constant(1)),
+    second: line(between(1, 2)),
+    third: line(between(1, 2)),
+    groups: between(1, 3),
+  })
+  .map(({ images, channels, outputs, first, second, third, groups }) =>
+    geometry(images, channels, outputs, [first, second, third], groups),
+  );
+
+/** The convolution of planes alone, without what it becomes further. */
+const convAsPlanes: Rewrite = (...given) => {
+  const found = convPlanes(...given);
+  return found?.joined(found.conv as Node);
+};
+
 function graphOf({ x, w, attrs }: Geometry): Graph {
   const b = new GraphBuilder();
   const inputs = [x, w].map((shape, index) =>
@@ -99,8 +145,6 @@ function graphOf({ x, w, attrs }: Geometry): Graph {
   const out = b.add('conv', inputs as Node[], attrs) as Node;
   return { parameters: inputs as NodeOf<'parameter'>[], outputs: [out] };
 }
-
-type Rewrite = typeof convAsDot;
 
 /** The graph with its convolution rewritten; undefined where the rewrite leaves it. */
 function rewritten(geometry: Geometry, by: Rewrite, target = wasmTarget): Graph | undefined {
@@ -121,6 +165,7 @@ const valuesOf = ({ x, w }: Geometry): ReturnType<typeof randomArray>[] => [
 describe.each([
   ['a product of windows', convAsDot, windows],
   ['dense convolutions of phases', convByPhases, phases],
+  ['convolutions of planes', convAsPlanes, planes],
 ] as const)('%s', (_, rewrite, geometries) => {
   test('is what the convolution is', () => {
     let count = 0;

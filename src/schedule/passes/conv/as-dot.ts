@@ -67,12 +67,12 @@ export function convAsDot(
 }
 
 /** How many elements of the padded input all windows along an axis see. */
-function reachOf({ attrs }: NodeOf<'conv'>, i: number, places: number, taps: number): number {
+export function reachOf({ attrs }: NodeOf<'conv'>, i: number, places: number, taps: number): number {
   return (places - 1) * attrs.strides[i]! + (taps - 1) * attrs.rhsDilation[i]! + 1;
 }
 
 /** The padded input along an axis, as far as windows see it. */
-function covered(b: GraphBuilder, x: Node, axis: number, reach: number, low: number): Node {
+export function covered(b: GraphBuilder, x: Node, axis: number, reach: number, low: number): Node {
   const shape = dims(x);
   const only = (value: number): number[] => shape.map((_, i) => (i === axis ? value : 0));
   const first = Math.max(0, -low);

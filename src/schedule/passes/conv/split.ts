@@ -7,6 +7,7 @@ import type { Target } from '../../target.ts';
 import { bestSplit, wide } from '../split-contraction.ts';
 import { convAsDot } from './as-dot.ts';
 import { convByPhases } from './phases.ts';
+import { convPlanes } from './planes.ts';
 import { convTapsFirst } from './taps-first.ts';
 
 /** The convolution in another form; undefined where it is better left as it is. */
@@ -16,6 +17,9 @@ export function splitConv(
   b: GraphBuilder,
   target: Target,
 ): Node | undefined {
+  const planes = convPlanes(node, inputs, b, target);
+  if (planes !== undefined)
+    return planes.joined(splitConv(planes.conv, planes.inputs, b, target) ?? (planes.conv as Node));
   return (
     convAsDot(node, inputs, b, target) ??
     convByPhases(node, inputs, b, target) ??
