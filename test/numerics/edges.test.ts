@@ -103,6 +103,12 @@ describe.each(everyDevice)('on %s', (device) => {
     expect(() => none.argmax(0)).toThrow(/arg/i);
   });
 
+  test('both parts of a complex mean over nothing are NaN', async () => {
+    const none = sn.complex(sn.zeros([0, 2]), sn.zeros([0, 2])).mean(0);
+    expect(await values(sn.real(none))).toEqual([nan, nan]);
+    expect(await values(sn.imag(none))).toEqual([nan, nan]);
+  });
+
   test('empty tensors pass through every kind of operation', async () => {
     const none = sn.zeros([0, 3]);
     expect((await none.add(1).data()).length).toBe(0);

@@ -202,7 +202,8 @@ export function countOf(shape: FixedShape, axes: readonly number[]): number {
 export function mean(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const sum = reduceKeep(b, 'sum', x, axes);
   const count = countOf(dims(x), axes);
-  return count === 0 ? add(b, sum, NaN) : div(b, sum, count);
+  // 0·NaN makes both parts of a complex mean NaN; 0 + NaN makes only the real part NaN.
+  return count === 0 ? mul(b, sum, NaN) : div(b, sum, count);
 }
 
 export interface Moments {
