@@ -23,6 +23,13 @@ test('areas of unsigned integers are of differences that wrap', async () => {
   expect(await cumulativeTrapezoid(v, -1, { x: u }).array()).toEqual([[92, 119], [2.5, 127.5]]); // prettier-ignore
 });
 
+test('areas of integers that are equally far apart do not wrap', async () => {
+  expect(await trapezoid(bytes([255, 200])).item()).toBe(227.5);
+  expect(await cumulativeTrapezoid(bytes([255, 200, 1]), 0, { dx: 2 }).array()).toEqual([455, 656]);
+  const largest = tensor([2 ** 31 - 1, 2 ** 31 - 1], { dtype: 'i32' });
+  expect(await trapezoid(largest).item()).toBe(2 ** 31);
+});
+
 test('softmin negates unsigned integers as such', async () => {
   const found = (await softmin(bytes([8, 5, 0, 6, 2]), 0, { dtype: 'f32' }).array()) as number[];
   [0.0023153326, 0.0465046988, 0, 0.0171081226, 0.9340718459].forEach((want, i) =>

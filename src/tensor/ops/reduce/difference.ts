@@ -104,14 +104,14 @@ function trapezoids(op: string, y: Tensor, axis: number, options: TrapezoidOptio
   const at = normalizeAxis(op, axis, y.rank);
   if (options.x !== undefined && options.dx !== undefined)
     throw new TensorError('E_VALUE', op, 'takes x or dx, not both');
-  // Integers are added, subtracted and multiplied as such, and wrap, as in PyTorch.
-  const [later, earlier] = neighbours(y.dtype === 'bool' ? fractional(y) : y, at);
-  const sums = add(later, earlier);
   const halved = (areas: Tensor): Tensor => mul(fractional(areas), 0.5);
   if (options.x === undefined) {
     const { dx = 1 } = options;
+    const sums = add(...neighbours(fractional(y), at));
     return [dx === 1 ? halved(sums) : mul(halved(sums), dx), at];
   }
+  // Between places, integers are added, subtracted and multiplied as such, and wrap, as in PyTorch.
+  const sums = add(...neighbours(y.dtype === 'bool' ? fractional(y) : y, at));
   const places = options.x.dtype === 'bool' ? fractional(options.x) : options.x;
   const along = places.rank === 1 ? 0 : at - y.rank + places.rank;
   if (along < 0 || places.shape[along] !== y.shape[at])
