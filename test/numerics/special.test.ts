@@ -333,13 +333,13 @@ const smooth: Readonly<Record<string, readonly [Call, readonly number[]]>> = {
         ['sinc', [-0.05, 0.1, 0.4, 2.3]],
         ['logit', [0.1, 0.3, 0.5, 0.9]],
         ['i0', [-5, -0.3, 1, 13]],
-        ['i0e', [-5, -0.3, 1, 13]],
+        ['i0e', [-60, -0.3, 1, 13]],
         ['i1', [-5, -0.3, 1, 13]],
-        ['i1e', [-5, -0.3, 1, 13]],
+        ['i1e', [-60, -0.3, 1, 13]],
         ['modifiedBesselK0', [0.2, 0.9, 2, 5]],
         ['modifiedBesselK1', [0.2, 0.9, 2, 5]],
-        ['scaledModifiedBesselK0', [0.2, 0.9, 2, 5]],
-        ['scaledModifiedBesselK1', [0.2, 0.9, 2, 5]],
+        ['scaledModifiedBesselK0', [0.2, 0.9, 2, 60]],
+        ['scaledModifiedBesselK1', [0.2, 0.9, 2, 60]],
         ['besselJ0', [-3, 0.4, 4, 12]],
         ['besselJ1', [-3, 0.4, 4, 12]],
         ['besselY0', [0.4, 1.5, 4, 12]],
@@ -395,6 +395,23 @@ describe('derivatives', () => {
     const [right, left, middle] = await values(far);
     expect([right, left]).toEqual([Infinity, Infinity]);
     expect(middle).toBeCloseTo(1.2660658777520082 - 0.5651591039924851, 5);
+  });
+
+  test('those of scaled modified Bessel functions keep their digits where they vanish', async () => {
+    const points = [-1e7, -300, -12.5, 11.9, 12.1, 49.9, 50.1, 1e4, 1e7];
+    const slopes = async (name: string, xs: readonly number[], dtype: 'f32' | 'f64'): Promise<number[]> =>
+      values(sn.grad((x: sn.Tensor) => functions[name]!(x).sum())(sn.tensor([...xs], { dtype })));
+    const relative = (got: number, want: number): number => Math.abs(got / want - 1);
+    for (const name of ['i0e', 'i1e', 'scaledModifiedBesselK0', 'scaledModifiedBesselK1']) {
+      const xs = name.startsWith('scaled') ? points.slice(3) : points;
+      const [single, double] = await Promise.all([slopes(name, xs, 'f32'), slopes(name, xs, 'f64')]);
+      xs.forEach((x, i) => expect(relative(single[i]!, double[i]!), `${name} at ${x}`).toBeLessThan(1e-5));
+    }
+    // Four terms of Hankel's expansions.
+    const [far] = await slopes('i0e', [1e4], 'f64');
+    const u = 1e-4;
+    const want = (-u / 2) * Math.sqrt(u / (2 * Math.PI)) * (1 + (3 * u) / 8 + (45 * u * u) / 128);
+    expect(relative(far!, want)).toBeLessThan(1e-11);
   });
 
   test('complex numbers are refused where there is no meaning of theirs', async () => {

@@ -28,6 +28,42 @@ const atZero = (x: Real, y: Real): Real => x.eq(0).choose(0.5, y);
 /** x, or 1 in place of 0. */
 const notZero = (x: Real): Real => x.eq(0).choose(1, x);
 
+/**
+ * What the functions of order 1 have more than those of order 0 at x > 0: `near`, or from a bound on,
+ * where both agree in most digits, the difference of Hankel's expansions,
+ * √(1/x)·Σ (a_k(1) − a_k(0))·u^k with u = 1/x for K, and −1/x for I.
+ */
+function excess(x: Real, near: Real, sign: 1 | -1, factor: number): Real {
+  const [from, terms] = x.isDouble ? [50, 12] : [12, 8];
+  const inverse = x.max(from).recip();
+  const u = inverse.mul(sign);
+  const sum = excessTerms(terms).reduceRight<Real>((rest, c) => rest.fma(u, c), x.like(0));
+  return x.lt(from).choose(near, inverse.mul(factor).to('sqrt').mul(u.mul(sum)));
+}
+
+/** a_k(1) − a_k(0) for k from 1 on, where a_k(ν) = Π (4ν² − (2j − 1)²)/(8j) over j up to k. */
+function excessTerms(terms: number): readonly number[] {
+  const differences: number[] = [];
+  for (let [k, order0, order1] = [1, 1, 1]; k <= terms; k++) {
+    const odd = (2 * k - 1) ** 2;
+    order0 *= -odd / (8 * k);
+    order1 *= (4 - odd) / (8 * k);
+    differences.push(order1 - order0);
+  }
+  return differences;
+}
+
+/** e^−|x|·(I₁ − I₀) of |x|. */
+function excessOfI(x: Real): Real {
+  const size = x.abs();
+  return excess(size, i1e(size).sub(i0e(size)), -1, 1 / (2 * Math.PI));
+}
+
+/** e^x·(K₁ − K₀). */
+function excessOfK(x: Real): Real {
+  return excess(x, k1e(x).sub(k0e(x)), 1, Math.PI / 2);
+}
+
 /** Where the exponential overflows, a factor above 0. */
 const bounded = (x: Real): Real => x.max(-1000).min(1000);
 
@@ -36,8 +72,8 @@ export const i0: RealFormula = /* @__PURE__ */ differentiable(
   (x) => i1(x),
 );
 
-export const i0e: RealFormula = /* @__PURE__ */ differentiable(scaled0, (x, value) =>
-  i1e(x).sub(x.to('sign').mul(value)),
+export const i0e: RealFormula = /* @__PURE__ */ differentiable(scaled0, (x) =>
+  x.to('sign').mul(excessOfI(x)),
 );
 
 export const i1: RealFormula = /* @__PURE__ */ differentiable(
@@ -54,7 +90,13 @@ export const i1: RealFormula = /* @__PURE__ */ differentiable(
 );
 
 export const i1e: RealFormula = /* @__PURE__ */ differentiable(scaled1, (x, value) =>
-  atZero(x, i0e(x).sub(value.mul(x.to('sign').add(notZero(x).recip())))),
+  // e^−|x|·I₁′ − sign x·value, where I₁′ = I₀ − I₁/x.
+  atZero(
+    x,
+    excessOfI(x)
+      .add(value.div(notZero(x)))
+      .neg(),
+  ),
 );
 
 interface Pieces {
@@ -109,10 +151,8 @@ export const k1: RealFormula = /* @__PURE__ */ differentiable(plain(pieces1), (x
   k0(x).add(value.div(x)).neg(),
 );
 
-export const k0e: RealFormula = /* @__PURE__ */ differentiable(scaled(pieces0), (x, value) =>
-  value.sub(k1e(x)),
-);
+export const k0e: RealFormula = /* @__PURE__ */ differentiable(scaled(pieces0), (x) => excessOfK(x).neg());
 
 export const k1e: RealFormula = /* @__PURE__ */ differentiable(scaled(pieces1), (x, value) =>
-  value.sub(k0e(x)).sub(value.div(x)),
+  excessOfK(x).sub(value.div(x)),
 );
