@@ -1,7 +1,7 @@
 // Operators that no case of the ONNX project beside the repository covers, one node each, against what their definition gives.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { setDevice, tensor, type Tensor } from '../../src/index.ts';
+import { setDevice, tensor, zeros, type Tensor } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
 import { attribute, modelOf, node, port, type Draft } from '../support/onnx/file.ts';
 
@@ -189,6 +189,15 @@ test('images of whole numbers are read between their elements, and cut off', asy
   const places = tensor(Float32Array.of(-0.5, 0, 0, 0), { shape: [1, 1, 2, 2] });
   const [read] = await call('GridSample', [x, places]);
   await close(read, [0, 4]);
+});
+
+test('a size of 0 is one that the input has', async () => {
+  const x = zeros([2, 0, 3]);
+  await expect(call('Reshape', [x, tensor([2n, 3n, 1n, 0n])])).rejects.toThrow(
+    "size 3 is 0, which is the input's own without allowzero, and [2,0,3] has none",
+  );
+  const [copied] = await call('Reshape', [x, tensor([3n, 0n, 2n])]);
+  expect(copied!.shape).toEqual([3, 0, 2]);
 });
 
 test('padding may be infinite', async () => {
