@@ -22,6 +22,18 @@ function isPowerOfTwo(whole: number): boolean {
   return Number.isInteger(Math.log2(whole));
 }
 
+/** So many sizes at each end of a range are looked at for where whole parts of quotients differ. */
+const mostLookedAt = 4096;
+
+/** Of one size: `step · ⌊(a·size + b) / c⌋`, for each `b` up to a last one. */
+interface WholeParts {
+  readonly step: number;
+  readonly a: number;
+  readonly b: number;
+  readonly lastB: number;
+  readonly c: number;
+}
+
 /** Numbers of one size that sums of products are looked for among. */
 const mostParts = 8;
 
@@ -31,6 +43,7 @@ export class Formulas {
   readonly #known: Known[];
 
   readonly #isAll: boolean;
+  readonly #doubts = new Map<string, Set<number>>();
 
   /** Formulas in these names, from values at these sizes; `isAll`: there are no others. */
   constructor(dims: readonly string[], samples: readonly Sizes[], isAll: boolean = false) {
@@ -38,6 +51,11 @@ export class Formulas {
     this.#dims = dims;
     this.#samples = samples;
     this.#known = dims.map((name) => ({ formula: name, values: samples.map((sizes) => sizes[name]!) }));
+  }
+
+  /** By name: sizes where other formulas that give the same values at all samples give other values than those found. */
+  get doubts(): ReadonlyMap<string, ReadonlySet<number>> {
+    return this.#doubts;
   }
 
   /** Has a formula tried that was found at other samples. */
@@ -128,35 +146,61 @@ export class Formulas {
 
   /** `m · ⌊(a·size + b) / c⌋ + e` of one size. */
   #wholePart(values: readonly number[]): Formula | undefined {
-    const step = values.reduce((divisor, value) => greatestCommon(divisor, Math.abs(value - values[0]!)), 0);
+    const common = values.reduce(
+      (divisor, value) => greatestCommon(divisor, Math.abs(value - values[0]!)),
+      0,
+    );
     const least = Math.min(...values);
-    const steps = values.map((value) => (value - least) / step);
     for (const name of this.#dims) {
       const sizes = this.#samples.map((sample) => sample[name]!);
-      const [low, high] = [sizes.indexOf(Math.min(...sizes)), sizes.indexOf(Math.max(...sizes))];
-      const reach = sizes[high]! - sizes[low]!;
-      if (reach === 0) continue;
-      const slope = (steps[high]! - steps[low]!) / reach;
-      let best: { readonly a: number; readonly b: number; readonly c: number } | undefined;
-      for (let c = 2; c <= mostDivisor; c++) {
-        const a = Math.round(slope * c);
-        if (a === 0 || Math.abs(slope - a / c) > 1 / reach + 1e-9) continue;
-        const rests = steps.map((value, i) => c * value - a * sizes[i]!);
-        const b = Math.max(...rests);
-        if (b > Math.min(...rests) + c - 1) continue;
-        // Few sizes may fit several: strides behind one another divide by powers of two mostly.
+      // Few samples may have a divisor in common that others have not.
+      const fitting = divisorsOf(common).flatMap((step) => wholePartsOf(sizes, values, step));
+      const [first] = fitting;
+      if (first === undefined) continue;
+      // Few sizes may fit several: strides behind one another divide by powers of two mostly.
+      const best = fitting.reduce((before, one) => {
         const isSimpler =
-          best === undefined ||
-          Math.abs(a) < Math.abs(best.a) ||
-          (a === best.a && isPowerOfTwo(c) && !isPowerOfTwo(best.c));
-        if (isSimpler) best = { a, b, c };
-      }
-      if (best !== undefined) {
-        const scaled = plus(times([name], best.a), best.b);
-        return plus(times([['floor', ['/', scaled, best.c]]], step), least);
-      }
+          one.step === before.step &&
+          (Math.abs(one.a) < Math.abs(before.a) ||
+            (one.a === before.a && isPowerOfTwo(one.c) && !isPowerOfTwo(before.c)));
+        return isSimpler ? one : before;
+      }, first);
+      this.#doubt(name, sizes, best, fitting);
+      const scaled = plus(times([name], best.a), best.b);
+      return plus(times([['floor', ['/', scaled, best.c]]], best.step), least);
     }
     return undefined;
+  }
+
+  /** Notes sizes at which some of these whole parts are not the best one, together all that are not it at every size. */
+  #doubt(name: string, sizes: readonly number[], best: WholeParts, fitting: readonly WholeParts[]): void {
+    const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
+    const unit = sizes.reduce((divisor, size) => greatestCommon(divisor, size - least), 0);
+    const count = (most - least) / unit + 1;
+    const valueAt = ({ a, b, c, step }: WholeParts, size: number): number =>
+      step * Math.floor((a * size + b) / c);
+    let left = fitting;
+    while (left.length > 0) {
+      let [telling, told] = [NaN, 0];
+      for (let i = 0; i < count; i++) {
+        if (i === mostLookedAt && count > 2 * mostLookedAt) i = count - mostLookedAt;
+        const size = least + i * unit;
+        const value = valueAt(best, size);
+        // What the first and the last give, all between them do.
+        const isOther = (one: WholeParts): boolean =>
+          valueAt(one, size) !== value || valueAt({ ...one, b: one.lastB }, size) !== value;
+        const differing = left.filter(isOther).length;
+        if (differing > told) [telling, told] = [size, differing];
+      }
+      if (told === 0) return;
+      const value = valueAt(best, telling);
+      left = left.flatMap((one) => {
+        const first = one.c * (value / one.step) - one.a * telling;
+        const [b, lastB] = [Math.max(one.b, first), Math.min(one.lastB, first + one.c - 1)];
+        return value % one.step === 0 && b <= lastB ? [{ ...one, b, lastB }] : [];
+      });
+      this.#doubts.set(name, (this.#doubts.get(name) ?? new Set()).add(telling));
+    }
   }
 
   /** Of a size times what has a formula of its own. */
@@ -256,6 +300,34 @@ export class Formulas {
     }
     return undefined;
   }
+}
+
+/** Whole parts that give the differences of these values to the least of them. */
+function wholePartsOf(sizes: readonly number[], values: readonly number[], step: number): WholeParts[] {
+  const least = Math.min(...values);
+  const steps = values.map((value) => (value - least) / step);
+  const [low, high] = [sizes.indexOf(Math.min(...sizes)), sizes.indexOf(Math.max(...sizes))];
+  const reach = sizes[high]! - sizes[low]!;
+  if (reach === 0) return [];
+  const slope = (steps[high]! - steps[low]!) / reach;
+  const fitting: WholeParts[] = [];
+  for (let c = 2; c <= mostDivisor; c++) {
+    const a = Math.round(slope * c);
+    if (a === 0 || Math.abs(slope - a / c) > 1 / reach + 1e-9) continue;
+    const rests = steps.map((value, i) => c * value - a * sizes[i]!);
+    const b = Math.max(...rests);
+    const lastB = Math.min(...rests) + c - 1;
+    if (b <= lastB) fitting.push({ step, a, b, lastB, c });
+  }
+  return fitting;
+}
+
+/** Divisors of a whole number, large ones first. */
+function divisorsOf(whole: number): number[] {
+  const small: number[] = [];
+  for (let k = 1; k * k <= whole && k <= 1024; k++) if (whole % k === 0) small.push(k);
+  const large = small.map((k) => whole / k);
+  return [...new Set([...large, ...small.reverse()])];
 }
 
 /** Functions that, times a number, make whole numbers of what JavaScript made of them, and their ways back. */

@@ -7,8 +7,8 @@ import { SinterError } from '../errors.ts';
 import type { BundleEntry, Formula, ScalarSource, Sizes } from '../bundle-runtime/manifest.ts';
 import { valueOf } from '../bundle-runtime/sizes.ts';
 import { showShape } from '../ir/shape.ts';
-import { generalise, match, outlineOf } from '../ir/sizes/recording.ts';
-import type { SizeStructure } from '../ir/sizes/structure.ts';
+import { generalise, generaliseOver, match, outlineOf } from '../ir/sizes/recording.ts';
+import type { SizeRecording, SizeStructure } from '../ir/sizes/structure.ts';
 import {
   isVarying,
   VaryingSizes as Numbers,
@@ -82,6 +82,9 @@ const mostGroups = 8;
 /** So many programs for single sizes at the beginning of ranges. */
 const mostSplits = 4;
 
+/** So often formulas are looked for again, with the sizes added at which those before did not hold. */
+const mostRefinements = 8;
+
 /** What a program is made for. */
 interface RangedParts {
   readonly point: OpenPoint;
@@ -96,6 +99,11 @@ interface RangedParts {
 /** The function does something else at some sizes. */
 class OtherComputation extends SinterError {}
 
+/** Formulas that hold at the trials that they were found from, and do not hold at these. */
+class OtherNumbers extends SinterError {
+  trials: readonly Trial[] = [];
+}
+
 class Ranged {
   readonly #parts: RangedParts;
   readonly #point: OpenPoint;
@@ -104,6 +112,8 @@ class Ranged {
   #numbers = new Numbers();
   /** The numbers that programs read, or that their room is for. */
   readonly #formulas = new Map<VaryingNumber, Formula>();
+  /** The trials that formulas were held to, by their sizes. */
+  readonly #held = new Map<string, Trial>();
 
   constructor(parts: RangedParts) {
     this.#parts = parts;
@@ -123,7 +133,7 @@ class Ranged {
       trials = [...witnesses, ...others];
       const { structure, odd } = this.#widened(seen, witnesses, trials);
       split = this.#splitOf(trials, odd);
-      if (split === undefined) return await this.#together(structure, trials, table);
+      if (split === undefined) return await this.#refined(structure, trials, table);
     } catch (error) {
       if (this.#parts.checksAll || !(error instanceof OtherComputation)) throw error;
       // Indices that are proven to be right at some sizes only are checked at these and not at others.
@@ -132,11 +142,32 @@ class Ranged {
     return this.#apart(split, trials, table);
   }
 
-  /** One program for all sizes. */
+  /**
+   * One program for all sizes. Of formulas that give a number at all trials the first is not always the one that made it: the
+   * sizes where it does not hold say more.
+   */
+  async #refined(
+    structure: SizeStructure,
+    trials: readonly Trial[],
+    table: WeightTable,
+  ): Promise<RangedEntry> {
+    let all = trials;
+    for (let turn = 0; ; turn++) {
+      try {
+        return await this.#together(structure, all, table, turn);
+      } catch (error) {
+        if (turn === mostRefinements || !(error instanceof OtherNumbers)) throw error;
+        all = [...all, ...error.trials];
+        this.#formulas.clear();
+      }
+    }
+  }
+
   async #together(
     structure: SizeStructure,
     trials: readonly Trial[],
     table: WeightTable,
+    turn: number,
   ): Promise<RangedEntry> {
     const fitted = await this.#fitted(structure, trials);
     const formulas = this.#formulasOf(fitted);
@@ -165,7 +196,7 @@ class Ranged {
       return { ...check, first, end, ...(!isSame && { where: 'what the call has' }) };
     });
     const scalars = { sources, draws, checks };
-    await this.#check(structure, first, entry, scalars);
+    await this.#check(structure, first, entry, scalars, formulas, turn);
     const main = wiredEntry(first.recording, table);
     const least = Object.fromEntries(this.#dims.map(({ name, min }) => [name, min]));
     const cases = variants.map(({ upTo, variant }) => {
@@ -304,6 +335,15 @@ class Ranged {
       chosen.push(trial);
       [structure, odd, this.#numbers] = [made, left, numbers];
     }
+    // Where a limit holds a number, a view may change nothing, and the recording is another one.
+    const numbers = new Numbers();
+    const keysOf = (all: readonly Trial[]): SizeRecording[] =>
+      all.map(({ recording }) => recording.partial.graphKey);
+    const larger = odd.filter(isLarger);
+    const made = larger.length === 0 ? undefined : generaliseOver(keysOf(chosen), keysOf(larger), numbers);
+    const left = made === undefined ? odd : oddOf(made, numbers);
+    if (made !== undefined && left.length < odd.length)
+      [structure, odd, this.#numbers] = [made, left, numbers];
     return { structure, odd };
   }
 
@@ -311,7 +351,11 @@ class Ranged {
     return this.#dims.map(({ name }) => name).join(', ');
   }
 
-  #refusal(problem: string, hint?: string, Kind: typeof SinterError = SinterError): SinterError {
+  #refusal<Kind extends SinterError = SinterError>(
+    problem: string,
+    hint?: string,
+    Kind: new (...args: ConstructorParameters<typeof SinterError>) => Kind = SinterError as never,
+  ): Kind {
     const wanted = hint ?? `a size instead of a range: --dim ${this.#dims[0]!.name}=${this.#dims[0]!.max}`;
     return new Kind('E_UNSUPPORTED', `build: ${this.#point.name} ${problem}\n  try: ${wanted}`);
   }
@@ -473,8 +517,10 @@ class Ranged {
     first: Fitted,
     entry: Pick<BundleEntry, 'inputs' | 'outputs' | 'derived'>,
     { sources, draws, checks }: Scalars,
+    { doubts }: Formulas,
+    turn: number,
   ): Promise<void> {
-    const random = randomNumbers(3);
+    const random = randomNumbers(3 + turn);
     const all = Array.from({ length: 12 }, () => drawnFromAll(this.#dims, random));
     // Whole parts of quotients repeat: a row of sizes meets each of their rests.
     const text = JSON.stringify([[...this.#formulas.values()], entry.derived, sources, draws, checks]);
@@ -482,15 +528,32 @@ class Ranged {
       for (const { name, min, max, multipleOf } of this.#dims)
         for (let i = 0; i < mostDivisor && min + i * multipleOf <= max; i++)
           all.push({ ...drawnFromAll(this.#dims, random), [name]: min + i * multipleOf });
-    const [, ...others] = await this.#fitted(structure, [first, ...(await this.#trials(all))]);
-    for (const { sizes, values, own } of others) {
+    for (const [name, sizes] of doubts)
+      for (const size of sizes) all.push({ ...drawnFromAll(this.#dims, random), [name]: size });
+    const held: Trial[] = [];
+    for (const sizes of all) {
+      const key = JSON.stringify(sizes);
+      const trial = this.#held.get(key) ?? (await this.#trial(sizes));
+      this.#held.set(key, trial);
+      held.push(trial);
+    }
+    const [, ...others] = await this.#fitted(structure, [first, ...held]);
+    const odd = new Set<Trial>();
+    let refusal: OtherNumbers | undefined;
+    for (const trial of others) {
+      const { sizes, values, own } = trial;
       const known: Record<string, number> = { ...sizes };
       for (const [name, formula] of Object.entries(entry.derived ?? {}))
         known[name] = valueOf(formula, sizes);
       const expect = (formula: Formula, value: number | undefined): void => {
         if (Object.is(valueOf(formula, known), value)) return;
         const problem = `${showFormula(formula)} is not ${value} at ${showSizes(sizes)}`;
-        throw this.#refusal(`follows from ${this.#names()} by no formula known here: ${problem}`);
+        refusal ??= this.#refusal(
+          `follows from ${this.#names()} by no formula known here: ${problem}`,
+          undefined,
+          OtherNumbers,
+        );
+        odd.add(trial);
       };
       for (const [num, formula] of this.#formulas)
         expect(formula, values.get(num) ?? this.#numbers.complete(values, [num])?.get(num));
@@ -509,6 +572,9 @@ class Ranged {
           if ('shape' in port) port.shape.forEach((size, axis) => expect(size, shapeOf(theirs[i]!)[axis]));
         });
     }
+    if (refusal === undefined) return;
+    refusal.trials = [...odd];
+    throw refusal;
   }
 }
 

@@ -9,7 +9,7 @@ import type { OpenPoint } from '../../src/aot/sizes.ts';
 import type { BundleTarget, Formula, Sizes } from '../../src/bundle-runtime/manifest.ts';
 import type { Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { valueOf } from '../../src/bundle-runtime/sizes.ts';
-import { arange, avgPool2d, cat, rand, randn, tensor, zeros, type Tensor } from '../../src/index.ts';
+import { arange, avgPool2d, cat, pad, rand, randn, tensor, zeros, type Tensor } from '../../src/index.ts';
 import { standIn } from '../cuda/standin/standin.ts';
 import { checkLaw } from '../support/property.ts';
 import { built, written } from './bundles.ts';
@@ -214,6 +214,61 @@ describe('sizes within ranges', () => {
     }
     model.dispose();
   });
+
+  const table = tensor(Float32Array.from({ length: 32 }, (_, i) => i));
+  test.each<[string, Given, (x: Tensor) => Tensor, (readonly number[])[]]>([
+    [
+      'follow from whole parts that few sizes tell apart',
+      { h: [32, 192] },
+      (x) => x.slice(0, 0, x.shape[0]!, 48).cumsum(0),
+      [32, 48, 49, 61, 72, 96, 97, 115, 144, 145, 192].map((h) => [h]),
+    ],
+    [
+      'be whole parts that the first sizes and the last do not tell from others',
+      { n: [1, 300] },
+      (x) => x.mul(Math.floor(x.shape[0]! / 40)),
+      Array.from({ length: 300 }, (_, i) => [i + 1]),
+    ],
+    [
+      'be whole parts that are even at most of the sizes that are tried',
+      { n: [32, 300] },
+      (x) => x.mul(Math.floor(x.shape[0]! / 48)),
+      Array.from({ length: 269 }, (_, i) => [i + 32]),
+    ],
+    [
+      'fill what is padded to a multiple, which some sizes are',
+      { n: [1, 100] },
+      (x) => {
+        const [n] = x.shape as readonly [number];
+        return pad(x, [[0, (8 - (n % 8)) % 8]], { value: 2 })
+          .reshape([-1, 8])
+          .sum(1);
+      },
+      [1, 7, 8, 9, 16, 63, 64, 99, 100].map((n) => [n]),
+    ],
+    [
+      'begin views where a limit holds a number, which is a size elsewhere',
+      { n: [1, 18], m: [1, 18] },
+      (x) => {
+        const held = Math.min(x.shape[0]!, 16);
+        const around = table.slice(0, 16 - held, 16 + held);
+        return around.mul(held).sum().add(x.sum(1).mul(x.shape[0]!));
+      },
+      [1, 2, 9, 15, 16, 17, 18].flatMap((n) => [1, 5, 16, 18].map((m) => [n, m])),
+    ],
+  ])('may %s', async (_, ranges, fn, all) => {
+    const names = Object.keys(ranges);
+    const point = pointOf(fn, ranges, (sizes) => [zeros(names.map((name) => sizes[name]!))]);
+    const { load: loadFound } = await loaderOf(point);
+    const model = await loadFound(places['wasm']!());
+    for (const shape of all) {
+      const data = Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => (i % 7) - 2);
+      const { output } = await model.run({ x: { data, shape } });
+      expect(output).toEqual(await fn(tensor(data, { shape })).data());
+    }
+    model.dispose();
+  });
+
   test.each<[string, (x: Tensor) => unknown, string]>([
     ['a condition', (x) => (x.shape[0]! % 7 === 3 ? x.mul(2) : x.exp()), 'run does something else at n'],
     ['a limit', (x) => x.mul(x.shape[0]! > 700 ? 3 : 2), 'has a number of constant f32[]'],

@@ -1,9 +1,9 @@
 // Operators that no case of the ONNX project beside the repository covers, one node each, against what their definition gives.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { setDevice, tensor, type Tensor } from '../../src/index.ts';
+import { setDevice, tensor, zeros, type Tensor } from '../../src/index.ts';
 import { loadOnnx } from '../../src/onnx/index.ts';
-import { attribute, modelOf, node, port, type Draft } from '../support/onnx/file.ts';
+import { attribute, graph, model, node, port, type Draft } from '../support/onnx/file.ts';
 
 beforeAll(() => setDevice('wasm'));
 afterAll(() => setDevice(undefined));
@@ -15,18 +15,19 @@ async function call(
   op: string,
   inputs: readonly (Tensor | undefined)[],
   attributes: readonly Draft[] = [],
-  { outputs = 1, opset = 22 } = {},
+  { outputs = 1, opset = 22, domain = '' } = {},
 ): Promise<Tensor[]> {
   const names = inputs.map((x, i) => (x === undefined ? '' : `x${i}`));
   const results = Array.from({ length: outputs }, (_, i) => `y${i}`);
   const ports = inputs.flatMap((x, i) => (x === undefined ? [] : [port(`x${i}`, codes[x.dtype]!, x.shape)]));
-  const file = modelOf(
-    {
+  const file = model(
+    graph({
       inputs: ports,
       outputs: results.map((name) => ({ name })),
-      nodes: [node(op, names, results, attributes)],
-    },
+      nodes: [node(op, names, results, attributes, domain)],
+    }),
     opset,
+    domain === '' ? [] : [domain],
   );
   const given = inputs.flatMap((x, i) => (x === undefined ? [] : [[`x${i}`, x] as const]));
   return Object.values(await (await loadOnnx(file)).run(Object.fromEntries(given)));
@@ -189,6 +190,26 @@ test('images of whole numbers are read between their elements, and cut off', asy
   const places = tensor(Float32Array.of(-0.5, 0, 0, 0), { shape: [1, 1, 2, 2] });
   const [read] = await call('GridSample', [x, places]);
   await close(read, [0, 4]);
+});
+
+test.each([
+  ['Celu', (x: number) => Math.max(0, x) + Math.min(0, 0.5 * Math.expm1(x / 0.5))],
+  ['Selu', (x: number) => 1.5 * (x > 0 ? x : 0.5 * Math.expm1(x))],
+] as const)('%s follows a fused product', async (activation, of) => {
+  const numbers = { activation, activation_alpha: 0.5, activation_gamma: 1.5 };
+  const attributes = Object.entries(numbers).map(([name, value]) => attribute(name, value));
+  const x = tensor([[-2], [-0.5], [0], [3]]);
+  const [y] = await call('FusedGemm', [x, tensor([[1]])], attributes, { domain: 'com.microsoft' });
+  await close(y, [-2, -0.5, 0, 3].map(of));
+});
+
+test('a size of 0 is one that the input has', async () => {
+  const x = zeros([2, 0, 3]);
+  await expect(call('Reshape', [x, tensor([2n, 3n, 1n, 0n])])).rejects.toThrow(
+    "size 3 is 0, which is the input's own without allowzero, and [2,0,3] has none",
+  );
+  const [copied] = await call('Reshape', [x, tensor([3n, 0n, 2n])]);
+  expect(copied!.shape).toEqual([3, 0, 2]);
 });
 
 test('padding may be infinite', async () => {

@@ -2,10 +2,11 @@
 // another, whose numbers (sizes, attributes, constants) may vary.
 
 import { sameAttrs, type Node } from '../graph.ts';
+import type { Op } from '../ops.ts';
 import type { Shape } from '../shape.ts';
 import { Region } from '../region.ts';
 import { recordingOf, RegionStructure, type RegionParameter } from './region.ts';
-import { isVarying, type Num, type VaryingSizes, type SizeValues } from './size.ts';
+import { isVarying, VaryingSizes, type Num, type SizeValues } from './size.ts';
 import type { VaryingAttrs, StructurePart, RecordedPart, SizeRecording, SizeStructure } from './structure.ts';
 
 /** Two recordings that are not one structure: the nodes that differ, for messages. */
@@ -109,9 +110,10 @@ function vary(
     return values.every(({ key }) => key === first.key) ? { value: first } : ofRegions(values);
   if (values.every((value) => typeof value === 'number')) return { value: sizes.of(values) };
   if (values.every((value) => typeof value === 'bigint')) {
-    if (values.every((value) => value === first)) return { value: first };
     const numbers = values.map(Number);
-    return numbers.every(Number.isSafeInteger) ? { value: sizes.of(numbers) } : undefined;
+    const num = numbers.every(Number.isSafeInteger) ? sizes.of(numbers) : undefined;
+    if (isVarying(num)) return { value: num };
+    return values.every((value) => value === first) ? { value: first } : undefined;
   }
   if (Array.isArray(first)) {
     if (!values.every((value) => Array.isArray(value) && value.length === first.length)) return undefined;
@@ -181,16 +183,81 @@ export function match(
   if (leaves === undefined) return undefined;
   // A view that was left out gives its operand back: so its sizes are the operand's.
   for (const { part, operand } of leftOut.reverse()) {
-    for (const [axis, num] of part.shape.entries()) {
-      const from = operand.shape[axis];
-      const value = isVarying(from) ? values.get(from) : from;
-      if (isVarying(num) && !values.has(num) && value !== undefined) values.set(num, value);
-    }
+    const { shape: target = [], size = [] } = part.attrs as {
+      readonly [name in 'shape' | 'size']?: readonly Num[];
+    };
+    for (const sizesOfPart of [part.shape, target, size])
+      for (const [axis, num] of sizesOfPart.entries()) {
+        const from = operand.shape[axis];
+        const value = isVarying(from) ? values.get(from) : from;
+        if (isVarying(num) && !values.has(num) && value !== undefined) values.set(num, value);
+      }
   }
   const all = sizes.complete(values);
   if (all === undefined || !leftOut.every(({ part, operand }) => changesNothing(part, operand, all)))
     return undefined;
   return { values: all, leaves };
+}
+
+/**
+ * The structure of recordings that are the same but for numbers, and of others that it can be laid over when each of its numbers
+ * stands for itself. Numbers that a limit holds in the others only are equal in the former, and there views may change nothing.
+ * Undefined where no other fits, or where bodies of loops differ.
+ */
+export function generaliseOver(
+  recordings: readonly SizeRecording[],
+  others: readonly SizeRecording[],
+  sizes: VaryingSizes,
+): SizeStructure | undefined {
+  const free = new FreeSizes();
+  const structure = generalise(recordings, free);
+  if (!('parts' in structure) || free.bodies.size > 0) return undefined;
+  const all = others.flatMap((other) => {
+    const matched = match(structure, other, free);
+    return matched?.leaves.every((leaf, i) => leaf === i) ? [matched.values] : [];
+  });
+  if (all.length === 0) return undefined;
+  let isWhole = true;
+  /** What a pattern of numbers is for all; `own` is what the first recording has there. */
+  const renamed = (pattern: unknown, own: unknown): unknown => {
+    if (isVarying(pattern)) {
+      const [first] = pattern.values as readonly [number];
+      // What nothing says is what it is everywhere else.
+      const fallback = pattern.values.every((value) => Object.is(value, first)) ? first : undefined;
+      const values = all.map((one) => one.get(pattern) ?? fallback);
+      if (values.includes(undefined)) isWhole = false;
+      const num = sizes.of([...pattern.values, ...(values as number[])]);
+      return isVarying(num) ? num : own;
+    }
+    if (Array.isArray(pattern)) return pattern.map((item, i) => renamed(item, (own as unknown[])[i]));
+    if (
+      typeof pattern !== 'object' ||
+      pattern === null ||
+      Object.getPrototypeOf(pattern) !== Object.prototype
+    )
+      return pattern;
+    const fields = own as VaryingAttrs;
+    return Object.fromEntries(
+      Object.entries(pattern).map(([key, item]) => [key, renamed(item, fields[key])]),
+    );
+  };
+  const [first] = recordings as readonly [SizeRecording];
+  const parts = structure.parts.map((part, i): StructurePart => {
+    const fields = fieldsOf(first.parts[i]!, first.constants);
+    return {
+      ...part,
+      shape: renamed(part.shape, part.node.shape) as readonly Num[],
+      attrs: renamed(part.attrs, fields) as VaryingAttrs,
+    };
+  });
+  return isWhole ? { ...structure, parts } : undefined;
+}
+
+/** Numbers of which each stands for itself, also those that have the same values. */
+class FreeSizes extends VaryingSizes {
+  override of(values: readonly number[]): Num {
+    return { values, derivations: [] };
+  }
 }
 
 /** A view that a recording has not, and its operand. */
@@ -224,7 +291,7 @@ function laidOver(
       }
       if (part.kind === 'leaf') leaves[part.leaf] = here.number;
       if (!part.inputs.every((input, k) => bind(input, here.inputs[k]!))) return undefined;
-    } else if (mayBeLeftOut(part)) {
+    } else if (mayBeLeftOut(part, values)) {
       leftOut.push({ part, operand: parts[part.inputs[0]!]! });
       if (!bind(part.inputs[0]!, at)) return undefined;
     } else return undefined;
@@ -278,12 +345,26 @@ function sayings(
   return isSame ? said : undefined;
 }
 
-function mayBeLeftOut({ kind, op, attrs }: StructurePart): boolean {
-  if (kind !== 'op') return false;
-  if (op === 'reshape' || op === 'broadcast') return true;
-  if (op === 'slice')
-    return ['start', 'step'].every((name, k) => (attrs[name] as readonly Num[]).every((n) => n === k));
-  return false;
+/** Attributes of views, and the number that each of them has where the view changes nothing. */
+const placesOf: { readonly [O in Op]?: Readonly<Record<string, number>> } = {
+  reshape: {},
+  broadcast: {},
+  slice: { start: 0, step: 1 },
+  pad: { low: 0, high: 0, interior: 0 },
+};
+
+/** Whether a part may be one that changes nothing. Its places that vary are added to the numbers. */
+function mayBeLeftOut({ kind, op, attrs }: StructurePart, values: SizeValues): boolean {
+  const places = kind === 'op' ? placesOf[op] : undefined;
+  if (places === undefined) return false;
+  const all = Object.entries(places).flatMap(([name, neutral]) =>
+    (attrs[name] as readonly Num[]).map((num) => [num, neutral] as const),
+  );
+  const isNeutral = all.every(
+    ([num, neutral]) => (isVarying(num) ? (values.get(num) ?? neutral) : num) === neutral,
+  );
+  if (isNeutral) for (const [num, neutral] of all) if (isVarying(num)) values.set(num, neutral);
+  return isNeutral;
 }
 
 /** Whether a view gives its operand back at these sizes. */

@@ -18,7 +18,11 @@ function tuned(
 }
 
 /** Scaled by gamma on both sides, by alpha below 0 as well. */
-function selu(x: Tensor, alpha: number, gamma: number): Tensor {
+export function selu(
+  x: Tensor,
+  alpha: number = 1.6732632423543772,
+  gamma: number = 1.0507009873554805,
+): Tensor {
   return sn.mul(sn.elu(x, alpha), gamma);
 }
 
@@ -77,8 +81,8 @@ export const activation: Rows = {
   Mish: unary([18, 22], sn.mish),
   PRelu: row([1, 6, 7, 9, 16], prelu),
   Relu: unary([1, 6, 13, 14], sn.relu),
-  Selu: tuned([1, 6, 22], { alpha: 1.6732632423543772, gamma: 1.0507009873554805 }, (x, alpha, gamma) =>
-    selu(x, alpha!, gamma!),
+  Selu: row([1, 6, 22], (call) =>
+    selu(call.tensor(0), call.attributes.float('alpha'), call.attributes.float('gamma')),
   ),
   Shrink: tuned([9], { lambd: 0.5, bias: 0 }, (x, lambd, bias) => shrink(x, lambd!, bias!)),
   Sigmoid: unary([1, 6, 13], sn.sigmoid),

@@ -18,7 +18,15 @@ function reshape(call: Call): Tensor {
   const x = call.tensor(0);
   const given = call.ints('shape', 1)!;
   const keepsZero = call.attributes.int('allowzero', 0) === 0;
-  const shape = given.map((dim, axis) => (dim === 0 && keepsZero ? x.shape[axis]! : dim));
+  const shape = given.map((dim, axis) => {
+    if (dim !== 0 || !keepsZero) return dim;
+    return (
+      x.shape[axis] ??
+      call.fail(
+        `size ${axis} is 0, which is the input's own without allowzero, and [${x.shape.join()}] has none`,
+      )
+    );
+  });
   if (!shape.includes(-1) || x.size > 0) return sn.reshape(x, shape);
   const rest = sizeOf(shape.filter((dim) => dim !== -1));
   return sn.reshape(

@@ -78,7 +78,7 @@ const fusedProducts: Family = (draw) => {
   const [m, k, n] = draw.ints(3, 1, 4) as [number, number, number];
   if (draw.coin()) {
     const [ta, tb] = [draw.int(0, 1), draw.int(0, 1)];
-    const activation = draw.pick(['Relu', 'Tanh', 'Sigmoid', 'LeakyRelu']);
+    const activation = draw.pick(['Relu', 'Tanh', 'Sigmoid', 'LeakyRelu', 'Elu', 'Celu', 'Selu']);
     const a = draw.tensor(ta === 1 ? [k, m] : [m, k]);
     const b = draw.tensor(tb === 1 ? [n, k] : [k, n]);
     return contrib(
@@ -90,6 +90,7 @@ const fusedProducts: Family = (draw) => {
         attr.float('alpha', 0.5),
         attr.text('activation', activation),
         attr.float('activation_alpha', 0.25),
+        attr.float('activation_gamma', 1.5),
       ],
     );
   }

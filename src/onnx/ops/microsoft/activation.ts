@@ -3,6 +3,7 @@
 import * as sn from '../../../operations/index.ts';
 import type { Tensor } from '../../../tensor/tensor.ts';
 import type { Call, Rows } from '../../call.ts';
+import { selu } from '../activation.ts';
 import { row } from '../row.ts';
 
 /** Input 0 with the bias of an input, where there is one. */
@@ -19,10 +20,11 @@ export function fastGelu(x: Tensor): Tensor {
 export interface ActivationNumbers {
   readonly alpha?: number | undefined;
   readonly beta?: number | undefined;
+  readonly gamma?: number | undefined;
 }
 
 /** The activation that an operator names and applies to its result. Throws E_VALUE at other names. */
-export function activated(call: Call, x: Tensor, { alpha, beta }: ActivationNumbers): Tensor {
+export function activated(call: Call, x: Tensor, { alpha, beta, gamma }: ActivationNumbers): Tensor {
   const name = call.attributes.string('activation', '');
   switch (name) {
     case '':
@@ -47,6 +49,10 @@ export function activated(call: Call, x: Tensor, { alpha, beta }: ActivationNumb
       return sn.softsign(x);
     case 'Elu':
       return sn.elu(x, alpha ?? 1);
+    case 'Celu':
+      return sn.celu(x, alpha ?? 1);
+    case 'Selu':
+      return selu(x, alpha, gamma);
     case 'ThresholdedRelu':
       return sn.where(sn.gt(x, alpha ?? 1), x, sn.zerosLike(x));
     case 'Gelu':

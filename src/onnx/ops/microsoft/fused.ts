@@ -29,8 +29,10 @@ function fusedMatMul(call: Call): Tensor {
 
 /** The numbers of an activation that is named by attributes of its own. */
 function named(call: Call, x: Tensor): Tensor {
-  const [alpha, beta] = ['alpha', 'beta'].map((letter) => call.attributes.float(`activation_${letter}`));
-  return activated(call, x, { alpha, beta });
+  const [alpha, beta, gamma] = ['alpha', 'beta', 'gamma'].map((letter) =>
+    call.attributes.float(`activation_${letter}`),
+  );
+  return activated(call, x, { alpha, beta, gamma });
 }
 
 /** Those of an activation that come as a list. */
