@@ -159,6 +159,9 @@ export function reducesInSubgroups({ id }: Target, dtype: DType): boolean {
   return id !== 'wgsl' || !isWide(dtype);
 }
 
+/** Groups of four lanes that one register of a core holds side by side. */
+export const groupsInRegister = ({ serial }: Target): number => serial?.inRegister ?? 1;
+
 /** Whether an invocation packs operands into workgroup memory before it multiplies them. */
 export function packsOperands({ machine }: Target): boolean {
   return machine === 'cpu';

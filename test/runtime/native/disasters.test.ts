@@ -93,7 +93,7 @@ function koffiWithout(folders: readonly string[]): () => string {
     file,
     `const koffi = require(${JSON.stringify(real)});
 module.exports = { ...koffi, load(file, ...more) {
-  if (${JSON.stringify(folders)}.some((folder) => file.startsWith(folder))) throw new Error('failed to map segment');
+  if (file !== null && ${JSON.stringify(folders)}.some((folder) => file.startsWith(folder))) throw new Error('failed to map segment');
   return koffi.load(file, ...more);
 } };`,
   );

@@ -70,6 +70,25 @@ export function lanesAdded(b: LoopBuilder, sums: readonly Value[]): Value {
   return add(pick(low, high, [0, 1], true), pick(low, high, [2, 3], true));
 }
 
+/** Visits the groups from `first` to `end`, `count` at a time, and those that are left one at a time. */
+export function eachOf(
+  b: LoopBuilder,
+  first: Value,
+  end: Value,
+  count: number,
+): (visit: (groups: readonly Value[]) => void) => void {
+  if (count === 1) return (visit) => b.for('quad', first, end, 1, (quad) => visit([quad]));
+  const groups = b.let(operation('sub', [end, first], 'i32'), 'groups');
+  const left = b.let(operation('mod', [groups, constant(count)], 'i32'), 'left');
+  const whole = b.let(operation('sub', [end, left], 'i32'), 'whole_end');
+  return (visit) => {
+    b.for('quad', first, whole, count, (quad) =>
+      visit(Array.from({ length: count }, (_, i) => b.let(addInts(quad, constant(i)), 'quad'))),
+    );
+    b.for('quad', whole, end, 1, (quad) => visit([quad]));
+  };
+}
+
 /** Positions along an axis, and whether they are inside it. */
 export type AxisSpan = readonly { readonly index: Value; readonly inside: Value }[];
 

@@ -12,7 +12,7 @@ import type { Value } from '../../../loop/loop.ts';
 import { writeRows } from '../write.ts';
 import type { Attention, AttentionRows } from '../rows.ts';
 import { combine, combineLanes, identity } from '../../shared/monoid.ts';
-import { groupsInRegister } from '../../shared/register-groups.ts';
+import { groupsInRegister } from '../../../../schedule/machine.ts';
 
 /** Where the rows of a workgroup keep scores and weights. */
 export interface CoreMemory {

@@ -8,7 +8,7 @@ import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
-import { packsOperands } from '../../../../schedule/machine.ts';
+import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
@@ -23,8 +23,7 @@ import { contiguousReads } from '../../contract/problem.ts';
 import { roundedUp } from '../../contract/size.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { finish, type Frame } from '../../shared/frame.ts';
-import { eachOf, groupsInRegister } from '../../shared/register-groups.ts';
-import { multiplyAdd } from '../../contract/tile.ts';
+import { eachOf, multiplyAdd } from '../../contract/tile.ts';
 import { place } from '../../../loop/integers.ts';
 
 /** Rows and columns of tiles of sums, the tallest first: eight registers at least, so that no sum waits for the one before. */

@@ -3,7 +3,7 @@
 // sums waits in memory while a few lines at a time are added to it; where they run along k, each
 // result is a sum over its line, four columns side by side.
 
-import { packsOperands } from '../../../../schedule/machine.ts';
+import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
 import { dtypeBytes, isFloat, isWide } from '../../../../ir/dtype.ts';
 import { dims } from '../../../../ir/graph.ts';
 import { coefficientOf } from '../../../../ir/index-algebra/expr.ts';
@@ -34,8 +34,7 @@ import {
   type Frame,
 } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
-import { eachOf, groupsInRegister } from '../../shared/register-groups.ts';
-import { lanesAdded, multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
+import { eachOf, lanesAdded, multiplyAdd, span, TileLowering, tileNeeded } from '../tile.ts';
 import { divideInts } from '../../../loop/integers.ts';
 import { cpu, shared } from './costs.ts';
 

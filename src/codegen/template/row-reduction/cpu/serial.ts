@@ -5,6 +5,7 @@
 // (cpu/values.ts).
 
 import { CompilerBug } from '../../../../errors.ts';
+import { groupsInRegister } from '../../../../schedule/machine.ts';
 import type { Node } from '../../../../ir/graph.ts';
 import {
   addIndex,
@@ -32,7 +33,6 @@ import { alongRow, reachOf, type RowPosition, type StepRange } from './along.ts'
 import { neededUnits, serialRows, type RowStretch, type SerialRows } from './stretch.ts';
 import { effortOf, homeArrays, homesOf, RowValues, worthKeeping, type Home } from './values.ts';
 import { areNeededBelow, pointNeeded } from '../../shared/needed.ts';
-import { groupsInRegister } from '../../shared/register-groups.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
 /** Rows on a core: each has a thread for itself. */
