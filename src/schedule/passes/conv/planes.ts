@@ -10,10 +10,9 @@ import { packsOperands } from '../../machine.ts';
 import type { Target } from '../../target.ts';
 import { covered, reachOf } from './as-dot.ts';
 
-/** The operands and attributes of the convolution of planes, and its results as those of the node. */
+/** The convolution of planes, and its results as those of the node. */
 export interface Planes {
   readonly conv: NodeOf<'conv'>;
-  readonly inputs: readonly [planes: Node, weight: Node];
   readonly joined: (results: Node) => Node;
 }
 
@@ -24,7 +23,7 @@ export function convPlanes(
   b: GraphBuilder,
   target: Target,
 ): Planes | undefined {
-  const { strides, padLow, padHigh, lhsDilation, rhsDilation, groups } = node.attrs;
+  const { strides, padLow, padHigh, lhsDilation, rhsDilation } = node.attrs;
   const [input, weight] = [inputs[0]!, inputs[1]!];
   const isMeant = packsOperands(target) && !isWide(node.dtype) && padLow.length === 3;
   const count = sizeOf(dims(node as Node)) * sizeOf(dims(weight));
@@ -49,10 +48,9 @@ export function convPlanes(
     padHigh: padHigh.slice(1),
     lhsDilation: lhsDilation.slice(1),
     rhsDilation: rhsDilation.slice(1),
-    groups,
   };
   const conv = b.add('conv', [planes, flat], attrs) as NodeOf<'conv'>;
   const joined = (results: Node): Node =>
     permute(b, reshape(b, results, [images, depth, outputs, ...places]), [0, 2, 1, 3, 4]);
-  return { conv, inputs: [planes, flat], joined };
+  return { conv, joined };
 }

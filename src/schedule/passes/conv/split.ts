@@ -18,8 +18,10 @@ export function splitConv(
   target: Target,
 ): Node | undefined {
   const planes = convPlanes(node, inputs, b, target);
-  if (planes !== undefined)
-    return planes.joined(splitConv(planes.conv, planes.inputs, b, target) ?? (planes.conv as Node));
+  if (planes !== undefined) {
+    const { conv, joined } = planes;
+    return joined(splitConv(conv, conv.inputs, b, target) ?? (conv as Node));
+  }
   return (
     convAsDot(node, inputs, b, target) ??
     convByPhases(node, inputs, b, target) ??

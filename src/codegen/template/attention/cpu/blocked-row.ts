@@ -4,19 +4,20 @@
 
 import type { Node } from '../../../../ir/graph.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
-import type { Online, SumTerm } from '../../../../schedule/kernel.ts';
+import type { Online, RowStage, SumTerm } from '../../../../schedule/kernel.ts';
 import { addInts, constant, mulInts, operation } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
 import type { Value } from '../../../loop/loop.ts';
-import { combine, combineLanes, identity } from '../../shared/monoid.ts';
+import { combine, identity } from '../../shared/monoid.ts';
 import type { Attention, AttentionRows } from '../rows.ts';
+import { scratchAt } from './core.ts';
 import {
-  chainsOf,
   finishOnline,
-  masked,
+  foldOnline,
+  foldPass,
+  guardsOf,
   maximum,
-  overKeys,
-  together,
+  shiftBy,
   writeStatistics,
   type CoreMemory,
 } from './packed-row.ts';
@@ -24,16 +25,12 @@ import {
 /** Multiplies the sums of a product for the row at `offset`. */
 export type Shrink = (product: number, offset: Value, factor: Value) => void;
 
-/** The guards of online terms, each once. */
-function guardsOf({ online }: Attention): readonly Expr[] {
-  if (online === undefined) return [];
-  const all = [...online.stages, ...online.outers].flatMap(({ guard }) => guard ?? []);
-  return [...new Set(all)];
-}
+/** The guards of a kernel in online form; none in passes. */
+const guardsIn = ({ online }: Attention): readonly Expr[] => (online === undefined ? [] : guardsOf(online));
 
 /** Elements that a row keeps between blocks. */
 export const sizeOfState = (body: Attention): number =>
-  Math.max(1, body.stages.length + guardsOf(body).length);
+  Math.max(1, body.stages.length + guardsIn(body).length);
 
 /** A row between blocks. */
 export class BlockedRow {
@@ -45,7 +42,7 @@ export class BlockedRow {
   constructor(rows: AttentionRows, offset: Value) {
     this.#rows = rows;
     this.#offset = offset;
-    this.#guards = guardsOf(rows.body);
+    this.#guards = guardsIn(rows.body);
   }
 
   /** Before the first block. */
@@ -67,49 +64,23 @@ export class BlockedRow {
     results.clear();
     const before = b.let(this.#kept(online.max.node as Node), 'max_before');
     const max = maximum(rows, memory, online, offset, before);
-    // While all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
-    const none = operation('eq', [max, constant(-Infinity, 'f32')], 'bool');
-    const shift = b.let(operation('where', [none, constant(0, 'f32'), max], 'f32'), 'shift');
+    const shift = shiftBy(rows, online, max);
     const shrink = b.let(rows.shrinking(before, shift), 'shrink');
     this.#keep(online.max.node as Node, max);
-    results.set(online.max.node as Node, shift);
     // A sum of nothing stays one, whatever the maximum is.
     const odd = operation('isNan', [shrink], 'bool');
     const spared = b.let(operation('where', [odd, constant(1, 'f32'), shrink], 'f32'), 'spared');
     const factorOf = ({ guard }: SumTerm): Value => (guard === undefined ? shrink : spared);
-    const folds = online.stages.map(() => chainsOf(rows, () => b.var('total', constant(0, 'f32', 4))));
-    const flags = this.#guards.map(() => chainsOf(rows, () => b.var('seen', constant(0, 'bool', 4))));
-    overKeys(rows, memory, offset, (at, inside, slot, chain) => {
-      const term = (core: Expr): Value =>
-        b.let(masked(at.value(core), inside, constant(0, 'f32', 4)), 'term');
-      online.stages.forEach(({ core }, i) => {
-        const fold = folds[i]![chain]!;
-        b.assign(fold, operation('add', [fold, term(core)], 'f32'));
-      });
-      this.#guards.forEach((guard, i) => {
-        const flag = flags[i]![chain]!;
-        const holds = masked(at.value(guard), inside, constant(0, 'bool', 4));
-        b.assign(flag, operation('or', [flag, holds], 'bool'));
-      });
-      online.outers.forEach(({ core }, i) => b.store(`weights_${i}`, slot, term(core), true));
-    });
+    const { sum, holds } = foldOnline(rows, memory, online, offset);
     online.stages.forEach((term, i) => {
       const node = term.stage.node as Node;
-      const own = combineLanes(b, 'sum', together(rows, folds[i]!, 'total', adding), 'total');
+      const own = sum(i);
       const kept = this.#kept(node);
-      const sum = term.shifts ? operation('mul', [kept, factorOf(term)], 'f32') : kept;
-      this.#keep(node, operation('add', [sum, own], 'f32'));
+      const shrunk = term.shifts ? operation('mul', [kept, factorOf(term)], 'f32') : kept;
+      this.#keep(node, operation('add', [shrunk, own], 'f32'));
     });
-    this.#guards.forEach((guard, i) => {
-      const any = combineLanes(
-        b,
-        'or',
-        together(rows, flags[i]!, 'seen', (x, y) => operation('or', [x, y], 'bool')),
-        'seen',
-      );
-      const one: Value = constant(1, 'f32');
-      this.#keep(guard, operation('where', [any, one, this.#kept(guard)], 'f32'));
-    });
+    for (const guard of this.#guards)
+      this.#keep(guard, operation('where', [holds(guard), constant(1, 'f32'), this.#kept(guard)], 'f32'));
     const shifting = online.outers.flatMap((term, i) => (term.shifts ? [{ term, i }] : []));
     if (shifting.length === 0) return;
     b.if(operation('ne', [shrink, constant(1, 'f32')], 'bool'), () => {
@@ -119,25 +90,11 @@ export class BlockedRow {
 
   /** Takes in a block in one of several passes, and leaves the weights of its keys that the pass multiplies. */
   addPass(memory: CoreMemory, pass: number): void {
-    const rows = this.#rows;
-    const { b, body } = rows;
-    const stages = body.stages.filter((stage) => stage.pass === pass);
-    const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [{ outer, i }] : []));
     this.#recall(pass);
-    const folds = stages.map(({ monoid }) => chainsOf(rows, () => b.var(monoid, identity(monoid, 'f32', 4))));
-    overKeys(rows, memory, this.#offset, (at, inside, slot, chain) => {
-      stages.forEach(({ monoid, value }, i) => {
-        const fold = folds[i]![chain]!;
-        b.assign(fold, combine(monoid, fold, masked(at.value(value), inside, identity(monoid, 'f32', 4))));
-      });
-      for (const { outer, i } of outers)
-        b.store(`weights_${i}`, slot, masked(at.value(outer.weight), inside, constant(0, 'f32', 4)), true);
-    });
-    stages.forEach(({ node, monoid }, i) => {
-      const all = together(rows, folds[i]!, monoid, (x, y) => combine(monoid, x, y));
-      const own = combineLanes(b, monoid, all, monoid);
-      this.#keep(node as Node, combine(monoid, this.#kept(node as Node), own));
-    });
+    const first = ({ monoid }: RowStage): Value => identity(monoid, 'f32', 4);
+    foldPass(this.#rows, memory, this.#offset, pass, first, ({ node, monoid }, own) =>
+      this.#keep(node as Node, combine(monoid, this.#kept(node as Node), own)),
+    );
   }
 
   /** Behind the last block of a pass: its stages are results, rounded once. */
@@ -182,12 +139,10 @@ export class BlockedRow {
   }
 
   #kept(of: Node | Expr): Value {
-    return { kind: 'load', buffer: 'state', index: this.#slot(of), aligned: true, type: 'f32', width: 1 };
+    return scratchAt('state', this.#slot(of), 1);
   }
 
   #keep(of: Node | Expr, value: Value): void {
     this.#rows.b.store('state', this.#slot(of), value, true);
   }
 }
-
-const adding = (x: Value, y: Value): Value => operation('add', [x, y], 'f32');

@@ -9,6 +9,7 @@ import { bufferName } from '../../shared/frame.ts';
 import { storeAt } from '../../shared/store-value.ts';
 import { columnsAt, isOfProducts } from '../products.ts';
 import type { Attention, AttentionRows } from '../rows.ts';
+import { scratchAt } from './core.ts';
 import { statisticAt, type CoreMemory } from './packed-row.ts';
 
 /** All products over one column axis, and what is written of them. */
@@ -64,6 +65,5 @@ export function writeColumns(
 }
 
 function statistic(memory: CoreMemory, offset: Value, i: number): Value {
-  const index = statisticAt(memory, offset, i);
-  return { kind: 'load', buffer: 'statistics', index, aligned: true, type: 'f32', width: 1 };
+  return scratchAt('statistics', statisticAt(memory, offset, i), 1);
 }

@@ -3,15 +3,14 @@
 // weighted sums, so that memory gives one operand after the other.
 
 import { dtypeBytes } from '../../../../ir/dtype.ts';
-import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex, type IndexExpr } from '../../../../ir/index-algebra/expr.ts';
 import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
-import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
+import { groupsInRegister } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { addInts, constant, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
-import { laneAtom, quadIndex, registerOf } from '../../../expression/lowering.ts';
+import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { laneOf } from '../../../loop/register.ts';
 import { contiguousReads } from '../../contract/problem.ts';
@@ -20,7 +19,8 @@ import { roundedUp } from '../../contract/size.ts';
 import type { FittingStrategy } from '../../shared/first-fit.ts';
 import { finish, type Frame } from '../../shared/frame.ts';
 import { columnsAt } from '../products.ts';
-import { AttentionRows, type Attention } from '../rows.ts';
+import type { Attention, AttentionRows } from '../rows.ts';
+import { bytesOf, coreRows, isForCore, scratch, scratchAt } from './core.ts';
 import { columnGroups, recall, writeColumns, type ColumnGroup } from './columns.ts';
 import { coreRow, sizeOfStatistics, statisticsOf, type CoreMemory, type Statistics } from './packed-row.ts';
 
@@ -35,19 +35,16 @@ export const fewRows: FittingStrategy<Attention> = {
 };
 
 function isForFew(body: Attention, statistics: Statistics, target: Target): boolean {
-  const { row, key, inners, stages, outers, rowProducts } = body;
+  const { row, key, inners, outers } = body;
   // Processors with wider registers have instructions that convert floats of 16 bits.
   const isPlain = target.vectors !== undefined || inners.every(({ ofKey }) => !readsNarrow(ofKey));
   const most = isPlain ? mostRows.plain : mostRows.converted;
-  if (!packsOperands(target) || row.extent > most || rowProducts.length > 0) return false;
-  const nodes = [...inners, ...stages, ...outers].map(({ node }) => node as Node);
-  if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return false;
+  if (!isForCore(body, target) || row.extent > most) return false;
   const areLines =
     inners.every(({ depth, ofKey }) => depth.extent % 4 === 0 && isLine(ofKey, depth, key)) &&
     outers.every(({ column, value }) => isLine(value, column, key));
   if (!areLines) return false;
-  const bytes = memoryOf(body, statistics).reduce((sum, { size }) => sum + 4 * size, 0);
-  return bytes <= target.limits.workgroupBytes;
+  return bytesOf(memoryOf(body, statistics)) <= target.limits.workgroupBytes;
 }
 
 /** Whether neighbours in memory run along an axis, not along the keys. */
@@ -69,9 +66,7 @@ const keyRoom = ({ key }: Attention): number => roundedUp(key.extent, 4);
 
 function memoryOf(body: Attention, statistics: Statistics): readonly LoopBuffer[] {
   const { row, inners, outers } = body;
-  const array = (name: string, size: number): LoopBuffer => {
-    return { name, space: 'workgroup', dtype: 'f32', size: row.extent * size, access: 'read_write' };
-  };
+  const array = (name: string, size: number): LoopBuffer => scratch(name, row.extent * size);
   return [
     ...inners.map((_, i) => array(`scores_${i}`, keyRoom(body))),
     ...outers.map((_, i) => array(`weights_${i}`, keyRoom(body))),
@@ -83,16 +78,7 @@ function memoryOf(body: Attention, statistics: Statistics): readonly LoopBuffer[
 function loopOf(frame: Frame, body: Attention, statistics: Statistics): Loop {
   const { batch, row, key, inners } = body;
   const memory = memoryOf(body, statistics);
-  const seats = {
-    rows: row.extent,
-    parts: 1,
-    place: constant(0),
-    part: constant(0),
-    workgroup: [1, 1, 1] as const,
-    quads: 1,
-  };
-  const names = memory.map(({ name }) => name);
-  const rows = new AttentionRows(frame, body, seats, names);
+  const rows = coreRows(frame, body, row.extent, 1, memory);
   const { b } = rows;
   rows.begin((first) => {
     const [startQuad, endQuad] = rows.bounds(first, constant(row.extent - 1));
@@ -215,7 +201,7 @@ function products(rows: AttentionRows, memory: CoreMemory, group: ColumnGroup): 
           const sums = columns.map((quad, c) =>
             weights[r]!.reduce<Value>(
               (sum, weight, k) => multiplyAdd(weight, values[c]![k]!, sum),
-              load(`sums_${i}`, slot(offset, quad), 4),
+              scratchAt(`sums_${i}`, slot(offset, quad), 4),
             ),
           );
           sums.forEach((sum, c) => b.store(`sums_${i}`, slot(offset, columns[c]!), sum, true));
@@ -229,25 +215,23 @@ function products(rows: AttentionRows, memory: CoreMemory, group: ColumnGroup): 
   b.for('quad', memory.startQuad, b.let(end, 'whole_quads'), 1, (quad) => {
     const keys = [0, 1, 2, 3].map((lane) => rows.keyAt(quad, constant(lane)).key);
     add(keys, (i, offset) => {
-      const four = b.let(load(`weights_${i}`, memory.slotOf(offset, quad), 4), 'weights');
+      const four = b.let(scratchAt(`weights_${i}`, memory.slotOf(offset, quad), 4), 'weights');
       return keys.map((_, lane) => laneOf(four, lane));
     });
   });
   if (key.extent % 4 !== 0) {
     const behind = operation('min', [mulInts(memory.endQuad, constant(4)), constant(key.extent)], 'i32');
     b.for('key', constant(4 * whole), b.let(behind, 'end_key'), 1, (at) =>
-      add([at], (i, offset) => [load(`weights_${i}`, addInts(memory.slotOf(offset, constant(0)), at), 1)]),
+      add([at], (i, offset) => [
+        scratchAt(`weights_${i}`, addInts(memory.slotOf(offset, constant(0)), at), 1),
+      ]),
     );
   }
   eachRow(rows, (offset) => {
     recall(rows, memory, offset);
     b.for('column_quad', constant(0), constant(quads), 1, (quad) => {
-      const sums = group.products.map(({ i }) => b.let(load(`sums_${i}`, slot(offset, quad), 4), 'sum'));
+      const sums = group.products.map(({ i }) => b.let(scratchAt(`sums_${i}`, slot(offset, quad), 4), 'sum'));
       writeColumns(rows, memory, group, offset, quad, sums);
     });
   });
-}
-
-function load(buffer: string, index: Value, width: 1 | 4): Value {
-  return { kind: 'load', buffer, index, aligned: true, type: 'f32', width };
 }

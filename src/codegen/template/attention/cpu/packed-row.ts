@@ -7,8 +7,10 @@ import { addInts, both, constant, mulInts, operation, splat } from '../../../loo
 import { argsOf, type Expr } from '../../../../schedule/expression/expr.ts';
 import type { Online, RowStage, SumTerm, Write } from '../../../../schedule/kernel.ts';
 import { rounded } from '../../../expression/convert.ts';
-import { registerOf, type Lowering } from '../../../expression/lowering.ts';
+import type { Lowering } from '../../../expression/lowering.ts';
+import type { Monoid } from '../../../../ir/ops.ts';
 import type { Value } from '../../../loop/loop.ts';
+import { scratchAt } from './core.ts';
 import { writeRows } from '../write.ts';
 import type { Attention, AttentionRows } from '../rows.ts';
 import { combine, combineLanes, identity } from '../../shared/monoid.ts';
@@ -84,13 +86,13 @@ export function statisticAt({ statistics }: CoreMemory, offset: Value, i: number
 const atOnce = ({ frame }: AttentionRows): number => groupsInRegister(frame.target);
 
 /** Accumulators of a fold: one for each quad at a time, and one for the quads that are left. */
-export function chainsOf<T>(rows: AttentionRows, make: () => T): readonly T[] {
+function chainsOf<T>(rows: AttentionRows, make: () => T): readonly T[] {
   const count = atOnce(rows);
   return Array.from({ length: count === 1 ? 1 : count + 1 }, make);
 }
 
 /** Accumulators as one, neighbours first. */
-export function together(
+function together(
   { b }: AttentionRows,
   chains: readonly Value[],
   hint: string,
@@ -107,7 +109,7 @@ export function together(
 }
 
 /** Visits the quads of keys of the row, with their scores. `chain` numbers the accumulators that a quad goes to. */
-export function overKeys(
+function overKeys(
   rows: AttentionRows,
   { startQuad, endQuad, slotOf }: CoreMemory,
   offset: Value,
@@ -118,9 +120,7 @@ export function overKeys(
     const slot = slotOf(offset, quad);
     const at = rows.atKeys(quad);
     body.inners.forEach(({ node }, i) => {
-      const buffer = `scores_${i}`;
-      const score: Value = { kind: 'load', buffer, index: slot, aligned: true, type: 'f32', width: 4 };
-      at.results.set(node as Node, b.let(score, 'score'));
+      at.results.set(node as Node, b.let(scratchAt(`scores_${i}`, slot, 4), 'score'));
     });
     visit(at, rows.insideKey(quad), slot, chain);
   };
@@ -137,25 +137,38 @@ export function overKeys(
   b.for('quad', whole, endQuad, 1, (quad) => one(quad, count));
 }
 
-export function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
+function masked(value: Value, inside: Value | undefined, otherwise: Value): Value {
   const quad = splat(value, 4);
   return inside === undefined ? quad : operation('where', [inside, quad, otherwise], quad.type);
 }
 
-/**
- * Accumulates the stages, and leaves the weights, whose dependencies earlier sweeps have computed.
- */
+/** Accumulates the stages, and leaves the weights, whose dependencies earlier sweeps have computed. */
 function sweep(rows: AttentionRows, memory: CoreMemory, offset: Value, pass: number): void {
+  const first = (stage: RowStage): Value =>
+    stage.monoid === 'max' ? splat(rows.unvisited(stage), 4) : identity(stage.monoid, 'f32', 4);
+  foldPass(rows, memory, offset, pass, first, (stage, found) => {
+    const result = rows.b.let(rounded(found, stage.dtype), `row_${stage.monoid}`);
+    rows.results.set(stage.node as Node, result);
+  });
+}
+
+/**
+ * Folds the stages of a pass over the keys of `memory`, from `first` on, and leaves the weights of its products there.
+ * Stages are visited with what was found.
+ */
+export function foldPass(
+  rows: AttentionRows,
+  memory: CoreMemory,
+  offset: Value,
+  pass: number,
+  first: (stage: RowStage) => Value,
+  visit: (stage: RowStage, found: Value) => void,
+): void {
   const { b, body } = rows;
   const stages = body.stages.filter((stage) => stage.pass === pass);
   const outers = body.outers.flatMap((outer, i) => (outer.pass === pass ? [{ outer, i }] : []));
   if (stages.length + outers.length === 0) return;
-  const folds = stages.map((stage) => {
-    const none = identity(stage.monoid, registerOf(stage.dtype), 4);
-    return chainsOf(rows, () =>
-      b.var(stage.monoid, stage.monoid === 'max' ? splat(rows.unvisited(stage), 4) : none),
-    );
-  });
+  const folds = stages.map((stage) => chainsOf(rows, () => b.var(stage.monoid, first(stage))));
   overKeys(rows, memory, offset, (at, inside, slot, chain) => {
     stages.forEach(({ monoid, value }, i) => {
       const here = masked(at.value(value), inside, identity(monoid, 'f32', 4));
@@ -165,39 +178,57 @@ function sweep(rows: AttentionRows, memory: CoreMemory, offset: Value, pass: num
     for (const { outer, i } of outers)
       b.store(`weights_${i}`, slot, masked(at.value(outer.weight), inside, constant(0, 'f32', 4)), true);
   });
-  stages.forEach((stage, i) => rows.results.set(stage.node as Node, total(rows, stage, folds[i]!)));
+  stages.forEach((stage, i) => visit(stage, folded(rows, stage.monoid, folds[i]!, stage.monoid)));
 }
 
-function total(rows: AttentionRows, stage: RowStage, folds: readonly Value[]): Value {
-  const { b } = rows;
-  const { monoid } = stage;
-  const all = combineLanes(
-    b,
+/** All lanes of accumulators as one. */
+function folded(rows: AttentionRows, monoid: Monoid, chains: readonly Value[], hint: string): Value {
+  return combineLanes(
+    rows.b,
     monoid,
-    together(rows, folds, monoid, (x, y) => combine(monoid, x, y)),
-    monoid,
+    together(rows, chains, hint, (x, y) => combine(monoid, x, y)),
+    hint,
   );
-  return b.let(rounded(all, stage.dtype), `row_${stage.monoid}`);
 }
 
 /** The maximum first, then all values that are shifted by it. */
 function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offset: Value): void {
-  const { b } = rows;
   const max = maximum(rows, memory, online, offset, rows.unvisited(online.max));
-  const none = operation('eq', [max, constant(-Infinity, 'f32')], 'bool');
+  shiftBy(rows, online, max);
+  const { sum, holds } = foldOnline(rows, memory, online, offset);
+  finishOnline(rows, memory, online, offset, {
+    max,
+    sum: (i) => rows.b.let(rounded(sum(i), online.stages[i]!.stage.dtype), 'row_sum'),
+    holds,
+  });
+}
+
+/** Has values shifted by a maximum of scores, and gives what they are shifted by. */
+export function shiftBy({ b, results }: AttentionRows, { max: { node } }: Online, max: Value): Value {
   // Where all scores are −∞ the shift is 0: e^(−∞ − 0) is the 0 that they count for.
-  rows.results.set(
-    online.max.node as Node,
-    b.let(operation('where', [none, constant(0, 'f32'), max], 'f32'), 'shift'),
-  );
+  const none = operation('eq', [max, constant(-Infinity, 'f32')], 'bool');
+  const shift = b.let(operation('where', [none, constant(0, 'f32'), max], 'f32'), 'shift');
+  results.set(node as Node, shift);
+  return shift;
+}
+
+/** The guards of online terms, each once. */
+export function guardsOf({ stages, outers }: Online): readonly Expr[] {
+  return [...new Set([...stages, ...outers].flatMap(({ guard }) => guard ?? []))];
+}
+
+/** Sums the terms of online form over the keys of `memory`, and leaves the weights of the products there. */
+export function foldOnline(
+  rows: AttentionRows,
+  memory: CoreMemory,
+  online: Online,
+  offset: Value,
+): Pick<OnlineTotals, 'sum' | 'holds'> {
+  const { b } = rows;
   const folds = online.stages.map(() => chainsOf(rows, () => b.var('total', constant(0, 'f32', 4))));
-  const guards = new Map<Expr, readonly Value[]>();
-  for (const { guard } of [...online.stages, ...online.outers])
-    if (guard !== undefined && !guards.has(guard))
-      guards.set(
-        guard,
-        chainsOf(rows, () => b.var('seen', constant(0, 'bool', 4))),
-      );
+  const guards = new Map(
+    guardsOf(online).map((guard) => [guard, chainsOf(rows, () => b.var('seen', constant(0, 'bool', 4)))]),
+  );
   overKeys(rows, memory, offset, (at, inside, slot, chain) => {
     const term = (core: Expr): Value => b.let(masked(at.value(core), inside, constant(0, 'f32', 4)), 'term');
     online.stages.forEach(({ core }, i) => {
@@ -211,13 +242,10 @@ function onlineRow(rows: AttentionRows, memory: CoreMemory, online: Online, offs
     }
     online.outers.forEach(({ core }, i) => b.store(`weights_${i}`, slot, term(core), true));
   });
-  const either = (flags: readonly Value[]): Value =>
-    together(rows, flags, 'seen', (x, y) => operation('or', [x, y], 'bool'));
-  finishOnline(rows, memory, online, offset, {
-    max,
-    sum: (i) => total(rows, online.stages[i]!.stage, folds[i]!),
-    holds: (guard) => combineLanes(b, 'or', either(guards.get(guard)!), 'seen'),
-  });
+  return {
+    sum: (i) => folded(rows, 'sum', folds[i]!, 'sum'),
+    holds: (guard) => folded(rows, 'or', guards.get(guard)!, 'seen'),
+  };
 }
 
 /** What a row has found, once all keys are seen. */

@@ -4,20 +4,20 @@
 // rows see every key that one of them uses; masks remove the others. Where memory has no room for the scores of
 // all keys, this is done for a block of keys at a time, and the sums wait in memory.
 
-import type { Node } from '../../../../ir/graph.ts';
 import { addIndex, scaleIndex } from '../../../../ir/index-algebra/expr.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, InnerProduct } from '../../../../schedule/kernel.ts';
-import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
+import { groupsInRegister } from '../../../../schedule/machine.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { addInts, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { rounded } from '../../../expression/convert.ts';
-import { laneAtom, quadIndex, registerOf } from '../../../expression/lowering.ts';
+import { laneAtom, quadIndex } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import { BlockedRow, sizeOfState, type Shrink } from './blocked-row.ts';
+import { bytesOf, coreRows, isForCore, scratch, scratchAt } from './core.ts';
 import { columnGroups, recall, writeColumns, type ColumnGroup } from './columns.ts';
 import { coreRow, sizeOfStatistics, statisticsOf, type CoreMemory, type Statistics } from './packed-row.ts';
-import { AttentionRows, type Attention } from '../rows.ts';
+import type { Attention, AttentionRows } from '../rows.ts';
 import { depthRoom, packPanels, type Depth, type ProductSide } from '../../contract/cpu/panels.ts';
 import { contiguousReads } from '../../contract/problem.ts';
 import { roundedUp } from '../../contract/size.ts';
@@ -66,9 +66,7 @@ export const packed: FittingStrategy<Attention> = {
 };
 
 function coreTiling(body: Attention, statistics: Statistics, target: Target): CoreTiling | undefined {
-  if (!packsOperands(target) || body.rowProducts.length > 0) return undefined;
-  const nodes = [...body.inners, ...body.stages, ...body.outers].map(({ node }) => node as Node);
-  if (nodes.some(({ dtype }) => registerOf(dtype) !== 'f32')) return undefined;
+  if (!isForCore(body, target)) return undefined;
   const { first, last } = body.range;
   const most = target.vectors === undefined ? mostRows : mostWideRows;
   let rows = first === undefined && last === undefined ? most.all : most.some;
@@ -77,7 +75,7 @@ function coreTiling(body: Attention, statistics: Statistics, target: Target): Co
   const limit = Math.min(mostBytes, target.limits.workgroupBytes);
   const fitting = (height: number, room: number): CoreTiling | undefined => {
     const tiling = tilingOf(body, statistics, target, height, room);
-    return tiling.memory.reduce((sum, { size }) => sum + 4 * size, 0) <= limit ? tiling : undefined;
+    return bytesOf(tiling.memory) <= limit ? tiling : undefined;
   };
   // Each pass over blocks computes the scores again.
   const passes = new Set([...body.stages, ...body.outers].map(({ pass }) => pass)).size;
@@ -103,21 +101,18 @@ function tilingOf(
 ): CoreTiling {
   const [height, width] = tilesFor(target).find((tile) => tile[0] <= rows)!;
   const isWhole = room >= body.key.extent;
-  const array = (name: string, size: number): LoopBuffer => {
-    return { name, space: 'workgroup', dtype: 'f32', size, access: 'read_write' };
-  };
   const depths = body.inners.map(({ depth }) => depthRoom(depth.extent, depth.extent));
   const waiting = [
-    ...body.outers.map(({ column }, i) => array(`sums_${i}`, rows * roundedUp(column.extent, width))),
-    array('state', rows * sizeOfState(body)),
+    ...body.outers.map(({ column }, i) => scratch(`sums_${i}`, rows * roundedUp(column.extent, width))),
+    scratch('state', rows * sizeOfState(body)),
   ];
   const memory = [
-    array('left', rows * Math.max(4, ...depths)),
-    array('right', width * Math.max(4, ...depths)),
-    ...body.inners.map((_, i) => array(`scores_${i}`, rows * room)),
-    ...body.outers.map((_, i) => array(`weights_${i}`, rows * room)),
-    ...body.outers.map((_, i) => array(`values_${i}`, width * room)),
-    array('statistics', rows * Math.max(1, sizeOfStatistics(statistics))),
+    scratch('left', rows * Math.max(4, ...depths)),
+    scratch('right', width * Math.max(4, ...depths)),
+    ...body.inners.map((_, i) => scratch(`scores_${i}`, rows * room)),
+    ...body.outers.map((_, i) => scratch(`weights_${i}`, rows * room)),
+    ...body.outers.map((_, i) => scratch(`values_${i}`, width * room)),
+    scratch('statistics', rows * Math.max(1, sizeOfStatistics(statistics))),
     ...(isWhole ? [] : waiting),
   ];
   return { rows, height, width, room, isWhole, memory, statistics };
@@ -133,16 +128,7 @@ class CoreAttention {
     this.#frame = frame;
     this.#body = body;
     this.#tiling = tiling;
-    const names = tiling.memory.map(({ name }) => name);
-    const seats = {
-      rows: tiling.rows,
-      parts: 1,
-      place: constant(0),
-      part: constant(0),
-      workgroup: [1, 1, 1] as const,
-      quads: tiling.width / 4,
-    };
-    this.#rows = new AttentionRows(frame, body, seats, names);
+    this.#rows = coreRows(frame, body, tiling.rows, tiling.width / 4, tiling.memory);
   }
 
   loop(): Loop {
@@ -158,17 +144,16 @@ class CoreAttention {
       const lastRow =
         row.extent % this.#tiling.rows === 0 ? addInts(first, constant(this.#tiling.rows - 1)) : last;
       const [startQuad, endQuad] = rows.bounds(first, b.let(lastRow, 'last_row'));
-      const count = (): Value =>
-        b.let(addInts(operation('sub', [lastRow, first], 'i32'), constant(1)), 'rows');
+      const count = addInts(operation('sub', [lastRow, first], 'i32'), constant(1));
       const whole = this.#block(first, startQuad, endQuad);
       if (this.#tiling.isWhole) {
         const [start, end] = this.#keysOf(whole);
         this.#body.inners.forEach((inner, i) => this.#scores(inner, i, whole));
-        const all = count();
+        const all = b.let(count, 'rows');
         this.#eachRow(first, all, (offset) => coreRow(rows, whole, offset));
         this.#fillTile(whole, all);
         this.#products(whole, start, b.let(end, 'end_key'), lastRow);
-      } else this.#inBlocks(whole, count());
+      } else this.#inBlocks(whole, b.let(count, 'rows'));
     });
     const shape = `[${batch.extent}] ${row.extent} rows over ${key.extent} keys`;
     const { rows: height, room, isWhole } = this.#tiling;
@@ -285,7 +270,7 @@ class CoreAttention {
             mulInts(addInts(mulInts(pair, constant(room)), step), constant(height)),
             constant(r),
           );
-          return load('left', at, 1);
+          return scratchAt('left', at, 1);
         });
         sums.forEach((line, r) => {
           const offset = b.let(place(pair, height, constant(r)), 'offset');
@@ -321,7 +306,9 @@ class CoreAttention {
       Array.from({ length: width / 4 }, (__, j) => b.var(`sum_${r}_${j}`, first(r, j))),
     );
     b.for('k', constant(0), steps, 1, (step) => {
-      const columns = sums[0]!.map((_, j) => b.let(load(panel, place(step, width, constant(4 * j)), 4), 'b'));
+      const columns = sums[0]!.map((_, j) =>
+        b.let(scratchAt(panel, place(step, width, constant(4 * j)), 4), 'b'),
+      );
       sums.forEach((line, r) => {
         const a = b.let(splat(factor(step, r), 4), 'a');
         line.forEach((sum, j) => b.assign(sum, multiplyAdd(a, columns[j]!, sum)));
@@ -390,7 +377,11 @@ class CoreAttention {
             `values_${i}`,
             (step, r) => {
               const line = place(pair, height, constant(r));
-              return load(`weights_${i}`, addInts(b.let(mulInts(line, constant(room)), 'line'), step), 1);
+              return scratchAt(
+                `weights_${i}`,
+                addInts(b.let(mulInts(line, constant(room)), 'line'), step),
+                1,
+              );
             },
             before && ((r, j) => before(i, place(pair, height, constant(r)), addInts(quad, constant(j)))),
           ),
@@ -511,10 +502,6 @@ class CoreAttention {
   }
 
   #sumAt(i: number, offset: Value, quad: Value): Value {
-    return load(`sums_${i}`, this.#sumSlot(i, offset, quad), 4);
+    return scratchAt(`sums_${i}`, this.#sumSlot(i, offset, quad), 4);
   }
-}
-
-function load(buffer: string, index: Value, wide: 1 | 4): Value {
-  return { kind: 'load', buffer, index, aligned: true, type: 'f32', width: wide };
 }
