@@ -10,7 +10,11 @@ import { emitC } from '../../../src/codegen/emit/c/emit.ts';
 import { joinC } from '../../../src/codegen/emit/c/join.ts';
 import type { Loop } from '../../../src/codegen/loop/loop.ts';
 import { dtypeBytes } from '../../../src/ir/dtype.ts';
-import { emptyData, packBytes, unpackBytes } from '../../../src/ir/value.ts';
+import type { Graph } from '../../../src/ir/graph.ts';
+import { emptyData, packBytes, unpackBytes, type HostArray } from '../../../src/ir/value.ts';
+import type { PinnedTilings } from '../../../src/codegen/template/contract/strategies.ts';
+import type { Target } from '../../../src/schedule/target.ts';
+import { runLoops } from '../execute.ts';
 import { deviceBytes } from '../../../src/runtime/program.ts';
 import '../../../src/compile/all.ts';
 import type { Arrays } from '../../codegen/run-loop.ts';
@@ -84,6 +88,10 @@ export class CKernels {
     this.#addressOf = this.#library.func('uintptr_t address_of(void *p)') as never;
   }
 
+  get count(): number {
+    return this.#loops.length;
+  }
+
   /** `arrays` hold every buffer's elements; those written are replaced by the results. */
   run(index: number, arrays: Arrays, scalars: Uint32Array = new Uint32Array(0)): void {
     const loop = this.#loops[index]!;
@@ -126,4 +134,42 @@ export class CKernels {
         arrays.set(name, unpackBytes(bytes.slice(at, at + used), dtype, [size]).data);
     });
   }
+}
+
+/** A program whose kernels are compiled. */
+export interface Compiled {
+  readonly graph: Graph;
+  readonly inputs: readonly HostArray[];
+  readonly pinned?: PinnedTilings | undefined;
+}
+
+/** The Loops of all programs in their order, each as `instead` has it. */
+export function loopsOf(
+  target: Target,
+  programs: readonly Compiled[],
+  instead?: (loop: Loop) => Loop,
+): readonly Loop[] {
+  const loops: Loop[] = [];
+  for (const { graph, inputs, pinned } of programs)
+    runLoops(target, graph, inputs, pinned, undefined, instead, [], (loop) => void loops.push(loop));
+  return loops;
+}
+
+/** The results of programs by the kernels of their Loops, of which none may be left. */
+export function runCompiled(
+  kernels: CKernels,
+  target: Target,
+  programs: readonly Compiled[],
+  instead?: (loop: Loop) => Loop,
+): readonly (readonly HostArray[])[] {
+  let next = 0;
+  const results = programs.map(({ graph, inputs, pinned }) =>
+    runLoops(target, graph, inputs, pinned, undefined, instead, [], (_, buffers) => {
+      const results = new Map(buffers);
+      kernels.run(next++, results);
+      for (const [name, data] of buffers) data.set(results.get(name) as never);
+    }),
+  );
+  if (next !== kernels.count) throw new Error(`${next} of ${kernels.count} kernels ran`);
+  return results;
 }

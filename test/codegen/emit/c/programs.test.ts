@@ -10,10 +10,15 @@ import { dims } from '../../../../src/ir/graph.ts';
 import { interpret } from '../../../../src/ir/interpret/interpret.ts';
 import { realDTypes, type DType } from '../../../../src/ir/dtype.ts';
 import { hostArray, type HostArray } from '../../../../src/ir/value.ts';
-import type { Loop } from '../../../../src/codegen/loop/loop.ts';
 import { cTarget } from '../../../../src/schedule/target.ts';
-import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
-import { runLoops } from '../../../support/execute.ts';
+import {
+  CKernels,
+  compiler,
+  loopsOf,
+  nativeFlags,
+  runCompiled,
+  strictFlags,
+} from '../../../support/text/c.ts';
 import { seed } from '../../../support/property.ts';
 import { expectClose, randomProgram, type Program } from '../../../support/random/graph.ts';
 import { randomArray } from '../../../support/random/values.ts';
@@ -23,21 +28,13 @@ const tolerance = (dtype: DType): number => (dtype === 'bf16' ? 2e-2 : dtype ===
 
 /** Compiles the kernels of all programs at once, and compares every program with the interpreter. */
 function check(programs: readonly Program[], flags: readonly string[]): number {
-  const loops: Loop[] = [];
-  for (const { graph, inputs } of programs)
-    runLoops(cTarget, graph, inputs, undefined, undefined, undefined, [], (loop) => void loops.push(loop));
-  const kernels = new CKernels(loops, flags);
-  let next = 0;
-  for (const { graph, inputs } of programs) {
-    const actual = runLoops(cTarget, graph, inputs, undefined, undefined, undefined, [], (_, buffers) => {
-      const results = new Map(buffers);
-      kernels.run(next++, results);
-      for (const [name, data] of buffers) data.set(results.get(name) as never);
-    });
+  const loops = loopsOf(cTarget, programs);
+  const results = runCompiled(new CKernels(loops, flags), cTarget, programs);
+  programs.forEach(({ graph, inputs }, p) =>
     interpret(graph, inputs).forEach((expected, i) =>
-      expectClose(actual[i]!, expected, tolerance(expected.dtype)),
-    );
-  }
+      expectClose(results[p]![i]!, expected, tolerance(expected.dtype)),
+    ),
+  );
   return loops.length;
 }
 

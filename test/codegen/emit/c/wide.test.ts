@@ -4,14 +4,12 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { vectorStatements, widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
-import type { Loop } from '../../../../src/codegen/loop/loop.ts';
 import { realDTypes } from '../../../../src/ir/dtype.ts';
 import { dims, type Node } from '../../../../src/ir/graph.ts';
 import { interpret } from '../../../../src/ir/interpret/interpret.ts';
 import type { HostArray } from '../../../../src/ir/value.ts';
 import { cTarget, withVectors, type Target } from '../../../../src/schedule/target.ts';
-import { CKernels, compiler, nativeFlags } from '../../../support/text/c.ts';
-import { runLoops } from '../../../support/execute.ts';
+import { CKernels, compiler, loopsOf, nativeFlags, runCompiled } from '../../../support/text/c.ts';
 import { seed } from '../../../support/property.ts';
 import { expectClose, randomProgram, type Program } from '../../../support/random/graph.ts';
 import { randomArray } from '../../../support/random/values.ts';
@@ -20,25 +18,15 @@ import { Sketch } from '../../cases.ts';
 /** Vectors wider than the machine's are passed in memory, of which GCC warns. */
 const flags = [...nativeFlags, '-Wall', '-Wextra', '-Wconversion', '-Werror', '-Wno-psabi'];
 
+type Results = ReturnType<typeof runCompiled>;
+
 /** Runs programs as they are and widened, and compares them with each other and with the interpreter. Gives the wide Loops. */
 function check(programs: readonly Program[], target: Target, lanes: 8 | 16): number {
-  const [narrow, wide]: [Loop[], Loop[]] = [[], []];
-  for (const { graph, inputs } of programs)
-    runLoops(target, graph, inputs, undefined, undefined, undefined, [], (loop) => {
-      narrow.push(loop);
-      wide.push(widenVectors(loop, lanes));
-    });
-  const run = (kernels: CKernels): readonly (readonly HostArray[])[] => {
-    let next = 0;
-    return programs.map(({ graph, inputs }) =>
-      runLoops(target, graph, inputs, undefined, undefined, undefined, [], (_, buffers) => {
-        const results = new Map(buffers);
-        kernels.run(next++, results);
-        for (const [name, data] of buffers) data.set(results.get(name) as never);
-      }),
-    );
-  };
-  const [expected, actual] = [run(new CKernels(narrow, flags)), run(new CKernels(wide, flags))];
+  const narrow = loopsOf(target, programs);
+  const wide = narrow.map((loop) => widenVectors(loop, lanes));
+  const [expected, actual] = [narrow, wide].map((loops) =>
+    runCompiled(new CKernels(loops, flags), target, programs),
+  ) as [Results, Results];
   const bits = ({ data }: HostArray): Uint8Array =>
     new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   programs.forEach(({ graph, inputs }, i) => {

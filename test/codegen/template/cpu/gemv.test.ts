@@ -23,7 +23,14 @@ import { runLoops, runOnDevice } from '../../../support/execute.ts';
 import { seed } from '../../../support/property.ts';
 import { expectClose } from '../../../support/random/graph.ts';
 import { wordsFrom } from '../../../support/random/values.ts';
-import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
+import {
+  CKernels,
+  compiler,
+  loopsOf,
+  nativeFlags,
+  runCompiled,
+  strictFlags,
+} from '../../../support/text/c.ts';
 import { Sketch } from '../../cases.ts';
 
 interface Product {
@@ -135,20 +142,9 @@ test.skipIf(compiler === undefined)('compiled C computes the same products', () 
     const graph = graphOf(sizes);
     return { graph, inputs: inputsOf(graph, sizes), pinned: pinnedOf(sizes) };
   });
-  const loops: Loop[] = [];
-  for (const { graph, inputs, pinned } of programs)
-    runLoops(wide(8), graph, inputs, pinned, undefined, widen, [], (loop) => void loops.push(loop));
-  const kernels = new CKernels(loops, [...nativeFlags, ...strictFlags]);
-  let next = 0;
-  for (const { graph, inputs, pinned } of programs) {
-    const actual = runLoops(wide(8), graph, inputs, pinned, undefined, widen, [], (_, buffers) => {
-      const results = new Map(buffers);
-      kernels.run(next++, results);
-      for (const [name, data] of buffers) data.set(results.get(name) as never);
-    });
-    expectResults(actual, interpret(graph, inputs));
-  }
-  expect(next).toBe(loops.length);
+  const kernels = new CKernels(loopsOf(wide(8), programs, widen), [...nativeFlags, ...strictFlags]);
+  const results = runCompiled(kernels, wide(8), programs, widen);
+  programs.forEach(({ graph, inputs }, i) => expectResults(results[i]!, interpret(graph, inputs)));
 });
 
 /** The Loop of a product of 16-bit lines of 576, and what it is chosen by. */
@@ -159,9 +155,8 @@ function loopOf(m: number, target: Target): { readonly loop: Loop; readonly prob
   const { kernels } = scheduleGraph(graph, target, new Map());
   const kernel = kernels.find(({ body }) => body.kind === 'contract');
   if (kernel?.body.kind !== 'contract') throw new Error('no contraction');
-  const loops: Loop[] = [];
   const inputs = inputsOf(graph, { weights: 'tame', pick: 1 } as Product);
-  runLoops(target, graph, inputs, undefined, undefined, undefined, [], (loop) => void loops.push(loop));
+  const loops = loopsOf(target, [{ graph, inputs }]);
   expect(loops).toHaveLength(1);
   return { loop: loops[0]!, problem: contractProblem(kernel, kernel.body) };
 }
