@@ -26,7 +26,14 @@ import {
 } from '../../../numerics/attention-cases.ts';
 import { runLoops, runOnDevice } from '../../../support/execute.ts';
 import { seed } from '../../../support/property.ts';
-import { CKernels, compiler, nativeFlags, strictFlags } from '../../../support/text/c.ts';
+import {
+  CKernels,
+  compiler,
+  loopsOf,
+  nativeFlags,
+  runCompiled,
+  strictFlags,
+} from '../../../support/text/c.ts';
 
 const hidings = [
   'nothing',
@@ -115,30 +122,13 @@ test('attention of few rows is what the graph says', async () => {
 
 test.skipIf(compiler === undefined)('compiled C computes the same', () => {
   const widen = (loop: Loop): Loop => widenVectors(loop, 8);
-  const all = fc.sample(sizes, { numRuns: 12, seed }).map((given) => ({ given, run: runOf(given) }));
-  const loops: Loop[] = [];
-  for (const { run } of all)
-    runLoops(
-      wide(8),
-      run.graph,
-      run.inputs,
-      undefined,
-      undefined,
-      widen,
-      [],
-      (loop) => void loops.push(loop),
-    );
-  const kernels = new CKernels(loops, [...nativeFlags, ...strictFlags]);
-  let next = 0;
-  for (const { given, run } of all) {
-    const actual = runLoops(wide(8), run.graph, run.inputs, undefined, undefined, widen, [], (_, buffers) => {
-      const results = new Map(buffers);
-      kernels.run(next++, results);
-      for (const [name, data] of buffers) data.set(results.get(name) as never);
-    });
-    expectSame(actual, interpret(run.graph, run.inputs), run, close[given.dtype]);
-  }
-  expect(next).toBe(loops.length);
+  const all = fc.sample(sizes, { numRuns: 12, seed });
+  const runs = all.map((given) => runOf(given));
+  const kernels = new CKernels(loopsOf(wide(8), runs, widen), [...nativeFlags, ...strictFlags]);
+  const results = runCompiled(kernels, wide(8), runs, widen);
+  runs.forEach((run, i) =>
+    expectSame(results[i]!, interpret(run.graph, run.inputs), run, close[all[i]!.dtype]),
+  );
 });
 
 /** The text of the one kernel, widened as it is compiled. */
@@ -152,12 +142,9 @@ function textOf(rows: number, target: Target, lanes: 4 | 8 | 16): string {
     columns: 64,
     hidden: 'nothing',
   });
-  const texts: string[] = [];
-  runLoops(target, run.graph, run.inputs, undefined, undefined, undefined, [], (loop) =>
-    texts.push(printLoop(lanes === 4 ? loop : widenVectors(loop, lanes))),
-  );
-  expect(texts).toHaveLength(1);
-  return texts[0]!;
+  const loops = loopsOf(target, [run]);
+  expect(loops).toHaveLength(1);
+  return printLoop(lanes === 4 ? loops[0]! : widenVectors(loops[0]!, lanes));
 }
 
 test('up to eight rows are computed without packing, in whole registers', () => {
@@ -194,11 +181,8 @@ function small(target: Target, { hidden }: Sizes): Target {
   return { ...target, limits: { ...target.limits, workgroupBytes: 2 ** (isInPasses ? 14 : 15) } };
 }
 
-function notesOf(target: Target, { graph, inputs }: AttentionRun): readonly string[] {
-  const notes: string[] = [];
-  const loops = (loop: Loop): void => void notes.push(printLoop(loop).split('\n', 2).join(' '));
-  runLoops(target, graph, inputs, undefined, undefined, undefined, [], loops);
-  return notes;
+function notesOf(target: Target, run: AttentionRun): readonly string[] {
+  return loopsOf(target, [run]).map((loop) => printLoop(loop).split('\n', 2).join(' '));
 }
 
 test('attention over blocks of keys is what the graph says, with gradients', async () => {
@@ -222,4 +206,25 @@ test('attention over blocks of keys is what the graph says, with gradients', asy
     { numRuns: 6, seed },
   );
   expect(wasBlocked).toContain(true);
+});
+
+test('a workgroup has as many rows as are packed at a time, however little memory it has', () => {
+  // A depth of 21 is packed across rows: two rows alone would be packed with their neighbours, past the end.
+  const run = runOf(
+    {
+      dtype: 'f32',
+      heads: 1,
+      rows: 9,
+      keys: 220,
+      depth: 4,
+      columns: 21,
+      hidden: 'nothing, by shares of a power',
+    },
+    true,
+  );
+  const expected = interpret(run.graph, run.inputs);
+  for (const power of [13, 14, 15]) {
+    const target = { ...wasmTarget, limits: { ...wasmTarget.limits, workgroupBytes: 2 ** power } };
+    expectSame(runLoops(target, run.graph, run.inputs), expected, run, 2e-5);
+  }
 });

@@ -30,7 +30,7 @@ import { place } from '../../../loop/integers.ts';
 function tilesFor({ vectors }: Target): readonly (readonly [rows: number, columns: number])[] {
   if (vectors === undefined) return [[2, 16]];
   const columns = 2 * vectors.lanes;
-  return (vectors.registers === 32 ? [8, 4, 2] : [4, 2]).map((rows) => [rows, columns]);
+  return (vectors.registers === 32 ? [8, 4] : [4]).map((rows) => [rows, columns]);
 }
 /** Bytes of scratch memory that a workgroup fills: half of the second level of a cache. */
 const mostBytes = 524_288;
@@ -38,6 +38,8 @@ const mostBytes = 524_288;
 const mostRows = { all: 32, some: 16 };
 /** Wider tiles are faster than what packs their keys. */
 const mostWideRows = { all: 64, some: 32 };
+/** Rows are packed four at a time. */
+const leastRows = 4;
 
 /** Keys of a block, where all are too many, the most first. */
 const blocks = [512, 256, 128];
@@ -70,7 +72,7 @@ function coreTiling(body: Attention, statistics: Statistics, target: Target): Co
   const { first, last } = body.range;
   const most = target.vectors === undefined ? mostRows : mostWideRows;
   let rows = first === undefined && last === undefined ? most.all : most.some;
-  while (rows > 4 && rows / 2 >= body.row.extent) rows /= 2;
+  while (rows > leastRows && rows / 2 >= body.row.extent) rows /= 2;
   const all = roundedUp(body.key.extent, tilesFor(target)[0]![1]);
   const limit = Math.min(mostBytes, target.limits.workgroupBytes);
   const fitting = (height: number, room: number): CoreTiling | undefined => {
@@ -84,7 +86,7 @@ function coreTiling(body: Attention, statistics: Statistics, target: Target): Co
     const whole = fitting(fewer, all);
     if (whole !== undefined) return whole;
   }
-  for (; rows >= 2; rows /= 2)
+  for (; rows >= leastRows; rows /= 2)
     for (const room of blocks) {
       const blocked = room < all ? fitting(rows, room) : undefined;
       if (blocked !== undefined) return blocked;
