@@ -649,6 +649,8 @@ describe('guards', () => {
     ['a quotient needs no division', within(divIndex(big, 7), 2, 4), '14 <= n <= 34'],
     ['low digits that cannot matter are dropped', within(sum([4, i], [1, j]), 4, 11), '1 <= i <= 2'],
     ['and kept where they can', within(sum([4, i], [1, j]), 4, 10), '4 <= i*4 + j <= 10'],
+    ['bounds in the gaps between digits too', within(sum([8, i], [1, j]), 4, 19), '1 <= i <= 2'],
+    ['but not at a digit', within(sum([8, i], [1, j]), 3, 19), '3 <= i*8 + j <= 19'],
     ['an infinite side is open', within(i, 2, Infinity), 'i >= 2'],
   ];
   test.each(table)('%s', (_law, guard, text) => {

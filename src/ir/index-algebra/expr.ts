@@ -22,6 +22,7 @@ export {
   largestIndex,
   printIndex,
   showIndex,
+  termsOf,
   type Atom,
   type AxisExpr,
   type ConstExpr,

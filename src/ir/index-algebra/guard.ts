@@ -4,7 +4,15 @@
 // tested once.
 
 import { gcd, scaleIndex, splitRadix, offsetIndex, substitute, weightedSum } from './simplify.ts';
-import { compareIndex, evaluateIndex, showIndex, type IndexExpr, type Leaf, type LeafName } from './node.ts';
+import {
+  compareIndex,
+  evaluateIndex,
+  floorMod,
+  showIndex,
+  type IndexExpr,
+  type Leaf,
+  type LeafName,
+} from './node.ts';
 
 /**
  * lo ≤ expr ≤ hi. A side that the bounds of `expr` prove equals that bound (`lo === expr.lo`): it
@@ -48,20 +56,19 @@ function simplify({ expr, lo, hi }: IndexBound): IndexBound | undefined {
     const smaller = weightedSum(terms.map(({ factor, atom }) => [factor / common, atom] as const));
     return { expr: smaller, lo: Math.ceil(lo / common), hi: Math.floor(hi / common) };
   }
-  // 0 ≤ s < g, g | lo, g | hi + 1: lo ≤ g·y + s ≤ hi ⇔ lo / g ≤ y ≤ (hi + 1) / g − 1, and a proven
-  // side stays open
+  // 0 ≤ s ≤ m < g: lo ≤ g·y + s ≤ hi ⇔ ⌈lo / g⌉ ≤ y ≤ ⌊hi / g⌋ where no y has some s on either side of
+  // a bound: lo % g is 0 or above m, and hi % g at least m. A proven side stays open.
   const openBelow = lo <= expr.lo;
   const openAbove = hi >= expr.hi;
-  const split = splitRadix(
-    expr,
-    0,
-    (radix) => (openBelow || lo % radix === 0) && (openAbove || (hi + 1) % radix === 0),
-  );
+  const split = splitRadix(expr, 0, (radix, most) => {
+    const first = floorMod(lo, radix);
+    return (openBelow || first === 0 || first > most) && (openAbove || floorMod(hi, radix) >= most);
+  });
   if (split === undefined) return undefined;
   return {
     expr: split.high,
-    lo: openBelow ? -Infinity : lo / split.radix,
-    hi: openAbove ? Infinity : (hi + 1) / split.radix - 1,
+    lo: openBelow ? -Infinity : Math.ceil(lo / split.radix),
+    hi: openAbove ? Infinity : Math.floor(hi / split.radix),
   };
 }
 

@@ -199,12 +199,12 @@ export interface RadixSplit {
 
 /**
  * Splits e at the largest radix > 1 that divides `modulus` (0: any), keeps whole terms, and is
- * accepted.
+ * accepted, given the greatest value of `low`.
  */
 export function splitRadix(
   e: IndexExpr,
   modulus: number,
-  accepts: (radix: number) => boolean = () => true,
+  accepts: (radix: number, most: number) => boolean = () => true,
 ): RadixSplit | undefined {
   // Terms come by falling factor. `low` may hold no factor ≥ radix, so `high` is a prefix and the
   // radix its gcd.
@@ -219,7 +219,7 @@ export function splitRadix(
     lo -= factor * (factor > 0 ? atom.lo : atom.hi);
     hi -= factor * (factor > 0 ? atom.hi : atom.lo);
     const carry = floorDiv(lo, radix);
-    if (hi - radix * carry >= radix || !accepts(radix)) continue;
+    if (hi - radix * carry >= radix || !accepts(radix, hi - radix * carry)) continue;
     const high = terms.slice(0, i + 1).map((term) => ({ factor: term.factor / radix, atom: term.atom }));
     return { radix, high: sumOf(high, carry), low: sumOf(terms.slice(i + 1), offset - radix * carry) };
   }

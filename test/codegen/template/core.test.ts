@@ -144,6 +144,11 @@ describe('a core', () => {
     ).toContain('131 elements in 3 pieces');
   });
 
+  test('goes by rows where a flat index would be divided for every element', () => {
+    expect(scheduleOf((x: Tensor) => sn.flip(x, 1).add(1), [64, 129])).toContain('129 elements per');
+    expect(scheduleOf((x: Tensor) => sn.tril(x), [64, 129])).toContain('129 elements per');
+  });
+
   test('keeps exponentials, but not what is only read', () => {
     expect(scheduleOf((x: Tensor) => x.softmax(), [64, 128])).toContain('1 values kept');
     expect(scheduleOf((x: Tensor) => sn.layerNorm(x, 128), [64, 128])).not.toContain('kept');

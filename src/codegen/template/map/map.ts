@@ -124,12 +124,13 @@ export function mapLoop(frame: Frame): Loop {
 }
 
 /**
- * Whether a map reads every element where it writes one, or the same for all, and without conditions: then no other order reads
- * more at once, and `blocksOf` and `rowsOf` find none.
+ * Whether a map reads every element where it writes one, or the same for all, without conditions and without the coordinates of
+ * elements: then no other order reads more at once, and `blocksOf` and `rowsOf` find none.
  */
 export function isStraight(kernel: Kernel, axis: Axis, writes: readonly Write[]): boolean {
   return exprsOf(kernel, writes).every((expr) => {
-    if (expr.kind === 'read') return expr.index === axis.atom || expr.index.kind === 'const';
+    if (expr.kind === 'read' || expr.kind === 'index')
+      return expr.index === axis.atom || expr.index.kind === 'const';
     return expr.kind !== 'select';
   });
 }

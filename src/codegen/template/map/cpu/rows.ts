@@ -8,10 +8,12 @@ import {
   atomsOf,
   axisIndex,
   coefficientOf,
+  constantIndex,
   offsetIndex,
   scaleIndex,
   substitute,
   substituteGuard,
+  termsOf,
   type IndexExpr,
 } from '../../../../ir/index-algebra/expr.ts';
 import { dims } from '../../../../ir/graph.ts';
@@ -71,7 +73,7 @@ export function rowsOf(
     const plan = { rows, width, starts, atom, groups: groupsAtOnce(exprs, serial) };
     const costs = starts.map((start, i) => {
       const quads = Math.floor(((starts[i + 1] ?? width) - start) / 4);
-      return quads === 0 ? 0 : scattered(exprs, axis, quadOf(plan, start, quads));
+      return quads === 0 ? 0 : scattered(exprs, axis, quadOf(plan, start, quads), atom);
     });
     const cost = Math.max(...costs);
     if (cost < lowestCost) [lowestCost, best] = [cost, plan];
@@ -85,19 +87,41 @@ function quadOf({ atom, width }: MapRows, start: number, quads: number): IndexEx
   return offsetIndex(addIndex(addIndex(scaleIndex(atom, width), scaleIndex(quad, 4)), laneAtom), start);
 }
 
-/** Reads and conditions that differ by lane otherwise than by one element each, or two. */
-function scattered(exprs: readonly Expr[], axis: Axis, place: IndexExpr): number {
+/**
+ * What reads and conditions cost that differ by lane otherwise than by one element each, or two:
+ * one, and one for each division that every lane computes.
+ */
+function scattered(exprs: readonly Expr[], axis: Axis, place: IndexExpr, row?: IndexExpr): number {
   const map = new Map([[axis.atom, place]]);
-  const isApart = (expr: Expr): boolean => {
-    if (expr.kind === 'read') {
-      const step = coefficientOf(substitute(expr.index, map), laneAtom);
-      return step !== 0 && step !== 1 && step !== 2;
+  const moving = atomsOf(place).filter((atom) => atom !== row);
+  const divisionsOf = (index: IndexExpr): number =>
+    divisionsBy(substitute(index, new Map([[laneAtom, constantIndex(1)]])), moving);
+  const costOf = (expr: Expr): number => {
+    if (expr.kind === 'index') {
+      const index = substitute(expr.index, map);
+      return coefficientOf(index, laneAtom) === undefined ? divisionsOf(index) : 0;
     }
-    if (expr.kind !== 'select') return false;
+    if (expr.kind === 'read') {
+      const index = substitute(expr.index, map);
+      const step = coefficientOf(index, laneAtom);
+      return step === 0 || step === 1 || step === 2 ? 0 : 1 + divisionsOf(index);
+    }
+    if (expr.kind !== 'select') return 0;
     const guard = substituteGuard(expr.guard, map);
-    return guard !== 'never' && guard.some(({ expr: index }) => atomsOf(index).includes(laneAtom as never));
+    if (guard === 'never') return 0;
+    const byLane = guard.filter(({ expr: index }) => atomsOf(index).includes(laneAtom as never));
+    return byLane.length === 0 ? 0 : 1 + byLane.reduce((sum, { expr: index }) => sum + divisionsOf(index), 0);
   };
-  return exprs.filter(isApart).length;
+  return exprs.reduce((sum, expr) => sum + costOf(expr), 0);
+}
+
+/** Divisions of an index, and those inside them, whose operand has one of the atoms. */
+function divisionsBy(index: IndexExpr, atoms: readonly IndexExpr[]): number {
+  return termsOf(index).reduce((sum, { atom }) => {
+    if (atom.kind !== 'div' && atom.kind !== 'mod') return sum;
+    if (!atomsOf(atom).some((leaf) => atoms.includes(leaf))) return sum;
+    return sum + 1 + divisionsBy(atom.of, atoms);
+  }, 0);
 }
 
 /** Computes and stores a row. */
