@@ -198,6 +198,12 @@ export class TileLowering {
     this.store(this.summed(row, quad, sum, others), kernel.writes, this.#body.n);
   }
 
+  /** The same of a quad of which no lane lies past the end of the axis. */
+  writeFull(row: Value, quad: Value, sum: Value): void {
+    const { kernel } = this.#frame;
+    this.store(this.summed(row, quad, sum), kernel.writes, this.#body.n, true);
+  }
+
   /** One row and quad, with the finished sum and those of the siblings as results. */
   summed(row: Value, quad: Value, sum: Value, others: readonly Value[] = []): Lowering {
     const { node, siblings = [] } = this.#body;
@@ -210,13 +216,14 @@ export class TileLowering {
     return lowering;
   }
 
-  /** Writes what is computed at a point; `lanes`: the axis that its quad runs along. */
-  store(lowering: Lowering, writes: readonly Write[], lanes: Axis | undefined): void {
+  /** Writes what is computed at a point; `lanes`: the axis that its quad runs along, and whether all of its lanes lie in it. */
+  store(lowering: Lowering, writes: readonly Write[], lanes: Axis | undefined, isFull = false): void {
     const values = writes.map((write) => lowering.value(write.value));
     writes.forEach((write, i) => {
       const buffer = bufferName(this.#frame)(write.node);
       storeAt(this.#b, lowering, buffer, write, values[i]!, lanes, {
         unaligned: packsOperands(this.#frame.target),
+        anywhere: isFull,
       });
     });
   }

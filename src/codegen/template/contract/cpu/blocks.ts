@@ -6,7 +6,7 @@
 // by panel. What the columns of a block are, the strategy says: those of a matrix (cpu/packed.ts), or
 // positions of a convolution (cpu/image.ts).
 
-import { packsOperands } from '../../../../schedule/machine.ts';
+import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
 import { isWide } from '../../../../ir/dtype.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import {
@@ -27,7 +27,7 @@ import type { Tile } from '../strategy.ts';
 import { cpu } from './costs.ts';
 import { endOf, finish, foldGrid, groupNumber, openBuilder, type Frame } from '../../shared/frame.ts';
 import { neededOf } from '../../shared/needed.ts';
-import { accumulators, multiplyAdd, tileNeeded } from '../tile.ts';
+import { accumulators, eachOf, multiplyAdd, tileNeeded } from '../tile.ts';
 import { divideInts, place } from '../../../loop/integers.ts';
 
 /**
@@ -38,8 +38,35 @@ export interface BlockColumns {
   /** What a block of k needs before its first panel. */
   readonly begin: (depth: Depth) => void;
   readonly pack: (panel: Value, depth: Depth) => void;
-  /** Four finished sums of a row, the `quad`th of a panel. */
-  readonly write: (row: Value, panel: Value, quad: Value, sum: () => Value) => void;
+  /** Groups of four columns of a panel. */
+  readonly filled: (panel: Value) => FilledPanel;
+  /** How four finished sums of a row, the `quad`th of a panel, leave. */
+  readonly write: (panel: Value) => (row: Value, quad: Value, sum: Value, isFull: boolean) => void;
+}
+
+export interface FilledPanel {
+  /** Groups whose columns all count: a constant where that is so of all groups of all panels. */
+  readonly full: Value;
+  /** Whether one follows of whose columns some count; absent where there is none. */
+  readonly hasRest?: Value;
+}
+
+/** Groups of four of a panel: of `count` columns, or of so many groups where that is not known, `first` lie before it. */
+export function filledPanel(
+  b: LoopBuilder,
+  first: Value,
+  count: number | Value,
+  inPanel: number,
+): FilledPanel {
+  const columns = typeof count === 'number' ? count : undefined;
+  if (columns !== undefined && columns % (4 * inPanel) === 0) return { full: constant(inPanel) };
+  const groups = typeof count === 'number' ? constant(Math.floor(count / 4)) : count;
+  const left = b.let(difference(groups, first), 'left');
+  const full = b.let(operation('min', [left, constant(inPanel)], 'i32'), 'full');
+  return {
+    full,
+    ...(columns !== undefined && columns % 4 !== 0 && { hasRest: less(left, constant(inPanel)) }),
+  };
 }
 
 /** A tiling in blocks: rows and steps of k. */
@@ -80,12 +107,6 @@ export interface BlockForm {
   readonly blockN?: number;
   readonly size: string;
   readonly columns: (place: BlockPlace) => BlockColumns;
-  /**
-   * Sums leave tile by tile, row by row: lines of memory are written once, while other tiles are
-   * computed. Elsewhere they leave panel by panel, and long epilogues by columns, where finding one
-   * takes divisions.
-   */
-  readonly isByTile: boolean;
 }
 
 /** Steps of k of which two panels stay in the first cache. */
@@ -130,12 +151,12 @@ function rowsRoom(blockM: number, rows: number): number {
   return roundedUp(blockM, rows < 4 ? 2 * rows : rows);
 }
 
-/** The room of a tiling with so many panels in a block, whose sums leave tile by tile or not. */
-export function panelRoom(tiling: BlockTiling, k: number, panels: number, isByTile: boolean): Room {
+/** The room of a tiling with so many panels in a block. */
+export function panelRoom(tiling: BlockTiling, k: number, panels: number): Room {
   const { rows, columns, blockM, blockK } = tiling;
   const depth = depthRoom(blockK, k);
   const height = rowsRoom(blockM, rows);
-  const waiting = k > blockK ? panels * height : isByTile ? rows : height;
+  const waiting = k > blockK ? panels * height : rows;
   return { left: height * depth, right: columns * depth, sums: waiting * columns, image: 0 };
 }
 
@@ -208,16 +229,13 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
           ? b.let(mulInts(panel, constant(pairsRoom * height * width)), 'first_sum')
           : constant(0);
         b.for('pair', constant(0), pairs, 1, (pair) => {
-          const slot =
-            form.isByTile && !inPieces ? constant(0) : b.let(place(pair, height * width, firstSum), 'slot');
+          const slot = inPieces ? b.let(place(pair, height * width, firstSum), 'slot') : constant(0);
           tile(pair, depth, isFirst, slot);
-          if (!form.isByTile) return;
           b.if(isLast, () => {
             const above = b.let(mulInts(pair, constant(height)), 'above');
             leave(panel, b.let(addInts(firstRow, above), 'tile_row'), rowsOf(above), slot);
           });
         });
-        if (!form.isByTile) b.if(isLast, () => leave(panel, firstRow, rows, firstSum));
       });
     };
 
@@ -252,23 +270,34 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
       return { kind: 'load', buffer: name, index, aligned: true, type, width: wide };
     };
 
-    /** The finished sums of so many rows of a panel, of which `first` is the first, go through the epilogue. */
+    /**
+     * The finished sums of so many rows of a panel, of which `first` is the first, go through the epilogue: row by row, so
+     * that lines of memory are written once, while other tiles are computed.
+     */
     const leave = (panel: Value, first: Value, count: Value, firstSum: Value): void => {
-      const one = (row: Value, j: Value): void => {
-        const at = addInts(firstSum, place(row, width, mulInts(j, constant(4))));
-        const sum = (): Value => b.let(kept(waiting, at), 'sum');
-        columns.write(b.let(addInts(first, row), 'm'), panel, j, sum);
-      };
-      const eachRow = (visit: (row: Value) => void): void => b.for('row', constant(0), count, 1, visit);
-      const eachQuad = (visit: (j: Value) => void): void =>
-        b.for('quad_of', constant(0), constant(quadsEach), 1, visit);
-      if (problem.epilogue <= mostUnrolled)
-        eachRow((row) => {
-          for (let j = 0; j < quadsEach; j++) one(row, constant(j));
-        });
-      // Lines of memory are written once; but where positions stand takes divisions.
-      else if (form.isByTile) eachRow((row) => eachQuad((j) => one(row, j)));
-      else eachQuad((j) => eachRow((row) => one(row, j)));
+      const write = columns.write(panel);
+      const { full, hasRest } = columns.filled(panel);
+      const isUnrolled = problem.epilogue <= mostUnrolled;
+      const areAllFull = full.kind === 'constant';
+      const inRegister = Math.min(quadsEach, groupsInRegister(frame.target));
+      const inLoop = isUnrolled && areAllFull ? undefined : eachOf(b, constant(0), full, inRegister);
+      b.for('row', constant(0), count, 1, (row) => {
+        const at = b.let(addInts(first, row), 'm');
+        const one = (quad: Value, isFull: boolean): void => {
+          const sum = kept(waiting, addInts(firstSum, place(row, width, mulInts(quad, constant(4)))));
+          write(at, quad, b.let(sum, 'sum'), isFull);
+        };
+        const visit = (quads: readonly Value[]): void => quads.forEach((quad) => one(quad, true));
+        const isWhole = areAllFull
+          ? constant(1, 'bool')
+          : operation('eq', [full, constant(quadsEach)], 'bool');
+        b.if(
+          isUnrolled ? isWhole : constant(0, 'bool'),
+          () => visit(Array.from({ length: quadsEach }, (_, quad) => constant(quad))),
+          () => inLoop?.(visit),
+        );
+        if (hasRest !== undefined) b.if(hasRest, () => one(full, false));
+      });
     };
 
     const depthOf = (first: Value, end: Value): Depth => {

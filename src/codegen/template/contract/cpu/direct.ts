@@ -2,21 +2,21 @@
 // weights stay in registers, and four neighbouring positions are summed up tap by tap from the
 // padded input in memory (cpu/image-window.ts).
 
-import { packsOperands } from '../../../../schedule/machine.ts';
+import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
 import { CompilerBug } from '../../../../errors.ts';
 import { isWide } from '../../../../ir/dtype.ts';
-import { addInts, builtin, constant, mulInts, splat } from '../../../loop/builder.ts';
+import { addInts, builtin, constant, less, mulInts, operation, splat } from '../../../loop/builder.ts';
 import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, LoopBuffer, Value } from '../../../loop/loop.ts';
 import type { Contract, ContractProblem, Plane, Window } from '../problem.ts';
-import { hasRows } from '../size.ts';
+import { hasRows, roundedUp } from '../size.ts';
 import type { Strategy, Tile } from '../strategy.ts';
 import { finish, openBuilder, type Frame } from '../../shared/frame.ts';
 import { cpu, shared } from './costs.ts';
-import { imageLines } from './image-lines.ts';
+import { imageLines, quadsOf } from './image-lines.ts';
 import { ImageWindow } from './image-window.ts';
-import { multiplyAdd, TileLowering } from '../tile.ts';
-import { divideInts } from '../../../loop/integers.ts';
+import { eachOf, multiplyAdd, TileLowering } from '../tile.ts';
+import { divideInts, place } from '../../../loop/integers.ts';
 
 export interface DirectTiling extends Tile {
   /**
@@ -28,7 +28,7 @@ export interface DirectTiling extends Tile {
 }
 
 /** Weights that one position is summed up with. */
-const mostWeights = 32;
+const mostWeights = 128;
 
 export const direct: Strategy<DirectTiling> = {
   *candidates({ k, window }) {
@@ -40,7 +40,11 @@ export const direct: Strategy<DirectTiling> = {
     const { k, window, dtype } = problem;
     if (!hasRows(tiling, problem) || window?.plane === undefined) return false;
     if (tiling.flip || tiling.lines > window.lines) return false;
-    const bytes = (dtype === 'f64' ? 8 : 4) * roomOf(tiling, k, window, window.plane);
+    const atOnce = groupsInRegister(target);
+    const { image, sums } = roomOf(tiling, k, window, window.plane, atOnce);
+    // Sums of a block begin with a whole group of four.
+    if (atOnce > 1 && tiling.lines < window.lines && (tiling.lines * window.width) % 4 > 0) return false;
+    const bytes = (dtype === 'f64' ? 8 : 4) * (image + sums);
     return (
       packsOperands(target) && !isWide(dtype) && k <= mostWeights && bytes <= target.limits.workgroupBytes
     );
@@ -49,19 +53,35 @@ export const direct: Strategy<DirectTiling> = {
     const { batch, m, k, epilogue, window } = problem;
     if (window?.plane === undefined) return Infinity;
     const lines = Math.min(tiling.lines, window.lines);
-    const quads = lines * Math.ceil(window.width / 4);
-    const spilled = k > cpu.registers - 4 ? k * cpu.spill : 0;
-    const sums = m * quads * (cpu.turn + k * 0.15 + spilled + 0.2 * epilogue);
-    const brought = cpu.filled * roomOf(tiling, k, window, window.plane);
+    const atOnce = groupsInRegister(target);
+    const groups = lines * Math.ceil(window.width / 4 / atOnce);
+    const spilled = k > (target.vectors?.registers ?? cpu.registers) - 4 ? k * cpu.spill : 0;
+    const sums = m * groups * (cpu.turn + k * 0.15 + spilled + 0.2 * epilogue);
+    const brought = cpu.filled * roomOf(tiling, k, window, window.plane, atOnce).image;
     const block = sums + brought + m * lines * 3 + cpu.workgroup / 8;
     return shared(batch * Math.ceil(window.lines / tiling.lines), problem, target) * block;
   },
   loop: directLoop,
 };
 
-/** Elements of the padded input that a workgroup keeps. */
-function roomOf({ lines }: DirectTiling, k: number, { taps, tapLines }: Window, plane: Plane): number {
-  return (k / (taps * tapLines)) * imageLines(lines, plane) * plane.line;
+/** How far behind its line the last groups of a line look, where several are computed at once. */
+function behindLines(width: number, atOnce: number): number {
+  const quads = quadsOf({ width });
+  return 4 * (roundedUp(quads, atOnce) - quads);
+}
+
+/** Elements that a workgroup keeps: the padded input, and sums of a channel where several groups of four are computed at once. */
+function roomOf(
+  { lines }: DirectTiling,
+  k: number,
+  { taps, tapLines, width }: Window,
+  plane: Plane,
+  atOnce: number,
+): { readonly image: number; readonly sums: number } {
+  const image = (k / (taps * tapLines)) * imageLines(lines, plane) * plane.line;
+  return atOnce === 1
+    ? { image, sums: 0 }
+    : { image: image + behindLines(width, atOnce), sums: roundedUp(lines * width, 4) + 4 * atOnce };
 }
 
 function directLoop(frame: Frame, body: Contract, tiling: DirectTiling, problem: ContractProblem): Loop {
@@ -69,40 +89,79 @@ function directLoop(frame: Frame, body: Contract, tiling: DirectTiling, problem:
   const { window } = problem;
   if (window?.plane === undefined) throw new CompilerBug('direct template', 'there is no padded input');
   const type = registerOf(body.node.dtype);
-  const kept: LoopBuffer = {
-    name: 'image',
-    space: 'workgroup',
-    dtype: type as LoopBuffer['dtype'],
-    size: roomOf(tiling, k.extent, window, window.plane),
-    access: 'read_write',
+  const atOnce = groupsInRegister(frame.target);
+  const room = roomOf(tiling, k.extent, window, window.plane, atOnce);
+  const shared = (name: string, size: number): LoopBuffer => {
+    return { name, space: 'workgroup', dtype: type as LoopBuffer['dtype'], size, access: 'read_write' };
   };
-  const b = openBuilder(frame, [kept.name]);
+  const kept = shared('image', room.image);
+  const waiting = shared('sums', room.sums);
+  const buffers = room.sums > 0 ? [kept, waiting] : [kept];
+  const b = openBuilder(
+    frame,
+    buffers.map(({ name }) => name),
+  );
   const blocks = Math.ceil(window.lines / tiling.lines);
   const [group, block] = divideInts(b, builtin('workgroup', 0), blocks, ['group', 'block']);
   const image = new ImageWindow(b, frame, body, tiling.lines, { group, block, image: kept.name });
   const { taps, tapLines } = image.window;
   const points = new TileLowering(b, frame, body, group);
-  image.begin(constant(0), constant(k.extent / (taps * tapLines)));
+  image.begin(
+    constant(0),
+    constant(k.extent / (taps * tapLines)),
+    room.sums === 0 ? 0 : behindLines(window.width, atOnce),
+  );
   b.for('m', constant(0), constant(m.extent), 1, (row) => {
     const weights = Array.from({ length: k.extent }, (_, step) =>
       b.let(splat(points.at({ row, step: constant(step) }).value(body.lhs), 4), 'weight'),
     );
+    const sumAt = (y: Value, x: Value): Value => {
+      const start = image.startOf(y, x);
+      const sum = weights.reduce<Value>(
+        (all, weight, step) => {
+          const channel = Math.floor(step / (taps * tapLines));
+          const tap = image.tapAt(constant(Math.floor(step / taps) % tapLines), step % taps);
+          const from = addInts(tap, mulInts(constant(channel), constant(image.planeSize)));
+          return multiplyAdd(weight, image.seen(addInts(start, from)), all);
+        },
+        constant(0, type, 4),
+      );
+      return b.let(sum, 'sum');
+    };
+    if (room.sums === 0) {
+      b.for('y', constant(0), image.lines, 1, (y) =>
+        b.for('x', constant(0), constant(image.quads), 1, (x) => image.write(row, y, x, sumAt(y, x))),
+      );
+      return;
+    }
+    const positions = mulInts(image.lines, constant(window.width));
+    const full = b.let(operation('div', [positions, constant(4)], 'i32'), 'full');
+    const endsWithin = (window.lines * window.width) % 4 > 0;
+    if (endsWithin) b.store(waiting.name, mulInts(full, constant(4)), constant(0, type, 4), true);
     b.for('y', constant(0), image.lines, 1, (y) =>
-      b.for('x', constant(0), constant(image.quads), 1, (x) => {
-        const start = image.startOf(y, x);
-        const sum = weights.reduce<Value>(
-          (all, weight, step) => {
-            const channel = Math.floor(step / (taps * tapLines));
-            const tap = image.tapAt(constant(Math.floor(step / taps) % tapLines), step % taps);
-            const from = addInts(tap, mulInts(constant(channel), constant(image.planeSize)));
-            return multiplyAdd(weight, image.seen(addInts(start, from)), all);
-          },
-          constant(0, type, 4),
+      b.for('x', constant(0), constant(roundedUp(image.quads, atOnce)), atOnce, (first) => {
+        const groups = Array.from({ length: atOnce }, (_, i) => b.let(addInts(first, constant(i)), 'x'));
+        const sums = groups.map((x) => sumAt(y, x));
+        // What is computed past the end of a line is overwritten by the next one.
+        groups.forEach((x, i) =>
+          b.store(waiting.name, place(y, window.width, mulInts(x, constant(4))), sums[i]!, true),
         );
-        image.write(row, y, x, b.let(sum, 'sum'));
       }),
     );
+    const write = image.writeAlong(constant(0));
+    const leave = (quad: Value, isFull: boolean): void => {
+      const index = mulInts(quad, constant(4));
+      // Of a single position no place has lanes: all four would be written where it stands.
+      const wide = n.extent === 1 ? 1 : 4;
+      const sum: Value = { kind: 'load', buffer: waiting.name, index, aligned: true, type, width: wide };
+      write(row, quad, b.let(splat(sum, 4), 'sum'), isFull);
+    };
+    eachOf(b, constant(0), full, atOnce)((quads) => quads.forEach((quad) => leave(quad, true)));
+    if (!endsWithin) return;
+    // Of several blocks only the last one may end within a group.
+    const rest = operation('mod', [positions, constant(4)], 'i32');
+    b.if(blocks === 1 ? constant(1, 'bool') : less(constant(0), rest), () => leave(full, false));
   });
   const note = `[${batch.extent}] ${m.extent}x${k.extent} by ${k.extent}x${n.extent}, ${tiling.lines} lines at a time, weights in registers`;
-  return finish(frame, b, [batch.extent * blocks, 1, 1], [1, 1, 1], note, [kept]);
+  return finish(frame, b, [batch.extent * blocks, 1, 1], [1, 1, 1], note, buffers);
 }

@@ -79,8 +79,8 @@ export class ImageWindow {
     this.lines = exact ? constant(lines) : b.let(operation('min', [left, constant(lines)], 'i32'), 'lines');
   }
 
-  /** Brings channels in. */
-  begin(firstChannel: Value, channels: Value): void {
+  /** Brings channels in, and writes so many zeros behind the lines of each, a multiple of four, which reads may meet. */
+  begin(firstChannel: Value, channels: Value, behind = 0): void {
     const b = this.#b;
     const { plane, lines, window } = this;
     const { channel, spatial, value } = this.#body.image!;
@@ -96,7 +96,7 @@ export class ImageWindow {
       constantIndex(0),
       column.extent,
     );
-    b.for('c', constant(0), channels, 1, (c) =>
+    b.for('c', constant(0), channels, 1, (c) => {
       b.for('y', constant(0), count, 1, (y) => {
         const row = b.let(place(c, this.planeSize, mulInts(y, constant(plane.line))), 'row');
         const atoms: (readonly [IndexExpr, Value])[] = [];
@@ -108,8 +108,11 @@ export class ImageWindow {
           for (const [i, first] of inPhase.entries())
             this.#fill(atoms, phase, first, Math.min(inPhase[i + 1] ?? Infinity, this.#phaseSize), to);
         }
-      }),
-    );
+      });
+      const end = place(c, this.planeSize, mulInts(count, constant(plane.line)));
+      const zeros = constant(0, registerOf(this.#body.node.dtype), 4);
+      for (let at = 0; at < behind; at += 4) b.store(this.#buffer, addInts(end, constant(at)), zeros, true);
+    });
   }
 
   /**
@@ -190,19 +193,18 @@ export class ImageWindow {
     return { kind: 'load', buffer: this.#buffer, index, aligned: false, type, width: 4 };
   }
 
-  /** Four finished sums of a row go through the epilogue: a group of four of the block. */
-  writeAcross(row: Value, quad: Value, sum: Value): void {
+  /** How four finished sums of a row leave through the epilogue: so many groups of the block behind the `first`. */
+  writeAlong(first: Value): (row: Value, quad: Value, sum: Value, isFull: boolean) => void {
     const b = this.#b;
-    const first = operation(
-      'div',
-      [mulInts(this.#firstLine, constant(this.window.width)), constant(4)],
-      'i32',
-    );
-    new TileLowering(b, this.#frame, this.#body, this.#group).write(
-      row,
-      b.let(addInts(first, quad), 'quad'),
-      sum,
-    );
+    const origin = mulInts(this.#firstLine, constant(this.window.width));
+    const quads = addInts(operation('div', [origin, constant(4)], 'i32'), first);
+    const from = b.let(quads, 'from_quad');
+    const points = new TileLowering(b, this.#frame, this.#body, this.#group);
+    return (row, quad, sum, isFull) => {
+      const at = b.let(addInts(from, quad), 'quad');
+      if (isFull) points.writeFull(row, at, sum);
+      else points.write(row, at, sum);
+    };
   }
 
   /** The same of a line of the block, and a group of four in the line. */

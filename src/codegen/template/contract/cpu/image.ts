@@ -3,7 +3,7 @@
 // input in memory (cpu/image-window.ts).
 
 import { CompilerBug } from '../../../../errors.ts';
-import { addInts, constant, less, mulInts, operation } from '../../../loop/builder.ts';
+import { addInts, constant, mulInts, operation } from '../../../loop/builder.ts';
 import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import { difference } from './panels.ts';
@@ -13,6 +13,7 @@ import type { Strategy, Tile } from '../strategy.ts';
 import type { Frame } from '../../shared/frame.ts';
 import {
   blockLoop,
+  filledPanel,
   isLegalBlock,
   mostSteps,
   multiplyAddTime,
@@ -95,7 +96,7 @@ function panelsOf({ columns, lines }: ImageTiling, window: Window): number {
 }
 
 function roomOf(tiling: ImageTiling, k: number, window: Window): Room {
-  const room = panelRoom(tiling, k, panelsOf(tiling, window), false);
+  const room = panelRoom(tiling, k, panelsOf(tiling, window));
   const { plane } = window;
   if (plane === undefined) return room;
   const { blockK, lines } = tiling;
@@ -114,7 +115,6 @@ function imageLoop(frame: Frame, body: Contract, tiling: ImageTiling, problem: C
     blocksN: Math.ceil(window.lines / tiling.lines),
     size: `${tiling.lines} lines`,
     columns: (at) => imageColumns(frame, body, tiling, at),
-    isByTile: false,
   });
 }
 
@@ -183,13 +183,16 @@ function imageColumns(
         else b.for('tap_line', constant(0), constant(window.tapLines), 1, line);
       });
     },
-    write: (row, panel, j, sum) => {
-      const quad = b.let(place(panel, inPanel, j), 'quad');
-      const exact = quads.kind === 'constant' && quads.value % inPanel === 0;
-      b.if(exact ? constant(1, 'bool') : less(quad, quads), () => {
-        if (across) padded.writeAcross(row, quad, sum());
-        else padded.write(row, ...positionOf(quad), sum());
-      });
+    filled: (panel) => {
+      // Where groups do not go on in the next line, each line may end with one that is not full.
+      const columns = across ? lines * window.width : quads.kind === 'constant' ? 4 * quads.value : quads;
+      return filledPanel(b, mulInts(panel, constant(inPanel)), columns, inPanel);
+    },
+    write: (panel) => {
+      const first = b.let(mulInts(panel, constant(inPanel)), 'first_quad');
+      // Lines of whole groups follow each other without a gap.
+      if (across || window.width % 4 === 0) return padded.writeAlong(first);
+      return (row, j, sum) => padded.write(row, ...positionOf(b.let(addInts(first, j), 'quad')), sum);
     },
   };
 }

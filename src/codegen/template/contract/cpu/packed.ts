@@ -1,7 +1,7 @@
 // Products of matrices in blocks (cpu/blocks.ts): which blocks are tried, how long they take, and
 // the columns of a block.
 
-import { addInts, constant, less, mulInts, operation } from '../../../loop/builder.ts';
+import { addInts, constant, mulInts, operation } from '../../../loop/builder.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import type { Target } from '../../../../schedule/target.ts';
 import { flippedProblem, isSearched, type Contract, type ContractProblem } from '../problem.ts';
@@ -13,6 +13,7 @@ import { TileLowering } from '../tile.ts';
 import { place } from '../../../loop/integers.ts';
 import {
   blockLoop,
+  filledPanel,
   isLegalBlock,
   mostSteps,
   multiplyAddTime,
@@ -103,7 +104,7 @@ function tileTurns(
 }
 
 function roomOf(tiling: PackedTiling, { n, k }: ContractProblem): Room {
-  return panelRoom(tiling, k, Math.ceil(Math.min(tiling.blockN, n) / tiling.columns), true);
+  return panelRoom(tiling, k, Math.ceil(Math.min(tiling.blockN, n) / tiling.columns));
 }
 
 function packedLoop(frame: Frame, body: Contract, tiling: PackedTiling, problem: ContractProblem): Loop {
@@ -114,7 +115,6 @@ function packedLoop(frame: Frame, body: Contract, tiling: PackedTiling, problem:
     blockN: tiling.blockN,
     size: String(tiling.blockN),
     columns: (at) => plainColumns(frame, body, tiling, at),
-    isByTile: true,
   });
 }
 
@@ -130,16 +130,22 @@ function plainColumns(
   const first = b.let(mulInts(block, constant(size)), 'first_column');
   const isWhole = frame.target.vectors !== undefined && extent % width === 0;
   const columnOf = (panel: Value): Value => b.let(place(panel, width, first), 'column');
+  const firstQuad = (panel: Value): Value =>
+    b.let(operation('div', [columnOf(panel), constant(4)], 'i32'), 'first_quad');
   return {
     panels: partOf(b, first, size, extent, width, 'panels', neededOf(b, frame, body.n)),
     begin: () => {},
     pack: (panel, depth) =>
       packPanels(b, right, sides.right, width, columnOf(panel), constant(1), depth, isWhole),
-    write: (row, panel, j, sum) => {
-      const firstQuad = b.let(operation('div', [columnOf(panel), constant(4)], 'i32'), 'first_quad');
-      const quad = b.let(addInts(firstQuad, j), 'quad');
-      const inside = extent % width === 0 ? constant(1, 'bool') : less(quad, constant(Math.ceil(extent / 4)));
-      b.if(inside, () => points.write(row, quad, sum()));
+    filled: (panel) =>
+      filledPanel(b, extent % width === 0 ? constant(0) : firstQuad(panel), extent, width / 4),
+    write: (panel) => {
+      const first = firstQuad(panel);
+      return (row, j, sum, isFull) => {
+        const quad = b.let(addInts(first, j), 'quad');
+        if (isFull) points.writeFull(row, quad, sum);
+        else points.write(row, quad, sum);
+      };
     },
   };
 }
