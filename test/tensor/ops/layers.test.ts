@@ -255,6 +255,20 @@ describe('norms', () => {
     expect((await read(v))[0]).toBeCloseTo(0.5 + 0.5 * ((1.25 * 4) / 3), 6);
   });
 
+  test("rmsNorm's eps is that of what it computes in, which small 16-bit values are not lost beside", async () => {
+    // PyTorch 2.13's figures.
+    const expected = {
+      f16: [0.68701171875, 1.3740234375, -0.68701171875],
+      bf16: [0.6875, 1.375, -0.6875],
+      f32: [0.6869308948516846, 1.3738617897033691, -0.6869308948516846],
+      f64: [0.7071067811472953, 1.4142135622945906, -0.7071067811472953],
+    } as const;
+    for (const dtype of ['f16', 'bf16', 'f32', 'f64'] as const) {
+      const found = await read(sn.rmsNorm(sn.tensor([1e-3, 2e-3, -1e-3], { dtype }), 3));
+      found.forEach((value, i) => expect(value, dtype).toBeCloseTo(expected[dtype][i]!, 6));
+    }
+  });
+
   test('localResponseNorm has the mirrored window in its gradient for even sizes', async () => {
     // gx_i = g_i·d_i^−β − (2αβ/n)·x_i·Σ_c g_c·x_c·d_c^(−β−1), over the channels c whose window holds i.
     const [n, alpha, beta, k] = [4, 0.5, 0.75, 2];
