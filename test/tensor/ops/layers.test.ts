@@ -123,6 +123,14 @@ describe('losses', () => {
     );
   });
 
+  test('klDiv by a target below 0 is NaN, by one of 0 is 0', async () => {
+    const [x, target] = [sn.tensor([-1, -2, -0.5, 1]), sn.tensor([-0.25, 0, -0, 0.5])];
+    const found = await read(sn.klDiv(x, target, { reduction: 'none' }));
+    expect(found[0]).toBeNaN();
+    expect(found.slice(1, 3).map(Math.abs)).toEqual([0, 0]);
+    expect(found[3]).toBeCloseTo(0.5 * (Math.log(0.5) - 1), 6);
+  });
+
   test('hinge and zero-beta losses', async () => {
     const target = sn.tensor([1, -1, -1]);
     expect(await read(sn.hingeEmbeddingLoss(sn.tensor([2, 0.25, 3]), target, { reduction: 'none' }))).toEqual(
