@@ -94,7 +94,7 @@ const takesRMSNorm = arg.takes<typeof RMSNorm>(
 export class RMSNorm extends Module {
   weight: Tensor | undefined;
   readonly shape: readonly number[];
-  /** By default the distance from 1 to the next larger value of x's dtype. */
+  /** By default the distance from 1 to the next larger value of f64 where x is f64, else of f32. */
   readonly eps: number | undefined;
 
   constructor(shape: number | readonly number[], options: Omit<NormLayerOptions, 'bias'> = {}) {

@@ -164,6 +164,14 @@ test('a categorical distribution in 16 bits has probabilities of all digits, and
   (await values(found)).forEach((x, i) => expect(Math.abs(x / want[i]! - 1)).toBeLessThan(2 ** -8));
 });
 
+test('the variance of a categorical distribution over many classes keeps its digits', async () => {
+  // The last two of 30,000 classes, of probabilities 1/4 and 3/4: 3/16.
+  const places = sn.arange(30_000);
+  const probs = sn.where(places.eq(29_999), 0.75, sn.where(places.eq(29_998), 0.25, 0));
+  const made = sn.distributions.categorical(probs, { probs: true });
+  expect((await values(made.variance))[0]).toBeCloseTo(0.1875, 2);
+});
+
 test('a categorical distribution gives a class that it has not the probability of 0', async () => {
   const made = sn.distributions.categorical(sn.tensor([0.3, -1, 2]));
   const found = await values(made.logProb(sn.tensor([0, 3, -1], { dtype: 'i32' })));

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { frexp, ldexp, nextafter, setDevice, tensor, type Tensor } from '../../src/index.ts';
+import { frexp, grad, ldexp, nextafter, setDevice, tensor, type Tensor } from '../../src/index.ts';
 
 const floats = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 8 });
 const numbers = async (x: Tensor): Promise<number[]> => Array.from(await x.data(), Number);
@@ -38,6 +38,14 @@ describe.each(['interpreter', 'wasm'])('on %s', (device) => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  test('the next float moves with x, but where it is y', async () => {
+    setDevice(device);
+    const [x, y] = [tensor([1, 2, 0, -3]), tensor([2, 2, 1, -4])];
+    const [dx, dy] = grad((p: Tensor, q: Tensor) => nextafter(p, q).sum(), { argnums: [0, 1] })(x, y);
+    expect(await numbers(dx!)).toEqual([1, 0, 1, 1]);
+    expect(await numbers(dy!)).toEqual([0, 0, 0, 0]);
   });
 
   test('ldexp gives the dtype of both, in which 2 to the exponent need not fit', async () => {

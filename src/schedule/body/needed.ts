@@ -46,6 +46,8 @@ function neededOf(
   };
   const perNode = Array.from(plan.writes, ([node, at]) =>
     (demand.get(node) ?? []).flatMap((need): Needed[] => {
+      // A permutation writes at other places along its axis than those it reads.
+      if (node.op === 'permuteScatter' && node.attrs.axis === need.axis) return [];
       const end = endOf(need, dims(node)[need.axis]!);
       return end === undefined || at[need.axis]!.kind === 'const' ? [] : [{ at: at[need.axis]!, end }];
     }),

@@ -277,9 +277,10 @@ export function klDiv(x: Tensor, target: Tensor, options: KlDivOptions = {}): Te
 }
 
 function divergence(b: GraphBuilder, logProbability: Node, target: Node): Node {
-  const positive = binary(b, 'lt', fullLike(b, target, 0), target);
-  const safe = where(b, positive, target, fullLike(b, target, 1));
-  const entropy = where(b, positive, mul(b, target, unary(b, 'log', safe)), fullLike(b, target, 0));
+  // What is no probability has no logarithm: below 0 the loss is NaN, not a number that looks right.
+  const some = binary(b, 'ne', target, 0);
+  const safe = where(b, some, target, fullLike(b, target, 1));
+  const entropy = where(b, some, mul(b, target, unary(b, 'log', safe)), fullLike(b, target, 0));
   return sub(b, entropy, mul(b, target, logProbability));
 }
 

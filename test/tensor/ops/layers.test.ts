@@ -123,6 +123,14 @@ describe('losses', () => {
     );
   });
 
+  test('klDiv by a target below 0 is NaN, by one of 0 is 0', async () => {
+    const [x, target] = [sn.tensor([-1, -2, -0.5, 1]), sn.tensor([-0.25, 0, -0, 0.5])];
+    const found = await read(sn.klDiv(x, target, { reduction: 'none' }));
+    expect(found[0]).toBeNaN();
+    expect(found.slice(1, 3).map(Math.abs)).toEqual([0, 0]);
+    expect(found[3]).toBeCloseTo(0.5 * (Math.log(0.5) - 1), 6);
+  });
+
   test('hinge and zero-beta losses', async () => {
     const target = sn.tensor([1, -1, -1]);
     expect(await read(sn.hingeEmbeddingLoss(sn.tensor([2, 0.25, 3]), target, { reduction: 'none' }))).toEqual(
@@ -253,6 +261,20 @@ describe('norms', () => {
     const [m, v] = sn.batchNormUpdate([sn.zeros([1]), sn.ones([1])], [mean, variance], 4, 0.5);
     expect(await read(m)).toEqual([0.75]);
     expect((await read(v))[0]).toBeCloseTo(0.5 + 0.5 * ((1.25 * 4) / 3), 6);
+  });
+
+  test("rmsNorm's eps is that of what it computes in, which small 16-bit values are not lost beside", async () => {
+    // PyTorch 2.13's figures.
+    const expected = {
+      f16: [0.68701171875, 1.3740234375, -0.68701171875],
+      bf16: [0.6875, 1.375, -0.6875],
+      f32: [0.6869308948516846, 1.3738617897033691, -0.6869308948516846],
+      f64: [0.7071067811472953, 1.4142135622945906, -0.7071067811472953],
+    } as const;
+    for (const dtype of ['f16', 'bf16', 'f32', 'f64'] as const) {
+      const found = await read(sn.rmsNorm(sn.tensor([1e-3, 2e-3, -1e-3], { dtype }), 3));
+      found.forEach((value, i) => expect(value, dtype).toBeCloseTo(expected[dtype][i]!, 6));
+    }
   });
 
   test('localResponseNorm has the mirrored window in its gradient for even sizes', async () => {

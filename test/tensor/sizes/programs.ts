@@ -254,6 +254,13 @@ export const programs: readonly SizedProgram[] = [
     (x: X) => [x.sort(0)[0]!, x.argsort(0), x.sort(0, { descending: true })[0]!],
   ),
   program(
+    // A radix sort, in whose passes the padding lies between the values.
+    'sort of many lines, the greatest first',
+    [[n, 12]],
+    (s) => [floats(s, 12)],
+    (x: X) => x.argsort(0, { descending: true }),
+  ),
+  program(
     'sort of equal numbers',
     [[n]],
     (s) => [integers(3, s)],

@@ -142,7 +142,8 @@ export function categorical(logits: Tensor, options: CategoricalOptions = {}): D
   const mean = sum(mul(weights, places), -1);
   const parts: DistributionParts = {
     mean,
-    variance: sub(sum(mul(weights, square(places)), -1), square(mean)),
+    // Of differences: squares of large places would leave few digits.
+    variance: sum(mul(weights, square(sub(places, unsqueeze(mean, -1)))), -1),
     // In 16 bits many sums would be equal, of which the first would be taken.
     draw: (shape) => argmax(add(logs, noise.gumbelNoise([...shape, size], logs.dtype)), -1),
     drawn: 'i32',

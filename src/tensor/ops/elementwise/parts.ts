@@ -8,7 +8,7 @@ import * as arg from '../../../ir/arguments.ts';
 import { add, binary, cast, constant, fullLike, mul, sub, unary, where } from '../../../ir/build.ts';
 import { dtypeKind, isComplex, isFloat, partType, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
-import { dropWhere } from '../../../autograd/cotangent.ts';
+import { dropWhere, keepWhere } from '../../../autograd/cotangent.ts';
 import type { CustomRule } from '../../../autograd/custom.ts';
 import { anOperand } from '../../expect.ts';
 import { asTensor, recordMany } from '../../record.ts';
@@ -237,6 +237,9 @@ export function nextafter(x: TensorLike, y: TensorLike): Tensor {
     );
     const settled = where(b, binary(b, 'eq', from, to), to, moved);
     const broken = binary(b, 'or', formula.isNan(b, from), formula.isNan(b, to));
-    return where(b, broken, add(b, from, to), settled);
+    return formula.withRule(b, where(b, broken, add(b, from, to), settled), [p, q], stepRule);
   });
 }
+
+/** A step beside x moves with x; where x is y there is none. */
+const stepRule: CustomRule = (b, [x, y], _value, g) => [keepWhere(b, binary(b, 'ne', x!, y!), g), undefined];

@@ -118,13 +118,11 @@ export function layerNorm(
   );
 }
 
-/** The distance from 1 to the next larger value, PyTorch's default for `eps` here. */
-const epsilon: Readonly<Record<string, number>> = {
-  f16: 2 ** -10,
-  bf16: 2 ** -7,
-  f32: 2 ** -23,
-  f64: 2 ** -52,
-};
+/**
+ * The distance from 1 to the next larger value of what x is computed in, PyTorch's default for `eps`
+ * here. That of f16 or bf16 would outweigh the mean square of small values.
+ */
+const epsilonOf = (dtype: DType): number => (formula.wideType(dtype) === 'f64' ? 2 ** -52 : 2 ** -23);
 
 const takesRmsNorm = arg.takes<typeof rmsNorm>(
   ['x', aTensor],
@@ -154,7 +152,7 @@ export function rmsNorm(
   return apply([x, weight], (b, node, w) =>
     formula.widened(b, node, (wide) => {
       const power = formula.mean(b, formula.square(b, wide), axes);
-      const scale = unary(b, 'rsqrt', add(b, power, options.eps ?? epsilon[x.dtype]!));
+      const scale = unary(b, 'rsqrt', add(b, power, options.eps ?? epsilonOf(x.dtype)));
       return affine(b, mul(b, wide, formula.spreadTo(b, scale, wide)), w, undefined, shape);
     }),
   );
