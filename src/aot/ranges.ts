@@ -412,12 +412,20 @@ class Ranged {
     if (odd.length === 0 || this.#parts.splits >= mostSplits) return undefined;
     const countAt = ({ name, min }: Dim, all: readonly Trial[]): number =>
       all.filter(({ sizes }) => sizes[name] === min).length;
-    const possible = this.#dims.filter((dim) => {
+    const open = this.#dims.filter(({ min, max }) => max > min);
+    const alone = open.filter((dim) => {
       const count = countAt(dim, odd);
-      return dim.max > dim.min && count > 0 && count === countAt(dim, trials);
+      return count > 0 && count === countAt(dim, trials);
     });
-    // The one that most of them have.
-    return possible.sort((one, other) => countAt(other, odd) - countAt(one, odd))[0];
+    // Where several sizes are smallest together, as in a picture of one patch, each of them has to go.
+    const isSmallest = ({ sizes }: Trial): boolean => open.some(({ name, min }) => sizes[name] === min);
+    const possible = alone.length > 0 ? alone : odd.every(isSmallest) ? open : [];
+    // The one at whose smallest value most trials are odd, and of several such the one that most of them have.
+    const shareAt = (dim: Dim): number => countAt(dim, odd) / countAt(dim, trials);
+    const sorted = possible.sort(
+      (one, other) => shareAt(other) - shareAt(one) || countAt(other, odd) - countAt(one, odd),
+    );
+    return sorted[0];
   }
 
   /** Programs for the smallest value of a size, and for the others. */
