@@ -265,12 +265,13 @@ export class Formulas {
 
   /** Of numbers that JavaScript made of sizes, as `1 / n` and `Math.sqrt(n)` are. */
   #real(values: readonly number[]): Formula | undefined {
-    for (const { to, back } of inverses) {
-      for (let by = 1; by <= 16; by++) {
+    for (const { to, back, most = 16 } of inverses) {
+      for (let by = 1; by <= most; by++) {
         const mapped = values.map((value) => by * to(value));
         const whole = mapped.map(Math.round);
         const isNear = mapped.every(
-          (value, i) => whole[i] !== 0 && Math.abs(value - whole[i]!) <= 1e-6 * Math.abs(value),
+          (value, i) =>
+            value === 0 || (whole[i] !== 0 && Math.abs(value - whole[i]!) <= 1e-6 * Math.abs(value)),
         );
         const inner = isNear && whole.every(Number.isSafeInteger) ? this.find(whole) : undefined;
         const found = inner === undefined ? undefined : this.#oneOf(back(inner, by), values);
@@ -334,7 +335,11 @@ function divisorsOf(whole: number): number[] {
 const inverses: readonly {
   readonly to: (value: number) => number;
   readonly back: (of: Formula, by: number) => readonly Formula[];
+  /** The largest of the numbers; 16 by default. */
+  readonly most?: number;
 }[] = [
+  // Steps between the pixels of a picture whose corners meet those of one of a fixed size.
+  { to: (value) => value, back: (of, by) => [over(of, by)], most: 1024 },
   { to: (value) => 1 / value, back: (of, by) => [['/', by, of]] },
   { to: (value) => value * value, back: (of, by) => [['sqrt', over(of, by)]] },
   {

@@ -334,6 +334,9 @@ test('formulas give back what made the numbers', () => {
       .map(([a, b]): Formula => ['min', ['*', a, 'm'], b]),
     factor.map((a): Formula => ['/', 1, ['sqrt', ['*', a, 'n']]]),
     factor.map((a): Formula => ['fround', ['/', a, ['+', 'n', a]]]),
+    fc
+      .tuple(small, fc.integer({ min: 2, max: 1000 }))
+      .map(([a, c]): Formula => ['fround', ['/', ['+', 'n', a], c]]),
     factor.map((a): Formula => ['*', a, ['log', 'n']]),
   );
   const random = (seed: number) => (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;
