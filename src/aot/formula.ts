@@ -93,6 +93,7 @@ export class Formulas {
       this.#confirmed(this.#wholePart(values), values) ??
       this.#confirmed(this.#multiple(values), values) ??
       this.#confirmed(this.#ofTwo(values), values) ??
+      this.#remainder(values) ??
       this.#ofParts(values)
     );
   }
@@ -213,6 +214,21 @@ export class Formulas {
         this.#confirmed(this.#wholePart(rest), rest) ??
         this.#multiple(rest);
       if (other !== undefined) return ['*', formula, other];
+    }
+    return undefined;
+  }
+
+  /** What a number is more than a multiple: the pixels that pad a picture to a whole number of strides. */
+  #remainder(values: readonly number[]): Formula | undefined {
+    if (Math.max(...values) - Math.min(...values) >= mostDivisor) return undefined;
+    for (const { formula, values: by } of this.#known) {
+      if (namesIn(formula).length !== 1 || !by.every(Number.isSafeInteger)) continue;
+      for (const sign of [1, -1]) {
+        const rest = values.map((value, i) => value - sign * by[i]!);
+        const found = this.#confirmed(this.#wholePart(rest), rest);
+        if (found !== undefined)
+          return this.#confirmed(['+', sign === 1 ? formula : ['*', -1, formula], found], values);
+      }
     }
     return undefined;
   }

@@ -337,6 +337,9 @@ test('formulas give back what made the numbers', () => {
     fc
       .tuple(small, fc.integer({ min: 2, max: 1000 }))
       .map(([a, c]): Formula => ['fround', ['/', ['+', 'n', a], c]]),
+    fc
+      .tuple(small, fc.integer({ min: 2, max: 32 }))
+      .map(([a, c]): Formula => ['+', 'n', ['*', -c, ['floor', ['/', ['+', 'n', a], c]]]]),
     factor.map((a): Formula => ['*', a, ['log', 'n']]),
   );
   const random = (seed: number) => (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;
