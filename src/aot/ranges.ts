@@ -33,7 +33,7 @@ import {
   upToOf,
   type SizeRanges,
 } from './points.ts';
-import { fixedSizes, likeness, oddWeight, shapeOf, trialOf, type Trial } from './trials.ts';
+import { fixedSizes, likeness, oddWeight, shapeOf, splitOf, trialOf, type Trial } from './trials.ts';
 import type { WeightTable } from './weights.ts';
 
 export interface RangedCase {
@@ -134,7 +134,7 @@ class Ranged {
       const { structure: seen, witnesses, others } = await this.#structure();
       trials = [...witnesses, ...others];
       const { structure, odd } = this.#widened(seen, witnesses, trials);
-      split = this.#splitOf(trials, odd);
+      split = this.#parts.splits < mostSplits ? splitOf(this.#dims, trials, odd) : undefined;
       if (split === undefined) return await this.#refined(structure, trials, table);
     } catch (error) {
       if (this.#parts.checksAll || !(error instanceof OtherComputation)) throw error;
@@ -427,27 +427,6 @@ class Ranged {
       );
     }
     return fitted;
-  }
-
-  /** A size whose smallest value has a program of its own, as 1 often has: nothing fits there. */
-  #splitOf(trials: readonly Trial[], odd: readonly Trial[]): Dim | undefined {
-    if (odd.length === 0 || this.#parts.splits >= mostSplits) return undefined;
-    const countAt = ({ name, min }: Dim, all: readonly Trial[]): number =>
-      all.filter(({ sizes }) => sizes[name] === min).length;
-    const open = this.#dims.filter(({ min, max }) => max > min);
-    const alone = open.filter((dim) => {
-      const count = countAt(dim, odd);
-      return count > 0 && count === countAt(dim, trials);
-    });
-    // Where several sizes are smallest together, as in a picture of one patch, each of them has to go.
-    const isSmallest = ({ sizes }: Trial): boolean => open.some(({ name, min }) => sizes[name] === min);
-    const possible = alone.length > 0 ? alone : odd.every(isSmallest) ? open : [];
-    // The one at whose smallest value most trials are odd, and of several such the one that most of them have.
-    const shareAt = (dim: Dim): number => countAt(dim, odd) / countAt(dim, trials);
-    const sorted = possible.sort(
-      (one, other) => shareAt(other) - shareAt(one) || countAt(other, odd) - countAt(one, odd),
-    );
-    return sorted[0];
   }
 
   /** Programs for the smallest value of a size, and for the others. */

@@ -20,8 +20,8 @@ import { commonWords, unified } from './words.ts';
 
 /** Elements up to which known values are computed ahead, on the host. */
 const foldLimit = 4096;
-/** Results that each node keeps for known integers, and how many of these it looks at. */
-const [mostFolds, mostKeyed] = [64, 512];
+/** Results that each node keeps for known integers, elements that these have in all, and integers that it looks at. */
+const [mostFolds, mostKept, mostKeyed] = [64, 16384, 512];
 
 /** Runs a plan whose inputs stand in `scope`; gives its outputs. */
 export function* runPlan(plan: GraphPlan, scope: GraphScope): Walk<Value[]> {
@@ -99,7 +99,10 @@ function* runRow(
     const ahead =
       before?.map((value) => value && Value.known(value.type, value.known!, value.words)) ??
       withBudget(own, () => withDoubles(true, () => folded(step, row, inputs)));
-    if (key !== undefined && ahead !== undefined && folds.size < mostFolds) folds.set(key, ahead);
+    if (key !== undefined && before === undefined && ahead !== undefined && folds.size < mostFolds) {
+      const size = ahead.reduce((sum, value) => sum + (value?.size ?? 0), 0);
+      if (size * folds.size <= mostKept) folds.set(key, ahead);
+    }
     const results = ahead ?? recorded(step, row, inputs);
     return followingSizes(step, row, inputs, results, recorded);
   });
