@@ -93,6 +93,7 @@ export class Formulas {
       this.#confirmed(this.#wholePart(values), values) ??
       this.#confirmed(this.#multiple(values), values) ??
       this.#confirmed(this.#ofTwo(values), values) ??
+      this.#remainder(values) ??
       this.#ofParts(values)
     );
   }
@@ -217,6 +218,21 @@ export class Formulas {
     return undefined;
   }
 
+  /** What a number is more than a multiple: the pixels that pad a picture to a whole number of strides. */
+  #remainder(values: readonly number[]): Formula | undefined {
+    if (Math.max(...values) - Math.min(...values) >= mostDivisor) return undefined;
+    for (const { formula, values: by } of this.#known) {
+      if (namesIn(formula).length !== 1 || !by.every(Number.isSafeInteger)) continue;
+      for (const sign of [1, -1]) {
+        const rest = values.map((value, i) => value - sign * by[i]!);
+        const found = this.#confirmed(this.#wholePart(rest), rest);
+        if (found !== undefined)
+          return this.#confirmed(['+', sign === 1 ? formula : ['*', -1, formula], found], values);
+      }
+    }
+    return undefined;
+  }
+
   /** The product or the sum of two numbers that have formulas: elements of a picture behind strides, rows of two of them. */
   #ofTwo(values: readonly number[]): Formula | undefined {
     const known = new Map(this.#known.map((one) => [String(one.values), one.formula]));
@@ -265,12 +281,13 @@ export class Formulas {
 
   /** Of numbers that JavaScript made of sizes, as `1 / n` and `Math.sqrt(n)` are. */
   #real(values: readonly number[]): Formula | undefined {
-    for (const { to, back } of inverses) {
-      for (let by = 1; by <= 16; by++) {
+    for (const { to, back, most = 16 } of inverses) {
+      for (let by = 1; by <= most; by++) {
         const mapped = values.map((value) => by * to(value));
         const whole = mapped.map(Math.round);
         const isNear = mapped.every(
-          (value, i) => whole[i] !== 0 && Math.abs(value - whole[i]!) <= 1e-6 * Math.abs(value),
+          (value, i) =>
+            value === 0 || (whole[i] !== 0 && Math.abs(value - whole[i]!) <= 1e-6 * Math.abs(value)),
         );
         const inner = isNear && whole.every(Number.isSafeInteger) ? this.find(whole) : undefined;
         const found = inner === undefined ? undefined : this.#oneOf(back(inner, by), values);
@@ -334,7 +351,11 @@ function divisorsOf(whole: number): number[] {
 const inverses: readonly {
   readonly to: (value: number) => number;
   readonly back: (of: Formula, by: number) => readonly Formula[];
+  /** The largest of the numbers; 16 by default. */
+  readonly most?: number;
 }[] = [
+  // Steps between the pixels of a picture whose corners meet those of one of a fixed size.
+  { to: (value) => value, back: (of, by) => [over(of, by)], most: 1024 },
   { to: (value) => 1 / value, back: (of, by) => [['/', by, of]] },
   { to: (value) => value * value, back: (of, by) => [['sqrt', over(of, by)]] },
   {

@@ -33,7 +33,7 @@ import {
   upToOf,
   type SizeRanges,
 } from './points.ts';
-import { fixedSizes, likeness, oddWeight, shapeOf, trialOf, type Trial } from './trials.ts';
+import { fixedSizes, likeness, oddWeight, shapeOf, splitOf, trialOf, type Trial } from './trials.ts';
 import type { WeightTable } from './weights.ts';
 
 export interface RangedCase {
@@ -66,7 +66,9 @@ export async function rangedEntry(
   table: WeightTable,
 ): Promise<RangedEntry> {
   const dims = [...ranges].map(([name, { min, max, multipleOf }]) => new Dim(name, min, max, multipleOf));
-  return new Ranged({ point, dims, fixed, state, splits: 0, checksAll: false }).entry(table);
+  return new Ranged({ point, dims, fixed, state, splits: 0, checksAll: false, trials: new Map() }).entry(
+    table,
+  );
 }
 
 /** A structure, the trials that it was made of, and more of them. */
@@ -94,6 +96,8 @@ interface RangedParts {
   /** So many single sizes have programs of their own already. */
   readonly splits: number;
   readonly checksAll: boolean;
+  /** The trials so far, by their sizes and by what they check. */
+  readonly trials: Map<string, Trial>;
 }
 
 /** The function does something else at some sizes. */
@@ -112,8 +116,6 @@ class Ranged {
   #numbers = new Numbers();
   /** The numbers that programs read, or that their room is for. */
   readonly #formulas = new Map<VaryingNumber, Formula>();
-  /** The trials that formulas were held to, by their sizes. */
-  readonly #held = new Map<string, Trial>();
 
   constructor(parts: RangedParts) {
     this.#parts = parts;
@@ -132,7 +134,7 @@ class Ranged {
       const { structure: seen, witnesses, others } = await this.#structure();
       trials = [...witnesses, ...others];
       const { structure, odd } = this.#widened(seen, witnesses, trials);
-      split = this.#splitOf(trials, odd);
+      split = this.#parts.splits < mostSplits ? splitOf(this.#dims, trials, odd) : undefined;
       if (split === undefined) return await this.#refined(structure, trials, table);
     } catch (error) {
       if (this.#parts.checksAll || !(error instanceof OtherComputation)) throw error;
@@ -227,15 +229,36 @@ class Ranged {
     return { ...ports, built: this.#shown(), ranges: Object.fromEntries(ranges) };
   }
 
-  #trial(sizes: Sizes): Promise<Trial> {
-    const { fixed, state, checksAll } = this.#parts;
-    return trialOf(this.#point, { ...fixed, ...sizes }, state, { checksAll });
+  /** The function at these sizes, which it is recorded at once. */
+  async #trial(own: Sizes): Promise<Trial> {
+    const { fixed, state, checksAll, trials } = this.#parts;
+    const names = [...(this.#point.ranges?.keys() ?? [])];
+    const given = Object.entries({ ...fixed, ...own });
+    const sizes = Object.fromEntries(given.sort(([a], [b]) => names.indexOf(a) - names.indexOf(b)));
+    const key = keyOf(sizes, checksAll);
+    const trial = trials.get(key) ?? (await trialOf(this.#point, sizes, state, { checksAll }));
+    trials.set(key, trial);
+    return trial;
   }
 
   async #trials(all: readonly Sizes[]): Promise<Trial[]> {
     const trials: Trial[] = [];
     for (const sizes of all) trials.push(await this.#trial(sizes));
     return trials;
+  }
+
+  /** Trials to hold the structure to: of a part of ranges those of the whole, and the ends of the part. */
+  #others(): Promise<Trial[]> {
+    const { fixed, checksAll, trials } = this.#parts;
+    const points = pointsOf(this.#dims);
+    const isWithin = (sizes: Sizes): boolean =>
+      Object.entries(fixed).every(([name, size]) => sizes[name] === size) &&
+      this.#dims.every(({ name, min, max }) => sizes[name]! >= min && sizes[name]! <= max);
+    const known = [...trials].flatMap(([key, { sizes }]) =>
+      key === keyOf(sizes, checksAll) && isWithin(sizes) ? [sizes] : [],
+    );
+    const least = Object.fromEntries(this.#dims.map(({ name, min }) => [name, min]));
+    return this.#trials(known.length < points.length ? points : [least, ...upToOf(this.#dims), ...known]);
   }
 
   /** Tries the function at a few sizes until its recordings are one structure, and then at others. */
@@ -261,11 +284,10 @@ class Ranged {
         witnesses.map(({ recording }) => recording.partial.graphKey),
         this.#numbers,
       );
-      if ('parts' in made)
-        return { structure: made, witnesses, others: await this.#trials(pointsOf(this.#dims)) };
+      if ('parts' in made) return { structure: made, witnesses, others: await this.#others() };
       difference = made;
     }
-    const all = [...tried, ...(await this.#trials(pointsOf(this.#dims)))];
+    const all = [...tried, ...(await this.#others())];
     const ofMost = this.#structureOfMost(all);
     if (ofMost !== undefined) return ofMost;
     const { node, other } = difference!;
@@ -407,19 +429,6 @@ class Ranged {
     return fitted;
   }
 
-  /** A size whose smallest value has a program of its own, as 1 often has: nothing fits there. */
-  #splitOf(trials: readonly Trial[], odd: readonly Trial[]): Dim | undefined {
-    if (odd.length === 0 || this.#parts.splits >= mostSplits) return undefined;
-    const countAt = ({ name, min }: Dim, all: readonly Trial[]): number =>
-      all.filter(({ sizes }) => sizes[name] === min).length;
-    const possible = this.#dims.filter((dim) => {
-      const count = countAt(dim, odd);
-      return dim.max > dim.min && count > 0 && count === countAt(dim, trials);
-    });
-    // The one that most of them have.
-    return possible.sort((one, other) => countAt(other, odd) - countAt(one, odd))[0];
-  }
-
   /** Programs for the smallest value of a size, and for the others. */
   async #apart(of: Dim, trials: readonly Trial[], table: WeightTable): Promise<RangedEntry> {
     const { name, min, max, multipleOf } = of;
@@ -530,14 +539,7 @@ class Ranged {
           all.push({ ...drawnFromAll(this.#dims, random), [name]: min + i * multipleOf });
     for (const [name, sizes] of doubts)
       for (const size of sizes) all.push({ ...drawnFromAll(this.#dims, random), [name]: size });
-    const held: Trial[] = [];
-    for (const sizes of all) {
-      const key = JSON.stringify(sizes);
-      const trial = this.#held.get(key) ?? (await this.#trial(sizes));
-      this.#held.set(key, trial);
-      held.push(trial);
-    }
-    const [, ...others] = await this.#fitted(structure, [first, ...held]);
+    const [, ...others] = await this.#fitted(structure, [first, ...new Set(await this.#trials(all))]);
     const odd = new Set<Trial>();
     let refusal: OtherNumbers | undefined;
     for (const trial of others) {
@@ -576,6 +578,10 @@ class Ranged {
     refusal.trials = [...odd];
     throw refusal;
   }
+}
+
+function keyOf(sizes: Sizes, checksAll: boolean): string {
+  return JSON.stringify([sizes, checksAll]);
 }
 
 function holdsNumber(within: unknown, num: Num): boolean {

@@ -2,6 +2,7 @@
 
 import { SinterError } from '../errors.ts';
 import type { Sizes } from '../bundle-runtime/manifest.ts';
+import type { Dim } from '../tensor/sizes/dim.ts';
 import { asTrial, type TrialOptions } from '../tensor/sizes/trial.ts';
 import { bytesOf, type Value } from '../tensor/values.ts';
 import { recordEntry, wiredEntry, type Recording, type TracedEntry } from './entry.ts';
@@ -103,4 +104,29 @@ export function fixedSizes([first, ...others]: readonly Trial[]): number[] {
   const all = (own: TracedEntry): number[] =>
     [...own.inputs, ...own.outputs].flatMap((port) => ('shape' in port ? shapeOf(port) : []));
   return all(first!.own).filter((size, i) => others.every(({ own }) => all(own)[i] === size));
+}
+
+/** A size whose smallest value has a program of its own, as 1 often has: nothing fits there. */
+export function splitOf(
+  dims: readonly Dim[],
+  trials: readonly Trial[],
+  odd: readonly Trial[],
+): Dim | undefined {
+  if (odd.length === 0) return undefined;
+  const countAt = ({ name, min }: Dim, all: readonly Trial[]): number =>
+    all.filter(({ sizes }) => sizes[name] === min).length;
+  const open = dims.filter(({ min, max }) => max > min);
+  const alone = open.filter((dim) => {
+    const count = countAt(dim, odd);
+    return count > 0 && count === countAt(dim, trials);
+  });
+  // Where several sizes are smallest together, as in a picture of one patch, each of them has to go.
+  const isSmallest = ({ sizes }: Trial): boolean => open.some(({ name, min }) => sizes[name] === min);
+  const possible = alone.length > 0 ? alone : odd.every(isSmallest) ? open : [];
+  // The one at whose smallest value most trials are odd, and of several such the one that most of them have.
+  const shareAt = (dim: Dim): number => countAt(dim, odd) / countAt(dim, trials);
+  const sorted = possible.sort(
+    (one, other) => shareAt(other) - shareAt(one) || countAt(other, odd) - countAt(one, odd),
+  );
+  return sorted[0];
 }

@@ -7,6 +7,7 @@ import { Attributes } from './attributes.ts';
 import type { Budget } from './budget.ts';
 import type { Row, Rows } from './call.ts';
 import type { Message } from './schema.ts';
+import type { Value } from './value.ts';
 import { readSparse, readTensor, type ExternalData, type StoredInitializer } from './weights.ts';
 
 /** A node that cannot be imported. */
@@ -31,11 +32,14 @@ export class UnsupportedNodesError extends SinterError {
   }
 }
 
+/** What a node gave for known integers before, by their text: recordings at other sizes compute most numbers again. */
+export type Folds = Map<string, readonly (Value | undefined)[]>;
+
 /**
  * How a node gets its results: by a row of the table, by the body of a function, or by sub-graphs.
  */
 export type Meaning =
-  | { readonly kind: 'row'; readonly row: Row }
+  | { readonly kind: 'row'; readonly row: Row; readonly folds: Folds }
   | { readonly kind: 'function'; readonly body: GraphPlan }
   | { readonly kind: 'control'; readonly bodies: ReadonlyMap<string, GraphPlan> };
 
@@ -274,11 +278,11 @@ function planNode(
   const row = table !== undefined && Object.hasOwn(table, op) ? table[op] : undefined;
   if (row !== undefined && row.since[0]! <= opset) {
     expectAttributes(what, op, node, row.attributes);
-    return { ...step, meaning: { kind: 'row', row } };
+    return { ...step, meaning: { kind: 'row', row, folds: new Map() } };
   }
   context.unsupported.push({ name: node.name ?? '', op: domain === '' ? op : `${domain}::${op}`, opset });
   // Never run: loading throws with the list of unsupported nodes.
-  return { ...step, meaning: { kind: 'row', row: { since: [1], run: () => undefined } } };
+  return { ...step, meaning: { kind: 'row', row: { since: [1], run: () => undefined }, folds: new Map() } };
 }
 
 /** Throws E_FORMAT at an attribute that an operator does not have: it would change the meaning of the node, unseen. */

@@ -4,6 +4,7 @@
 // driver reads it (model.ts), or says that it cannot.
 
 import { SinterError } from '../errors.ts';
+import { isInexact } from '../ir/dtype.ts';
 import { recordedAt } from '../ir/origin/call-site.ts';
 import { onHost } from '../tensor/host-function.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -11,7 +12,7 @@ import { Budget, currentBudget, withBudget } from './budget.ts';
 import { Call, type Result, type Row } from './call.ts';
 import { runControl } from './control/control.ts';
 import { hostType, typeOf, withDoubles, type ElementType } from './element.ts';
-import { explained, type GraphPlan, type GraphStep } from './plan.ts';
+import { explained, type GraphPlan, type GraphStep, type Meaning } from './plan.ts';
 import { GraphScope, type Walk } from './scope.ts';
 import { followingSizes } from './following.ts';
 import { Value } from './value.ts';
@@ -19,6 +20,8 @@ import { commonWords, unified } from './words.ts';
 
 /** Elements up to which known values are computed ahead, on the host. */
 const foldLimit = 4096;
+/** Results that each node keeps for known integers, elements that these have in all, and integers that it looks at. */
+const [mostFolds, mostKept, mostKeyed] = [64, 16384, 512];
 
 /** Runs a plan whose inputs stand in `scope`; gives its outputs. */
 export function* runPlan(plan: GraphPlan, scope: GraphScope): Walk<Value[]> {
@@ -52,7 +55,7 @@ export function* runStep(step: GraphStep, scope: GraphScope): Walk<readonly (Val
   });
   switch (meaning.kind) {
     case 'row':
-      return yield* runRow(step, meaning.row, inputs, scope);
+      return yield* runRow(step, meaning, inputs, scope);
     case 'function': {
       const inner = new GraphScope();
       meaning.body.inputs.forEach((name, i) => {
@@ -71,7 +74,7 @@ export function* runStep(step: GraphStep, scope: GraphScope): Walk<readonly (Val
 
 function* runRow(
   step: GraphStep,
-  row: Row,
+  { row, folds }: Extract<Meaning, { kind: 'row' }>,
   inputs: (Value | undefined)[],
   scope: GraphScope,
 ): Walk<readonly (Value | undefined)[]> {
@@ -90,7 +93,16 @@ function* runRow(
     // What is known may be computed in doubles, whatever a device has. Counted separately: what
     // cannot be computed ahead is recorded once more.
     const own = new Budget(currentBudget().limits);
-    const ahead = withBudget(own, () => withDoubles(true, () => folded(step, row, inputs)));
+    const key = foldKey(inputs);
+    // Values hold tensors of the recording that asks for them, so each recording has its own.
+    const before = key === undefined ? undefined : folds.get(key);
+    const ahead =
+      before?.map((value) => value && Value.known(value.type, value.known!, value.words)) ??
+      withBudget(own, () => withDoubles(true, () => folded(step, row, inputs)));
+    if (key !== undefined && before === undefined && ahead !== undefined && folds.size < mostFolds) {
+      const size = ahead.reduce((sum, value) => sum + (value?.size ?? 0), 0);
+      if (size * folds.size <= mostKept) folds.set(key, ahead);
+    }
     const results = ahead ?? recorded(step, row, inputs);
     return followingSizes(step, row, inputs, results, recorded);
   });
@@ -162,6 +174,21 @@ function worded(value: Value, words: readonly string[]): Value {
 function resultType(result: Tensor, inputs: readonly (Value | undefined)[]): ElementType {
   const like = inputs.find((input) => input !== undefined && hostType(input.type) === result.dtype);
   return like?.type ?? typeOf(result.dtype);
+}
+
+/** The elements of a few known integers, as text; undefined for others. Floats depend on how products are cast. */
+function foldKey(inputs: readonly (Value | undefined)[]): string | undefined {
+  let size = 0;
+  for (const input of inputs) {
+    if (input === undefined) continue;
+    const { known, words } = input;
+    size += input.size;
+    if (known === undefined || words !== undefined || isInexact(known.dtype) || size > mostKeyed)
+      return undefined;
+  }
+  return inputs
+    .map((input) => input && `${input.type}[${input.shape.join()}]${input.known!.data.join()}`)
+    .join(';');
 }
 
 /**

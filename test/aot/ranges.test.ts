@@ -256,6 +256,25 @@ describe('sizes within ranges', () => {
       },
       [1, 2, 9, 15, 16, 17, 18].flatMap((n) => [1, 5, 16, 18].map((m) => [n, m])),
     ],
+    [
+      'give products of as few rows as one',
+      { b: [1, 3], n: [8, 40] },
+      (x) => {
+        const [b, n] = x.shape as readonly [number, number];
+        const rows = Math.floor(n / 8);
+        return x
+          .slice(1, 0, rows)
+          .reshape([b, rows, 1, 1])
+          .matmul(table.reshape([1, 32]));
+      },
+      [1, 3].flatMap((b) => [8, 15, 16, 40].map((n) => [b, n])),
+    ],
+    [
+      'have a program of their own where several are smallest together',
+      { n: [2, 18], m: [2, 18] },
+      (x) => (x.shape.every((size) => size === 2) ? x.neg() : x.mul(x.shape[0]!)),
+      [2, 3, 18].flatMap((n) => [2, 3, 18].map((m) => [n, m])),
+    ],
   ])('may %s', async (_, ranges, fn, all) => {
     const names = Object.keys(ranges);
     const point = pointOf(fn, ranges, (sizes) => [zeros(names.map((name) => sizes[name]!))]);
@@ -315,6 +334,12 @@ test('formulas give back what made the numbers', () => {
       .map(([a, b]): Formula => ['min', ['*', a, 'm'], b]),
     factor.map((a): Formula => ['/', 1, ['sqrt', ['*', a, 'n']]]),
     factor.map((a): Formula => ['fround', ['/', a, ['+', 'n', a]]]),
+    fc
+      .tuple(small, fc.integer({ min: 2, max: 1000 }))
+      .map(([a, c]): Formula => ['fround', ['/', ['+', 'n', a], c]]),
+    fc
+      .tuple(small, fc.integer({ min: 2, max: 32 }))
+      .map(([a, c]): Formula => ['+', 'n', ['*', -c, ['floor', ['/', ['+', 'n', a], c]]]]),
     factor.map((a): Formula => ['*', a, ['log', 'n']]),
   );
   const random = (seed: number) => (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;

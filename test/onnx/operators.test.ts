@@ -203,6 +203,24 @@ test.each([
   await close(y, [-2, -0.5, 0, 3].map(of));
 });
 
+test.each([
+  ['i8', -128],
+  ['u8', 0],
+] as const)('what is no number becomes the least %s', async (dtype, least) => {
+  const x = tensor([NaN, -1e9, -0.5, 3.5]);
+  const [y] = await call('QuantizeLinear', [x, tensor(1), zeros([], { dtype })]);
+  await close(y, [least, least, 0, 4]);
+});
+
+test('turned heads have no scale', async () => {
+  const inputs = [wave(8, [1, 1, 2, 4]), tensor([[0n, 1n]]), wave(4, [2, 2]), wave(4, [2, 2]).mul(-1)];
+  const turned = async (attributes: readonly Draft[]): Promise<unknown> => {
+    const [y] = await call('RotaryEmbedding', inputs, attributes, { domain: 'com.microsoft' });
+    return y!.data();
+  };
+  expect(await turned([attribute('scale', 2)])).toEqual(await turned([]));
+});
+
 test('a size of 0 is one that the input has', async () => {
   const x = zeros([2, 0, 3]);
   await expect(call('Reshape', [x, tensor([2n, 3n, 1n, 0n])])).rejects.toThrow(

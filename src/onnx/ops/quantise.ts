@@ -51,9 +51,14 @@ function rangeOf(type: ElementType): readonly [number, number] {
   return [Number(low), Number(high)];
 }
 
-/** Whole numbers (in floats) as a type of integers: those outside become its ends. */
+/**
+ * Whole numbers (in floats) as a type of integers: those outside become its ends. The standard leaves open what NaN becomes: as
+ * in ONNX Runtime it is the least number, which 0 is where there are no negative ones.
+ */
 function saturated(x: Tensor, type: ElementType): Value {
-  return converted(sn.cast(sn.clamp(x, ...rangeOf(type)), 'i32'), type);
+  const [low, high] = rangeOf(type);
+  const limited = low < 0 ? sn.minimum(sn.where(sn.gt(x, low), x, low), high) : sn.clamp(x, low, high);
+  return converted(sn.cast(limited, 'i32'), type);
 }
 
 function isIntegerType(type: ElementType): boolean {

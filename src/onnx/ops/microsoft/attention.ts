@@ -166,11 +166,13 @@ export function anglesAt(caches: readonly [Tensor, Tensor], places: Tensor): [Te
   }) as [Tensor, Tensor];
 }
 
-/** Elements of heads turned in pairs, at places that are told, or that follow the one that is told. */
+/**
+ * Elements of heads turned in pairs, at places that are told, or that follow the one that is told. ONNX Runtime reads the
+ * attribute `scale` and applies it nowhere, and so do we.
+ */
 function rotary(call: Call): Tensor {
   const { attributes } = call;
   refuse(call, 'is_packed_batching', attributes.int('is_packed_batching', 0) === 0);
-  refuse(call, 'scale', attributes.float('scale', 1) === 1);
   const given = call.tensor(0);
   const caches = [call.tensor(2), call.tensor(3)] as const;
   const own = attributes.int('rotary_embedding_dim', 0);
