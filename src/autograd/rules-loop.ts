@@ -37,7 +37,7 @@ export function loopCotangents(
 ): (Node | undefined)[] {
   const { attrs } = node;
   const { body, carries, stacked, trips, guard, reverse } = attrs;
-  if (guard >= 0 && trips > 1) refuseOpenEnd();
+  if (guard >= 0 && trips > 1) throw new OpenEnd();
   const { parameters, outputs } = graphOf(body);
   const active = activeInputs(graphOf(body), carries, wanted);
   const isActive = (place: number): boolean => active.has(place);
@@ -183,13 +183,15 @@ export function loopCotangents(
 }
 
 /** Backwards a loop has to know how many iterations it makes, to keep what each of them needs. */
-function refuseOpenEnd(): never {
-  throw new TensorError(
-    'E_GRAD',
-    'whileLoop',
-    'a loop that ends by its condition has no gradient backwards: how many iterations to keep is not known',
-    'scan or foriLoop with the most iterations that there may be, whose function keeps what is finished by where; or jvp',
-  );
+export class OpenEnd extends TensorError {
+  constructor() {
+    super(
+      'E_GRAD',
+      'whileLoop',
+      'a loop that ends by its condition has no gradient backwards: how many iterations to keep is not known',
+      'scan or foriLoop with the most iterations that there may be, whose function keeps what is finished by where; or jvp',
+    );
+  }
 }
 
 /** What differs from iteration to iteration: all that is not made of invariants alone. */
