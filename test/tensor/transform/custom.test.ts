@@ -339,3 +339,16 @@ describe('a rule that iterates until it converges', () => {
     expect(() => sn.jvp(kept, [half()], [half()])).toThrow(/which the function captures/);
   });
 });
+
+test('a rule with a loop in a loop is linear where tangents go around with values', async () => {
+  const inner = (y: T): T => sn.scan((c: T) => [c, c.sin()], y, undefined, { length: 2 })[1].select(0, 1);
+  const looped = (y: T): T => sn.foriLoop(0, 2, (_, [c]) => [c, inner(c)] as const, [y, sn.zerosLike(y)])[1];
+  const ruled = sn.customJvp(
+    (y) => looped(y!),
+    ([y], [t]) => sn.jvp(looped, [y!], [t!]).tangent,
+  );
+  const slope = await sn
+    .grad((y: T) => ruled(y).sum())(x())
+    .data();
+  slope.forEach((value, i) => expect(value).toBeCloseTo(Math.cos(i + 1), 5));
+});
