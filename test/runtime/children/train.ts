@@ -15,9 +15,21 @@ const engine = async (): Promise<string> => {
 const engines = [await engine()];
 let w = start;
 for (let k = 0; k < 5; k++) w = step(w);
-const values = [...(await w.data())].map((x) => x.toFixed(4));
+// Memory that is donated, and that another tensor reads, is copied on the device.
+const double = sn.compile((x: sn.Tensor) => x.mul(2), { donate: [0] });
+const given = start.add(1);
+await given.data();
+const shared = given.reshape([9]);
+const doubled = double(given);
+const values = await Promise.all([w, doubled, shared].map(async (x) => [...(await x.data())]));
 if (isWhole) {
   await (await device()).settled?.();
   engines.push(await engine());
 }
-console.log(JSON.stringify({ first: engines[0], last: engines.at(-1), values }));
+console.log(
+  JSON.stringify({
+    first: engines[0],
+    last: engines.at(-1),
+    values: values.flat().map((x) => Number(x).toFixed(4)),
+  }),
+);
