@@ -12,14 +12,14 @@ import { transposed } from './transpose.ts';
  * The tangent of a value from those of arguments, and of what else changes: in the body of a loop, parameters may stand
  * for values between the arguments and the result.
  */
-export type Through = (value: Node, args: readonly Node[], given: readonly Node[]) => Node | undefined;
+export type TangentThrough = (value: Node, args: readonly Node[], given: readonly Node[]) => Node | undefined;
 
 /** The tangent of one result of the function. */
 export function customTangent(
   b: GraphBuilder,
   node: NodeOf<'customVjp'>,
   tangents: Tangents,
-  through: Through,
+  through: TangentThrough,
 ): Node | undefined {
   const { custom, result } = customOf(node.attrs.rule);
   const count = argumentCount(node);

@@ -13,7 +13,7 @@ import { sameShape } from '../../ir/shape.ts';
 import { foldUniform, plus, type VjpRule } from '../cotangent.ts';
 import { derivedInputs } from '../custom.ts';
 import { rules } from '../rules.ts';
-import { customTangent, type Through } from './custom.ts';
+import { customTangent, type TangentThrough } from './custom.ts';
 import { loopTangent } from './loop.ts';
 import type { JvpRule, JvpRow, Tangents } from './rule.ts';
 import { bilinear, jvpRules } from './rules.ts';
@@ -35,7 +35,7 @@ export function tangents(
   wrt.forEach((node, i) => found.set(node, foldUniform(builder, directions[i]!)));
   // Ids grow from inputs to users: nothing older than the oldest of `wrt` can depend on it.
   const oldest = wrt.reduce((lowest, node) => Math.min(lowest, node.id), Infinity);
-  const through: Through = (value, args, given) =>
+  const through: TangentThrough = (value, args, given) =>
     tangents(builder, [value], [...wrt, ...args], [...directions, ...given])[0];
   const ends = (node: Node): boolean => node.id <= oldest || node.op === 'stopGradient';
   for (const node of topological(outputs, ends, derivedInputs)) {
@@ -54,7 +54,7 @@ export function tangents(
 }
 
 /** The tangent of one node from those of its inputs. */
-function tangentOf(b: GraphBuilder, node: Node, given: Tangents, through: Through): Node | undefined {
+function tangentOf(b: GraphBuilder, node: Node, given: Tangents, through: TangentThrough): Node | undefined {
   const row = jvpRules[node.op] as JvpRow;
   switch (row) {
     case 'flat':
