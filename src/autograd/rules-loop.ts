@@ -7,6 +7,7 @@
 import { TensorError } from '../errors.ts';
 import { add, cast, constant, full, fullLike } from '../ir/build.ts';
 import { inputsOf, iterate, type Iteration } from '../ir/control/iterate.ts';
+import { kept as asKept, keptType, unkept } from '../ir/control/kept.ts';
 import { graphOf, regionOf } from '../ir/text/region.ts';
 import { Parameters } from '../ir/control/parameters.ts';
 import { isInexact, type DType } from '../ir/dtype.ts';
@@ -37,7 +38,7 @@ export function loopCotangents(
 ): (Node | undefined)[] {
   const { attrs } = node;
   const { body, carries, stacked, trips, guard, reverse } = attrs;
-  if (guard >= 0 && trips > 1) refuseOpenEnd();
+  if (guard >= 0 && trips > 1) throw new OpenEnd();
   const { parameters, outputs } = graphOf(body);
   const active = activeInputs(graphOf(body), carries, wanted);
   const isActive = (place: number): boolean => active.has(place);
@@ -109,9 +110,11 @@ export function loopCotangents(
   const { stacks, invariants } = inputsOf(node);
   const stackInputs: Node[] = [];
   const stackOf = new Map<Node, Node>();
+  // Stacks of values that a loop cannot keep as they are have another type (ir/control/kept.ts).
   const slice = (of: Node, stack: Node, name: string): void => {
-    stackOf.set(of, stack);
-    made.set(of, own.like(of, name));
+    const { dtype, shape } = typeKept(of);
+    stackOf.set(of, unkept(b, stack, of.dtype));
+    made.set(of, unkept(iteration, own.add(name, dtype, shape), of.dtype));
     stackInputs.push(stack);
   };
   const needed = new Set(topological(roots, (at) => kept.includes(at)));
@@ -144,7 +147,7 @@ export function loopCotangents(
       ...again.slice(0, ofCarries),
       ...sums.map((sum, i) => add(iteration, sum, cast(iteration, again[ofStacks + i]!, sum.dtype))),
       ...again.slice(ofCarries, ofStacks),
-      ...again.slice(ofStacks + sums.length),
+      ...again.slice(ofStacks + sums.length).map((operand) => asKept(iteration, operand)),
     ],
   });
   const starts = [
@@ -168,7 +171,9 @@ export function loopCotangents(
     going.length,
   );
   const all = [...movedCarries, ...carriedSums, ...wantedStacks];
-  givenOperands.forEach((operand, i) => stackOf.set(operand, ended[all.length + i]!));
+  givenOperands.forEach((operand, i) =>
+    stackOf.set(operand, unkept(b, ended[all.length + i]!, operand.dtype)),
+  );
   return places.map((place) => {
     if (wanted[place] !== true) return undefined;
     const { dtype } = node.inputs[place]!;
@@ -183,13 +188,15 @@ export function loopCotangents(
 }
 
 /** Backwards a loop has to know how many iterations it makes, to keep what each of them needs. */
-function refuseOpenEnd(): never {
-  throw new TensorError(
-    'E_GRAD',
-    'whileLoop',
-    'a loop that ends by its condition has no gradient backwards: how many iterations to keep is not known',
-    'scan or foriLoop with the most iterations that there may be, whose function keeps what is finished by where; or jvp',
-  );
+export class OpenEnd extends TensorError {
+  constructor() {
+    super(
+      'E_GRAD',
+      'whileLoop',
+      'a loop that ends by its condition has no gradient backwards: how many iterations to keep is not known',
+      'scan or foriLoop with the most iterations that there may be, whose function keeps what is finished by where; or jvp',
+    );
+  }
 }
 
 /** What differs from iteration to iteration: all that is not made of invariants alone. */
@@ -253,6 +260,10 @@ function keptOf(
   return topological(roots, isKept).filter(isKept);
 }
 
+function typeKept(node: Node): ReturnType<typeof keptType> {
+  return keptType({ dtype: node.dtype, shape: dims(node) });
+}
+
 /** What the value of a function with a rule is computed by from the arguments. */
 function behindRule(node: NodeOf<'customVjp'>): readonly Node[] {
   const args = new Set(node.inputs.slice(1, 1 + argumentCount(node)));
@@ -261,8 +272,8 @@ function behindRule(node: NodeOf<'customVjp'>): readonly Node[] {
 }
 
 /**
- * The stacks of these values of the iterations (nodes of another graph, in which `forward` are the
- * parameters): results of the loop with more to give.
+ * The stacks of these values of the iterations, as a loop keeps them (nodes of another graph, in which `forward` are
+ * the parameters): results of the loop with more to give.
  */
 function savedBy(
   b: GraphBuilder,
@@ -274,11 +285,9 @@ function savedBy(
   const { result: _, ...attrs } = node.attrs;
   const { parameters, outputs } = graphOf(attrs.body);
   const outer = new Map(forward.map((parameter, i) => [parameter, parameters[i] as Node]));
-  const extra = rewrite(
-    { parameters: [], outputs: kept },
-    (old) => outer.get(old),
-    new GraphBuilder(),
-  ).outputs;
+  const inner = new GraphBuilder();
+  const again = rewrite({ parameters: [], outputs: kept }, (old) => outer.get(old), inner).outputs;
+  const extra = again.map((value) => asKept(inner, value));
   const body = regionOf({ parameters, outputs: [...outputs, ...extra] });
   return iterate(b, node.inputs, { ...attrs, body }).slice(outputs.length);
 }

@@ -310,7 +310,7 @@ declare module '../tensor/tensor.ts' {
     logicalOr(y: TensorLike): Tensor<'bool'>;
     /** Exactly one ≠ 0. */
     logicalXor(y: TensorLike): Tensor<'bool'>;
-    /** log Σ eˣ, without overflow; integers and bool count as f32. */
+    /** log Σ eˣ, without overflow, of real or complex numbers; integers and bool count as f32. */
     logsumexp(axes?: Axes, options?: ReduceOptions): Tensor<Floated<D>>;
     /** x < y. */
     lt(y: TensorLike): Tensor<'bool'>;

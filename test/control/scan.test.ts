@@ -119,6 +119,19 @@ describe.each(everyDevice)('loops on %s', (device) => {
     }
   });
 
+  test('what the derivative keeps of complex numbers are pairs', async () => {
+    const z = sn.complex(sn.tensor([0.3, -0.8, 1, 0.2]), sn.tensor([1, 0.5, 0.3, 0.4])).reshape([2, 2]);
+    // The product is kept, and so are the operands of what is summed behind the loop.
+    const step = (c: sn.Tensor, w: sn.Tensor): sn.Tensor => c.matmul(w).mul(0.3).exp().mul(w.select(0, 0));
+    const size = (c: sn.Tensor): sn.Tensor => sn.real(c).sum().add(sn.imag(c).square().sum());
+    const looped = (w: sn.Tensor): sn.Tensor =>
+      size(sn.scan((c) => [step(c, w), 0], w, undefined, { length: 2 })[0]);
+    const plain = (w: sn.Tensor): sn.Tensor => size(step(step(w, w), w));
+    const slopes = [looped, plain].map((f) => list(sn.viewAsReal(sn.grad(f)(z))));
+    const [found, expected] = await Promise.all(slopes);
+    found!.forEach((value, i) => expect(value).toBeCloseTo(expected![i]!, 4));
+  });
+
   test('foriLoop and map', async () => {
     await sn.setDevice(device);
     const [a, b] = sn.foriLoop(2, 12, (_, [x, y]) => [y, x.add(y)], [0, 1] as [number, number]);

@@ -394,6 +394,26 @@ describe('complex tensors', () => {
     expect(await z.sum().item()).toEqual({ re: 3, im: -1 });
     expect(await z.prod().item()).toEqual({ re: 20, im: -15 });
     expect(await sn.isReal(z).array()).toEqual([false, false]);
+    // Of one number no spread is known, so nor is its derivative; PyTorch's for real numbers is NaN too.
+    for (const spread of [sn.var, sn.std]) {
+      const slope = sn.grad((y: sn.Tensor) => spread(y))(sn.select(z, 0, 0));
+      expect(await sn.viewAsReal(slope).array()).toEqual([NaN, NaN]);
+    }
+  });
+
+  test('logsumexp is shifted by the largest real part', async () => {
+    const pairs = (...parts: number[]): sn.Tensor =>
+      sn.viewAsComplex(sn.tensor(parts, { dtype: 'f64' }).reshape([-1, 2]));
+    const read = async (z: sn.Tensor): Promise<number[]> =>
+      [...(await sn.viewAsReal(z).data())].map((part) => Number(Number(part).toFixed(8)));
+    // jax.scipy.special.logsumexp, and jax.grad of its real part, conjugated.
+    const z = pairs(1, 0, 2, -1, 3, 2);
+    expect(await read(sn.logsumexp(z))).toEqual([2.49800781, 1.70675462]);
+    expect(await read(sn.grad((y: sn.Tensor) => sn.real(sn.logsumexp(y)))(z))).toEqual([
+      -0.03030333, 0.22151195, -0.55118284, 0.25601877, 1.58148618, -0.47753072,
+    ]);
+    expect(await read(sn.logsumexp(pairs(1000, 1, 999, 2)))).toEqual([1000.21357008, 1.25271138]);
+    expect((await read(sn.logsumexp(pairs(-Infinity, 1, -Infinity, 2))))[0]).toBe(-Infinity);
   });
 
   test('exported to ONNX are real, with a last axis of 2', async () => {

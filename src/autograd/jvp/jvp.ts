@@ -13,6 +13,7 @@ import { sameShape } from '../../ir/shape.ts';
 import { foldUniform, plus, type VjpRule } from '../cotangent.ts';
 import { derivedInputs } from '../custom.ts';
 import { rules } from '../rules.ts';
+import { customTangent, type TangentThrough } from './custom.ts';
 import { loopTangent } from './loop.ts';
 import type { JvpRule, JvpRow, Tangents } from './rule.ts';
 import { bilinear, jvpRules } from './rules.ts';
@@ -34,12 +35,14 @@ export function tangents(
   wrt.forEach((node, i) => found.set(node, foldUniform(builder, directions[i]!)));
   // Ids grow from inputs to users: nothing older than the oldest of `wrt` can depend on it.
   const oldest = wrt.reduce((lowest, node) => Math.min(lowest, node.id), Infinity);
+  const through: TangentThrough = (value, args, given) =>
+    tangents(builder, [value], [...wrt, ...args], [...directions, ...given])[0];
   const ends = (node: Node): boolean => node.id <= oldest || node.op === 'stopGradient';
   for (const node of topological(outputs, ends, derivedInputs)) {
     if (node.id < oldest || found.has(node) || !isInexact(node.dtype)) continue;
     const given = node.inputs.map((input) => found.get(input));
     if (given.every((tangent) => tangent === undefined)) continue;
-    const tangent = onBehalf('gradient', node, () => tangentOf(builder, node, given));
+    const tangent = onBehalf('gradient', node, () => tangentOf(builder, node, given, through));
     if (tangent === undefined) continue;
     if (tangent.dtype !== node.dtype || !sameShape(tangent.shape, node.shape)) {
       const problem = `${node.op} gave its result, ${showType(node)}, a tangent ${showType(tangent)}`;
@@ -51,7 +54,7 @@ export function tangents(
 }
 
 /** The tangent of one node from those of its inputs. */
-function tangentOf(b: GraphBuilder, node: Node, given: Tangents): Node | undefined {
+function tangentOf(b: GraphBuilder, node: Node, given: Tangents, through: TangentThrough): Node | undefined {
   const row = jvpRules[node.op] as JvpRow;
   switch (row) {
     case 'flat':
@@ -64,6 +67,8 @@ function tangentOf(b: GraphBuilder, node: Node, given: Tangents): Node | undefin
       return transposed(b, node, given);
     case 'loop':
       return loopTangent(b, node as NodeOf<'iterate'>, given, tangents);
+    case 'ruled':
+      return customTangent(b, node as NodeOf<'customVjp'>, given, through);
     case 'partials': {
       const isReal = !isComplex(node.dtype) && !node.inputs.some(({ dtype }) => isComplex(dtype));
       return isReal ? byPartials(b, node, given) : transposed(b, node, given);

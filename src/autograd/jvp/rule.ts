@@ -34,4 +34,6 @@ export type JvpRow<K extends Op = Op> =
   /** The transpose of the reverse rule (transpose.ts). */
   | 'transposed'
   /** A loop, whose body is differentiated (loop.ts). */
-  | 'loop';
+  | 'loop'
+  /** A function with a rule of the user's (custom.ts). */
+  | 'ruled';

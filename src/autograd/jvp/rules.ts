@@ -23,7 +23,6 @@ import { isInexact } from '../../ir/dtype.ts';
 import { dims, type GraphBuilder, type Node, type NodeOf } from '../../ir/graph.ts';
 import { mapRows, type ElementwiseOp, type Op } from '../../ir/ops.ts';
 import { convert, dropWhere, keepWhere, times } from '../cotangent.ts';
-import { argumentCount, customOf, siblings } from '../custom.ts';
 import { productOfOthers } from '../rules-root.ts';
 import { collectiveDerivative } from '../slots.ts';
 import type { JvpRule, JvpRow, Tangents } from './rule.ts';
@@ -87,21 +86,6 @@ const scattered = (
   return b.copy(node as Node, inputs);
 };
 
-/** The user's rule for tangents, where there is one. */
-const customRow: JvpRule<'customVjp'> = (b, node, tangents) => {
-  const { custom, result } = customOf(node.attrs.rule);
-  const count = argumentCount(node);
-  const given = tangents.slice(1, 1 + count);
-  if (given.every((tangent) => tangent === undefined)) return undefined;
-  if (custom.push === undefined)
-    return transposed(
-      b,
-      node as Node,
-      node.inputs.map((_, i) => given[i - 1]),
-    );
-  return custom.push(b, node.inputs.slice(1, 1 + count), siblings(b, node), given)[result];
-};
-
 const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   // An identity reshape marks a variable (`distinct`), which its tangent is not.
   reshape: (b, { attrs: { shape } }, [t]) => reshape(b, t!, shape as readonly number[]),
@@ -141,7 +125,7 @@ const others: { readonly [K in Exclude<Op, ElementwiseOp>]: JvpRow<K> } = {
   factor: 'transposed',
   iterate: 'loop',
   stopGradient: 'flat',
-  customVjp: customRow,
+  customVjp: 'ruled',
   barrier: (_, __, [t]) => t,
   shard: 'linear',
   toPart: 'linear',

@@ -133,8 +133,9 @@ function customised<R>(
 /**
  * `fn` with a derivative of the user's: `rule(g, args, value)` gives the cotangent of each argument
  * from the cotangent `g` of the result, or undefined for none. It is made of tensor operations, so
- * second derivatives follow from it, and tangents where it is linear in `g`. The result may be a
- * tree of tensors; `g` and `value` are trees like it then, and one call of the rule serves all.
+ * second derivatives follow from it, and tangents where it is linear in `g`. If it contains a `whileLoop`, which has
+ * no transpose, tangents are those of `fn`. The result may be a tree of tensors; `g` and `value` are trees like it then,
+ * and one call of the rule serves all.
  */
 export function customVjp<R = Tensor>(
   fn: (...args: Tensor[]) => R,

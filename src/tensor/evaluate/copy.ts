@@ -55,7 +55,8 @@ export function copyProgram(device: Device, bytes: number): Program {
   };
   return {
     version: 1,
-    target: targetOf(device.facts).id,
+    // The compiler of programs of the other form may not have been found yet.
+    target: device.facts.first ?? targetOf(device.facts).id,
     kernels: [],
     buffers: [buffer('from', 'input'), buffer('to', 'output')],
     packs: [],

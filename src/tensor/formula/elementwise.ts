@@ -8,6 +8,7 @@ import {
   binary,
   broadcast,
   cast,
+  complex,
   constant,
   div,
   fullLike,
@@ -237,7 +238,6 @@ export function spreadAround(
   correction: number,
 ): readonly [variance: Node, mean: Node] {
   const stats = moments(b, x, axes, correction);
-  if (isComplex(x.dtype)) return [stats.variance, stats.mean];
   const scale = fullLike(b, stats.variance, 2 / Math.max(0, countOf(dims(x), axes) - correction));
   return [withRule(b, stats.variance, [x, stats.mean, scale], varianceRule), stats.mean];
 }
@@ -246,19 +246,25 @@ export function spreadAround(
  * d variance = 2/freedom·Σ (x − mean)·dx: deviations sum to 0, so nothing flows through the mean.
  */
 const varianceRule: CustomRule = (b, [x, centre, scale], _value, g) => [
-  mul(b, spreadTo(b, mul(b, g, scale!), x!), sub(b, x!, spreadTo(b, centre!, x!))),
+  scaled(b, spreadTo(b, mul(b, g, scale!), x!), sub(b, x!, spreadTo(b, centre!, x!))),
   undefined,
   undefined,
 ];
+
+/** Real numbers times real or complex ones, part by part: 0·NaN is NaN in both parts. */
+function scaled(b: GraphBuilder, factor: Node, x: Node): Node {
+  if (!isComplex(x.dtype)) return mul(b, factor, x);
+  return complex(b, mul(b, factor, real(b, x)), mul(b, factor, imag(b, x)));
+}
 
 function overNothing(b: GraphBuilder, squares: Node): Node {
   const positive = binary(b, 'lt', fullLike(b, squares, 0), squares);
   return where(b, positive, fullLike(b, squares, Infinity), fullLike(b, squares, NaN));
 }
 
-/** The maximum over `axes` without gradient; what exponentials are shifted by. */
+/** The maximum over `axes`, of real parts, without gradient; what exponentials are shifted by. */
 export function shiftOf(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
-  return stopGradient(b, reduceKeep(b, 'max', x, axes));
+  return stopGradient(b, reduceKeep(b, 'max', isComplex(x.dtype) ? real(b, x) : x, axes));
 }
 
 /** e^(x−m) / Σ e^(x−m). */
@@ -274,7 +280,7 @@ export function logSoftmax(b: GraphBuilder, x: Node, axes: readonly number[]): N
   return sub(b, shifted, spreadTo(b, unary(b, 'log', total), x));
 }
 
-/** log Σ e^x over `axes`, kept with size 1; −∞ over nothing and over −∞ alone, +∞ with one +∞. */
+/** log Σ e^x over `axes`, kept with size 1, shifted by the largest real part; −∞ over nothing and over −∞ alone, +∞ with one +∞. */
 export function logSumExp(b: GraphBuilder, x: Node, axes: readonly number[]): Node {
   const maximum = shiftOf(b, x, axes);
   // Beside +∞ the finite ones must not overflow: their share of the derivative is 0.
@@ -285,8 +291,14 @@ export function logSumExp(b: GraphBuilder, x: Node, axes: readonly number[]): No
     fullLike(b, maximum, 0),
   );
   const shift = where(b, isFinite(b, maximum), maximum, beyond);
-  const total = reduceKeep(b, 'sum', unary(b, 'exp', sub(b, x, spreadTo(b, shift, x))), axes);
-  return add(b, unary(b, 'log', total), shift);
+  const shifted = onReal(b, x, (part) => sub(b, part, spreadTo(b, shift, part)));
+  const total = reduceKeep(b, 'sum', unary(b, 'exp', shifted), axes);
+  return onReal(b, unary(b, 'log', total), (part) => add(b, part, shift));
+}
+
+/** A function of real parts; imaginary parts stay as they are. */
+function onReal(b: GraphBuilder, x: Node, f: (part: Node) => Node): Node {
+  return isComplex(x.dtype) ? complex(b, f(real(b, x)), imag(b, x)) : f(x);
 }
 
 /**

@@ -61,6 +61,7 @@ describe.each(['interpreter', 'wasm'])('on %s', (device) => {
     const direct = sn.conv1d(x, sn.flip(y, 2), undefined, { padding: 5 });
     await expectSame(sn.fft.convolve(x, y, { dim: -1 }), direct);
     await expectSame(sn.fft.convolve(x, y, { dim: -1, mode: 'same' }), sn.narrow(direct, 2, 2, 37));
+    await expectSame(sn.fft.convolve(y, x, { dim: -1, mode: 'same' }), sn.narrow(direct, 2, 18, 6));
     await expectSame(sn.fft.correlate(x, y, { dim: -1, mode: 'valid' }), sn.conv1d(x, y));
   });
 

@@ -286,3 +286,69 @@ test('a rule that is a loop is linear where the cotangent only goes around with 
   expect(await sn.jvp(ruled, [x()], [sn.tensor([1, 10])]).tangent.array()).toEqual([2, 40]);
   expect(await sn.hvp((y: T) => ruled(y).sum(), [x()], [sn.tensor([1, 10])]).hvp[0].array()).toEqual([2, 20]);
 });
+
+describe('a rule that iterates until it converges', () => {
+  // z = cos(x·z)·sin(w), and the cotangent u = g + u·∂z/∂z of its equation.
+  const step = (z: T, y: T, w: T): T => sn.cos(z.mul(y)).mul(w.sin());
+  const settle = (f: (z: T) => T, start: T): T =>
+    sn.whileLoop(
+      ({ left }) => left.gt(1e-13),
+      ({ z }) => ({ z: f(z), left: f(z).sub(z).abs().max() }),
+      { z: start, left: sn.ones([], { dtype: 'f64' }) },
+    ).z;
+  const solved = sn.customVjp(
+    (y, w) => settle((z) => step(z, y!, w!), sn.zerosLike(y!)),
+    (g, [y, w], z) => {
+      const back = sn.vjp((at: T) => step(at, y!, w!), z).vjp;
+      const u = settle((at) => g.add([back(at)].flat()[0]!), g);
+      return [sn.vjp((a: T, c: T) => step(z, a, c), y!, w!).vjp(u)].flat();
+    },
+  );
+  const unrolled = (y: T, w: T): T => {
+    let z = sn.zerosLike(y);
+    for (let i = 0; i < 50; i++) z = step(z, y, w);
+    return z;
+  };
+  const at = (): T => sn.tensor([0.3, -0.8], { dtype: 'f64' });
+  const half = (): T => sn.tensor(0.5, { dtype: 'f64' });
+  const repeated =
+    (f: typeof unrolled) =>
+    (w: T): T =>
+      sn.scan((c: T) => [f(c, w), c.sum()], at(), undefined, { length: 2 })[0].sum();
+
+  test('says nothing forwards, where the derivative of the function stands in', async () => {
+    const along = async (f: typeof unrolled): Promise<number[]> =>
+      [
+        ...(await sn.jvp((w: T) => f(at(), w), [half()], [half()]).tangent.data()),
+        await sn
+          .hessian((w: T) => f(at(), w).square().sum())(half())
+          .item(),
+        // In the body of the loop, sin(w) is a parameter.
+        await sn.jvp(repeated(f), [half()], [half()]).tangent.item(),
+        await sn.hessian(repeated(f))(half()).item(),
+      ].map((value) => Number(Number(value).toFixed(9)));
+    expect(await along(solved)).toEqual(await along(unrolled));
+  });
+
+  test('refuses what the function captures, forwards as well', () => {
+    const kept = (w: T): T =>
+      sn.customVjp(
+        (y) => y.mul(w),
+        (g) => [settle((z) => z.mul(0.5), g)],
+      )(at());
+    expect(() => sn.jvp(kept, [half()], [half()])).toThrow(/which the function captures/);
+  });
+});
+
+test('a rule with a loop in a loop is linear where tangents go around with values', async () => {
+  const inner = (y: T): T => sn.scan((c: T) => [c, c.sin()], y, undefined, { length: 2 })[1].select(0, 1);
+  const looped = (y: T): T => sn.foriLoop(0, 2, (_, [c]) => [c, inner(c)] as const, [y, sn.zerosLike(y)])[1];
+  const ruled = sn.customJvp(
+    (y) => looped(y!),
+    ([y], [t]) => sn.jvp(looped, [y!], [t!]).tangent,
+  );
+  const slope = await sn
+    .grad((y: T) => ruled(y).sum())(x())
+    .data();
+  slope.forEach((value, i) => expect(value).toBeCloseTo(Math.cos(i + 1), 5));
+});

@@ -17,8 +17,8 @@ import { fftn, ifftn, irfftn, rfftn } from './transform.ts';
 /** @names ConvolveOptions, fft.ConvolveOptions */
 export interface ConvolveOptions {
   /**
-   * All of the result, as much of its middle as the first operand has, or what meets no end; `full`,
-   * all of it, by default.
+   * All of the result (`full`, by default), as much of its middle as the first operand has (`same`, as SciPy's
+   * `fftconvolve`; `jnp.convolve` has as much as the longer operand), or what meets no end (`valid`).
    */
   readonly mode?: 'full' | 'same' | 'valid';
   /** The axes; all by default. Others broadcast. */

@@ -7,14 +7,14 @@ import type { Floated, SizeOf, Summed } from '../../inferred.ts';
 import { TensorError } from '../../../errors.ts';
 import { cast, reduce, reduceKeep, unary } from '../../../ir/build.ts';
 import * as arg from '../../../ir/arguments.ts';
-import { isComplex, isFloat, isInexact, type DType } from '../../../ir/dtype.ts';
+import { isComplex, isInexact, type DType } from '../../../ir/dtype.ts';
 import type { GraphBuilder, Node } from '../../../ir/graph.ts';
 import { normalizeAxes } from '../../../ir/shape.ts';
 import { aTensor, expectDType, expectTensor } from '../../expect.ts';
 import { recordMany } from '../../record.ts';
 import type { Tensor } from '../../tensor.ts';
 import * as formula from '../../formula/elementwise.ts';
-import { apply, casted, checkImaginaryKept, checkInexact, checkNotComplex, takesOne } from '../operand.ts';
+import { apply, casted, checkImaginaryKept, checkInexact, takesOne } from '../operand.ts';
 import {
   type Axes,
   axesOf,
@@ -270,7 +270,7 @@ export function varMean<D extends DType>(
 }
 
 /**
- * log Σ eˣ, without overflow; integers and bool count as f32.
+ * log Σ eˣ, without overflow, of real or complex numbers; integers and bool count as f32.
  *
  * @names logsumexp, special.logsumexp
  * @method
@@ -284,9 +284,8 @@ export function logsumexp<D extends DType>(
   options: ReduceOptions = {},
 ): Tensor<Floated<D>> {
   takesReduce('logsumexp', x, axes, options);
-  checkNotComplex('logsumexp', x);
   return reduction('logsumexp', x, axes, options, (b, node, list) => {
-    const numbers = isFloat(node.dtype) ? node : cast(b, node, 'f32');
+    const numbers = isInexact(node.dtype) ? node : cast(b, node, 'f32');
     return formula.widened(b, numbers, (wide) => formula.logSumExp(b, wide, list));
   });
 }
