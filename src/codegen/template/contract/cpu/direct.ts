@@ -56,7 +56,9 @@ export const direct: Strategy<DirectTiling> = {
     const atOnce = groupsInRegister(target);
     const groups = lines * Math.ceil(window.width / 4 / atOnce);
     const spilled = k > (target.vectors?.registers ?? cpu.registers) - 4 ? k * cpu.spill : 0;
-    const sums = m * groups * (cpu.turn + k * 0.15 + spilled + 0.2 * epilogue);
+    // Wide registers of neighbours lie across lines of a cache.
+    const step = 0.03 + 0.12 * atOnce;
+    const sums = m * groups * (cpu.turn + k * step + spilled + 0.2 * epilogue);
     const brought = cpu.filled * roomOf(tiling, k, window, window.plane, atOnce).image;
     const block = sums + brought + m * lines * 3 + cpu.workgroup / 8;
     return shared(batch * Math.ceil(window.lines / tiling.lines), problem, target) * block;

@@ -3,6 +3,7 @@
 // input in memory (cpu/image-window.ts).
 
 import { CompilerBug } from '../../../../errors.ts';
+import { groupsInRegister } from '../../../../schedule/machine.ts';
 import { addInts, constant, mulInts, operation } from '../../../loop/builder.ts';
 import { registerOf } from '../../../expression/lowering.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
@@ -56,7 +57,7 @@ export const image: Strategy<ImageTiling> = {
     const panels = panelsOf(tiling, window);
     const { image: brought } = roomOf({ ...tiling, blockK: k }, k, window);
     const sums = (height * panels * columns * k * multiplyAddTime(tiling, problem.dtype, target)) / 4;
-    const left = height * panels * columns * (0.1 + 0.05 * epilogue);
+    const left = height * panels * columns * (0.1 + (0.05 * epilogue) / groupsInRegister(target));
     const tiles = (Math.ceil(k / blockK) * panels * height) / rows;
     const seen = (goesAcross(lines, window) ? 0.16 : 0.08) * k * panels * columns + cpu.filled * brought;
     const block = sums + cpu.packed * k * height + seen + 8 * tiles + left + cpu.workgroup;

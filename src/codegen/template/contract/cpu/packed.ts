@@ -1,6 +1,7 @@
 // Products of matrices in blocks (cpu/blocks.ts): which blocks are tried, how long they take, and
 // the columns of a block.
 
+import { groupsInRegister } from '../../../../schedule/machine.ts';
 import { addInts, constant, mulInts, operation } from '../../../loop/builder.ts';
 import type { Loop, Value } from '../../../loop/loop.ts';
 import type { Target } from '../../../../schedule/target.ts';
@@ -57,7 +58,8 @@ export const packed: Strategy<PackedTiling> = {
       (height * width * k * multiplyAddTime(tiling, problem.dtype, target)) / 4 +
       tileTurns(tiling, height * width, k, target);
     // Results lie along n: the other way round each is stored alone.
-    const left = height * width * ((flip ? 0.4 : 0.1) + 0.05 * epilogue);
+    const atOnce = flip ? 1 : groupsInRegister(target);
+    const left = height * width * ((flip ? 0.4 : 0.1) + (0.05 * epilogue) / atOnce);
     // Lines along the free axis are copied as they are.
     const plain = (along: 'm' | 'n' | 'k' | 'none'): number =>
       target.vectors !== undefined && along !== 'k' && along !== 'none' ? cpu.copied : cpu.packed;
