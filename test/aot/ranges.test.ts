@@ -257,19 +257,6 @@ describe('sizes within ranges', () => {
       [1, 2, 9, 15, 16, 17, 18].flatMap((n) => [1, 5, 16, 18].map((m) => [n, m])),
     ],
     [
-      'give products of as few rows as one',
-      { b: [1, 3], n: [8, 40] },
-      (x) => {
-        const [b, n] = x.shape as readonly [number, number];
-        const rows = Math.floor(n / 8);
-        return x
-          .slice(1, 0, rows)
-          .reshape([b, rows, 1, 1])
-          .matmul(table.reshape([1, 32]));
-      },
-      [1, 3].flatMap((b) => [8, 15, 16, 40].map((n) => [b, n])),
-    ],
-    [
       'have a program of their own where several are smallest together',
       { n: [2, 18], m: [2, 18] },
       (x) => (x.shape.every((size) => size === 2) ? x.neg() : x.mul(x.shape[0]!)),

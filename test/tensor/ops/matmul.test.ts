@@ -104,27 +104,6 @@ describe('matmul', () => {
     expect(dot(sn.matmul(leaf(2, 3, 4), leaf(2, 4, 5)))).toMatchObject({ lhsBatch: [0], rhsBatch: [0] });
   });
 
-  test.each([
-    [
-      [2, 3, 4],
-      [4, 5],
-    ],
-    [
-      [2, 3, 4],
-      [2, 4, 5],
-    ],
-    [
-      [3, 4],
-      [2, 4, 5],
-    ],
-  ])('a batch of 1 is recorded as one of 2: %j @ %j', (left, right) => {
-    const single = (shape: number[]): Tensor =>
-      leaf(...(shape.length === 3 ? [1, ...shape.slice(1)] : shape));
-    expect(used(sn.matmul(single(left), single(right)))).toEqual(
-      used(sn.matmul(leaf(...left), leaf(...right))),
-    );
-  });
-
   test('a wider dtype can be asked for', async () => {
     const x = sn.full([1, 2], 300, { dtype: 'f16' });
     const y = sn.full([2, 1], 300, { dtype: 'f16' });

@@ -57,9 +57,10 @@ export function matmulNodes(b: GraphBuilder, x: Node, y: Node, dtype: DType = x.
   const [left, right] = [dims(x), dims(y)];
   const [leadX, leadY] = [left.slice(0, -2), right.slice(0, -2)];
   const lead = leadingAxes(leadX, leadY)!;
-  // Only axes of size 1 that the other operand repeats are dropped: with a batch of 1 a product is recorded as with any other.
+  // Axes of size 1 that the other operand repeats, or that both lack, are dropped; the result gets
+  // them back.
   const own = (axes: FixedShape): number[] =>
-    lead.flatMap((dim, i) => (axes[i - (lead.length - axes.length)] === dim ? [i] : []));
+    lead.flatMap((dim, i) => (dim !== 1 && (axes[i - (lead.length - axes.length)] ?? 1) !== 1 ? [i] : []));
   const [ownX, ownY] = [own(leadX), own(leadY)];
   const shared = ownX.filter((i) => ownY.includes(i));
   const dropped = (axes: FixedShape, kept: readonly number[]): number[] => [
