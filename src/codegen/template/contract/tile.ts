@@ -191,17 +191,11 @@ export class TileLowering {
 
   /**
    * The epilogue for one row and quad: every write of the kernel with the finished sum as its
-   * result, and those of the siblings as theirs.
+   * result, and those of the siblings as theirs. `isFull`: no lane of the quad lies past the end of the axis.
    */
-  write(row: Value, quad: Value, sum: Value, others: readonly Value[] = []): void {
+  write(row: Value, quad: Value, sum: Value, others: readonly Value[] = [], isFull = false): void {
     const { kernel } = this.#frame;
-    this.store(this.summed(row, quad, sum, others), kernel.writes, this.#body.n);
-  }
-
-  /** The same of a quad of which no lane lies past the end of the axis. */
-  writeFull(row: Value, quad: Value, sum: Value): void {
-    const { kernel } = this.#frame;
-    this.store(this.summed(row, quad, sum), kernel.writes, this.#body.n, true);
+    this.store(this.summed(row, quad, sum, others), kernel.writes, this.#body.n, isFull);
   }
 
   /** One row and quad, with the finished sum and those of the siblings as results. */

@@ -2,8 +2,8 @@
 // a workgroup computes a block of the result. For each block of k it packs its rows of the left
 // side, then panel by panel the columns of the right, and runs down the rows with a tile of sums in
 // registers (the order of loops of Goto and van de Geijn, 2008). Sums wait in memory between blocks
-// of k, and leave it through the epilogue: tile by tile, while they are in the first cache, or panel
-// by panel. What the columns of a block are, the strategy says: those of a matrix (cpu/packed.ts), or
+// of k, and leave it through the epilogue tile by tile, while they are in the first cache.
+// What the columns of a block are, the strategy says: those of a matrix (cpu/packed.ts), or
 // positions of a convolution (cpu/image.ts).
 
 import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
@@ -51,22 +51,20 @@ export interface FilledPanel {
   readonly hasRest?: Value;
 }
 
-/** Groups of four of a panel: of `count` columns, or of so many groups where that is not known, `first` lie before it. */
+/** What is filled of a panel that so many groups of four lie before, of a block of `columns`; groups where those are not known. */
 export function filledPanel(
   b: LoopBuilder,
   first: Value,
-  count: number | Value,
+  columns: number | { readonly groups: Value },
   inPanel: number,
 ): FilledPanel {
-  const columns = typeof count === 'number' ? count : undefined;
-  if (columns !== undefined && columns % (4 * inPanel) === 0) return { full: constant(inPanel) };
-  const groups = typeof count === 'number' ? constant(Math.floor(count / 4)) : count;
+  const isKnown = typeof columns === 'number';
+  if (isKnown && columns % (4 * inPanel) === 0) return { full: constant(inPanel) };
+  const groups = isKnown ? constant(Math.floor(columns / 4)) : columns.groups;
   const left = b.let(difference(groups, first), 'left');
   const full = b.let(operation('min', [left, constant(inPanel)], 'i32'), 'full');
-  return {
-    full,
-    ...(columns !== undefined && columns % 4 !== 0 && { hasRest: less(left, constant(inPanel)) }),
-  };
+  if (!isKnown || columns % 4 === 0) return { full };
+  return { full, hasRest: less(left, constant(inPanel)) };
 }
 
 /** A tiling in blocks: rows and steps of k. */
@@ -288,11 +286,11 @@ export function blockLoop(frame: Frame, body: Contract, problem: ContractProblem
           write(at, quad, b.let(sum, 'sum'), isFull);
         };
         const visit = (quads: readonly Value[]): void => quads.forEach((quad) => one(quad, true));
-        const isWhole = areAllFull
+        const isFullPanel = areAllFull
           ? constant(1, 'bool')
           : operation('eq', [full, constant(quadsEach)], 'bool');
         b.if(
-          isUnrolled ? isWhole : constant(0, 'bool'),
+          isUnrolled ? isFullPanel : constant(0, 'bool'),
           () => visit(Array.from({ length: quadsEach }, (_, quad) => constant(quad))),
           () => inLoop?.(visit),
         );

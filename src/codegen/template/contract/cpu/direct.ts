@@ -1,6 +1,7 @@
 // The form of conv for windows of few elements (depthwise), on targets that pack: a channel's
-// weights stay in registers, and four neighbouring positions are summed up tap by tap from the
-// padded input in memory (cpu/image-window.ts).
+// weights stay in registers, and as many neighbouring positions as a register has lanes are summed
+// up tap by tap from the padded input in memory (cpu/image-window.ts). Where that are more than
+// four, the sums of a channel wait until its lines are complete, and leave as one line.
 
 import { groupsInRegister, packsOperands } from '../../../../schedule/machine.ts';
 import { CompilerBug } from '../../../../errors.ts';
@@ -20,8 +21,8 @@ import { divideInts, place } from '../../../loop/integers.ts';
 
 export interface DirectTiling extends Tile {
   /**
-   * conv of few elements: four positions at a time from a part of the padded input, weights in
-   * registers.
+   * conv of few elements: a register of positions at a time from a part of the padded input, weights
+   * in registers.
    */
   readonly kind: 'direct';
   readonly lines: number;
@@ -66,12 +67,6 @@ export const direct: Strategy<DirectTiling> = {
   loop: directLoop,
 };
 
-/** How far behind its line the last groups of a line look, where several are computed at once. */
-function behindLines(width: number, atOnce: number): number {
-  const quads = quadsOf({ width });
-  return 4 * (roundedUp(quads, atOnce) - quads);
-}
-
 /** Elements that a workgroup keeps: the padded input, and sums of a channel where several groups of four are computed at once. */
 function roomOf(
   { lines }: DirectTiling,
@@ -79,11 +74,13 @@ function roomOf(
   { taps, tapLines, width }: Window,
   plane: Plane,
   atOnce: number,
-): { readonly image: number; readonly sums: number } {
-  const image = (k / (taps * tapLines)) * imageLines(lines, plane) * plane.line;
-  return atOnce === 1
-    ? { image, sums: 0 }
-    : { image: image + behindLines(width, atOnce), sums: roundedUp(lines * width, 4) + 4 * atOnce };
+): { readonly image: number; readonly behind: number; readonly sums: number } {
+  const channels = (k / (taps * tapLines)) * imageLines(lines, plane) * plane.line;
+  // The last groups of a line look so far behind it.
+  const quads = quadsOf({ width });
+  const behind = 4 * (roundedUp(quads, atOnce) - quads);
+  const sums = atOnce === 1 ? 0 : roundedUp(lines * width, 4) + 4 * atOnce;
+  return { image: channels + behind, behind, sums };
 }
 
 function directLoop(frame: Frame, body: Contract, tiling: DirectTiling, problem: ContractProblem): Loop {
@@ -98,7 +95,7 @@ function directLoop(frame: Frame, body: Contract, tiling: DirectTiling, problem:
   };
   const kept = shared('image', room.image);
   const waiting = shared('sums', room.sums);
-  const buffers = room.sums > 0 ? [kept, waiting] : [kept];
+  const buffers = atOnce > 1 ? [kept, waiting] : [kept];
   const b = openBuilder(
     frame,
     buffers.map(({ name }) => name),
@@ -108,11 +105,7 @@ function directLoop(frame: Frame, body: Contract, tiling: DirectTiling, problem:
   const image = new ImageWindow(b, frame, body, tiling.lines, { group, block, image: kept.name });
   const { taps, tapLines } = image.window;
   const points = new TileLowering(b, frame, body, group);
-  image.begin(
-    constant(0),
-    constant(k.extent / (taps * tapLines)),
-    room.sums === 0 ? 0 : behindLines(window.width, atOnce),
-  );
+  image.begin(constant(0), constant(k.extent / (taps * tapLines)), room.behind);
   b.for('m', constant(0), constant(m.extent), 1, (row) => {
     const weights = Array.from({ length: k.extent }, (_, step) =>
       b.let(splat(points.at({ row, step: constant(step) }).value(body.lhs), 4), 'weight'),
@@ -130,7 +123,7 @@ function directLoop(frame: Frame, body: Contract, tiling: DirectTiling, problem:
       );
       return b.let(sum, 'sum');
     };
-    if (room.sums === 0) {
+    if (atOnce === 1) {
       b.for('y', constant(0), image.lines, 1, (y) =>
         b.for('x', constant(0), constant(image.quads), 1, (x) => image.write(row, y, x, sumAt(y, x))),
       );

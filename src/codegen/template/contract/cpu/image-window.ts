@@ -200,11 +200,7 @@ export class ImageWindow {
     const quads = addInts(operation('div', [origin, constant(4)], 'i32'), first);
     const from = b.let(quads, 'from_quad');
     const points = new TileLowering(b, this.#frame, this.#body, this.#group);
-    return (row, quad, sum, isFull) => {
-      const at = b.let(addInts(from, quad), 'quad');
-      if (isFull) points.writeFull(row, at, sum);
-      else points.write(row, at, sum);
-    };
+    return (row, quad, sum, isFull) => points.write(row, b.let(addInts(from, quad), 'quad'), sum, [], isFull);
   }
 
   /** The same of a line of the block, and a group of four in the line. */

@@ -186,7 +186,11 @@ function imageColumns(
     },
     filled: (panel) => {
       // Where groups do not go on in the next line, each line may end with one that is not full.
-      const columns = across ? lines * window.width : quads.kind === 'constant' ? 4 * quads.value : quads;
+      const columns = across
+        ? lines * window.width
+        : quads.kind === 'constant'
+          ? 4 * quads.value
+          : { groups: quads };
       return filledPanel(b, mulInts(panel, constant(inPanel)), columns, inPanel);
     },
     write: (panel) => {

@@ -143,11 +143,7 @@ function plainColumns(
       filledPanel(b, extent % width === 0 ? constant(0) : firstQuad(panel), extent, width / 4),
     write: (panel) => {
       const first = firstQuad(panel);
-      return (row, j, sum, isFull) => {
-        const quad = b.let(addInts(first, j), 'quad');
-        if (isFull) points.writeFull(row, quad, sum);
-        else points.write(row, quad, sum);
-      };
+      return (row, j, sum, isFull) => points.write(row, b.let(addInts(first, j), 'quad'), sum, [], isFull);
     },
   };
 }
