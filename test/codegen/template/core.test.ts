@@ -12,7 +12,7 @@ import { interpret } from '../../../src/ir/interpret/interpret.ts';
 import { parse } from '../../../src/ir/text/parse.ts';
 import { sizeOf } from '../../../src/ir/shape.ts';
 import { hostArray, type HostArray } from '../../../src/ir/value.ts';
-import { wasmTarget } from '../../../src/schedule/target.ts';
+import { cTarget, wasmTarget } from '../../../src/schedule/target.ts';
 import { runLoops } from '../../support/execute.ts';
 import { checkLaw } from '../../support/property.ts';
 import { expectClose } from '../../support/random/graph.ts';
@@ -68,6 +68,32 @@ test('maps and rows of any width equal the interpreter', () => {
     const inputs = numbers(graph);
     const expected = interpret(graph, inputs);
     for (const target of [wasmTarget, rowTargets['rows on a core']!])
+      runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-5));
+  });
+});
+
+test('joined tensors along any axis equal the interpreter, however many', () => {
+  const drawn = fc.record({
+    axis: fc.integer({ min: 0, max: 2 }),
+    others: fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 6 })),
+    width: fc.integer({ min: 3, max: 21 }),
+    parts: fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 2, maxLength: 12 }),
+    isPadded: fc.boolean(),
+  });
+  checkLaw(casesOf(40, 10), drawn, ({ axis, others, width, parts, isPadded }) => {
+    const at = (size: number): number[] => [...others, width].with(axis, axis === 2 ? size + 2 : size);
+    const total = parts.reduce((sum, part) => sum + (axis === 2 ? part + 2 : part), 0);
+    const graph = graphOf(
+      (factors: Tensor, ...joined: Tensor[]) => {
+        const x = sn.cat(joined, axis).mul(factors).relu();
+        return isPadded ? sn.pad(x, [[0, 0], [1, 2], [0, 1]]).add(1) : x; // prettier-ignore
+      },
+      [total, ...(axis === 2 ? [] : Array.from({ length: 2 - axis }, () => 1))],
+      ...parts.map(at),
+    );
+    const inputs = numbers(graph);
+    const expected = interpret(graph, inputs);
+    for (const target of [wasmTarget, cTarget, rowTargets['rows on a core']!])
       runLoops(target, graph, inputs).forEach((got, i) => expectClose(got, expected[i]!, 1e-5));
   });
 });
@@ -147,6 +173,30 @@ describe('a core', () => {
   test('goes by rows where a flat index would be divided for every element', () => {
     expect(scheduleOf((x: Tensor) => sn.flip(x, 1).add(1), [64, 129])).toContain('129 elements per');
     expect(scheduleOf((x: Tensor) => sn.tril(x), [64, 129])).toContain('129 elements per');
+  });
+
+  test('tells rows apart where other tensors begin, and loads from one tensor in each', () => {
+    const join = (...parts: Tensor[]): Tensor => sn.cat(parts, 1).relu();
+    const parts = [8, 4, 4, 4].map((channels) => [2, channels, 8, 8]);
+    expect(scheduleOf(join, ...parts)).toContain('64 elements of 4 kinds of rows');
+    const { source } = compileGraph(graphOf(join, ...parts), cTarget, { check: true }).kernels[0]!;
+    expect(source).not.toContain(' ? ');
+  });
+
+  test('takes a frame of zeros as rows of its own', () => {
+    const frame = (x: Tensor): Tensor =>
+      sn.pad(x, [
+        [0, 0],
+        [2, 1],
+        [1, 2],
+      ]);
+    expect(scheduleOf(frame, [8, 60, 61])).toContain('64 elements in 3 pieces of 3 kinds of rows');
+  });
+
+  test('multiplies by a number for each row in the flat order', () => {
+    expect(scheduleOf((x: Tensor, w: Tensor) => x.mul(w).relu(), [1, 64, 16, 16], [64, 1, 1])).toContain(
+      'x 16',
+    );
   });
 
   test('keeps exponentials, but not what is only read', () => {

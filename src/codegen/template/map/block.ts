@@ -72,7 +72,8 @@ export function blocksOf(
     if (blocks === undefined) continue;
     const turned = reads.filter((index) => {
       const here = substitute(index, new Map([[axis.atom, blocks.flat]]));
-      return coefficientOf(here, rowAtom) === 1 && coefficientOf(here, laneAtom) !== 1;
+      const step = coefficientOf(here, laneAtom);
+      return coefficientOf(here, rowAtom) === 1 && step !== 0 && step !== 1;
     }).length;
     if (turned > mostTurned) [best, mostTurned] = [blocks, turned];
   }

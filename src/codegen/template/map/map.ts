@@ -84,7 +84,8 @@ export function mapLoop(frame: Frame): Loop {
     const reach = neededUnits(cut.rows, cut.width);
     const units = forUnits(b, target, cut.rows, 'row', visit, Math.ceil(cut.width / 4), () => {}, reach);
     const pieces = cut.starts.length > 1 ? ` in ${cut.starts.length} pieces` : '';
-    return { grid: units.grid, note: `${units.perInvocation} x ${cut.width} elements${pieces}` };
+    const kinds = cut.rowStarts.length > 1 ? ` of ${cut.rowStarts.length} kinds of rows` : '';
+    return { grid: units.grid, note: `${units.perInvocation} x ${cut.width} elements${pieces}${kinds}` };
   }
   function inOrder(singles: IterationGroups, turns: IterationGroups = singles): Visited {
     const { atom, places, count } = turns;

@@ -1,7 +1,8 @@
 // map on a core, row by row, where groups of four elements of the flat result would lie across
-// rows: widths that four does not divide, padding, joined tensors. A row is cut where conditions on
-// its columns change, so that inside a piece nothing is chosen lane by lane; what four leaves over
-// at the end of a piece is computed one element at a time.
+// rows, or every group would load what only some rows need: widths that four does not divide,
+// padding, joined tensors. Rows are told apart where conditions on them change, and a row is cut
+// where conditions on its columns do, so that inside a piece nothing is chosen; what four leaves
+// over at the end of a piece is computed one element at a time.
 
 import {
   addIndex,
@@ -21,35 +22,46 @@ import { sameShape, sizeOf } from '../../../../ir/shape.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
-import { constant, type LoopBuilder } from '../../../loop/builder.ts';
+import { constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
 import { laneAtom, Lowering } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
-import { exprsOf, groupsAtOnce, singleTurns, startsOf } from './turn.ts';
+import { changesOf, exprsOf, groupsAtOnce, singleTurns, startsOf } from './turn.ts';
 import { maximumInstead } from '../../shared/maximum.ts';
 import { storeAt } from '../../shared/store-value.ts';
 
-/**
- * Rows of a result, which may be several of its last axes, and the columns at which pieces begin.
- */
+/** Rows of a result, which may be several of its last axes, and where pieces of it begin. */
 export interface MapRows {
   readonly rows: number;
   readonly width: number;
+  /** Columns at which pieces of a row begin. */
   readonly starts: readonly number[];
-  readonly atom: IndexExpr;
+  /** Rows after which conditions on rows repeat, and those among them at which kinds of rows begin. */
+  readonly period: number;
+  readonly rowStarts: readonly number[];
   /** Groups of four elements that a turn takes. */
   readonly groups: number;
 }
 
-/** Pieces that are written out. */
+/** Rows of one kind: their index in terms of `atoms`, which the number of a row gives. */
+interface RowKind {
+  readonly index: IndexExpr;
+  /** Which period it is in, and which row of this kind it is there. */
+  readonly atoms: readonly [IndexExpr, IndexExpr];
+}
+
+/** Pieces of a row that are written out, and of all kinds of rows. */
 const mostPieces = 6;
+const mostWritten = 32;
+/** What a condition costs that holds for all lanes or none, beside one by lane: both sides are computed. */
+const uniform = 0.25;
 
 /** The rows in which a map reads more in one piece than in its flat order. */
 export function rowsOf(
   kernel: Kernel,
   axis: Axis,
   writes: readonly Write[],
-  { serial }: Target,
+  { serial, cores }: Target,
   given?: readonly number[],
 ): MapRows | undefined {
   const shape = given ?? (writes.length === 0 ? [] : dims(writes[0]!.node));
@@ -67,33 +79,70 @@ export function rowsOf(
     const width = sizeOf(shape.slice(split));
     const rows = sizeOf(shape.slice(0, split));
     if (width < narrowest) break;
-    const atom = axisIndex('row', rows);
-    const starts = startsOf(exprs, axis, scaleIndex(atom, width), width);
+    const starts = startsOf(exprs, axis, scaleIndex(axisIndex('row', rows), width), width);
     if (starts.length > mostPieces) continue;
-    const plan = { rows, width, starts, atom, groups: groupsAtOnce(exprs, serial) };
-    const costs = starts.map((start, i) => {
-      const quads = Math.floor(((starts[i + 1] ?? width) - start) / 4);
-      return quads === 0 ? 0 : scattered(exprs, axis, quadOf(plan, start, quads), atom);
-    });
-    const cost = Math.max(...costs);
-    if (cost < lowestCost) [lowestCost, best] = [cost, plan];
+    const groups = groupsAtOnce(exprs, serial);
+    const one = { rows, width, starts, period: rows, rowStarts: [0], groups };
+    for (const plan of rows < cores.count ? [] : [one, ...byKinds(one, shape.slice(0, split), exprs, axis)]) {
+      const cost = costOfRows(plan, exprs, axis);
+      if (cost < lowestCost) [lowestCost, best] = [cost, plan];
+    }
   }
   return best;
 }
 
-/** A group of four among `quads` of a piece. */
-function quadOf({ atom, width }: MapRows, start: number, quads: number): IndexExpr {
-  const quad = axisIndex('quad', Math.max(1, quads));
-  return offsetIndex(addIndex(addIndex(scaleIndex(atom, width), scaleIndex(quad, 4)), laneAtom), start);
+/** The same rows told apart where conditions on them change, if that is at few of those that differ in the last axes. */
+function byKinds(
+  plan: MapRows,
+  outer: readonly number[],
+  exprs: readonly Expr[],
+  axis: Axis,
+): readonly MapRows[] {
+  const plans = outer.map((_, i): MapRows => {
+    const period = sizeOf(outer.slice(i));
+    const blocks = scaleIndex(axisIndex('block', plan.rows / period), period * plan.width);
+    const along = (row: IndexExpr): IndexExpr =>
+      addIndex(addIndex(blocks, axisIndex('column', plan.width)), scaleIndex(row, plan.width));
+    return { ...plan, period, rowStarts: changesOf(exprs, axis, period, along) };
+  });
+  const last = plans.findLast(({ rowStarts }) => rowStarts.length > 1);
+  return last !== undefined && last.rowStarts.length * plan.starts.length <= mostWritten ? [last] : [];
+}
+
+/** The kind of rows that begins at one of the starts. */
+function kindOf({ rows, period, rowStarts }: MapRows, i: number): RowKind {
+  const start = rowStarts[i]!;
+  const block = axisIndex('block', rows / period);
+  const row = axisIndex('row', (rowStarts[i + 1] ?? period) - start);
+  return { index: offsetIndex(addIndex(scaleIndex(block, period), row), start), atoms: [block, row] };
+}
+
+/** What the costliest piece of rows costs. */
+function costOfRows(plan: MapRows, exprs: readonly Expr[], axis: Axis): number {
+  const costs = plan.rowStarts.flatMap((_, kind) => {
+    const { index, atoms } = kindOf(plan, kind);
+    return plan.starts.map((start, i) => {
+      const quads = Math.floor(((plan.starts[i + 1] ?? plan.width) - start) / 4);
+      const quad = addIndex(scaleIndex(axisIndex('quad', Math.max(1, quads)), 4), laneAtom);
+      const place = offsetIndex(addIndex(scaleIndex(index, plan.width), quad), start);
+      return quads === 0 ? 0 : scattered(exprs, axis, place, atoms);
+    });
+  });
+  return Math.max(...costs);
 }
 
 /**
  * What reads and conditions cost that differ by lane otherwise than by one element each, or two:
- * one, and one for each division that every lane computes.
+ * one, and one for each division that every lane computes; conditions that all lanes share, a part.
  */
-function scattered(exprs: readonly Expr[], axis: Axis, place: IndexExpr, row?: IndexExpr): number {
+function scattered(
+  exprs: readonly Expr[],
+  axis: Axis,
+  place: IndexExpr,
+  fixed: readonly IndexExpr[] = [],
+): number {
   const map = new Map([[axis.atom, place]]);
-  const moving = atomsOf(place).filter((atom) => atom !== row);
+  const moving = atomsOf(place).filter((atom) => !fixed.includes(atom));
   const divisionsOf = (index: IndexExpr): number =>
     divisionsBy(substitute(index, new Map([[laneAtom, constantIndex(1)]])), moving);
   const costOf = (expr: Expr): number => {
@@ -108,9 +157,11 @@ function scattered(exprs: readonly Expr[], axis: Axis, place: IndexExpr, row?: I
     }
     if (expr.kind !== 'select') return 0;
     const guard = substituteGuard(expr.guard, map);
-    if (guard === 'never') return 0;
+    if (guard === 'never' || guard.length === 0) return 0;
     const byLane = guard.filter(({ expr: index }) => atomsOf(index).includes(laneAtom as never));
-    return byLane.length === 0 ? 0 : 1 + byLane.reduce((sum, { expr: index }) => sum + divisionsOf(index), 0);
+    return byLane.length === 0
+      ? uniform
+      : 1 + byLane.reduce((sum, { expr: index }) => sum + divisionsOf(index), 0);
   };
   return exprs.reduce((sum, expr) => sum + costOf(expr), 0);
 }
@@ -133,14 +184,52 @@ export function computeRow(
   plan: MapRows,
   row: Value,
 ): void {
-  const { width, starts, atom, groups } = plan;
+  const { rows, period, rowStarts } = plan;
+  const isRepeated = period < rows;
+  const block = isRepeated ? b.let(operation('div', [row, constant(period)], 'i32'), 'block') : constant(0);
+  const inBlock = isRepeated ? b.let(operation('mod', [row, constant(period)], 'i32'), 'row') : row;
+  const kinds = (from: number, to: number): void => {
+    if (to - from > 1) {
+      const middle = (from + to) >> 1;
+      const isBefore = operation('lt', [inBlock, constant(rowStarts[middle]!)], 'bool');
+      return b.if(
+        isBefore,
+        () => kinds(from, middle),
+        () => kinds(middle, to),
+      );
+    }
+    const { index, atoms } = kindOf(plan, from);
+    const start = rowStarts[from]!;
+    const inKind = start === 0 ? inBlock : b.let(operation('sub', [inBlock, constant(start)], 'i32'), 'row');
+    const values = [
+      [atoms[0], block],
+      [atoms[1], inKind],
+    ] as const;
+    computePieces(b, frame, axis, writes, plan, index, values);
+  };
+  kinds(0, rowStarts.length);
+}
+
+/** The pieces of a row of one kind. */
+function computePieces(
+  b: LoopBuilder,
+  frame: Frame,
+  axis: Axis,
+  writes: readonly Write[],
+  { width, starts, groups }: MapRows,
+  row: IndexExpr,
+  rowAtoms: readonly (readonly [IndexExpr, Value])[],
+): void {
   const bufferOf = bufferName(frame);
   const at = (
     place: IndexExpr,
     atoms: readonly (readonly [IndexExpr, Value])[],
     lanes: Axis | undefined,
   ): void => {
-    const binding = { substitution: new Map([[axis.atom, place]]), atoms: new Map([[atom, row], ...atoms]) };
+    const binding = {
+      substitution: new Map([[axis.atom, place]]),
+      atoms: new Map([...rowAtoms, ...atoms]),
+    };
     const lowering = new Lowering(b, frame.kernel.pool, binding, bufferOf, {
       strides: true,
       instead: maximumInstead(b),
@@ -154,7 +243,7 @@ export function computeRow(
     const end = starts[i + 1] ?? width;
     const quads = Math.floor((end - start) / 4);
     const turns = Math.floor(quads / groups);
-    const origin = offsetIndex(scaleIndex(atom, width), start);
+    const origin = offsetIndex(scaleIndex(row, width), start);
     const turnAtom = axisIndex('turn', Math.max(1, turns));
     if (turns > 0)
       b.for('turn', constant(0), constant(turns), 1, (turn) => {

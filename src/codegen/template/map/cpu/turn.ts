@@ -111,16 +111,26 @@ export function startsOf(
   row: IndexExpr,
   width: number,
 ): readonly number[] {
-  const column = axisIndex('column', width);
-  const map = new Map([[axis.atom, addIndex(row, column)]]);
+  return changesOf(exprs, axis, width, (column) => addIndex(row, column));
+}
+
+/** Steps of a walk over elements of an axis at which conditions on nothing but the step begin or cease to hold. */
+export function changesOf(
+  exprs: readonly Expr[],
+  axis: Axis,
+  steps: number,
+  placeOf: (step: IndexExpr) => IndexExpr,
+): readonly number[] {
+  const step = axisIndex('step', steps);
+  const map = new Map([[axis.atom, placeOf(step)]]);
   const starts = new Set([0]);
   for (const expr of exprs) {
     const guard = expr.kind === 'select' ? substituteGuard(expr.guard, map) : [];
     for (const { expr: index, lo, hi } of guard === 'never' ? [] : guard) {
-      if (coefficientOf(index, column) !== 1) continue;
-      const origin = substitute(index, new Map([[column, constantIndex(0)]]));
+      if (coefficientOf(index, step) !== 1) continue;
+      const origin = substitute(index, new Map([[step, constantIndex(0)]]));
       if (origin.kind === 'const') for (const at of [lo, hi + 1]) starts.add(at - origin.value);
     }
   }
-  return [...starts].filter((start) => start >= 0 && start < width).sort((a, b) => a - b);
+  return [...starts].filter((start) => start >= 0 && start < steps).sort((a, b) => a - b);
 }
