@@ -16,6 +16,7 @@ import { callsFunctions } from '../shared/math/needed.ts';
 import { isSerial } from '../shared/serial.ts';
 import { call, choice, infix, level, prefix, primary, subscript, type Term } from '../shared/term.ts';
 import { spellAtomic, spellLoad, spellPrefetch, spellStore, type CScribe } from './access.ts';
+import { heldIn, holding } from './held.ts';
 import { usedIn, withoutUnread } from './live.ts';
 import { CPrelude } from './prelude.ts';
 import { widenVectors } from './rewrite/widen.ts';
@@ -55,7 +56,9 @@ const alignment = 64;
 export function emitC(loop: Loop, { lanes = 4 }: { readonly lanes?: 4 | 8 | 16 } = {}): CKernel {
   const wide = lanes === 4 ? loop : widenVectors(loop, lanes);
   const expanded = callsFunctions(wide) ? expandMath(wide, 'itself') : wide;
-  const { source, sharedBytes } = new Emitter({ ...expanded, body: withoutUnread(expanded.body) }).kernel();
+  const read = { ...expanded, body: withoutUnread(expanded.body) };
+  const held = lanes === 8 ? heldIn(read.body, 4 * lanes) : new Set<Value>();
+  const { source, sharedBytes } = new Emitter(read, held).kernel();
   return {
     source,
     ...(sharedBytes > 0 && { sharedBytes }),
@@ -84,9 +87,12 @@ function constantLast({ op, args }: Extract<Value, { kind: 'op' }>): readonly Va
 class Emitter extends CTextEmitter implements CScribe {
   readonly prelude = new CPrelude();
   readonly #used: ReadonlySet<string>;
+  readonly #held: ReadonlySet<Value>;
 
-  constructor(loop: Loop) {
+  /** `held`: loads whose values stay in registers. */
+  constructor(loop: Loop, held: ReadonlySet<Value>) {
     super(loop, isTaken);
+    this.#held = held;
     this.#used = usedIn(loop.body);
     const isShared = loop.buffers.some(({ space }) => space === 'workgroup');
     if (isShared && loop.workgroup.some((size) => size > 1))
@@ -244,8 +250,12 @@ class Emitter extends CTextEmitter implements CScribe {
       }
       case 'op':
         return this.#operation(value);
-      case 'load':
-        return this.short(spellLoad(this, value), value);
+      case 'load': {
+        const loaded = spellLoad(this, value);
+        return this.#held.has(value)
+          ? call(holding(this.prelude, value), [loaded])
+          : this.short(loaded, value);
+      }
       case 'scalar':
         return this.#scalar(value);
       case 'vector': {

@@ -2,6 +2,7 @@
 // compiler knows by name and what a processor has are two questions.
 
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -80,6 +81,25 @@ describe.skipIf(compiler === undefined || process.arch !== 'x64')('C for process
     inFolder((folder) => {
       for (const machine of known)
         compileC(text, join(folder, machine), ['-c', '-O0', `-march=${machine}`, ...strictFlags, ...flags]);
+    });
+  });
+
+  // Version 12 of GCC folds each load into all multiply-adds of it for this processor, if it may.
+  test.skipIf(!knows('znver3'))('factors of products stay in registers', () => {
+    const target = withVectors(cTarget, { lanes: 8, registers: 16 });
+    const s = new Sketch();
+    const graph = s.graph([s.matmul(s.input([96, 512]), s.input([512, 96]))]);
+    const inputs = [[96, 512], [512, 96]].map((shape, i) => randomArray('f32', shape, i, 'tame')); // prettier-ignore
+    const texts: string[] = [];
+    runLoops(target, graph, inputs, undefined, undefined, undefined, [], (loop) =>
+      texts.push(emitC(loop, { lanes: 8 }).source),
+    );
+    inFolder((folder) => {
+      const output = join(folder, 'assembly');
+      compileC(joinC(texts), output, ['-S', '-O3', '-march=znver3', ...nativeFlags.filter((flag) => !/^-(march|O)/.test(flag))]); // prettier-ignore
+      const sums = readFileSync(output, 'utf8').match(/^\s*vfmadd\d+ps\s.*ymm.*$/gm) ?? [];
+      expect(sums.length).toBeGreaterThan(11);
+      expect(sums.filter((line) => line.includes('(')).length).toBeLessThan(sums.length / 2);
     });
   });
 });
