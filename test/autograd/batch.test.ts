@@ -3,6 +3,7 @@
 
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { Together } from '../../src/autograd/vmap/rule.ts';
 import { batched } from '../../src/autograd/vmap/vmap.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
 import { GraphBuilder, topological, type Graph, type Node, type NodeOf } from '../../src/ir/graph.ts';
@@ -11,6 +12,8 @@ import { isCollective, opNames, type Op } from '../../src/ir/ops.ts';
 import { sizeOf } from '../../src/ir/shape.ts';
 import { hostArray, type HostArray, type Scalar } from '../../src/ir/value.ts';
 import { verify } from '../../src/ir/verify.ts';
+import * as sn from '../../src/index.ts';
+import { traceFunction } from '../../src/tensor/tracing.ts';
 import { seed } from '../support/property.ts';
 import { record } from './differences.ts';
 import { trials } from './trials.ts';
@@ -168,4 +171,41 @@ it(`${runs} random programs: a batch is a stack of calls`, () => {
   // `flat` ops that no trial has are tried by programs, some of them seldom.
   const missed = opNames.filter((op) => !ops.has(op) && !never.has(op) && !isCollective(op));
   if (runs >= 3000) expect(missed).toEqual([]);
+});
+
+it('a loop in a loop costs its own nodes again, not those of the loop inside', () => {
+  type Three = readonly [sn.Tensor, sn.Tensor, sn.Tensor];
+  const nested = (depth: number, [x, y, z]: Three): Three => {
+    if (depth === 0) return [x.add(y).sin(), y.mul(z), z.add(1)];
+    const once = (held: Three): Three => {
+      const [p, q, r] = nested(depth - 1, held);
+      return [p, q.add(p), r];
+    };
+    const [ended, sums] = sn.scan((held: Three) => [once(held), held[1]], [x, y, z] as Three, undefined, {
+      length: 3,
+    }) as [Three, sn.Tensor];
+    return [ended[0].add(sums.sum()), ended[1], ended[2]];
+  };
+  /** How many nodes are batched where the first argument is mapped. */
+  const visited = (depth: number): number => {
+    const one = sn.tensor(1);
+    const { graph } = traceFunction((...args: Three) => nested(depth, args), [one, one, one]);
+    const b = new GraphBuilder();
+    const [first] = graph.parameters;
+    const whole = b.add('parameter', [], { ...first!.attrs, shape: [2] }) as Node;
+    let count = 0;
+    const together: Together = {
+      key: `count ${depth}`,
+      onAll: () => {
+        count++;
+        return undefined;
+      },
+    };
+    batched(b, graph.outputs, new Map([[first as Node, whole]]), 2, undefined, together);
+    return count;
+  };
+  const [one, two, three, four] = [1, 2, 3, 4].map(visited) as [number, number, number, number];
+  expect(two - one).toBeGreaterThan(0);
+  expect(three - two).toBeLessThanOrEqual(2 * (two - one));
+  expect(four - three).toBeLessThanOrEqual(2 * (two - one));
 });

@@ -52,3 +52,37 @@ test('bodies that read data', async () => {
   sn.scan((c: sn.Tensor) => [c, void (read = c.data())], ones, undefined, { length: 2 });
   await expect(read).rejects.toThrow(/data: the value of f32\[3\] is not known while/);
 });
+
+test('a value that a body made cannot be used outside, and the message names the loop', () => {
+  const x = sn.ones([3]);
+  let kept = x;
+  const keep = (value: sn.Tensor): sn.Tensor => (kept = value);
+  const calls: Readonly<Record<string, () => unknown>> = {
+    'body of scan': () =>
+      sn.scan((held: sn.Tensor) => [keep(held.add(1)), undefined], x, undefined, { length: 2 }),
+    'body of map': () => sn.map((one: sn.Tensor) => keep(one.add(1)), x),
+    'body of foriLoop': () => sn.foriLoop(0, 3, (_, held: sn.Tensor) => keep(held.add(1)), x),
+    'body of whileLoop': () =>
+      sn.whileLoop(
+        (held: sn.Tensor) => held.sum().lt(10),
+        (held) => keep(held.add(1)),
+        x,
+      ),
+    'branch of cond': () =>
+      sn.cond(
+        sn.tensor(true),
+        () => keep(x.add(1)),
+        () => x,
+      ),
+  };
+  for (const [home, call] of Object.entries(calls)) {
+    call();
+    const [what, , op] = home.split(' ');
+    const law = new RegExp(
+      `exists only inside the ${home} that made it[^]*try: return it from that ${what}[^]*${op} gives`,
+    );
+    expect(() => kept.add(1)).toThrow(law);
+    // Another loop captures it no more than the world outside.
+    expect(() => sn.map((one: sn.Tensor) => one.add(kept), x)).toThrow(law);
+  }
+});

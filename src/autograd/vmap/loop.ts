@@ -2,11 +2,23 @@
 // examples, which may take a few tries to find out. The other carries stay single.
 
 import { TensorError } from '../../errors.ts';
-import { iterate } from '../../ir/control/iterate.ts';
+import { iterate, type Iteration } from '../../ir/control/iterate.ts';
 import { graphOf, regionOf } from '../../ir/text/region.ts';
 import { dims, GraphBuilder, rewrite, type Node, type NodeOf } from '../../ir/graph.ts';
+import type { Region } from '../../ir/region.ts';
 import { anyGuard, guardedRegion } from './guarded.ts';
 import { lead, moveAxis, type Batch, type BatchedOperand, type Batching } from './rule.ts';
+
+/** A loop for all examples, without its inputs. */
+interface BatchedLoop {
+  readonly attrs: Iteration;
+  /** Which of the inputs lead with the batch. */
+  readonly mapped: readonly boolean[];
+  /** Which of the results do. */
+  readonly results: readonly boolean[];
+  /** Whether examples end at different iterations: then a common guard is the first carry. */
+  readonly ends: boolean;
+}
 
 /** One result of a loop for all examples, the batch leading. */
 export function loopOnBatch(
@@ -15,55 +27,76 @@ export function loopOnBatch(
   operands: readonly BatchedOperand[],
   batching: Batching,
 ): Node {
-  const { result, ...attrs } = node.attrs;
-  const { carries, stacked, guard } = attrs;
+  const { result, carries, stacked, guard } = node.attrs;
   operands.forEach((operand, place) => checkWhole(batch, operand, node.inputs[place]!));
-  const mapped = operands.map(({ isMapped }) => isMapped);
-  // What is known to end at different iterations differs.
-  const ends = (): boolean => guard >= 0 && mapped[guard] === true;
+  const given = operands.map(({ isMapped }) => isMapped);
+  const { attrs, mapped, results, ends } = loopOf(batch, node, given, batching);
+  const inputs = operands.map((operand, place) => {
+    if (mapped[place] !== true) return operand.node;
+    const whole = lead(batch, operand);
+    const isStack = place >= carries && place < carries + stacked;
+    return isStack ? moveAxis(batch.b, whole, 0, 1) : whole;
+  });
+  if (ends) inputs.unshift(anyGuard(batch.b, inputs[guard]!));
+  const one = iterate(batch.b, inputs, attrs)[ends ? result + 1 : result]!;
+  if (results[result] !== true) return lead(batch, { node: one, isMapped: false });
+  return result < carries ? one : moveAxis(batch.b, one, 1, 0);
+}
+
+/**
+ * What bodies became, by the loop around them and what was mapped. The results of a loop ask for the same loop, and so
+ * do the tries of a loop around it: without this, each level of nested loops multiplies the work.
+ */
+const known = new WeakMap<Region, Map<string, BatchedLoop>>();
+
+function loopOf(
+  batch: Batch,
+  node: NodeOf<'iterate'>,
+  given: readonly boolean[],
+  batching: Batching,
+): BatchedLoop {
+  const { result: _, body, ...form } = node.attrs;
+  const loops = known.get(body) ?? new Map<string, BatchedLoop>();
+  known.set(body, loops);
+  const key = JSON.stringify([batch.size, given.map(Number), form, batch.together?.key]);
+  const made = loops.get(key) ?? batchedLoop(batch, node, given, batching);
+  loops.set(key, made);
+  return made;
+}
+
+function batchedLoop(
+  batch: Batch,
+  node: NodeOf<'iterate'>,
+  given: readonly boolean[],
+  batching: Batching,
+): BatchedLoop {
+  const { result: _, ...attrs } = node.attrs;
+  const { carries, guard } = attrs;
+  const mapped = [...given];
   for (;;) {
+    // What is known to end at different iterations differs.
+    const ends = guard >= 0 && mapped[guard] === true;
+    if (ends) mapped.fill(true, 0, carries);
     const { parameters, outputs, found } = regionOnBatch(batch, node, mapped, batching);
-    if (ends()) {
-      const same = mapped.findIndex((isMapped, place) => place < carries && !isMapped);
-      if (same >= 0) {
-        mapped.fill(true, 0, carries);
-        continue;
-      }
-    }
-    const differs = found.findIndex(
-      (whole, at) => at < carries && whole !== undefined && mapped[at] !== true,
+    const differs = [...found.keys()].filter(
+      (at) => at < carries && found[at] !== undefined && mapped[at] !== true,
     );
-    if (differs >= 0) {
-      mapped[differs] = true;
+    if (differs.length > 0) {
+      for (const at of differs) mapped[at] = true;
       continue;
     }
-    const results = outputs.map((one, at): BatchedOperand => {
-      const whole = found[at];
-      return { node: whole ?? one, isMapped: whole !== undefined };
-    });
-    const inner = results.map((each, at) =>
-      (at < carries && mapped[at] === true) || ends()
-        ? lead({ b: parameters.b, size: batch.size }, each)
-        : each.node,
+    const results = found.map(
+      (whole, at) => ends || (at < carries ? mapped[at] === true : whole !== undefined),
     );
-    const inputs = operands.map((operand, place) => {
-      if (mapped[place] !== true) return operand.node;
-      const whole = lead(batch, operand);
-      const isStack = place >= carries && place < carries + stacked;
-      return isStack ? moveAxis(batch.b, whole, 0, 1) : whole;
+    const inner = outputs.map((one, at) => {
+      const whole = found[at];
+      const each = { node: whole ?? one, isMapped: whole !== undefined };
+      return results[at] === true ? lead({ b: parameters.b, size: batch.size }, each) : each.node;
     });
     const graph = { parameters: parameters.list, outputs: inner };
-    if (ends()) {
-      const own = guardedRegion(graph, carries, guard);
-      const first = anyGuard(batch.b, inputs[guard]!);
-      const form = { ...attrs, body: regionOf(own), carries: carries + 1, guard: 0 };
-      const one = iterate(batch.b, [first, ...inputs], form)[result + 1]!;
-      return result < carries ? one : moveAxis(batch.b, one, 1, 0);
-    }
-    const one = iterate(batch.b, inputs, { ...attrs, body: regionOf(graph) })[result]!;
-    const isMapped = result < carries ? mapped[result] === true : results[result]!.isMapped;
-    if (!isMapped) return lead(batch, { node: one, isMapped });
-    return result < carries ? one : moveAxis(batch.b, one, 1, 0);
+    if (!ends) return { attrs: { ...attrs, body: regionOf(graph) }, mapped, results, ends };
+    const body = regionOf(guardedRegion(graph, carries, guard));
+    return { attrs: { ...attrs, body, carries: carries + 1, guard: 0 }, mapped, results, ends };
   }
 }
 

@@ -44,6 +44,14 @@ export class LoopScope implements TraceScope {
     this.readings = this.around?.readings ?? new Readings();
   }
 
+  get home(): readonly [string, string] {
+    const what = this.#what;
+    return [
+      `the ${what} of ${this.#op} that made it`,
+      `return it from that ${what}, and read it in what ${this.#op} gives`,
+    ];
+  }
+
   get differentiates(): boolean {
     return this.around?.differentiates ?? false;
   }

@@ -70,6 +70,8 @@ export interface TraceScope {
   readonly found: Found[] | undefined;
   /** Checks that become results of the program; undefined where each call makes them. */
   readonly checked: Checked[] | undefined;
+  /** For messages: the function that its values exist inside of, and how to have them outside. */
+  readonly home: readonly [where: string, hint: string];
   /** Whether values of that trace (or of none) are from outside of this one. */
   encloses(trace: TraceScope | undefined): boolean;
   /** What it has read of objects that it captured. */

@@ -251,12 +251,8 @@ export function currentHandle(handle: Handle, op: string = 'read'): Handle {
   const { trace } = recorded();
   const at = within(trace, handle);
   if (at.trace === trace) return at;
-  throw new TensorError(
-    'E_STATE',
-    op,
-    `the tensor ${showHandle(handle)} exists only inside the compiled function that made it`,
-    'return it from that function',
-  );
+  const [where, hint] = at.trace!.home;
+  throw new TensorError('E_STATE', op, `the tensor ${showHandle(handle)} exists only inside ${where}`, hint);
 }
 
 /** The node that stands for a value in the current recording. */

@@ -101,6 +101,7 @@ export class Trace implements TraceScope {
   readonly builder: GraphBuilder;
   readonly around: undefined = undefined;
   readonly found: undefined = undefined;
+  readonly home = ['the compiled function that made it', 'return it from that function'] as const;
   readonly checked: Checked[] | undefined;
   readonly slots: TraceSlot[] = [];
   readonly scalars: { readonly origin: ScalarOrigin; readonly parameter: Node }[] = [];
