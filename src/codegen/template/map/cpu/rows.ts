@@ -52,7 +52,7 @@ interface RowKind {
 
 /** Pieces of a row that are written out, and of all kinds of rows. */
 const mostPieces = 6;
-const mostWritten = 32;
+const mostWritten = 72;
 /** What a condition costs that holds for all lanes or none, beside one by lane: both sides are computed. */
 const uniform = 0.25;
 
@@ -91,7 +91,10 @@ export function rowsOf(
   return best;
 }
 
-/** The same rows told apart where conditions on them change, if that is at few of those that differ in the last axes. */
+/**
+ * The plan with rows told apart where conditions on them change, which repeat after the last axes that such conditions are on; none if
+ * there are no such conditions, or too many.
+ */
 function byKinds(
   plan: MapRows,
   outer: readonly number[],
