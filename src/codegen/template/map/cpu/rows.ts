@@ -22,7 +22,8 @@ import { sameShape, sizeOf } from '../../../../ir/shape.ts';
 import type { Expr } from '../../../../schedule/expression/expr.ts';
 import type { Axis, Kernel, Write } from '../../../../schedule/kernel.ts';
 import type { Target } from '../../../../schedule/target.ts';
-import { constant, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import { constant, less, operation, type LoopBuilder } from '../../../loop/builder.ts';
+import { divideInts } from '../../../loop/integers.ts';
 import { laneAtom, Lowering } from '../../../expression/lowering.ts';
 import type { Value } from '../../../loop/loop.ts';
 import { bufferName, type Frame } from '../../shared/frame.ts';
@@ -79,11 +80,13 @@ export function rowsOf(
     const width = sizeOf(shape.slice(split));
     const rows = sizeOf(shape.slice(0, split));
     if (width < narrowest) break;
+    if (rows < cores.count) continue;
     const starts = startsOf(exprs, axis, scaleIndex(axisIndex('row', rows), width), width);
     if (starts.length > mostPieces) continue;
     const groups = groupsAtOnce(exprs, serial);
     const one = { rows, width, starts, period: rows, rowStarts: [0], groups };
-    for (const plan of rows < cores.count ? [] : [one, ...byKinds(one, shape.slice(0, split), exprs, axis)]) {
+    for (const plan of [one, byKinds(one, shape.slice(0, split), exprs, axis)]) {
+      if (plan === undefined) continue;
       const cost = costOfRows(plan, exprs, axis);
       if (cost < lowestCost) [lowestCost, best] = [cost, plan];
     }
@@ -92,24 +95,26 @@ export function rowsOf(
 }
 
 /**
- * The plan with rows told apart where conditions on them change, which repeat after the last axes that such conditions are on; none if
- * there are no such conditions, or too many.
+ * The plan with rows told apart where conditions on them change, which repeat after the last axes that such conditions are on;
+ * undefined if there are no such conditions, or too many.
  */
 function byKinds(
   plan: MapRows,
   outer: readonly number[],
   exprs: readonly Expr[],
   axis: Axis,
-): readonly MapRows[] {
-  const plans = outer.map((_, i): MapRows => {
-    const period = sizeOf(outer.slice(i));
+): MapRows | undefined {
+  const column = axisIndex('column', plan.width);
+  for (let first = outer.length - 1; first >= 0; first--) {
+    const period = sizeOf(outer.slice(first));
     const blocks = scaleIndex(axisIndex('block', plan.rows / period), period * plan.width);
     const along = (row: IndexExpr): IndexExpr =>
-      addIndex(addIndex(blocks, axisIndex('column', plan.width)), scaleIndex(row, plan.width));
-    return { ...plan, period, rowStarts: changesOf(exprs, axis, period, along) };
-  });
-  const last = plans.findLast(({ rowStarts }) => rowStarts.length > 1);
-  return last !== undefined && last.rowStarts.length * plan.starts.length <= mostWritten ? [last] : [];
+      addIndex(addIndex(blocks, column), scaleIndex(row, plan.width));
+    const rowStarts = changesOf(exprs, axis, period, along);
+    if (rowStarts.length === 1) continue;
+    return rowStarts.length * plan.starts.length <= mostWritten ? { ...plan, period, rowStarts } : undefined;
+  }
+  return undefined;
 }
 
 /** The kind of rows that begins at one of the starts. */
@@ -188,15 +193,12 @@ export function computeRow(
   row: Value,
 ): void {
   const { rows, period, rowStarts } = plan;
-  const isRepeated = period < rows;
-  const block = isRepeated ? b.let(operation('div', [row, constant(period)], 'i32'), 'block') : constant(0);
-  const inBlock = isRepeated ? b.let(operation('mod', [row, constant(period)], 'i32'), 'row') : row;
+  const [block, inBlock] = period < rows ? divideInts(b, row, period, ['block', 'row']) : [constant(0), row];
   const kinds = (from: number, to: number): void => {
     if (to - from > 1) {
       const middle = (from + to) >> 1;
-      const isBefore = operation('lt', [inBlock, constant(rowStarts[middle]!)], 'bool');
       return b.if(
-        isBefore,
+        less(inBlock, constant(rowStarts[middle]!)),
         () => kinds(from, middle),
         () => kinds(middle, to),
       );
