@@ -1,5 +1,5 @@
-// Registers of processors that have 16, in which what several products of a loop are made of stays. Tuned for some processors (version
-// 12 for Zen), GCC reads it from memory again for every product, and the products wait for memory.
+// Which loaded values the C of a kernel keeps in registers, on processors with 16 vector registers. When GCC 12 tunes for Zen, it loads a
+// factor from memory again in every product that uses it, and the products wait for memory.
 
 import type { Stmt, Value } from '../../loop/loop.ts';
 import { isLong } from '../../loop/register.ts';
@@ -8,12 +8,12 @@ import type { CPrelude } from './prelude.ts';
 
 /** Vector registers of the processors in question. */
 const registers = 16;
-/** Those that a factor of one product and a constant of the surroundings take: with none left, a sum waits in memory. */
+/** One for a factor that a single product uses, one for a constant of the code around: without them, a sum waits in memory. */
 const others = 2;
 
 /**
- * Loads of whole registers of so many bytes that are held: those of which several multiply-adds beside them are made, as many as there
- * is room for beside the sums.
+ * The loads that are held: those of a whole register of so many bytes, of which several multiply-adds in the same statements are made, as
+ * many as there is room for beside the sums.
  */
 export function heldIn(body: readonly Stmt[], bytes: number): ReadonlySet<Value> {
   const held = new Set<Value>();
