@@ -34,10 +34,16 @@ const listener = `{
   };
 }`;
 
+/** Files are held back until another is asked for, each given by a pattern of its name. */
+export interface Hold {
+  readonly files: RegExp;
+  readonly until: RegExp;
+}
+
 /** Pages behind a server of their own, one after the other. */
 export interface Visitor {
   /** Opens the page on a device, or on what it chooses by itself; rejects with what the page complains of. */
-  visit(page: BuiltPage, device?: string): Promise<Visit>;
+  visit(page: BuiltPage, device?: string, hold?: Hold): Promise<Visit>;
   close(): Promise<void>;
 }
 
@@ -47,6 +53,7 @@ export async function openVisitor(browser: Chromium): Promise<Visitor> {
   let files: ReadonlyMap<string, Uint8Array> = new Map();
   let sent: Sent[] = [];
   let told: (report: string) => void = () => {};
+  let held: { readonly hold: Hold; readonly when: Promise<void>; readonly release: () => void } | undefined;
   const served = await serve((at, _, body) => {
     if (at === '/told') {
       told(body);
@@ -57,15 +64,22 @@ export async function openVisitor(browser: Chromium): Promise<Visitor> {
     if (file === undefined) return undefined;
     sent.push({ name, bytes: file.length });
     const type = at === '/' ? { 'content-type': 'text/html; charset=utf-8' } : {};
-    return { body: file, headers: { 'content-encoding': 'gzip', ...type } };
+    if (held?.hold.until.test(name)) held.release();
+    const after = held?.hold.files.test(name) === true ? held.when : undefined;
+    return {
+      body: file,
+      ...(after !== undefined && { after }),
+      headers: { 'content-encoding': 'gzip', ...type },
+    };
   });
 
   return {
-    async visit(page, device) {
+    async visit(page, device, hold) {
       // Compressed beforehand, so that no visit waits for it.
       const ready = packed.get(page) ?? gzipped(page.files);
       packed.set(page, ready);
       [files, sent] = [ready, []];
+      held = hold && { hold, ...released() };
       const context = await browser.context.browser()!.newContext();
       try {
         const tab = await context.newPage();
@@ -93,6 +107,15 @@ export async function openVisitor(browser: Chromium): Promise<Visitor> {
     },
     close: () => served.close(),
   };
+}
+
+/** A promise that `release` resolves. */
+function released(): { readonly when: Promise<void>; readonly release: () => void } {
+  let release = (): void => {};
+  const when = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { when, release };
 }
 
 /** Every file at the highest level of compression. */

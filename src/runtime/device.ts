@@ -164,5 +164,7 @@ export interface Device {
 /** One way to get a device; `open` rejects with a reason when the machine has none. */
 export interface Backend {
   readonly name: string;
+  /** The language of its programs, where that is certain before it is opened: a page loads the compiler's part meanwhile. */
+  readonly target?: TargetId;
   open(): Promise<Device>;
 }

@@ -7,6 +7,7 @@ import { cudaBackend, cudaBackendOf } from './cuda/open.ts';
 import { isNativeUsual, nativeBackendOf, nativeBackends } from './native/open.ts';
 import type { Backend, Device } from './device.ts';
 import { parts } from './parts.ts';
+import type { TargetId } from './program.ts';
 import { threadsOfName } from './wasm/names.ts';
 
 /** Tried in order when no device is named. */
@@ -23,22 +24,26 @@ interface Lazy extends Backend {
   readonly parts: readonly unknown[];
 }
 
-function lazy(name: string, importing: () => Promise<Backend>): Lazy {
+function lazy(name: string, target: TargetId, importing: () => Promise<Backend>): Lazy {
   const found = (): Promise<Backend> =>
     importing().catch((cause: unknown) => {
       throw notLoading(`the device ${name}`, cause);
     });
-  return { name, parts, open: async () => (await found()).open() };
+  return { name, target, parts, open: async () => (await found()).open() };
 }
 
 const backends = new Map<string, Backend>(
   [
     cudaBackend,
-    lazy('webgpu', async () => (await import('./webgpu/open.ts')).webgpuBackend),
-    lazy('webgpu:software', async () => (await import('./webgpu/open.ts')).webgpuSoftwareBackend),
-    lazy('wasm', async () => (await import('./wasm/device.ts')).wasmBackend),
+    lazy('webgpu', 'wgsl', async () => (await import('./webgpu/open.ts')).webgpuBackend),
+    lazy('webgpu:software', 'wgsl', async () => (await import('./webgpu/open.ts')).webgpuSoftwareBackend),
+    lazy('wasm', 'wasm', async () => (await import('./wasm/device.ts')).wasmBackend),
     ...nativeBackends,
-    lazy('interpreter', async () => (await import('./interpreter/device.ts')).interpreterBackend),
+    lazy(
+      'interpreter',
+      'interpreter',
+      async () => (await import('./interpreter/device.ts')).interpreterBackend,
+    ),
   ].map((backend) => [backend.name, backend]),
 );
 const opened = new Map<string, Promise<Device>>();
@@ -75,7 +80,7 @@ function backendOf(name: string): Backend | undefined {
 function wasmBackendOf(name: string): Backend | undefined {
   const threads = threadsOfName(name, 'wasm');
   if (threads === undefined) return undefined;
-  return lazy(name, async () => (await import('./wasm/device.ts')).wasmBackendOf(name, threads));
+  return lazy(name, 'wasm', async () => (await import('./wasm/device.ts')).wasmBackendOf(name, threads));
 }
 
 /** What `SINTER_DEVICE` says, where there is an environment. */

@@ -219,6 +219,19 @@ export function withoutFeatures(facts: DeviceFacts, avoided: readonly string[]):
   };
 }
 
+/** The target of programs in a language while the device is not open yet: what it needs of the compiler, every device of it needs. */
+export function leastTargetOf(id: TargetId): Target {
+  return leastTargets[id];
+}
+
+const leastTargets: Readonly<Record<TargetId, Target>> = {
+  wgsl: softwareTarget,
+  cuda: cudaTarget,
+  wasm: wasmTarget,
+  c: cTarget,
+  interpreter: interpreterTarget,
+};
+
 const targets = {
   wgsl: wgslOf,
   cuda: cudaOf,

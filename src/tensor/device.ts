@@ -12,10 +12,12 @@ import {
   deviceFromEnvironment,
   deviceNames,
   discover,
+  findBackend,
   isDeviceName,
   openDevice,
   type DeviceReport,
 } from '../runtime/registry.ts';
+import type { TargetId } from '../runtime/program.ts';
 import { targetOf, type Target } from '../schedule/target.ts';
 import { adjustAsNamed, adjusted, adjustments } from './workarounds/adjusting.ts';
 import { currentSession, SessionPart, withSession, type Session } from './session.ts';
@@ -167,11 +169,11 @@ function throwWithAdvice(name: string, error: unknown): never {
 }
 
 /**
- * Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. `fetch` begins what does not
- * depend on the device, while that is opened.
+ * Work for the lane. `ready` says whether it can run at once on this device; `prepare` makes it so. `fetch` begins what it needs on
+ * any device of these programs, while that is opened.
  */
 export interface Job {
-  fetch(): void;
+  fetch(target: TargetId | undefined): void;
   ready(device: Device): boolean;
   prepare(device: Device): Promise<void>;
   run(device: Device): void;
@@ -193,7 +195,8 @@ export function submit(job: Job): void {
       return job.fail(error);
     }
   }
-  job.fetch();
+  const name = nameIn(lane);
+  job.fetch(name === undefined ? undefined : findBackend(name)?.target);
   const target = deviceOf(lane);
   const before = queue ?? Promise.resolve();
   const turn = before.then(async () => {

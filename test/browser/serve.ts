@@ -24,6 +24,8 @@ export interface Answer {
   readonly status?: number;
   /** The connection breaks after so many bytes, once `when` resolves. */
   readonly breakAt?: { readonly bytes: number; readonly when: Promise<unknown> };
+  /** It is not sent before this resolves. */
+  readonly after?: Promise<unknown>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -51,6 +53,11 @@ export async function serve(
   const answer = (request: http.IncomingMessage, response: http.ServerResponse, body: string): void => {
     const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1');
     const found = find(pathname, request.headers, body);
+    const { after } = found ?? {};
+    if (after === undefined) send(response, pathname, found);
+    else void after.then(() => send(response, pathname, found));
+  };
+  const send = (response: http.ServerResponse, pathname: string, found: Answer | undefined): void => {
     const type = TYPES[pathname.slice(pathname.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
     response.writeHead(found === undefined ? 404 : (found.status ?? 200), {
       'content-type': type,

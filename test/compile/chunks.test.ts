@@ -10,7 +10,14 @@ import { CompilerBug, SinterError } from '../../src/errors.ts';
 import { isFloat } from '../../src/ir/dtype.ts';
 import type { Graph, Node } from '../../src/ir/graph.ts';
 import * as sn from '../../src/index.ts';
-import { cudaTarget, gpuTarget, softwareTarget, wasmTarget, type Target } from '../../src/schedule/target.ts';
+import {
+  cudaTarget,
+  gpuTarget,
+  leastTargetOf,
+  softwareTarget,
+  wasmTarget,
+  type Target,
+} from '../../src/schedule/target.ts';
 import type { Slot } from '../../src/slot.ts';
 import { graphOf, graphKeyOf } from '../../src/tensor/evaluate/graph-key.ts';
 import { storageOf } from '../../src/tensor/handle/leaf.ts';
@@ -74,6 +81,9 @@ function expectNeedsOnly(
   for (const [id, target] of on) {
     const whole = programOf(graph, target, options);
     const chunks = chunksOf(graph, target, options).add(target.id as 'wasm');
+    // What is fetched while the device is being opened is of use on it.
+    const early = [...chunksOf(graph, leastTargetOf(target.id), options)];
+    expect([name, id, early.filter((chunk) => !chunks.has(chunk))]).toEqual([name, id, []]);
     expect([name, id, withOnly(chunks, () => programOf(graph, target, options))]).toEqual([name, id, whole]);
   }
 }

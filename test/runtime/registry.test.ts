@@ -207,3 +207,13 @@ test('an adapter that refuses a device is reported with its name', async () => {
     openWebGpu('webgpu', { adapter: () => Promise.resolve(adapter as unknown as GPUAdapter) }),
   ).rejects.toThrow('acme x1 gave no device: Error: busy');
 });
+
+test.each(['wasm', 'wasm:2', 'webgpu:software', 'interpreter'])(
+  '%s says what it runs before it is opened',
+  async (name) => {
+    const { target } = registry.findBackend(name)!;
+    expect(target).toBeDefined();
+    expect((await registry.openDevice(name)).facts.target).toBe(target);
+    await registry.closeDevice(name);
+  },
+);

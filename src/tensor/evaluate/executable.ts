@@ -8,7 +8,7 @@ import type { DType } from '../../ir/dtype.ts';
 import { rewrite, topological, type Graph, type Node } from '../../ir/graph.ts';
 import type { Device, LoadedProgram } from '../../runtime/device.ts';
 import type { Program, TargetId } from '../../runtime/program.ts';
-import { targetOf, withPrecision, type Target } from '../../schedule/target.ts';
+import { leastTargetOf, targetOf, withPrecision, type Target } from '../../schedule/target.ts';
 import { adjusted, adjustments } from '../workarounds/adjusting.ts';
 import { matmulPrecision, type MatmulPrecision } from '../precision.ts';
 import { noteCompile, type About } from '../report/compiles.ts';
@@ -121,18 +121,24 @@ export class Executable {
     this.#found.set(device, await this.#find(this.graph, device, this.#optionsOn(device)));
   }
 
-  /** Begins to load the chunks that this program needs on any device. That one does not come is what `prepare` says. */
-  fetch(): void {
-    if (!isWhole()) load(chunksOf(this.graph, undefined, this.options)).catch(() => undefined);
+  /**
+   * Begins to load the chunks that this program needs on any device, or on any whose programs are written in this language. That
+   * one does not come is what `prepare` says.
+   */
+  fetch(id: TargetId | undefined): void {
+    if (!isWhole()) load(this.#chunksFor(id && leastTargetOf(id))).catch(() => undefined);
   }
 
   #chunksOn({ facts: given }: Device): Iterable<Chunk> {
     const { facts } = adjusted(given);
     const target = targetOf(facts);
-    if (target.id === 'interpreter') return ['compiler', 'interpreter'];
-    return chunksOf(this.graph, target, this.options)
-      .add(target.id)
-      .add(facts.first ?? target.id);
+    return this.#chunksFor(target).add(facts.first ?? target.id);
+  }
+
+  #chunksFor(target: Target | undefined): Set<Chunk> {
+    if (target?.id === 'interpreter') return new Set(['compiler', 'interpreter']);
+    const chunks = chunksOf(this.graph, target, this.options);
+    return target === undefined ? chunks : chunks.add(target.id);
   }
 
   /**

@@ -4,6 +4,7 @@
 
 import { SinterError } from '../../errors.ts';
 import type { Device, DeviceAllocation } from '../../runtime/device.ts';
+import type { TargetId } from '../../runtime/program.ts';
 import { copied } from './copy.ts';
 import { submit, type Job } from '../device.ts';
 import type { Executable, Ready } from './executable.ts';
@@ -50,8 +51,8 @@ class ExecuteJob implements Job {
     this.#executable = run.executable;
   }
 
-  fetch(): void {
-    this.#executable.fetch();
+  fetch(target: TargetId | undefined): void {
+    this.#executable.fetch(target);
   }
 
   ready(device: Device): boolean {
