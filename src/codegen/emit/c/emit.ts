@@ -6,7 +6,7 @@
 
 import { CompilerBug } from '../../../errors.ts';
 import { dtypeBytes } from '../../../ir/dtype.ts';
-import type { Loop, LoopBuffer, RegisterType, Value, Width } from '../../loop/loop.ts';
+import type { Loop, LoopBuffer, RegisterType, Stmt, Value, Width } from '../../loop/loop.ts';
 import { stmtAsText } from '../../loop/text.ts';
 import { isBounded, withShifts } from '../../loop/ranges.ts';
 import { CTextEmitter, type OwnStmt } from '../shared/c-text.ts';
@@ -16,7 +16,7 @@ import { callsFunctions } from '../shared/math/needed.ts';
 import { isSerial } from '../shared/serial.ts';
 import { call, choice, infix, level, prefix, primary, subscript, type Term } from '../shared/term.ts';
 import { spellAtomic, spellLoad, spellPrefetch, spellStore, type CScribe } from './access.ts';
-import { heldIn, holding } from './held.ts';
+import { emptying, freely, holding, registersIn, type Registers } from './registers.ts';
 import { usedIn, withoutUnread } from './live.ts';
 import { CPrelude } from './prelude.ts';
 import { widenVectors } from './rewrite/widen.ts';
@@ -57,8 +57,8 @@ export function emitC(loop: Loop, { lanes = 4 }: { readonly lanes?: 4 | 8 | 16 }
   const wide = lanes === 4 ? loop : widenVectors(loop, lanes);
   const expanded = callsFunctions(wide) ? expandMath(wide, 'itself') : wide;
   const read = { ...expanded, body: withoutUnread(expanded.body) };
-  const held = lanes === 8 ? heldIn(read.body, 4 * lanes) : new Set<Value>();
-  const { source, sharedBytes } = new Emitter(read, held).kernel();
+  const registers = lanes === 8 ? registersIn(read.body, 4 * lanes) : freely;
+  const { source, sharedBytes } = new Emitter(read, registers).kernel();
   return {
     source,
     ...(sharedBytes > 0 && { sharedBytes }),
@@ -87,12 +87,11 @@ function constantLast({ op, args }: Extract<Value, { kind: 'op' }>): readonly Va
 class Emitter extends CTextEmitter implements CScribe {
   readonly prelude = new CPrelude();
   readonly #used: ReadonlySet<string>;
-  readonly #held: ReadonlySet<Value>;
+  readonly #registers: Registers;
 
-  /** `held`: loads whose values stay in registers. */
-  constructor(loop: Loop, held: ReadonlySet<Value>) {
+  constructor(loop: Loop, registers: Registers) {
     super(loop, isTaken);
-    this.#held = held;
+    this.#registers = registers;
     this.#used = usedIn(loop.body);
     const isShared = loop.buffers.some(({ space }) => space === 'workgroup');
     if (isShared && loop.workgroup.some((size) => size > 1))
@@ -209,6 +208,10 @@ class Emitter extends CTextEmitter implements CScribe {
     return kind === 'let' ? `const ${spelled}` : spelled;
   }
 
+  protected override before(stmt: Stmt): void {
+    if (this.#registers.emptied.has(stmt)) this.line(`${emptying(this.prelude)}();`);
+  }
+
   protected own(stmt: OwnStmt): void {
     switch (stmt.kind) {
       case 'store':
@@ -252,7 +255,7 @@ class Emitter extends CTextEmitter implements CScribe {
         return this.#operation(value);
       case 'load': {
         const loaded = spellLoad(this, value);
-        return this.#held.has(value)
+        return this.#registers.held.has(value)
           ? call(holding(this.prelude, value), [loaded])
           : this.short(loaded, value);
       }

@@ -41,6 +41,9 @@ export abstract class CTextEmitter {
    */
   protected abstract declared(kind: 'let' | 'var' | 'counter', of: Pick<Value, 'type' | 'width'>): string;
 
+  /** Writes what a language has to say before a statement: nothing, if it does not replace this. */
+  protected before(_stmt: Stmt): void {}
+
   protected abstract own(stmt: OwnStmt): void;
 
   line(text: string): void {
@@ -72,7 +75,10 @@ export abstract class CTextEmitter {
   }
 
   #body(body: readonly Stmt[]): void {
-    for (const stmt of body) this.#stmt(stmt);
+    for (const stmt of body) {
+      this.before(stmt);
+      this.#stmt(stmt);
+    }
   }
 
   #stmt(stmt: Stmt): void {

@@ -12,7 +12,7 @@ import { widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
 import type { Loop } from '../../../../src/codegen/loop/loop.ts';
 import type { BlockFormat } from '../../../../src/ir/blocks/format.ts';
 import { rowWords } from '../../../../src/ir/blocks/layout.ts';
-import { permute } from '../../../../src/ir/build.ts';
+import { broadcast, permute } from '../../../../src/ir/build.ts';
 import { dims, type Graph, type Node } from '../../../../src/ir/graph.ts';
 import type { HostArray } from '../../../../src/ir/value.ts';
 import { cTarget, withVectors } from '../../../../src/schedule/target.ts';
@@ -86,20 +86,59 @@ describe.skipIf(compiler === undefined || process.arch !== 'x64')('C for process
 
   // Version 12 of GCC folds each load into all multiply-adds of it for this processor, if it may.
   test.skipIf(!knows('znver3'))('factors of products stay in registers', () => {
-    const target = withVectors(cTarget, { lanes: 8, registers: 16 });
     const s = new Sketch();
-    const graph = s.graph([s.matmul(s.input([96, 512]), s.input([512, 96]))]);
-    const inputs = [[96, 512], [512, 96]].map((shape, i) => randomArray('f32', shape, i, 'tame')); // prettier-ignore
-    const texts: string[] = [];
-    runLoops(target, graph, inputs, undefined, undefined, undefined, [], (loop) =>
-      texts.push(emitC(loop, { lanes: 8 }).source),
-    );
-    inFolder((folder) => {
-      const output = join(folder, 'assembly');
-      compileC(joinC(texts), output, ['-S', '-O3', '-march=znver3', ...nativeFlags.filter((flag) => !/^-(march|O)/.test(flag))]); // prettier-ignore
-      const sums = readFileSync(output, 'utf8').match(/^\s*vfmadd\d+ps\s.*ymm.*$/gm) ?? [];
-      expect(sums.length).toBeGreaterThan(11);
-      expect(sums.filter((line) => line.includes('(')).length).toBeLessThan(sums.length / 2);
-    });
+    const assembly = assemblyFor('znver3', s.graph([s.matmul(s.input([96, 512]), s.input([512, 96]))]));
+    const products = assembly.filter((line) => /^\s*vfmadd\d+ps\s.*ymm/.test(line));
+    expect(products.length).toBeGreaterThan(11);
+    expect(products.filter((line) => line.includes('(')).length).toBeLessThan(products.length / 2);
   });
+
+  // And it keeps the bounds in registers, and two of the sums in memory.
+  test.skipIf(!knows('znver3'))(
+    'sums of products stay in registers where they are bounded afterwards',
+    () => {
+      const s = new Sketch();
+      const sums = s.conv(s.input([1, 64, 28, 28]), s.input([384, 64, 1, 1]));
+      const shape = dims(sums);
+      const x = s.b.add('add', [sums, broadcast(s.b, s.input([384, 1, 1]), shape)], {}) as Node;
+      const [least, most] = [0, 6].map((bound) => broadcast(s.b, s.constant(bound), shape));
+      const isLess = s.b.add('le', [x, least!], {}) as Node;
+      const atLeast = s.b.add('where', [isLess, least!, x], {}) as Node;
+      const graph = s.graph([s.b.add('min', [atLeast, most!], {}) as Node]);
+      const loops = innermostLoops(assemblyFor('znver3', graph)).filter(
+        (lines) => lines.filter((line) => /^\s*vfmadd\d+ps\s.*ymm/.test(line)).length >= 8,
+      );
+      expect(loops.length).toBeGreaterThan(0);
+      expect(loops.flat().filter((line) => /ymm/.test(line) && /%r[sb]p/.test(line))).toEqual([]);
+    },
+  );
 });
+
+/** Lines of what the C of a graph is compiled to for a processor with eight lanes. */
+function assemblyFor(machine: string, graph: Graph): readonly string[] {
+  const target = withVectors(cTarget, { lanes: 8, registers: 16 });
+  const inputs = graph.parameters.map((one, i) => randomArray(one.dtype, dims(one as Node), i, 'tame'));
+  const texts: string[] = [];
+  runLoops(target, graph, inputs, undefined, undefined, undefined, [], (loop) =>
+    texts.push(emitC(loop, { lanes: 8 }).source),
+  );
+  return inFolder((folder) => {
+    const output = join(folder, 'assembly');
+    const flags = nativeFlags.filter((flag) => !/^-(march|O)/.test(flag));
+    compileC(joinC(texts), output, ['-S', '-O3', `-march=${machine}`, ...flags]);
+    return readFileSync(output, 'utf8').split('\n');
+  });
+}
+
+/** The lines from each label to a jump back to it, where no other label with a jump back lies between. */
+function innermostLoops(lines: readonly string[]): readonly (readonly string[])[] {
+  const labels = new Map<string, number>();
+  const loops: { readonly from: number; readonly to: number }[] = [];
+  lines.forEach((line, to) => {
+    const label = /^(\.L\d+):/.exec(line)?.[1];
+    if (label !== undefined) labels.set(label, to);
+    const from = labels.get(/^\s+j\w+\s+(\.L\d+)/.exec(line)?.[1] ?? '');
+    if (from !== undefined && !loops.some((inner) => inner.from >= from)) loops.push({ from, to });
+  });
+  return loops.map(({ from, to }) => lines.slice(from, to));
+}
