@@ -9,7 +9,18 @@ import type { OpenPoint } from '../../src/aot/sizes.ts';
 import type { BundleTarget, Formula, Sizes } from '../../src/bundle-runtime/manifest.ts';
 import type { Outputs } from '../../src/bundle-runtime/runtime.ts';
 import { valueOf } from '../../src/bundle-runtime/sizes.ts';
-import { arange, avgPool2d, cat, pad, rand, randn, tensor, zeros, type Tensor } from '../../src/index.ts';
+import {
+  arange,
+  avgPool2d,
+  cat,
+  pad,
+  rand,
+  randn,
+  tensor,
+  whileLoop,
+  zeros,
+  type Tensor,
+} from '../../src/index.ts';
 import { standIn } from '../cuda/standin/standin.ts';
 import { checkLaw } from '../support/property.ts';
 import { built, written } from './bundles.ts';
@@ -261,6 +272,16 @@ describe('sizes within ranges', () => {
       { n: [2, 18], m: [2, 18] },
       (x) => (x.shape.every((size) => size === 2) ? x.neg() : x.mul(x.shape[0]!)),
       [2, 3, 18].flatMap((n) => [2, 3, 18].map((m) => [n, m])),
+    ],
+    [
+      // A constant of the body is recorded before the others where it is the size, by which the mean divides.
+      'be a constant of the body of a loop',
+      { n: [1, 200] },
+      (x) => {
+        const grow = (y: Tensor): Tensor => y.mul(1.5).add(x.mean(0).abs().add(0.25));
+        return whileLoop((y: Tensor) => y.sum().lt(50), grow, zeros([1]));
+      },
+      [1, 2, 49, 50, 51, 149, 200].map((n) => [n]),
     ],
   ])('may %s', async (_, ranges, fn, all) => {
     const names = Object.keys(ranges);

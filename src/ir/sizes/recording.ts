@@ -328,6 +328,11 @@ function sayings(
     }
     if (pattern instanceof RegionStructure)
       return value instanceof Region && isBody(pattern, value, known, leftOut);
+    // Texts name nodes in the order in which they were recorded. At a size that is one of the constants, that is another order.
+    if (pattern instanceof Region && value instanceof Region && pattern.key !== value.key) {
+      const body = generalisedRegions([pattern], new VaryingSizes());
+      return 'parameters' in body && isBody(body, value, known, leftOut);
+    }
     if (Array.isArray(pattern)) {
       return (
         Array.isArray(value) &&
