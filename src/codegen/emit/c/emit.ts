@@ -42,7 +42,7 @@ const taken: ReadonlySet<string> = new Set(words.trim().split(/\s+/));
 
 /** Names of types and of the prelude's functions. */
 const made =
-  /^(?:u?int\d+_t|_[A-Z_]\w*|__\w*|(?:even|odd)_bytes|dot_halves|philox_(?:block|word)|shuffle_\w+|(?:\w+_)?(?:[iuf]\d+|bf16|bool)(?:x\d+)?(?:_u)?)$/;
+  /^(?:u?int\d+_t|_[A-Z_]\w*|__\w*|(?:even|odd)_bytes|dot_halves|empty_registers|philox_(?:block|word)|shuffle_[a-z]+\d+x\d+(?:_\d+)+|(?:\w+_)?(?:[iuf]\d+|bf16|bool)(?:x\d+)?(?:_u)?)$/;
 
 /** Whether C or the emitter gives a word another meaning. */
 export function isTaken(name: string): boolean {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { emitC } from '../../../../src/codegen/emit/c/emit.ts';
+import { emitC, isTaken } from '../../../../src/codegen/emit/c/emit.ts';
 import { joinC } from '../../../../src/codegen/emit/c/join.ts';
 import { widenVectors } from '../../../../src/codegen/emit/c/rewrite/widen.ts';
 import type { Loop } from '../../../../src/codegen/loop/loop.ts';
@@ -74,9 +74,11 @@ describe.skipIf(compiler === undefined || process.arch !== 'x64')('C for process
   });
 
   test.each([4, 8, 16] as const)('kernels on %i lanes compile for each', (lanes) => {
-    const text = joinC(loopsFor(lanes).map((loop, i) => emitC({ ...loop, name: `k${i}` }).source));
+    const text = joinC(loopsFor(lanes).map((loop, i) => emitC({ ...loop, name: `k${i}` }, { lanes }).source));
     // Blocks by rows are added up by one instruction where registers are wide.
     if (lanes > 4) expect(text).toContain(`__builtin_ia32_vpdpwssd_v${lanes}si`);
+    const functions = [...text.matchAll(/^static inline \w+ (\w+)\(/gm)].map(([, name]) => name!);
+    expect(functions.filter((name) => !isTaken(name) && !/^k\d+_group$/.test(name))).toEqual([]);
     const flags = nativeFlags.filter((flag) => !/^-(march|O)/.test(flag));
     inFolder((folder) => {
       for (const machine of known)
