@@ -449,6 +449,12 @@ describe('over a network', () => {
     server.close();
   });
 
+  test('parts of threads are left out', async () => {
+    const model = await load({ target: 'wasm', threads: 2.5 });
+    expect(model.description).toMatch(/, 2 threads$/);
+    model.dispose();
+  });
+
   test('a target that the bundle has not is refused', async () => {
     await expect(load({ target: 'abacus' as 'wasm' })).rejects.toThrow(
       'the bundle is for cuda, webgpu, wasm, not for abacus',
