@@ -19,7 +19,7 @@ import { moved, placesOf } from './places.ts';
 import type { ProgramStep } from '../runtime/program.ts';
 import type * as Ranged from './sizes.ts';
 import type * as Wasm from './wasm.ts';
-import { bytesOf, fits, fromBytes, misfit, toBytes, type Data, type Given } from './values.ts';
+import { bytesOf, fits, fromBytes, isWhole, misfit, toBytes, type Data, type Given } from './values.ts';
 import { WeightWriter } from './weights.ts';
 
 export interface LoadOptions {
@@ -138,7 +138,7 @@ export async function loadBundle(
       } catch (error) {
         model?.dispose();
         // Some machines fail only when the programs are prepared.
-        if (model !== undefined && (error as SinterError).code !== 'E_DEVICE') throw error;
+        if (model && (error as SinterError).code !== 'E_DEVICE') throw error;
         reasons.push((error as Error).message);
       }
     }
@@ -157,7 +157,7 @@ export async function loadBundle(
 function typed(error: unknown): unknown {
   // Modules of a bundle have classes of their own: the code tells.
   const { code, message } = error as SinterError;
-  return String(code).startsWith('E_') ? error : damaged(message, error);
+  return /^E_./.test(code) ? error : damaged(message, error);
 }
 
 function damaged(what: string, cause?: unknown): SinterError {
@@ -195,7 +195,8 @@ class LoadedModel<M> implements LoadingModel {
   #machine: Machine<M>;
   #ready: readonly Ready<M>[] = [];
   #weights: readonly (ByteLocation<M> | undefined)[] = [];
-  #seed = entropy();
+  /** A seed that differs from page to page. */
+  #seed = crypto.getRandomValues(new BigUint64Array(1))[0]!;
   #counter = 0n;
   #rehearsed = 0;
   #disposed = false;
@@ -249,21 +250,19 @@ class LoadedModel<M> implements LoadingModel {
     const compiling = programs.map(async ({ name, program }, i): Promise<Ready<M>> => {
       const places = plan.programs[i]!;
       const run = await this.#machine.prepare({ program, read, ...places });
-      const ready = { name, program, run, placeOf: places.placeOf };
-      if (program.ports.updates.length === 0) await this.#rehearse([ready]);
+      const ready = { ...places, name, program, run };
+      if (!program.ports.updates.length) await this.#rehearse([ready]);
       tell({ compiledKernels: progress.compiledKernels + program.kernels.length });
       return ready;
     });
     [this.#ready] = await Promise.all([Promise.all(compiling), ...loading]);
-    await this.#rehearse(this.#ready.filter(({ program }) => program.ports.updates.length > 0));
+    await this.#rehearse(this.#ready.filter(({ program }) => program.ports.updates.length));
     for (const name of Object.keys(entries)) {
       if (name === 'then' || name in this) throw damaged(`an entry called ${name}`);
-      Object.assign(this, {
-        [name]: (inputs?: Inputs | null) =>
-          this.#call(name, inputs ?? {}).catch((error: unknown) => {
-            throw typed(error);
-          }),
-      });
+      (this as Record<string, unknown>)[name] = (inputs?: Inputs | null) =>
+        this.#call(name, inputs ?? {}).catch((error: unknown) => {
+          throw typed(error);
+        });
     }
   }
 
@@ -288,7 +287,7 @@ class LoadedModel<M> implements LoadingModel {
       if (
         program.least ||
         turnsOf(program.steps) > 1e5 ||
-        (this.#rehearsed > mostRehearsal && Object.keys(program.sizes).length > 0)
+        (this.#rehearsed > mostRehearsal && Object.keys(program.sizes)[0])
       )
         continue;
       const start = performance.now();
@@ -355,15 +354,16 @@ class LoadedModel<M> implements LoadingModel {
 
   async weight(name: string): Promise<Data> {
     this.#assertAlive();
-    const index = this.#manifest.weights.findIndex((weight) => weight.name === name);
-    const weight = this.#manifest.weights[index];
+    const { weights } = this.#manifest;
+    const index = weights.findIndex((weight) => weight.name === name);
+    const weight = weights[index];
     const place = this.#weights[index];
-    if (weight === undefined || place === undefined)
-      throw new SinterError('E_VALUE', `there is no weight ${name}`);
+    if (!weight || !place) throw new SinterError('E_VALUE', `there is no weight ${name}`);
     return fromBytes(weight, {}, await this.#machine.read(place, bytesOf(weight)));
   }
 
   seed(seed: number | bigint): void {
+    if (!isWhole(seed)) throw new SinterError('E_VALUE', `seed ${seed} is no integer`);
     this.#seed = BigInt.asUintN(64, BigInt(seed));
     this.#counter = 0n;
   }
@@ -396,11 +396,6 @@ class LoadedModel<M> implements LoadingModel {
     });
     return words;
   }
-}
-
-/** A seed that differs from page to page. */
-function entropy(): bigint {
-  return crypto.getRandomValues(new BigUint64Array(1))[0]!;
 }
 
 function word(value: bigint, part: 0 | 1): number {

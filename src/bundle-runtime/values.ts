@@ -75,10 +75,16 @@ export function toBytes(entry: string, input: TensorInput, value: unknown): Uint
   const { byteLength } = elements;
   const bytes = new Uint8Array(4 * Math.ceil(byteLength / 4));
   bytes.set(new Uint8Array(elements.buffer, elements.byteOffset, byteLength));
-  return bytes;
+  // Kernels read truth as 0 or 1, and masks may say 255.
+  return input.dtype === 'bool' ? bytes.map((byte) => byte && 1) : bytes;
 }
 
 type Integers = ArrayLike<number | bigint>;
+
+/** Whether a value is an integer; what JavaScript converts to one, as null and texts, is none. */
+export function isWhole(value: unknown): boolean {
+  return typeof value === 'bigint' || Number.isInteger(value);
+}
 
 /** Integers in an array of a dtype. Throws E_VALUE at one that is none, or beyond the dtype's. */
 function integers(data: Integers, dtype: ElementType, what: string): Data {
@@ -86,10 +92,10 @@ function integers(data: Integers, dtype: ElementType, what: string): Data {
   const isWide = /64/.test(dtype);
   for (let i = 0; i < data.length; i++) {
     const value = data[i]!;
-    const isWhole = Number(value) % 1 === 0;
-    if (isWhole) result[i] = isWide ? BigInt(value) : Number(value);
+    const whole = isWhole(value);
+    if (whole) result[i] = isWide ? BigInt(value) : Number(value);
     // Arrays of integers keep the low bits alone.
-    if (!isWhole || BigInt(result[i]!) !== BigInt(value))
+    if (!whole || BigInt(result[i]!) !== BigInt(value))
       throw new SinterError('E_VALUE', `${what}: element ${i} is ${value}, which does not fit ${dtype}`);
   }
   return result;
@@ -100,7 +106,7 @@ export function fits(input: EntryInput, value: unknown, sizes: Sizes): boolean {
   if (input.kind === 'number') return true;
   const { data, shape } = parted(value);
   const own = shapeAt(input, sizes);
-  return isList(data) && data.length === product(own) && (shape === undefined || `${shape}` === `${own}`);
+  return isList(data) && data.length === product(own) && (!shape || `${shape}` === `${own}`);
 }
 
 export function shapeAt({ shape }: OpenType, sizes: Sizes): number[] {
@@ -115,7 +121,8 @@ function parted(value: unknown): { readonly data: unknown; readonly shape?: read
 
 /** The shape that a value is given with, and how many elements it has, as far as it tells. */
 export function shapeOf(value: unknown): readonly number[] | undefined {
-  return parted(value).shape;
+  const { shape } = parted(value);
+  return shape && Array.from(shape, Number);
 }
 
 export function countOf(value: unknown): number | undefined {
@@ -134,13 +141,12 @@ function isList(value: unknown): value is Integers {
 export function misfit(entry: string, input: TensorInput, value: unknown, built?: string): SinterError {
   const { name, dtype, shape: own } = input;
   const { data, shape } = parted(value);
-  const [open, ...more] = own.filter((size) => typeof size === 'string');
-  let got = `${data}`;
+  const [open, other] = own.filter((size) => typeof size === 'string');
+  let got: string = typeof data;
   if (isList(data)) {
     got = `${data.constructor.name} of ${data.length}`;
     if (shape) got += ` in [${shape}]`;
-    else if (open && more.length === 0)
-      got += `, ${open} ${data.length / product(shapeAt(input, { [open]: 1 }))}`;
+    else if (open && !other) got += `, ${open} ${data.length / product(shapeAt(input, { [open]: 1 }))}`;
   }
   if (built) got += `\n  built for ${built}${shape ? '' : '\n  try: { data, shape }'}`;
   return new SinterError(

@@ -91,7 +91,7 @@ class Wasm implements Machine<number> {
           guard === undefined ||
           this.#bytes()
             .subarray(guard, guard + 4)
-            .some((byte) => byte !== 0);
+            .some(Boolean);
         return () => {
           for (let time = 0; time < step.times && goesOn(); time++) for (const each of turn) each();
         };

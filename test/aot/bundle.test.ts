@@ -176,6 +176,13 @@ describe.each(Object.keys(places))('on %s', (place) => {
     );
     const whole = { 'batch.images': images, 'batch.labels': given.labels };
     await expect(model.train({ ...whole, rate: images })).rejects.toThrow('rate is a number, got object');
+    const gone = images.slice();
+    structuredClone(gone, { transfer: [gone.buffer] });
+    await expect(model.predict({ images: gone })).rejects.toThrow('got Float32Array of 0');
+    for (const seed of [1.5, NaN])
+      expect(() => model.seed(seed)).toThrow(
+        expect.objectContaining({ code: 'E_VALUE', message: `seed ${seed} is no integer` }),
+      );
     await expect(model.weight('nothing')).rejects.toThrow('there is no weight nothing');
     expect((await model.predict({ images }))['logits']).toHaveLength(32);
     model.dispose();
@@ -440,6 +447,12 @@ describe('over a network', () => {
     expect(opened).toHaveLength(1);
     await Promise.all(opened);
     server.close();
+  });
+
+  test('parts of threads are left out', async () => {
+    const model = await load({ target: 'wasm', threads: 2.5 });
+    expect(model.description).toMatch(/, 2 threads$/);
+    model.dispose();
   });
 
   test('a target that the bundle has not is refused', async () => {

@@ -129,6 +129,11 @@ describe('sizes within ranges', () => {
     await expect(flat).rejects.toThrow(
       `run: the inputs do not determine batch: ${range}\n  try: { data, shape }`,
     );
+    // Shapes may come from texts: they are the numbers that these say, or refused.
+    const texts = (shape: unknown): Promise<Outputs> => call(shape as number[], 6);
+    expect((await texts(['2', '3', '8']))['y']).toHaveLength(48);
+    const x = { data: new Float32Array(48), shape: '2,3,8' as never };
+    await expect(model.run({ x, mask: new Float32Array(6) })).rejects.toMatchObject({ code: 'E_SHAPE' });
     model.dispose();
   });
 

@@ -43,6 +43,36 @@ describe('a bundle', () => {
       await expect(model.image({ pixels: [1, 256] })).rejects.toThrow(
         'element 1 is 256, which does not fit u8',
       );
+      for (const none of [null, '3.0', ''])
+        await expect(model.image({ pixels: [1, none] })).rejects.toMatchObject({
+          code: 'E_VALUE',
+          message: `image: pixels: element 1 is ${none}, which does not fit u8`,
+        });
+      model.dispose();
+    }
+  });
+
+  test('takes any byte of a mask but 0 as true, as tensors do', async () => {
+    const masked = (mask: Tensor): Record<string, Tensor> => ({
+      mask,
+      count: cast(mask, 'f32').sum(),
+      same: mask.eq(tensor([true, false, true, true, false], { dtype: 'bool' })),
+    });
+    const bundle = await built([
+      { name: 'masked', fn: masked as never, inputs: [zeros([5], { dtype: 'bool' })] },
+    ]);
+    const { load } = (await import(path.join(written(bundle), 'index.js'))) as {
+      load: (options: LoadOptions) => Promise<{ masked(inputs: object): Promise<Outputs>; dispose(): void }>;
+    };
+    for (const options of [{ target: 'wasm' }, { target: 'webgpu', device: gpu }] as const) {
+      const model = await load(options);
+      const mask = Uint8Array.of(2, 0, 255, 1, 0);
+      expect(await model.masked({ mask })).toEqual({
+        mask: Uint8Array.of(1, 0, 1, 1, 0),
+        count: Float32Array.of(3),
+        same: Uint8Array.of(1, 1, 1, 1, 1),
+      });
+      expect(mask).toEqual(Uint8Array.of(2, 0, 255, 1, 0));
       model.dispose();
     }
   });

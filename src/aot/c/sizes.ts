@@ -135,7 +135,7 @@ export function derivedLine({ name, formula }: CDerivedSize, open: COpenSizes, s
   return `const size_t ${name} = (size_t)${formulaText(formula, open, spell)};`;
 }
 
-/** Functions of `model.c` that formulas and words need, by what comes behind the prefix. */
+/** Functions of `model.c` that formulas, words and inputs need, by what comes behind the prefix. */
 const helpers: Readonly<Record<string, readonly [parameters: string, result: string, body: string]>> = {
   floor: [
     'double x',
@@ -154,9 +154,14 @@ const helpers: Readonly<Record<string, readonly [parameters: string, result: str
     'uint32_t',
     '  uint32_t words[2];\n  memcpy(words, &x, 8);\n  return words[which];',
   ],
+  truth: [
+    'unsigned char *to, const uint8_t *from, size_t bytes',
+    'void',
+    '  for (size_t i = 0; i < bytes; i++) to[i] = from[i] != 0;',
+  ],
 };
 
-function helperName(prefix: string, own: string): string {
+export function helperName(prefix: string, own: string): string {
   return `${prefix}__${own}`;
 }
 

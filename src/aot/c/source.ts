@@ -14,6 +14,7 @@ import { literal, macro } from './names.ts';
 import {
   derivedLine,
   formulaText,
+  helperName,
   helpersText,
   outsideMessage,
   outsideText,
@@ -262,8 +263,10 @@ function programLines(model: CModel, one: CFunction, own: CProgram): string[] {
   const lines: string[] = [];
   ports.args.forEach((buffer, i) => {
     const input = inputs[i]!;
-    if (buffer >= 0 && input.kind === 'tensor')
-      lines.push(`memcpy(${address(memory.placeOf(buffer))}, ${input.name}, ${input.bytes});`);
+    if (buffer < 0 || input.kind !== 'tensor') return;
+    // Kernels read truth as 0 or 1, and masks may say 255.
+    const copy = input.dtype === 'bool' ? helperName(model.prefix, 'truth') : 'memcpy';
+    lines.push(`${copy}(${address(memory.placeOf(buffer))}, ${input.name}, ${input.bytes});`);
   });
   const used = new Set(ports.scalars.flatMap((source) => ('argument' in source ? [source.argument] : [])));
   inputs.forEach((input, i) => {

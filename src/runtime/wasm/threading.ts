@@ -40,9 +40,9 @@ export function threadsFromEnvironment(device: string): number | undefined {
   });
 }
 
-/** Threads for a device: as many as are asked for, or as there are cores (8 at most). */
+/** Threads for a device: as many whole ones as are asked for, or as there are cores (8 at most). */
 export function threadCount(asked: number | undefined): ThreadCount {
-  const count = asked ?? Math.min(coreCount(), mostByDefault);
+  const count = Math.trunc(asked ?? Math.min(coreCount(), mostByDefault));
   if (count === 1) return { count };
   if (globalThis.crossOriginIsolated === false)
     return { count: 1, why: 'the page is not cross-origin isolated' };

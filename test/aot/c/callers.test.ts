@@ -34,10 +34,12 @@ afterAll(() => {
 describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${reason}`}`, () => {
   test('a list of sizes has a function for each, and every dtype goes in and out', async () => {
     const types = { a: 'i8', b: 'u16', c: 'i64', d: 'bool', e: 'f16', f: 'f64' } as const;
-    const pass = (x: Readonly<Record<keyof typeof types, Tensor>>): Record<string, Tensor> =>
-      Object.fromEntries(
+    const pass = (x: Readonly<Record<keyof typeof types, Tensor>>): Record<string, Tensor> => ({
+      ...Object.fromEntries(
         Object.entries(x).map(([key, value]) => [`${key}Out`, key === 'd' ? value : value.add(value)]),
-      );
+      ),
+      count: sn.cast(x.d, 'f32').sum(),
+    });
     const at = ({ batch }: Readonly<Record<string, number>>): EntryPoint =>
       point('pass', pass, [
         Object.fromEntries(
@@ -53,7 +55,8 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
       a: Int8Array.of(-3, 4),
       b: Uint16Array.of(40000, 7),
       c: BigInt64Array.of(-5_000_000_000n, 2n),
-      d: Uint8Array.of(1, 0),
+      // Any byte but 0 is true.
+      d: Uint8Array.of(255, 0),
       e: Uint16Array.of(0x3c00, 0xc000),
       f: Float64Array.of(0.1, -2),
     };
@@ -67,6 +70,7 @@ describe.skipIf(missing !== undefined)(`C${missing === undefined ? '' : `: ${rea
       dOut: [[1, 0]],
       eOut: [[0x4000, 0xc400]],
       fOut: [[0.2, -4]],
+      count: [[1]],
     });
   });
 
