@@ -85,9 +85,8 @@ export function foldInto(b: GraphBuilder, x: Node, axis: number): Node {
   return reshape(b, moveAxis(b, x, 0, axis), example.with(axis, size * example[axis]!));
 }
 
-/** What `foldInto` folded, in front again; the axis may have another length now. */
-export function unfoldFrom(b: GraphBuilder, x: Node, axis: number, size: number): Node {
-  const shape = dims(x);
-  const apart = shape.toSpliced(axis, 1, size, size === 0 ? 0 : shape[axis]! / size);
+/** What `foldInto` folded, in front again; the axis has the length that it has in the result `of` one example. */
+export function unfoldFrom(b: GraphBuilder, x: Node, axis: number, size: number, of: Node): Node {
+  const apart = dims(x).toSpliced(axis, 1, size, dims(of)[axis]!);
   return moveAxis(b, reshape(b, x, apart), axis, 0);
 }

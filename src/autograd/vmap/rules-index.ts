@@ -5,30 +5,33 @@ import { broadcast, constant, reshape, where, bounded } from '../../ir/build.ts'
 import { dims, type Node } from '../../ir/graph.ts';
 import { foldInto, lead, unfoldFrom, type BatchRule } from './rule.ts';
 
-export const gatherRule: BatchRule<'gather'> = (batch, { attrs: { axis } }, [operand, indices]) => {
+export const gatherRule: BatchRule<'gather'> = (batch, node, [operand, indices]) => {
   const { b, size } = batch;
+  const { axis } = node.attrs;
   if (operand!.isMapped)
     return b.add('gather', [operand!.node, lead(batch, indices!)], { axis: axis + 1 }) as Node;
   const found = b.add('gather', [operand!.node, foldInto(b, indices!.node, axis)], { axis });
-  return unfoldFrom(b, found as Node, axis, size);
+  return unfoldFrom(b, found as Node, axis, size, node as Node);
 };
 
-export const searchRule: BatchRule<'searchSorted'> = (batch, { attrs }, [boundaries, values]) => {
+export const searchRule: BatchRule<'searchSorted'> = (batch, node, [boundaries, values]) => {
   const { b, size } = batch;
+  const { attrs } = node;
   if (boundaries!.isMapped)
     return b.add('searchSorted', [boundaries!.node, lead(batch, values!)], attrs) as Node;
   const last = values!.node.shape.length - 2;
   const found = b.add('searchSorted', [boundaries!.node, foldInto(b, values!.node, last)], attrs);
-  return unfoldFrom(b, found as Node, last, size);
+  return unfoldFrom(b, found as Node, last, size, node as Node);
 };
 
 /** A triangle that all examples share is solved for all their right-hand sides at once. */
-export const factorRule: BatchRule<'factor'> = (batch, { attrs }, operands) => {
+export const factorRule: BatchRule<'factor'> = (batch, node, operands) => {
   const { b, size } = batch;
+  const { attrs } = node;
   const [first, second] = operands;
   if (second !== undefined && !first!.isMapped) {
     const solved = b.add('factor', [first!.node, foldInto(b, second.node, 2)], attrs);
-    return unfoldFrom(b, solved as Node, 2, size);
+    return unfoldFrom(b, solved as Node, 2, size, node as Node);
   }
   return onLines(batch, operands, (nodes) => b.add('factor', nodes, attrs) as Node);
 };
@@ -40,15 +43,17 @@ export function onLines(
   make: (nodes: readonly Node[]) => Node,
 ): Node {
   const { b, size } = batch;
-  const folded = operands.map((operand) => {
-    const whole = lead(batch, operand);
-    const [, lines, ...rest] = whole.shape as readonly number[];
-    return reshape(b, whole, [size * lines!, ...rest]);
-  });
-  const lines = folded[0]!.shape[0] as number;
-  const result = make(folded);
+  const wholes = operands.map((operand) => lead(batch, operand));
+  const result = make(
+    wholes.map((whole) => {
+      const [, lines, ...rest] = whole.shape as readonly number[];
+      return reshape(b, whole, [size * lines!, ...rest]);
+    }),
+  );
+  // Of one example, not of the batch by its size, which may be 0.
+  const lines = wholes[0]!.shape[1] as number;
   const [, ...rest] = result.shape as readonly number[];
-  return reshape(b, result, [size, size === 0 ? 0 : lines / size, ...rest]);
+  return reshape(b, result, [size, lines, ...rest]);
 }
 
 /** A bound that each example has for itself is a mask: what is beyond the largest is used by none, but no number says so. */

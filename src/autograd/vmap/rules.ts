@@ -31,13 +31,14 @@ const dotRule: BatchRule<'dot'> = ({ b }, { attrs }, [lhs, rhs]) => {
   return moveAxis(b, result, at, 0);
 };
 
-const convRule: BatchRule<'conv'> = (batch, { attrs }, [input, kernel]) => {
+const convRule: BatchRule<'conv'> = (batch, node, [input, kernel]) => {
   const { b, size } = batch;
+  const { attrs } = node;
   const [x, w] = [input!, kernel!];
   if (!w.isMapped) {
     const [, examples, ...rest] = dims(x.node) as [number, number, ...number[]];
     const folded = reshape(b, x.node, [size * examples, ...rest]);
-    return unfoldFrom(b, b.add('conv', [folded, w.node], attrs), 0, size);
+    return unfoldFrom(b, b.add('conv', [folded, w.node], attrs), 0, size, node as Node);
   }
   const [, outputs, ...rest] = dims(w.node) as [number, number, ...number[]];
   const { groups } = attrs;
@@ -55,7 +56,7 @@ const convRule: BatchRule<'conv'> = (batch, { attrs }, [input, kernel]) => {
   const beside = reshape(b, moveAxis(b, x.node, 0, 1), [examples, size * channels, ...spatial]);
   const stacked = reshape(b, w.node, [size * outputs, ...rest]);
   const y = b.add('conv', [beside, stacked], { ...attrs, groups: size * groups });
-  return unfoldFrom(b, y, 1, size);
+  return unfoldFrom(b, y, 1, size, node as Node);
 };
 
 const fixed = (shape: unknown): readonly number[] => shape as readonly number[];

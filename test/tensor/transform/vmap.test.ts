@@ -34,6 +34,37 @@ describe('axes', () => {
     expect(await last.array()).toEqual([9, 12]);
   });
 
+  test('may be empty: results of no examples have the shapes of the others', async () => {
+    const [none, shared] = [
+      sn.zeros([0, 2, 2]),
+      sn.tensor([
+        [2, 0],
+        [1, 3],
+      ]),
+    ];
+    const kernel = sn.ones([1, 2, 1]);
+    const functions: Record<string, (v: T) => T> = {
+      'matrices of each': (v) => sn.linalg.inv(v),
+      'singular values': (v) => sn.linalg.svdvals(v),
+      'a matrix of all': (v) => sn.linalg.solve(shared, v),
+      'a triangle of all': (v) => sn.linalg.solveTriangular(shared, v),
+      'rows of one table': (v) => shared.indexSelect(0, v.select(0, 0).cast('i32')),
+      'places among numbers of all': (v) => sn.searchsorted(sn.tensor([1, 2]), v),
+      'one kernel': (v) => sn.conv1d(v.unsqueeze(0), kernel),
+    };
+    for (const [name, f] of Object.entries(functions)) {
+      const one = f(
+        sn.tensor([
+          [1, 0],
+          [0, 1],
+        ]),
+      );
+      const all = sn.vmap(f)(none);
+      expect(all.shape, name).toEqual([0, ...one.shape]);
+      expect(await all.array(), name).toEqual([]);
+    }
+  });
+
   test('are trees over trees', async () => {
     const f = (p: { w: T; rest: T[] }, y: T): { sum: T; all: [T] } => ({
       sum: p.w.add(p.rest[0]!).add(y),
