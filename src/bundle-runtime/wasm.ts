@@ -41,7 +41,7 @@ class Wasm implements Machine<number> {
   constructor(memory: WebAssembly.Memory, pool: Pool | undefined) {
     this.#memory = memory;
     this.#pool = pool;
-    const threads = pool === undefined ? 'one thread' : `${pool.threads} threads`;
+    const threads = pool ? `${pool.threads} threads` : 'one thread';
     this.description = `WebAssembly SIMD, ${threads}`;
   }
 
@@ -86,9 +86,9 @@ class Wasm implements Machine<number> {
     const stepOf = (step: ProgramStep): (() => void) => {
       if (step.kind === 'repeat' || step.kind === 'while') {
         const turn = step.steps.map(stepOf);
-        const guard = step.kind === 'while' ? address(step.guard) : undefined;
+        const guard = step.kind === 'while' ? address(step.guard) : 0;
         const goesOn = (): boolean =>
-          guard === undefined ||
+          !guard ||
           this.#bytes()
             .subarray(guard, guard + 4)
             .some(Boolean);
@@ -141,12 +141,12 @@ class Wasm implements Machine<number> {
 
   /** Other threads make instances of their own, from the module in the memory. */
   async #kernel(source: Uint8Array<ArrayBuffer>): Promise<Loaded> {
-    const module = this.#pool === undefined ? source : withSharedMemory(source);
+    const module = this.#pool ? withSharedMemory(source) : source;
     const compiled = await WebAssembly.compile(module);
     const instance = await WebAssembly.instantiate(compiled, { env: { memory: this.#memory } });
     const kernel = { id: this.#kernels++, run: instance.exports['run'] as RunKernel, module };
     const code = { address: 0, bytes: module.length };
-    if (this.#pool === undefined) return { kernel, code };
+    if (!this.#pool) return { kernel, code };
     code.address = this.allocate(module.length);
     this.#bytes().set(module, code.address);
     return { kernel, code };
