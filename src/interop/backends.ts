@@ -101,7 +101,7 @@ export function gpuBackend(name: string, gpu: GPUDevice): Backend {
   takesGpu('gpuBackend', name, gpu);
   const isDevice = typeof gpu === 'object' && gpu !== null && typeof gpu.createBuffer === 'function';
   if (!isDevice) throw new TensorError('E_VALUE', 'gpuBackend', `expects a GPUDevice, got ${showValue(gpu)}`);
-  return { name, open: () => adoptGpu(name, gpu) };
+  return { name, target: 'wgsl', open: () => adoptGpu(name, gpu) };
 }
 
 const takesDevice = arg.takes<typeof streamCount>(['the device', aDevice]);

@@ -250,6 +250,7 @@ test('Sinter computes on a GPUDevice of theirs, which stays theirs', async () =>
   expect(hasBackend('theirs')).toBe(true);
   setDevice('theirs');
   const device = await openDevice();
+  expect(gpuBackend('theirs', gpu).target).toBe(device.facts.target);
   expect((await nativeDevice(device, 'webgpu'))!.device).toBe(gpu);
   const source = gpu.createBuffer({ size: 512, usage: usual });
   gpu.queue.writeBuffer(source, 0, ramp(64));

@@ -22,7 +22,7 @@ export interface Registers {
    * many as there is room for beside the sums.
    */
   readonly held: ReadonlySet<Value>;
-  /** Before these statements, the first of many sums, nothing is in a register. */
+  /** Before these statements, which begin to declare many sums, nothing is in a register. */
   readonly emptied: ReadonlySet<Stmt>;
 }
 
@@ -52,20 +52,21 @@ export function registersIn(body: readonly Stmt[], bytes: number): Registers {
 }
 
 /**
- * The first of the statements that declare many sums, each a whole register, to which products are added further inside. Undefined where
- * there are few, or where statements from there on read registers of before, which would have to be stored.
+ * The first statement that declares a whole register, where many of these are sums to which products are added further inside. Undefined
+ * where few are, or where statements from there on read registers of before, which would have to be stored.
  */
 function firstOfManySums(stmts: readonly Stmt[], isWhole: (value: Value) => boolean): Stmt | undefined {
-  const sums = stmts.filter((stmt) => stmt.kind === 'var' && isWhole(stmt.value));
-  if (sums.length < manySums) return undefined;
-  const from = stmts.slice(stmts.indexOf(sums[0]!));
+  const declared = stmts.flatMap((stmt) => (stmt.kind === 'var' && isWhole(stmt.value) ? [stmt] : []));
+  const [first] = declared;
+  if (first === undefined || declared.length < manySums) return undefined;
+  const from = stmts.slice(stmts.indexOf(first));
   const all = [...statementsIn(from)];
-  const added = productsOf(all).sums;
-  if (sums.filter((stmt) => stmt.kind === 'var' && added.has(stmt.name)).length < manySums) return undefined;
+  const { sums } = productsOf(all);
+  if (declared.filter(({ name }) => sums.has(name)).length < manySums) return undefined;
   const own = new Set(declaredIn(from));
   const readsOthers = (value: Value): boolean =>
     value.kind === 'variable' ? value.width > 1 && !own.has(value.name) : operandsOf(value).some(readsOthers);
-  return all.some((stmt) => valuesOf(stmt).some(readsOthers)) ? undefined : sums[0];
+  return all.some((stmt) => valuesOf(stmt).some(readsOthers)) ? undefined : first;
 }
 
 /** Which sums the statements add products to, and of how many products each register is a factor. */

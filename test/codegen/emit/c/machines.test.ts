@@ -33,6 +33,9 @@ function knows(machine: string): boolean {
 
 const known = machines.filter(knows);
 
+/** What native kernels are compiled with, but for the processor and the level. */
+const flags = nativeFlags.filter((flag) => !/^-(march|O)/.test(flag));
+
 /** Products of a row with blocks, which take halves, and products, rows and convolutions of floats and 16-bit floats. */
 function graphs(): readonly Graph[] {
   const rows = (format: BlockFormat): Graph => {
@@ -79,7 +82,6 @@ describe.skipIf(compiler === undefined || process.arch !== 'x64')('C for process
     if (lanes > 4) expect(text).toContain(`__builtin_ia32_vpdpwssd_v${lanes}si`);
     const functions = [...text.matchAll(/^static inline \w+ (\w+)\(/gm)].map(([, name]) => name!);
     expect(functions.filter((name) => !isTaken(name) && !/^k\d+_group$/.test(name))).toEqual([]);
-    const flags = nativeFlags.filter((flag) => !/^-(march|O)/.test(flag));
     inFolder((folder) => {
       for (const machine of known)
         compileC(text, join(folder, machine), ['-c', '-O0', `-march=${machine}`, ...strictFlags, ...flags]);
@@ -95,7 +97,7 @@ describe.skipIf(compiler === undefined || process.arch !== 'x64')('C for process
     expect(products.filter((line) => line.includes('(')).length).toBeLessThan(products.length / 2);
   });
 
-  // And it keeps the bounds in registers, and two of the sums in memory.
+  // And it keeps the bounds in registers, and some of the sums in memory.
   test.skipIf(!knows('znver3'))(
     'sums of products stay in registers where they are bounded afterwards',
     () => {
@@ -126,7 +128,6 @@ function assemblyFor(machine: string, graph: Graph): readonly string[] {
   );
   return inFolder((folder) => {
     const output = join(folder, 'assembly');
-    const flags = nativeFlags.filter((flag) => !/^-(march|O)/.test(flag));
     compileC(joinC(texts), output, ['-S', '-O3', `-march=${machine}`, ...flags]);
     return readFileSync(output, 'utf8').split('\n');
   });
